@@ -233,8 +233,10 @@ def test_a_result_states_the_audit_and_what_follows_with_the_accountant(
 
 @pytest.mark.parametrize("name", ["m_admm", "pr_admm"])
 def test_neighbours_that_lose_links_in_the_attacked_part_are_no_finding(name):
-    """On a ring of five, the two neighbours of the attacked agent keep one link of two: a penalty
-    of half the size, with twice the effect of a record that nobody replaces."""
+    """The attacked part of a ring of five has fewer edges, so that the penalty is half as large.
+
+    A smaller penalty doubles the effect of records that are not replaced, which is no fault.
+    """
     (example,) = examples(name)
     problem = LogisticRegression(*rows(5), 1 / 20, 1e-2)
     network = networks.build(Streams(1, (0,)), "ring", 5)

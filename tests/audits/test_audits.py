@@ -91,7 +91,7 @@ def test_what_differs_from_its_declaration_is_no_longer_proven_and_says_why():
 
 
 def test_settings_that_were_not_audited_inherit_a_difference_from_the_same_code():
-    """Return rows of six settings of two variants; one setting was audited."""
+    """Six settings of two variants share code; only one setting was audited."""
     settings = [
         setting(variant=variant, claimed=claimed, accounted=claimed)
         for variant in ("main", "other") for claimed in (1.0, 2.0, 4.0)
@@ -177,7 +177,7 @@ def test_a_single_run_speaks_for_a_setting_of_an_audit_by_experiment():
 
 
 def test_a_row_of_canaries_states_the_level_and_delta_it_was_computed_at():
-    """Without an axis of delta in the experiment, the result has the delta of the budget."""
+    """An experiment without a delta axis reports the delta of the budget."""
     numbers = {
         "bound_gradients": 1.8, "formula": 1.5, "p_value_gradients": 2e-4, "bound_delta": 1e-5,
         "bound_confidence": 0.999,
@@ -215,7 +215,7 @@ def test_repairs_are_compared_at_the_last_iteration_and_the_accountant_s_epsilon
 
 
 def test_repairs_are_compared_by_what_an_algorithm_can_change_and_where_they_are_asked_to_be():
-    """A line of the majority class is no utility; ``where`` leaves one point of a grid."""
+    """The majority class is no utility; ``where`` selects one point of a grid."""
     rows = [
         {"experiment": "e", "algorithm": "a", "variant": variant, "interpretation": "", "run": 0,
          "t": 1, "quantity": "released", "metric": metric, "loss_scale": scale,

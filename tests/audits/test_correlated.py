@@ -77,7 +77,7 @@ def test_a_record_that_weighs_twice_what_is_declared_is_found(case):
 
 
 def test_what_a_record_moves_is_its_gradients_change_through_the_factor():
-    """With batches it takes part in some rounds alone, and moves the noise of all later ones."""
+    """A sampled record takes part in some rounds and changes the noise of later ones."""
     (one, _), _, algorithm, attack = audited("filtered, in batches", runs=60)
     C = np.linalg.inv(algorithm.filter_of(HORIZON))
     apart = np.abs(attack.pair[0].features - attack.pair[1].features)[attack.agent].sum(-1)

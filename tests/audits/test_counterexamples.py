@@ -66,7 +66,7 @@ def test_the_numbers_are_those_of_closed_forms(number):
 
 
 def test_the_ratios_at_which_theorem_20_breaks_are_those_that_are_written_down(errata):
-    """A pair in w_s alone, of change 2, sqrt(2) and 1.98, by the normal law's own distribution."""
+    """The ratios follow from the normal distribution for changes 2, sqrt(2) and 1.98 of w_s."""
     found = re.findall(r"(\d+) eps_n where", compute("E4.9c").description)
     whole, spent = math.sqrt(13**2 / 16 + 9 * 13), 1 - (1 - 1e-5) ** 2
     for ratio, change in zip(map(int, found), (2.0, math.sqrt(2), 1.98), strict=True):

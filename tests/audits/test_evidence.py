@@ -193,7 +193,7 @@ def test_two_worlds_have_randomness_of_their_own_and_parts_of_runs_too():
 @pytest.mark.parametrize("records", [6, 7000])
 @pytest.mark.parametrize("push", [False, True])
 def test_a_problem_with_few_records_is_the_one_with_all(push, records):
-    """Its minimum, and its losses, which many records have by a compiled loop."""
+    """The compressed problem has the minimum and the losses of the problem with all records."""
     problem = regression(records)
     candidates = list(attacks(problem, ring(), None, nearby=True))
     few = candidates[-1 if push else 0].pair[1]

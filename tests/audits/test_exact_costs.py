@@ -377,7 +377,7 @@ def test_stopping_by_a_gradient_is_found(problem):
 @pytest.mark.parametrize("problem", [means, logistic])
 @pytest.mark.parametrize("tolerance", TOLERANCES)
 def test_exact_steps_after_a_stop_are_found(tolerance, problem):
-    """With the smallest tolerance an agent stops at few values of the noise only."""
+    """Use the smallest tolerance, at which an agent stops for few values of the noise."""
     report = cost(StepsWithoutNoise(tolerance=tolerance), problem(), horizon=4)
     assert any("determine a value without noise" in text for text in texts(report))
 
@@ -415,7 +415,7 @@ def test_a_value_below_a_threshold_does_not_certainly_lack_noise(algorithm, is_c
 
 @pytest.mark.parametrize("tolerance", [0.05, 0.1])
 def test_the_noise_of_an_agent_that_has_stopped_costs_nothing(tolerance):
-    """At each base point the shift is at most that of all declared steps."""
+    """The shift at each base point is at most that of all declared steps."""
     algorithm = StopsByMessages(tolerance=tolerance)
     noisy = algorithm.calibrate(BUDGET, means(), ring(), HORIZON)
     mu = gaussian_dp(noisy.releases(means(), ring(), HORIZON))
@@ -671,7 +671,7 @@ PROCESSED = (Thresholded, ShrunkAfterNoise, ClippedAfterNoise)
 @pytest.mark.parametrize("problem", [means, logistic])
 @pytest.mark.parametrize("kind", PROCESSED)
 def test_messages_that_are_processed_after_the_noise_are_decided_and_not_accused(kind, problem):
-    """One shift of the noise, whatever the noise, gives equal messages on both data sets."""
+    """A constant shift of the noise gives equal messages on both data sets."""
     report = cost(kind(), problem(), most=4)
     assert not report.findings
     assert not any(part.decisive for part in report.untested), report.untested
@@ -741,7 +741,7 @@ class LessNoiseForPositiveLabels(Descent):
 
 @pytest.mark.parametrize("swapped", [False, True])
 def test_noise_that_depends_on_data_is_found_whichever_data_set_is_first(swapped):
-    """Without noise the messages of the first data set are reached by draws of the second one."""
+    """Draws of the second data set reach the noiseless messages of the first one."""
     noisy = LessNoiseForPositiveLabels().calibrate(BUDGET, logistic(), ring(), 1)
     (pair, *_) = pairs_of_agents(noisy, logistic(), ring(), 1)[0]
     pair = pair._replace(pair=pair.pair[::-1]) if swapped else pair

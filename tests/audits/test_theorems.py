@@ -96,8 +96,10 @@ def test_each_names_a_computation_or_a_reason_and_errata_that_exist():
 
 @pytest.mark.parametrize("name", COMPUTATIONS)
 def test_a_stronger_statement_fails(name):
-    """Below the reciprocal of a part's margin, that part does not hold; at the papers' statements
-    those parts hold whose margin is at least 1."""
+    """A part fails if its bound is tightened by more than the margin of the part.
+
+    At the statements of the papers, the parts with a margin of at least 1 hold.
+    """
     finding = once(name)
     assert len(finding.description) > 20
     margins = [part.margin for part in finding.parts]
@@ -316,7 +318,7 @@ def test_rates_tell_powers_apart():
 
 
 def test_stated_and_measured_are_what_their_names_say():
-    """Neither has the slack in it: the exponent of the statement, the slope of the values."""
+    """Neither value includes the slack: they are the stated exponent and the measured slope."""
     t = np.geomspace(10, 1e6, 30)
     part = falls_as("x", t, t**-0.7, 0.5)
     assert (part.stated, part.measured) == (0.5, pytest.approx(0.7))

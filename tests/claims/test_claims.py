@@ -110,7 +110,7 @@ def test_kinds_that_compare_two_series(kind, options, true, false):
 
 
 def test_pairing_decides_what_unpaired_runs_could_not():
-    """A difference of 2 % under a spread of 50 % shows only since both curves share their runs."""
+    """A difference of 2 % is significant at a spread of 50 % if both curves share their runs."""
     test = Test(kind="below", series=series("one"), against=series("two"), x="x")
     better = measurements("one", [0.98] * 4, spread=0.2)
     assert verdict(test, better, measurements("two", [1.0] * 4, spread=0.2)) == HELD
@@ -118,7 +118,7 @@ def test_pairing_decides_what_unpaired_runs_could_not():
 
 
 def test_the_steadier_of_two_series_is_that_of_the_smaller_spread():
-    """Whatever the means are; what does not vary at all is no steadier than its equal."""
+    """The means are irrelevant; two series without variation are equal."""
     test = Test(kind="steadier", series=series("one"), against=series("two"), x="x")
     wide = measurements("two", [1.0] * 4, spread=0.2, seed=1)
     assert verdict(test, measurements("one", [2.0] * 4, spread=0.05), wide) == HELD
@@ -129,7 +129,7 @@ def test_the_steadier_of_two_series_is_that_of_the_smaller_spread():
 
 
 def test_intervals_of_ratios_of_spreads_cover():
-    """Ten runs of normal draws: at least 93 of 100 intervals at 95 % contain the ratio."""
+    """At least 93 of 100 intervals at 95 % contain the ratio, for ten runs of normal values."""
     pairs, size = 1000, 10
     values = np.random.default_rng(0).normal(size=(2 * pairs, size))
     values[:pairs] *= 3.0
@@ -139,7 +139,7 @@ def test_intervals_of_ratios_of_spreads_cover():
 
 
 def test_the_last_iteration_is_that_of_each_horizon():
-    """Along an axis of horizons no point is lost, and earlier iterations are at none of them."""
+    """A series along an axis of horizons uses the last iteration of each horizon."""
     steps = [(1.0, 10), (2.0, 10), (2.0, 20)]
     frames = [measurements("one", [k + 1.0], x=[x], t=t) for k, (x, t) in enumerate(steps)]
     last = series("one").model_copy(update={"last_iteration_only": True})
@@ -204,7 +204,7 @@ def test_a_claim_that_is_true_in_places_held_in_part():
 
 
 def test_noise_leaves_a_claim_undecided_and_says_how_many_runs_would_decide():
-    """As many runs as are said to be needed decide, here three times as many to be sure."""
+    """Three times the reported number of runs decide the claim."""
     test = Test(kind="decreasing", series=series(), x="x")
     means = [1.06, 1.04, 1.02, 1.0]
     noisy = measurements("one", means, spread=0.1, seed=5)
@@ -243,7 +243,7 @@ def test_parts_combine_to_the_verdict_on_the_claim():
 
 
 def test_one_point_contradicts_what_is_universal_and_equality_does_not():
-    """A bound that 3 of 4 points keep did not hold, by at most the largest excess."""
+    """A bound that 3 of 4 points satisfy is violated by at most the largest excess."""
     bound = measurements("two", [1, 1, 1, 1])
     test = Test(kind="below", quantifier="universal", series=series(), against=series("two"), x="x")
     found = evaluate([test], pl.concat([measurements("one", [0.9, 0.9, 1.1, 0.9]), bound]),
@@ -257,7 +257,7 @@ def test_one_point_contradicts_what_is_universal_and_equality_does_not():
 
 
 def test_what_is_shown_of_an_open_claim_is_the_element_that_is_open():
-    """A point near the border that is certain decides nothing; a farther one that is not does."""
+    """The undecided point is displayed, although a decided one is nearer to the border."""
     certain = measurements("one", [0.99], spread=1e-4, x=[1.0])
     open_ = measurements("one", [0.9], spread=1.0, seed=1, x=[2.0])
     bound = measurements("two", [1, 1], spread=0.0, x=[1.0, 2.0])
@@ -277,7 +277,7 @@ def test_most_is_more_than_half(means, expected):
 
 
 def test_some_is_one_at_least_in_every_part():
-    """One point of a part confirms it; all have to be contradicted for it to fail."""
+    """One point confirms a part; the part fails only if all of its points are contradicted."""
 
     def part(name, run):
         return Test(kind="below", quantifier="some", part=name, series=series(run),
@@ -306,7 +306,7 @@ def test_some_is_one_at_least_in_every_part():
     ],
 )
 def test_the_best_is_strictly_better_than_all_others(kind, means, expected):
-    """Exact ties are counted apart: what another value equals is not the best."""
+    """A value that another value equals is not the best; ties are counted separately."""
     test = Test(kind=kind, best_at=2.0, series=series(), x="x")
     exact = measurements("one", means, spread=0.0)
     found = evaluate([test], exact, NO_PRIVACY)
@@ -324,7 +324,7 @@ def test_on_a_plateau_no_other_value_is_better_by_more_than_the_tolerance():
 
 
 def test_a_steady_trend_is_no_power_law():
-    """1 / t falls along any grid; linear convergence falls as much in each half of it."""
+    """A power law 1 / t does not fall equally in both halves; linear convergence does."""
     steps = np.arange(1.0, 31.0)
     test = Test(kind="steady", expected=-1.0, tolerance=0.25, series=series(), x="x")
     linear = measurements("one", -0.3 * steps, x=steps, spread=0.001)
@@ -339,7 +339,7 @@ def test_a_steady_trend_is_no_power_law():
 
 @pytest.mark.parametrize(("means", "expected"), [([8, 4, 2, 1], HELD), ([8, 4, 5, 1], IN_PART)])
 def test_a_verdict_flips_at_the_tolerance_that_it_says(means, expected):
-    """Asked again with the border moved a little less, the same; a little more, another."""
+    """The verdict stays at a tolerance slightly below the reported one and changes above it."""
     test = Test(kind="decreasing", series=series(), x="x")
     found = evaluate([test], measurements("one", means), NO_PRIVACY)
     assert found.verdict == expected
@@ -354,7 +354,7 @@ def test_a_verdict_flips_at_the_tolerance_that_it_says(means, expected):
 
 
 def test_a_verdict_stands_down_to_its_p_and_no_further():
-    """At n runs of one mean, p is Student's: the level at which the interval touches the border."""
+    """The p-value is Student's: the level at which the interval touches the border."""
     test = Test(kind="level", series=series(), x="x", at_most=1.0)
     values = np.repeat([0.9, 1.0, 0.8, 0.95, 0.85, 0.75], 1)
     frame = measurements("one", [1.0], x=[1.0], spread=0).filter(pl.col("run") < 6)
@@ -371,7 +371,7 @@ def student(centred, freedom):
 
 
 def test_false_alarms_stay_below_the_level():
-    """At the border of the region, a true claim is contradicted in at most 5 % of repetitions."""
+    """A true claim at the border is contradicted in at most 5 % of repetitions."""
     test = Test(kind="below", series=series("one"), against=series("two"), x="x")
     rng = np.random.default_rng(0)
     contradicted = 0
@@ -438,7 +438,7 @@ def test_rows_name_headline_reading_and_source():
 
 @pytest.mark.parametrize("seed", [None, 0])
 def test_a_claim_is_judged_by_its_series_wherever_their_rows_stand(seed):
-    """Rows are found by experiment, algorithm and variant, in blocks as cells write them or not."""
+    """Rows are selected by experiment, algorithm and variant, in any order."""
     one, two = series("one"), series("two")
     tests = [Test(kind="below", series=one, against=two, x="x")]
     fields = {"claim": "", "location": "here", "figure": "f", "because": "w"}
@@ -484,7 +484,7 @@ def test_smaller_experiments_decide_nothing_and_show_their_numbers():
 @pytest.mark.parametrize(("runs", "reduced", "told"), [(2, False, True), (5, False, False),
                                                        (2, True, False)])  # fmt: skip
 def test_too_few_runs_for_an_interval_are_called_so(runs, reduced, told):
-    """Only an experiment of its full size has few runs by design."""
+    """Few runs are by design only in an experiment at full scale."""
     tests = [Test(kind="below", series=series("one"), against=series("two"), x="x")]
     claim = Claim(
         claim="below", location="here", figure="f", because="wording", primary_variant="v",
@@ -515,7 +515,7 @@ def test_series_that_do_not_exist_are_refused(test):
 
 
 def test_differences_and_trends_of_negative_numbers():
-    """Logarithms of distances are negative: neither kind takes a logarithm of them."""
+    """Values such as logarithms of distances are negative; neither test takes their logarithm."""
     falling = measurements("one", [-1.0, -2.0, -4.0, -8.0])
     trend = Test(kind="trend", series=series(), x="x", expected=-1.0, tolerance=0.1)
     assert verdict(trend, falling) == HELD

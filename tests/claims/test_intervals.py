@@ -44,7 +44,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(law):
 
 
 def test_the_skewed_end_is_what_a_symmetric_interval_misses():
-    """Of skewed runs Student's interval alone misses several times its level of 0.1 %."""
+    """For skewed runs, Student's interval exceeds its error level of 0.1 % several times."""
     rng = np.random.default_rng(6)
     mean, error, skewness = moments(rng.exponential(size=(20_000, 30)))
     low, high = limits(mean, error, skewness, 30, 0.001)

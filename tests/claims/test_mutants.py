@@ -105,7 +105,7 @@ def test_what_cannot_be_tested_says_so_whatever_is_measured():
     ],
 )
 def test_a_test_that_cannot_fail_is_found_by_a_mutant(kind, options, mutant):
-    """Regions that let another rate or a flat line through, as some of ours once did."""
+    """A test with too wide a region accepts another slope or a constant curve."""
     series = {"experiment": "e", "method": "a", "variant": "r"}
     test = Test(kind=kind, series=series, x="t", **options)
     x = [np.arange(20.0, 61.0)]

@@ -116,7 +116,7 @@ def test_unproven_methods_give_no_advice():
 
 
 def test_a_verdict_stands_among_many_sentences_or_falls_back():
-    """A difference that is shown at 5 % alone, at p near .01, is undecided among twenty others."""
+    """A difference with p near 0.01 is significant alone, and undecided among twenty others."""
     step = generator(6, "weak").normal(size=10)
     step = (step - step.mean()) / step.std(ddof=1)
     weak = table(rows("a", step), rows("b", np.full(10, 0.95)))  # t = 3.0 with 9 degrees of freedom
@@ -189,7 +189,7 @@ def test_the_headline_names_the_winner_that_the_results_have():
 
 
 def test_cells_that_no_private_method_wins_are_counted_and_left_out():
-    """The model without data has loss 4: below all at epsilon 0.1, above one method at 1."""
+    """A model without data has loss 4: below all methods at epsilon 0.1, and above one at 1."""
     free = [
         row
         for problem in ("mean_estimation", "lasso")

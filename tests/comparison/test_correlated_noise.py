@@ -64,7 +64,7 @@ def test_records_that_take_part_in_every_round_leave_a_schedule_and_no_correlati
 
 
 def test_steps_of_one_over_curvature_leave_twice_the_variance_in_the_last_model(network, factor):
-    """2.21, which the base cells of the means show: 0.681 over 0.309."""
+    """The ratio is 2.21, as the base cells of mean estimation measure: 0.681 over 0.309."""
     last, every = ratios(network, factor, 1.0)
     assert last == pytest.approx(2.21, abs=0.01)
     assert 1.0 < every < 1.1

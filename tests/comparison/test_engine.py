@@ -148,7 +148,7 @@ def test_missing_agents_send_less(ran):
 
 
 def test_sums_of_everybody_are_better_than_training_alone(ran):
-    """Of sums the noise is that of a server."""
+    """A secure sum of all agents has the noise of a central server."""
     rows, _ = ran
     loss = rows.filter(
         pl.col("measure") == "excess_loss_mean", pl.col("tuning") == "tuned", pl.col("missing") == 0
@@ -177,7 +177,7 @@ def pools():
 
 @pytest.mark.parametrize("name", pools())
 def test_a_score_is_the_loss_on_the_public_records_alone(name):
-    """Turned records of the agents change their losses, and no score."""
+    """Changed records of the agents change their losses and leave the score."""
     pool = pools()[name]
     x = GENERATOR.normal(size=(2, 3, 4, 2))
     own = {"means": "records", "classified": "classes", "regressed": "responses"}[name]
@@ -207,7 +207,7 @@ def test_public_records_are_nobody_s(name):
 
 
 def test_counted_trials_are_chosen_without_a_look_at_what_agents_lose(design):
-    """Turned losses of the agents change the choice of the uncounted search only."""
+    """Changed losses of the agents change only the choice of the unaccounted search."""
 
     class Turned(Means):
         def losses(self, x):
@@ -292,7 +292,7 @@ def test_the_excess_is_least_at_a_minimum_that_scipy_finds(name):
 @pytest.mark.parametrize("name", ["means", "classified"])
 @pytest.mark.parametrize("how", [{}, {"concentration": 1.0, "of": "sizes"}, {"concentration": 0.1}])
 def test_agents_objectives_add_up_to_the_pool_s_whoever_holds_the_records(name, how):
-    """Their gradients at one point: N times the gradient of F, also with unequal sizes."""
+    """The gradients of the agents add up to N times the gradient of F, for unequal sizes too."""
     pool = pools()[name]
     rows = shared_out(pool, how, 4, STREAMS)
     assert sorted(rows[rows >= 0].reshape(2, -1)[0]) == list(range(40))
@@ -371,7 +371,7 @@ def test_the_ends_of_a_search_that_learns_nothing_are_natural_limits(design, eps
 
 
 def test_the_public_start_reaches_the_iterates_and_leaves_the_noise(design):
-    """Without steps a run returns its starting point."""
+    """A run without steps returns its starting point."""
     engine = Engine(design, "mean_estimation", pool_of(design, "mean_estimation", {}), ["dp_gd"])
     world = engine.world(engine.base, 1, 2)
     default = candidate(design, "dp_gd", "mean_estimation", engine.scales)
@@ -391,7 +391,7 @@ def test_the_public_start_reaches_the_iterates_and_leaves_the_noise(design):
 
 
 def test_the_search_comes_near_a_fine_grid_on_fresh_runs(design):
-    """The check of the published comparison, at small size."""
+    """Repeat the tuning check of the published comparison at small size."""
     tuning = design.tuning.model_copy(
         update={"trials": 12, "checked": ["muffliato_gd"], "checked_on": "mean_estimation"}
     )

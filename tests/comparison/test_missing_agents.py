@@ -33,7 +33,7 @@ def test_without_faults_it_is_the_network():
 
 
 def test_the_last_message_of_a_link_is_used_by_brute_force():
-    """The same masks, one link at a time."""
+    """Compare with a loop over edges that uses the same masks of lost messages."""
     network = unreliable(0.4, 0.3)
     generators = STREAMS.generators("graph", "faults")
     last = np.broadcast_to(X[..., :, None, :], (2, RUNS, AGENTS, AGENTS, 4)).copy()
@@ -98,7 +98,7 @@ ENTERED = {
 
 @pytest.mark.parametrize("name", ENTERED)
 def test_an_algorithm_that_takes_part_exchanges_once_a_round(name):
-    """And is the same as on the network where nothing fails."""
+    """Without lost messages, the result equals that on the network without faults."""
     horizon, found, exchanges = 5, [], []
     algorithm = algorithms.load(name)(**ENTERED[name])
     problem = means(RUNS)
@@ -116,7 +116,7 @@ def test_an_algorithm_that_takes_part_exchanges_once_a_round(name):
 
 
 def test_each_neighbour_has_heard_its_own_last_value():
-    """A gathered neighbourhood is the agent and, link by link, the last values that arrived."""
+    """A neighbourhood contains the agent and the last value that arrived on each edge."""
     network, members = unreliable(0.4, 0.3), NETWORK.closed_neighbourhoods
     generators = STREAMS.generators("graph", "faults")
     last = np.broadcast_to(X[..., :, None, :], (2, RUNS, AGENTS, AGENTS, 4)).copy()
@@ -134,7 +134,7 @@ def test_each_neighbour_has_heard_its_own_last_value():
 
 
 def test_messages_of_links_are_kept_link_by_link():
-    """Before any arrives, an agent uses what it sends on that link itself."""
+    """Before the first message arrives, an agent uses its own message on that edge."""
     network = unreliable(0.4, 0.3)
     generators = STREAMS.generators("graph", "faults")
     sent = np.random.default_rng(2).normal(size=(2, RUNS, AGENTS, AGENTS, 4))
@@ -157,7 +157,7 @@ def test_messages_of_links_are_kept_link_by_link():
 
 
 def test_a_run_of_a_setting_mixes_as_the_whole_batch_does():
-    """Sampled-gradient methods work on one model after the other."""
+    """Sampled-gradient methods mix the model of one run at a time."""
     whole, one_by_one = unreliable(0.4, 0.3), unreliable(0.4, 0.3)
     for step in range(4):
         x = X + step
@@ -201,8 +201,11 @@ def test_sampled_gradients_are_as_on_a_network_that_loses_nothing(name):
 
 
 def test_what_hides_a_difference_from_everybody_hides_it_with_faults_too():
-    """Zip-DL: messages of u shifted by -D, and that to itself by D (1 - w) / w, leave all that is
-    sent as it was and the same difference D in u's model, whichever messages arrive."""
+    """In Zip-DL, a shift of the noise hides a difference D in u's model from all messages.
+
+    The messages of u shift by -D, and the message of u to itself by D (1 - w) / w, for any pattern
+    of lost messages.
+    """
     x = GENERATOR.normal(size=(1, RUNS, AGENTS, 2))
     u, moved = 2, np.array([0.7, -0.2])
     weights = NETWORK.mixing
@@ -228,7 +231,7 @@ def test_what_hides_a_difference_from_everybody_hides_it_with_faults_too():
 
 
 def test_a_threshold_on_what_arrives_is_refused():
-    """PR-ADMM compares with earlier messages of the same neighbour."""
+    """PR-ADMM compares each message with earlier messages of the same neighbour."""
     made = algorithms.load("pr_admm")(threshold="literal", noise=0.1)
     with pytest.raises(InvalidInput, match="faults"):
         stack([made]).run(

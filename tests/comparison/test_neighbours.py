@@ -39,7 +39,7 @@ def mu_of_account(algorithm, problem, network, horizon):
 
 
 def test_one_round_of_zip_dl_against_a_neighbour_in_closed_form():
-    """Equal weights, d neighbours: mu^2 = (d + 1)/d, where the eavesdropper has d (d + 1)."""
+    """For equal weights and d neighbours, mu^2 is (d + 1)/d; for the eavesdropper d (d + 1)."""
     algorithm = with_noise("zip_dl", eta=1 / RECORDS)
     found = worst_pair(algorithm, MEANS, RING, 1)
     change = MEANS.record_change("l2")
@@ -49,7 +49,7 @@ def test_one_round_of_zip_dl_against_a_neighbour_in_closed_form():
 
 @pytest.mark.parametrize("network", [RING, STAR], ids=["ring", "star"])
 def test_decor_with_any_gradients_is_what_is_left_without_the_agents_links(network):
-    r""":math:`T\Delta^2[(I + r^2 L_{G-v})^{-1}]_{uu}` of the worst pair, by inversion."""
+    r"""Compare with :math:`T\Delta^2[(I + r^2 L_{G-v})^{-1}]_{uu}` of the worst pair."""
     algorithm = with_noise("decor", ratio=2.0)
     worst = 0.0
     for v in range(AGENTS):
@@ -61,7 +61,7 @@ def test_decor_with_any_gradients_is_what_is_left_without_the_agents_links(netwo
 
 
 def test_a_leaf_of_a_star_has_no_secret_from_the_centre():
-    """DECOR's pair noise is worth nothing there: the agent's own alone is left."""
+    """The centre knows the pair noise of DECOR; only the local noise of the leaf remains."""
     algorithm = with_noise("decor", ratio=5.0)
     found = worst_pair(algorithm, CLASSES, STAR, HORIZON)
     assert found.upper == pytest.approx(np.sqrt(HORIZON) * CLASSES.record_change("l2"), rel=1e-9)
@@ -89,7 +89,7 @@ def test_with_faults_zip_dl_has_its_account_for_the_eavesdropper():
 def test_noise_in_the_state_hides_nothing_from_a_neighbour_that_the_account_does_not(
     name, parameters
 ):
-    """What is charged is the eavesdropper's account, which some neighbour comes near to."""
+    """The privacy cost is that of the eavesdropper, which some neighbour nearly attains."""
     algorithm = with_noise(name, **parameters)
     found = worst_pair(algorithm, MEANS, RING, HORIZON).upper
     assert found == pytest.approx(mu_of_account(algorithm, MEANS, RING, HORIZON), rel=1e-8)
@@ -137,7 +137,7 @@ def test_who_sends_nothing_needs_no_noise():
 
 
 def test_secure_sums_tell_an_agent_more_than_the_eavesdropper():
-    """It knows its own share of the noise: N/(N - 1) times the mu^2."""
+    """An agent knows its own noise share, which multiplies mu^2 by N/(N - 1)."""
     algorithm = with_noise("secure_aggregation")
     found = worst_pair(algorithm, CLASSES, RING, HORIZON).upper
     expected = mu_of_account(algorithm, CLASSES, RING, HORIZON) * np.sqrt(AGENTS / (AGENTS - 1))

@@ -44,7 +44,7 @@ def test_mean_ranks_of_a_published_example_with_the_data_set_as_unit():
 
 
 def test_more_cells_of_one_problem_do_not_narrow_the_interval():
-    """Copies of a cell are no further evidence: the mean and the interval stay."""
+    """Copies of a cell are no additional evidence: mean and interval are unchanged."""
     values = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [1.0, 3.0, 2.0]])
     problems = ["a", "b", "c"]
     once = rank(["x", "y", "z"], values, problems)
@@ -132,7 +132,7 @@ def test_who_is_clearly_worse_is_not_among_those_who_may_be_best():
 
 
 def test_the_best_is_among_those_who_may_be_as_often_as_promised():
-    """Of five equal methods each is the best; normal differences, where Student's t is exact."""
+    """All of five equal methods are best; their differences are normal, so Student's t is exact."""
     random = generator(2, "coverage")
     kept = [
         next(p for p in methods_by_mean(dict(zip("abcde", values, strict=True))) if p.method == "a")

@@ -61,7 +61,7 @@ def test_copies_of_a_gaussian_cost_the_root_of_their_number():
 
 
 def test_what_is_not_proven_runs_at_the_noise_of_its_paper():
-    """PP-ADMM as printed: its account is none, and its bracket stands beside it."""
+    """PP-ADMM as published has no proven epsilon; its lower and upper bound are reported."""
     target = Budget(1.0, 1e-5)
     algorithm = algorithms.load("pp_admm")()
     found = prescribed(algorithm, target, CLASSES, RING, HORIZON)
@@ -72,7 +72,7 @@ def test_what_is_not_proven_runs_at_the_noise_of_its_paper():
 
 
 def test_a_lower_bound_is_no_budget():
-    """Where only the lower end of a bracket is at the budget, what is said is the upper one."""
+    """If only the lower bound on epsilon equals the budget, the upper bound is reported."""
     target = Budget(1.0, 1e-5)
     found = calibrate_to(algorithms.load("pp_admm")(), target, CLASSES, RING, HORIZON)
     assert not found.proven  # and so no row of it is ranked
@@ -81,7 +81,7 @@ def test_a_lower_bound_is_no_budget():
 
 
 def test_a_budget_that_no_noise_meets_is_one_line():
-    """Squared loss has gradients without a bound."""
+    """Squared loss has unbounded gradients."""
     squared = replace(HUBER, gradient_bound=np.inf)
     with pytest.raises(InvalidInput, match="a finite clipping norm") as caught:
         calibrate_to(algorithms.load("muffliato_gd")(), Budget(0.1, 1e-5), squared, RING, HORIZON)
@@ -139,7 +139,7 @@ def test_where_epsilon_leaps_over_the_budget_the_search_ends_below():
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 1.8])
 def test_an_epsilon_that_is_a_power_of_the_noise_takes_three_evaluations(power):
-    """Both ends and one secant: each evaluation may be a search by itself."""
+    """Evaluations are both ends and one secant step, since each one may be expensive."""
     asked = []
 
     def excess(x):

@@ -104,7 +104,7 @@ def test_versions_without_noise_are_plain_admm(problem, network, streams):
 
 
 def test_the_skeleton_is_the_textbook_algorithm(problem, network, streams):
-    """grad f + 2 lambda + 2 eta v x = eta (v x_i + sum_j x_j), with the dual step eta / 2."""
+    """Check grad f + 2 lambda + 2 eta v x = eta (v x_i + sum_j x_j), with dual step eta / 2."""
     eta = 0.4
     at = run(ADMM(eta=eta, init_std=1.0), problem, network, streams, 6)
     degrees, adjacency = network.degrees[..., None], network.adjacency.astype(float)

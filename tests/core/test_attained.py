@@ -193,7 +193,7 @@ def test_squared_loss_has_no_bound_and_that_is_attained():
 
 
 def test_exact_minimisers_of_both_labels_are_the_noise_moved_by_the_row():
-    """The noise b on one data set and b + w z on the other one lead to the same minimiser."""
+    """Noise b on one data set and b + w z on the other one give equal minimisers."""
     row = unit(RNG)
     one, other = pair(row)
     b, centre = RNG.normal(size=(2, 50, 1, DIM))

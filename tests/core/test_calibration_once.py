@@ -151,9 +151,12 @@ def cell(**changes):
 
 
 def test_the_privacy_row_is_of_the_worst_graph_of_all_runs():
-    r"""M-ADMM with fixed noise: :math:`D_t = 2\eta|N_i|1.02^t` and the scale 1.02^-t of the centre.
-    The formula is :math:`\sum_t w/D_t\,(1.02^t + 2.8)` and the accountant's loss
-    :math:`\sum_t 2w\sqrt d/D_t\,1.02^t + 2.8\,(w/4)/(\mu + D_t)`, at the smallest degree."""
+    r"""The row of M-ADMM is that of the smallest degree over all runs.
+
+    M-ADMM with fixed noise has :math:`D_t = 2\eta|N_i|1.02^t` and the scale 1.02^-t of the centre.
+    The formula is :math:`\sum_t w/D_t\,(1.02^t + 2.8)`. The accountant's loss is :math:`\sum_t
+    2w\sqrt d/D_t\,1.02^t + 2.8\,(w/4)/(\mu + D_t)`.
+    """
     prepared = {"rows": logistic_rows(400, 3)}
     given = cell()
     calibration = calibrated_cell(given, given["settings"], prepared)

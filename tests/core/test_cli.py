@@ -104,7 +104,7 @@ def test_with_another_problem_nothing_of_the_example_counts(call):
 
 
 def test_an_audit_of_the_example_is_of_nothing_else(call):
-    """What is asked for and would not be looked at is refused."""
+    """Options that the audit of the example would ignore are refused."""
     code, _, err = call("audit", "gradient_descent", "--epsilon", "3")
     assert code == 2
     assert err.startswith("private-consensus: --epsilon: found 3.0, expected --problem: without it")
@@ -322,7 +322,7 @@ def test_a_message_is_one_line_of_moderate_length(call, command):
 
 
 def test_who_asks_for_no_quantity_is_told_of_none(call):
-    """``release_audit`` shows no iterates."""
+    """The algorithm ``release_audit`` has no observable iterates."""
     code, _, err = call("observers", "release_audit", "--agents", "3", "--horizon", "2",
                         "--set", "algorithm.confidence=0.9")  # fmt: skip
     assert code == 2 and "--quantity" not in err
@@ -350,7 +350,7 @@ def test_a_cache_that_can_be_no_folder_is_one_line(call, tmp_path):
 
 
 def test_a_budget_beyond_floating_point_is_none(call):
-    """A square that overflows is infinite, and so is what the accountant says then."""
+    """A square overflows to infinity, and so does the accounted epsilon."""
     code, out, _ = call("run", "gradient_descent", "--horizon", "2", "--runs", "2",
                         "--agents", "3", "--epsilon", "1e300")  # fmt: skip
     assert code == 0 and re.search(r"accountant[^│]*│ *inf", out)

@@ -32,7 +32,7 @@ def test_the_checks_of_scikit_learn_pass_without_privacy():
 
 
 def test_without_privacy_it_finds_the_model_of_scikit_learn():
-    """The mean loss plus half of the ridge times the squared norm, in scaled features."""
+    """The objective is the mean loss plus half the ridge times the squared norm."""
     ours = Estimator(epsilon=np.inf, agents=3, network="complete", horizon=3000, ridge=0.01)
     ours.fit(FEATURES, LABELS)
     bound = np.linalg.norm(FEATURES, axis=1).max()

@@ -17,7 +17,7 @@ def rng():
 @pytest.mark.parametrize("modulus", [101, 2**31 - 1, 2**61 - 1, 2**62])
 @pytest.mark.parametrize("agents", [3, 7])
 def test_the_sum_is_reconstructed_exactly(rng, modulus, agents):
-    """In Python's integers, which have no size."""
+    """Compare with sums of Python integers, which cannot overflow."""
     sharing = SecretSharing(modulus, 1)
     values = rng.integers(0, modulus, size=(5, agents, 4))
     shares = sharing.split(values, rng)
@@ -41,7 +41,7 @@ def test_negative_numbers_survive_and_reals_are_rounded_to_the_grid(rng):
 
 
 def test_the_printed_modulus_would_take_negative_sums_for_positive_ones(rng):
-    """p > |sum| is not enough: with p = 11, -7 and 4 are one residue; 2|sum| < p is."""
+    """p > |sum| is too weak, since -7 and 4 are equal modulo 11; 2|sum| < p suffices."""
     sharing = SecretSharing(11, 1)
     assert sharing.decode(np.array(-7 % 11)) == 4
     with pytest.raises(InvalidInput, match=r"exchange.modulus: found 11, expected above"):
@@ -78,7 +78,7 @@ def p_value(one, other):
 
 
 def test_the_view_of_all_but_two_does_not_depend_on_how_the_sum_splits():
-    """Chi-square over all combinations of a field of three, and a broken exchange that fails it."""
+    """A chi-square test over all views in a field of three accepts it, and rejects a fault."""
     one, other = views((0, 2), count=200_000, seed=1), views((1, 1), count=200_000, seed=2)
     assert p_value(one, other) > 0.001
     leaks = [views(s, count=2000, seed=3, broken=True) for s in ((0, 2), (1, 1))]

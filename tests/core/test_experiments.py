@@ -48,7 +48,7 @@ def plan():
 
 
 def test_at_smoke_scale_no_run_is_computed_that_nobody_reads():
-    """A last block is filled up: a cell of five runs in blocks of fifty computes fifty."""
+    """The number of runs is no multiple of a block, which computes complete blocks only."""
     small = planning.load({**ALL, "scale": "smoke"}, CONFIG)
     cells = {pair: small.cell(*pair) for pair in small.cells()}
     assert [pair for pair, cell in cells.items() if cell["runs"] % cell["runs_per_batch"]] == []
@@ -485,7 +485,7 @@ def a_million_steps() -> None:
 
 
 def test_an_infinite_parameter_is_planned_as_it_is_written(loaded):
-    """JSON has none, and what is missing would have its default."""
+    """JSON cannot represent infinity, and a missing value would become the default."""
     paper = complete()
     paper["experiments"]["showkatbakhsh_extra_adult"]["problem"]["box"] = math.inf
     cell = loaded(paper).cell("showkatbakhsh_extra_adult", "gradient_descent")
@@ -493,7 +493,7 @@ def test_an_infinite_parameter_is_planned_as_it_is_written(loaded):
 
 
 def test_the_whole_configuration_is_checked_in_a_second(whole):
-    """Units are measured between tries: a processor shared with other work counts slowly."""
+    """Time is relative to a reference loop, since other work slows the processor down."""
 
     def unit() -> float:
         return min(spent(a_million_steps)[1] for _ in range(3))
@@ -600,7 +600,7 @@ def test_all_iterations_are_those_of_the_longest_setting(plan):
 
 
 def test_what_is_read_before_the_end_has_to_be_measured_there(loaded):
-    """Figure 1 of paper 000 has a run for each horizon; here they are asked for on the way too."""
+    """Figure 1 of paper 000 has one run per horizon; here intermediate iterations are requested."""
     paper = complete()
     experiment = paper["experiments"]["showkatbakhsh_fig1"]
     experiment |= {"iterations": [1, 2], "intermediate_measures": {"where": {"horizon": 1000}}}

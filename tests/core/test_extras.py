@@ -87,7 +87,7 @@ def named(requirements) -> set[str]:
 
 
 def test_the_files_of_a_wheel_need_no_extra_and_no_repository(tmp_path, monkeypatch):
-    """Simulation, account, audit and command line, from another folder than the repository."""
+    """Simulation, accounting, audit and command line run from an unrelated folder."""
     monkeypatch.chdir(ROOT)
     build(tmp_path / "wheel")
     done = subprocess.run(

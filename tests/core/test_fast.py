@@ -86,7 +86,7 @@ def test_moments_and_law_of_a_million_normals():
 
 
 def test_the_ends_of_the_words_give_the_ends_of_the_law():
-    """The smallest word is 6.66 standard deviations out, the largest at the origin."""
+    """The smallest word gives 6.66 standard deviations, and the largest word gives 0."""
     words = np.resize(np.array([0, 1, 2, 200, 2**31, 2**32 - 1], np.uint32), WIDE)
     exact = np.sqrt(-2 * np.log(((words >> np.uint32(1)) + 0.5) / 2.0**31))
     found = np.empty(WIDE, np.float32)
@@ -112,7 +112,7 @@ def objective(hessian, q, penalty, b):
 
 @pytest.mark.parametrize("t", [1, 7, 100])
 def test_quotient_is_the_difference_of_two_values(t):
-    """The subtraction loses digits as v shrinks: its own rounding bounds what may differ."""
+    """The subtraction loses digits for small v, so the tolerance is its rounding error."""
     rng = np.random.default_rng(t)
     root, q = rng.normal(size=(10, 10)), rng.normal(size=10)
     hessian, b = root @ root.T, rng.normal(size=10)
@@ -194,7 +194,7 @@ def test_a_run_and_a_setting_do_not_depend_on_their_company():
 
 @pytest.mark.parametrize("pull", [0.0, 1.0, 1e3])
 def test_kinks_are_met_wherever_the_minimum_is(pull):
-    """At 0 all coordinates have directions on either side of the kink, far from it none has."""
+    """All coordinates have directions on both sides of the kink at 0, and none far from it."""
     given = scene(dim=10)
     given["linear"] = given["linear"] * pull
     found = solve(**given, **options())
@@ -271,7 +271,7 @@ print(hashlib.sha256(x.tobytes()).hexdigest())
 
 
 def test_code_just_compiled_and_code_that_was_kept_give_the_same_bytes(tmp_path):
-    """They did not while sums could be reordered: the two are optimised apart."""
+    """Sums must not be reordered, since new and cached code are optimised separately."""
     surroundings = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
     said = [
         subprocess.run(
@@ -286,7 +286,7 @@ def test_code_just_compiled_and_code_that_was_kept_give_the_same_bytes(tmp_path)
 
 @pytest.mark.parametrize("planted", ["writable", "link", "parent", "owner"])
 def test_machine_code_is_read_from_a_folder_of_ones_own_only(monkeypatch, tmp_path, planted):
-    """Reading it runs what it says, and without a home the place is known to everybody."""
+    """Loading executes the code, so a folder that other users can write is refused."""
     for name in ("XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -69,8 +69,7 @@ def panels_of(frame: pl.DataFrame) -> list[pl.DataFrame]:
 
 
 def test_a_method_has_one_colour_and_dash_in_all_figures_and_panels(plan, points):
-    """As a figure is drawn: with whatever else it shows of the method, at values of an axis or by
-    another name."""
+    """Styles are compared as drawn, for all series of the method in a figure."""
     own = {typeset(s.label): (s.colour.upper(), tuple(s.dash) or (1, 0))
            for s in plan.styles.values()}  # fmt: skip
     seen: dict[str, set] = {}

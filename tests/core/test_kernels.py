@@ -72,7 +72,7 @@ def test_the_checked_build_refuses_each_index_outside_of_an_array():
 
 
 def test_all_kernels_stay_inside_their_arrays_and_the_checked_build_has_the_same_bytes():
-    """All of them in `make fuzz`; `make test` leaves out those that take longest to compile."""
+    """Run all kernels in `make fuzz`; `make test` omits those that are slow to compile."""
     program = "import json, kernels; print(json.dumps(kernels.hashes(kernels.chosen())))"
     done = in_process(program, PRIVATE_CONSENSUS_CHECKED_KERNELS="1")
     assert done.returncode == 0, done.stderr[-2000:]
@@ -210,7 +210,7 @@ def test_vectors_need_contiguous_arrays():
 
 
 def test_loops_for_another_processor_differ_by_rounding_alone():
-    """`compare` allows a relative difference of 1e-6."""
+    """The command `compare` allows a relative difference of 1e-6."""
     entries = (kernels.small_sigmoid_sums,)
     names = [entry.__name__ for entry in entries]
     program = f"""

@@ -81,7 +81,7 @@ def test_rows_are_their_scale_times_contents_and_the_rest_to_the_last_bit(rows):
 
 
 def test_indicators_of_several_attributes_are_one_content():
-    """4 x 30 are within the bound of a stretch, with 9 more they are not."""
+    """Attributes with 4 x 30 values fit the bound on row patterns; 9 times as many do not."""
     found = logistic.records(indicators())
     assert len(found.pattern_offsets) == 2 * RECORDS
     assert len(found.patterns.begin) - 1 <= 2 * logistic.MAX_PATTERNS
@@ -89,7 +89,7 @@ def test_indicators_of_several_attributes_are_one_content():
 
 
 def test_rows_that_share_a_content_take_copies_of_it_in_turn():
-    """Nine of ten rows have one and the same value: no sum waits for that of the row before."""
+    """Nine of ten rows are equal; copies avoid that each sum waits for the previous row."""
     values = np.where(np.random.default_rng(8).random(RECORDS) < 0.9, 0, 1)
     found = logistic.records(np.eye(2)[values])
     assert np.bincount(found.pattern_offsets).max() <= RECORDS / logistic.COPY_DISTANCE + 1
@@ -126,7 +126,7 @@ def test_minimisers_are_stationary_from_near_and_far(records, bound, scale):
 
 
 def test_the_hessian_near_by_costs_fewer_gradients_than_its_bound(records):
-    """Half of the rows are on the right side by far, which the bound does not know."""
+    """Half of the rows have saturated losses, which the curvature bound ignores."""
     rows = records.copy()
     rows[::2, : DIM // 2] = 0.0
     rows[1::2, DIM // 2 :] = 0.0
@@ -165,7 +165,7 @@ def test_a_minimiser_agrees_with_scipy(records, bound):
 
 
 def test_what_a_lane_computes_depends_on_no_other(records, bound):
-    """Alone, in other company and in another order: the same bytes."""
+    """Results are byte-identical alone, with other problems and in another order."""
     given = problems(scale=30.0)
     together, taken = solve(records, bound, *given)
     assert len(set(taken)) > 2  # lanes are left at different times
@@ -213,7 +213,7 @@ def test_the_share_is_the_logistic_function():
 
 
 def test_the_first_matrix_is_exact_where_curvature_is_that_of_the_bound(bound):
-    """Without records the objective is a quadratic, which one step solves."""
+    """The objective without records is a quadratic, which one step solves."""
     curvature, linear, start = problems()
     nothing = np.zeros((4, DIM))
     flat = logistic.model(np.zeros(DIM), np.eye(DIM))
@@ -223,7 +223,7 @@ def test_the_first_matrix_is_exact_where_curvature_is_that_of_the_bound(bound):
 
 
 def test_sums_that_are_known_spare_a_pass_and_change_no_byte(records, bound):
-    """Problems that go on from where the last ones ended, all of them or some, in any lane."""
+    """Problems continue from their last solutions, all or some of them, in any lane."""
     curvature, linear, start = problems(scale=30.0)
     enough, rows = np.full(len(start), 1e-10), logistic.records(records)
     sums = np.empty((len(start), DIM + 2))

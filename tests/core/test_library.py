@@ -49,7 +49,7 @@ def test_the_package_itself_imports_nothing_that_it_exports():
 
 
 def test_the_accountant_confirms_a_budget_that_it_has_calibrated():
-    """Gaussian DP is exact for compositions of Gaussians, so that nothing is left over."""
+    """Gaussian DP is exact for compositions of Gaussian mechanisms."""
     done = simulated(runs=2)
     assert done.claimed == BUDGET
     assert done.guarantee.epsilon == pytest.approx(BUDGET.epsilon, rel=1e-6)

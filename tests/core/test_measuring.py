@@ -39,7 +39,7 @@ def test_who_is_beyond_a_limit_is_named():
 
 
 def test_the_published_tables_are_those_of_the_kept_measurements():
-    """All algorithms are measured or have their reason, and the page was written since."""
+    """All algorithms are measured or have a reason, and the page is up to date."""
     lines = measuring.read(growth.KEPT)
     page = measuring.GROWTH_PAGE.read_text()
     assert "\n".join(growth.pages(lines)) in page

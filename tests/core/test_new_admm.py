@@ -73,7 +73,7 @@ def test_without_noise_it_finds_the_mean_of_all_agents(relaxed, streams):
 
 
 def test_a_simulation_of_it_converges_as_the_page_says(relaxed):
-    """A version without a formula has no accumulated loss, which would be infinite."""
+    """Without a formula, the accumulated loss would be infinite and is not reported."""
 
     def problem(streams):
         return problems.load("mean_estimation").build(streams, 10, records=100, dim=5, box=5.0)

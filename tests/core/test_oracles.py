@@ -98,7 +98,7 @@ def test_every_problem_says_what_it_takes_for_public():
 
 
 def test_scalings_that_look_at_rows_have_a_line():
-    """Looked at: the scaled first row depends on the others, or a bound is taken for public."""
+    """A scaling uses private rows if it depends on other rows or on an assumed public bound."""
     generator = np.random.default_rng(0)
     one = generator.uniform(1, 2, (5, 3))
     two = one.copy()

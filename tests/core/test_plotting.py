@@ -105,7 +105,7 @@ def test_surrogate_data_is_said_on_the_figure_itself(source, loud):
 
 
 def test_a_drawing_does_not_depend_on_what_was_drawn_before_it(tmp_path):
-    """The renderer counts clip paths and gradients on from one drawing of a process to the next."""
+    """The renderer numbers clip paths and gradients consecutively within a process."""
     mark, values = {"type": "rect", "clip": True}, [{"a": i, "b": 0.1 * i} for i in range(9)]
     encoding = {"x": {"field": "a"}, "color": {"field": "b", "type": "quantitative"}}
     chart = {"data": {"values": values}, "mark": mark, "encoding": encoding}
@@ -346,7 +346,7 @@ def test_no_name_or_title_makes_a_figure_for_print_wider(names, titles):
 
 @pytest.mark.parametrize("inches", [3.3, 6.8])
 def test_colours_and_numbers_of_places_fit_in_print(inches):
-    """A long legend of colours in each of three panels, and marks whose text is a number."""
+    """Three panels have long colour legends, and marks with numbers as text."""
     rows = [{"x": x, "y": x % 3, "z": x / 7} for x in range(9)]
     colour = {
         "field": "z", "type": "quantitative", "title": "what an agent learns about another " * 2,

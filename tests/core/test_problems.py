@@ -242,7 +242,7 @@ def test_the_optimum_of_every_run_agrees_with_an_independent_solver(streams, cod
 
 
 def test_a_problem_is_rescaled_as_it_would_be_built(streams):
-    """With another scale of the loss the data are the same, and are not copied."""
+    """A rescaled problem shares its data without a copy."""
     given = {"prepared": prepared_rows(), "records": 100, "ridge": 0.01, "weight": "mean"}
     first, other = (
         logistic_regression.build(streams, AGENTS, **given, loss_scale=scale) for scale in (1.0, 9)
@@ -260,7 +260,7 @@ def test_a_problem_is_rescaled_as_it_would_be_built(streams):
 
 @pytest.mark.parametrize("weight", ["mean", 17.5])
 def test_the_proximal_solve_is_optimal_and_equals_a_loop(streams, weight):
-    """Weight 17.5 is 1750 a mean: there the bound is slow and Newton takes over."""
+    """The weight 17.5 corresponds to 1750 for the mean; there, Newton replaces the slow bound."""
     problem = logistic_regression.build(
         streams,
         AGENTS,
@@ -301,7 +301,7 @@ def test_a_proximal_solve_does_not_depend_on_its_company(per_run):
 
 
 def test_equal_problems_are_solved_once(streams, monkeypatch):
-    """Also in a call that starts from the solutions of the call before."""
+    """This includes a call that starts from the solutions of the previous call."""
     given = {"prepared": prepared_rows(), "records": 100, "ridge": 0.01, "weight": "mean"}
     problem = logistic_regression.build(streams, AGENTS, **given)
     inputs = proximal_inputs(problem)
@@ -332,7 +332,7 @@ def test_the_hessian_is_the_derivative_of_the_gradient(per_run):
 
 @pytest.mark.parametrize("coding", logistic_regression.CODINGS)
 def test_replacing_a_record_moves_the_gradient_by_no_more_than_stated(streams, coding):
-    """Over many pairs and points within the bound; a constructed pair nearly attains it."""
+    """Random pairs and points satisfy the bound; a constructed pair nearly attains it."""
     rows = prepared_rows()
     rows.features = np.abs(rows.features)
     problem = logistic_regression.build(

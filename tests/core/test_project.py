@@ -34,7 +34,7 @@ def steps(workflow: Path) -> list[dict]:
 
 
 def test_test_files_of_one_name_are_in_packages():
-    """pytest imports the others by their name alone, and would collect nothing of the suite."""
+    """pytest imports other test files by name alone, so that equal names would clash."""
     alone = [path.name for path in TESTS if not (path.parent / "__init__.py").exists()]
     assert {name for name in alone if alone.count(name) > 1} == set()
 
@@ -102,7 +102,7 @@ def floors(requirements) -> dict[str, str]:
 
 @pytest.mark.parametrize("file", ["environment.yml", "workflow/envs/jobs.yml"])
 def test_the_conda_environments_have_what_the_workflow_needs_and_no_more(file):
-    """That of users has the package itself and pytest, too; jobs find the package by its path."""
+    """The environment of users also has the package and pytest; jobs import it by its path."""
     extras = PROJECT["optional-dependencies"]
     needed = floors(
         [
@@ -175,7 +175,7 @@ def test_commands_that_pages_show_are_understood():
 
 
 def test_what_pages_tell_snakemake_to_make_is_not_taken_for_a_file_of_the_configuration():
-    """Snakemake takes every word after ``--configfile`` for one more file."""
+    """Snakemake reads every word after ``--configfile`` as a configuration file."""
     rules = "\n".join(path.read_text() for path in (ROOT / "workflow" / "rules").glob("*.smk"))
     papers = "\n".join(path.read_text() for path in (ROOT / "config" / "papers").rglob("*.yaml"))
     sources = yamls.read(ROOT / "src/private_consensus/reproduction/datasets/sources.yaml")

@@ -48,7 +48,7 @@ def test_an_algorithm_without_models_says_so():
 
 
 def test_the_derivation_explains_why_a_budget_of_one_gives_less():
-    """Theorem 2 pays for 2 sqrt(T) in place of the sum of 1 / sqrt(t)."""
+    """Theorem 2 bounds the sum of 1 / sqrt(t) by 2 sqrt(T)."""
     done = result(parameters={"calibration": "gaussian_dp"})
     text = done.guarantee.derivation
     assert done.guarantee.epsilon == pytest.approx(0.9142, abs=1e-4)

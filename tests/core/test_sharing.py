@@ -108,7 +108,7 @@ def courses(pair):
 
 
 def test_settings_without_a_course_are_measured_at_their_end(pair, courses):
-    """What is measured is what was, and nothing else of before the end."""
+    """Measurements are unchanged, and earlier iterations are not recorded."""
     every, found = (compute_cell(one[BORROWER], {}).runs for one in (pair, courses))
     at_end, consensus = pl.col("t") == 5, pl.col("quantity") == "consensus"
     assert found.equals(every.filter(at_end | (consensus & (pl.col("epsilon") == 5.0))))
@@ -116,7 +116,7 @@ def test_settings_without_a_course_are_measured_at_their_end(pair, courses):
 
 
 def test_what_has_no_course_is_borrowed_without_one(courses):
-    """Also where the lender is asked for it, or has it, of settings that are shown at their end."""
+    """This holds if the other cell records intermediate iterations of the setting, too."""
     sources = reused_settings(courses)
     lent = compute_cell(
         courses[LENDER], {}, requests=requests_to(courses, sources, LENDER)
@@ -128,7 +128,7 @@ def test_what_has_no_course_is_borrowed_without_one(courses):
 
 
 def test_a_lender_without_a_course_measures_that_of_a_borrower(courses):
-    """2 and 4 are the lender's own iterations, 1 and 2 the borrower's."""
+    """Iterations 2 and 4 belong to the computing cell, 1 and 2 to the reusing cell."""
     turned = copy.deepcopy(courses)
     del turned[BORROWER]["intermediate_measures"], turned[BORROWER]["settings"][0]["intermediate"]
     for one in turned[LENDER]["settings"]:
@@ -214,7 +214,7 @@ def test_figures_of_paper_004_that_lie_in_others_are_not_computed(whole, narrow,
 
 
 def test_problems_side_by_side_are_each_as_alone(whole, monkeypatch):
-    """For all objectives the directions of D-ZOA are drawn once."""
+    """D-ZOA draws its directions once for all objectives."""
     found = copy.deepcopy(whole.cell("gratton_fig2", "d_zoa"))
     found.update(runs=4, block=2, iterations=[])
     for one in found["settings"]:

@@ -422,7 +422,7 @@ def test_points_of_a_grid_are_its_product():
 
 @pytest.mark.parametrize("path", sorted(CONFIG.rglob("*.yaml")), ids=lambda path: path.name)
 def test_a_file_says_what_it_means_where_it_is_read(path):
-    """No anchors, aliases or merges; no mapping in braces goes on in the next line."""
+    """Files have no anchors, aliases or merges, and no mapping in braces spans two lines."""
     text = path.read_text()
     opened = []
     for token in yaml.scan(text):

@@ -69,7 +69,7 @@ def test_no_byte_depends_on_the_processes_that_blocks_are_computed_by():
 
 
 def test_settings_do_not_change_each_other():
-    """The same unit draws serve every setting, whichever others share its batch."""
+    """All settings use the same unit draws, for any batch."""
     alone = simulated(
         settings()[:1], *environment, root=3, groups=GROUPS, runs=6, watch=WATCH, block=4
     )
@@ -85,7 +85,7 @@ def test_what_is_recorded_are_the_iterations_asked_for_and_the_last():
 
 
 def test_an_average_is_over_all_iterations_whichever_are_recorded():
-    r"""Of :math:`2^t r`, r a run's number plus one: :math:`(2^{T+1} - 2)r/T`."""
+    r"""The average of :math:`2^t r` for run number r, from 1, is :math:`(2^{T+1} - 2)r/T`."""
     pair = [Setting(Doubling(factor=2.0), FREE, horizon) for horizon in (5, 9)]
     measure = ("internal", "value")
     for recorded in (frozenset(), frozenset({1, 2, 3}), frozenset(range(9))):
@@ -109,7 +109,7 @@ def test_an_average_over_a_run_that_left_the_finite_numbers_is_infinite():
 
 
 def test_settings_with_one_budget_are_paired_across_budgets():
-    """Noise of two budgets is the same unit draw, scaled: the errors are strongly correlated."""
+    """Budgets scale the same unit draws, so that errors are strongly correlated."""
     pair = [Setting(GradientDescent(), Budget(epsilon, 1e-3), 9) for epsilon in (1.0, 1.2)]
     values = simulated(pair, *environment, root=3, groups=GROUPS, runs=60, watch=WATCH)
     first, second = (v[9, "released", "normalised_error"] for v in values)
@@ -200,7 +200,7 @@ def test_no_runs_are_refused():
 
 
 def test_leaving_the_finite_numbers_can_be_a_measurement():
-    """Infinite where a run exploded, by a setting and run; the tame setting goes on."""
+    """Diverged runs are recorded as infinite per setting; other settings continue."""
     pair = [
         Setting(Explosive(factor=1.0), FREE, 40, "tame"),
         Setting(Explosive(factor=1e40), FREE, 40, "wild"),
@@ -221,7 +221,7 @@ def test_leaving_the_finite_numbers_can_be_a_measurement():
 
 
 def test_batches_whose_local_problems_are_solved_together_are_each_as_alone():
-    """Three structures and two horizons, on records of which the lanes' solver takes care."""
+    """Three structures and two horizons share the batched solver."""
     rng = np.random.default_rng(0)
     rows = rng.random((4000, 25)) / 5
     data = SimpleNamespace(features=rows, labels=rng.choice([-1, 1], 4000))

@@ -53,7 +53,7 @@ def test_a_problem_far_away_does_not_depend_on_its_company():
 
 
 def test_hessians_are_asked_for_where_newton_goes_on_and_nowhere_else():
-    """Near by the bound's steps are fast enough; the problem that is far away needs Newton."""
+    """Only the problem with a distant start needs Newton steps."""
     centres = np.array([[0.01, 0.0], [-1e4, -300.0]])
     gradient, hessian = saturated(centres)
     seen = []

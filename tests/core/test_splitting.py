@@ -66,7 +66,7 @@ def test_an_array_has_numbered_columns():
 
 
 def test_the_objective_is_the_mean_of_all_records_and_padding_counts_nowhere():
-    """Against sums over the records of each agent, which have no padding."""
+    """Compare with sums over the records of each agent without padding."""
     shares = pc.split(TABLE, **OPTIONS)
     problem, ridge = shares.logistic_regression(0.1), 0.1
     x = RANDOM.normal(size=(3, problem.dim))
@@ -95,7 +95,7 @@ def test_the_objective_is_the_mean_of_all_records_and_padding_counts_nowhere():
 
 @pytest.mark.parametrize("agent", [0, 1, 2])
 def test_a_record_moves_the_gradient_of_a_large_and_of_a_small_share_by_at_most_2w(agent):
-    """Two opposite rows far on the wrong side approach the bound, whatever the share."""
+    """Two opposite misclassified rows approach the bound for agents of any size."""
     problem = pc.split(TABLE, **OPTIONS).logistic_regression()
     bound = problem.record_change("l2")
     assert bound == pytest.approx(2 * 3 / 15)
@@ -177,7 +177,7 @@ def test_a_missing_value_is_refused_with_its_agent_and_row():
 
 
 def test_no_public_number_depends_on_a_record_unless_the_records_are_public():
-    """A record is replaced by another one within the bounds: all that is public stays."""
+    """Replacing a record within the bounds leaves all public numbers unchanged."""
     other = pl.DataFrame({"age": 99.0, "income": 70.0, "sex": "f", "site": "a", "ill": 1})
     table = TABLE.with_columns(pl.col("ill").cast(pl.Int64))
     neighbour = pl.concat([table[:5], other.cast(table.schema), table[6:]])

@@ -143,7 +143,7 @@ def test_tuning_by_what_does_not_exist_is_refused_before_anything_runs(
 
 
 def test_what_is_tuned_on_is_not_what_is_shown(configuration):
-    """The grid has runs, data and noise of its own."""
+    """The tuning grid has separate runs, data and noise."""
     plan = configuration()
     shown, grids = (plan.cell(name, "dp_admm") for name in ("gratton_fig2", "gratton_tuning"))
     assert shown["groups"]["data"] != grids["groups"]["data"]
@@ -151,7 +151,7 @@ def test_what_is_tuned_on_is_not_what_is_shown(configuration):
 
 
 def test_the_best_point_is_what_runs(configuration):
-    """rho = 2 where the grid says so, whatever the configuration's own rho is."""
+    """The grid selects rho = 2, regardless of the rho in the configuration."""
     plan = configuration()
     cell = plan.cell("gratton_fig2", "dp_admm")
     setting = next(s for s in cell["settings"] if "tuned" in s)

@@ -120,7 +120,7 @@ def test_an_array_of_another_kind_is_refused(name, array, spoil):
 
 @given(place=st.sampled_from(PLACES), at=st.integers(0, 10**6), value=st.floats())
 def test_a_malformed_number_is_refused_or_inside_the_universe(place, at, value):
-    """What is accepted is in the universe that the sensitivities are for."""
+    """Accepted data are in the universe for which the sensitivities hold."""
     try:
         problem = changed(*place, at, value)
     except InvalidInput as error:

@@ -74,7 +74,7 @@ def fused(a, b, c, out):
 
 
 def test_a_product_that_is_added_is_rounded_at_most_twice():
-    """Once where the processor can, else twice; never less exact than that."""
+    """A fused multiply-add rounds once, and separate operations round twice."""
     a, b, c = given(np.float32)
     out = np.empty_like(a)
     fused(a, b, c, out)

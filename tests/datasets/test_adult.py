@@ -162,7 +162,7 @@ def test_a_damaged_cache_is_fetched_again(publisher, monkeypatch, tmp_path, smal
 def test_a_cache_that_agrees_with_itself_alone_is_not_believed(
     publisher, monkeypatch, tmp_path, small, poison
 ):
-    """Contents and provenance replaced together; the pinned checksum and the name remain."""
+    """Replaced contents and provenance agree, but not with the pinned checksum."""
     served_by(publisher, monkeypatch, small, zipped())
     _, provenance = acquire("adult", Acquisition(cache=tmp_path))
     cached = next(tmp_path.rglob("raw.parquet"))

@@ -84,7 +84,7 @@ def test_a_stalled_host_is_given_up(publisher, tmp_path):
 
 
 def test_a_host_that_drips_is_given_up(publisher, tmp_path, monkeypatch):
-    """Twenty kilobytes per second, which are too few here, and no pause as long as the limit."""
+    """The server sends 20 kB/s without a long pause, which is below the required rate."""
     monkeypatch.setattr(module, "SLOWEST", 1_000_000)
     publisher.files["/a"], publisher.faults["/a"] = CONTENTS, [("drip", 2000)] * 9
     with pytest.raises(Unavailable, match=r"transfer failed \(Timeout\)"):

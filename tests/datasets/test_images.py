@@ -87,7 +87,7 @@ def test_the_second_host_helps_where_the_first_is_dead(publisher, monkeypatch, t
 
 
 def test_two_acquisitions_at_once_download_once(publisher, monkeypatch, tmp_path, digits):
-    """The second one waits, and reads the cache of the first."""
+    """The second acquisition waits and reads the cache of the first."""
     hosts(monkeypatch, "mnist", [f"{publisher.url}/first"], checksums.of_arrays(digits))
     for name, file in mnist.FILES.items():
         publisher.files[f"/first/{file}"] = idx(digits[name])

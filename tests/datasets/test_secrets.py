@@ -95,7 +95,7 @@ def test_a_job_that_fails_says_its_trace_without_the_key(monkeypatch, tmp_path):
 def test_a_job_that_fails_repeats_the_beginning_of_its_settings_without_the_key(
     monkeypatch, tmp_path
 ):
-    """Snakemake prints the log of a failed job; the key lies where the settings are cut."""
+    """Snakemake prints the log of a failed job, and the key is at the cut of the settings."""
     monkeypatch.setenv(ipums.KEY, KEY)
     begin = "x" * (MAX_SETTINGS - len(KEY) // 2)
     with pytest.raises(SystemExit), job_logging(tmp_path / "job.log", [begin + KEY, "y" * 30_000]):

@@ -420,7 +420,7 @@ def test_a_privacy_loss_below_zero_or_of_no_number_is_refused(call, arguments):
 
 @pytest.mark.parametrize("mechanism", ["laplace", "gamma_norm"])
 def test_the_loss_of_very_many_releases_is_bounded_in_time(mechanism):
-    """zCDP bounds it: mu^2/2 each, from which epsilon follows."""
+    """The bound adds up mu^2/2 in zCDP and converts the sum to epsilon."""
     with soon():
         found = privacy.account([Release(mechanism, 1.0, 1e8, count=10**12)], 1e-5)
     rho = 10**12 * privacy.laplace_rho(1e-8)

@@ -366,7 +366,7 @@ def test_half_of_gaussian_noise_is_twice_mu(name):
 
 @pytest.mark.parametrize(("name", "fraction"), [("decor", 0.5), ("local_training", 0.5)])
 def test_a_record_of_twice_the_weight_costs_twice_the_attained_fraction(name, fraction):
-    """Exactly, by the shift of all messages with all draws, of a label of logistic regression."""
+    """The exact shift of all messages is computed for a label of logistic regression."""
     case = case_of(name)
     broken = fault("weight not counted")
     assert truth.attained_fraction(case) == fraction
@@ -404,8 +404,10 @@ def test_a_record_that_is_taken_sometimes_costs_the_mixture():
 
 
 def test_an_account_of_the_first_round_alone_sets_less_noise():
-    """Three Gaussian messages instead of one: the root of 3 in mu; noise that a formula sets, or
-    that is for one message anyway, stays as it is."""
+    """Three Gaussian messages cost sqrt(3) times the mu of one message.
+
+    Noise that a formula sets, or that covers one message only, is unchanged.
+    """
     case = case_of("p_admm")
     mu = gaussian_mu(case.budget.epsilon, case.budget.delta)
     expected = gaussian_epsilon(np.sqrt(3) * mu, 1e-2) / gaussian_epsilon(mu, 1e-2)
@@ -435,7 +437,7 @@ def test_a_record_in_a_batch_is_held_against_the_noise_that_is_drawn(broken):
 
 @pytest.mark.parametrize("name", ["dsgd", "sdm_dsgd"])
 def test_noise_with_a_sign_of_the_data_is_not_the_effect_of_a_record(name):
-    """Equal draws are opposite noise on the two data sets, whose messages differ by twice it."""
+    """Equal draws give opposite noise on the two data sets; messages differ by twice the noise."""
     case = case_of(name)
     label = case.problem.labels[0]
     signed = steps.noise_added(
@@ -502,7 +504,7 @@ def recovered_noise(algorithm, case, runs=40):
 
 @pytest.mark.parametrize("name", ["pdop", "dvp", "p_admm", "pp_admm_renyi", "dp_ci"])
 def test_noise_with_a_sign_of_the_data_is_recovered_with_its_length(name):
-    """Also in later iterations, which start from the messages of earlier ones."""
+    """This includes later iterations, which start from earlier messages."""
     case = case_of(name)
     plain, signed = (
         recovered_noise(one, case) for one in (case.algorithm, HARMLESS.broken(case.algorithm))
@@ -515,7 +517,7 @@ def test_noise_with_a_sign_of_the_data_is_recovered_with_its_length(name):
 
 @pytest.mark.parametrize("name", ["mafalda_sgd", "local_training"])
 def test_noise_of_undeclared_sites_has_the_sign_of_the_message(name):
-    """Two data sets with other signs then differ by the effect of a record alone."""
+    """Two data sets with different signs then differ by the effect of a record only."""
     case = case_of(name)
     plain, turned = (
         recovered_noise(

@@ -29,7 +29,10 @@ PATH = floats(metropolis(path(3)))
 
 
 def test_a_hidden_agent_that_amplifies_breaks_the_formula():
-    """Its step multiplies its state by 1 + h: mu^2 = a^2/(1 + a^2), a = (1 + h)/3, not 1/10."""
+    """The hidden step multiplies the state by 1 + h.
+
+    Then mu^2 = a^2/(1 + a^2) with a = (1 + h)/3, whereas the formula gives 1/10.
+    """
     open_loop = noised_descent(PATH, 2)
     formula = statement(open_loop, agent(2), 0, Constant(), Inputs())
     for h in (1.0, 5.0, 50.0):
@@ -43,7 +46,7 @@ def test_a_hidden_agent_that_amplifies_breaks_the_formula():
 
 
 def test_clipped_gradients_break_the_formula_and_respect_the_light_cone():
-    """True mu 1.62 by numerical integration, formula 0.63, the victim's own releases 2.
+    """True mu is 1.62 by numerical integration, the formula 0.63, the causal bound 2.
 
     The hidden agent of the path adds sign(z) to z = y_u/3 + n/3 + ...: its second message is
     z + sign(z) + n'. Gradients of the victim are +1 or -1 at noise 1, a change of 2.
@@ -79,7 +82,7 @@ def sign_example(step=np.sign, noise: float = 1.0) -> float:
     ids=["steep", "less noise"],
 )
 def test_other_clipped_gradients_break_it_too(step, noise, truth):
-    """Formula 0.632 over the noise, the victim's own releases 2 over it."""
+    """The formula is 0.632 over the noise, and the causal bound 2 over the noise."""
     found = statement(noised_descent(PATH, 2, noise=noise), agent(2), 0, Free(2.0), Inputs())
     assert found.open_loop.upper == pytest.approx(2 / np.sqrt(10) / noise, rel=1e-9)
     assert sign_example(step, noise) == pytest.approx(truth, rel=3e-3)
@@ -107,8 +110,11 @@ def audited(views, **claims) -> float:
 
 
 def test_an_audit_contradicts_the_formula_and_not_what_is_guaranteed():
-    """Simulated: gradients that jump need more than the formula and no more than the light cone;
-    those that contract, z - clip(z), no more than the contraction bound."""
+    """Simulated views exceed the formula, but not the causal and contraction bounds.
+
+    Gradients with jumps attain more than the formula and at most the causal bound. Contracting
+    gradients, z - clip(z), attain at most the contraction bound.
+    """
     system = noised_descent(PATH, 2)
     found = statement(system, agent(2), 0, Free(2.0), Inputs())
     jumps = list(path_views(np.sign, 6000))
@@ -121,7 +127,7 @@ def test_an_audit_contradicts_the_formula_and_not_what_is_guaranteed():
 
 
 def test_convex_curvature_breaks_the_formula_and_respects_contraction():
-    """Star of 6, leaf to leaf: hidden leaves that contract mask less."""
+    """On a star of 6 agents, hidden leaves that contract mask less from leaf to leaf."""
     W = floats(metropolis(star(6)))
     horizon = 8
     system = noised_descent(W, horizon)
@@ -197,7 +203,7 @@ def test_rules_by_observer():
 
 
 def test_last_models_of_convex_losses_are_amplified_by_iteration():
-    """Complete graph: all earlier noise is hidden, so early inputs cost less than 1 each."""
+    """On the complete graph, earlier noise is hidden, so early inputs cost less than 1 each."""
     system = noised_descent(floats(metropolis(complete(4))), 5)
     found = statement(system, FinalModels(), 1, Free(), Inputs(expansion=1.0))
     assert found.rule == "contraction"

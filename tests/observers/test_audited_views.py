@@ -38,7 +38,7 @@ def audited(name, observer, network=PATH, horizon=3, runs=3000, **options):
 
 
 def test_three_rounds_of_gossip_tell_what_no_sum_of_single_losses_says():
-    """Agent 3 of a ring of eight about agent 0: the guarantee stands, the sum is refuted."""
+    """For agents 3 and 0 of a ring of eight, the guarantee holds and the sum is refuted."""
     found = audited("muffliato", agent(3), RING, runs=1500)
     assert not found.flagged and found.claimed == pytest.approx(5.0, rel=1e-3)
     once = algorithms.load("muffliato")().calibrate(BUDGET, means(8), RING, 3)
@@ -51,7 +51,7 @@ def test_three_rounds_of_gossip_tell_what_no_sum_of_single_losses_says():
     "observer", [Eavesdropper(), agent(1), agent(2), secure_agent(1), Coalition((1, 2))]
 )
 def test_executions_come_near_to_the_formula_and_not_beyond(observer):
-    """Fresh noise in every round: what is found lies between a third of the guarantee and it."""
+    """With fresh noise per round, the audited loss is between a third of the guarantee and it."""
     found = audited("muffliato_gd", observer, eta=0.05)
     assert not found.flagged
     assert found.lower <= found.claimed == pytest.approx(found.declared, rel=1e-6)
@@ -64,7 +64,7 @@ def test_executions_come_near_to_the_formula_and_not_beyond(observer):
     [("muffliato_gd", 3, PATH, Budget(2.0, 1e-2)), ("zip_dl", 4, RING, BUDGET)],
 )
 def test_a_part_of_the_noise_is_found_by_a_neighbour(name, share, network, budget):
-    """A copy that adds less noise keeps its guarantee's words and is refuted."""
+    """A variant that adds less noise and keeps its guarantee is refuted."""
     parent = algorithms.load(name)
 
     class Hasty(parent):
@@ -88,7 +88,7 @@ EVERYBODY = [
 @pytest.mark.parametrize("observer", EVERYBODY, ids=str)
 @pytest.mark.parametrize("name", ["decor", "mafalda_sgd"])
 def test_correlated_noise_hides_from_each_observer_what_its_formula_says(name, observer):
-    """Both directions, for every observer there is: between a third of the value and the value."""
+    """For every observer, the audited loss is between a third of the formula and the formula."""
     found = audited(name, observer, runs=2000, eta=0.05)
     assert not found.flagged
     assert found.lower <= found.claimed == pytest.approx(found.declared, rel=1e-6)
@@ -97,8 +97,10 @@ def test_correlated_noise_hides_from_each_observer_what_its_formula_says(name, o
 
 
 def test_secrets_of_a_neighbour_are_in_its_view():
-    """The end of a path shares all of its pair noise with its neighbour, whose view is beyond the
-    eavesdropper's account, and within what is said of it."""
+    """The neighbour of a path's end knows all pair noise of the end.
+
+    Its loss exceeds that of the eavesdropper and stays within its own guarantee.
+    """
     path = networks.build(Streams(0, (0,)), "path", 8, weights="metropolis")
     algorithm = algorithms.load("decor")(eta=0.05, ratio=30.0)
     world = algorithm, means(8), path, Budget(2.0, 1e-2), 3
@@ -121,7 +123,7 @@ def test_what_members_drew_by_hand():
 
 @pytest.mark.parametrize("observer", [Eavesdropper(), agent(1), Coalition((1, 2))])
 def test_the_noised_sum_is_all_that_anybody_has_of_another(observer):
-    """Its own terms are not in the messages: two agents of three know two shares of the noise."""
+    """Messages exclude the observer's own terms; two agents of three know two noise shares."""
     found = audited("secure_aggregation", observer, eta=0.05)
     assert not found.flagged and found.lower <= found.claimed
     assert found.lower > BUDGET.epsilon / 3
@@ -153,7 +155,7 @@ def test_who_cannot_observe_is_told_so(observer, key):
 
 @pytest.mark.parametrize("observer", [Eavesdropper(), agent(1), secure_agent(1), Coalition((1, 2))])
 def test_what_is_told_on_links_stays_within_the_formula(observer):
-    """Noise that cancels at its sender, another message a neighbour."""
+    """The noise cancels at its sender, and each neighbour receives another message."""
     found = audited("zip_dl", observer, RING, runs=1500, eta=0.05)
     assert not found.flagged
     assert found.lower <= found.claimed == pytest.approx(found.declared, rel=1e-6)

@@ -121,8 +121,11 @@ def test_secrets_of_an_agent_add_to_what_an_eavesdropper_knows_where_noise_is_sh
 
 @pytest.mark.parametrize("algorithm", ["muffliato_gd", "secure_aggregation", "decor"])
 def test_who_joins_a_coalition_takes_nothing_away(algorithm):
-    """Whoever joins first; all others together know the same in every order. Of a secure sum the
-    noise of those who are left is all there is."""
+    """The loss to a coalition grows with its members, in any order of joining.
+
+    All other agents together have the same loss in every order. For a secure sum, only the noise of
+    the remaining agents counts.
+    """
     found = points("coalitions", algorithm={"name": algorithm, "eta": 0.02}, agent=2)
     lines = found.filter(pl.col("kind") == "line").sort("series", "x")
     ends = []

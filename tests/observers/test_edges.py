@@ -51,7 +51,7 @@ def square(system, observer, victim, changes=None):
 @pytest.mark.parametrize("horizon", [1, 7])
 @pytest.mark.parametrize("observer", [Eavesdropper(), agent(0), secure_agent(0)])
 def test_of_two_agents_each_round_is_a_mechanism_of_its_own(horizon, observer):
-    """What the other one sends is its state and fresh noise, and the own part is known."""
+    """An agent knows its own part, so each received message is a state plus fresh noise."""
     system = noised_descent(floats(metropolis(path(2))), horizon, gain=0.5, noise=0.25)
     assert square(system, observer, 1) == pytest.approx(4 * horizon, rel=1e-9)
 
@@ -77,7 +77,7 @@ def test_an_agent_alone_tells_nobody_and_is_told_nothing():
 
 
 def test_messages_of_a_directed_graph_go_one_way():
-    """A cycle of three: 0 hears 2, who hears 1, who hears 0."""
+    """In a directed cycle, agent 0 receives from 2, agent 2 from 1, and agent 1 from 0."""
     half = Fraction(1, 2)
     W = [[half, 0, half], [half, half, 0], [0, half, half]]
     for horizon in (1, 2, 4):
@@ -155,7 +155,7 @@ def random_system(seed: int, noisy: bool) -> tuple[LinearSystem, np.random.Gener
 @pytest.mark.parametrize("noisy", [True, False], ids=["noised", "clean"])
 @pytest.mark.parametrize("seed", range(5))
 def test_random_systems_by_exact_elimination(seed, noisy):
-    """The bracket has the exact value in it, for every kind of observer and every victim."""
+    """Lower and upper bound enclose the exact value for every observer and victim."""
     system, generator = random_system(1000 * noisy + seed, noisy)
     n = system.n_agents
     one = int(generator.integers(n))
@@ -238,7 +238,7 @@ def test_what_makes_no_sense_is_one_clear_line(name):
 
 
 def test_numbers_that_grow_out_of_floating_point_are_refused_and_no_loss_is_none():
-    """Squares of a state that grows by 1e50 a round are beyond 1e308; nan is below every bound."""
+    """A state that grows by 1e50 per round overflows; NaN would be below every bound."""
     system = noised_descent(MIXING, 12, transition=1e50 * MIXING)
     with pytest.raises(InvalidInput, match="numbers too large"):
         mu(system, agent(0), 3, Constant())
@@ -261,7 +261,7 @@ def test_units_do_not_matter(scale):
 
 @pytest.mark.parametrize("observer", [agent(0), secure_agent(0)], ids=["messages", "sums"])
 def test_no_matrix_has_agents_times_rounds_rows(observer):
-    """All victims of one observer in less than a tenth of what such a matrix would take."""
+    """All victims of one observer take less than a tenth of the memory of such a matrix."""
     agents, horizon = 80, 40
     system = noised_descent(floats(metropolis(ring(agents))), horizon)
     tracemalloc.start()

@@ -77,7 +77,7 @@ def without(draw):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_noise_the_mean_is_found(name):
-    """Steps that fall to nothing are not needed: the mean over agents has no bias for means."""
+    """The mean over agents has no bias for means, even with constant steps."""
     graph, problem = network(), means()
     eta = {} if name == "muffliato" else {"eta": 0.05}
     last = states(algorithms.load(name)(**eta), problem, graph, 60)[-1].x[0, 0]
@@ -88,8 +88,10 @@ def test_without_noise_the_mean_is_found(name):
 
 @pytest.mark.parametrize("name", [*NAMES, "local_training"])
 def test_a_budget_is_spent_and_not_overspent(name):
-    """Both sides: at the noise that is set the accountant finds the budget, at a little less more;
-    no budget, no noise; and no delta, no Gaussian noise."""
+    """The calibrated noise meets the budget and slightly less noise exceeds it.
+
+    Without a budget there is no noise, and without delta no Gaussian noise.
+    """
     graph, problem = network("path", 4), means(4) if name == "muffliato" else classified()
     algorithm = algorithms.load(name)(**({} if name == "muffliato" else {"clip": 0.2}))
     noisy = algorithm.calibrate(BUDGET, problem, graph, 3)
@@ -117,7 +119,7 @@ def test_muffliato_pays_once_and_accelerates():
 
 
 def test_muffliato_gd_goes_on_from_its_gossip():
-    """With K rounds that reach consensus each step is one of the mean gradient."""
+    """If K rounds reach consensus, each step uses the mean gradient."""
     graph, problem = network("complete", 4), classified()
     algorithm = algorithms.load("muffliato_gd")(eta=0.5, rounds=2, clip=0.05)
     found = states(algorithm, problem, graph, 5)
@@ -147,8 +149,7 @@ def test_noise_of_decor_cancels_in_the_mean_and_costs_what_fourier_says():
 
 
 def test_who_shares_secrets_is_told_more_than_the_eavesdropper():
-    """Both neighbours together know all pair noise of agent 0: its own noise alone is left, and no
-    account that counts on theirs bounds that."""
+    """Both neighbours together know all pair noise of agent 0, so only its local noise remains."""
     graph, problem = network(agents=5), means(5)
     noisy = algorithms.load("decor")(eta=0.05, clip=0.3).calibrate(BUDGET, problem, graph, 4)
     seen = observation(noisy, problem, graph, 4)
@@ -162,7 +163,7 @@ def test_who_shares_secrets_is_told_more_than_the_eavesdropper():
 
 @pytest.mark.parametrize("clip", [None, 0.3])
 def test_the_mean_of_zip_dls_models_hides_nothing(clip):
-    """Though all that is sent is accounted for: models are not sent."""
+    """The mean contains no noise; the accounting covers messages, not models."""
     graph, problem = network("path", 4), means(4)
     noisy = algorithms.load("zip_dl")(eta=0.05, clip=clip).calibrate(BUDGET, problem, graph, 3)
     seen = observation(noisy, problem, graph, 3)
@@ -182,7 +183,7 @@ def test_the_ratio_of_decor_is_within_a_factor_of_two_of_a_server(name):
 
 
 def test_noise_of_zip_dl_cancels_at_its_sender():
-    """The mean model has none, whatever is drawn; and what hides a change costs d (d + 1)."""
+    """The mean model has no noise, and hiding a change costs d (d + 1)."""
     graph, problem = network("path", 5), means(5)
     quiet, noisy = (algorithms.load("zip_dl")(noise=s, eta=0.02) for s in (0.0, 3.0))
     ends = [states(one, problem, graph, 4, quiet=False)[-1] for one in (quiet, noisy)]
@@ -193,8 +194,11 @@ def test_noise_of_zip_dl_cancels_at_its_sender():
 
 
 def test_the_account_of_zip_dl_bounds_what_its_views_tell():
-    """One round: exactly what the linear view says; more: at least that, since a state without
-    noise is told of again and again. Where nothing bounds a gradient's change it is infinite."""
+    """The accounted loss equals that of the linear view in one round and bounds it in several.
+
+    The state has no noise and is released again in every round. The loss is infinite if gradients
+    are unbounded.
+    """
     graph, problem = network("ring", 6), means(6)
     algorithm = algorithms.load("zip_dl")(noise=2.0, eta=0.02)
     for rounds in (1, 4):
@@ -214,7 +218,7 @@ def test_the_account_of_zip_dl_bounds_what_its_views_tell():
 
 
 def test_correlated_noise_of_mafalda_is_paid_as_one_mechanism():
-    """Account, filter and linear view agree; the batches of a cycle have the whole gradient."""
+    """Accountant, filter and linear view agree; the batches of a cycle give the full gradient."""
     graph, problem = network("path", 4), classified()
     algorithm = algorithms.load("mafalda_sgd")(batches=3, eta=0.2)
     noisy = algorithm.calibrate(BUDGET, problem, graph, 6)
@@ -232,8 +236,11 @@ def test_correlated_noise_of_mafalda_is_paid_as_one_mechanism():
 
 
 def test_the_factor_of_a_cycle():
-    """One round each: the fixed point's. Several: at most a unit of any record's changes, never
-    worse than independent noise, and all of it where every record takes part in every round."""
+    """The factor for cycles of one round equals the fixed point.
+
+    For longer cycles, changes of a record have norm at most one, and the error never exceeds that
+    of independent noise.
+    """
     gram = error_gram(network("ring", 6).mixing, 8)
     assert cyclic_factor(gram, 8) == pytest.approx(optimal_factor(gram), abs=1e-12)
     generator = np.random.default_rng(3)
@@ -258,8 +265,10 @@ def test_the_factor_of_a_cycle():
 
 
 def test_secure_sums_are_central_descent():
-    """One model at all agents, of the mean of clipped gradients; the noise of the sum has the
-    variance that is declared, and no more."""
+    """All agents have one model, updated with the mean of clipped gradients.
+
+    The noise of the sum has the declared variance.
+    """
     graph, problem = network("path", 4), classified()
     quiet = algorithms.load("secure_aggregation")(eta=0.5, clip=0.05)
     found, x = states(quiet, problem, graph, 4), np.zeros((1, 1, 4, 2))
@@ -280,8 +289,11 @@ def test_secure_sums_are_central_descent():
 
 @pytest.mark.parametrize("clip", [None, 0.3])
 def test_who_knows_shares_of_a_sums_noise_is_told_more(clip):
-    """k agents of N: N/(N - k) times the mu^2 of the eavesdropper, whose account is T (D/s)^2; what
-    a single record does, with any loss."""
+    """A coalition of k of N agents has N/(N - k) times the mu^2 of the eavesdropper.
+
+    The loss to the eavesdropper is T (D/s)^2 for the effect of a single record, with any loss
+    function.
+    """
     graph, problem = network("path", 5), means(5)
     algorithm = algorithms.load("secure_aggregation")(eta=0.05, clip=clip)
     noisy = algorithm.calibrate(BUDGET, problem, graph, 4)
@@ -305,8 +317,11 @@ def test_who_knows_shares_of_a_sums_noise_is_told_more(clip):
 
 
 def test_nobody_learns_of_training_alone_before_the_model_is_released():
-    """Then everybody learns the same, and at most what is charged: of means exactly what the last
-    model says, (sum of what is left of each step)^2 over the noise that is left."""
+    """The released model gives all observers an equal loss, at most the accounted one.
+
+    For means, the loss is exact: the squared sum of the remaining step effects over the remaining
+    noise variance.
+    """
     graph, problem, kept = network("path", 4), means(4), 1 - 0.05 * 5
     noisy = algorithms.load("local_training")(eta=0.05).calibrate(BUDGET, problem, graph, 6)
     seen = observation(noisy, problem, graph, 6)
@@ -328,7 +343,7 @@ def test_nobody_learns_of_training_alone_before_the_model_is_released():
 
 
 def test_training_alone_finds_the_own_optimum():
-    """Of a mean the own mean, which is not that of all: what is not talked about is not found."""
+    """Local training converges to the local mean instead of the mean of all agents."""
     graph, problem = network("ring", 5), means(5)
     last = states(algorithms.load("local_training")(eta=0.05), problem, graph, 80)[-1].x[0, 0]
     assert last == pytest.approx(problem.means[0], abs=1e-8)

@@ -158,20 +158,20 @@ def test_gossip_without_fresh_noise_is_a_light_cone(graph):
 
 
 def test_far_end_of_a_long_path_is_decided_exactly():
-    """Singular values fall by a factor a hop; a pseudo-inverse drops the last of them."""
+    """Singular values fall by a factor per hop, and a pseudo-inverse drops the smallest."""
     system = gossip(floats(metropolis(path(25))), 24)
     agrees(mu(system, agent(0), 24, Constant()), 1)
 
 
 def test_noise_free_gossip_after_noised_steps():
-    """Ring of 6, four steps, distance 3: from the local value's fiftieth to all of it."""
+    """On a ring of 6 at distance 3, mu^2 rises from a fiftieth of the local value to all of it."""
     W = floats(metropolis(ring(6)))
     found = [mu(muffliato_gd(W, 4, k), agent(0), 3, Free()).upper ** 2 for k in (1, 2, 3)]
     assert found == pytest.approx([0.0764, 0.4997, 4.0], abs=1e-4)
 
 
 def test_correlated_noise_costs_the_eavesdropper_what_the_mechanism_says():
-    """B = C^{-1} noise: mu^2 = |C Delta|^2, here C of ones below the diagonal."""
+    """For noise multiplied by B = C^{-1}, mu^2 is |C Delta|^2; here C is lower triangular."""
     C = np.tril(np.ones((4, 4)))
     system = noised_descent(floats(metropolis(ring(5))), 4, filter=np.linalg.inv(C))
     agrees(mu(system, Eavesdropper(), 2, Constant()), float((C.sum(1) ** 2).sum()))
@@ -190,7 +190,7 @@ def test_the_mean_of_last_models_sees_the_sum_of_all_noise():
 
 @pytest.mark.parametrize("graph", [ring(7), lopsided(), star(6)], ids=["ring", "lopsided", "star"])
 def test_information_is_conserved(graph):
-    """Over all victims it adds up to the number of independent scalars that are received."""
+    """The sum over all victims is the number of independent scalars that are received."""
     system = noised_descent(floats(metropolis(graph)), 6)
     degree = int(graph[0].sum())
     for observer, scalars in ((agent(0), degree), (secure_agent(0), 1)):
@@ -239,7 +239,7 @@ def test_mu_scales_with_change_over_noise():
 
 
 def test_a_known_sequence_of_graphs_agrees_with_exact_elimination():
-    """The second round's messages go over another graph; they are mixed over the first."""
+    """Messages of the second round use another graph than the first mixing step."""
     first, second = metropolis(path(4)), metropolis(ring(4))
     system = noised_descent(np.array([floats(first), floats(second)]), 2)
     rows = brute_force_of_two(first)
@@ -283,7 +283,7 @@ def test_sets_are_ordered_and_cycles_restrict():
 
 
 def test_free_directions_beat_signs_and_no_bound_is_below_them():
-    """Against all sign vectors (one dimension) and random directions (many)."""
+    """Compare with all sign vectors in one dimension and random directions in several."""
     generator = np.random.default_rng(3)
     for _ in range(5):
         root = generator.normal(size=(7, 3))
@@ -326,7 +326,7 @@ def test_unusable_input_is_named():
 
 
 def test_a_message_without_noise_costs_infinity():
-    """The last message is bare: a neighbour sees the input as it is, an agent behind does not."""
+    """Only a neighbour receives the exact input, since the last message has no noise."""
     system = noised_descent(floats(metropolis(path(3))), 2, noise=[1.0, 0.0])
     assert mu(system, agent(1), 0, Free()).upper == np.inf
     assert mu(system, agent(1), 0, Free()).lower == np.inf
@@ -334,7 +334,7 @@ def test_a_message_without_noise_costs_infinity():
 
 
 def test_two_secure_sums_that_differ_in_one_agent_tell_its_message():
-    """Agents 0 and 1 of a star with a rim: the sums of both, in exact rank."""
+    """Both sums of agents 0 and 1 are compared, with exact rank computation."""
     graph = complete(4)
     graph[1, 3] = graph[3, 1] = False
     system = noised_descent(floats(metropolis(graph)), 3)
@@ -343,7 +343,7 @@ def test_two_secure_sums_that_differ_in_one_agent_tell_its_message():
 
 
 def test_last_states_tell_no_less_than_rounds_without_noise():
-    """Five agents, three rounds, then gossip of the noised states: paper 000's Stage II."""
+    """Five agents run three noisy rounds and then gossip, as in Stage II of paper 000."""
     W = floats(metropolis(path(5)))
     quiet = np.array([1, 1, 1, 0, 0], dtype=float)
     stage_one = noised_descent(W, 3)
@@ -366,7 +366,7 @@ def test_last_states_agree_with_exact_elimination():
 
 
 def test_a_generic_graph_gives_every_noised_value_away():
-    """More scalars than agents and no symmetry: full rank modulo a prime."""
+    """The view has more scalars than agents, and full rank modulo a prime."""
     generator = np.random.default_rng(4)
     graph = ring(24)
     for i in range(24):
@@ -380,7 +380,7 @@ def test_a_generic_graph_gives_every_noised_value_away():
 
 
 def test_symmetry_is_not_taken_for_full_rank():
-    """Leaves of a star look the same to another leaf; the ends of a path do not to each other."""
+    """Leaves of a star are indistinguishable to another leaf; ends of a path are not."""
     long = gossip(floats(metropolis(path(7))), 6)
     assert determines_noise(long, agent(0))
     leaves = gossip(floats(metropolis(star(7))), 8)
@@ -390,7 +390,7 @@ def test_symmetry_is_not_taken_for_full_rank():
 
 
 def test_hundreds_of_bits_agree_with_fractions():
-    """An ill-conditioned view: path of twelve, noise once."""
+    """The view is ill-conditioned: a path of twelve agents with noise in one round."""
     system = gossip(floats(metropolis(path(12))), 11)
     victims = [3, 8, 11]
     covariance, response = exact_view(system, agent(0), np.ones((11, 1)), victims)
@@ -403,7 +403,7 @@ def test_hundreds_of_bits_agree_with_fractions():
 
 
 def test_noise_that_grows_by_eleven_orders_is_solved_in_floating_point():
-    """Rows are put in units of their own; without that the covariance is singular to rounding."""
+    """Rows are scaled to unit size, since the covariance would be singular to rounding."""
     growing = 8.0 ** np.arange(13)
     system = noised_descent(floats(metropolis(ring(5))), 13, gain=growing, noise=growing)
     basis = np.eye(13)[:, -2:]

@@ -181,7 +181,7 @@ def covariance(system) -> np.ndarray:
 
 @pytest.mark.parametrize(("name", "options", "kind"), ALL)
 def test_a_system_is_what_the_algorithm_does(name, options, kind):
-    """Unit noise by unit noise, and a unit of each input."""
+    """Responses to each unit noise and each unit input are compared with the execution."""
     algorithm, problem = algorithms.load(name)(**options), made(kind)
     system = observed_system(algorithm, problem, NETWORK, T).channels[0]
     size = unit_noises(next(stack([algorithm]).draws(problem, Streams(0, (0,)))), problem)
@@ -199,7 +199,7 @@ def test_a_system_is_what_the_algorithm_does(name, options, kind):
 
 @pytest.mark.parametrize(("name", "options", "kind"), ALL)
 def test_simulated_messages_have_the_moments_of_the_system(name, options, kind):
-    """The algorithm's own draws: covariances within five standard errors."""
+    """Covariances of the algorithm's draws agree within five standard errors."""
     if kind == "given":
         return  # gradients by iteration are not what a run asks for
     algorithm, problem = algorithms.load(name)(**options), made(kind)
@@ -229,7 +229,7 @@ def test_every_algorithm_is_mapped_or_says_why_not():
 
 
 def test_a_class_that_inherits_is_not_taken_for_its_parent():
-    """It may send anything: nothing but the eavesdropper's guarantee is left."""
+    """A subclass may send other messages, so only the eavesdropper's guarantee applies."""
     parent = algorithms.load("p_admm")
 
     class Louder(parent):
@@ -243,7 +243,7 @@ def test_a_class_that_inherits_is_not_taken_for_its_parent():
 
 @pytest.mark.parametrize("name", sorted(set(example_names()) - NO_VIEWS - WHOLE_RUN))
 def test_a_shorter_run_releases_what_a_longer_one_begins_with(name):
-    """What the bound by distance rests on: at this noise, later rounds change no earlier ones."""
+    """The bound by distance needs that later rounds do not change earlier ones."""
     (example,) = examples(name)
     world = example.problem, example.network
     noisy = example.algorithm.calibrate(example.budget, *world, example.horizon)
@@ -259,7 +259,7 @@ def test_a_shorter_run_releases_what_a_longer_one_begins_with(name):
 
 
 def test_rounds_that_can_arrive():
-    """On a path of four agents, in four rounds, by hand."""
+    """The expected rounds are derived by hand for a path of four agents in four rounds."""
     seen = observation(algorithms.load("p_admm")(**GAUSSIAN), means(), NETWORK, 4)
     expected = {
         (Eavesdropper(), 3): 4, (agent(0), 1): 4, (agent(0), 2): 3, (agent(0), 3): 2,
@@ -275,8 +275,10 @@ def test_rounds_that_can_arrive():
 
 
 def test_what_cannot_arrive_in_execution_is_not_paid_for():
-    """ADMM with random weights: a change of agent 3 reaches agent 0's messages when the rounds say
-    so, and not before; the bound is what those rounds release."""
+    """A change of agent 3 reaches agent 0 only from the predicted round on.
+
+    The algorithm is ADMM with random weights. The bound is the loss of the rounds that arrive.
+    """
     algorithm = algorithms.load("ldp_admm")(noise=1.0, init_std=0.0)
     seen = observation(algorithm, means(), NETWORK, 3)
     assert seen.system is None and "random" in seen.reason
@@ -297,8 +299,10 @@ def test_what_cannot_arrive_in_execution_is_not_paid_for():
 
 
 def test_secure_sums_and_distance_are_ordered_in_the_table():
-    """Every observer is at most the eavesdropper, sums at most single messages, the median at most
-    the worst; both sides of the certificate agree."""
+    """Losses are ordered: every observer is at most the eavesdropper, sums at most messages.
+
+    The median is at most the maximum, and both certificates agree.
+    """
     algorithm = algorithms.load("ldp_gradient_descent")(**GAUSSIAN, eta=0.05, weights="fixed")
     problem = MeanEstimation(np.zeros((1, 4, 1)), RECORDS, 0.5)
     rows = epsilon_by_observer(observation(algorithm, problem, NETWORK, 5), 1e-3)

@@ -47,7 +47,7 @@ def one_run(algorithm, problem, network, horizon, noise):
 
 
 def test_the_system_is_what_the_algorithm_does(averaging):
-    """Unit noise by unit noise, and one agent's mean moved by one record."""
+    """Responses to each unit noise and to a changed record are compared with the execution."""
     algorithm, problem, network = averaging
     system = observed_system(algorithm, problem, network, 3).channels[0]
     problem = replace(problem, means=np.zeros((1, 5, 1)))
@@ -77,7 +77,7 @@ def test_the_eavesdropper_pays_what_the_accountant_says(averaging):
 
 
 def test_rounds_without_noise_undo_what_distance_gives(averaging):
-    """Five agents, T = 3, distance 2: mu^2 is 0.03 of the local value without them."""
+    """Without them, mu^2 is 0.03 of the local value, for five agents, T = 3 and distance 2."""
     algorithm, problem, network = averaging
     observed = observation(algorithm, problem, network, 3)
     assert observed.last_states
@@ -111,7 +111,7 @@ def test_members_of_an_observer_are_no_target_agents(averaging):
 
 
 def test_measurements_far_away_cost_less_the_later_they_come(streams):
-    """DP-CI on a path: exact for Laplace noise, by the linear program."""
+    """The loss of DP-CI on a path is exact for Laplace noise, by a linear program."""
     network = networks.build(streams, "path", 4)
     module = problems.load("linear_observation")
     rows = [[[1.0, 0.5]]] * 4
@@ -182,7 +182,7 @@ def test_the_command_line_shows_every_agent_by_distance(capsys):
 
 @pytest.mark.parametrize("name", ["gradient_descent", "muffliato_gd"])
 def test_run_and_observers_analyse_the_same_setting(name, capsys):
-    """Equal parameters, and the eavesdropper's epsilon is the accountant's of the run."""
+    """Parameters are equal, and the eavesdropper's epsilon is the accounted epsilon of the run."""
     setting = [name, "--agents", "6", "--horizon", "4", "--epsilon", "0.9"]
     outputs = []
     for command in (["run", *setting, "--runs", "1"], ["observers", *setting]):
@@ -241,7 +241,7 @@ def test_the_command_line_takes_the_first_of_graphs_that_change(capsys):
 
 
 def test_laplace_messages_that_arrive_are_composed_by_the_accountant(streams):
-    """A neighbour hears all of them: no more than the eavesdropper, at any delta."""
+    """A neighbour receives all messages and learns at most what the eavesdropper does."""
     network = networks.build(streams, "path", 4)
     problem = problems.load("mean_estimation").build(streams, 4, records=4, dim=1, box=1.0)
     algorithm = algorithms.load("pdop")(noise=3.0, eta=0.1, decay=0.9)

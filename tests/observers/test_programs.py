@@ -99,7 +99,7 @@ def test_pair_noise_on_a_ring_by_fourier(own, pair):
 
 
 def test_pair_noise_by_the_laplacian_of_who_is_left():
-    """Secrets of agent 0 known: the graph without it."""
+    """If the secrets of agent 0 are known, the Laplacian is that of the graph without it."""
     graph = lopsided()
     W = floats(metropolis(graph))
     system = decor(W, 2, gain=[1.0, 0.5], own_noise=0.7, pair_noise=1.3)
@@ -198,7 +198,7 @@ LOOPS = {
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_programs_are_what_the_loops_do(name):
-    """The covariance of all that is sent, by unit noises one at a time, and unit inputs."""
+    """Compare the covariance of all messages with an execution for unit noises and inputs."""
     W = floats(metropolis(ring(5)))
     make, loop, shape = LOOPS[name]
     system, size = make(W), shape(5)
@@ -270,7 +270,7 @@ def test_laplace_noise_of_neighbours_and_far_agents():
 
 
 def test_noise_in_other_units_costs_that_much_less_by_the_same_program(monkeypatch):
-    """And what is kept of a program is what a new one would find."""
+    """A cached program gives the result of a new one."""
     monkeypatch.setattr(laplace, "_SHIFTS", {})
     W = floats(metropolis(path(3)))
     one, other = (noised_descent(W, 3, noise=scale * np.ones(3)) for scale in (1.0, 0.3))
@@ -284,7 +284,7 @@ def test_noise_in_other_units_costs_that_much_less_by_the_same_program(monkeypat
 
 
 def test_laplace_noise_of_the_path_of_three_is_paid_by_the_cheaper_noise():
-    """y_w in round 2 has y_u/3 and fresh noise: the victim's shift of 1, or 1/3 of the fresh."""
+    """The shift is hidden by the victim's noise (1) or by the fresh noise of w (1/3)."""
     W = floats(metropolis(path(3)))
     value = laplace_epsilon(noised_descent(W, 2), agent(2), 0, Constant())
     assert value == pytest.approx(1 / 3, rel=1e-9)
@@ -295,7 +295,7 @@ def test_laplace_noise_of_the_path_of_three_is_paid_by_the_cheaper_noise():
 def test_laplace_programs_that_are_not_solved_could_not_have_changed_what_is_found(
     changes, observer
 ):
-    """Of each victim, against a program for each change of a view of its own."""
+    """Compare each victim with one program per change of a separate view."""
     system = noised_descent(floats(metropolis(path(5))), 4, noise=2.0, gain=[4.0, 1.0, 3.0, 2.0])
     victims = [u for u in range(5) if u not in observer.members]
     together = sum if isinstance(changes, Free) else max
@@ -363,7 +363,7 @@ OBSERVERS = [
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_observer_of_every_program_by_exact_elimination(name):
-    """Four agents, a triangle with a tail; the bracket contains the exact value and is tight."""
+    """Bounds for a triangle with a tail enclose the exact value and are tight."""
     system = PROGRAMS[name](floats(metropolis(graph(4, [(0, 1), (1, 2), (2, 0), (2, 3)]))))
     for observer in OBSERVERS:
         for victim in {0, 2}:

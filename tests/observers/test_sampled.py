@@ -44,7 +44,7 @@ LOPSIDED = floats(metropolis(lopsided()))
     ids=["agent", "secure", "coalition", "final", "decor", "zip_dl"],
 )
 def test_a_learned_discriminant_attains_the_formula(system, observer, victim):
-    """In both directions: no less than mu within four standard errors, and no more."""
+    """The estimate equals mu within four standard errors."""
     expected = mu(system, observer, victim, Constant()).upper
     change = np.ones(system.horizon)
     views = sampled_views(system, observer, victim, change, RUNS, np.random.default_rng(5))
@@ -53,7 +53,7 @@ def test_a_learned_discriminant_attains_the_formula(system, observer, victim):
 
 
 def test_forgetting_own_noise_would_be_seen():
-    """What an audit is for: the formula with the observer's noise unknown is refuted."""
+    """The audit refutes the formula that treats the observer's own noise as unknown."""
     system = noised_descent(floats(metropolis(ring(8))), 2)
     right = mu(system, agent(0), 2, Once()).upper
     views = sampled_views(system, agent(0), 2, np.array([1.0, 0]), RUNS, np.random.default_rng(6))
@@ -62,7 +62,7 @@ def test_forgetting_own_noise_would_be_seen():
 
 
 def test_simulated_views_refute_the_sum_of_single_losses():
-    """Ring of eight, noise once, three rounds, three hops: mu is 1, the sum says 0.23."""
+    """For a ring of eight, three rounds and three hops, mu is 1, but the sum gives 0.23."""
     W = floats(metropolis(ring(8)))
     views = sampled_views(
         gossip(W, 3), agent(0), 3, np.array([1.0, 0, 0]), RUNS, np.random.default_rng(7)
@@ -73,7 +73,7 @@ def test_simulated_views_refute_the_sum_of_single_losses():
 
 
 def test_noise_tuned_for_the_eavesdropper_on_a_ring_of_ten():
-    """Errors at equal privacy: independent 77, differences of noise 247, optimum 48."""
+    """At equal privacy, errors are 77 (independent), 247 (differences) and 48 (optimum)."""
     gram = error_gram(floats(metropolis(ring(10))), 8)
     best = optimal_factor(gram)
     errors = [noise_energy(gram, C) for C in (np.eye(8), np.tril(np.ones((8, 8))), best)]
@@ -95,7 +95,7 @@ def test_the_gram_is_that_of_the_models():
 
 
 def test_the_optimum_is_one():
-    """X^{-1} G X^{-1} is diagonal, and no small change of C with unit columns does better."""
+    """X^{-1} G X^{-1} is diagonal, and no perturbation of C with unit columns is better."""
     gram = error_gram(floats(metropolis(path(5))), 6)
     best = optimal_factor(gram)
     inverse = np.linalg.inv(best.T @ best)
@@ -109,7 +109,7 @@ def test_the_optimum_is_one():
 
 
 def test_noise_tuned_for_the_eavesdropper_hurts_far_pairs():
-    """Path of six, T = 12, one participation, equal global mu: 2.8 times the far pair's mu^2."""
+    """Far pairs have 2.8 times the mu^2 at equal global mu, for a path of six and T = 12."""
     W = floats(metropolis(path(6)))
     tuned = np.linalg.inv(optimal_factor(error_gram(W, 12)))
     tuned = np.tril(tuned)

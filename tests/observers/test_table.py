@@ -63,8 +63,10 @@ def test_a_paper_that_budgets_single_iterations_is_given_noise_for_the_whole_run
 
 
 def test_measurements_of_dp_ci_are_hidden_by_laplace_noise(asked):
-    """One measurement, of an agent at the other end of a path: late ones cannot arrive, and no
-    observer is told more than one that hears everything."""
+    """No observer learns more than the eavesdropper, and late measurements do not arrive.
+
+    One measurement belongs to an agent at the other end of a path.
+    """
     whole = read_observed(yamls.read(CONFIG)).at("paper")["algorithms"]
     seen = observed_in({**asked, "algorithms": whole}, "path", "dp_ci", 4.0)
     near, far = (epsilon_for(seen, agent(0), u, 1e-5) for u in (1, N - 1))
@@ -88,8 +90,11 @@ def test_every_ordered_pair_has_a_row_and_no_certificate_is_apart(rows):
 
 
 def test_what_is_amplified_and_what_is_not(rows):
-    """Fresh noise: neighbours gain next to nothing and far agents nearly all; noise once: nothing
-    is gained at any distance that the rounds reach; random weights: what distance leaves."""
+    """Amplification depends on the noise.
+
+    With fresh noise, neighbours gain little and distant agents nearly all. With noise in one round
+    only, reachable agents gain nothing. With random weights, only distance helps.
+    """
     by = {
         (row["algorithm"], row["kind"], row["distance"], row["pair"]): row["guarantee"]
         for row in summary(rows)

@@ -60,7 +60,7 @@ def random_graphs(count: int, agents: int, degree: float, seed: int = 1):
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("sums", [False, True], ids=["messages", "sums"])
 def test_traces_of_information_add_up_to_the_rank_of_what_is_seen(name, sums):
-    """With gain = noise in every round, whatever that is: as many independent numbers as arrive."""
+    """The sum is the number of independent received numbers, if gain equals noise per round."""
     graph, horizon = GRAPHS[name], 5
     scales = np.array([1.0, 2.0, 0.5, 1.0, 3.0])
     system = noised_descent(weights(graph), horizon, gain=scales, noise=scales)
@@ -75,7 +75,7 @@ def test_traces_of_information_add_up_to_the_rank_of_what_is_seen(name, sums):
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_noise_once_tells_as_many_numbers_as_the_span_of_what_is_heard(name):
-    """Sum over victims: the dimension of span{W^t e_j} and of what the agent drew, less its own."""
+    """The sum over victims is a dimension: span{W^t e_j} plus known noise, minus own noise."""
     graph = GRAPHS[name]
     W = metropolis(graph)
     for rounds in (1, 2, 3):
@@ -128,7 +128,7 @@ def innovations(W, horizon, observer_rows, known, gains, noises) -> np.ndarray:
 @pytest.mark.parametrize("agents", [6, 16])
 @pytest.mark.parametrize("sums", [False, True], ids=["messages", "sums"])
 def test_a_kalman_filter_says_the_same(agents, sums):
-    """Written without the library: covariance of what is unknown given the past of the view."""
+    """The filter is independent of the library and conditions on the past of the view."""
     (graph,) = random_graphs(1, agents, 3.0)
     W, horizon = weights(graph), 20
     gains, noises = 1 / np.arange(1, 21), np.arange(1, 21) ** -0.4
@@ -145,7 +145,7 @@ def test_a_kalman_filter_says_the_same(agents, sums):
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_least_shifts_of_hidden_states_say_the_same(name):
-    """Least squares over deviations of states that are 0 where the observer looks."""
+    """Solve least squares over state deviations that vanish where the observer receives."""
     graph, horizon = GRAPHS[name], 5
     W, n = weights(graph), len(graph)
     hidden = [i for i in range(1, n) if not graph[0, i]]
@@ -167,7 +167,7 @@ def test_the_least_shifts_of_hidden_states_say_the_same(name):
 
 
 def test_every_weighing_is_below_and_every_shift_above():
-    """(l'a)^2/|B'l|^2 of random l, and |d|^2 of random d with B d = a."""
+    """Random l give (l'a)^2/|B'l|^2 below mu^2; random d with B d = a give |d|^2 above."""
     system, observer = noised_descent(weights(lopsided()), 4), agent(0)
     random = np.random.default_rng(4)
     B = noise_matrix(system, observer)
@@ -185,7 +185,7 @@ def test_every_weighing_is_below_and_every_shift_above():
 
 
 def test_the_likelihood_ratio_of_drawn_views_has_the_distance_mu():
-    """Mean difference over standard deviation of (B B')^+ a, with its standard error."""
+    """The mean difference over the standard deviation of (B B')^+ a equals mu."""
     system, observer, runs = noised_descent(weights(lopsided()), 3), agent(0), 20_000
     view = linear_view(system, observer, np.ones((3, 1)), [3])
     direction = np.linalg.solve(view.covariance, view.response[:, 0, 0])
@@ -201,8 +201,11 @@ def test_the_likelihood_ratio_of_drawn_views_has_the_distance_mu():
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_in_long_runs_each_round_tells_the_share_of_a_projection(name):
-    """mu^2/T tends to |P e_u|^2, P on the all-ones row and differences of rows of
-    (I - W + 11'/N)^-1 among those who are heard; of sums, to 1/(N - 1) on any graph."""
+    """For large T, mu^2/T tends to |P e_u|^2 for a projection P.
+
+    P projects on the all-ones row and differences of rows of (I - W + 11'/N)^-1 among the observed
+    agents. For secure sums, the limit is 1/(N - 1) on any graph.
+    """
     graph = GRAPHS[name]
     W, n = weights(graph), len(graph)
     Z = np.linalg.inv(np.eye(n) - W + np.ones((n, n)) / n)
@@ -218,14 +221,14 @@ def test_in_long_runs_each_round_tells_the_share_of_a_projection(name):
 
 
 def test_on_a_ring_what_is_learned_falls_by_the_same_share_a_hop():
-    """About 0.4 of mu^2, at T = 20."""
+    """The loss mu^2 falls by a factor of about 0.4 per hop, at T = 20."""
     found = squares(noised_descent(weights(ring(16)), 20), agent(0))
     for near, far in pairwise([found[d] for d in range(1, 6)]):
         assert 0.3 < far / near < 0.5
 
 
 def test_beyond_neighbours_constant_changes_are_nearly_the_worst():
-    """At most 2 % of mu^2 below free directions, on random graphs."""
+    """Their mu^2 is at most 2 % below that of free directions, on random graphs."""
     largest = 0.0
     for graph in random_graphs(4, 9, 3.0):
         system = noised_descent(weights(graph), 8)
@@ -237,7 +240,7 @@ def test_beyond_neighbours_constant_changes_are_nearly_the_worst():
 
 
 def test_noise_that_cancels_at_its_sender_costs_more_with_every_round():
-    """A state without noise is told of again and again: faster than linear, for both."""
+    """The loss grows faster than linearly, since a state without noise is released repeatedly."""
     W = weights(ring(6))
     for observer in (agent(0), Eavesdropper()):
         found = [mu(zip_dl(W, t), observer, 1, Constant()).lower ** 2 for t in (1, 2, 3, 4)]
@@ -249,7 +252,7 @@ def test_noise_that_cancels_at_its_sender_costs_more_with_every_round():
 
 
 def test_the_far_end_of_a_path_of_forty_knows_the_other_end():
-    """A pseudo-inverse in floating point says 5e-11 of what is 1."""
+    """The exact value is 1; a floating-point pseudo-inverse gives 5e-11."""
     assert squares(gossip(weights(path(40)), 39), agent(0))[39] == pytest.approx(1, rel=1e-9)
 
 
@@ -261,14 +264,17 @@ class Forgetful(Coalition):
 
 
 def test_who_forgets_its_own_noise_thinks_to_know_less():
-    """Ring of eight, two rounds of gossip, two hops: 0.67 instead of 1."""
+    """For a ring of eight, two rounds and two hops, it gives 0.67 instead of 1."""
     system = gossip(weights(ring(8)), 2)
     assert squares(system, agent(0))[2] == pytest.approx(1, rel=1e-9)
     assert squares(system, Forgetful((0,)))[2] == pytest.approx(2 / 3, rel=1e-9)
 
 
 def test_hidden_agents_that_amplify_tell_what_no_formula_says():
-    """Path of five, eight rounds, distance 4, steps of -5 times the state: 4.15 against 0.093."""
+    """With steps of -5 times the state, mu is 4.15, but the formula gives 0.093.
+
+    The graph is a path of five; there are eight rounds, and the distance is 4.
+    """
     W = weights(path(5))
     steep = np.diag([1.0, 6.0, 6.0, 6.0, 1.0])
     closed = noised_descent(W, 8, transition=steep @ W)
@@ -279,7 +285,7 @@ def test_hidden_agents_that_amplify_tell_what_no_formula_says():
 
 
 def test_curvature_that_hides_less_on_a_star():
-    """Leaf to leaf, six agents, eight rounds: 1.40 where the formula says 0.88."""
+    """From leaf to leaf of six agents in eight rounds, mu is 1.40, but the formula gives 0.88."""
     W, horizon = weights(star(6)), 8
     system = noised_descent(W, horizon)
     assert squares(system, agent(1))[2] == pytest.approx(0.88, abs=5e-3)
@@ -290,8 +296,11 @@ def test_curvature_that_hides_less_on_a_star():
 
 
 def test_one_round_without_noise_tells_nearly_all():
-    """Path of five, three rounds of mean estimation by paper 000, two hops: a twentieth of the
-    three rounds' 3; with one round of bare mixing more than four fifths."""
+    """One round of mixing without noise releases more than four fifths of the information.
+
+    With noise in all three rounds, it is a twentieth of the 3 of the local value. The setting is
+    mean estimation by paper 000 on a path of five, at two hops.
+    """
     degrees = np.diag(path(5).sum(1))
     W = np.eye(5) - (degrees - path(5)) / 5
     steps = 1 / np.arange(1, 4)
@@ -307,7 +316,7 @@ def test_one_round_without_noise_tells_nearly_all():
 
 
 def test_rounds_without_noise_widen_the_light_cone():
-    """T noised rounds and K without: those up to T + K - distance + 1 arrive, T at most."""
+    """After T noisy and K noiseless rounds, min(T, T + K - distance + 1) rounds arrive."""
     W, T = weights(path(8)), 4
     for K in (0, 2, 5):
         quiet = np.repeat([1.0, 0.0], [T, K])
@@ -328,8 +337,10 @@ MARGINS = {
 
 @pytest.mark.parametrize("name", MARGINS)
 def test_what_convex_losses_cost_beyond_the_formula(name):
-    """A few per cent of mu^2 beyond neighbours, up to twice between the leaves of a star; of
-    neighbours nothing is gained: F1 = F0 = all that is sent."""
+    """Convex losses raise mu^2 by a few per cent beyond neighbours, and up to twice on a star.
+
+    Neighbours gain nothing: the causal and the contraction bound equal the full release.
+    """
     graph, least, most = MARGINS[name]
     system, horizon = noised_descent(weights(graph), 8), 8
     near = np.flatnonzero(graph[1])

@@ -54,7 +54,7 @@ def neighbours(problem, adult, count: int):
 
 @pytest.mark.parametrize("few", [0, np.inf])
 def test_clipped_losses_of_some_agents_are_those_of_all(problem, monkeypatch, few):
-    """Compiled, eight points side by side, and by array operations."""
+    """Compare compiled code, for eight points at a time, with array operations."""
     monkeypatch.setattr(logistic_regression.objective, "SMALL_ENTRIES", few)
     rng = np.random.default_rng(3)
     points = rng.normal(size=(7, len(problem.labels), AGENTS, problem.dim)) * 3
@@ -83,7 +83,7 @@ def test_errors_on_own_records_are_those_of_the_plain_count(problem, monkeypatch
 
 
 def test_a_replaced_record_moves_minimisers_by_no_more_than_is_charged(problem, network, adult):
-    """At centres of all sizes that noisy messages have; Theorem 2 and the sharper one."""
+    """Test Theorem 2 and the tighter bound at centres of all sizes that noise produces."""
     rng = np.random.default_rng(2)
     penalty = 2 * ETA * network.degrees[..., None]
     shape = (1, len(problem.labels), AGENTS, problem.dim)
@@ -98,7 +98,7 @@ def test_a_replaced_record_moves_minimisers_by_no_more_than_is_charged(problem, 
 
 
 def test_a_replaced_record_moves_the_tested_gain_by_no_more_than_is_charged(problem, adult):
-    """2 C_loss / n for two fixed models, nearly attained by rows that are lost and won."""
+    """The bound 2 C_loss / n for two fixed models is nearly attained."""
     rng = np.random.default_rng(4)
     before, after = rng.normal(size=(2, 1, *problem.labels.shape[:2], problem.dim)) * 30.0
     bound, allowed = 2.0, 2 * 2.0 / RECORDS
@@ -149,7 +149,7 @@ def points(values):
 
 
 def test_the_cost_to_reach_a_goal_is_the_inverse_of_the_curve():
-    """On a curve that is linear in ln x, to the last digit."""
+    """The test curve is linear in ln x, for which the inverse is exact within rounding."""
     goals = [0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05]
     found = cost_to_reach(points([0.3, 0.2, 0.1]), goals)
     expected = [1.0, 1.0, 10**0.5, 10.0, 10**1.5, 100.0, np.inf]
@@ -159,7 +159,7 @@ def test_the_cost_to_reach_a_goal_is_the_inverse_of_the_curve():
 
 
 def test_only_what_stays_below_counts():
-    """A dip below the goal before the curve rises again is not the goal reached."""
+    """A curve that dips below the goal and rises again has not reached the goal."""
     assert cost_to_reach(points([0.1, 0.3, 0.1]), [0.2])["y"][0] == pytest.approx(10**1.5)
     assert cost_to_reach(points([np.inf, 0.3, 0.1]), [0.35])["y"][0] == pytest.approx(10.0)
     assert cost_to_reach(points([0.1, 0.1, 0.3]), [0.2])["y"][0] == np.inf

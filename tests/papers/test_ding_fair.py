@@ -399,7 +399,7 @@ def test_worst_pairs_attain_the_tight_l2_sensitivity(kind, expected, first, seco
 
 
 def test_orthogonal_rows_are_worst_where_a_group_is_rare():
-    """(0, 1) labels with z = 1 in a group of one in a thousand: the weights of both add up."""
+    """With one record in a thousand in the group, the weights of both changes add up."""
     tight = Sensitivity(DIM, "plus", 0.001).l2
     one, two = (coefficients_of(np.eye(DIM)[i], weights("plus", 0.001)[1], "ordered")[0]
                 for i in (0, 1))  # fmt: skip
@@ -419,7 +419,7 @@ def test_one_record_attains_half_the_l1_bound():
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(x=rows_of_ball, other=rows_of_ball, pick=st.tuples(unit, unit), seed=st.integers(0, 99))
 def test_a_mean_that_is_computed_counts_too(x, other, pick, seed):
-    """All of the data moves when the mean does: the change of whole sums, records and all."""
+    """If the mean is computed from data, replacing one record changes the terms of all records."""
     draw = np.random.default_rng(seed)
     rest = draw.random((20, DIM)) / np.sqrt(DIM)
     y, z = draw.integers(0, 2, 20), draw.integers(0, 2, 20)
@@ -458,7 +458,7 @@ def test_the_printed_sensitivities_are_those_of_the_lemmas():
     split=st.sampled_from([1e-3, 0.1, 1.0, 10.0, 1e3]),
 )
 def test_the_average_of_theorem_18_holds_for_the_printed_sensitivity(rows, pick, split):
-    """Even for features in [0, 1], where the printed sensitivity belongs: by its slack."""
+    """It holds even for features in [0, 1], since the published sensitivity has slack."""
     options = weights("penal", 0.4)
     chosen = [options[min(int(4 * p), 3)] for p in pick]
     one, columns = coefficients_of(np.array(rows[0]), chosen[0], "ordered")
@@ -472,7 +472,7 @@ def test_the_average_of_theorem_18_holds_for_the_printed_sensitivity(rows, pick,
 
 
 def test_the_average_fails_for_a_tight_sensitivity():
-    """x = x' = e_s with (y, z) from (0, 1) to (1, 0): only coefficients of w_s change."""
+    """Use x = x' = e_s and (y, z) from (0, 1) to (1, 0), which change coefficients of w_s only."""
     x, options = np.eye(DIM)[0], weights("penal", 0.4)
     one, columns = coefficients_of(x, options[1], "ordered")
     two, _ = coefficients_of(x, options[2], "ordered")
@@ -663,7 +663,7 @@ def test_products_of_two_carry_noise_of_one_monomial_or_of_two_products(network,
 
 
 def test_a_fairness_term_without_a_block_of_its_own_has_one_noise(problem, streams):
-    """plus and perrec: the sum of both linear parts is noised once, as the lemmas have it."""
+    """Variants plus and perrec add noise once, to the sum of both linear parts."""
     off = FairClassification(fair="off", noise_selected=1.0, noise_rest=1.0)
     made = problem.coefficients
     noise = off.perturbed(problem, streams)[1] - made.linear

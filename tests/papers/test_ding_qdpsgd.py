@@ -146,7 +146,7 @@ def test_no_bound_by_the_round_holds_for_q_dpsgd_2_as_printed(scene):
 
 
 def test_a_record_used_once_shifts_all_later_messages_of_q_dpsgd_2(scene):
-    """E4.8b on the algorithm itself: two worlds, one label, no noise, a grid too fine to matter."""
+    """Erratum E4.8b: execute the algorithm on two data sets with another label and no noise."""
     problem, network, streams = scene
     algorithm = load("q_dpsgd_2")(eta=1e-6, grid="open", e0=2.0, T=20.0)
     draws = algorithm.draws(problem, streams)

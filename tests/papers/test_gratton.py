@@ -82,7 +82,7 @@ def test_the_reference_minimises_the_sum_of_the_agents_objectives(streams, objec
 
 
 def test_objectives_b_and_c_have_the_minimiser_of_33_and_a_has_not(streams):
-    """(33) of the same features: eta = 1 and no 1/N_k."""
+    """Equation (33) with the same features has eta = 1 and no factor 1/N_k."""
     a, b, c = (made(streams, **OBJECTIVES[name]) for name in "ABC")
     raw = made(streams, normalised=False)
     assert np.allclose(c.optimum, raw.optimum, atol=1e-10)
@@ -155,7 +155,7 @@ def test_a_step_of_dp_admm_is_equal_for_one_setting_and_for_several(streams):
 
 
 def test_no_record_of_hubers_loss_pulls_harder_than_the_bound(streams):
-    """And squared loss, which the paper bounds by c_1 = 1, does."""
+    """Records of squared loss exceed the bound c_1 = 1 of the paper."""
     bounded, squared = made(streams, gradient_bound=1.0), made(streams)
     r = np.einsum("rkjp,rp->rkj", squared.features, squared.optimum) - squared.responses
     assert (np.abs(2 * r) > 1).mean() > 0.05
@@ -174,7 +174,7 @@ def test_admm_without_noise_reaches_the_reference(streams, network, objective):
 
 
 def test_printed_objective_is_far_from_converged_after_200_iterations(streams, network):
-    """The reason for objective B: no noise at all, and yet."""
+    """This holds without noise, and is the reason for objective B."""
     error = {}
     for name in "AB":
         problem = made(streams, **OBJECTIVES[name])
@@ -196,7 +196,7 @@ def test_27_and_its_solution_for_the_step_are_inverse(streams, network):
 
 
 def test_one_inner_loop_has_the_mean_of_the_exact_update(streams, network):
-    """L = 1 and next to no penalty: unbiased (Lemma 1); at kinks smoothing leaves a small bias."""
+    """With L = 1 and a tiny penalty it is unbiased (Lemma 1), up to a small bias at kinks."""
     many = Streams(streams.root, tuple(range(600)), streams.groups)
     problem = made(Streams(streams.root, (0,), streams.groups), eta=1e-9)
     wide = replace(
@@ -214,7 +214,7 @@ def test_one_inner_loop_has_the_mean_of_the_exact_update(streams, network):
 
 @pytest.mark.parametrize("quantity", ["mean", "variance"])
 def test_compiled_and_plain_steps_agree_on_whole_trials(quantity, streams, monkeypatch):
-    """The same data, draws of their own, fewer inner steps: errors with one mean and variance."""
+    """Errors with independent draws have equal mean and variance."""
     watch = MeasurementPlan((("released", "normalised_error"),))
     found = {}
     for engine in ("compiled", "plain"):
@@ -312,8 +312,10 @@ def test_no_noise_is_calibrated_to_a_gradient_without_a_bound(streams, network):
 def test_squared_loss_has_no_guarantee_and_under_c1_the_one_of_its_weight(
     streams, network, algorithm, level, loss, factor, epsilon
 ):
-    r"""Granted c1, an iteration of a sum over N_k = 20 records has 20 times the mu that the noise
-    was made for; epsilon of 200 by the exact trade-off, with nothing taken from the code."""
+    r"""If c1 is granted, a sum over N_k = 20 records has 20 times the calibrated mu.
+
+    Epsilon of 200 iterations follows from the exact trade-off function, independently of the code.
+    """
     budget, problem = Budget(epsilon, 1e-3), made(streams, loss=loss)
     noisy = algorithm.calibrate(budget, problem, network, 200)
     guarantee = account(noisy.releases(problem, network, 200), 1e-3)
@@ -351,7 +353,7 @@ def test_sensitivity_24_bounds_what_a_record_can_do(streams):
 
 @pytest.mark.parametrize(("epsilon", "exceeds"), [(0.95, True), (0.15, False)])
 def test_29_is_below_the_exact_total_at_epsilon_near_one(streams, network, epsilon, exceeds):
-    """E2.5: even for Gaussian noise that is really added."""
+    """Erratum E2.5: this holds even for added Gaussian noise."""
     problem = made(streams, loss="mean", gradient_bound=1.0)
     budget = Budget(epsilon, 1e-3)
     algorithm = ExactADMM().calibrate(budget, problem, network, 200)

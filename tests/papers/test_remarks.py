@@ -78,7 +78,7 @@ def test_a_tuned_predecessor_beats_algorithm_1_and_stops_short_without_noise():
 
 
 def test_records_cancel_in_theorem_2():
-    """With G, mu and L of the local sum only ln(1/delta) is left, which is solved by hand here."""
+    """With G, mu and L of the local sum, only ln(1/delta) remains, which is solved by hand."""
     values = []
     for records in (10, 1000):
         root = 2 * 5 * math.sqrt(5)  # G / mu
@@ -262,7 +262,7 @@ def test_the_sensitivity_is_reached_and_a_measurement_keeps_its_guarantee():
 
 @pytest.mark.parametrize("step_size", [1 / 2.25, 0.05])
 def test_an_inexact_minimiser_jumps_where_descent_takes_a_step_more(step_size):
-    """Descent is executed step by step; outputs are compared with the gaps of the neighbour."""
+    """Run descent step by step and compare the outputs with those of a neighbour."""
     tolerance = 0.01
     runs = [
         admm_remarks.InexactMinimiser(m, g, 0.3, tolerance, step_size)
@@ -320,7 +320,7 @@ def test_least_variances_meet_the_budget_and_smaller_ones_do_not():
 
 
 def test_one_attribute_moves_its_coefficients_as_the_lemma_counts_them():
-    """All changes of one attribute in the unit box, against the constant in the loss."""
+    """Compare all changes of one attribute in the unit box with the constant of the lemma."""
     rng, largest = np.random.default_rng(6), 0.0
     for _ in range(2000):
         x, y, z, mean = rng.integers(0, 2, 5), rng.integers(0, 2), rng.integers(0, 2), rng.random()
@@ -338,7 +338,7 @@ def test_one_attribute_moves_its_coefficients_as_the_lemma_counts_them():
 
 
 def test_admm_without_noise_needs_as_many_iterations_as_the_implementation():
-    """The solver of the product on the same objective, and the coordinator by its stationarity."""
+    """Compare with the library solver on the same objective, and the stationarity condition."""
     count = zeroth_order_remarks.iterations_of_admm(0, 4.0, coordinator=False)
     X, y = zeroth_order_remarks._records(0)
     best = np.linalg.lstsq(X.reshape(-1, 10), y.ravel(), rcond=None)[0]

@@ -259,7 +259,7 @@ def test_noise_that_varies_with_time_is_never_larger(problem, network):
 def test_one_changed_measurement_reaches_one_message_by_the_stated_sensitivity(
     problem, network, streams
 ):
-    """Given the messages sent before, x(t) differs at one t only, by alpha(t-1) delta S(H)."""
+    """With earlier messages fixed, x(t) changes at one t only, by alpha(t-1) delta S(H)."""
     algorithm = DPCI(hmax="time_varying").calibrate(Budget(0.5), problem, network, 12)
     at = run(algorithm, problem, network, streams, 12)
     draws = list(zip(range(12), algorithm.draws(problem, streams), strict=False))
@@ -323,8 +323,10 @@ def losses_by_execution(algorithm, problem, network, horizon):
 @pytest.mark.parametrize("hmax", ["constant", "time_varying"])
 @pytest.mark.parametrize("options", [SIMULATION, DAMPED])
 def test_epsilon_is_known_exactly_from_both_sides(problem, network, options, hmax):
-    """A measurement costs the largest loss, a stream the sum of one agent's; H_max, which no agent
-    has at all times, is in the noise alone."""
+    """The loss of a measurement is the largest loss; that of a stream is the sum per agent.
+
+    H_max affects the noise only, since no agent attains it at all times.
+    """
     horizon = 30
     algorithm = DPCI(**options, hmax=hmax).calibrate(Budget(0.8), problem, network, horizon)
     losses = losses_by_execution(algorithm, problem, network, horizon)
@@ -340,7 +342,7 @@ def test_epsilon_is_known_exactly_from_both_sides(problem, network, options, hma
 
 @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.1])
 def test_the_stream_that_is_accounted_for_costs_no_less_than_any_agents(problem, network, delta):
-    """Composition at a delta above 0 is not decided by the sum of losses."""
+    """For delta above 0, the sum of losses does not decide the composition."""
     algorithm = DPCI(**DAMPED, noise=1.0, unit="stream")
     losses = losses_by_execution(algorithm, problem, network, 12)
     above = account(algorithm.releases(problem, network, 12), delta).epsilon
@@ -362,8 +364,10 @@ def test_a_measurement_costs_at_most_epsilon_and_a_stream_T_times_that(problem, 
 
 
 def test_exponential_steps_cost_less_than_the_formula(problem, network):
-    """Of message t with data (q/p)^t times the agent's share of H_max, at most q/(p-q) = 1 in
-    all; printed 2."""
+    """The total loss is at most q/(p-q) = 1, whereas the paper states 2.
+
+    Message t depends on data with (q/p)^t times the agent's fraction of H_max.
+    """
     algorithm = DPCI(**DAMPED).calibrate(Budget(2.0), problem, network, 60)
     assert algorithm.noise.scale == pytest.approx(1.0)
     for horizon in (1, 5, 60):
@@ -399,7 +403,7 @@ def test_both_statements_stand_in_the_privacy_table_of_one_run(plan):
 
 @pytest.mark.parametrize("schedule", [SIMULATION, DAMPED, {"gamma": 0.6}])
 def test_moments_are_the_sum_over_all_noises_that_went_in(problem, network, streams, schedule):
-    """X(T) - Theta* written out as a weighted sum of independent noises."""
+    """Write X(T) - Theta* as a weighted sum of independent noises."""
     horizon = 7
     algorithm = DPCIMoments(**schedule).calibrate(Budget(0.8), problem, network, horizon)
     factors = [
@@ -485,7 +489,7 @@ CASES = [("wang_extra_mse", 60), ("wang_extra_simulation", 60), ("wang_fig3", 40
 
 @pytest.mark.parametrize(("experiment", "horizon"), CASES)
 def test_monte_carlo_agrees_with_the_exact_moments(plan, exact_moments, experiment, horizon):
-    """Largest |z| over all plotted points, Bonferroni's bound at a family-wise level of 1e-3."""
+    """Compare the largest |z| over plotted points with Bonferroni's bound at level 1e-3."""
     found, bound, points = largest_z(plan, exact_moments, experiment, horizon=horizon)
     assert points >= 100
     assert found < bound
@@ -493,7 +497,7 @@ def test_monte_carlo_agrees_with_the_exact_moments(plan, exact_moments, experime
 
 @pytest.mark.parametrize(("experiment", "horizon"), CASES)
 def test_a_tenth_more_or_less_noise_does_not_agree(plan, exact_moments, experiment, horizon):
-    """A fifth more variance is ten times the error of the mean of 800 runs already."""
+    """A fifth more variance is ten standard errors of the mean of 800 runs."""
     asked = {"experiment": experiment, "horizon": horizon, "runs": 800}
     for louder in (1.1, 0.9):
         found, bound, _ = largest_z(plan, exact_moments, **asked, louder=louder)
@@ -516,7 +520,7 @@ def test_moments_of_many_graphs_at_once_are_refused(problem, streams):
 
 
 def test_constants_of_the_theorems(problem, network):
-    """b0 is at most the quotient of any vector, hence at most eta_0/N on the consensus one."""
+    """The constant b0 is at most the quotient of any vector, and at most eta_0/N."""
     found = constants_of(problem, network, 2000)
     eigenvalues = [np.linalg.eigvalsh(coupling(problem, network, t))[0] for t in range(2000)]
     assert found.least_eigenvalue == pytest.approx(min(eigenvalues))

@@ -112,7 +112,7 @@ def test_losses_for_several_changes_are_those_for_each():
 
 
 def test_short_intervals_lose_the_worst_case_without_cancellation():
-    """As the interval shrinks the loss tends to beta h; for a point it is that."""
+    """As the interval shrinks to a point, the loss tends to beta h."""
     lengths = np.array([1e-3, 1e-6, 1e-9, 1e-12, 1e-200, 0.0])
     found = aggregation.realised_loss(lengths / 2, lengths, 5.0, 0.01)
     assert found[-3:] == pytest.approx(0.05, rel=1e-9)
@@ -158,7 +158,7 @@ def test_the_closed_form_of_the_bound_is_the_printed_integral():
 
 
 def test_with_the_right_move_theorem_2_3_bounds_the_average():
-    """The proof's steps with t = +h in the left half give a bound, unlike the printed ones."""
+    """The proof gives a bound with t = +h in the left half, unlike the published steps."""
     w, b, h = np.meshgrid(np.linspace(0.1, 1, 7), np.linspace(2, 10, 5), [0.001, 0.02])
     exact, printed = (f(w, b, h) for f in (aggregation.exact_average, aggregation.printed_bound))
     repaired = np.empty_like(exact)
@@ -216,7 +216,7 @@ def test_losses_along_a_trajectory_equal_a_loop(problem, network, streams):
 
 
 def test_the_share_that_is_lost_is_the_average_of_gamma_over_the_intervals(streams):
-    """The conditional expectation, put together from the intervals of a run (note 11)."""
+    """Compute the conditional expectation from the intervals of a run (note 11)."""
     many = Streams(streams.root, tuple(range(40)), streams.groups)
     problem = build_problem(many)
     network = networks.build(many, "random_edges", AGENTS, edges=8)
@@ -237,7 +237,7 @@ def test_the_share_that_is_lost_is_the_average_of_gamma_over_the_intervals(strea
 
 @pytest.mark.parametrize("aggregator", ["pair", "range"])
 def test_outputs_of_the_aggregates_have_the_stated_law(streams, aggregator):
-    """Position in the interval minus noise is uniform on it, and the noise is what was drawn."""
+    """Position minus noise is uniform in the interval, and the noise equals the draws."""
     many = Streams(streams.root, tuple(range(200)), streams.groups)
     problem = build_problem(many)
     network = networks.build(many, "random_edges", AGENTS, edges=8)
@@ -302,7 +302,7 @@ def test_descent_with_slowly_falling_steps_reaches_the_optimum(streams, problem,
 
 
 def test_descent_of_theorem_3_4_is_its_recursion_and_needs_the_sum_alone(problem, streams):
-    """Steps 1/(c sqrt(k)) from the mean, c = 2; the result is the mean of all earlier means."""
+    """Steps are 1/(c sqrt(k)) with c = 2, and the result is the mean of all iterates."""
     complete = networks.build(streams, "complete", AGENTS)
     seen = [
         run(LocallyPrivateSubgradient(eta=0.5, weights="fixed", exchange=exchange), problem,
@@ -362,8 +362,10 @@ def test_losses_by_formula_are_geometric_sums(problem, network, name, options):
 
 
 def test_transcripts_of_neighbours_are_no_more_apart_than_the_accountant_says(streams):
-    """Log-likelihood ratio of what agent 0 sent, given all it was told: record replaced, weights
-    integrated out, by eq. (10)'s density."""
+    """Compute the log-likelihood ratio of the messages of agent 0 with a replaced record.
+
+    Weights are integrated out by the density of Eq. (10), given all received messages.
+    """
     problem = build_problem(streams)
     network = networks.build(streams, "random_edges", AGENTS, edges=8)
     algorithm = LocallyPrivateADMM(noise=0.05, growth=1.0)
@@ -425,7 +427,7 @@ def test_coordinates_are_chosen_evenly_and_the_noise_has_its_scale(streams):
 
 
 def test_the_bound_of_coordinate_descent_is_the_printed_sum(boxed):
-    """The second line of (74), with C_1 sigma / d a step, below the third."""
+    """The second line of (74), with C_1 sigma / d per step, is below the third."""
     algorithm = CoordinateDescent(noise=0.2)
     gap, k = np.full((1, 12, AGENTS), 3.0), 40
     rate = boxed.strong_convexity / (DIM * boxed.smoothness)
@@ -450,7 +452,7 @@ def test_coordinate_descent_is_calibrated_by_formula_and_by_accountant(boxed, ne
 
 @pytest.mark.parametrize(("law", "tail"), [("gaussian", norm), ("laplace", laplace)])
 def test_in_a_box_no_epsilon_at_delta_zero_is_below_the_ratio_of_one_course(law, tail, network):
-    """The first coordinate stays at the upper face: probabilities of the executed steps."""
+    """The first coordinate stays at the upper face; compare probabilities of the steps."""
     unit, zeros = np.eye(DIM)[0], np.zeros((AGENTS, 6, DIM))
     zeros[:, 0] = unit
     worlds = [
@@ -489,7 +491,7 @@ def test_without_a_box_gaussian_noise_has_no_finite_epsilon_at_delta_zero(proble
 
 
 def test_a_budget_pays_for_all_coordinates_and_for_no_random_weights(problem, network):
-    """With D and the inverse scale growing alike every iteration costs B_1 / (D noise)."""
+    """If D and the inverse scale grow equally, each iteration costs B_1 / (D noise)."""
     pure, horizon, noises = Budget(2.0, 0.0), 30, {}
     for weights, growth in (("random", 1.02), ("fixed", 1.02), ("random", 1.0)):
         algorithm = LocallyPrivateADMM(growth=1.02, penalty_growth=growth, weights=weights)
@@ -503,7 +505,7 @@ def test_a_budget_pays_for_all_coordinates_and_for_no_random_weights(problem, ne
 
 
 def test_a_change_of_the_objective_that_is_a_constant_is_local_sensitivity_zero(problem):
-    """E1.2: sensitivity is defined on values, the proof needs gradients."""
+    """Erratum E1.2: sensitivity is defined on values, but the proof needs gradients."""
     x = np.random.default_rng(1).normal(size=(12, AGENTS, DIM))
     assert problem.record_change("l1") == pytest.approx(np.sqrt(DIM) * problem.record_change("l2"))
     assert problem.record_change("linf") == pytest.approx(2 * problem.weight)
@@ -555,7 +557,7 @@ def test_mean_estimation_has_no_jacobian(streams):
 
 @pytest.mark.parametrize("first_order", [False, True])
 def test_admm_under_a_constraint_ends_where_another_solver_does(first_order):
-    """Sequential quadratic programming knows nothing of (33)."""
+    """Compare with sequential quadratic programming, which does not use (33)."""
     task = constrained.sample_problem(3)
     shape = task.A.shape[0], task.A.shape[2]
     found = minimize(

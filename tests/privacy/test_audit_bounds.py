@@ -48,7 +48,7 @@ def test_a_claim_allows_exactly_the_rates_whose_value_does_not_exceed_it(measure
 
 
 def test_gaussian_rates_lie_inside_the_region_of_their_privacy_profile_and_touch_it():
-    """Event {x >= t} of N(mu, 1) against N(0, 1), whose likelihood ratio at t is e^epsilon."""
+    """The event {x >= t} of N(mu, 1) against N(0, 1) has likelihood ratio e^epsilon at t."""
     epsilon = 0.7
     t = epsilon / 1.2 + 0.6
     p, q = stats.norm.sf(t - 1.2), stats.norm.sf(t)
@@ -62,7 +62,7 @@ def test_gaussian_rates_lie_inside_the_region_of_their_privacy_profile_and_touch
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("level", [0.2, 0.02])
 def test_coverage_is_exact_for_all_pairs_of_rates_on_the_boundary_of_a_claim(measure, level):
-    """All outcomes of 12 and 12 runs, weighted by their binomial probabilities."""
+    """Enumerate the outcomes of 12 and 12 runs with their binomial probabilities."""
     true = 0.8
     found = np.zeros((RUNS + 1, RUNS + 1))
     for k, m in itertools.product(range(RUNS + 1), repeat=2):
@@ -107,7 +107,7 @@ def test_the_bound_is_sharper_than_two_limits_at_half_the_level_and_below_the_es
 
 
 def test_perfect_distinction_has_the_closed_form_of_its_probability():
-    r"""All of n and none of n: probability :math:`(1-e^{-\epsilon})^n` at p = 1, half a level."""
+    r"""Hits in all and none of n runs have probability :math:`(1-e^{-\epsilon})^n` at p = 1."""
     found = event_bound(500, 500, 0, 500, delta=0.0, confidence=0.99)
     # p = 1 - e^-epsilon (1 - q) needs more: the largest over q of p^n (1 - q)^n
     q = np.geomspace(1e-6, 1 - 1e-6, 20_001)
@@ -192,7 +192,7 @@ def test_what_can_be_detected_is_what_perfect_outcomes_would_give():
 
 
 def test_a_table_as_a_whole_is_wrong_at_most_at_its_level():
-    """Tables of 10 true claims, their p-values from coins with exactly the claimed epsilon."""
+    """Tables have 10 true claims, tested with coins that attain the claimed epsilon."""
     rng, numbers = np.random.default_rng(2), np.arange(21)
     p = np.array(
         [
@@ -250,7 +250,7 @@ def drawn_bounds(measure):
 @pytest.mark.parametrize("measure", [Epsilon(0.1), Mu()])
 @pytest.mark.parametrize("claim", [{"epsilon": 0.2}, {"epsilon": 2.0}, {"mu": 0.5}, {"mu": 1.5}])
 def test_the_least_of_many_p_values_is_found_without_computing_all(measure, claim):
-    """A fresh list each time: what was computed once is not looked at in part any more."""
+    """Use a new list per repetition, since computed p-values are cached."""
     whole = [bound.p_value(**claim) for bound in drawn_bounds(measure)]
     part = [bound.p_value_lower_bound(**claim) for bound in drawn_bounds(measure)]
     assert all(some <= all_of_it for some, all_of_it in zip(part, whole, strict=True))

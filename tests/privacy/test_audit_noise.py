@@ -148,7 +148,7 @@ def test_noise_of_one_data_set_added_to_the_other_is_found(law):
 
 
 def test_an_equal_value_here_and_there_is_what_a_grid_of_float32_gives():
-    """60,000 values of a 24-bit grid have some equal ones; a reused release is still seen."""
+    """Some of 60,000 values on a 24-bit grid are equal; a reused release is still found."""
     rng = np.random.default_rng(7)
     for _ in range(10):
         noise = rng.standard_normal((300, 20, 2, 5), dtype=np.float32)
@@ -206,7 +206,7 @@ def test_the_same_noise_with_its_coordinates_in_another_order_is_found(law):
 
 @pytest.mark.parametrize("law", LAWS)
 def test_the_largest_length_has_the_distribution_that_is_said(law):
-    """p-values of either side are uniform at most; of the continuous laws exactly."""
+    """p-values of both sides are uniform or larger; exactly uniform for continuous noise."""
     rng = np.random.default_rng(18)
     unit = (drawn(law, rng, (4, 2, 2, 3)) / scale_of(law) for _ in range(400))
     found = [largest_p_values(one, law, SIGMA) for one in unit]
@@ -217,7 +217,7 @@ def test_the_largest_length_has_the_distribution_that_is_said(law):
 
 
 def test_every_round_and_agent_has_a_part_in_the_test_of_shape():
-    """Of 400,000 values a part is taken; another law of one of ten rounds shows all the same."""
+    """The test samples 400,000 values, yet finds another distribution in one of ten rounds."""
     rng = np.random.default_rng(15)
     noise = rng.standard_normal((4_000, 10, 2, 5))
     noise[:, 7] = rng.choice([-1.0, 1.0], size=noise[:, 7].shape)  # of the same variance

@@ -32,7 +32,7 @@ MAPS = {"itself": lambda x: x, "tanh": np.tanh, "cube": lambda x: x**3, "exp": l
 @pytest.mark.parametrize("shape", MAPS)
 @pytest.mark.parametrize("mu", [1.0, 3.0])
 def test_a_gaussian_pair_seen_through_a_monotone_map_is_contradicted_no_more_often(shape, mu):
-    """Exactly mu-GDP, whatever the law of what is seen; a fit to normal laws flagged 196 of 200."""
+    """The pair is exactly mu-GDP; a fit of normal distributions would flag 196 of 200."""
     rng, wrong = np.random.default_rng(1), 0
     for _ in range(60):
         one, other = (MAPS[shape](x[:, 0]) for x in gaussians(rng, mu, 300))
@@ -74,7 +74,7 @@ def test_a_discriminant_finds_it_too_in_twenty_coordinates():
 
 
 def test_the_list_as_a_whole_is_wrong_no_more_often_than_stated():
-    """Given and learned statistics of a pair that is exactly as claimed."""
+    """Given and learned statistics are tested on a pair that equals its claim."""
     rng, wrong = np.random.default_rng(5), 0
     for seed in range(10):
         one, other = gaussians(rng, 0.8, 120, 2)
@@ -127,7 +127,7 @@ def test_infinite_values_are_outcomes_like_others():
 
 
 def test_the_last_digits_of_what_is_seen_do_not_turn_a_discriminant():
-    """Of a gap that rounding left beside all axes the smallest ridge once made a direction."""
+    """Rounding errors off all axes must not determine the direction of the discriminant."""
     rng = np.random.default_rng(15)
     mixed = rng.standard_normal((90, 90))
     one, other = (x @ mixed for x in gaussians(rng, 1.0, 300, dim=90))
@@ -150,7 +150,7 @@ def test_noise_that_two_messages_share_cancels_in_a_discriminant():
 
 
 def test_classifiers_see_what_no_linear_statistic_does():
-    """Two clusters with equal means, and a spread that differs: means and signs say nothing."""
+    """Two clusters have equal means and different spread, which means and signs ignore."""
     rng = np.random.default_rng(8)
     one = rng.choice([-3.0, 3.0], size=(1500, 2)) + rng.standard_normal((1500, 2))
     found = {b.statistic: b for b in audited(one, rng.standard_normal((1500, 2)))}

@@ -76,7 +76,7 @@ def test_compositions_of_laplace_meet_an_independent_library(losses, count, delt
 
 @pytest.mark.parametrize(("rate", "mu"), [(0.02, 1.0), (0.3, 0.5), (1.0, 2.0), (0.01, 4.0)])
 def test_a_sampled_gaussian_by_numerical_integration(rate, mu):
-    """At the bound the pair's delta is at least the one asked for, a little beyond it less."""
+    """Delta of the pair is at least the target at the bound, and smaller slightly beyond it."""
 
     x = np.linspace(-12, 12 + mu, 200_001)
     other = norm.pdf(x)
@@ -169,7 +169,7 @@ def test_a_share_is_of_each_release(share):
 
 @pytest.mark.parametrize(("dim", "loss"), [(2, 1.0), (3, 2.5), (40, 3.0)])
 def test_noise_known_by_its_norm_by_numerical_integration(dim, loss):
-    """At the bound the pair's delta is at least the one asked for, a little below it more."""
+    """Delta of the pair is at least the target at the bound, and larger slightly below it."""
     r = gamma.ppf((np.arange(2000) + 0.5) / 2000, dim)[:, None]
     c = 2 * beta.ppf((np.arange(4000) + 0.5) / 4000, (dim - 1) / 2, (dim - 1) / 2) - 1
     losses = np.sqrt(r**2 + 2 * r * loss * c + loss**2) - r
@@ -201,7 +201,7 @@ def test_what_an_attack_attains_is_near_what_the_accountant_allows(sigma, rounds
 
 
 def test_gaussians_whose_number_is_random_are_their_mixture():
-    """At the bound the mixture's delta is at least the one asked for, a little beyond it less."""
+    """Delta of the mixture is at least the target at the bound, and smaller slightly beyond it."""
     seen = RandomCount(0.7, (0.2, 0.3, 0.1, 0.4))
     release = Release("pure", epsilon=9.0, attack=Release("profile", profile=seen, attained=1.0))
 
@@ -222,7 +222,7 @@ def test_gaussians_whose_number_is_random_are_their_mixture():
 
 @pytest.mark.parametrize("blur", [0.02, 0.3])
 def test_an_attack_that_is_known_up_to_factors_by_numerical_integration(blur):
-    """The factors that hide most: the likelier of two outcomes less likely, on both sides."""
+    """The factors are those that hide most: the likelier outcome becomes less likely."""
     mu, x = 1.2, np.linspace(-14, 16, 300_001)
     other, one = norm.pdf(x), norm.pdf(x - mu)
     attack = Release("gaussian", mu, 1.0, attained=1.0, log_tolerance=blur)
@@ -252,7 +252,7 @@ def test_less_noise_than_any_table_of_normals_knows_is_no_limit():
 
 
 def test_losses_far_beyond_epsilon_take_no_memory():
-    """A rare and huge loss makes the grid no longer; the bound is that of the losses near it."""
+    """A rare, huge loss does not enlarge the grid; the bound uses the losses near epsilon."""
     rare = Release(
         "gaussian", 1e5, 1.0, attained=1.0, sampling=Sampling("poisson", 1e-6), log_tolerance=0.0
     )

@@ -224,7 +224,7 @@ def test_groups_that_are_converted_side_by_side_are_what_each_is_alone(delta):
 
 
 def test_a_search_that_would_never_end_stops_with_the_numbers_that_it_would_have_at_last():
-    """Twelve numbers never end in one and the same step; after 200 steps the search gave up."""
+    """Twelve values make no progress in equal steps; the search ends after 200 steps."""
     mu = 10 ** np.random.default_rng(0).uniform(-3, 0.5, (40, 12))
     target, stops, plainly = np.full(mu.shape[1:], np.log(1e-6)), [], []
     for row in mu:

@@ -40,7 +40,7 @@ def test_laplace_noise_is_that_of_the_library(loss, step, count):
 
 @pytest.mark.parametrize(("loss", "step"), [(1e-3, 1e-6), (0.03, 1e-5), (2.0, 1e-3)])
 def test_one_laplace_is_above_its_curve_and_near_it(loss, step):
-    r""":math:`\delta(\epsilon) = 1 - e^{(\epsilon-\ell)/2}`."""
+    r"""Compare with :math:`\delta(\epsilon) = 1 - e^{(\epsilon-\ell)/2}`."""
     exact = loss + 2 * np.log1p(-DELTA)
     found = of_laplace(loss, 1, step).get_epsilon_for_delta(DELTA)
     assert exact - 1e-13 <= found <= exact + step

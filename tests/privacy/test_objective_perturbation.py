@@ -63,7 +63,7 @@ CASES = [
 
 @pytest.mark.parametrize(("curvature", "sigma", "weight"), CASES)
 def test_the_bound_is_above_the_divergence_of_minimisers_on_a_line(curvature, sigma, weight):
-    """One row of either sign replaced by the opposite one, with and without other rows."""
+    """Replace one row of either sign by the opposite one, with and without other rows."""
     bound = PerturbedObjective(2 * weight / sigma, weight / 4 / curvature, one_sign=True)
     for rest in ([], [[0.7], [-0.4]]):
         data, other = (np.array([[z], *rest]) for z in (1.0, -1.0))
@@ -74,7 +74,7 @@ def test_the_bound_is_above_the_divergence_of_minimisers_on_a_line(curvature, si
 
 @pytest.mark.parametrize("angle", [1.2, 2.4])
 def test_the_bound_is_above_the_divergence_where_rows_have_any_angle(angle):
-    """In the plane the shift turns with the minimiser."""
+    """In two dimensions, the direction of the shift depends on the minimiser."""
     curvature, sigma, weight = 0.5, 1.0, 0.6
     data = np.array([[1.0, 0.0], [-0.3, 0.5]])
     other = np.array([[np.cos(angle), np.sin(angle)], [-0.3, 0.5]])
@@ -84,7 +84,7 @@ def test_the_bound_is_above_the_divergence_where_rows_have_any_angle(angle):
 
 
 def test_a_gaussian_mechanism_of_the_same_shift_is_no_bound_without_the_jacobian():
-    """E4.3: what a proof that takes the shift for fixed leaves out shows where it is small."""
+    """Erratum E4.3: a proof with a constant shift omits the Jacobian term."""
     curvature, sigma, weight = 0.02, 4.0, 0.3
     data, other = np.zeros((1, 1)), np.ones((1, 1))
     exact = divergences(data, other, curvature, sigma, weight, 40_001)
@@ -99,7 +99,7 @@ def test_without_curvature_of_records_it_is_the_gaussian_mechanism():
 
 
 def test_the_moment_of_any_shift_is_its_integral():
-    """E_1 and E_1^+ by quadrature, in an order at which the slow bound does not exist."""
+    """Compare E_1 and E_1^+ with quadrature at an order without the simple bound."""
     x, step = np.linspace(-30, 30, 600_001, retstep=True)
     normal = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
     mu, order = 0.7, np.array([5.0])
@@ -124,8 +124,10 @@ def test_numbers_that_bound_nothing_are_refused(key, value):
 
 
 def test_pp_admm_tells_the_accountant_of_the_minimiser_and_of_the_approximation():
-    """Its noise is more than that of an account that takes the shift for fixed, and grows with it
-    alone: doubling the weight of all records doubles mu and kappa."""
+    """The noise exceeds that for a constant shift and grows with the weight of records.
+
+    Doubling the weight of all records doubles mu and kappa.
+    """
     streams = Streams(3, (0,))
     network = networks.build(streams, "ring", 4)
     prepared = logistic_rows(400, 3)

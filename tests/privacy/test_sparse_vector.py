@@ -93,7 +93,7 @@ def test_noise_that_ignores_the_count_is_caught():
 
 
 def test_a_threshold_noised_anew_at_every_query_is_not_free():
-    """Then "below" costs at each query: the loss grows with their number (paper 004, IPP-ADMM)."""
+    """Each answer "below" then has a cost that adds up (paper 004, IPP-ADMM)."""
     svt = SparseVector.split(1.0, sensitivity=1.0, count=1, equal=True)
     weight = stats.laplace.pdf(GRID, scale=svt.threshold_scale) * (GRID[1] - GRID[0])
 
@@ -218,7 +218,7 @@ def test_no_sequence_of_answers_costs_more_than_the_accountant_is_told(redrawn, 
 
 
 def test_a_threshold_drawn_after_each_release_at_the_scale_of_one_draw_costs_once_for_each():
-    """c epsilon_1 + epsilon_2: more than what one draw costs, and attained within 10 %."""
+    """The loss c epsilon_1 + epsilon_2 exceeds that of one draw and is attained within 10 %."""
     svt = SparseVector(1.0, 3, epsilon_threshold=0.5, epsilon_queries=0.5)
     scales = svt.threshold_scale, svt.query_scale
     answers = ([False] * 12 + [True]) * 3
@@ -254,7 +254,7 @@ def test_a_threshold_drawn_at_each_test_costs_with_the_number_of_tests():
 @pytest.mark.parametrize("redrawn", REDRAWS)
 @pytest.mark.parametrize(("level", "scales"), [(0.5, (2.0, 4.0)), (-3.0, (5.0, 1.0))])
 def test_the_number_of_answers_is_bounded_from_below_and_nearly_reached(redrawn, level, scales):
-    """Against the exact probability of every sequence of answers."""
+    """Compare with the exact probability of every sequence of answers."""
     count, tests = 2, 6
     found = least_answers(level, *scales, count=count, tests=tests, redrawn=redrawn)
     exact = np.zeros(count + 1)

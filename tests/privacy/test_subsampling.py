@@ -285,8 +285,10 @@ MESSAGE = {"step": 0.02, "resolution": 0.1, "dim": 100, "clip": 0.5}
 
 
 def test_a_record_used_once_shifts_every_later_message_of_a_model_that_is_used_again():
-    """E4.8b. One agent alone (no neighbour answers), scalar model, gradients that do not depend on
-    the model: what is left is the shift of one record in the first batch."""
+    """Erratum E4.8b: one record in the first batch shifts all later messages.
+
+    One agent without neighbours has a scalar model and gradients that do not depend on it.
+    """
     keep, step, clip, size, rounds = 0.95, MESSAGE["step"], MESSAGE["clip"], 4, 200
     transcripts = np.zeros((2, rounds))
     for world, record in enumerate((clip, -clip)):
@@ -321,7 +323,7 @@ def test_bound_on_a_reused_model_covers_what_gradients_can_do():
 
 
 def test_a_message_of_its_own_broadcasts_is_priced_like_a_discrete_gaussian():
-    """At rate 1 there is no sampling to credit, and the cost is that of plain zCDP noise."""
+    """Without subsampling, at rate 1, the cost is that of zCDP noise."""
     noise = noisy_message(fixed_batches(50), 50, **MESSAGE)
     (loss,) = noise.losses
     assert loss == pytest.approx(2 * 0.02 / 50 + 0.1 * 10 / 0.5)

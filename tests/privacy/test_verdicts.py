@@ -71,7 +71,7 @@ def test_a_finding_that_weakens_privacy_never_stands_next_to_holds():
 
 
 def test_an_inconclusive_audit_changes_nothing_but_a_proof():
-    """It is no reason for "violated" or "not proven", and it does not confirm what is proven."""
+    """It implies neither "violated" nor "not proven", and it does not confirm a proof."""
     for *known, audit in KNOWN:
         if audit is None:
             alone = combined(*known, None)
@@ -124,7 +124,7 @@ def test_the_documented_table_has_the_verdicts_in_their_order():
 def test_more_than_is_claimed_is_violated_only_with_a_lower_bound(
     method, accounted, proven, lower, found
 ):
-    """However exact the accountant: whether its sensitivity is attained it cannot know."""
+    """An exact accountant cannot know if its sensitivity is attained."""
     row = {
         "epsilon_claimed": 1.0, "epsilon_accountant": accounted, "accountant": method,
         "epsilon_lower": lower, "proven": proven, "delta": 0.0, "sampling": "none",

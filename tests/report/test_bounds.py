@@ -51,7 +51,7 @@ def test_every_setting_that_claims_something_is_counted_once():
 
 
 def test_what_is_assumed_of_the_data_bounds_a_bracket_and_is_said():
-    """Without the assumption nothing is proven; lower bounds keep to it as well."""
+    """Without the assumption no bound is proven; lower bounds satisfy it as well."""
     granted = row(1.0, math.inf, proven=False, epsilon_under_assumption=1.02, bound_gap_reason="")
     assert bounds.upper(granted) == 1.02
     unknown = {**granted, "epsilon_under_assumption": math.inf}

@@ -77,7 +77,7 @@ def test_drawings_of_what_a_text_does_not_describe_say_that_they_are_assumed(pla
 
 @pytest.mark.parametrize("name", ["ding_fig1", "gratton_fig1"])
 def test_an_assumed_graph_is_called_assumed_in_print_too(plan, name):
-    """Print has no heading."""
+    """Printed figures have no heading that would state the assumption."""
     drawing = plan.drawing(name)
     numbers = figure_numbers(drawing["panels"], {}, source="sampled")
     printed = sized(plotting.draw(name, plan.paper_of(name), numbers, drawing, {}), 3.3)

@@ -318,7 +318,7 @@ def test_five_papers_and_sixty_figures_fit(figures):
 
 
 def test_claims_of_no_paper_are_shown_and_called_by_their_title(results):
-    """Methods beside the papers have claims: they are counted, found by the filter and judged."""
+    """Claims on further methods are counted, filtered and judged."""
     named = results.papers["first"]
     info = {**named["paper"], "number": "", "title": "Methods beside", "authors": []}
     beside = {**named, "paper": info}

@@ -66,7 +66,7 @@ def test_where_a_claim_is_violated_a_bound_above_it_stands_on_the_page(results):
 
 @pytest.mark.parametrize("verdict", ["differs from its declaration", "inconclusive"])
 def test_what_an_audit_found_stands_on_the_page_instead_of_holds(results, verdict):
-    """In the table of algorithms, among the settings of the paper, and on the algorithm's page."""
+    """It is in the table of algorithms, in the settings of the paper and on the algorithm page."""
     text = "a record changes the draw by 2 times the declared sensitivity"
     row = privacy_row(
         "first", "differing", 1.0, 0.9, verdict=verdict, audit_verdict=verdict,
@@ -141,7 +141,7 @@ def test_the_level_of_a_bound_is_that_of_its_row():
 
 
 def test_which_copy_was_audited_stands_on_the_page(results):
-    """A column named like a method of a dictionary would show that method."""
+    """A template would show the method of a dictionary for a column with the same name."""
     audited = {
         **audit("m", "transcript", 0.25), "variant": "main", "experiment": "", "setting": "small",
         "ceiling": 1.0, "runs": 1, "confidence": 0.99, "copy": "half of the noise",

@@ -143,7 +143,7 @@ def test_another_type_of_processor_is_said_before_numbers_are_compared(reference
 
 
 def test_loops_compiled_for_another_processor_are_named(reference, run, monkeypatch):
-    """A reference without the entry was compiled for the processor that it ran on."""
+    """A reference without this entry was compiled for the processor on which it ran."""
     path = reference / "manifest.json"
     manifest = json.loads(path.read_text())
     monkeypatch.setenv("NUMBA_CPU_NAME", "generic")

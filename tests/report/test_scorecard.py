@@ -51,7 +51,7 @@ def test_verdicts_fall_back_once_they_are_asked_together(results):
 
 
 def test_an_interval_of_many_claims_is_students_at_the_level_that_holm_leaves(results):
-    """Without skewness the half width is s t, the level shared among the parts of the claim."""
+    """Without skewness the half width is s t, at the level per part of the claim."""
     rows = [{**row, "skewness": 0.0} for row in results.claims]
     found = scorecard.adjusted(with_p(replace(results, claims=rows), *[1e-9] * 10).claims)
     row = found["first_c01"]

@@ -73,7 +73,7 @@ def test_the_search_finds_figures_claims_and_algorithms_where_they_are(site, res
 
 
 def test_little_is_read_before_the_front_page_stands(site):
-    """The page, and what it loads by itself; charts, and with them their runtime, come later."""
+    """The browser loads charts and their runtime after the page."""
     tree = Tree((site / "index.html").read_text())
     loaded = [*tree.attributes("script", "src"), *tree.attributes("img", "src")]
     loaded += [link for link in tree.attributes("link", "href") if not link.startswith("data:")]

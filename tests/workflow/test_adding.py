@@ -118,7 +118,7 @@ def own_modules(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["noisy_gossip", "chatty_gossip"])
 def test_what_is_easily_forgotten_is_so(own_modules, name, streams):
-    """No noise for an infinite epsilon, which finds the mean; else the budget and no more."""
+    """An infinite epsilon adds no noise and gives the mean; otherwise the budget is met."""
     network = networks.build(streams, "ring", 4)
     means = np.random.default_rng(1).uniform(-0.2, 0.2, (1, 4, 3))
     problem = MeanEstimation(means, records=50, box=1.0)

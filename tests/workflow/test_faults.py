@@ -216,7 +216,7 @@ def test_two_calls_at_once(warm, folder, reference):
 
 
 def test_a_full_disk_is_named_and_leaves_nothing(warm, folder, reference):
-    """A limit on the size of files stands for the disk: the write fails in its middle."""
+    """A limit on file sizes simulates the disk, so that a write fails halfway."""
     (folder / "full").touch()
     done = warm.make(folder, FIGURE, runs=RUNS)
     (folder / "full").unlink()
@@ -237,7 +237,7 @@ def test_a_write_on_a_full_disk_keeps_the_old_file(tmp_path):
 
 
 def test_a_results_folder_that_cannot_be_written_is_named(warm, folder, reference):
-    """A file in its place: permissions would not stop a super-user."""
+    """A file replaces the folder, since permissions do not restrict a super-user."""
     (folder / "results").write_text("not a folder")
     done = warm.make(folder, FIGURE, runs=RUNS)
     assert done.returncode == 1
@@ -272,7 +272,7 @@ def test_a_damaged_result_is_refused_by_name(tmp_path):
 
 
 def test_rows_that_can_be_read_and_are_not_what_was_written_are_refused(tmp_path):
-    """Of a hundred files with one byte changed polars reads some as if nothing had happened."""
+    """Polars reads some of a hundred files with one changed byte without an error."""
     path = tmp_path / "x.parquet"
     frame = pl.DataFrame({"a": [float(i) ** 0.5 for i in range(3000)]})
     results.write(frame, path, results.stamp({}, "", ""))
@@ -295,7 +295,7 @@ def test_results_without_records_and_an_interruption_lead_to_the_same_bytes(
 
 
 def test_credentials_of_a_mirror_are_in_no_file_of_a_reproduction(warm, folder, monkeypatch):
-    """What the job and its records are given is searched, and so is what a killed job leaves."""
+    """Search the inputs and records of a job, and the files of a killed job."""
     monkeypatch.setenv("PRIVATE_CONSENSUS_MIRROR", "http://user:pa55word@127.0.0.1:1/data")
     target = "results/smoke/raw/adult.parquet"
     output = said(warm.make(folder, target))
@@ -377,7 +377,7 @@ def test_a_fault_holds_if_all_of_its_cases_pass_and_none_is_skipped(test, outcom
 
 
 def test_outcomes_are_of_the_rows_that_were_tried_now_and_earlier(tmp_path, monkeypatch):
-    """Pytest has a process that has imported nothing: calls in it are forked from the same."""
+    """Pytest runs in a process that has not imported the project."""
     held, broken, *_ = yaml.safe_load((ROOT / "docs/faults.yaml").read_text())
     out, asked = tmp_path / "faults.json", []
 

@@ -136,7 +136,7 @@ figures:
 
 @pytest.mark.workflow
 def test_a_wrong_account_is_found_and_stands_on_the_page_instead_of_holds(study):
-    """Through init, audit and reproduce, as a user goes."""
+    """Run init, audit and reproduce as a user does."""
     wrong = Path(__file__).with_name("wrong_momentum.py").read_text()
     (study / f"src/{NAME}/algorithm.py").write_text(wrong)
     paper = study / f"config/papers/{NAME}.yaml"
@@ -209,7 +209,7 @@ def test_a_study_is_checked_without_an_installation_and_without_results(study):
 
 
 def test_each_error_of_a_paper_is_one_line(tmp_path, capsys):
-    """A copy of one paper, of which nothing is run."""
+    """Check a copy of one paper without running it."""
     copy = tmp_path / "config" / "papers" / "gratton.yaml"
     copy.parent.mkdir(parents=True)
     shutil.copy(ROOT / "config" / "config.yaml", tmp_path / "config")
@@ -235,7 +235,7 @@ def test_a_summary_has_a_section_for_each_thing_that_there_is():
 
 
 def test_the_wheel_brings_the_workflow_its_configuration_and_the_template(tmp_path, monkeypatch):
-    """What is built is what a wheel is packed from."""
+    """Inspect the folder from which the wheel is packed."""
     monkeypatch.chdir(ROOT)
     built = Distribution({"script_name": "setup.py"})
     built.parse_config_files()

@@ -186,7 +186,7 @@ def test_numbers_do_not_depend_on_cores_or_on_the_number_of_runs(made, warm, tmp
 
 
 def test_a_stale_result_is_refused_even_where_the_records_were_lost(edited, warm):
-    """Without .snakemake only times are compared, and an old file looks as good as a new one."""
+    """Without .snakemake, only file times are compared, which do not show stale results."""
     shutil.rmtree(edited / ".snakemake")
     assert warm.make(edited, FIGURE).returncode == 0
     append(edited, f"{LIBRARY}/core/networks.py", "\nADDED = 1\n")
@@ -228,7 +228,7 @@ def results_in(folder: Path) -> dict[str, bytes]:
 
 
 def test_two_reproductions_are_the_same_bytes(made, warm, tmp_path):
-    """On 1 and on 2 cores, in another order, after an interruption, with other hash seeds."""
+    """Vary the number of cores, the order and the hash seed, and interrupt one run."""
     folder = with_a_small_study(copy_to(tmp_path))
     interrupted(folder, *STUDY[::-1], runs=2)
     done = warm.make(folder, *STUDY[::-1], runs=2, cores=2)
