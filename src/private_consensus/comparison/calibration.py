@@ -200,7 +200,7 @@ class _Search:
             raise self.refusal or self._unmet
         if high is None:
             algorithm = self._accepted(low)
-            expected = "a budget that the paper's calibration meets, or one noise parameter"
+            expected = "a budget within reach of the paper's calibration, or a single noise scale"
             require(bool(_noise_of(algorithm)), "budget.epsilon", self.target.epsilon, expected)
             return self._scaled(algorithm)
         return self._accepted(math.exp(_root(self._excess_of, math.log(low), math.log(high))))

@@ -120,7 +120,7 @@ class Limits(Strict):
     default: float = Field(gt=0, description="value if the parameter is not tuned")
     natural: dict[Literal["low", "high"], str] = Field(
         default_factory=dict,
-        description="reason why values beyond an end of the range are useless, by end",
+        description="reason why values beyond low or beyond high are useless, by limit",
     )
 
 

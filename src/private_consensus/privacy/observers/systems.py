@@ -121,7 +121,10 @@ def one_graph(mixing: np.ndarray) -> np.ndarray:
     mixing = np.asarray(mixing, dtype=float)
     is_valid = mixing.ndim == 2 and mixing.shape[0] == mixing.shape[1] and mixing.shape[0] >= 2
     require(
-        is_valid, "mixing", mixing.shape, "one fixed graph: [agents, agents], two agents or more"
+        is_valid,
+        "mixing",
+        mixing.shape,
+        "the shape [agents, agents] of one graph for all rounds, with at least 2 agents",
     )
     require(bool(np.isfinite(mixing).all()), "mixing", "a non-finite weight", "finite weights")
     largest = float(np.abs(mixing).max())

@@ -421,8 +421,9 @@ class CurveEntry(Curve, MeasureParts):
     method: (
         Reference | References | Annotated[dict[Reference, str | list[Slug]], Field(min_length=1)]
     )
-    """An algorithm.variant or several, one curve each: a list, a mapping to the text that each adds
-    to the label, or a mapping from algorithms to lists of variants."""
+    """Plotted method: algorithm.variant. Several methods have one curve each; they are a list, a
+    mapping from algorithm.variant to a text that is appended to the label of its curve, or a
+    mapping from algorithms to lists of variants."""
     variant: str | None = None
     """Variant of the algorithm, if `method` names an algorithm only."""
     measure: Measure | None = None
