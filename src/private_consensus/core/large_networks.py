@@ -77,7 +77,7 @@ def require_weights(matrix: csr_array, graph: csr_array) -> None:
         only_on_edges,
         "network.weights",
         "a weight without an edge",
-        "0 for agents without an edge",
+        "0 for each pair of agents without an edge",
     )
     is_nonnegative = bool((edge_weights.data >= 0).all())
     require(

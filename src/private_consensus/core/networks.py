@@ -539,7 +539,7 @@ def _require_mixing(mixing: np.ndarray, adjacency: np.ndarray) -> None:
     require_each(sums_to_one, "sum of row of network.mixing", sums, ("run", "agent"), "1")
     is_diagonal = np.eye(mixing.shape[-1], dtype=bool)
     only_on_edges = adjacency | is_diagonal | (mixing == 0)
-    require_each(only_on_edges, "network.mixing", mixing, _AXES, "0 for agents without an edge")
+    require_each(only_on_edges, "network.mixing", mixing, _AXES, "0, as these agents have no edge")
     is_nonnegative = is_diagonal | (mixing >= 0)
     require_each(is_nonnegative, "network.mixing", mixing, _AXES, "a weight >= 0 on an edge")
 
