@@ -107,7 +107,9 @@ def test_an_audit_of_the_example_is_of_nothing_else(call):
     """Options that the audit of the example would ignore are refused."""
     code, _, err = call("audit", "gradient_descent", "--epsilon", "3")
     assert code == 2
-    assert err.startswith("private-consensus: --epsilon: found 3.0, expected --problem: without it")
+    assert err.startswith(
+        "private-consensus: --epsilon: found 3.0, expected --problem, too: without it"
+    )
 
 
 def test_levels_that_nobody_names_are_those_of_one_file(call):

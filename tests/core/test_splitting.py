@@ -153,7 +153,7 @@ def test_records_out_of_bounds_are_refused_and_only_clip_changes_them():
         ({"labels": (1, 2)}, r"ill of data\[agent c, row 0\]: found 0, expected 1 or 2"),
         ({"categories": {"sex": ["f"]}}, r"sex of data\[agent c, row 0\]: found 'm'"),
         ({"label": "sick"}, "label: found 'sick', expected one of age, income"),
-        ({"agent": 16}, "agent: found 16, expected one of the 15 records for each agent"),
+        ({"agent": 16}, "agent: found 16, expected at most 15 agents, with one record each"),
         ({"agent": 2, "fractions": [0.5, 0.6]}, "fractions: .* sum 1"),
         ({"bounds": {"heigth": (0, 1)}}, "bounds: found 'heigth'"),
         ({"test": 1.0}, "test: found 1.0"),

@@ -216,7 +216,7 @@ REFUSED = {
         lambda: decor(MIXING, 3, own_noise=0.0, pair_noise=1.0), "own_noise: found 0.0"
     ),
     "one way": (lambda: zip_dl(np.triu(np.ones((3, 3))), 2), "symmetric weights"),
-    "one agent": (lambda: noised_descent(np.ones((1, 1)), 3), "two agents or more"),
+    "one agent": (lambda: noised_descent(np.ones((1, 1)), 3), "at least 2 agents"),
     "weights too large": (lambda: noised_descent(1e80 * MIXING, 3), "weights of at most"),
     "graphs too few": (lambda: noised_descent(np.stack([MIXING] * 2), 3), "3 of them"),
     "no round": (lambda: noised_descent(MIXING, 0), "horizon: found 0"),

@@ -627,7 +627,7 @@ def test_bad_algorithms_are_refused(options, message):
         ({"theta": "none"}, "problem.theta: found 'none', expected a list of numbers"),
         ({"theta": [np.nan, 1.0]}, "problem.theta: .*expected a list of numbers"),
         ({"initial": [0.0]}, "problem.initial: .*expected 2 numbers"),
-        ({"sine": [[1, 0]]}, r"problem.sine: found \(1, 1, 2\), expected the constant's shape"),
+        ({"sine": [[1, 0]]}, r"problem.sine: found \(1, 1, 2\), expected .*, as problem.constant"),
         ({"sine": [[1], [2, 3]]}, "problem.sine: "),
         ({"cosine": [[1, 0, 0]] * 5}, "problem.cosine: .*rows of 2 numbers"),
         (

@@ -163,7 +163,10 @@ def test_data_of_a_mirror_stay_when_none_is_named_any_more(warm, tmp_path, monke
     write_provenance(file, Provenance(dataset="adult", source="mirror", **unsaid))
     done = warm.make(folder, FIGURE, "--dry-run")
     assert done.returncode != 0
-    assert "data.mirror: missing, expected the mirror that adult in results/smoke/raw" in said(done)
+    assert (
+        "data.mirror: missing, expected the mirror from which adult in results/smoke/raw"
+        in said(done)
+    )
     write_provenance(file, Provenance(dataset="adult", source="surrogate", **unsaid))
     assert warm.make(folder, FIGURE, "--dry-run").returncode == 0
 
