@@ -206,7 +206,7 @@ def test_data_of_a_mirror_are_not_replaced_unasked(tmp_path, monkeypatch):
         write_provenance(file, Provenance(**told, source=source))
     for asked in ({"source": "surrogate"}, {"source": "official"}, {"mirror": "somewhere"}):
         Acquisition(**asked).check_mirror(tmp_path)
-    with pytest.raises(InvalidInput, match=r"data\.mirror.*mirror that adult in"):
+    with pytest.raises(InvalidInput, match=r"data\.mirror.*mirror from which adult in"):
         Acquisition().check_mirror(tmp_path)
 
 
