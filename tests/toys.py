@@ -71,7 +71,7 @@ def mean_attack(agent=0, agents=3, network=None) -> Attack:
 
 
 def calibrated(kind, attack, horizon=HORIZON, **options):
-    """Return an algorithm whose noise spends :data:`BUDGET`."""
+    """Return an algorithm whose noise is calibrated to :data:`BUDGET`."""
     return kind(**options).calibrate(BUDGET, attack.pair[0], attack.network, horizon)
 
 

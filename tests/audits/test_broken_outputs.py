@@ -1,4 +1,4 @@
-"""Broken algorithms with an exact count as output, or a penalty that depends on own data."""
+"""Test the audit of outputs with exact counts, and of penalties that depend on local data."""
 
 from dataclasses import dataclass
 from typing import ClassVar

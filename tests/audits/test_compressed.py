@@ -51,7 +51,7 @@ def _pairs() -> Iterator[Any]:
 
 
 def whole(problem: Any) -> Any:
-    """Return the problem with every record in a row of its own."""
+    """Return the problem with one row per record."""
     if isinstance(problem, FewResponses):
         missing = problem.records - problem.features.shape[2]
         rows = np.pad(problem.features, [(0, 0), (0, 0), (0, missing), (0, 0)])

@@ -203,7 +203,7 @@ def test_dependent_noise_and_values_without_noise_are_found(broken):
 
 
 def test_reused_noise_is_found_where_gradients_differ():
-    """Gradients of means at two points differ by a public amount: no value without noise."""
+    """Gradients of means at two points differ by a public amount, so no noiseless value results."""
     assert "up to iteration 2" in texts(cost(Reused(), logistic()))[0]
     assert not texts(cost(Reused()))
 

@@ -123,7 +123,7 @@ FIRST_CELL = pl.all_horizontal(pl.col(column) == PLACE[column] for column in CEL
 
 
 def submitted(path, table):
-    """Write a submission with correct checksums, whatever its table holds."""
+    """Write a submission with correct checksums for any table."""
     write_submission(TABLE, DESIGN, path)
     table.write_parquet(path)
     manifest = json.loads(manifest_of(path).read_text())

@@ -58,7 +58,7 @@ FILES = [
 
 
 def higher_parts(file: Path) -> set[str]:
-    """Return the parts that a file imports and that come after its own."""
+    """Return the imported parts of the package that are in higher layers than the file."""
     part = file.relative_to(PACKAGE).parts[0]
     return {
         name[0]

@@ -205,7 +205,7 @@ def table(
     cores: int,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> pl.DataFrame:
-    """Return all rows, in the order asked."""
+    """Return all rows in the requested order."""
     asked = list(asked)
     rows = []
     with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:

@@ -358,9 +358,11 @@ def test_what_convex_losses_cost_beyond_the_formula(name):
 
 
 def test_families_of_florence():
-    """Ten rounds, rows of W equal over a neighbourhood, observer 0: the bound of absolute values
-    is above 10, which the victim's own noise hides, for neighbours, and exact values are far below
-    the sum of single messages beyond them."""
+    """Ten rounds of observer 0, with rows of W that are equal over a neighbourhood.
+
+    For neighbours, the bound of absolute values exceeds 10, which the noise of the target agent
+    hides. For other agents, exact values are far below the sum of single messages.
+    """
     graph = nx.to_numpy_array(nx.florentine_families_graph(), weight=None)
     W = (graph + np.eye(15)) / (graph + np.eye(15)).sum(1, keepdims=True)
     system, horizon = noised_descent(W, 10), 10

@@ -215,7 +215,7 @@ def test_the_exact_error_of_the_example_is_that_of_its_messages(separate):
 
 
 def test_a_measurement_follows_from_two_messages_without_noise():
-    """By least squares on the linear update, with one agent's row and unknown measurement."""
+    """Solve the linear update by least squares, with one agent's row and unknown measurement."""
     assert consensus_remarks.remark_4_1().parts[0].holds
     rng = np.random.default_rng(2)
     row, x, step, y = np.array([1.3, -0.4]), rng.normal(size=2), 0.5, 0.7

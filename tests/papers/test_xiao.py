@@ -137,7 +137,7 @@ def test_the_average_is_that_of_outputs_drawn():
 
 @pytest.mark.parametrize(("length", "beta"), [(0.1, 2.0), (0.5, 5.0), (1.0, 10.0)])
 def test_for_small_changes_the_average_depends_on_one_number(length, beta):
-    """gamma tends to (1 - e^-s)/s with s = beta omega / 2, linearly in h."""
+    """Check that gamma tends to (1 - e^-s)/s with s = beta omega / 2, linearly in h."""
     limit = aggregation.limiting_average(length, beta)
     gaps = [float(aggregation.exact_average(length, beta, h) - limit) for h in (1e-3, 1e-4, 1e-5)]
     assert gaps[0] / gaps[1] == pytest.approx(10, rel=0.02)

@@ -80,7 +80,7 @@ class Tab:
 
     @contextmanager
     def patient(self, seconds: float) -> Iterator[None]:
-        """Wait so long for an answer meanwhile."""
+        """Extend the time limit of answers to ``seconds`` within the block."""
         self._socket.settimeout(seconds)
         self._patience = seconds
         try:

@@ -83,7 +83,7 @@ def environment() -> dict[str, str]:
 
 
 def call(folder: Path, arguments: list[str]) -> subprocess.CompletedProcess:
-    """Run to the end, with all that was said: Snakemake, the command, or ``python`` and a text."""
+    """Run Snakemake, the command or ``python`` with a text, and return the result with output."""
     heard, said = zip(*(FORKS.Pipe(duplex=False) for _ in range(2)), strict=True)
     process = FORKS.Process(target=_called, args=(folder, arguments, environment(), said))
     process.start()
@@ -264,7 +264,7 @@ class _Forked:
     """Server that is a fork of the warm process, which waits for it."""
 
     def wait(self) -> None:
-        """Return at once: it is no child of Snakemake's process."""
+        """Return immediately, since the server is no child of Snakemake's process."""
 
 
 def _answered(folder: Path, arguments: list[str], variables: dict) -> tuple[int, str, str]:

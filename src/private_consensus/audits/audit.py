@@ -314,11 +314,11 @@ class _AuditPlan(NamedTuple):
     Parameters
     ----------
     attacks : sequence of Attack
-        For statistics.
+        Attacks for the tests of statistics.
     every : sequence of Attack
-        For checks without an error level, one per agent.
+        Attacks for checks without an error level, one per agent.
     of_outputs : sequence of Attack
-        For further tests of outputs.
+        Attacks for further tests of outputs.
     exact : CheckReport
     agents : tuple of int
         Agents whose record is replaced.
@@ -379,8 +379,8 @@ def _plan(
     attacked_pairs = [strongest_pairs[agent] for agent in selected]
     of_outputs = [
         pair
-        for agent, strong in strongest_pairs.items()
-        for pair in pairs_of_outputs(noisy, pairs[agent], strong, horizon)
+        for agent, agent_pairs in strongest_pairs.items()
+        for pair in pairs_of_outputs(noisy, pairs[agent], agent_pairs, horizon)
     ]
     return _AuditPlan(
         attacked_pairs,

@@ -198,7 +198,7 @@ def source_of_noise(
 def silent_messages(
     algorithm: Algorithm, attack: Attack, horizon: int, *, seed: int, **_: Any
 ) -> CheckReport:
-    """Find messages without noise in some runs, whatever else is random.
+    """Find messages without noise in some runs, for any values of other random draws.
 
     Each run is repeated with other noise. A number of a message that stays equal in all repetitions
     carries no noise in this run. It is a fault if it changes with the data, and if almost all other
@@ -228,13 +228,13 @@ def silent_messages(
     equal = np.all([np.abs(sent - first) <= tolerance for sent in repeated], axis=0)
     ordered = np.sort(np.stack([first, *repeated]), axis=0)
     distinct = (np.diff(ordered, axis=0) > tolerance).all(0)
-    silent = equal & (np.abs(changed - first) > tolerance)
+    is_unchanged = equal & (np.abs(changed - first) > tolerance)
     is_continuous = distinct.sum(0) >= CONTINUOUS * np.maximum(1, (~equal).sum(0))
     never = equal.all(0) & (distinct.mean() >= CONTINUOUS * (~equal).mean())
-    faulty = silent.any(0) & (is_continuous & distinct.any(0) | never)
+    faulty = is_unchanged.any(0) & (is_continuous & distinct.any(0) | never)
     findings = []
     for t, agent in np.argwhere(faulty.any(-1))[:1]:
-        runs = float(silent[:, t, agent].any(-1).mean())
+        runs = float(is_unchanged[:, t, agent].any(-1).mean())
         text = (
             f"the message of agent {agent} in iteration {t + 1} carries no noise in {runs:.0%} of "
             f"runs and changes with a record of agent {attack.agent}"
@@ -413,7 +413,7 @@ def unrecovered_noise(
     ----------
     sites : sequence of NoiseSite
     evidence : Evidence
-        Of one data set.
+        Evidence from executions on one data set.
     exact : CheckReport
         Of :func:`.exact_costs`; it decides if it covers all agents.
 
@@ -439,9 +439,11 @@ def unrecovered_noise(
             item = f"noise of the {site.name} after iteration {noise.shape[1]}"
             missing.append(Untested(item, reason, decisive))
         declared = declared[: noise.shape[1]]
-        silent = np.asarray(np.isnan(noise).all(0))[: len(declared)] & declared[:, None, None]
-        for t, agent, coordinate in np.argwhere(silent)[:1]:
+        is_unrecovered = (
+            np.asarray(np.isnan(noise).all(0))[: len(declared)] & declared[:, None, None]
+        )
+        for t, agent, coordinate in np.argwhere(is_unrecovered)[:1]:
             where = f"agent {agent}, iteration {t + 1}, coordinate {coordinate}"
-            reason = f"the message does not depend on it in {silent.sum()} places"
+            reason = f"the message does not depend on it in {is_unrecovered.sum()} places"
             missing.append(Untested(f"noise of the {site.name}, {where}", reason, decisive))
     return CheckReport(untested=tuple(missing))

@@ -79,7 +79,7 @@ def exact_costs(
         Cost of ``releases``.
     delta : float
     seed : int
-        Of the random numbers that are not noise.
+        Seed of the random numbers that are not noise.
 
     Returns
     -------
@@ -185,7 +185,11 @@ def _exact_costs(
     sites = () if not covered else (
         f"{EXACT_SITES} to all messages, {listed(covered)}, {horizon} iterations",
     )  # fmt: skip
-    kinds = dict.fromkeys(row.kind for row in tested.near.rows) if tested.near else ()
+    kinds = (
+        dict.fromkeys(row.kind for row in tested.local_response.rows)
+        if tested.local_response
+        else ()
+    )
     outputs = tuple(kind for kind in kinds if kind.startswith("output") and covered)
     return CheckReport(tuple(_merged(findings)), outputs, sites, tuple(untested), tuple(covered))
 
@@ -217,7 +221,7 @@ class _Pairs:
     ) -> None:
         self.algorithm, self.horizon, self.seed = algorithm, horizon, seed
         self.layout, self.internal = layout, internal
-        self.near: Response | None = None
+        self.local_response: Response | None = None
         self.blocks: Blocks | None = None
         self.first: np.ndarray | None = None
 
@@ -247,45 +251,45 @@ class _Pairs:
         noise has to be found again near the base point, so that a base point at which the code
         takes an exceptional branch, such as a gradient of length 0, is no fault.
         """
-        both = [self.executed(attack, index) for index in (0, 1)]
-        near = [self._response(executed) for executed in both]
-        if near[0].rows != near[1].rows:
+        executions = [self.executed(attack, index) for index in (0, 1)]
+        local_response = [self._response(executed) for executed in executions]
+        if local_response[0].rows != local_response[1].rows:
             yield "the number of messages depends on the data"
             return
         if all(
             response_of_data.affine and response_of_data.precision <= EXACT
-            for response_of_data in near
+            for response_of_data in local_response
         ):
-            yield self._of_affine(near)
+            yield self._of_affine(local_response)
             return
-        solved, differs = 0, self._noise_differs(both, near[1].rows)
+        solved, differs = 0, self._noise_differs(executions, local_response[1].rows)
         for base in range(BASES):
-            start = self._base(base, near[1].matrix.shape[1])
-            shift = self._certain_at(both, near[1], start, base)
+            start = self._base(base, local_response[1].matrix.shape[1])
+            shift = self._certain_at(executions, local_response[1], start, base)
             solved += shift is not None
             if shift is None:
                 yield NOT_SMOOTH
                 continue
             solutions = [shift]
             if differs:
-                reverse = self._certain_at(both[::-1], near[0], start, base)
+                reverse = self._certain_at(executions[::-1], local_response[0], start, base)
                 solutions += [] if reverse is None else [reverse]
             yield solutions
         if not solved:
-            yield self._rough(both)
+            yield self._rough(executions)
 
     def _certain_at(
-        self, both: list[Executed], near: Response, start: np.ndarray, base: int
+        self, executions: list[Executed], local_response: Response, start: np.ndarray, base: int
     ) -> Shift | None:
         """Return the shift at a base point; a certain fault must also occur at a nearby point."""
-        shift = self._at(both, near, start)
+        shift = self._at(executions, local_response, start)
         if shift is None or not shift.is_certain:
             return shift
         random = generator(ROOT, "nearby", base).standard_normal(len(start))
-        again = self._at(both, near, start + NEARBY * random)
+        again = self._at(executions, local_response, start + NEARBY * random)
         return shift._replace(is_certain=again is not None and again.is_certain)
 
-    def _noise_differs(self, both: list[Executed], rows: tuple[Row, ...]) -> bool:
+    def _noise_differs(self, executions: list[Executed], rows: tuple[Row, ...]) -> bool:
         """Return True if equal draws change a message of the two data sets by different lengths.
 
         The cost then depends on the data set that is taken first.
@@ -293,7 +297,7 @@ class _Pairs:
         draws = np.zeros((2, max(1, self.layout.units)))
         draws[1] = generator(ROOT, "draws of both data sets").standard_normal(draws.shape[1])
         try:
-            values = [executed.values(draws, rows) for executed in both]
+            values = [executed.values(draws, rows) for executed in executions]
         except OtherMessages:
             return False
         _, message = np.unique([row[:2] for row in rows], axis=0, return_inverse=True)
@@ -315,19 +319,19 @@ class _Pairs:
             None if messages are affine, or if there is no such shift.
         """
         first, second = (self.executed(attack, index) for index in (0, 1))
-        near = self.near
-        if near is None or (near.affine and near.precision <= EXACT):
+        local_response = self.local_response
+        if local_response is None or (local_response.affine and local_response.precision <= EXACT):
             yield None
             return
         try:
             if self.first is None:
-                self.first = first_iterations(first, near)
+                self.first = first_iterations(first, local_response)
         except OtherMessages:
             yield None
             return
         for base in range(BASES):
             start = self._base(base, len(self.first))
-            yield constant_shift((first, second), near, self.first, start)
+            yield constant_shift((first, second), local_response, self.first, start)
 
     def _base(self, index: int, units: int) -> np.ndarray:
         """Return the draws of a base point; the first one is the absence of noise."""
@@ -335,43 +339,56 @@ class _Pairs:
             return np.zeros(units)
         return BASE_SIZE * generator(ROOT, "base", index).standard_normal(units)
 
-    def _at(self, both: list[Executed], near: Response, start: np.ndarray) -> Shift | None:
+    def _at(
+        self, executions: list[Executed], local_response: Response, start: np.ndarray
+    ) -> Shift | None:
         """Return the shift at a base point; None if it cannot be computed."""
         try:
-            return self._solved(both[1], near, both[0].values(start[None], near.rows)[0], start)
+            return self._solved(
+                executions[1],
+                local_response,
+                executions[0].values(start[None], local_response.rows)[0],
+                start,
+            )
         except OtherMessages:
             return None
 
-    def _of_affine(self, near: list[Response]) -> list[Shift] | str:
-        equal = near[0].matrix is near[1].matrix
+    def _of_affine(self, local_response: list[Response]) -> list[Shift] | str:
+        equal = local_response[0].matrix is local_response[1].matrix
         solutions = []
         for first, second in ((0, 1),) if equal else ((0, 1), (1, 0)):
-            solution = shift(near[second], near[first].base - near[second].base)
+            solution = shift(
+                local_response[second], local_response[first].base - local_response[second].base
+            )
             if not solution.unique and not self._gaussian(solution):
                 return "a message has several draws of noise that is not Gaussian"
             solutions.append(solution)
         return solutions
 
     def _solved(
-        self, executed: Executed, near: Response, target: np.ndarray, start: np.ndarray
+        self, executed: Executed, local_response: Response, target: np.ndarray, start: np.ndarray
     ) -> Shift | None:
-        if self.blocks is None or self.blocks.near.matrix is not near.matrix:
-            self.blocks = Blocks.of(near)
-        if not is_continuous(executed, near, start):
+        if self.blocks is None or self.blocks.local_response.matrix is not local_response.matrix:
+            self.blocks = Blocks.of(local_response)
+        if not is_continuous(executed, local_response, start):
             return None
         solution = solved_by_blocks(executed, self.blocks, target, start)
-        return solved_in_order(executed, near, target, start) if solution is None else solution
+        return (
+            solved_in_order(executed, local_response, target, start)
+            if solution is None
+            else solution
+        )
 
-    def _rough(self, both: list[Executed]) -> list[Shift] | str:
+    def _rough(self, executions: list[Executed]) -> list[Shift] | str:
         try:
-            rough = solved_on_average((both[0], both[1]), self.seed)
+            average_shifts = solved_on_average((executions[0], executions[1]), self.seed)
         except OtherMessages:
-            rough = None
-        if rough is None:
+            average_shifts = None
+        if average_shifts is None:
             return NOT_SMOOTH
-        length = max(rough.error, float(np.linalg.norm(rough.shift.units)))
-        shorter = (1.0 - rough.error / length) * rough.shift.units
-        return [rough.shift._replace(units=shorter)]
+        length = max(average_shifts.error, float(np.linalg.norm(average_shifts.shift.units)))
+        shorter = (1.0 - average_shifts.error / length) * average_shifts.shift.units
+        return [average_shifts.shift._replace(units=shorter)]
 
     def _gaussian(self, solution: Shift) -> bool:
         moved = np.abs(solution.units) > 0
@@ -379,7 +396,7 @@ class _Pairs:
 
     def _response(self, executed: Executed) -> Response:
         """Return the response on a data set: a cached one if it predicts the messages."""
-        earlier = self.near
+        earlier = self.local_response
         if earlier is not None and earlier.affine:
             units = earlier.matrix.shape[1]
             probes = FAR * np.sin(1.0 + np.arange(2 * units) ** 1.2).reshape(2, units)
@@ -390,16 +407,16 @@ class _Pairs:
             values, rows = executed.messages(np.zeros((1, earlier.matrix.shape[1])))
             if rows == earlier.rows:
                 return earlier._replace(base=values[0])
-        near = response(executed)
-        self.near = self.near or near
-        return near
+        local_response = response(executed)
+        self.local_response = self.local_response or local_response
+        return local_response
 
 
-def _predicted(near: Response, values: np.ndarray, probes: np.ndarray) -> bool:
+def _predicted(local_response: Response, values: np.ndarray, probes: np.ndarray) -> bool:
     """Return True if the response predicts the messages of another data set."""
-    size = np.abs(probes) @ np.abs(near.matrix).T + np.abs(values[0])
-    error = np.abs(values[1:] - values[0] - probes @ near.matrix.T)
-    return bool((error <= 10 * near.precision * size + 1e-300).all())
+    size = np.abs(probes) @ np.abs(local_response.matrix).T + np.abs(values[0])
+    error = np.abs(values[1:] - values[0] - probes @ local_response.matrix.T)
+    return bool((error <= 10 * local_response.precision * size + 1e-300).all())
 
 
 class Fault(NamedTuple):
@@ -424,12 +441,14 @@ def _faults(
 
 def _leak(solution: Shift, attacked: int) -> str:
     """Name the first message that changes with the data and has no noise to hide it."""
-    silent = np.isinf(solution.unexplained)
+    is_noiseless = np.isinf(solution.unexplained)
     rows: Sequence[Row] = solution.rows
-    if silent.any():
-        row = rows[int(np.flatnonzero(silent)[0])]
+    if is_noiseless.any():
+        row = rows[int(np.flatnonzero(is_noiseless)[0])]
         same = [
-            r for r, is_silent in zip(rows, silent, strict=True) if r[:2] == row[:2] and is_silent
+            r
+            for r, is_silent in zip(rows, is_noiseless, strict=True)
+            if r[:2] == row[:2] and is_silent
         ]
         coordinates = sorted({r.coordinate for r in same})
         all_of = {r.coordinate for r in rows if r[:2] == row[:2] and r.kind == row.kind}
@@ -451,23 +470,23 @@ def _leak(solution: Shift, attacked: int) -> str:
 def _first_unexplained(solution: Shift) -> Row:
     """Return a row at the end of the shortest prefix of messages that no draws explain."""
     if not (
-        solution.near.affine and solution.near.precision <= EXACT
+        solution.local_response.affine and solution.local_response.precision <= EXACT
     ):  # solved iteration by iteration
         return solution.rows[int(np.flatnonzero(solution.unexplained)[0])]
-    change, near = solution.change, solution.near
+    change, local_response = solution.change, solution.local_response
     times = sorted({row.iteration for row in solution.rows})
-    of_rows = np.array([row.iteration for row in solution.rows])
+    iterations = np.array([row.iteration for row in solution.rows])
     low, high = 0, len(times) - 1
     while low < high:
         middle = (low + high) // 2
-        within = of_rows <= times[middle]
-        if np.any(shift(near.prefix(within), change[within]).unexplained):
+        within = iterations <= times[middle]
+        if np.any(shift(local_response.prefix(within), change[within]).unexplained):
             high = middle
         else:
             low = middle + 1
-    within = of_rows <= times[low]
-    unexplained = shift(near.prefix(within), change[within]).unexplained
-    last = np.where(of_rows[within] == times[low], unexplained, 0.0)
+    within = iterations <= times[low]
+    unexplained = shift(local_response.prefix(within), change[within]).unexplained
+    last = np.where(iterations[within] == times[low], unexplained, 0.0)
     return [row for row, is_within in zip(solution.rows, within, strict=True) if is_within][
         int(last.argmax())
     ]
@@ -502,10 +521,13 @@ def _excess(
         return
     if _is_below_declared(solution.units / steps, layout, releases):
         return
-    for epsilon, at in ((declared.epsilon, delta), *declared.points):
-        cost = account(shifted, at).epsilon
+    for epsilon, point_delta in ((declared.epsilon, delta), *declared.points):
+        cost = account(shifted, point_delta).epsilon
         if cost > epsilon * (1 + SLACK_OF_COST) + 1e-9:
-            text = f"epsilon {cost:.4g} at delta {at:g}, the declared releases permit {epsilon:.4g}"
+            text = (
+                f"epsilon {cost:.4g} at delta {point_delta:g}, "
+                f"the declared releases permit {epsilon:.4g}"
+            )
             yield Fault(attack.agent, _shifted(text, solution, layout), cost / max(epsilon, 1e-300))
             return
 
@@ -514,8 +536,10 @@ def _lengths_by_iteration(units: np.ndarray, layout: Layout, order: int) -> dict
     """Return the l1 or l2 length of the shift of each iteration's draws."""
     lengths: dict[int, float] = {}
     for draws in layout.draws.values():
-        of_draws = units[draws.offset : draws.offset + int(np.prod(draws.shape))]
-        square = lengths.get(draws.iteration, 0.0) ** order + float((abs(of_draws) ** order).sum())
+        draw_units = units[draws.offset : draws.offset + int(np.prod(draws.shape))]
+        square = lengths.get(draws.iteration, 0.0) ** order + float(
+            (abs(draw_units) ** order).sum()
+        )
         lengths[draws.iteration] = square ** (1 / order)
     return lengths
 
@@ -551,11 +575,11 @@ def _as_releases(units: np.ndarray, layout: Layout) -> Iterator[Release]:
     tiny = 1e-9 * max(1.0, float(np.abs(units).max(initial=0.0)))
     lengths: dict[str, list[float]] = {}
     for draws in layout.draws.values():
-        of_draws = units[draws.offset : draws.offset + int(np.prod(draws.shape))]
+        draw_units = units[draws.offset : draws.offset + int(np.prod(draws.shape))]
         if draws.law == "gamma_norm":
-            moved = np.linalg.norm(of_draws.reshape(-1, draws.shape[-1]), axis=-1)
+            moved = np.linalg.norm(draw_units.reshape(-1, draws.shape[-1]), axis=-1)
         else:
-            moved = np.abs(of_draws)
+            moved = np.abs(draw_units)
         lengths.setdefault(draws.law, []).extend(moved[moved > tiny].tolist())
     for law, values in lengths.items():
         if values and law == "gaussian":

@@ -110,8 +110,10 @@ class FewRecords(LogisticRegression):
     def local_error_counts(self, x: np.ndarray) -> np.ndarray:
         """Return the number of misclassified records of each model; empty records have label 1."""
         margins = np.matvec(self.features, x)
-        wrong = (margins > 0) != (self.labels > 0)
-        return np.round((self.counts * wrong).sum(-1) + self.total - self.counts.sum()).astype(int)
+        misclassified = (margins > 0) != (self.labels > 0)
+        return np.round(
+            (self.counts * misclassified).sum(-1) + self.total - self.counts.sum()
+        ).astype(int)
 
     @cached_property
     def expanded(self) -> LogisticRegression:
@@ -202,17 +204,17 @@ class FewRecords(LogisticRegression):
         rows, gram = self._signed[: self._holders], self._gram
         margins = np.matvec(rows, base)
         pull = self.weight * self.counts / curvature
-        at = _Evaluation.of(np.zeros_like(margins), margins, gram, pull)
+        evaluation = _Evaluation.of(np.zeros_like(margins), margins, gram, pull)
         identity = np.eye(margins.shape[-1])
         for _ in range(STEPS):
-            share = expit(at.against)
-            slope = at.s - pull * share
-            if (np.abs(slope) <= EXACT * (pull + np.abs(at.s))).all():
+            share = expit(evaluation.against)
+            slope = evaluation.s - pull * share
+            if (np.abs(slope) <= EXACT * (pull + np.abs(evaluation.s))).all():
                 break
             bend = (pull * share * (1.0 - share))[..., None] * gram
-            ahead = np.linalg.solve(identity + bend, slope[..., None])[..., 0]
-            at = _descended(at, ahead, margins, gram, pull)
-        return np.vecmat(at.s, rows)
+            newton_step = np.linalg.solve(identity + bend, slope[..., None])[..., 0]
+            evaluation = _descended(evaluation, newton_step, margins, gram, pull)
+        return np.vecmat(evaluation.s, rows)
 
 
 class _Evaluation(NamedTuple):
@@ -242,17 +244,24 @@ class _Evaluation(NamedTuple):
 
 
 def _descended(
-    at: _Evaluation, ahead: np.ndarray, margins: np.ndarray, gram: np.ndarray, pull: np.ndarray
+    evaluation: _Evaluation,
+    newton_step: np.ndarray,
+    margins: np.ndarray,
+    gram: np.ndarray,
+    pull: np.ndarray,
 ) -> _Evaluation:
     """Take a step that is halved until the objective decreases."""
-    upper_bound, length = at.value + EXACT * np.abs(at.value), np.ones(at.s.shape[:-1])
-    after = _Evaluation.of(at.s - ahead, margins, gram, pull)
+    upper_bound, length = (
+        evaluation.value + EXACT * np.abs(evaluation.value),
+        np.ones(evaluation.s.shape[:-1]),
+    )
+    after = _Evaluation.of(evaluation.s - newton_step, margins, gram, pull)
     for _ in range(HALVINGS):
         worse = after.value > upper_bound
         if not worse.any():
             break
         length = np.where(worse, length / 2, length)
-        after = _Evaluation.of(at.s - length[..., None] * ahead, margins, gram, pull)
+        after = _Evaluation.of(evaluation.s - length[..., None] * newton_step, margins, gram, pull)
     return after
 
 

@@ -110,7 +110,7 @@ def declaration(releases: Sequence[Release], delta: float) -> Declaration:
     -------
     Declaration
     """
-    points = tuple((account(releases, at).epsilon, at) for at in DELTAS)
+    points = tuple((account(releases, point_delta).epsilon, point_delta) for point_delta in DELTAS)
     gaussian = all(release.mechanism == "gaussian" for release in releases)
     mu = gaussian_dp(releases) if gaussian else math.inf
     return Declaration(account(releases, delta).epsilon, points, mu)

@@ -267,18 +267,18 @@ class DescentRecovery(Recovery):
         state = batch.start(problem, network, streams, 1)
         for t, scale in enumerate(sites[0].scale, 1):
             sent = execution.sent[:, t - 1]
-            bare = batch.step(state, problem, network, np.zeros_like(sent), t)
-            unit = (sent - bare.y[0]) / scale
+            noiseless = batch.step(state, problem, network, np.zeros_like(sent), t)
+            unit = (sent - noiseless.y[0]) / scale
             yield {sites[0].name: unit}
-            state = bare._replace(y=bare.x + batch.noise_of_step(problem, t) * unit)
+            state = noiseless._replace(y=noiseless.x + batch.noise_of_step(problem, t) * unit)
 
 
 class MessageRecovery(Recovery):
     """Recovery for ``local_training``: messages minus steps without noise, over the noise scale."""
 
     def residual(self, step: RecordedStep) -> Residuals:
-        bare = self.after(step, np.zeros_like(step.draw)).x[0]
-        return {DRAW: (step.recorded.sent - bare) / self.message_scale(step.t)}
+        noiseless = self.after(step, np.zeros_like(step.draw)).x[0]
+        return {DRAW: (step.recorded.sent - noiseless) / self.message_scale(step.t)}
 
     def message_scale(self, t: int) -> float:
         """Return the factor of the draw of iteration t in the message of this iteration."""
@@ -296,9 +296,9 @@ class SumRecovery(Recovery):
     """Recovery for ``secure_aggregation``: the noise of the sum of all agents."""
 
     def residual(self, step: RecordedStep) -> Residuals:
-        bare = self.after(step, np.zeros_like(step.draw)).x[0]
+        noiseless = self.after(step, np.zeros_like(step.draw)).x[0]
         unit = np.reshape(self.algorithm.message_scale, -1)[0] / step.problem.n_agents
-        return {DRAW: ((step.recorded.sent - bare) / unit).mean(-2, keepdims=True)}
+        return {DRAW: ((step.recorded.sent - noiseless) / unit).mean(-2, keepdims=True)}
 
     def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
         """Return equal shares of the noise of the sum for all agents.
@@ -319,12 +319,12 @@ class SumRecovery(Recovery):
 
 
 class CoordinateRecovery(Recovery):
-    """Recovery for ``coordinate_descent``: the noise of the coordinate that moved."""
+    """Recovery for ``coordinate_descent``: the noise of the updated coordinate."""
 
     def residual(self, step: RecordedStep) -> Residuals:
         x, problem, sent = step.state.x, step.problem, step.recorded.sent
-        bare = problem.project(x - problem.gradient(x) / problem.smoothness)[0]
-        unit = (sent - bare) / step.scale["message"]
+        noiseless = problem.project(x - problem.gradient(x) / problem.smoothness)[0]
+        unit = (sent - noiseless) / step.scale["message"]
         return {"message": np.where(moved(sent, x[0]), unit, np.nan)}
 
     def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
@@ -351,8 +351,10 @@ class CorrelatedRecovery(Recovery):
 
     def residual(self, step: RecordedStep) -> Residuals:
         batch = self.algorithm
-        bare = self.after(step, step.draw._replace(noise=np.zeros_like(step.draw.noise[0]))).x[0]
-        total = (step.recorded.sent - bare) / np.reshape(batch.message_scale, -1)[0]
+        noiseless = self.after(step, step.draw._replace(noise=np.zeros_like(step.draw.noise[0]))).x[
+            0
+        ]
+        total = (step.recorded.sent - noiseless) / np.reshape(batch.message_scale, -1)[0]
         root = np.linalg.cholesky(batch.covariance(step.network))
         return {DRAW: np.linalg.solve(root, total)}
 
@@ -447,15 +449,15 @@ class RandomWeightsRecovery(Recovery):
         total, times = np.zeros(len(execution.sent)), range(1, execution.sent.shape[1] + 1)
         draws = random_weights.draws(algorithm, problem, streams)
         for t, draw in zip(times, draws, strict=False):
-            quiet = without_noise(draw)
+            noiseless_draw = without_noise(draw)
             sent = execution.at(t).sent
-            both = quiet._replace(weights=ENDS + 0 * sent)
+            both = noiseless_draw._replace(weights=ENDS + 0 * sent)
             low, high = fixed.step(state, problem, network, both, t).x
             inverse = 1.0 / algorithm.noise.scales(len(times))[t - 1]
             away = np.abs(sent - (low + high) / 2)
             total += aggregation.log_mass(away, np.abs(high - low), inverse).sum((-1, -2))
             unit = (sent - (low + high) / 2) * inverse
-            half = quiet._replace(noise=unit, weights=0.5 + 0 * sent)
+            half = noiseless_draw._replace(noise=unit, weights=0.5 + 0 * sent)
             state = fixed.step(state, problem, network, half, t)
         return total
 
@@ -510,9 +512,9 @@ class CoefficientsRecovery(Recovery):
         covariance = exact.distance if algorithm.fair == "perrec" else exact.covariance
         covariance = algorithm.alpha * covariance
         linear = exact.linear + (covariance if algorithm.fair in ("plus", "perrec") else 0.0)
-        bare = algorithm.noised_once(exact.quadratic, linear, covariance)
+        noiseless = algorithm.noised_once(exact.quadratic, linear, covariance)
         scale = np.concatenate(algorithm.noised_scales(problem), axis=-1)
-        yield {"coefficients": (execution.internal[:, 0] - bare[:, None]) / scale}
+        yield {"coefficients": (execution.internal[:, 0] - noiseless[:, None]) / scale}
 
 
 class RoundsRecovery(Recovery):
@@ -523,19 +525,21 @@ class RoundsRecovery(Recovery):
         if execution.internal is None:
             return
         horizon = execution.internal.shape[1]
-        loud = self.ready(horizon)
-        quiet = replace(loud, sigma=0.0 * loud.sigma.scale)
-        state = quiet.start(problem, network, streams, 1)
-        draws = quiet.draws(problem, streams)
+        noisy_algorithm = self.ready(horizon)
+        noiseless_algorithm = replace(noisy_algorithm, sigma=0.0 * noisy_algorithm.sigma.scale)
+        state = noiseless_algorithm.start(problem, network, streams, 1)
+        draws = noiseless_algorithm.draws(problem, streams)
         for t in range(1, horizon + 1):
             draw, reached = next(draws), execution.at(t).internal
-            bare = quiet.step(state._replace(x=state.x.copy()), problem, network, draw, t)
-            scale = loud.noise_scale(0, loud.sizes(0, draw.speeds))[..., None]
-            unit = (reached - bare.x[0]) / (
-                self.noise_weight(loud) * np.where(scale > 0, scale, np.nan)
+            noiseless = noiseless_algorithm.step(
+                state._replace(x=state.x.copy()), problem, network, draw, t
+            )
+            scale = noisy_algorithm.noise_scale(0, noisy_algorithm.sizes(0, draw.speeds))[..., None]
+            unit = (reached - noiseless.x[0]) / (
+                self.noise_weight(noisy_algorithm) * np.where(scale > 0, scale, np.nan)
             )
             yield {"gradient": self.noised(unit, reached, state.x[0])}
-            state = bare._replace(x=reached[None].copy())
+            state = noiseless._replace(x=reached[None].copy())
 
     def ready(self, horizon: int) -> Any:
         """Return a batch of one setting, prepared for a run of ``horizon`` rounds."""
@@ -677,7 +681,7 @@ def _spread(method: Callable[..., Any], arguments: tuple) -> Any:
 
 
 def recovers_noise_itself(algorithm: Algorithm) -> bool:
-    """Return True if an adapter of its own recovers the noise of the algorithm."""
+    """Return True if a dedicated adapter recovers the noise of the algorithm."""
     own_rule = any(kind in ADAPTERS for kind in type(algorithm).__mro__ if kind is not Algorithm)
     return own_rule or any(hasattr(algorithm, hook) for hook in HOOKS)
 
@@ -688,8 +692,8 @@ def _linear_term(batch: ADMMFamily, minimiser: np.ndarray, step: RecordedStep) -
     It is :math:`-\nabla f_i(\hat x_i) - a_i - D_i(\hat x_i - c_i) - \Phi_i\hat x_i`, of shape
     [runs, agents, dim].
     """
-    quiet = step.draw._replace(noise=np.zeros_like(minimiser))
-    centre = batch.centre(step.state, step.network, quiet)[0]
+    noiseless_draw = step.draw._replace(noise=np.zeros_like(minimiser))
+    centre = batch.centre(step.state, step.network, noiseless_draw)[0]
     penalty = of_agents(batch.penalty(step.network, step.t))
     slope = step.problem.gradient(minimiser) + step.state.dual[0] + penalty * (minimiser - centre)
     added = batch.added_curvature(step.problem)
@@ -716,19 +720,23 @@ def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.nd
     ndarray or None
         NaN in coordinates that the noise does not change.
     """
-    bare = sent_with(0.0)
-    response = sent_with(1.0) - bare
-    silent = response == 0
-    if silent.all():
+    noiseless = sent_with(0.0)
+    response = sent_with(1.0) - noiseless
+    has_no_response = response == 0
+    if has_no_response.all():
         return None
-    near = ROUNDING * (np.abs(response).max() + np.abs(bare).max())
+    tolerance = ROUNDING * (np.abs(response).max() + np.abs(noiseless).max())
     uneven = FAR * np.cos(np.arange(response.size)).reshape(response.shape)
-    if not np.allclose(sent_with(uneven), bare + uneven * response, rtol=ROUNDING, atol=near):
+    if not np.allclose(
+        sent_with(uneven), noiseless + uneven * response, rtol=ROUNDING, atol=tolerance
+    ):
         return None
-    unit = np.where(silent, 0.0, sent - bare) / np.where(silent, 1.0, response)
-    if not np.allclose(sent_with(unit), sent, rtol=ROUNDING, atol=near):
+    unit = np.where(has_no_response, 0.0, sent - noiseless) / np.where(
+        has_no_response, 1.0, response
+    )
+    if not np.allclose(sent_with(unit), sent, rtol=ROUNDING, atol=tolerance):
         return None
-    return np.where(silent, np.nan, np.sign(response) * unit)
+    return np.where(has_no_response, np.nan, np.sign(response) * unit)
 
 
 def _largest(values: np.ndarray) -> float:

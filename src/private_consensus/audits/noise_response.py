@@ -411,9 +411,9 @@ class Executed:
     Parameters
     ----------
     algorithm, problem, network, horizon
-        What is executed.
+        Calibrated algorithm, data, graph and number of iterations of the execution.
     seed : int
-        Of the random numbers that are not noise.
+        Seed of the random numbers that are not noise.
     layout : Layout
     internal : tuple of str, optional
         Outputs that no observer receives; all other outputs count as messages. Default: no output
@@ -567,14 +567,18 @@ def response(executed: Executed, at: np.ndarray | None = None) -> Response:
     probes[2] /= FAR
     values = np.concatenate([np.zeros((1, units)), probes, np.eye(units)])
     transcripts = executed.messages(values if at is None else values + at)
-    base, far, near = transcripts.values[0], transcripts.values[1:4], transcripts.values[4:]
-    matrix = (near - base).T
+    base, probe_values, unit_values = (
+        transcripts.values[0],
+        transcripts.values[1:4],
+        transcripts.values[4:],
+    )
+    matrix = (unit_values - base).T
     predicted = base + probes @ matrix.T
     size = np.abs(probes) @ np.abs(matrix).T + np.abs(base)
-    error = np.abs(far - predicted) / np.where(size > 0, size, 1.0)
+    error = np.abs(probe_values - predicted) / np.where(size > 0, size, 1.0)
     worst = float(error.max(initial=0.0))
     scale = np.linalg.norm(matrix, axis=1)
-    noisy = (np.abs(far - base) > PRECISION * np.abs(base)).any(0)
+    noisy = (np.abs(probe_values - base) > PRECISION * np.abs(base)).any(0)
     scale = np.where(noisy, np.maximum(scale, 1e-300), scale)
     return Response(base, matrix, transcripts.rows, worst <= AFFINE, max(worst, PRECISION), scale)
 
@@ -592,7 +596,7 @@ class Shift(NamedTuple):
     unique : bool
         Whether the draws that enter messages follow from the messages.
     change : ndarray, shape (rows,)
-    near : Response
+    local_response : Response
         The response that was solved for.
     is_certain : bool
         Whether an unexplained message stays equal for all draws, of any size, that no earlier
@@ -603,23 +607,23 @@ class Shift(NamedTuple):
     unexplained: np.ndarray
     unique: bool
     change: np.ndarray
-    near: Response
+    local_response: Response
     is_certain: bool = False
 
     @property
     def rows(self) -> tuple[Row, ...]:
         """Descriptions of the message entries."""
-        return self.near.rows
+        return self.local_response.rows
 
 
-def shift(near: Response, change: np.ndarray) -> Shift:
+def shift(local_response: Response, change: np.ndarray) -> Shift:
     """Solve for the draws that change the messages.
 
     Draws and rows that no response connects are solved for separately.
 
     Parameters
     ----------
-    near : Response
+    local_response : Response
     change : ndarray, shape (rows,)
         Required change of each message entry.
 
@@ -627,24 +631,32 @@ def shift(near: Response, change: np.ndarray) -> Shift:
     -------
     Shift
     """
-    noisy = near.scale > 0
-    tolerance = near.precision * (np.abs(near.base) + np.abs(change)) + 1e-300
+    noisy = local_response.scale > 0
+    tolerance = local_response.precision * (np.abs(local_response.base) + np.abs(change)) + 1e-300
     unexplained = np.where(~noisy & (np.abs(change) > 1e2 * tolerance), np.inf, 0.0)
-    units, unique = np.zeros(near.matrix.shape[1]), True
-    weights = np.divide(1.0, near.scale, out=np.zeros_like(near.scale), where=noisy)
-    scaled, goals = near.matrix * weights[:, None], change * weights
+    units, unique = np.zeros(local_response.matrix.shape[1]), True
+    weights = np.divide(
+        1.0, local_response.scale, out=np.zeros_like(local_response.scale), where=noisy
+    )
+    scaled, goals = local_response.matrix * weights[:, None], change * weights
     for rows, columns in _components(scaled):
         block, goal = scaled[np.ix_(rows, columns)], goals[rows]
         if not np.any(goal):
             continue
-        solved, _, rank, _ = lstsq(block, goal, cond=10 * near.precision, lapack_driver="gelsy")
+        solved, _, rank, _ = lstsq(
+            block, goal, cond=10 * local_response.precision, lapack_driver="gelsy"
+        )
         units[columns] = solved
         unique &= bool(rank == len(columns))
         gap = np.abs(block @ solved - goal)
-        rounding = near.precision * (np.abs(near.base[rows]) * weights[rows] + np.abs(goal))
-        allowed = 1e2 * np.sqrt(len(rows)) * (near.precision * max(1.0, np.abs(solved).max()))
+        rounding = local_response.precision * (
+            np.abs(local_response.base[rows]) * weights[rows] + np.abs(goal)
+        )
+        allowed = (
+            1e2 * np.sqrt(len(rows)) * (local_response.precision * max(1.0, np.abs(solved).max()))
+        )
         unexplained[rows] = np.where(gap > allowed + 1e2 * rounding, gap, 0.0)
-    return Shift(units, unexplained, unique, change, near)
+    return Shift(units, unexplained, unique, change, local_response)
 
 
 def _components(matrix: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -664,46 +676,46 @@ class Blocks(NamedTuple):
 
     Parameters
     ----------
-    near : Response
+    local_response : Response
     rows, columns : tuple of ndarray
-        Of each iteration: its messages, and the draws that no earlier message depends on.
+        Indices per iteration: its messages, and the draws that no earlier message depends on.
     inverses : tuple of ndarray
     unique : bool
         Whether all draws that messages depend on follow from them.
     """
 
-    near: Response
+    local_response: Response
     rows: tuple[np.ndarray, ...]
     columns: tuple[np.ndarray, ...]
     inverses: tuple[np.ndarray, ...]
     unique: bool
 
     @classmethod
-    def of(cls, near: Response) -> Blocks:
+    def of(cls, local_response: Response) -> Blocks:
         """Divide a response into blocks, one per iteration."""
-        times, first = _order(near)
+        times, first = _order(local_response)
         blocks, unique = [], True
         for t in np.unique(times):
             rows, columns = np.flatnonzero(times == t), np.flatnonzero(first == t)
-            rows = rows[near.scale[rows] > 0]
-            block = near.matrix[np.ix_(rows, columns)] / near.scale[rows, None]
+            rows = rows[local_response.scale[rows] > 0]
+            block = local_response.matrix[np.ix_(rows, columns)] / local_response.scale[rows, None]
             unique &= not len(columns) or int(np.linalg.matrix_rank(block, 1e-6)) == len(columns)
             blocks.append((rows, columns, np.linalg.pinv(block, rcond=1e-6)))
-        return cls(near, *map(tuple, zip(*blocks, strict=True)), unique)
+        return cls(local_response, *map(tuple, zip(*blocks, strict=True)), unique)
 
     def solve(self, gap: np.ndarray) -> np.ndarray:
         """Return draws that change the messages by ``gap``, [rows], by forward substitution."""
-        units = np.zeros(self.near.matrix.shape[1])
+        units = np.zeros(self.local_response.matrix.shape[1])
         for rows, columns, inverse in zip(self.rows, self.columns, self.inverses, strict=True):
-            remainder = gap[rows] - self.near.matrix[rows] @ units
-            units[columns] = inverse @ (remainder / self.near.scale[rows])
+            remainder = gap[rows] - self.local_response.matrix[rows] @ units
+            units[columns] = inverse @ (remainder / self.local_response.scale[rows])
         return units
 
 
-def _order(near: Response) -> tuple[np.ndarray, np.ndarray]:
+def _order(local_response: Response) -> tuple[np.ndarray, np.ndarray]:
     """Return the iteration of each row, and the first iteration that depends on each draw."""
-    times = np.array([row.iteration for row in near.rows])
-    responds = np.abs(near.matrix) > PRECISION * near.scale[:, None]
+    times = np.array([row.iteration for row in local_response.rows])
+    responds = np.abs(local_response.matrix) > PRECISION * local_response.scale[:, None]
     return times, np.where(responds.any(0), times[responds.argmax(0)], 0)
 
 
@@ -716,7 +728,7 @@ def solved_by_blocks(
     ----------
     executed : Executed
     blocks : Blocks
-        Of a response near the solution.
+        Blocks of a response near the solution.
     target : ndarray, shape (rows,)
     start : ndarray, shape (units,)
 
@@ -725,22 +737,22 @@ def solved_by_blocks(
     Shift or None
         From ``start``. None if the method does not converge to equal messages.
     """
-    near = blocks.near
+    local_response = blocks.local_response
     if not blocks.unique:
         return None
-    noisy = near.scale > 0
+    noisy = local_response.scale > 0
     units, before = start, np.inf
     change = None
     for _ in range(CHORD_STEPS):
-        gap = target - executed.values(units[None], near.rows)[0]
+        gap = target - executed.values(units[None], local_response.rows)[0]
         change = gap if change is None else change
-        silent = np.abs(gap[~noisy]) > 1e-9 * np.abs(target[~noisy])
-        size = float((np.abs(gap[noisy]) / near.scale[noisy]).max(initial=0.0))
-        if silent.any():
+        is_unexplained = np.abs(gap[~noisy]) > 1e-9 * np.abs(target[~noisy])
+        size = float((np.abs(gap[noisy]) / local_response.scale[noisy]).max(initial=0.0))
+        if is_unexplained.any():
             return None
         if size <= FINE or (size <= CONVERGED and not size < 0.8 * before):
             units = _without_idle_draws(executed, blocks, target, start, units, max(FINE, size))
-            return Shift(units - start, np.zeros(len(target)), True, change, near)
+            return Shift(units - start, np.zeros(len(target)), True, change, local_response)
         if not size < 0.8 * before:
             return None
         units, before = units + blocks.solve(gap), size
@@ -760,7 +772,7 @@ def _without_idle_draws(
     ----------
     executed : Executed
     blocks : Blocks
-        Of the response with which ``units`` were computed.
+        Blocks of the response with which ``units`` were computed.
     target : ndarray, shape (rows,)
     start, units : ndarray, shape (units,)
         Draws before and after Newton's method.
@@ -772,23 +784,25 @@ def _without_idle_draws(
     ndarray, shape (units,)
         ``units`` itself if other draws change a message by more than twice ``error``.
     """
-    near = blocks.near
-    allowed = np.where(near.scale > 0, 2.0 * error * near.scale, 1e-9 * np.abs(target))
+    local_response = blocks.local_response
+    allowed = np.where(
+        local_response.scale > 0, 2.0 * error * local_response.scale, 1e-9 * np.abs(target)
+    )
     without = np.repeat(units[None], len(blocks.columns), axis=0)
     for index in range(len(without)):
         later = np.concatenate(blocks.columns[index:])
         without[index, later] = start[later]
     shorter = units.copy()
-    values = executed.values(without, near.rows)
+    values = executed.values(without, local_response.rows)
     for of_block, rows, columns in zip(values, blocks.rows, blocks.columns, strict=True):
         changed = rows[np.abs(target - of_block)[rows] > allowed[rows]]
-        idle = columns[~(near.matrix[np.ix_(changed, columns)] != 0).any(0)]
+        idle = columns[~(local_response.matrix[np.ix_(changed, columns)] != 0).any(0)]
         shorter[idle] = start[idle]
-    gap = np.abs(target - executed.values(shorter[None], near.rows)[0])
+    gap = np.abs(target - executed.values(shorter[None], local_response.rows)[0])
     return shorter if (gap <= allowed).all() else units
 
 
-def is_continuous(executed: Executed, near: Response, start: np.ndarray) -> bool:
+def is_continuous(executed: Executed, local_response: Response, start: np.ndarray) -> bool:
     """Return True if tiny draws change almost all messages that carry noise.
 
     Rounded messages, and messages below a threshold, stay equal: equal messages then do not
@@ -797,31 +811,31 @@ def is_continuous(executed: Executed, near: Response, start: np.ndarray) -> bool
     Parameters
     ----------
     executed : Executed
-    near : Response
+    local_response : Response
     start : ndarray, shape (units,)
     """
     tiny = 1e-3 * np.cos(1.0 + np.arange(2 * len(start)) ** 1.1).reshape(2, -1)
-    values = executed.values(start + np.concatenate([0.0 * tiny[:1], tiny]), near.rows)
-    noisy = near.scale > 0
+    values = executed.values(start + np.concatenate([0.0 * tiny[:1], tiny]), local_response.rows)
+    noisy = local_response.scale > 0
     changed = (values[1:] != values[0]).any(0)
     return bool(changed[noisy].mean() >= CONTINUOUS) if noisy.any() else True
 
 
 def solved_in_order(
-    executed: Executed, near: Response, target: np.ndarray, start: np.ndarray
+    executed: Executed, local_response: Response, target: np.ndarray, start: np.ndarray
 ) -> Shift | None:
     """Find draws with which the messages equal ``target``, iteration by iteration.
 
     The messages of an iteration are solved for with the draws that no earlier message depends on,
     by Newton's method, while all earlier messages equal their targets. Which draws enter a message
     can depend on earlier messages: an algorithm that stops by its messages adds no more noise. If
-    the draws of ``near`` do not explain the messages, the draws that enter are determined again,
-    with all earlier messages equal to their targets.
+    the draws of ``local_response`` do not explain the messages, the draws that enter are determined
+    again, with all earlier messages equal to their targets.
 
     Parameters
     ----------
     executed : Executed
-    near : Response
+    local_response : Response
         It states which draws a message depends on without noise.
     target : ndarray, shape (rows,)
     start : ndarray, shape (units,)
@@ -831,9 +845,9 @@ def solved_in_order(
     Shift or None
         From ``start``. None if the method fails, or if the draws do not follow from the messages.
     """
-    times, first = _order(near)
+    times, first = _order(local_response)
     units, unexplained = start.copy(), np.zeros(len(times))
-    values, floor = executed.values(start[None], near.rows)[0], FINE
+    values, floor = executed.values(start[None], local_response.rows)[0], FINE
     change = target - values
     is_solved, is_certain = np.zeros(len(units), bool), False
     iterations = np.unique(times)
@@ -841,10 +855,10 @@ def solved_in_order(
     for t, following in zip(iterations, [*iterations[1:], np.inf], strict=True):
         rows, columns = np.flatnonzero(times == t), np.flatnonzero((first == t) & ~is_solved)
         last = following if in_order else np.inf
-        iteration = _IterationMessages(executed, near, target, values, rows, last)
-        step = _solved_step(iteration, units, columns, near.scale[rows], floor)
+        iteration = _IterationMessages(executed, local_response, target, values, rows, last)
+        step = _solved_step(iteration, units, columns, local_response.scale[rows], floor)
         if step is None or step.unexplained.any():
-            columns, scale = _entering(executed, near, units, is_solved, t)
+            columns, scale = _entering(executed, local_response, units, is_solved, t)
             step = _solved_step(iteration, units, columns, scale, floor)
             if step is None:
                 return None
@@ -852,10 +866,10 @@ def solved_in_order(
         is_solved[columns] = True
         unexplained[rows] = step.unexplained
         if unexplained.any():
-            constant = _constant_rows(executed, near, units, is_solved, t)
+            constant = _constant_rows(executed, local_response, units, is_solved, t)
             is_certain = bool((constant & (unexplained > 0)).any())
             break
-    return Shift(units - start, unexplained, True, change, near, is_certain)
+    return Shift(units - start, unexplained, True, change, local_response, is_certain)
 
 
 class _IterationMessages(NamedTuple):
@@ -864,9 +878,9 @@ class _IterationMessages(NamedTuple):
     Parameters
     ----------
     executed : Executed
-    near : Response
+    local_response : Response
     target : ndarray, shape (rows,)
-        Of all iterations.
+        Target values of the messages of all iterations.
     values : ndarray
         Messages with the draws so far, at least up to this iteration.
     rows : ndarray
@@ -877,7 +891,7 @@ class _IterationMessages(NamedTuple):
     """
 
     executed: Executed
-    near: Response
+    local_response: Response
     target: np.ndarray
     values: np.ndarray
     rows: np.ndarray
@@ -885,7 +899,7 @@ class _IterationMessages(NamedTuple):
 
     def values_at(self, units: np.ndarray) -> np.ndarray:
         """Return the messages up to iteration ``last`` for draws [runs, units]."""
-        rows = self.near.rows
+        rows = self.local_response.rows
         if self.last < np.inf:
             rows = rows[: bisect_right(rows, self.last, key=lambda row: row.iteration)]
         return self.executed.values(units, rows, self.last)
@@ -951,23 +965,23 @@ def _solved_step(
 def _slopes(iteration: _IterationMessages, units: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return the response of messages to selected draws at ``units``, [rows, columns]."""
     if not len(columns):
-        return np.zeros((len(iteration.near.rows), 0))
+        return np.zeros((len(iteration.local_response.rows), 0))
     single = np.zeros((len(columns), len(units)))
     single[np.arange(len(columns)), columns] = STEP_OF_NEWTON
     both = units + np.concatenate([single, -single])
-    ahead, behind = np.split(iteration.values_at(both), 2)
-    return (ahead - behind).T / (2 * STEP_OF_NEWTON)
+    forward, backward = np.split(iteration.values_at(both), 2)
+    return (forward - backward).T / (2 * STEP_OF_NEWTON)
 
 
 def _entering(
-    executed: Executed, near: Response, units: np.ndarray, is_solved: np.ndarray, t: int
+    executed: Executed, local_response: Response, units: np.ndarray, is_solved: np.ndarray, t: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the draws that enter the messages of an iteration first, and the scale of its rows.
 
     Parameters
     ----------
     executed : Executed
-    near : Response
+    local_response : Response
         It states the rows.
     units : ndarray, shape (units,)
         Draws with which all earlier messages equal their targets.
@@ -983,9 +997,14 @@ def _entering(
     scale : ndarray
         Standard deviation of the noise in each message of iteration ``t``.
     """
-    times = np.array([row.iteration for row in near.rows])
+    times = np.array([row.iteration for row in local_response.rows])
     all_rows = _IterationMessages(
-        executed, near, near.base, near.base, np.arange(len(times)), np.inf
+        executed,
+        local_response,
+        local_response.base,
+        local_response.base,
+        np.arange(len(times)),
+        np.inf,
     )
     matrix = _slopes(all_rows, units, np.arange(len(units)))
     scale = np.linalg.norm(matrix, axis=1)
@@ -995,7 +1014,7 @@ def _entering(
 
 
 def _constant_rows(
-    executed: Executed, near: Response, units: np.ndarray, is_solved: np.ndarray, t: int
+    executed: Executed, local_response: Response, units: np.ndarray, is_solved: np.ndarray, t: int
 ) -> np.ndarray:
     """Return which messages of an iteration are functions of earlier messages.
 
@@ -1005,7 +1024,7 @@ def _constant_rows(
     Parameters
     ----------
     executed : Executed
-    near : Response
+    local_response : Response
         It states the rows.
     units : ndarray, shape (units,)
         Draws with which all earlier messages equal their targets.
@@ -1019,12 +1038,12 @@ def _constant_rows(
     ndarray of bool, shape (rows,)
         False everywhere if such draws change an earlier message.
     """
-    times = np.array([row.iteration for row in near.rows])
+    times = np.array([row.iteration for row in local_response.rows])
     random = generator(ROOT, "remaining draws", t).standard_normal((REMAINING, len(units)))
     random *= np.resize(SIZES, (REMAINING, 1)) * ~is_solved
     try:
         values = executed.values(
-            units + np.concatenate([np.zeros((1, len(units))), random]), near.rows
+            units + np.concatenate([np.zeros((1, len(units))), random]), local_response.rows
         )
     except OtherMessages:
         return np.zeros(len(times), bool)
@@ -1059,7 +1078,7 @@ def solved_on_average(pair: tuple[Executed, Executed], seed: int) -> Rough | Non
     ----------
     pair : tuple of two Executed
     seed : int
-        Of the draws.
+        Seed of the draws.
 
     Returns
     -------
@@ -1071,8 +1090,8 @@ def solved_on_average(pair: tuple[Executed, Executed], seed: int) -> Rough | Non
     draws = np.concatenate([draws, -draws])
     far = FAR * np.eye(units)
     wide = pair[0].messages(np.concatenate([far, -far, np.zeros((1, units))]))
-    ahead, behind, base = np.split(wide.values, [units, 2 * units])
-    matrix = (ahead - behind).T / (2 * FAR)
+    forward, backward, base = np.split(wide.values, [units, 2 * units])
+    matrix = (forward - backward).T / (2 * FAR)
     all_values = [executed.values(draws, wide.rows) for executed in pair]
     constant = np.all([(values == all_values[0][0]).all(0) for values in all_values], axis=0)
     matrix, base = matrix[~constant], base[:, ~constant]
@@ -1089,8 +1108,8 @@ def solved_on_average(pair: tuple[Executed, Executed], seed: int) -> Rough | Non
         return None
     difference = changes[0] - changes[1]
     change = difference.mean(0)
-    near = Response(base[0], matrix, rows, True, PRECISION, scale)
-    solution = shift(near, change)._replace(unexplained=np.zeros(len(scale)))
+    local_response = Response(base[0], matrix, rows, True, PRECISION, scale)
+    solution = shift(local_response, change)._replace(unexplained=np.zeros(len(scale)))
     gap = np.abs(matrix @ solution.units - change) / scale
     allowed = 6.0 * worst / np.sqrt(AVERAGED)
     if (gap > max(1e-2, allowed)).any():

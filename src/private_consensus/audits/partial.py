@@ -52,7 +52,18 @@ def audit_view(
         Calibrated.
     attack : Attack
         Neighbouring data sets that differ in a record of ``attack.agent``.
+    horizon : int
+        Number of iterations.
     observer : Eavesdropper, Coalition, SecureSums or FinalModels
+        Observer whose view is tested.
+    runs : int
+        Number of runs on each data set.
+    confidence : float
+        Confidence of the lower bounds on the privacy loss.
+    delta : float
+        Delta at which epsilon is bounded.
+    seed : int
+        Seed of all random numbers.
 
     Returns
     -------
@@ -231,16 +242,16 @@ def seen_rows(
     -------
     ndarray, shape (rows, agents)
     """
-    eye, members = np.eye(len(adjacency)), list(observer.members)
+    identity, members = np.eye(len(adjacency)), list(observer.members)
     if isinstance(observer, Eavesdropper):
-        return eye
-    is_other = np.where(np.isin(np.arange(len(eye)), members), 0.0, 1.0)
+        return identity
+    is_other = np.where(np.isin(np.arange(len(identity)), members), 0.0, 1.0)
     if isinstance(observer, SecureSums):
         if weights is None:
             raise InvalidInput("observer", observer, "known weights of the sums that it receives")
-        return np.vstack([eye[members], weights[members] * is_other])
+        return np.vstack([identity[members], weights[members] * is_other])
     is_received = adjacency[members].any(0) & (is_other > 0)
-    return np.vstack([eye[members], eye[is_received]])
+    return np.vstack([identity[members], identity[is_received]])
 
 
 def seen_links(observer: Observer, adjacency: np.ndarray, weights: np.ndarray) -> np.ndarray:

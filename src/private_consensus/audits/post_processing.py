@@ -39,13 +39,13 @@ CLOSE = 1e-6
 """Difference of equal messages, in deviations of their noise."""
 
 
-def first_iterations(executed: Executed, near: Response) -> np.ndarray:
+def first_iterations(executed: Executed, local_response: Response) -> np.ndarray:
     """Return the first iteration whose messages depend on each draw, 0 if none does.
 
     Parameters
     ----------
     executed : Executed
-    near : Response
+    local_response : Response
         It states the rows.
 
     Returns
@@ -57,13 +57,15 @@ def first_iterations(executed: Executed, near: Response) -> np.ndarray:
     OtherMessages
         If the number of messages depends on the noise.
     """
-    times = np.array([row.iteration for row in near.rows])
-    units = near.matrix.shape[1]
+    times = np.array([row.iteration for row in local_response.rows])
+    units = local_response.matrix.shape[1]
     first = np.full(units, np.inf)
     for size in (0.0, *SIZES):
-        at = size * generator(ROOT, "base of first iterations", int(size)).standard_normal(units)
+        base_units = size * generator(ROOT, "base of first iterations", int(size)).standard_normal(
+            units
+        )
         single = np.concatenate([np.zeros((1, units)), np.eye(units)])
-        values = executed.values(at + single, near.rows)
+        values = executed.values(base_units + single, local_response.rows)
         changed = np.abs(values[1:] - values[0]) > PRECISION * np.abs(values[0])
         first = np.minimum(first, np.where(changed, times, np.inf).min(1))
     return np.where(np.isfinite(first), first, 0).astype(int)
@@ -75,7 +77,7 @@ class _Iteration(NamedTuple):
     Parameters
     ----------
     pair : tuple of two Executed
-    near : Response
+    local_response : Response
     count : int
         Number of rows up to this iteration.
     rows, columns : ndarray
@@ -85,7 +87,7 @@ class _Iteration(NamedTuple):
     """
 
     pair: tuple[Executed, Executed]
-    near: Response
+    local_response: Response
     count: int
     rows: np.ndarray
     columns: np.ndarray
@@ -108,12 +110,12 @@ class _Iteration(NamedTuple):
         """
         units = np.repeat(before[None], len(draws), axis=0)
         units[:, self.columns] = draws
-        rows_so_far = self.near.rows[: self.count]
+        rows_so_far = self.local_response.rows[: self.count]
         return self.pair[index].values(units, rows_so_far, self.last)[:, self.rows]
 
 
 def constant_shift(
-    pair: tuple[Executed, Executed], near: Response, first: np.ndarray, start: np.ndarray
+    pair: tuple[Executed, Executed], local_response: Response, first: np.ndarray, start: np.ndarray
 ) -> Shift | None:
     """Find the shift of the noise between two data sets that is the same for all draws.
 
@@ -121,7 +123,7 @@ def constant_shift(
     ----------
     pair : tuple of two Executed
         The algorithm on either data set.
-    near : Response
+    local_response : Response
         It states the rows.
     first : ndarray, shape (units,)
         Result of :func:`first_iterations`.
@@ -133,7 +135,7 @@ def constant_shift(
     Shift or None
         None if no shift gives equal messages for all tested draws.
     """
-    times = [row.iteration for row in near.rows]
+    times = [row.iteration for row in local_response.rows]
     if times != sorted(times) or len(first) * len(set(times)) > MAX_NUMBERS:
         return None
     first_draws, second_draws = start.copy(), start.copy()
@@ -141,7 +143,7 @@ def constant_shift(
         for t in dict.fromkeys(times):
             rows = np.flatnonzero(np.array(times) == t)
             count = bisect_right(times, t)
-            iteration = _Iteration(pair, near, count, rows, np.flatnonzero(first == t), t)
+            iteration = _Iteration(pair, local_response, count, rows, np.flatnonzero(first == t), t)
             random = generator(ROOT, "draws that test a shift", t)
             moved = _shift_of(iteration, first_draws, second_draws, random)
             if moved is None:
@@ -150,7 +152,7 @@ def constant_shift(
     except OtherMessages:
         return None
     zeros = np.zeros(len(times))
-    return Shift(second_draws - first_draws, zeros, True, zeros, near)
+    return Shift(second_draws - first_draws, zeros, True, zeros, local_response)
 
 
 def _shift_of(
@@ -199,8 +201,8 @@ def _newton_step(
     values = iteration.messages(1, second_draws, varied.reshape(-1, columns)).reshape(
         len(varied), *gap.shape
     )
-    level, ahead, behind = np.split(values, [1, 1 + columns])
-    right, left_slope = (ahead - level) / STEP, (level - behind) / STEP
+    level, forward, backward = np.split(values, [1, 1 + columns])
+    right, left_slope = (forward - level) / STEP, (level - backward) / STEP
     smooth = np.abs(right - left_slope) <= SMOOTH * np.maximum(np.abs(right), np.abs(left_slope))
     matrix = np.moveaxis((right + left_slope) / 2, 0, -1)
     used = responds & smooth.all(0) & (matrix != 0).any(-1)

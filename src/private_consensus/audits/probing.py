@@ -101,7 +101,7 @@ def find_attacks(
     agents : sequence of int, optional
         Agents to attack in turn; by default as :func:`.neighbours.attacks`.
     seed : int
-        Of the random data.
+        Seed of the random data.
     max_pairs : int, default 1
         Pairs to return per agent, of different kinds, the strongest first.
 
@@ -151,7 +151,7 @@ def pairs_of_agents(
         One graph for all runs.
     horizon : int
     seed : int
-        Of the random data.
+        Seed of the random data.
 
     Returns
     -------
@@ -205,11 +205,11 @@ def _location(algorithm: Algorithm, problem: Any, network: Network, horizon: int
         return _Location(0, 0)
     records = universe.problem.records
     pair = _first_pair(universe, np.random.default_rng(0))
-    quiet = AuditStreams.labelled("probe", 1).without("noise")
+    noiseless_streams = AuditStreams.labelled("probe", 1).without("noise")
 
     def messages(background: Background, record: Record, index: int = 0) -> np.ndarray:
         data = universe.problem_with(background, record, 0, index)
-        return execute(algorithm, data, network, quiet, horizon).sent
+        return execute(algorithm, data, network, noiseless_streams, horizon).sent
 
     def change(first: np.ndarray, second: np.ndarray) -> float:
         if first.shape != second.shape:
@@ -346,14 +346,21 @@ def _least_scale(algorithm: Algorithm, attack: Attack, horizon: int, count: int)
 
 
 def _effect(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
-    quiet = AuditStreams.labelled("probe", 1).without("noise")
+    noiseless_streams = AuditStreams.labelled("probe", 1).without("noise")
     sent = [
-        execute(algorithm, problem, attack.network, quiet, horizon).sent[0, :, attack.agent]
+        execute(algorithm, problem, attack.network, noiseless_streams, horizon).sent[
+            0, :, attack.agent
+        ]
         for problem in attack.pair
     ]
     scale = _least_scale(algorithm, attack, horizon, horizon)
-    both = min(len(scale), *map(len, sent))  # a broken copy may send more or fewer on one of them
-    lengths = np.linalg.norm(sent[0][:both] - sent[1][:both], axis=-1) / scale[:both]
+    common_length = min(
+        len(scale), *map(len, sent)
+    )  # a broken copy may send more or fewer on one of them
+    lengths = (
+        np.linalg.norm(sent[0][:common_length] - sent[1][:common_length], axis=-1)
+        / scale[:common_length]
+    )
     return float(np.nan_to_num((lengths**2).sum()))
 
 
@@ -374,8 +381,15 @@ def agent_classes(network: Network, agents: Iterable[int]) -> list[list[int]]:
     degrees, mixing = np.asarray(network.degrees), np.asarray(network.mixing)
     classes: dict[tuple, list[int]] = {}
     for agent in agents:
-        around = sorted(int(degrees[neighbour]) for neighbour in network.neighbours_of(agent))
+        neighbour_degrees = sorted(
+            int(degrees[neighbour]) for neighbour in network.neighbours_of(agent)
+        )
         weights = np.sort(np.round(mixing[agent], 9)).tobytes()
-        key = int(degrees[agent]), round(float(mixing[agent, agent]), 9), weights, tuple(around)
+        key = (
+            int(degrees[agent]),
+            round(float(mixing[agent, agent]), 9),
+            weights,
+            tuple(neighbour_degrees),
+        )
         classes.setdefault(key, []).append(agent)
     return list(classes.values())

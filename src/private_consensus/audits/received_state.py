@@ -73,16 +73,16 @@ def audit_received_state(
         return CheckReport(sites=(SITE,))
     first = min(t for t, _, _ in differing)
     loud = _changed_by_noise(runs, attack.agent, agents)
-    silent = sorted({(agent, name) for t, agent, name in differing
+    without_noise = sorted({(agent, name) for t, agent, name in differing
                      if t == first and (t, agent, name) not in loud})  # fmt: skip
-    if not silent:
+    if not without_noise:
         reason = (
             "agents use values of other agents without network.mix, network.neighbour_sum or "
             "network.gather, and these values carry noise"
         )
         return CheckReport(untested=(Untested(SITE, reason),))
-    names = ", ".join(sorted({name for _, name in silent}))
-    receivers = sorted({agent for agent, _ in silent})
+    names = ", ".join(sorted({name for _, name in without_noise}))
+    receivers = sorted({agent for agent, _ in without_noise})
     text = (
         f"a value of agent {attack.agent} reaches {listed(receivers)} in iteration {first} other "
         f"than through recorded messages, and without noise (seen in {names})"
@@ -165,7 +165,7 @@ def _released_without_noise(runs: Replays, neighbour: Trace, attacked: int, agen
         if neighbour_values is None or values.shape != neighbour_values.shape:
             continue
         values_of_agent, neighbour_values = values[:, attacked], neighbour_values[:, attacked]
-        silent, both = [], True
+        silent, is_noiseless = [], True
         for coordinate in np.ndindex(values_of_agent.shape[1:]):
             index = slice(None), *coordinate
             missing = [
@@ -177,11 +177,11 @@ def _released_without_noise(runs: Replays, neighbour: Trace, attacked: int, agen
             ]
             if any(missing):
                 silent.append(coordinate)
-                both = both and all(missing)
+                is_noiseless = is_noiseless and all(missing)
         if silent:
             listed = ", ".join(str(*coordinate) for coordinate in silent[:MAX_LISTED])
             where = f" in coordinates {listed}" if len(silent) < values_of_agent[0].size else ""
-            sets = "" if both else " on one of the two data sets"
+            sets = "" if is_noiseless else " on one of the two data sets"
             return f"the message of agent {attacked} in iteration {t} carries no noise{where}{sets}"
     return ""
 

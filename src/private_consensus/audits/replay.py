@@ -372,9 +372,9 @@ class _TraceRecorder:
             return released
 
         try:
-            bare = released_with(copy.deepcopy(draw))
-            self.trace.bare[t] = bare
-            if _distance(self._row(bare), self._row(target)) <= 1e-14:
+            noiseless = released_with(copy.deepcopy(draw))
+            self.trace.bare[t] = noiseless
+            if _distance(self._row(noiseless), self._row(target)) <= 1e-14:
                 return draw
             paths = noise_places(draw, target.shape)
             for path in paths:
@@ -389,7 +389,7 @@ class _TraceRecorder:
                     continue
                 changed = _with_rows(draw, path, self.rows, solution)
                 after = released_with(changed)
-                if _distance(after, target) <= CLOSE or not self._others_change(after, bare):
+                if _distance(after, target) <= CLOSE or not self._others_change(after, noiseless):
                     self.trace.shifts[t] = solution - at_place(draw, path)[:, self.rows]
                     return changed
             return self._jointly(released_with, draw, paths, target, t)
@@ -397,9 +397,9 @@ class _TraceRecorder:
             return draw
         return draw
 
-    def _others_change(self, after: np.ndarray, bare: np.ndarray) -> bool:
+    def _others_change(self, after: np.ndarray, noiseless: np.ndarray) -> bool:
         """Return True if the messages of other agents differ."""
-        of_others = [np.delete(values, self.rows, axis=1) for values in (after, bare)]
+        of_others = [np.delete(values, self.rows, axis=1) for values in (after, noiseless)]
         return _distance(*of_others) > CLOSE
 
     def _jointly(self, released_with, draw, paths, target, t: int):
@@ -411,15 +411,15 @@ class _TraceRecorder:
         agents = target.shape[1]
         if not 0 < agents * len(paths) <= MAX_JOINT:
             return draw
-        bare = released_with(draw)
+        noiseless = released_with(draw)
         uneven = UNEVEN * np.cos(np.arange(agents))
         columns = []
         for path in paths:
             for agent in range(agents):
                 rows = at_place(draw, path)[:, agent]
-                columns.append(released_with(_with_rows(draw, path, agent, rows + 1.0)) - bare)
+                columns.append(released_with(_with_rows(draw, path, agent, rows + 1.0)) - noiseless)
         response = np.moveaxis(np.stack(columns, axis=-1), 2, 1)  # [runs, dim, agents, columns]
-        missing = np.moveaxis(target - bare, 2, 1)[..., None]
+        missing = np.moveaxis(target - noiseless, 2, 1)[..., None]
         units = (np.linalg.pinv(response, rcond=1e-9) @ missing)[..., 0]
         units = np.moveaxis(units.reshape(*units.shape[:2], len(paths), agents), 1, -1)
         probe = np.broadcast_to(uneven[:, None], units.shape)
@@ -429,7 +429,7 @@ class _TraceRecorder:
                 for agent in range(agents):
                     rows = at_place(draw, path)[:, agent] + added[:, number, agent]
                     changed = _with_rows(changed, path, agent, rows)
-            predicted = bare + np.moveaxis((response @ _columns(added))[..., 0], 1, 2)
+            predicted = noiseless + np.moveaxis((response @ _columns(added))[..., 0], 1, 2)
             after = released_with(changed)
             if _distance(after, predicted) > CLOSE:  # messages are not affine in the noise
                 return draw
@@ -667,9 +667,9 @@ def _solve(
     First each coordinate is solved alone, as if the message were affine in it. Otherwise Newton's
     method is used with differences.
     """
-    bare = message(drawn)
-    missing = target - bare
-    slope = message(drawn + 1.0) - bare
+    noiseless = message(drawn)
+    missing = target - noiseless
+    slope = message(drawn + 1.0) - noiseless
     with np.errstate(divide="ignore", invalid="ignore"):
         unit = drawn + np.where(missing == 0, 0.0, missing / slope)
     if np.isfinite(unit).all() and _distance(message(unit), target) <= 1e-9:
@@ -686,14 +686,14 @@ def _newton(message, drawn: np.ndarray, target: np.ndarray) -> np.ndarray | None
         return None
     unit, jacobian = drawn, None
     for _ in range(NEWTON_STEPS):
-        bare = message(unit)
-        missing = target - bare
+        noiseless = message(unit)
+        missing = target - noiseless
         if not np.isfinite(missing).all():
             return None
-        if _distance(bare, target) <= CLOSE / 10:
+        if _distance(noiseless, target) <= CLOSE / 10:
             return unit
         size = 1e-4
-        columns = [(message(unit + size * axis) - bare) / size for axis in np.eye(dim)]
+        columns = [(message(unit + size * axis) - noiseless) / size for axis in np.eye(dim)]
         jacobian = np.stack(columns, axis=-1)
         unit = unit + (np.linalg.pinv(jacobian) @ missing[..., None])[..., 0]
     return unit if _distance(message(unit), target) <= CLOSE else None
@@ -794,14 +794,14 @@ def lacks_noise(first: Any, second: Any, loud: Any, trace: Trace) -> bool:
 
     Parameters
     ----------
-    here, there : array-like
-        Values with sampled noise on either data set; the first axis is that of runs, if there is
-        one. ``first`` belongs to the data set of ``loud``.
+    first, second : array-like
+        Values with sampled noise on either data set; the first axis is that of runs, if there are
+        several. ``first`` belongs to the data set of ``loud``.
     loud : array-like
-        Values with loud noise.
+        Values with amplified noise.
     trace : Trace
-        The execution with loud noise. If some of its noise could not be made loud, all runs have
-        to agree, and discrete values are taken to depend on noise.
+        The execution with amplified noise. If some of its noise could not be amplified, all runs
+        have to agree, and discrete values are assumed to depend on noise.
 
     Returns
     -------
@@ -819,7 +819,7 @@ def lacks_noise(first: Any, second: Any, loud: Any, trace: Trace) -> bool:
 
 
 def _near(first: np.ndarray, second: np.ndarray, tolerance: float) -> np.ndarray:
-    """Return per entry whether two arrays agree, relative to the largest value."""
+    """Return a mask of the entries that agree in two arrays, relative to the largest value."""
     if not set(first.dtype.kind + second.dtype.kind) <= set("fc"):
         return np.asarray(first == second)
     with np.errstate(invalid="ignore"):
@@ -833,10 +833,10 @@ def equal(first: Any, second: Any, tolerance: float) -> bool:
 
     Parameters
     ----------
-    here, there : array-like
-        Values that are not numbers, whole numbers and truth values have to be equal.
+    first, second : array-like
+        Integers, Booleans and values that are no numbers have to be equal.
     tolerance : float
-        Of numbers with a fraction.
+        Relative tolerance of floating-point numbers.
 
     Returns
     -------

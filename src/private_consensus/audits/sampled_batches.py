@@ -229,12 +229,12 @@ def _together(
     first: np.ndarray, second: np.ndarray, begin: int, declared: Sampling, records: int
 ) -> tuple[str, float]:
     """Return the p-value of the number of first batches that contain both of two records."""
-    both = int(((first == begin) & (second == begin)).sum())
+    joint_count = int(((first == begin) & (second == begin)).sum())
     rate = declared.rate**2
     if declared.kind == "fixed_size" and records > 1:
         rate = declared.rate * (declared.rate * records - 1) / (records - 1)
-    text = f"two records are together in {both} of {len(first)} batches, expected are "
-    return text + f"{rate * len(first):.3g}", _binomial(both, len(first), max(0.0, rate))
+    text = f"two records are together in {joint_count} of {len(first)} batches, expected are "
+    return text + f"{rate * len(first):.3g}", _binomial(joint_count, len(first), max(0.0, rate))
 
 
 def _binomial(count: int, trials: int, rate: float) -> float:

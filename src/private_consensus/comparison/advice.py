@@ -261,12 +261,14 @@ def _pairs(
     """Yield every pair of cells and methods that the test compares and that have runs."""
     sides = [(side, table.cube(test.measure, side.tuning)) for side in (test.smaller, test.than)]
     for cell, kind in axis.items():
-        at = dict(zip(CELL, cell, strict=True))
-        if test.cells not in ("all", kind) or any(at[k] not in v for k, v in test.where.items()):
+        cell_values = dict(zip(CELL, cell, strict=True))
+        if test.cells not in ("all", kind) or any(
+            cell_values[k] not in v for k, v in test.where.items()
+        ):
             continue
         for methods in _methods(test, ranked):
             runs = [
-                losses.runs(tuple((at | side.where).values()), method)
+                losses.runs(tuple((cell_values | side.where).values()), method)
                 for (side, losses), method in zip(sides, methods, strict=True)
             ]
             common = min(map(len, runs))

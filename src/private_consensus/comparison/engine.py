@@ -300,8 +300,8 @@ class Engine:
         settings, labels = [], []
         for epsilon, tuning in keys:
             earlier = self.trials.setdefault((name, epsilon, tuning), [])
-            around = best(earlier).units if earlier else centre
-            points = stage_points(self.design, public_start, stage, around)
+            search_centre = best(earlier).units if earlier else centre
+            points = stage_points(self.design, public_start, stage, search_centre)
             for index, units in enumerate(points):
                 unit_point = None if stage == index == 0 else units
                 trial = candidate(self.design, name, self.problem, self.scales, unit_point)

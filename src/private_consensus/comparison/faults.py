@@ -205,13 +205,13 @@ class UnreliableNetwork:
         require(self._kind in ("", kind), "faults", kind, expected)
         self._kind = kind
         n = self._network.n_agents
-        units = np.stack([g.random((1 + n, n)) for g in self._generators])
-        present = units[:, 0] >= self._missing
-        works = np.triu(units[:, 1:] >= self._links, 1)
-        works |= works.swapaxes(-1, -2)
+        uniforms = np.stack([g.random((1 + n, n)) for g in self._generators])
+        present = uniforms[:, 0] >= self._missing
+        is_working = np.triu(uniforms[:, 1:] >= self._links, 1)
+        is_working |= is_working.swapaxes(-1, -2)
         sent = present[:, self._from]
         self.sent.append(sent.sum(-1))
-        return sent & works[:, self._to, self._from]
+        return sent & is_working[:, self._to, self._from]
 
 
 def _receiver_matrix(to: np.ndarray, weights: np.ndarray, network: Network) -> np.ndarray:

@@ -174,15 +174,15 @@ def absences(
                 declared.append({"method": name, "problem": problem, "because": because})
         present = set(method_rows.select(*CELL, "tuning").unique().rows())
         for cell in cells(design):
-            at = {key: cell.row()[key] for key in CELL}
-            cell_key = tuple(at.values())
+            cell_values = {key: cell.row()[key] for key in CELL}
+            cell_key = tuple(cell_values.values())
             tunings = {tuning for tuning in TUNINGS if (*cell_key, tuning) in present}
             if tunings:
                 lacking = [tuning for tuning in TUNINGS if tuning not in tunings]
                 declared += [
-                    {**at, "tuning": tuning, "method": name, "because": NOT_TUNED}
+                    {**cell_values, "tuning": tuning, "method": name, "because": NOT_TUNED}
                     for tuning in lacking
-                    if not any(_is_about(row, name, at, tuning) for row in declared)
+                    if not any(_is_about(row, name, cell_values, tuning) for row in declared)
                 ]
     return declared
 
@@ -366,8 +366,8 @@ def _better(runs: Mapping[str, Any], method: str, rival: str) -> bool:
     """Return True if one method is better than another in a cell at the 95 % level."""
     if rival not in runs or method == rival:
         return False
-    behind = {
+    worse_methods = {
         standing.method: standing
         for standing in methods_by_mean({name: runs[name] for name in (method, rival)})
     }
-    return not behind[rival].may_be_best
+    return not worse_methods[rival].may_be_best

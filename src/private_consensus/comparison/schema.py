@@ -166,27 +166,27 @@ def _check_ranges(frame: pl.DataFrame, name: str) -> None:
     """Refuse values that their measure cannot have."""
     for measure, (low, high) in RANGES.items():
         rows = frame.filter(pl.col("measure") == measure)
-        wrong = rows.filter(
+        invalid_rows = rows.filter(
             pl.col("value").is_nan() | (pl.col("value") < low) | (pl.col("value") > high)
         )
-        if wrong.height:
-            key, value = f"{name}.value of {measure}", wrong["value"][0]
+        if invalid_rows.height:
+            key, value = f"{name}.value of {measure}", invalid_rows["value"][0]
             raise InvalidInput(key, value, f"a number between {low:g} and {high:g}")
 
 
 def _check_guarantees(frame: pl.DataFrame, name: str) -> None:
     """Refuse bounds of epsilon that contradict each other or the budget."""
     for column in ("epsilon_accountant", "epsilon_lower"):
-        wrong = frame.filter(pl.col(column).is_nan() | (pl.col(column) < 0))
-        if wrong.height:
-            raise InvalidInput(f"{name}.{column}", wrong[column][0], "a number >= 0")
-    beyond = frame.filter(
+        invalid_rows = frame.filter(pl.col(column).is_nan() | (pl.col(column) < 0))
+        if invalid_rows.height:
+            raise InvalidInput(f"{name}.{column}", invalid_rows[column][0], "a number >= 0")
+    above_budget = frame.filter(
         pl.col("proven")
         & (pl.col("observer") != "none")
         & ~(pl.col("epsilon_accountant") <= pl.col("epsilon"))
     )
-    if beyond.height:
-        raise InvalidInput(f"{name}.epsilon_accountant", _first(beyond), "at most the budget")
+    if above_budget.height:
+        raise InvalidInput(f"{name}.epsilon_accountant", _first(above_budget), "at most the budget")
     largest = pl.col("epsilon_accountant") * (1 + ROUNDING)
     above = frame.filter(pl.col("epsilon_lower") > largest)
     if above.height:

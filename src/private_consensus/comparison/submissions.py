@@ -312,9 +312,9 @@ def _foreign(table: pl.DataFrame, design: ComparisonDesign, name: str) -> Iterat
 
 def _not_finite(table: pl.DataFrame, name: str) -> Iterator[str]:
     """Yield an error for infinite values, and for proven rows without privacy."""
-    wrong = table.filter(~pl.col("value").is_finite())
-    if wrong.height:
-        yield f"{name}.value: found {wrong['value'][0]!r}, expected finite numbers"
+    invalid_rows = table.filter(~pl.col("value").is_finite())
+    if invalid_rows.height:
+        yield f"{name}.value: found {invalid_rows['value'][0]!r}, expected finite numbers"
     unbounded = table.filter(pl.col("proven") & (pl.col("observer") == "none"))
     if unbounded.height:
         yield f"{name}.proven: found True for observer none, expected False: nothing is private"
@@ -389,8 +389,8 @@ def _incomplete_runs(table: pl.DataFrame, design: ComparisonDesign, name: str) -
 
 def _covers(row: Mapping[str, Any], cell_tuning: Place) -> bool:
     """Return True if an absence applies to a cell and tuning: every stated key is equal."""
-    at = dict(zip(PLACE, cell_tuning, strict=True))
-    return all(at[key] == value for key, value in row.items() if key in at)
+    key_values = dict(zip(PLACE, cell_tuning, strict=True))
+    return all(key_values[key] == value for key, value in row.items() if key in key_values)
 
 
 def _place_of(row: Mapping[str, Any]) -> str:

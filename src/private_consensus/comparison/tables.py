@@ -14,7 +14,7 @@ LARGER_IS_BETTER = ("accuracy_mean", "accuracy_worst")
 
 
 class Cube(NamedTuple):
-    """Values [cells, methods, runs]; NaN if a method did not run; lower is better.
+    """Values of one metric [cells, methods, runs]; NaN if a method did not run; lower is better.
 
     ``cells`` are rows of :data:`.schema.CELL`.
     """

@@ -175,8 +175,8 @@ def laplacian_weights(graph: csr_array, *, scale: float = 1.5) -> csr_array:
         Symmetric, doubly stochastic matrix W.
     """
     require(scale > 0.5, "network.scale", scale, "a number > 0.5")
-    lap = sparse_laplacian(graph)
-    return _one_minus(lap / (scale * largest_eigenvalue(lap)))
+    graph_laplacian = sparse_laplacian(graph)
+    return _one_minus(graph_laplacian / (scale * largest_eigenvalue(graph_laplacian)))
 
 
 def metropolis_weights(graph: csr_array) -> csr_array:
@@ -216,23 +216,29 @@ WEIGHTS: dict[str, Callable[..., Any]] = {
 # grid, have close eigenvalues, for which that method is slow. They are factorised instead.
 
 
-def largest_eigenvalue(lap: csr_array) -> float:
+def largest_eigenvalue(graph_laplacian: csr_array) -> float:
     """Return the largest eigenvalue of the Laplacian of a connected graph."""
-    n, degrees = lap.shape[0], lap.diagonal()
+    n, degrees = graph_laplacian.shape[0], graph_laplacian.diagonal()
     if (degrees == 2).all():  # a connected 2-regular graph is a ring
         return 2.0 + 2.0 * float(np.cos(np.pi / n)) if n % 2 else 4.0
-    if narrow(lap):
-        return float(_nearest(lap, 2.0 * float(lap.diagonal().max()) * (1 + 1e-6), 1)[0])
-    return _lanczos(lap.dot, lap.shape[0], "LA")
+    if narrow(graph_laplacian):
+        return float(
+            _nearest(
+                graph_laplacian, 2.0 * float(graph_laplacian.diagonal().max()) * (1 + 1e-6), 1
+            )[0]
+        )
+    return _lanczos(graph_laplacian.dot, graph_laplacian.shape[0], "LA")
 
 
 def algebraic_connectivity(graph: csr_array) -> float:
     """Compute the second smallest eigenvalue of the Laplacian of a connected graph."""
-    lap = sparse_laplacian(graph)
-    bound = 2.0 * float(lap.diagonal().max())
-    if narrow(lap):
-        return float(max(_nearest(lap, -1e-9 * bound, 2)))
-    return bound - _lanczos(lambda x: bound * _centred(x) - lap.dot(_centred(x)), lap.shape[0])
+    graph_laplacian = sparse_laplacian(graph)
+    bound = 2.0 * float(graph_laplacian.diagonal().max())
+    if narrow(graph_laplacian):
+        return float(max(_nearest(graph_laplacian, -1e-9 * bound, 2)))
+    return bound - _lanczos(
+        lambda x: bound * _centred(x) - graph_laplacian.dot(_centred(x)), graph_laplacian.shape[0]
+    )
 
 
 def second_eigenvalue(mixing: csr_array) -> float:

@@ -232,9 +232,9 @@ class Network:
         """
         from scipy.sparse import eye_array
 
-        eye = eye_array(self.n_agents, format="csr")
+        identity = eye_array(self.n_agents, format="csr")
         agents = np.arange(self.n_agents)
-        closed_graphs = [(graph + eye).tocsr() for graph in self._graphs]
+        closed_graphs = [(graph + identity).tocsr() for graph in self._graphs]
         return self._by_run(large_networks.padded_rows(closed_graphs, agents))
 
     @cached_property
@@ -581,9 +581,9 @@ def laplacian_mixing(adjacency: np.ndarray, *, scale: float = 1.5) -> np.ndarray
         Symmetric, doubly stochastic matrices W.
     """
     require(scale > 0.5, "network.scale", scale, "a number > 0.5")
-    lap = laplacian(adjacency)
-    largest = np.linalg.eigvalsh(lap)[..., -1]
-    return np.eye(adjacency.shape[-1]) - lap / (scale * largest[..., None, None])
+    graph_laplacian = laplacian(adjacency)
+    largest = np.linalg.eigvalsh(graph_laplacian)[..., -1]
+    return np.eye(adjacency.shape[-1]) - graph_laplacian / (scale * largest[..., None, None])
 
 
 def metropolis_mixing(adjacency: np.ndarray) -> np.ndarray:

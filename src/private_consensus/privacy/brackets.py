@@ -408,7 +408,7 @@ def _discrete_losses(steps: float, sigma: float) -> tuple[np.ndarray, np.ndarray
     return (steps**2 - 2 * k * steps) / (2 * sigma**2), discrete_gaussian_pmf(k, sigma**2)
 
 
-def _sum_of_losses(laws, step: float, spare: float) -> tuple[int, np.ndarray, float]:
+def _sum_of_losses(laws, step: float, tail_mass: float) -> tuple[int, np.ndarray, float]:
     """Return the distribution of a sum of rounded losses, by a Fourier transform of limited length.
 
     Returns
@@ -421,7 +421,7 @@ def _sum_of_losses(laws, step: float, spare: float) -> tuple[int, np.ndarray, fl
         Mass that may be misplaced: mass outside the grid (Chernoff), and rounding errors, estimated
         from the negative masses.
     """
-    low, high = _span(laws, step, spare)
+    low, high = _span(laws, step, tail_mass)
     size = 2 ** math.ceil(math.log2(high - low + 1))
     spectrum = np.ones(size // 2 + 1, complex)
     shift = 0
@@ -432,13 +432,13 @@ def _sum_of_losses(laws, step: float, spare: float) -> tuple[int, np.ndarray, fl
     wrapped = np.fft.irfft(spectrum, size)
     masses_of_sum = np.roll(wrapped, (shift - low) % size)
     negative = -float(masses_of_sum[masses_of_sum < 0].sum())
-    return low, np.maximum(masses_of_sum, 0.0), 2 * spare + 4 * negative
+    return low, np.maximum(masses_of_sum, 0.0), 2 * tail_mass + 4 * negative
 
 
-def _span(laws, step: float, spare: float) -> tuple[int, int]:
+def _span(laws, step: float, tail_mass: float) -> tuple[int, int]:
     """Return the smallest and largest multiple of ``step`` for a sum of losses.
 
-    On either side the sum lies outside with probability ``spare`` at most: Chernoff's bound,
+    On either side the sum lies outside with probability ``tail_mass`` at most: Chernoff's bound,
     minimised over some exponents.
     """
     low = sum(count * lowest for (lowest, _), count in laws)
@@ -450,8 +450,10 @@ def _span(laws, step: float, spare: float) -> tuple[int, int]:
     ]
     for exponent in EXPONENTS:
         for sign in (1.0, -1.0):
-            total = sum(count * _log_moment(sign * exponent * at, p) for at, p, count in laws)
-            end = (total - math.log(spare)) / (exponent * step)
+            total = sum(
+                count * _log_moment(sign * exponent * losses, p) for losses, p, count in laws
+            )
+            end = (total - math.log(tail_mass)) / (exponent * step)
             if sign > 0:
                 high = min(high, math.ceil(end))
             else:

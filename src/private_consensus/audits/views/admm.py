@@ -76,14 +76,14 @@ def quadratic_system(
     LinearSystem
     """
     n = network.n_agents
-    zeta, lap = _dual_step(algorithm), laplacian(network.adjacency)
+    zeta, graph_laplacian = _dual_step(algorithm), laplacian(network.adjacency)
     sent, none = Broadcast(network.adjacency.astype(float)), np.zeros((n, n))
     rounds = []
     for t in range(1, horizon + 1):
         update = _update(algorithm, curvature, network, t)
         from_dual = np.diag(update.dual)
-        moved = np.hstack([update.primal + from_dual @ (zeta * lap), from_dual])
-        transition = np.vstack([moved, np.hstack([zeta * lap, np.eye(n)])])
+        moved = np.hstack([update.primal + from_dual @ (zeta * graph_laplacian), from_dual])
+        transition = np.vstack([moved, np.hstack([zeta * graph_laplacian, np.eye(n)])])
         inputs = np.vstack([np.diag(update.gain), none])
         noise = np.vstack([np.diag(update.noise), none])
         rounds.append(sent.round(transition, inputs, noise))

@@ -78,17 +78,17 @@ def phases(algorithm: Any, network: Network, horizon: int, point_factor: float) 
         options = {"gain": gains, "noise": scales, "adjacency": network.adjacency}
         return noised_descent(W, horizon, transition=moves, **options)
     n, weight = len(W), float(chebyshev_weight(W)[0, 0])
-    eye, none = np.eye(n), np.zeros((n, n))
+    identity, none = np.eye(n), np.zeros((n, n))
     sent = Broadcast(W, network.adjacency)
     rounds = []
     for t in range(horizon):
         second = (t - 1) % algorithm.rounds == 0
-        moved = np.hstack([W, none] if second else [weight * W, (1 - weight) * eye])
+        moved = np.hstack([W, none] if second else [weight * W, (1 - weight) * identity])
         moved = moved * (point_factor if first[t] else 1.0)
-        transition = np.vstack([moved, np.hstack([eye, none])])
-        inputs, noise = (np.vstack([eye * size[t], none]) for size in (gains, scales))
+        transition = np.vstack([moved, np.hstack([identity, none])])
+        inputs, noise = (np.vstack([identity * size[t], none]) for size in (gains, scales))
         rounds.append(sent.round(transition, inputs, noise))
-    return LinearSystem(rounds, n, np.hstack([eye, none]), noised_state=True)
+    return LinearSystem(rounds, n, np.hstack([identity, none]), noised_state=True)
 
 
 def filtered(algorithm: Any, network: Network, horizon: int, point_factor: float) -> LinearSystem:

@@ -245,7 +245,7 @@ def _dp_ci(algorithm: Any, problem: Any, network: Network, horizon: int) -> Obse
     The state is the last message of every agent, with n numbers per agent.
     """
     agents, dim = problem.n_agents, problem.dim
-    sent, eye = Broadcast(network.mixing, network.adjacency), np.eye(agents * dim)
+    sent, identity = Broadcast(network.mixing, network.adjacency), np.eye(agents * dim)
     carried = {
         "senders": np.repeat(np.arange(agents), dim),
         "receives": np.repeat(sent.heard, dim, axis=1),
@@ -269,14 +269,14 @@ def _dp_ci(algorithm: Any, problem: Any, network: Network, horizon: int) -> Obse
         Round
         """
         step = float(algorithm.step_size(t - 1)) if t else 0.0
-        moves = eye - step * coupling(problem, network, t - 1)
+        moves = identity - step * coupling(problem, network, t - 1)
         inputs = np.zeros((agents, dim, agents))
         if t:
             inputs[range(agents), :, range(agents)] = step * problem.matrices(t - 1)[:, channel]
         matrices = (
             moves,
             inputs.reshape(-1, agents),
-            float(algorithm.noise_scale(problem, t)) * eye,
+            float(algorithm.noise_scale(problem, t)) * identity,
         )
         return Round(*matrices, *matrices, **carried)
 

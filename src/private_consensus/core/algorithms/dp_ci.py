@@ -507,9 +507,9 @@ def coupling(problem, network, t: float) -> np.ndarray:
 @lru_cache(maxsize=4)
 def _spread_laplacian(adjacency: bytes, shape: tuple[int, ...], dim: int) -> np.ndarray:
     r"""Return the Laplacian of all coordinates, :math:`L \otimes I_n`, of one or several graphs."""
-    lap = laplacian(np.frombuffer(adjacency, dtype=bool).reshape(shape))
+    graph_laplacian = laplacian(np.frombuffer(adjacency, dtype=bool).reshape(shape))
     size = shape[-1] * dim
-    blocks = lap[..., :, None, :, None] * np.eye(dim)[:, None, :]
+    blocks = graph_laplacian[..., :, None, :, None] * np.eye(dim)[:, None, :]
     return blocks.reshape(*shape[:-2], size, size)
 
 

@@ -173,7 +173,7 @@ def noise_test(
         "shape": [_shape(unit, law, sigma), *_largest(unit, law, sigma)],
         "zeros": [_zeros(unit, zero)],
         "reused": [
-            *(reused(*at, equal, resolution) for at in _pairings(unit, bounded=False)),
+            *(reused(*pairing, equal, resolution) for pairing in _pairings(unit, bounded=False)),
             *_norms_reused(unit, law, resolution),
         ],
         "dependent": [*_dependent(unit, law), *_neighbours(unit, len(samples))],

@@ -116,7 +116,7 @@ def laplace_epsilons(
 
 
 def _costliest(absorbed: Sequence[float], shifted: Callable[[int], float]) -> float:
-    """Return the largest cost of a change, by the own noise or by the shift program, if smaller.
+    """Return the largest cost of a change, the smaller of its local-noise and program costs.
 
     A program is solved only if the cost by the own noise exceeds the largest cost so far.
     """

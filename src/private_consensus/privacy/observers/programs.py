@@ -67,16 +67,21 @@ def chebyshev_gossip(
     require(np.isfinite(weight) and weight != 0, "weight", weight, "a finite number, not 0")
     noise = checked_number(noise, "noise")
     n = len(mixing)
-    eye, zeros = np.eye(n), np.zeros((n, n))
-    steps = [np.block([[zeros, zeros], [zeros, zeros]]), np.block([[mixing, zeros], [eye, zeros]])]
-    steps.append(np.block([[weight * mixing, (1 - weight) * eye], [eye, zeros]]))
-    with_input, without_input = np.vstack([eye, zeros]), np.zeros((2 * n, n))
+    identity, zeros = np.eye(n), np.zeros((n, n))
+    steps = [
+        np.block([[zeros, zeros], [zeros, zeros]]),
+        np.block([[mixing, zeros], [identity, zeros]]),
+    ]
+    steps.append(np.block([[weight * mixing, (1 - weight) * identity], [identity, zeros]]))
+    with_input, without_input = np.vstack([identity, zeros]), np.zeros((2 * n, n))
     sent = Broadcast(mixing)
     entries = [with_input if t == 0 else without_input for t in range(min(horizon, 3))]
     rounds = [sent.round(step, new, noise * new) for step, new in zip(steps, entries, strict=False)]
     rounds += rounds[2:] * (horizon - len(rounds))
-    model = np.hstack([mixing, zeros] if horizon == 1 else [weight * mixing, (1 - weight) * eye])
-    return LinearSystem(rounds, n, last_output(output, model, np.hstack([eye, zeros])))
+    model = np.hstack(
+        [mixing, zeros] if horizon == 1 else [weight * mixing, (1 - weight) * identity]
+    )
+    return LinearSystem(rounds, n, last_output(output, model, np.hstack([identity, zeros])))
 
 
 def dimension_exchange(agents: int, *, noise: float = 1.0) -> LinearSystem:

@@ -120,7 +120,7 @@ def optimal_factor(gram: np.ndarray) -> np.ndarray:
 
 
 def cyclic_factor(gram: np.ndarray, period: int) -> np.ndarray:
-    r"""Return a C of small error if a record takes part in rounds s, s + period, ... for one s.
+    r"""Return a C of small error for records that participate in rounds s, s + period, ...
 
     C is lower triangular, with :math:`|C\Delta| \le 1` for all changes of at most 1 in these
     rounds. It minimises :math:`\mathrm{tr}(G X^{-1})` over :math:`X = C^T C` with :math:`X_{st} =

@@ -213,8 +213,10 @@ def _over_rounds(observed: Observation, views: Mapping[str, Any]) -> Iterator[Ro
             )
             by_pair = {"worst": values[-1], "median": values[len(values) // 2]}
             for pair in SHOWN[kind]:
-                several = len(SHOWN[kind]) > 1
-                yield _point(f"{kind}, {pair} pair" if several else kind, t, by_pair[pair])
+                has_several_pairs = len(SHOWN[kind]) > 1
+                yield _point(
+                    f"{kind}, {pair} pair" if has_several_pairs else kind, t, by_pair[pair]
+                )
     yield from _guide(observed, views)
     yield from _last_noise(observed)
 

@@ -180,10 +180,10 @@ class ObjectivePerturbed(ADMMFamily):
         times = np.arange(1, horizon + 1)
         penalties = np.stack([of_agents(self.penalty(network, t)) for t in times])
         scale = self.linear_scale(penalties, self.scales(horizon)[:, None, None])
-        quiet = ~np.isin(times, self.private_iterations(horizon))
-        scale = np.where(quiet[:, None, None], np.nan, scale)
+        is_public = ~np.isin(times, self.private_iterations(horizon))
+        scale = np.where(is_public[:, None, None], np.nan, scale)
         change = problem.record_change(self.noise.norm)
-        moved = np.where(quiet, 0.0, change / np.nanmin(scale, axis=(1, 2), initial=np.inf))
+        moved = np.where(is_public, 0.0, change / np.nanmin(scale, axis=(1, 2), initial=np.inf))
         return [self.noise.site(scale, moved, "minimisation")]
 
     def loss_by_formula(self, problem, network, t):
