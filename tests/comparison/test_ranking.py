@@ -95,7 +95,7 @@ def test_others_that_were_run_are_not_run_again(toy, rank, tmp_path, monkeypatch
         (["missing.parquet"], "missing.json: missing"),
         (
             ["secure.parquet", "--out", "mine.parquet"],
-            "--out: found 'mine.parquet', expected a NAME",
+            "--out: found 'mine.parquet', expected a method NAME",
         ),
     ],
 )
