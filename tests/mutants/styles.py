@@ -151,7 +151,7 @@ class NoisedGradientSum(Descent):
 
 
 class Two(NamedTuple):
-    """Two messages per iteration."""
+    """Iterate and gradient message of an iteration, which are both released."""
 
     y: np.ndarray
     slope: np.ndarray

@@ -61,7 +61,7 @@ class Execution:
         return Execution(self.sent[:, t - 1], self.unannounced, internal, links)
 
     def first(self, runs: int) -> Execution:
-        """Return the first runs."""
+        """Return the execution restricted to the first ``runs`` runs."""
         internal, links = (
             None if array is None else array[:runs] for array in (self.internal, self.links)
         )

@@ -188,10 +188,10 @@ def _differs_by_a_grid(values: np.ndarray) -> bool:
     return _on_grid(differences, fine, 4 * digit) and not _on_grid(values, fine, 4 * digit)
 
 
-def _is_unresponsive(sampled: np.ndarray, changed: np.ndarray, quiet: np.ndarray) -> bool:
+def _is_unresponsive(sampled: np.ndarray, changed: np.ndarray, noiseless: np.ndarray) -> bool:
     """Return True if most messages do not change with their noise."""
     last_digit = np.spacing(np.maximum(np.abs(sampled), TINY))
-    visible = CHANGE * np.abs(sampled - quiet) > VISIBLE * last_digit
+    visible = CHANGE * np.abs(sampled - noiseless) > VISIBLE * last_digit
     _, index, counts = np.unique(sampled, return_inverse=True, return_counts=True)
     visible &= (counts[index] == 1).reshape(sampled.shape)  # others are public or were not sent
     if not visible.any():

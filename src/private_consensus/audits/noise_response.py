@@ -277,7 +277,7 @@ class ChosenGenerator(np.random.Generator):
         return float(unit) if size is None else unit
 
     def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:
-        """Return chosen units.
+        """Return the prescribed unit noise in place of normal samples.
 
         Parameters
         ----------
@@ -290,7 +290,7 @@ class ChosenGenerator(np.random.Generator):
         return out
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Return chosen units times ``scale`` plus ``loc``.
+        """Return the prescribed unit noise times ``scale`` plus ``loc``.
 
         Parameters
         ----------
@@ -303,7 +303,7 @@ class ChosenGenerator(np.random.Generator):
         return loc + scale * self._unit("gaussian", size)
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Return chosen units times ``scale`` plus ``loc``.
+        """Return the prescribed unit noise times ``scale`` plus ``loc``.
 
         Parameters
         ----------

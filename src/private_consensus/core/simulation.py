@@ -608,4 +608,4 @@ class _DivergenceRecorder(_Recorder):
         return np.where(np.isfinite(values), values, np.inf)
 
     def _require_finite(self, t: int, active: np.ndarray, array: np.ndarray) -> None:
-        """Accept all values."""
+        """Accept all values, since infinity records a diverged run."""

@@ -228,7 +228,7 @@ def instance(key: str, value: Any, kind: Kind, expected: str) -> Any:
 
 
 def function(key: str, value: Any) -> Callable:
-    """Return a callable object.
+    """Return a callable; refuse other objects.
 
     Parameters
     ----------

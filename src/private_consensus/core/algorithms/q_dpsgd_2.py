@@ -151,9 +151,11 @@ class QDPSGD2(QDPSGD):
             return self.sampled(problem, horizon).releases(self.sigma.scale, int(horizon))
         e = float(self.steps(float(horizon))[1])
         own_weights = network.own_weights
-        keep = min(float(np.abs(1.0 - e + e * own_weights).max()), 1.0)
+        retained_factor = min(float(np.abs(1.0 - e + e * own_weights).max()), 1.0)
         message = self._message(problem, horizon)
-        return reused_state_releases(self.sigma.scale, int(horizon), keep=keep, **message)
+        return reused_state_releases(
+            self.sigma.scale, int(horizon), keep=retained_factor, **message
+        )
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Return the epsilon of Theorem 15 at the current noise, with the factor of ``sigma2``.

@@ -71,7 +71,7 @@ def _inverse(c: np.ndarray, bits: int) -> np.ndarray | None:
 def _verified(
     c: np.ndarray, a: np.ndarray, inverse: np.ndarray, bits: int, victims: int
 ) -> Information | None:
-    """Return the information and its radius, if the approximate inverse proves definiteness.
+    """Return the information with an error radius; None if the inverse proves no definiteness.
 
     Entries of C, A and the products are within one unit of 2**-bits of the exact values.
     """

@@ -367,17 +367,19 @@ def _arrival_ratio(
 
     def excess(means: np.ndarray) -> np.ndarray:
         logs = _log(means)
-        goals = np.concatenate([_goal(test, logs, group + shift) for shift, group in both])
+        goals = np.concatenate(
+            [_goal(test, logs, group + shift) for shift, group in shifted_groups]
+        )
         return logs - goals
 
-    both = [(shift, group) for shift in (0, half) for group in pieces]
+    shifted_groups = [(shift, group) for shift in (0, half) for group in pieces]
     value, error, skewness = jackknife(excess, np.minimum(values, HUGE))
     grids = [*x, *x]
 
     def arrivals(above: np.ndarray) -> np.ndarray:
         arrived = [
             _arrived(above[group + shift], points)
-            for (shift, group), points in zip(both, grids, strict=True)
+            for (shift, group), points in zip(shifted_groups, grids, strict=True)
         ]
         return np.array(arrived).reshape(2, len(x))
 
@@ -391,10 +393,12 @@ def _arrival_ratio(
 
     times = arrivals(value > 0)
     count = len(labels)
-    accept = np.array([(-np.inf, 0.0)] * count)
+    acceptance_intervals = np.array([(-np.inf, 0.0)] * count)
     unknown = np.full(count, np.nan)
     names = [f"arrival{label}" for label in labels]
-    return Estimates(test, names, np.log(times[0] / times[1]), accept, unknown, unknown, size, ends)
+    return Estimates(
+        test, names, np.log(times[0] / times[1]), acceptance_intervals, unknown, unknown, size, ends
+    )
 
 
 def _goal(test: Test, logs: np.ndarray, group: np.ndarray) -> np.ndarray:

@@ -30,7 +30,7 @@ def draw(
     figure: Mapping[str, Any],
     styles: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Draw a figure.
+    """Draw a figure from its numbers as a Vega-Lite specification.
 
     The module of the paper may have a function with the name of the figure. Otherwise the figure
     consists of curves.

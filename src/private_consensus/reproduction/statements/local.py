@@ -202,7 +202,7 @@ FIRST_ORDER = QuadraticSetting(m=40.0, rho=2.0, spread=0.1, D=1700.0, zeta=1.0, 
 
 
 def _distances(
-    s: QuadraticSetting,
+    setting: QuadraticSetting,
     first_order: bool,
     rounds: int,
     dual_weight: float,
@@ -210,48 +210,54 @@ def _distances(
 ) -> np.ndarray:
     """Run (12) or (13); return the squared G-norm of :math:`u^k - u^*` before each iteration."""
     rng = np.random.default_rng(2)
-    targets = rng.normal(size=(s.agents, 2))
+    targets = rng.normal(size=(setting.agents, 2))
     c = np.array([1.0, -0.5])
-    multiplier = s.m * (c - targets.sum(0)) / s.agents
-    solution = targets + multiplier / s.m
+    multiplier = setting.m * (c - targets.sum(0)) / setting.agents
+    solution = targets + multiplier / setting.m
     x, dual, norms = np.zeros_like(targets), np.zeros(2), []
     for k in range(rounds):
-        norm = ((x - solution) ** 2).sum() * s.D + ((dual - multiplier) ** 2).sum() * dual_weight
+        norm = ((x - solution) ** 2).sum() * setting.D + (
+            (dual - multiplier) ** 2
+        ).sum() * dual_weight
         norms.append(norm)
-        rho = s.rho * (1 + s.spread * rng.uniform(-1, 1, size=(s.agents, 1)))
+        rho = setting.rho * (1 + setting.spread * rng.uniform(-1, 1, size=(setting.agents, 1)))
         others_sum = x.sum(0) - x
-        pull = dual - rho * (others_sum - c) + (s.D - rho) * x
+        pull = dual - rho * (others_sum - c) + (setting.D - rho) * x
         if first_order:
-            x = (pull - s.m * (x - targets)) / s.D
+            x = (pull - setting.m * (x - targets)) / setting.D
         else:
-            x = (pull + s.m * targets) / (s.D + s.m)
+            x = (pull + setting.m * targets) / (setting.D + setting.m)
         if noise is not None:
             x = x + noise(k) * rng.laplace(size=x.shape)
-        dual = dual - s.zeta * (x.sum(0) - c)
+        dual = dual - setting.zeta * (x.sum(0) - c)
     return np.array(norms)
 
 
-def _contraction_rate(s: QuadraticSetting, first_order: bool) -> float:
+def _contraction_rate(setting: QuadraticSetting, first_order: bool) -> float:
     """Return the contraction rate p of (42) or (47), with sigma = 1 and M = m^2."""
-    M, N = s.m**2, s.agents
-    largest, deviation = s.rho * (1 + s.spread), s.rho * s.spread
-    penalty_term = s.alpha * (N * largest**2 + deviation**2)
+    M, N = setting.m**2, setting.agents
+    largest, deviation = setting.rho * (1 + setting.spread), setting.rho * setting.spread
+    penalty_term = setting.alpha * (N * largest**2 + deviation**2)
     factor = 2 if first_order else 1
-    first = ((2 / factor) * s.m - penalty_term) / (5 * factor * M / (s.zeta * N) + s.D)
-    margin = s.D - N / s.alpha - (M if first_order else 0)
-    squares = s.D**2 + (2 * M if first_order else 0)
-    second = margin / (5 * squares / (s.zeta * N) + 5 * N * largest**2 / s.zeta)
-    third = (2 * s.rho / s.zeta - N / (s.alpha * s.zeta) - 1) / (
-        5 * N * (largest**2 / s.zeta**2 + 1 / N)
+    first = ((2 / factor) * setting.m - penalty_term) / (
+        5 * factor * M / (setting.zeta * N) + setting.D
+    )
+    margin = setting.D - N / setting.alpha - (M if first_order else 0)
+    squares = setting.D**2 + (2 * M if first_order else 0)
+    second = margin / (5 * squares / (setting.zeta * N) + 5 * N * largest**2 / setting.zeta)
+    third = (2 * setting.rho / setting.zeta - N / (setting.alpha * setting.zeta) - 1) / (
+        5 * N * (largest**2 / setting.zeta**2 + 1 / N)
     )
     return min(first, second, third)
 
 
-def _contraction(quantity: str, s: QuadraticSetting, first_order: bool, dual_weight: float) -> Part:
+def _contraction(
+    quantity: str, setting: QuadraticSetting, first_order: bool, dual_weight: float
+) -> Part:
     """Test that each iteration reduces the squared G-norm by the factor 1 + p."""
-    norms = _distances(s, first_order, 60, dual_weight)
+    norms = _distances(setting, first_order, 60, dual_weight)
     above_rounding = norms[1:] > 1e-20
-    p = max(_contraction_rate(s, first_order), 0.0)
+    p = max(_contraction_rate(setting, first_order), 0.0)
     return bound(quantity, norms[:-1][above_rounding] / (1 + p), norms[1:][above_rounding])
 
 
