@@ -1,4 +1,4 @@
-"""``python -m tests.faults``: the tests of ``docs/faults.yaml``, and what came of each row."""
+"""Run the tests of ``docs/faults.yaml`` and tabulate the outcomes: ``python -m tests.faults``."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ MEANS = ("run", "muffliato_gd", "--problem", "mean_estimation", "--runs", "2", "
 
 
 def test_a_run_that_diverges_says_so_with_the_largest_stable_step(call, as_json):
-    """100 records: L = 100, and gradient descent is stable below 2/L = 0.02."""
+    """Gradient descent with 100 records has L = 100 and is stable below 2/L = 0.02."""
     code, _, err = call(*MEANS, "--set", "algorithm.eta=0.1", "--epsilon", "inf")
     assert code == 0 and "muffliato_gd diverged: normalised_error grew from" in err
     largest = float(re.search(r"algorithm.eta=VALUE below 2/L = ([\d.]+)", err)[1])

@@ -205,7 +205,7 @@ def test_every_agent_is_measured_by_its_own_model(problem):
 
 
 def test_the_majority_rate_is_that_of_a_constant_prediction(problem):
-    """It is the accuracy of the better constant prediction."""
+    """The majority rate is the accuracy of the better constant prediction."""
     x = np.zeros((1, len(problem.labels), AGENTS, DIM))
     for kind, labels in (("train", problem.labels), ("test", problem.test_labels)):
         flat = labels.reshape(len(labels), -1)

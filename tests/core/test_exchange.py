@@ -41,7 +41,10 @@ def test_negative_numbers_survive_and_reals_are_rounded_to_the_grid(rng):
 
 
 def test_the_printed_modulus_would_take_negative_sums_for_positive_ones(rng):
-    """p > |sum| is too weak, since -7 and 4 are equal modulo 11; 2|sum| < p suffices."""
+    """The condition p > |sum| is too weak, since -7 and 4 are equal modulo 11.
+
+    The condition 2|sum| < p suffices.
+    """
     sharing = SecretSharing(11, 1)
     assert sharing.decode(np.array(-7 % 11)) == 4
     with pytest.raises(InvalidInput, match=r"exchange.modulus: found 11, expected above"):

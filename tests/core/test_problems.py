@@ -301,7 +301,7 @@ def test_a_proximal_solve_does_not_depend_on_its_company(per_run):
 
 
 def test_equal_problems_are_solved_once(streams, monkeypatch):
-    """This includes a call that starts from the solutions of the previous call."""
+    """Equal problems are solved once, also if a call starts from the solutions of the last one."""
     given = {"prepared": prepared_rows(), "records": 100, "ridge": 0.01, "weight": "mean"}
     problem = logistic_regression.build(streams, AGENTS, **given)
     inputs = proximal_inputs(problem)

@@ -34,7 +34,7 @@ def steps(workflow: Path) -> list[dict]:
 
 
 def test_test_files_of_one_name_are_in_packages():
-    """pytest imports other test files by name alone, so that equal names would clash."""
+    """Test files outside packages need distinct names, since pytest imports them by name."""
     alone = [path.name for path in TESTS if not (path.parent / "__init__.py").exists()]
     assert {name for name in alone if alone.count(name) > 1} == set()
 

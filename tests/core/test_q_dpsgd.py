@@ -588,7 +588,7 @@ def test_the_sound_variants_spend_their_budget_and_not_more(algorithm):
 
 @pytest.mark.parametrize("sigma2", ["as_q1", "drop_eta"])
 def test_with_less_noise_than_the_rounding_asks_for_no_epsilon_is_kept(sigma2):
-    """``full`` may meet a budget if agents have few records; its noise is then very large."""
+    """The variant ``full`` needs very large noise to meet a budget if agents have few records."""
     problem, network, _ = scene()
     ready = QDPSGD2(sigma2=sigma2).calibrate(Budget(1.0, 1e-5), problem, network, 400)
     assert account(ready.releases(problem, network, 400), 1e-5).epsilon > 10

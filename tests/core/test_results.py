@@ -152,7 +152,7 @@ def test_metrics_on_test_records_need_test_records():
 
 
 def test_a_run_that_diverges_names_the_largest_stable_step():
-    """50 records per agent: L = 50, and gradient descent is stable below 2/L = 0.04."""
+    """Gradient descent with 50 records per agent has L = 50 and is stable below 2/L = 0.04."""
     with pytest.raises(ArithmeticError) as error, np.errstate(over="ignore", invalid="ignore"):
         steps = {"eta": 1.0, "clip": None}
         result("muffliato_gd", horizon=300, parameters=steps, budget=pc.Budget(np.inf))

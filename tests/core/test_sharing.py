@@ -116,7 +116,10 @@ def test_settings_without_a_course_are_measured_at_their_end(pair, courses):
 
 
 def test_what_has_no_course_is_borrowed_without_one(courses):
-    """This holds if the other cell records intermediate iterations of the setting, too."""
+    """Settings without intermediate measurements are reused without them.
+
+    This holds if the other cell records intermediate iterations of the setting, too.
+    """
     sources = reused_settings(courses)
     lent = compute_cell(
         courses[LENDER], {}, requests=requests_to(courses, sources, LENDER)

@@ -1,4 +1,7 @@
-"""``python -m tests.mutants``: the whole bench, to ``results/paper/audit/mutants.{parquet,md}``."""
+"""Run all mutation tests: ``python -m tests.mutants``.
+
+The results are written to ``results/paper/audit/mutants.{parquet,md}``.
+"""
 
 from __future__ import annotations
 

@@ -504,7 +504,7 @@ def recovered_noise(algorithm, case, runs=40):
 
 @pytest.mark.parametrize("name", ["pdop", "dvp", "p_admm", "pp_admm_renyi", "dp_ci"])
 def test_noise_with_a_sign_of_the_data_is_recovered_with_its_length(name):
-    """This includes later iterations, which start from earlier messages."""
+    """The noise is also recovered in later iterations, which start from earlier messages."""
     case = case_of(name)
     plain, signed = (
         recovered_noise(one, case) for one in (case.algorithm, HARMLESS.broken(case.algorithm))

@@ -458,7 +458,7 @@ def test_the_printed_sensitivities_are_those_of_the_lemmas():
     split=st.sampled_from([1e-3, 0.1, 1.0, 10.0, 1e3]),
 )
 def test_the_average_of_theorem_18_holds_for_the_printed_sensitivity(rows, pick, split):
-    """It holds even for features in [0, 1], since the published sensitivity has slack."""
+    """The bound holds even for features in [0, 1], since the published sensitivity has slack."""
     options = weights("penal", 0.4)
     chosen = [options[min(int(4 * p), 3)] for p in pick]
     one, columns = coefficients_of(np.array(rows[0]), chosen[0], "ordered")

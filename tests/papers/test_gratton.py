@@ -174,7 +174,7 @@ def test_admm_without_noise_reaches_the_reference(streams, network, objective):
 
 
 def test_printed_objective_is_far_from_converged_after_200_iterations(streams, network):
-    """This holds without noise, and is the reason for objective B."""
+    """Without noise the published objective converges slowly, which motivates objective B."""
     error = {}
     for name in "AB":
         problem = made(streams, **OBJECTIVES[name])

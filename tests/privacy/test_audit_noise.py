@@ -206,7 +206,7 @@ def test_the_same_noise_with_its_coordinates_in_another_order_is_found(law):
 
 @pytest.mark.parametrize("law", LAWS)
 def test_the_largest_length_has_the_distribution_that_is_said(law):
-    """p-values of both sides are uniform or larger; exactly uniform for continuous noise."""
+    """The p-values of both sides are at least uniform, and uniform for continuous noise."""
     rng = np.random.default_rng(18)
     unit = (drawn(law, rng, (4, 2, 2, 3)) / scale_of(law) for _ in range(400))
     found = [largest_p_values(one, law, SIGMA) for one in unit]

@@ -71,7 +71,10 @@ def test_a_finding_that_weakens_privacy_never_stands_next_to_holds():
 
 
 def test_an_inconclusive_audit_changes_nothing_but_a_proof():
-    """It implies neither "violated" nor "not proven", and it does not confirm a proof."""
+    """An inconclusive audit implies neither "violated" nor "not proven".
+
+    It does not confirm a proof either.
+    """
     for *known, audit in KNOWN:
         if audit is None:
             alone = combined(*known, None)

@@ -66,7 +66,7 @@ def test_where_a_claim_is_violated_a_bound_above_it_stands_on_the_page(results):
 
 @pytest.mark.parametrize("verdict", ["differs from its declaration", "inconclusive"])
 def test_what_an_audit_found_stands_on_the_page_instead_of_holds(results, verdict):
-    """It is in the table of algorithms, in the settings of the paper and on the algorithm page."""
+    """The finding is in the table of algorithms, in the settings and on the algorithm page."""
     text = "a record changes the draw by 2 times the declared sensitivity"
     row = privacy_row(
         "first", "differing", 1.0, 0.9, verdict=verdict, audit_verdict=verdict,
