@@ -70,11 +70,11 @@ def phases(algorithm: Any, network: Network, horizon: int, point_factor: float) 
     -------
     LinearSystem
     """
-    first = algorithm.noised(horizon)
-    gains, scales = algorithm.eta * first, algorithm.eta * algorithm.noise.scale * first
+    is_noised = algorithm.noised(horizon)
+    gains, scales = algorithm.eta * is_noised, algorithm.eta * algorithm.noise.scale * is_noised
     W = network.mixing
     if algorithm.acceleration == "none":
-        moves = np.where(first, point_factor, 1.0)[:, None, None] * W
+        moves = np.where(is_noised, point_factor, 1.0)[:, None, None] * W
         options = {"gain": gains, "noise": scales, "adjacency": network.adjacency}
         return noised_descent(W, horizon, transition=moves, **options)
     n, weight = len(W), float(chebyshev_weight(W)[0, 0])
@@ -84,7 +84,7 @@ def phases(algorithm: Any, network: Network, horizon: int, point_factor: float) 
     for t in range(horizon):
         second = (t - 1) % algorithm.rounds == 0
         moved = np.hstack([W, none] if second else [weight * W, (1 - weight) * identity])
-        moved = moved * (point_factor if first[t] else 1.0)
+        moved = moved * (point_factor if is_noised[t] else 1.0)
         transition = np.vstack([moved, np.hstack([identity, none])])
         inputs, noise = (np.vstack([identity * size[t], none]) for size in (gains, scales))
         rounds.append(sent.round(transition, inputs, noise))

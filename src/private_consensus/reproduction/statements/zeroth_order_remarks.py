@@ -97,12 +97,12 @@ def iterations_of_admm(
 
 
 @cache
-def _fewest_iterations(coordinator: bool, linearised: bool) -> float:
+def _fewest_iterations(has_coordinator: bool, is_linearised: bool) -> float:
     """Return the mean over three data sets of the fewest iterations over penalties and steps."""
-    steps = (0.1, 0.2, 0.4, 0.8) if linearised else (None,)
+    steps = (0.1, 0.2, 0.4, 0.8) if is_linearised else (None,)
     parameter_choices = list(product((0.1, 0.2, 0.4, 0.7, 1.5, 3.0, 6.0), steps))
     return float(np.mean([
-        min(iterations_of_admm(seed, rho, coordinator=coordinator, eta_0=eta)
+        min(iterations_of_admm(seed, rho, coordinator=has_coordinator, eta_0=eta)
             for rho, eta in parameter_choices)
         for seed in range(3)
     ]))  # fmt: skip
