@@ -55,17 +55,38 @@ class Hubs(Descent):
         return State(self.exact(state, problem, network, t) + share * self.noise(draw))
 
 
+class HighDegrees(Descent):
+    def step(self, state, problem, network, draw, t):
+        scale = np.where(network.degrees > 5, 0.25, 1.0)[:, None]
+        return State(self.exact(state, problem, network, t) + scale * self.noise(draw))
+
+
 class SmallBudget(Descent):
     def calibrate(self, budget, problem, network, horizon):
         noisy = super().calibrate(budget, problem, network, horizon)
         return replace(noisy, sigma=0.3 * noisy.sigma.scale) if budget.epsilon < 1 else noisy
 
 
-@pytest.mark.parametrize("kind", [ManyAgents, TwoCoordinates, Hubs, SmallBudget])
+@pytest.mark.parametrize("kind", [ManyAgents, TwoCoordinates, Hubs, HighDegrees, SmallBudget])
 @pytest.mark.parametrize("problem", [mean_estimation, logistic_regression])
 def test_a_fault_of_other_sizes_or_budgets_is_found(kind, problem):
     report = audit_other_size(kind(), problem(), BUDGET, T, 1e-3, seed=0)
     assert report.findings and "9 agents on an irregular graph" in report.findings[0].text
+
+
+class NoiseInProportion(Descent):
+    """Fault: the noise is multiplied by the norm of the gradient, which is 0 for some data."""
+
+    def step(self, state, problem, network, draw, t):
+        z = network.mix(state.x)
+        gradient = self.gradient(problem, z)
+        scale = np.minimum(1.0, np.linalg.norm(gradient, axis=-1, keepdims=True))
+        return State(z - self.step_size(problem) * gradient + scale * self.noise(draw))
+
+
+def test_noise_that_vanishes_on_one_data_set_is_found():
+    result = audited(NoiseInProportion)
+    assert any("carries no noise on one of the two" in finding.text for finding in result.findings)
 
 
 @pytest.mark.parametrize("problem", [mean_estimation, logistic_regression])

@@ -222,7 +222,8 @@ def audit(
     reports = [plan.exact]
     if plan.is_reproducible:
         noise = tuple(noise_found(sites, *results[0].evidence, confidence=1.0 - level + of_checks))
-        reports.append(unrecovered_noise(sites, results[0].evidence[0], plan.exact))
+        fewest_sites = min(results[0].evidence, key=lambda evidence: len(evidence.noise))
+        reports.append(unrecovered_noise(sites, fewest_sites, plan.exact))
         reports += [
             check(
                 noisy, pair, horizon, releases=releases, runs=runs, seed=seed,

@@ -58,7 +58,7 @@ def noise_found(
     NoiseFound
         Distribution, scale and independence of the noise of one site.
     """
-    tested = [site for site in sites if site.name in first.noise]
+    tested = [site for site in sites if site.name in first.noise and site.name in second.noise]
     for site in tested:
         level = (1.0 - confidence) / len(tested)
         noise_pair = _truncate_to_common(

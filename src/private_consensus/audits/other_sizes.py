@@ -24,8 +24,8 @@ from .judging import against_accountant, declaration
 from .neighbours import Attack, attacks
 from .result import CheckReport, Untested
 
-EDGES = ((0, 1), (0, 2), (0, 3), (0, 4), (4, 5), (5, 6), (6, 7), (7, 8), (5, 8), (1, 2))
-"""Edges of a graph with degrees 1 to 4."""
+EDGES = (*((0, agent) for agent in range(1, 8)), (1, 2), (2, 3), (1, 3), (4, 5), (7, 8))
+"""Edges of a graph with degrees 1, 2, 3 and 7."""
 DIM, HORIZON = 5, 4
 FRACTION = 0.25
 """Fraction of the audited epsilon."""
@@ -72,7 +72,7 @@ def audit_other_size(
     smaller = Budget(FRACTION * budget.epsilon, budget.delta)
     setting = resized, network, min(horizon, HORIZON)
     size = (
-        f"{network.n_agents} agents on an irregular graph, {DIM} coordinates, "
+        f"{network.n_agents} agents on an irregular graph of degrees 1 to 7, {DIM} coordinates, "
         f"epsilon {smaller.epsilon:g}"
     )
     try:
