@@ -92,7 +92,7 @@ def test_three_formats_hold_the_same_cells(cells):
     [
         ({"row_axis": "weather"}, "table.row_axis: found 'weather'"),
         ({"row_values": [3.0]}, r"table.row_values: found \[3.0\]"),
-        ({"measure": "released.luck"}, "table: found 'released, luck'"),
+        ({"measure": "released.luck"}, "table: found 'released.luck'"),
     ],
 )
 def test_a_table_of_what_was_not_measured_is_refused(cells, changes, message):

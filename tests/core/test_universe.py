@@ -276,7 +276,7 @@ def test_a_weight_needs_a_link():
     adjacency, mixing = matrices()
     mixing[[0, 2], [2, 0]] += 0.1
     mixing[[0, 2], [0, 2]] -= 0.1
-    with pytest.raises(InvalidInput, match=r"to agent 2\]: found 0.1, expected 0 for agents"):
+    with pytest.raises(InvalidInput, match=r"to agent 2\]: found 0.1, expected 0, as these agents"):
         Network(adjacency, mixing)
     mixing = matrices()[1]
     mixing[[0, 1], [1, 0]] -= 1.0
