@@ -9,14 +9,8 @@ from ...experiments.commands import command
 from ..formats import number, words
 from ..names import algorithm_title
 
-LINKS = (
-    ("csv.zip", "numbers as CSV, six digits, compressed"),
-    ("parquet", "numbers as Parquet"),
-    ("svg", "SVG"),
-    ("png", "PNG"),
-    ("pdf", "PDF"),
-    ("js", "Vega-Lite specification, as a script"),
-)
+LINKS = ("csv.zip", "parquet", "svg", "png", "pdf", "js")
+"""File formats of a figure: numbers, drawings, and the Vega-Lite specification as a script."""
 
 REFERENCE_KINDS = ("csv.zip", "parquet", "svg", "png")
 """File formats of a figure in the published reference."""
@@ -72,7 +66,7 @@ def figure(
         "height": facts.get("height"),
         "alt": alt_text(spec, labels),
         "command": command(name, scale),
-        "links": [pair for pair in LINKS if not is_reference or pair[0] in REFERENCE_KINDS],
+        "links": [kind for kind in LINKS if not is_reference or kind in REFERENCE_KINDS],
         "is_interactive": not is_reference,
         "experiments": [experiment(key, paper["experiments"][key], scale) for key in used],
     }
@@ -133,9 +127,15 @@ def alt_text(spec: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     -------
     str
     """
-    panels = [_panel_text(panel, labels) for panel in spec["panels"]]
+    panels = [_panel_text(panel) for panel in spec["panels"]]
     count = f" {len(panels)} panels." if len(panels) > 1 else ""
-    return f"{spec['title']}.{count} " + " ".join(panels)
+    curves = dict.fromkeys(
+        _curve_text(curve, labels)
+        for panel in spec["panels"]
+        for curve in panel.get("curves") or []
+    )
+    legend = f" Curves: {'; '.join(curves)}." if curves else ""
+    return f"{spec['title']}.{count} {' '.join(panels)}{legend}"
 
 
 VIEWS = {
@@ -148,7 +148,7 @@ VIEWS = {
 """Descriptions of panels on the privacy loss to observers."""
 
 
-def _panel_text(panel: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+def _panel_text(panel: Mapping[str, Any]) -> str:
     if panel.get("graph"):
         return "The communication graph: agents and edges."
     title = f"{panel['title']}: " if panel["title"] else ""
@@ -156,13 +156,14 @@ def _panel_text(panel: Mapping[str, Any], labels: Mapping[str, str]) -> str:
         return f"{title}records per agent, by label, as bars."
     if views := panel.get("privacy_loss"):
         return title + VIEWS[views["show"]]
-    curves = [
-        labels.get(f"{curve['method']}.{curve['style']}", words(curve["style"]))
-        + (f" {curve['label']}" if curve.get("label") else "")
-        + (f", one for each {words(curve['by'])}" if curve["by"] else "")
-        for curve in panel["curves"]
-    ]
-    return f"{title}{panel['y_title']} against {panel['x_title']}; curves: {'; '.join(curves)}."
+    return f"{title}{panel['y_title']} against {panel['x_title']}."
+
+
+def _curve_text(curve: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+    label = labels.get(f"{curve['method']}.{curve['style']}", words(curve["style"]))
+    suffix = curve.get("label") or ""
+    name = label if suffix in label else f"{label} {suffix}"
+    return name + (f", one for each {words(curve['by'])}" if curve["by"] else "")
 
 
 def experiment(key: str, spec: Mapping[str, Any], scale: str) -> dict[str, Any]:
