@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms, networks
+from private_consensus.common.errors import InvalidInput
 from private_consensus.core.problems.base import NORMS
 from private_consensus.core.problems.lasso import Lasso
 from private_consensus.core.problems.linear_observation import EXAMPLE, build
@@ -226,6 +227,18 @@ def test_where_nothing_bounds_a_gradient_the_sensitivity_is_infinite(loss):
     assert problem.record_change("l1") == problem.record_change("l2") == np.inf
     assert problem.minimiser_change("l2", 5.0) == np.inf
     assert problem.assumed_record_change(1.5) == 3.0
+
+
+@pytest.mark.parametrize("dim", range(1, 15))
+def test_opposite_corners_of_a_box_do_not_exceed_the_bound_by_rounding(dim):
+    one, other = (MeanEstimation(np.full((1, 1, dim), end), 1, 5.0) for end in (5.0, -5.0))
+    change = one.gradient(0.0 * one.means) - other.gradient(0.0 * one.means)
+    assert np.abs(change).sum() == one.record_change("l1") == 10.0 * dim
+
+
+def test_a_problem_without_clipped_losses_has_no_bound_on_their_change():
+    with pytest.raises(InvalidInput, match="a problem with clipped losses"):
+        MeanEstimation(np.zeros((1, 1, 2)), 1, 1.0).clipped_loss_change(0.5)
 
 
 @pytest.mark.parametrize("norm", NORMS)

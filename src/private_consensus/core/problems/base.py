@@ -39,6 +39,8 @@ import numpy as np
 from private_consensus.common.errors import InvalidInput, require
 
 NORMS = ("l1", "l2", "linf")
+ROUNDING = 1e-12
+"""Relative difference below which two computed bounds count as equal."""
 
 PUBLIC_RECORDS = "the number of an agent's records is public"
 
@@ -278,7 +280,10 @@ class Problem(ABC):
         require(norm in NORMS, "norm", norm, f"one of {', '.join(NORMS)}")
         l2 = self.record_gradient_change
         linf = min(l2, self.record_coordinate_change)
-        l1 = min(np.sqrt(self.dim) * l2, self.dim * linf)
+        l1 = np.sqrt(self.dim) * l2
+        # Of two bounds that are equal up to rounding, the one without a root is not below it.
+        if self.dim * linf <= l1 * (1.0 + ROUNDING):
+            l1 = self.dim * linf
         return float({"l1": l1, "l2": l2, "linf": linf}[norm])
 
     @final
@@ -321,7 +326,15 @@ class Problem(ABC):
 
     @final
     def clipped_loss_change(self, bound: Any) -> Any:
-        """Return ``bound / records``, the effect of a record on a mean of losses in [0, bound]."""
+        """Return ``bound / records``, the effect of a record on a mean of losses in [0, bound].
+
+        Raises
+        ------
+        InvalidInput
+            If the problem has no clipped losses.
+        """
+        if not self.offers("clipped_loss"):
+            raise InvalidInput("problem.name", type(self).__name__, "a problem with clipped losses")
         return bound / self.records
 
     @final
