@@ -379,3 +379,10 @@ def test_values_that_are_shared_are_those_of_another_agent():
     found = evidence.repeats(Execution(sent, sent[:, :0], None), attack)["shared"]
     expected = (sent[:, :, [0, 2]] == sent[:, :, [1]]).sum((1, 2, 3))
     assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", ["local_training", "mafalda_sgd", "q_dpsgd_1", "dvp"])
+def test_an_adapter_of_a_built_in_class_is_not_one_of_outside_subclasses(name):
+    kind = algorithms.load(name)
+    outside = type("Changed", (kind,), {"__module__": "another_package.changed"})
+    assert recovers_noise_itself(kind()) and not recovers_noise_itself(outside())

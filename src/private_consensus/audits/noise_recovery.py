@@ -681,9 +681,17 @@ def _spread(method: Callable[..., Any], arguments: tuple) -> Any:
 
 
 def recovers_noise_itself(algorithm: Algorithm) -> bool:
-    """Return True if a dedicated adapter recovers the noise of the algorithm."""
-    own_rule = any(kind in ADAPTERS for kind in type(algorithm).__mro__ if kind is not Algorithm)
+    """Return True if an adapter that was written for the algorithm's package recovers its noise.
+
+    The adapter of a built-in class may overlook what a subclass of another package overrides.
+    """
+    kind = next(kind for kind in type(algorithm).__mro__ if kind in ADAPTERS)
+    own_rule = kind is not Algorithm and _package(kind) == _package(type(algorithm))
     return own_rule or any(hasattr(algorithm, hook) for hook in HOOKS)
+
+
+def _package(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
 
 
 def _linear_term(batch: ADMMFamily, minimiser: np.ndarray, step: RecordedStep) -> np.ndarray:
