@@ -108,7 +108,7 @@ def test_a_bad_configuration_is_refused_by_key_and_value(path, value, message):
 
 
 def complete() -> dict:
-    """Return the expanded file of paper 000 as a new object that a test may change."""
+    """Return the expanded file of Showkatbakhsh et al. as a new object that a test may change."""
     return copy.deepcopy(read_paper(CONFIG / "papers" / "showkatbakhsh.yaml"))
 
 
@@ -600,7 +600,7 @@ def test_all_iterations_are_those_of_the_longest_setting(plan):
 
 
 def test_what_is_read_before_the_end_has_to_be_measured_there(loaded):
-    """Figure 1 of paper 000 has one run per horizon; here intermediate iterations are requested."""
+    """Figure 1 of the paper has one run per horizon; here intermediate iterations are requested."""
     paper = complete()
     experiment = paper["experiments"]["showkatbakhsh_fig1"]
     experiment |= {"iterations": [1, 2], "intermediate_measures": {"where": {"horizon": 1000}}}

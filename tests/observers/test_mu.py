@@ -343,7 +343,7 @@ def test_two_secure_sums_that_differ_in_one_agent_tell_its_message():
 
 
 def test_last_states_tell_no_less_than_rounds_without_noise():
-    """Five agents run three noisy rounds and then gossip, as in Stage II of paper 000."""
+    """Five agents run three noisy rounds and then gossip, as in Stage II of Showkatbakhsh et al."""
     W = floats(metropolis(path(5)))
     quiet = np.array([1, 1, 1, 0, 0], dtype=float)
     stage_one = noised_descent(W, 3)

@@ -24,7 +24,7 @@ from private_consensus.privacy.observers.linear_view import linear_view, noise_m
 
 @pytest.fixture
 def averaging(streams):
-    """Return the setting of paper 000 with five agents on a path and three rounds."""
+    """Return the setting of Showkatbakhsh et al. with five agents on a path and three rounds."""
     network = networks.build(streams, "path", 5)
     module = problems.load("mean_estimation")
     problem = module.build(streams, 5, records=4, dim=1, box=1e6)

@@ -299,7 +299,7 @@ def test_one_round_without_noise_tells_nearly_all():
     """One round of mixing without noise releases more than four fifths of the information.
 
     With noise in all three rounds, it is a twentieth of the 3 of the local value. The setting is
-    mean estimation by paper 000 on a path of five, at two hops.
+    mean estimation by Showkatbakhsh et al. on a path of five, at two hops.
     """
     degrees = np.diag(path(5).sum(1))
     W = np.eye(5) - (degrees - path(5)) / 5

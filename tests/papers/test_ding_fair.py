@@ -1,4 +1,4 @@
-"""Test private and fair classification (paper 004): minima, sensitivities, privacy, metrics."""
+"""Test private and fair classification (Ding): minima, sensitivities, privacy, metrics."""
 
 from dataclasses import replace
 from itertools import product

@@ -1,4 +1,4 @@
-"""Test Q-DPSGD of paper 004: run times, windows of claims, noise and the one-run audit."""
+"""Test Q-DPSGD of Ding: run times, windows of claims, noise and the one-run audit."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Test paper 002: objectives, minimisers, D-ZOA, DP-ADMM, the control and the audit."""
+"""Test Gratton et al.: objectives, minimisers, D-ZOA, DP-ADMM, the control and the audit."""
 
 import warnings
 from dataclasses import replace

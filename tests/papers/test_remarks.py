@@ -18,7 +18,7 @@ from private_consensus.reproduction.statements import (
 )
 from private_consensus.reproduction.statements.common import adjacency_of
 
-# Paper 000.
+# Showkatbakhsh et al.
 
 
 def naive_mean(step_sizes, noises, runs=4000, unit="normal", seed=5):
@@ -117,7 +117,7 @@ def test_stage_two_leaves_the_box_as_often_as_the_normal_distribution_says():
     assert float(found[1]) == pytest.approx(expected, rel=0.1)
 
 
-# Paper 001.
+# Xiao et al.
 
 
 def test_coordinate_descent_has_the_epsilon_of_its_messages_by_the_accountant():
@@ -162,7 +162,7 @@ def test_weights_are_doubly_stochastic_and_descent_finds_the_minimiser():
     assert local_remarks.excess_on_a_graph(everybody, np.array([100]))[0] == pytest.approx(alone)
 
 
-# Paper 003.
+# Wang et al.
 
 
 def test_the_best_guess_between_neighbours_has_its_closed_form():
@@ -257,7 +257,7 @@ def test_the_sensitivity_is_reached_and_a_measurement_keeps_its_guarantee():
     assert steps.parts[6].measured == pytest.approx(harmonic)
 
 
-# Paper 004.
+# Ding
 
 
 @pytest.mark.parametrize("step_size", [1 / 2.25, 0.05])
@@ -334,7 +334,7 @@ def test_one_attribute_moves_its_coefficients_as_the_lemma_counts_them():
     assert 0.97 * stated < largest <= stated
 
 
-# Paper 002.
+# Gratton et al.
 
 
 def test_admm_without_noise_needs_as_many_iterations_as_the_implementation():

@@ -1,4 +1,4 @@
-"""Test paper 001: random aggregates, their privacy loss, gradient and coordinate descent."""
+"""Test Xiao et al.: random aggregates, their privacy loss, gradient and coordinate descent."""
 
 import math
 from dataclasses import replace

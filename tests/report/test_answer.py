@@ -13,7 +13,7 @@ from private_consensus.reproduction.claims.decisions import may_decide
 from private_consensus.reproduction.experiments.citations import cited
 from private_consensus.reproduction.experiments.results import rows_of
 from private_consensus.reproduction.report.page import page
-from private_consensus.reproduction.report.views import answer, errata
+from private_consensus.reproduction.report.views import answer
 
 from .conftest import privacy_row
 
@@ -72,12 +72,6 @@ def test_a_small_scale_answers_nothing(results):
 def test_papers_are_called_by_their_authors(authors, where, expected):
     info = {"authors": authors, "venue": where, "title": "A title", "short_title": "In short"}
     assert cited(info) == expected
-
-
-def test_errata_name_papers_by_their_authors():
-    names = {"003": "Wang et al. 2022"}
-    place = errata._cited("Paper 003, Theorem 1, and paper 009", names)
-    assert place == "Wang et al. 2022, Theorem 1, and paper 009"
 
 
 def test_the_readme_states_the_privacy_of_the_published_settings():

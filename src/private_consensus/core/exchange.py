@@ -1,4 +1,4 @@
-r"""Linear secret sharing: compute a sum without revealing its terms (paper 001, Algorithm 3).
+r"""Linear secret sharing: compute a sum without revealing its terms (Xiao et al., Algorithm 3).
 
 Agent i splits its value into N shares that are uniform given their sum. It keeps one share and
 sends each other share to one agent. Every agent broadcasts the sum of the shares that it has:
@@ -31,7 +31,7 @@ LARGEST_MODULUS = 2**62
 
 @dataclass(frozen=True)
 class SecretSharing:
-    """Secret sharing of fixed-point numbers (paper 001, Algorithm 3).
+    """Secret sharing of fixed-point numbers (Xiao et al., Algorithm 3).
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ References
 ----------
 Balle, Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018.
 Dwork, Roth, "The algorithmic foundations of differential privacy", 2014, Appendix A.
-Ding, dissertation (paper 004), Theorem 19: the extended Gaussian mechanism.
+Ding, dissertation, Theorem 19: the extended Gaussian mechanism.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def extended_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
     .. math:: \sigma = \frac{\sqrt2\,\Delta_2}{2\epsilon}\left(\sqrt L + \sqrt{L+\epsilon}\right),
         \quad L = \ln\frac{\sqrt{2/\pi}}{\delta}
 
-    (Ding, paper 004, Theorem 19.)
+    (Ding, Theorem 19.)
 
     Parameters
     ----------

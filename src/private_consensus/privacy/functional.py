@@ -1,4 +1,4 @@
-r"""Sensitivities of the functional mechanism's perturbed polynomial (Ding, paper 004, section 5).
+r"""Sensitivities of the functional mechanism's perturbed polynomial (Ding, section 5).
 
 A record adds :math:`v \otimes x` to linear coefficients and :math:`\frac18 x x^T` to quadratic
 ones, with :math:`x \ge 0`, :math:`\|x\|_2 \le 1`, and v from a finite set of weights. v has two

@@ -94,7 +94,7 @@ def fixed_batches(size: int) -> Batches:
 def deadline_batches(deadline: float, slowest: float = 10.0, fastest: float = 90.0) -> Batches:
     r"""Return batches of :math:`\lfloor V T_d\rfloor` records with V uniform.
 
-    (Ding, paper 004, sections 4.4.1 and 4.5; 4 to 35 records, each with probability 1/32, for
+    (Ding, sections 4.4.1 and 4.5; 4 to 35 records, each with probability 1/32, for
     :math:`T_d=0.4`.)
 
     Parameters
@@ -302,7 +302,7 @@ class SentInPart(NoisedBatch):
 def noisy_mean(batches: Batches, records: int, *, sampling: str = "fixed_size") -> SampledNoise:
     r"""Return noise :math:`N(0,\sigma^2K^2)` on the mean of the clipped gradients.
 
-    (Ding, paper 004, Algorithm 4.) Its sensitivity 2K/s (replace; K/s add or remove) grows as the
+    (Ding, Algorithm 4.) Its sensitivity 2K/s (replace; K/s add or remove) grows as the
     batch shrinks; the noise does not.
 
     Parameters
@@ -373,7 +373,7 @@ def noisy_message(
 ) -> SampledNoise:
     r"""Return discrete Gaussian noise :math:`\sigma K` on the quantised model.
 
-    (Ding, paper 004, Algorithm 5.) For an agent whose model is a function of its earlier broadcasts
+    (Ding, Algorithm 5.) For an agent whose model is a function of its earlier broadcasts
     and of one batch:
 
     .. math:: \mu_s\sigma = \frac{2\alpha\varepsilon}{s} + \frac{\eta\sqrt p}{K}

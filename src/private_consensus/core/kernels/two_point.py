@@ -8,7 +8,7 @@ F. From :math:`b = 0`, for :math:`t = 1, \dots, T`,
       \frac{F(p_j + v_t m_j) - F(p_j)}{v_t}\, m_j, \qquad p_j = b + u_t n_j
 
 with standard normal :math:`n_j, m_j`, :math:`u_t = u_1/t` and :math:`v_t = u_1/(Pt)^2` (Duchi,
-Jordan, Wainwright, Wibisono, IEEE Trans. IT 2015; paper 002, eqs. (9)-(13)). The quotient is
+Jordan, Wainwright, Wibisono, IEEE Trans. IT 2015; Gratton et al., eqs. (9)-(13)). The quotient is
 computed without a difference of nearly equal numbers:
 
 .. math:: m^T\bigl((G+hI)(p + \tfrac v2 m) + q\bigr) + \lambda\sum_i (|x_i + m_i| - |x_i|), \qquad

@@ -1,4 +1,4 @@
-r"""Logistic regression as a quadratic, with the covariance of a protected attribute (paper 004).
+r"""Logistic regression as a quadratic, with the covariance of a protected attribute (Ding).
 
 .. math:: \bar f(w) = \sum_i \Bigl[\ln 2 + (\tfrac12 - y_i)\, x_i^T w + \tfrac18 (x_i^T w)^2\Bigr]
     + \Bigl|\sum_i (z_i - \bar z)\, x_i^T w\Bigr| \quad (102)
@@ -267,7 +267,7 @@ class FairLogisticRegression(Problem):
         return by_z / size.reshape(-1, 2, 2).sum(-1)
 
     def risk_difference(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute the difference of the groups' selection rates (paper 004, Definition 9)."""
+        r"""Compute the difference of the groups' selection rates (Ding, Definition 9)."""
         return np.abs(np.diff(self.selection(x), axis=-1)[..., 0])
 
     def parity_ratio(self, x: np.ndarray) -> np.ndarray:

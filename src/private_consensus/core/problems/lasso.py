@@ -1,4 +1,4 @@
-r"""Distributed lasso (paper 002, eqs. (2), (33), (34)).
+r"""Distributed lasso (Gratton et al., eqs. (2), (33), (34)).
 
 .. math:: f_k(\beta) = w \sum_{j=1}^{N_k} \ell(x_{k,j}^T\beta - y_{k,j})
           + \frac{\eta}{K}\|\beta\|_1, \qquad \ell(r) = r^2
@@ -249,7 +249,7 @@ class Lasso(Problem):
         r"""Compute the squared error relative to the reference.
 
         It is :math:`\sum_k\|\beta_k-\beta^c\|^2/\|\beta^c\|^2`, a sum over agents with the value K
-        at the origin (paper 002, section VI). It is infinite if :math:`\beta^c = 0`.
+        at the origin (Gratton et al., section VI). It is infinite if :math:`\beta^c = 0`.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = self.squared_error(x) / self.optimum_norm**2

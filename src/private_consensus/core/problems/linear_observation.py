@@ -1,4 +1,4 @@
-r"""Estimation of a parameter from streams of linear observations (paper 003, eq. (1)).
+r"""Estimation of a parameter from streams of linear observations (Wang et al., eq. (1)).
 
 .. math:: y_i(t) = H_i(t)\,\theta^* + \omega_i(t), \qquad
           H_i(t) = A_i + B_i \sin t + C_i \cos t, \quad t = 0, 1, 2, \dots
@@ -245,7 +245,7 @@ EXAMPLE = {
     "sine": [[1, 0], [0, 0], [0, 0], [0, -1], [0, 0.5]],
     "cosine": [[0, 0], [-1, 0], [0, 1], [0, 0], [0, 0]],
 }
-"""Matrices of the five agents of paper 003, section 5, which repeat for more agents."""
+"""Matrices of the five agents of Wang et al., section 5, which repeat for more agents."""
 
 
 def build(

@@ -1,4 +1,4 @@
-r"""Distributed mean estimation in a box (paper 000, eq. (38)).
+r"""Distributed mean estimation in a box (Showkatbakhsh et al., eq. (38)).
 
 .. math:: f_i(x) = \tfrac12 \sum_{d \in D_i} \|x - d\|_2^2, \qquad x, d \in [-R, R]^p
 
@@ -83,7 +83,7 @@ class MeanEstimation(Problem):
 
     @property
     def record_gradient_change(self) -> float:
-        r"""Diameter :math:`2R\sqrt p` of the box (paper 000, section V-A)."""
+        r"""Diameter :math:`2R\sqrt p` of the box (Showkatbakhsh et al., section V-A)."""
         return 2.0 * self.box * np.sqrt(self.dim)
 
     @property
@@ -174,9 +174,9 @@ def build(
     centre: float = 0.7,
     deviation: float = 1.0,
 ) -> MeanEstimation:
-    """Sample records from a normal distribution truncated to the box (paper 000, section V-A).
+    """Sample records from a normal distribution truncated to the box.
 
-    Coordinates are independent.
+    Coordinates are independent (Showkatbakhsh et al., section V-A).
 
     Parameters
     ----------

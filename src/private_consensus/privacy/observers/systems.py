@@ -288,7 +288,7 @@ def noised_descent(
     .. math:: y_t = F_t y_{t-1} + \gamma_t p_t + \sigma_t n_t
 
     With :math:`F_t = W` and :math:`\gamma_t = \eta_t` this is decentralized gradient descent with
-    noise in every message (Showkatbakhsh et al., paper 000, Algorithm 1; PDOP; DSGD with noise;
+    noise in every message (Showkatbakhsh et al., Algorithm 1; PDOP; DSGD with noise;
     LDP-GD) for fixed gradients as inputs :math:`p_t`. With ``transition`` :math:`(I - \eta_t H) W`
     (gradient at the mixed value) or :math:`W - \eta_t H` (at the local value) and inputs b it is
     the closed loop of losses :math:`\frac12 x^T H_i x - b_i^T x` with public :math:`H_i`.

@@ -4,8 +4,8 @@ r"""Regularised logistic regression on records distributed among agents.
 \tfrac{\lambda}{2}\|x\|_2^2
 
 with labels in {-1, +1} and rows :math:`\|z\|_2 \le 1`. With ``w = 1`` it is a sum over the records
-(paper 000), with ``w = C / N_i`` a scaled mean (papers 001, 004). Paper 001 states labels in
-{0, 1}: a record labelled 0 then has a constant loss and no influence.
+(Showkatbakhsh et al.), with ``w = C / N_i`` a scaled mean (Xiao et al., Ding). Xiao et al. state
+labels in {0, 1}: a record labelled 0 then has a constant loss and no influence.
 """
 
 from .builder import CODINGS, PARTITIONS, RESCALED, build, rescaled

@@ -50,13 +50,13 @@ def build(
     weight : float or "mean"
         Weight of one record's loss; "mean" is ``loss_scale`` / records.
     loss_scale : float
-        Factor C of the mean loss and of the ridge, as in the predecessors of paper 004.
+        Factor C of the mean loss and of the ridge, as in earlier work that Ding cites.
     test_rows : int, optional
         Largest number of test rows.
     partition : {"shared", "per_run"}
         One partition for all runs, or a new one for each run.
     coding : {"signed", "zero_one"}
-        Labels as prepared, or 1 for the negative class and 0 for the positive class (paper 001).
+        Labels as prepared, or 1 for the negative class and 0 for the positive class (Xiao et al.).
 
     Returns
     -------

@@ -61,7 +61,7 @@ def misclassified(problem: Any, estimate: np.ndarray) -> np.ndarray:
 
 
 def log_distance(problem: Any, x: np.ndarray) -> np.ndarray:
-    r"""Compute the mean over agents of :math:`\ln(\|x_i - x^*\|_2 / d)` (paper 001, Appendix E).
+    r"""Compute the mean over agents of :math:`\ln(\|x_i - x^*\|_2 / d)` (Xiao et al., Appendix E).
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def log_distance(problem: Any, x: np.ndarray) -> np.ndarray:
 def squared_distance(problem: Any, x: np.ndarray) -> np.ndarray:
     r"""Compute the mean over agents of the squared distance to the optimum.
 
-    It is the error in paper 004, Theorems 12 and 16.
+    It is the error in Ding, Theorems 12 and 16.
 
     Parameters
     ----------

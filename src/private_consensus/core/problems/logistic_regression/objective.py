@@ -89,7 +89,7 @@ class LogisticRegression(Problem):
     box : float
         Bound R of the domain :math:`[-R, R]^d`; infinite for no domain.
     coding : {"signed", "zero_one"}
-        Labels -1 and 1, or 0 and 1 as published in paper 001. Sensitivities depend on the coding
+        Labels -1 and 1, or 0 and 1 as published in Xiao et al. Sensitivities depend on the coding
         and on whether all features are >= 0. Both are public.
     sizes : ndarray of int, shape (agents,), optional
         Numbers of records of the agents, if they differ. Further rows are padding: zeros with the
@@ -182,7 +182,7 @@ class LogisticRegression(Problem):
     def record_coordinate_change(self) -> float:
         r"""Bound w if every coordinate of a record's gradient has one sign, otherwise 2w.
 
-        The signs are equal for labels in {0, 1} and rows without negative entries (paper 001's
+        The signs are equal for labels in {0, 1} and rows without negative entries (in Xiao et al.,
         :math:`\mathcal B_\infty = 1/b_i`), and for no other coding (errata E1.3).
         """
         return self.weight * (1.0 if self._one_sided else 2.0)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATED
 from private_consensus.privacy.verdicts import NO_TEST, NOT_CONTRADICTED
 
-from ...experiments.citations import cited
 from ..formats import number, words
 from ..names import algorithm_title
 from ..reading import Results
@@ -28,7 +26,6 @@ AUDIT_ICONS = {
     VIOLATED: "not", DIFFERS: "not", NOT_PROVEN: "part", INCONCLUSIVE: "open", NO_TEST: "open",
     NOT_CONTRADICTED: "held", "flagged": "not", "not flagged": "held",
 }  # fmt: skip
-NUMBERED = re.compile(r"\b[Pp]aper (\d{3})\b")
 ICONS = {"confirmed": "held", "in part": "part", "refuted": "not"}
 
 
@@ -58,11 +55,9 @@ def table(
     """
     curves = _curves(papers)
     settings = list(privacy)
-    names = {paper["paper"]["number"]: cited(paper["paper"]) for paper in papers.values()}
     return [
         {
-            **{key: row[key] for key in ("id", "statement", "why", "repair", "effect")},
-            "location": _cited(row["location"], names),
+            **{key: row[key] for key in ("id", "location", "statement", "why", "repair", "effect")},
             "anchor": f"erratum-{row['id'].replace('.', '-')}",
             "breaks": row["severity"] == "breaks",
             "severity": SEVERITIES[row["severity"]],
@@ -81,11 +76,6 @@ def table(
         }
         for row in errata
     ]
-
-
-def _cited(location: str, names: Mapping[str, str]) -> str:
-    """Replace the number of a paper, e.g. "Paper 003", by its citation."""
-    return NUMBERED.sub(lambda match: names.get(match[1], match[0]), location)
 
 
 def audits(rows: Iterable[Row]) -> list[dict[str, Any]]:
