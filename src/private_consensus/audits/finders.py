@@ -499,10 +499,6 @@ def universe_of(problem: Any) -> Universe | None:
                 None)  # fmt: skip
 
 
-Finder = Callable[[Any, Network, int, np.random.Generator], Iterator[Attack]]
-"""From problem, network, agent and generator to pairs of data sets."""
-
-
 def extreme_data(
     problem: Any,
     network: Network,

@@ -21,8 +21,6 @@ from .schema import ANYONE
 from .statistics import interval
 from .tables import Cube
 
-TOO_SMALL = "budget too small for these data"
-
 
 def baselines_of(table: pl.DataFrame) -> list[str]:
     """Return the names of the baselines that have rows in a table."""

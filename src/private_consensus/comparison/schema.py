@@ -95,13 +95,6 @@ def one_row_per_run(frame: pl.DataFrame) -> pl.DataFrame:
     return wide.select([*index, *(measure for measure in MEASURES if measure in wide.columns)])
 
 
-def one_row_per_measure(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the inverse of :func:`one_row_per_run`, checked as :func:`read_results` does."""
-    index = [column for column in COLUMNS if column not in ("measure", "value")]
-    long = runs.unpivot(index=index, variable_name="measure", value_name="value")
-    return checked(long.filter(pl.col("value").is_not_null()), "runs")
-
-
 def read_results(path: str | Path) -> pl.DataFrame:
     """Read results of a comparison from a Parquet file.
 
