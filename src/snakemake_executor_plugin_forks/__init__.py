@@ -10,6 +10,7 @@ process can connect. The server ends with Snakemake, and each job ends with the 
 from __future__ import annotations
 
 import pickle
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -44,6 +45,19 @@ def start_server() -> tuple[subprocess.Popen, Connection]:
     return server, connection
 
 
+def handle_termination_in_thread() -> None:
+    """Run the present handler of SIGTERM in a thread of its own.
+
+    Snakemake's handler acquires a lock that the interrupted main thread may hold, for example while
+    it selects jobs. In the main thread, the handler would then wait forever.
+    """
+    handler = signal.getsignal(signal.SIGTERM)
+    if callable(handler):
+        signal.signal(
+            signal.SIGTERM, lambda *given: Thread(target=handler, args=given, daemon=True).start()
+        )
+
+
 class Executor(RealExecutor):
     """Executor that sends jobs to the server and reports their results to Snakemake."""
 
@@ -54,6 +68,14 @@ class Executor(RealExecutor):
         self._receiver: Thread | None = None
         self._running: dict[int, SubmittedJobInfo] = {}
         self._lock = Lock()
+        self._terminates_in_thread = False
+
+    def run_jobs(self, jobs: list[JobExecutorInterface]) -> None:
+        """Run jobs; before the first ones, protect Snakemake's handler of SIGTERM."""
+        if not self._terminates_in_thread:
+            handle_termination_in_thread()
+            self._terminates_in_thread = True
+        super().run_jobs(jobs)
 
     def run_job(self, job: JobExecutorInterface) -> None:
         """Remove old outputs of a job, then send the job to the server."""

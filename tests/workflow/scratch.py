@@ -36,7 +36,7 @@ PARTS = (
 )
 SNAKEMAKE = [sys.executable, "-m", "snakemake"]
 COMMAND = ["private-consensus"]
-PATIENCE = 1200
+PATIENCE = 300
 """Seconds after which a call that hangs is killed."""
 
 FORKS = multiprocessing.get_context("forkserver")
@@ -201,10 +201,6 @@ class Warm:
 
     It serves calls in this copy and in copies with an equal library. Importing the library would
     take half of the time of each call and of each of its jobs. The code is read from the files.
-
-    For calls in this copy and in those that have the same library: importing it would be half of
-    each, and of each of their jobs, which are forks as they are where a call has many.  What their
-    code is, they read from the files; what the same text means is known.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -12,12 +12,13 @@ from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Event, Lock
 
 import psutil
 import pytest
 from scratch import ROOT
 
-from snakemake_executor_plugin_forks import start_server
+from snakemake_executor_plugin_forks import handle_termination_in_thread, start_server
 
 TIMEOUT_S = 300
 
@@ -196,7 +197,7 @@ def test_the_server_and_its_jobs_end_when_snakemake_is_killed(tmp_path):
     script.write_text(textwrap.dedent(SLEEP.format(name="job")))
     text = f"""if True:
         import pickle, time
-        from snakemake_executor_plugin_forks import start_server
+        from snakemake_executor_plugin_forks import handle_termination_in_thread, start_server
         process, connection = start_server()
         connection.send((1, {str(script)!r}, pickle.dumps(None)))
         print(process.pid, flush=True)
@@ -249,3 +250,23 @@ def test_no_other_process_can_connect_to_the_server(server):
         if each.status == psutil.CONN_LISTEN or each.laddr
     ]  # fmt: skip
     assert listening == []
+
+
+def test_a_termination_does_not_wait_for_a_lock_of_the_main_thread():
+    """Terminate while the main thread holds the lock that Snakemake's handler acquires."""
+    lock, handled = Lock(), Event()
+
+    def exit_gracefully(*_: object) -> None:
+        if lock.acquire(timeout=10):
+            handled.set()
+
+    before = signal.signal(signal.SIGTERM, exit_gracefully)
+    try:
+        handle_termination_in_thread()
+        with lock:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.1)
+            assert not handled.is_set()
+        assert handled.wait(10)
+    finally:
+        signal.signal(signal.SIGTERM, before)
