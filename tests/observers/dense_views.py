@@ -1,4 +1,4 @@
-"""Test graphs, and a brute-force mu by exact elimination, independent of the library."""
+"""Graphs for tests, and a brute-force mu by exact elimination, independent of the library."""
 
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -63,10 +63,10 @@ def energy(seen_noise, seen_change):
     ]
     pivots, row = [], 0
     for column in range(k):
-        found = next((r for r in range(row, k) if system[r][column] != 0), None)
-        if found is None:
+        pivot = next((r for r in range(row, k) if system[r][column] != 0), None)
+        if pivot is None:
             continue
-        system[row], system[found] = system[found], system[row]
+        system[row], system[pivot] = system[pivot], system[row]
         system[row] = [value / system[row][column] for value in system[row]]
         for r in range(k):
             if r != row and system[r][column] != 0:
@@ -106,21 +106,24 @@ def descent_rows(weights, horizon, changes, victim, *, gains=None, noises=None, 
     return rows
 
 
-def brute_force(weights, horizon, changes, victim, seen, known=(), **options):
-    """Return mu^2 of an observer of the messages of agents ``seen``, or of weighted sums.
+def brute_force(weights, horizon, changes, victim, observed, known_agents=(), **options):
+    """Return mu^2 of an observer of the messages of agents ``observed``, or of weighted sums.
 
-    ``seen`` lists agents or mappings from agents to weights.
+    ``observed`` lists agents or mappings from agents to weights.
     """
-    unknown = set(range(len(weights))) - set(known)
+    unknown = set(range(len(weights))) - set(known_agents)
     rows = descent_rows(weights, horizon, changes, victim, unknown=unknown, **options)
     noise, moved = [], []
     for state in rows:
-        for item in seen:
-            parts = item if isinstance(item, dict) else {item: Fraction(1)}
+        for item in observed:
+            agent_weights = item if isinstance(item, dict) else {item: Fraction(1)}
             noise.append(
-                [sum(w * state[j][0][q] for j, w in parts.items()) for q in range(len(state[0][0]))]
+                [
+                    sum(w * state[j][0][q] for j, w in agent_weights.items())
+                    for q in range(len(state[0][0]))
+                ]
             )
-            moved.append(sum(w * state[j][1] for j, w in parts.items()))
+            moved.append(sum(w * state[j][1] for j, w in agent_weights.items()))
     return energy(noise, moved)
 
 
@@ -151,16 +154,16 @@ def _forward(system, observer, z, victim):
     inputs = np.zeros(system.n_agents, dtype=object)
     if victim is not None:
         inputs[victim] = Fraction(1)
-    seen = []
+    received = []
     for round_, drawn in zip(system.rounds, z, strict=True):
         unknown = np.array(drawn, dtype=object) * observer.unknown(round_)
         now = (state, inputs, unknown)
-        kept = (round_.transition, round_.inputs, round_.noise)
-        sent = (round_.message_transition, round_.message_inputs, round_.message_noise)
-        message = sum(rational(m).dot(x) for m, x in zip(sent, now, strict=True))
-        state = sum(rational(m).dot(x) for m, x in zip(kept, now, strict=True))
-        seen += list(rational(observer.rows(round_)).dot(message))
+        state_matrices = (round_.transition, round_.inputs, round_.noise)
+        message_matrices = (round_.message_transition, round_.message_inputs, round_.message_noise)
+        message = sum(rational(m).dot(x) for m, x in zip(message_matrices, now, strict=True))
+        state = sum(rational(m).dot(x) for m, x in zip(state_matrices, now, strict=True))
+        received += list(rational(observer.rows(round_)).dot(message))
     final = observer.final_rows(system)
-    return seen + (
+    return received + (
         list(rational(final).dot(rational(system.output).dot(state))) if len(final) else []
     )

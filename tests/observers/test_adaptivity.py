@@ -52,19 +52,19 @@ def test_clipped_gradients_break_the_formula_and_respect_the_light_cone():
     z + sign(z) + n'. Gradients of the victim are +1 or -1 at noise 1, a change of 2.
     """
     system = noised_descent(PATH, 2)
-    found = statement(system, agent(2), 0, Free(2.0), Inputs())
+    guarantee = statement(system, agent(2), 0, Free(2.0), Inputs())
     truth = sign_example()
-    assert found.open_loop.upper == pytest.approx(2 / np.sqrt(10), rel=1e-9)
+    assert guarantee.open_loop.upper == pytest.approx(2 / np.sqrt(10), rel=1e-9)
     assert truth == pytest.approx(1.618, abs=2e-3)
-    assert found.open_loop.upper < truth < found.mu
-    assert found.mu == pytest.approx(2.0, rel=1e-6)
+    assert guarantee.open_loop.upper < truth < guarantee.mu
+    assert guarantee.mu == pytest.approx(2.0, rel=1e-6)
 
 
 def sign_example(step=np.sign, noise: float = 1.0) -> float:
     """Return the mu of the Gaussian pair with the total variation of the view at the path's end.
 
     Given the first message of the middle agent (0 here: it is symmetric), z has mean +-1/3 and
-    standard deviation ``noise``/3; what is seen is z + step(z) + N(0, noise^2).
+    standard deviation ``noise``/3; the end receives z + step(z) + N(0, noise^2).
     """
     z = np.linspace(-2.5, 2.5, 1001)
     out = np.linspace(-8, 8, 501)
@@ -83,10 +83,10 @@ def sign_example(step=np.sign, noise: float = 1.0) -> float:
 )
 def test_other_clipped_gradients_break_it_too(step, noise, truth):
     """The formula is 0.632 over the noise, and the causal bound 2 over the noise."""
-    found = statement(noised_descent(PATH, 2, noise=noise), agent(2), 0, Free(2.0), Inputs())
-    assert found.open_loop.upper == pytest.approx(2 / np.sqrt(10) / noise, rel=1e-9)
+    guarantee = statement(noised_descent(PATH, 2, noise=noise), agent(2), 0, Free(2.0), Inputs())
+    assert guarantee.open_loop.upper == pytest.approx(2 / np.sqrt(10) / noise, rel=1e-9)
     assert sign_example(step, noise) == pytest.approx(truth, rel=3e-3)
-    assert found.open_loop.upper < truth < found.mu
+    assert guarantee.open_loop.upper < truth < guarantee.mu
 
 
 def path_views(step, runs: int, noise: float = 1.0):
@@ -97,7 +97,7 @@ def path_views(step, runs: int, noise: float = 1.0):
         first = drawn[0] + [sign, 0.0, 0.0]
         mixed = first @ PATH.T
         second = mixed[:, 1] + step(mixed[:, 1]) + drawn[1][:, 1]
-        # What the end sent itself, it takes off again.
+        # The end of the path subtracts its own message.
         yield np.stack([first[:, 1], second - first[:, 2] / 3], axis=1)
 
 
@@ -116,10 +116,10 @@ def test_an_audit_contradicts_the_formula_and_not_what_is_guaranteed():
     gradients, z - clip(z), attain at most the contraction bound.
     """
     system = noised_descent(PATH, 2)
-    found = statement(system, agent(2), 0, Free(2.0), Inputs())
+    guarantee = statement(system, agent(2), 0, Free(2.0), Inputs())
     jumps = list(path_views(np.sign, 6000))
-    assert audited(jumps, mu=found.open_loop.upper) < 1e-3
-    assert audited(jumps, mu=found.mu) > 0.05
+    assert audited(jumps, mu=guarantee.open_loop.upper) < 1e-3
+    assert audited(jumps, mu=guarantee.mu) > 0.05
     convex = statement(system, agent(2), 0, Free(2.0), Inputs(expansion=1.0))
     assert convex.rule == "contraction"
     smooth = list(path_views(lambda z: -np.clip(z, -1, 1), 6000))
@@ -131,16 +131,16 @@ def test_convex_curvature_breaks_the_formula_and_respects_contraction():
     W = floats(metropolis(star(6)))
     horizon = 8
     system = noised_descent(W, horizon)
-    found = statement(system, agent(1), 2, Constant(), Inputs(expansion=1.0))
+    guarantee = statement(system, agent(1), 2, Constant(), Inputs(expansion=1.0))
     generator = np.random.default_rng(0)
     worst = 0.0
     for _ in range(30):
         curvature = generator.choice([0.0, 1.0, 2.0], size=6)
         closed = noised_descent(W, horizon, transition=np.diag(1 - curvature) @ W)
         worst = max(worst, mu(closed, agent(1), 2, Constant()).lower)
-    assert found.rule == "contraction"
-    assert found.open_loop.upper < worst <= found.mu
-    assert found.mu < light_cone_bound(system, agent(1), 2, Constant())
+    assert guarantee.rule == "contraction"
+    assert guarantee.open_loop.upper < worst <= guarantee.mu
+    assert guarantee.mu < light_cone_bound(system, agent(1), 2, Constant())
 
 
 @pytest.mark.parametrize("graph", [ring(6), lopsided()], ids=["ring", "lopsided"])
@@ -181,7 +181,7 @@ def test_contraction_gains_nothing_for_neighbours_and_much_with_strong_convexity
 
 def test_sets_restrict_the_adaptive_bounds_too():
     system = noised_descent(floats(metropolis(ring(6))), 6)
-    for bound in (light_cone_bound, lambda *given: contraction_bound(*given, 1.0)):
+    for bound in (light_cone_bound, lambda *arguments: contraction_bound(*arguments, 1.0)):
         once, cycle, free = (
             bound(system, agent(0), 2, changes) for changes in (Once(), Cyclic(period=3), Free())
         )
@@ -198,16 +198,19 @@ def test_rules_by_observer():
         (FinalModels(), 2, "light_cone"),
     ):
         assert statement(system, observer, victim, Free(), Inputs()).rule == rule
-        given = statement(system, observer, victim, Free(), Inputs(react=False))
-        assert given.rule == "exact" and given.mu == given.open_loop.upper
+        without_reaction = statement(system, observer, victim, Free(), Inputs(react=False))
+        assert (
+            without_reaction.rule == "exact"
+            and without_reaction.mu == without_reaction.open_loop.upper
+        )
 
 
 def test_last_models_of_convex_losses_are_amplified_by_iteration():
     """On the complete graph, earlier noise is hidden, so early inputs cost less than 1 each."""
     system = noised_descent(floats(metropolis(complete(4))), 5)
-    found = statement(system, FinalModels(), 1, Free(), Inputs(expansion=1.0))
-    assert found.rule == "contraction"
-    assert found.open_loop.upper <= found.mu < 0.9 * 5**0.5
+    guarantee = statement(system, FinalModels(), 1, Free(), Inputs(expansion=1.0))
+    assert guarantee.rule == "contraction"
+    assert guarantee.open_loop.upper <= guarantee.mu < 0.9 * 5**0.5
 
 
 def test_contraction_asks_for_noised_descent():

@@ -39,12 +39,12 @@ def audited(name, observer, network=PATH, horizon=3, runs=3000, **options):
 
 def test_three_rounds_of_gossip_tell_what_no_sum_of_single_losses_says():
     """For agents 3 and 0 of a ring of eight, the guarantee holds and the sum is refuted."""
-    found = audited("muffliato", agent(3), RING, runs=1500)
-    assert not found.flagged and found.claimed == pytest.approx(5.0, rel=1e-3)
+    audit_result = audited("muffliato", agent(3), RING, runs=1500)
+    assert not audit_result.flagged and audit_result.claimed == pytest.approx(5.0, rel=1e-3)
     once = algorithms.load("muffliato")().calibrate(BUDGET, means(8), RING, 3)
     sensitivity = means(8).record_change("l2") / 10 / once.noise.scale
-    said = sensitivity * np.sqrt(gossip_sum(RING.mixing, 3, 3)[0])
-    assert found.lower > 2 * gaussian_epsilon(said, 1e-2)
+    summed_mu = sensitivity * np.sqrt(gossip_sum(RING.mixing, 3, 3)[0])
+    assert audit_result.lower > 2 * gaussian_epsilon(summed_mu, 1e-2)
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,13 @@ def test_three_rounds_of_gossip_tell_what_no_sum_of_single_losses_says():
 )
 def test_executions_come_near_to_the_formula_and_not_beyond(observer):
     """With fresh noise per round, the audited loss is between a third of the guarantee and it."""
-    found = audited("muffliato_gd", observer, eta=0.05)
-    assert not found.flagged
-    assert found.lower <= found.claimed == pytest.approx(found.declared, rel=1e-6)
-    if found.claimed > 1:
-        assert found.lower > found.claimed / 3
+    audit_result = audited("muffliato_gd", observer, eta=0.05)
+    assert not audit_result.flagged
+    assert (
+        audit_result.lower <= audit_result.claimed == pytest.approx(audit_result.declared, rel=1e-6)
+    )
+    if audit_result.claimed > 1:
+        assert audit_result.lower > audit_result.claimed / 3
 
 
 @pytest.mark.parametrize(
@@ -72,10 +74,10 @@ def test_a_part_of_the_noise_is_found_by_a_neighbour(name, share, network, budge
         def message_scale(self):
             return parent.message_scale.fget(self) / share
 
-    Hasty.__module__ = parent.__module__  # as if its file said so
+    Hasty.__module__ = parent.__module__  # as if defined in that module
     world = Hasty(eta=0.05), means(network.n_agents), network, budget, 3
-    found = audit(*world, runs=2000, confidence=0.99, delta=1e-2, observer=agent(1))
-    assert found.contradicted
+    audit_result = audit(*world, runs=2000, confidence=0.99, delta=1e-2, observer=agent(1))
+    assert audit_result.contradicted
 
 
 EVERYBODY = [
@@ -89,11 +91,13 @@ EVERYBODY = [
 @pytest.mark.parametrize("name", ["decor", "mafalda_sgd"])
 def test_correlated_noise_hides_from_each_observer_what_its_formula_says(name, observer):
     """For every observer, the audited loss is between a third of the formula and the formula."""
-    found = audited(name, observer, runs=2000, eta=0.05)
-    assert not found.flagged
-    assert found.lower <= found.claimed == pytest.approx(found.declared, rel=1e-6)
-    if found.claimed > 1:
-        assert found.lower > found.claimed / 3
+    audit_result = audited(name, observer, runs=2000, eta=0.05)
+    assert not audit_result.flagged
+    assert (
+        audit_result.lower <= audit_result.claimed == pytest.approx(audit_result.declared, rel=1e-6)
+    )
+    if audit_result.claimed > 1:
+        assert audit_result.lower > audit_result.claimed / 3
 
 
 def test_secrets_of_a_neighbour_are_in_its_view():
@@ -105,28 +109,28 @@ def test_secrets_of_a_neighbour_are_in_its_view():
     algorithm = algorithms.load("decor")(eta=0.05, ratio=30.0)
     world = algorithm, means(8), path, Budget(2.0, 1e-2), 3
     candidates = attacks(means(8), path, None, nearby=False)
-    at_the_end = next(one for one in candidates if one.agent == 0)
-    found = audit(
+    at_the_end = next(candidate for candidate in candidates if candidate.agent == 0)
+    audit_result = audit(
         *world, runs=2000, confidence=0.99, delta=1e-2, observer=agent(1), attack=at_the_end
     )
-    assert 2.0 * (1 + 1e-3) < found.lower <= found.claimed
+    assert 2.0 * (1 + 1e-3) < audit_result.lower <= audit_result.claimed
 
 
 def test_what_members_drew_by_hand():
-    own, pairs = np.arange(3.0)[None, :, None], np.arange(9.0).reshape(1, 3, 3, 1)
-    drawn = drawn_by(agent(0), DECORDraw((own, pairs)), PATH)
-    assert [part.ravel().tolist() for part in drawn] == [[0.0], [1.0]]
-    drawn = drawn_by(agent(1), DECORDraw((own, pairs)), PATH)
-    assert [part.ravel().tolist() for part in drawn] == [[1.0], [1.0, 5.0]]
-    assert [part.ravel().tolist() for part in drawn_by(agent(2), own, PATH)] == [[2.0]]
+    local_noise, pairs = np.arange(3.0)[None, :, None], np.arange(9.0).reshape(1, 3, 3, 1)
+    drawn = drawn_by(agent(0), DECORDraw((local_noise, pairs)), PATH)
+    assert [array.ravel().tolist() for array in drawn] == [[0.0], [1.0]]
+    drawn = drawn_by(agent(1), DECORDraw((local_noise, pairs)), PATH)
+    assert [array.ravel().tolist() for array in drawn] == [[1.0], [1.0, 5.0]]
+    assert [array.ravel().tolist() for array in drawn_by(agent(2), local_noise, PATH)] == [[2.0]]
 
 
 @pytest.mark.parametrize("observer", [Eavesdropper(), agent(1), Coalition((1, 2))])
 def test_the_noised_sum_is_all_that_anybody_has_of_another(observer):
     """Messages exclude the observer's own terms; two agents of three know two noise shares."""
-    found = audited("secure_aggregation", observer, eta=0.05)
-    assert not found.flagged and found.lower <= found.claimed
-    assert found.lower > BUDGET.epsilon / 3
+    audit_result = audited("secure_aggregation", observer, eta=0.05)
+    assert not audit_result.flagged and audit_result.lower <= audit_result.claimed
+    assert audit_result.lower > BUDGET.epsilon / 3
 
 
 def test_who_is_sent_nothing_observes_nothing():
@@ -156,18 +160,20 @@ def test_who_cannot_observe_is_told_so(observer, key):
 @pytest.mark.parametrize("observer", [Eavesdropper(), agent(1), secure_agent(1), Coalition((1, 2))])
 def test_what_is_told_on_links_stays_within_the_formula(observer):
     """The noise cancels at its sender, and each neighbour receives another message."""
-    found = audited("zip_dl", observer, RING, runs=1500, eta=0.05)
-    assert not found.flagged
-    assert found.lower <= found.claimed == pytest.approx(found.declared, rel=1e-6)
+    audit_result = audited("zip_dl", observer, RING, runs=1500, eta=0.05)
+    assert not audit_result.flagged
+    assert (
+        audit_result.lower <= audit_result.claimed == pytest.approx(audit_result.declared, rel=1e-6)
+    )
 
 
 def test_links_of_a_view_by_hand():
     links, weights = PATH.adjacency, PATH.mixing
     assert len(seen_links(Eavesdropper(), links, weights)) == 4
-    told = seen_links(agent(0), links, weights)
-    assert sorted(zip(*np.nonzero(told)[1:], strict=True)) == [(0, 1), (1, 0)]
-    *own, summed = seen_links(SecureSums((1,)), links, weights)
-    assert len(own) == 2 and summed[[0, 2], 1] == pytest.approx(1 / 3)
+    messages = seen_links(agent(0), links, weights)
+    assert sorted(zip(*np.nonzero(messages)[1:], strict=True)) == [(0, 1), (1, 0)]
+    *sent, summed = seen_links(SecureSums((1,)), links, weights)
+    assert len(sent) == 2 and summed[[0, 2], 1] == pytest.approx(1 / 3)
     assert np.count_nonzero(summed) == 2
 
 

@@ -1,4 +1,4 @@
-"""Test figures of partial observers: values against the formula, and drawings."""
+"""Test figures of partial observers: plotted values against the formula, and the charts."""
 
 import json
 from pathlib import Path
@@ -29,52 +29,57 @@ DESCENT = {"algorithm": {"name": "muffliato_gd", "eta": 0.02}}
 ONCE = {"algorithm": {"name": "muffliato"}}
 
 
-def panel(title: str, show: str, **more) -> dict:
-    found = FigurePanel(title=title, privacy_loss={**PATH, "show": show, **more})
-    return {**found.model_dump(mode="json"), "privacy_loss": found.privacy_loss.request()}
+def panel(title: str, show: str, **view_options) -> dict:
+    figure_panel = FigurePanel(title=title, privacy_loss={**PATH, "show": show, **view_options})
+    return {
+        **figure_panel.model_dump(mode="json"),
+        "privacy_loss": figure_panel.privacy_loss.request(),
+    }
 
 
-def points(show: str, **more) -> pl.DataFrame:
-    return view_points(panel("", show, **more)["privacy_loss"], seed=3)
+def points(show: str, **view_options) -> pl.DataFrame:
+    return view_points(panel("", show, **view_options)["privacy_loss"], seed=3)
 
 
 def test_a_map_has_every_ordered_pair_and_noise_once_hides_nobody_in_reach():
-    found = points("map", **ONCE)
-    pairs = set(zip(found["observer"], found["target_agent"], strict=True))
+    map_points = points("map", **ONCE)
+    pairs = set(zip(map_points["observer"], map_points["target_agent"], strict=True))
     assert pairs == {(v, u) for v in range(1, N + 1) for u in range(1, N + 1) if u != v}
-    np.testing.assert_allclose(found["epsilon"], 4.0, rtol=1e-6)
+    np.testing.assert_allclose(map_points["epsilon"], 4.0, rtol=1e-6)
     out_of_reach = points("map", **ONCE, horizon=2).filter(pl.col("distance") > 2)
     assert len(out_of_reach) == 6 and out_of_reach["epsilon"].is_null().all()
 
 
 def test_the_graph_shows_the_column_of_the_map_that_is_the_watcher_s():
-    whole = points("map", **DESCENT).filter(pl.col("observer") == 2)
-    shown = points("graph", **DESCENT, agent=2)
-    nodes = shown.filter(pl.col("kind") == "node").sort("node")
+    map_points = points("map", **DESCENT).filter(pl.col("observer") == 2)
+    graph_points = points("graph", **DESCENT, agent=2)
+    nodes = graph_points.filter(pl.col("kind") == "node").sort("node")
     assert nodes["epsilon"][1] is None
-    column = dict(zip(whole["target_agent"], whole["epsilon"], strict=True))
+    column = dict(zip(map_points["target_agent"], map_points["epsilon"], strict=True))
     assert {u: e for u, e in zip(nodes["node"], nodes["epsilon"], strict=True) if u != 2} == column
-    edges = shown.filter(pl.col("kind") == "edge")
+    edges = graph_points.filter(pl.col("kind") == "edge")
     assert list(zip(edges["edge_from"], edges["edge_to"], strict=True)) == [
         (i, i + 1) for i in range(1, N)
     ]
 
 
 def test_by_distance_pairs_are_below_convex_losses_and_these_below_any():
-    found = points("distance", **DESCENT)
+    distance_points = points("distance", **DESCENT)
     lines = {
         (name, x): y
-        for name, x, y in found.filter(pl.col("kind") == "line").select("series", "x", "y").rows()
+        for name, x, y in distance_points.filter(pl.col("kind") == "line")
+        .select("series", "x", "y")
+        .rows()
     }
     mu = gaussian_mu(4.0, DELTA)
     for d in range(1, N):
-        pairs = found.filter((pl.col("kind") == "pair") & (pl.col("x") == d))["y"]
-        convex, anything = (
+        pairs = distance_points.filter((pl.col("kind") == "pair") & (pl.col("x") == d))["y"]
+        convex, any_loss = (
             lines[name, d] for name in ("any convex smooth loss (F1)", "any loss (F0)")
         )
-        assert pairs.max() <= convex * (1 + 1e-6) <= anything * (1 + 2e-6)
+        assert pairs.max() <= convex * (1 + 1e-6) <= any_loss * (1 + 2e-6)
         cone = mu * np.sqrt((T - d + 1) / T)
-        assert anything == pytest.approx(float(gaussian_epsilon(cone, DELTA)), rel=1e-6)
+        assert any_loss == pytest.approx(float(gaussian_epsilon(cone, DELTA)), rel=1e-6)
         assert lines["median pair", d] == pytest.approx(np.sort(pairs)[len(pairs) // 2], rel=0.5)
         assert lines["every message, the eavesdropper", d] == pytest.approx(4.0, rel=1e-6)
         server = float(gaussian_epsilon(mu / np.sqrt(N - 1), DELTA))
@@ -88,8 +93,8 @@ def test_the_sum_of_single_messages_is_shown_where_it_is_below_the_truth():
 
 
 def test_over_rounds_nobody_forgets_and_one_sees_no_more_than_everything():
-    found = points("rounds", **DESCENT, rounds=[1, 2, 4])
-    by = {(name, x): y or 0.0 for name, x, y in found.select("series", "x", "y").rows()}
+    round_points = points("rounds", **DESCENT, rounds=[1, 2, 4])
+    by = {(name, x): y or 0.0 for name, x, y in round_points.select("series", "x", "y").rows()}
     names = {name for name, _ in by}
     assert {"eavesdropper", "coalition of 3", "agent, worst pair", "secure sums, median pair"} < (
         names
@@ -103,7 +108,7 @@ def test_over_rounds_nobody_forgets_and_one_sees_no_more_than_everything():
 
 
 def test_rounds_have_the_slope_of_a_server_and_a_mark_where_noise_ends():
-    fresh, once = (points("rounds", **one, rounds=[1, 4]) for one in (DESCENT, ONCE))
+    fresh, once = (points("rounds", **method, rounds=[1, 4]) for method in (DESCENT, ONCE))
     guide = fresh.filter(pl.col("series").str.starts_with("a server's sum")).sort("x")
     mu = gaussian_mu(guide["y"].to_numpy(), DELTA)
     np.testing.assert_allclose(mu, gaussian_mu(4.0, DELTA) * np.sqrt([1, 4]) / 4, rtol=1e-6)
@@ -113,8 +118,8 @@ def test_rounds_have_the_slope_of_a_server_and_a_mark_where_noise_ends():
 
 
 def test_secrets_of_an_agent_add_to_what_an_eavesdropper_knows_where_noise_is_shared():
-    found = points("rounds", algorithm={"name": "decor", "eta": 0.02}, rounds=[4])
-    by = dict(found.filter(pl.col("x") == 4).select("series", "y").rows())
+    round_points = points("rounds", algorithm={"name": "decor", "eta": 0.02}, rounds=[4])
+    by = dict(round_points.filter(pl.col("x") == 4).select("series", "y").rows())
     assert by["eavesdropper with an agent's secrets"] > 1.1 * by["eavesdropper"]
     assert by["coalition of 2"] <= by["coalition of 3"] * (1 + 1e-6)
 
@@ -126,15 +131,15 @@ def test_who_joins_a_coalition_takes_nothing_away(algorithm):
     All other agents together have the same loss in every order. For a secure sum, only the noise of
     the remaining agents counts.
     """
-    found = points("coalitions", algorithm={"name": algorithm, "eta": 0.02}, agent=2)
-    lines = found.filter(pl.col("kind") == "line").sort("series", "x")
+    coalition_points = points("coalitions", algorithm={"name": algorithm, "eta": 0.02}, agent=2)
+    lines = coalition_points.filter(pl.col("kind") == "line").sort("series", "x")
     ends = []
     for _, line in lines.group_by("series"):
         values = line["y"].fill_null(0.0).to_numpy()
         assert len(values) == N - 1 and (np.diff(values) >= -1e-6 * values[1:]).all()
         ends.append(values[-1])
     np.testing.assert_allclose(ends, ends[0], rtol=1e-6)
-    assert found.filter(pl.col("kind") == "mark")["x"].to_list() == [2.0]
+    assert coalition_points.filter(pl.col("kind") == "mark")["x"].to_list() == [2.0]
     if algorithm == "secure_aggregation":
         near = lines.filter(pl.col("series") == "nearest to it")["y"].to_numpy()
         shares = np.sqrt(N / (N - np.arange(1, N)))
@@ -143,7 +148,7 @@ def test_who_joins_a_coalition_takes_nothing_away(algorithm):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"agent": N + 1}, "agent: expected 1 to 5"),
         ({"rounds": [1]}, "rounds: required if show is rounds"),
@@ -153,8 +158,8 @@ def test_who_joins_a_coalition_takes_nothing_away(algorithm):
         ({"observer": "nobody"}, "secure sums"),
     ],
 )
-def test_views_that_make_no_sense_are_refused(changes, said):
-    with pytest.raises(ValidationError, match=said):
+def test_views_that_make_no_sense_are_refused(changes, message):
+    with pytest.raises(ValidationError, match=message):
         Views(**{**PATH, "show": "map", **DESCENT, **changes})
 
 
@@ -162,44 +167,46 @@ SMALL = {"network": {**PATH["network"], "agents": 3}, "horizon": 2}
 
 
 def test_a_smaller_scale_has_what_it_says_and_all_else_of_the_views():
-    whole = Views(**{**PATH, "show": "rounds", "rounds": [1, T], **DESCENT})
+    paper_views = Views(**{**PATH, "show": "rounds", "rounds": [1, T], **DESCENT})
     scales = {"smoke": {**SMALL, "rounds": [2]}}
-    found = Views(**{**whole.request(), "scales": scales})
-    assert found.at("paper").request() == found.request() == whole.request()
-    assert found.at("smoke").request() == {**whole.request(), **SMALL, "rounds": [2]}
+    scaled_views = Views(**{**paper_views.request(), "scales": scales})
+    assert scaled_views.at("paper").request() == scaled_views.request() == paper_views.request()
+    assert scaled_views.at("smoke").request() == {**paper_views.request(), **SMALL, "rounds": [2]}
 
 
 @pytest.mark.parametrize(
-    ("scales", "said"),
+    ("scales", "message"),
     [
         ({"smoke": {"horizon": 0}}, "greater than or equal to 1"),
         ({"smoke": {"records": 3}}, "records"),
         ({"smoke": {"horizon": 2}}, "rounds: expected 1 to 2"),
     ],
 )
-def test_a_smaller_scale_that_makes_no_sense_is_refused(scales, said):
+def test_a_smaller_scale_that_makes_no_sense_is_refused(scales, message):
     views = {**PATH, "show": "rounds", "rounds": [1, T], **DESCENT}
-    with pytest.raises(ValidationError, match=said):
+    with pytest.raises(ValidationError, match=message):
         Views(**views, scales=scales)
 
 
 def test_a_plan_asks_and_draws_the_views_of_its_scale_which_are_all_less():
     folder = ROOT / "config"
-    whole, small = (load({**CONFIG, "scale": scale}, folder) for scale in ("paper", "smoke"))
-    shown = [name for name in whole.figures if whole.views(name)]
-    assert len(shown) == 4
-    for name in shown:
-        for plan in (whole, small):
+    paper_plan, smoke_plan = (
+        load({**CONFIG, "scale": scale}, folder) for scale in ("paper", "smoke")
+    )
+    figure_names = [name for name in paper_plan.figures if paper_plan.views(name)]
+    assert len(figure_names) == 4
+    for name in figure_names:
+        for plan in (paper_plan, smoke_plan):
             drawn = {p["title"]: p["privacy_loss"]["network"] for p in plan.drawing(name)["panels"]}
-            asked = {t: p["network"] for t, p in plan.views(name)["panels"].items()}
+            requested = {t: p["network"] for t, p in plan.views(name)["panels"].items()}
             assert {t: n["agents"] for t, n in drawn.items()} == {
-                t: n["agents"] for t, n in asked.items()
+                t: n["agents"] for t, n in requested.items()
             }
             assert "scales" not in json.dumps([plan.drawing(name), plan.views(name)])
-        both = whole.views(name)["panels"], small.views(name)["panels"]
-        for one, other in ((panels[title] for panels in both) for title in both[0]):
-            assert other["network"]["agents"] < one["network"]["agents"]
-            assert other["horizon"] < one["horizon"]
+        both = paper_plan.views(name)["panels"], smoke_plan.views(name)["panels"]
+        for paper_panel, smoke_panel in ((panels[title] for panels in both) for title in both[0]):
+            assert smoke_panel["network"]["agents"] < paper_panel["network"]["agents"]
+            assert smoke_panel["horizon"] < paper_panel["horizon"]
 
 
 def test_a_scale_of_views_that_is_none_is_named(tmp_path):
@@ -217,9 +224,9 @@ def test_a_scale_of_views_that_is_none_is_named(tmp_path):
 
 def test_a_panel_of_views_shows_nothing_else():
     views = {**PATH, "show": "map", **DESCENT}
-    for other in ({"experiment": "e"}, {"graph": True}, {"x": "t"}):
+    for extra_keys in ({"experiment": "e"}, {"graph": True}, {"x": "t"}):
         with pytest.raises(ValidationError):
-            FigurePanel(title="", privacy_loss=views, **other)
+            FigurePanel(title="", privacy_loss=views, **extra_keys)
 
 
 def test_what_has_no_views_is_one_clear_line():
@@ -238,17 +245,19 @@ FIGURES = {
 @pytest.mark.parametrize("kind", FIGURES)
 def test_figures_hold_no_infinity_and_say_that_no_data_were_used(kind):
     panels = [
-        {**panel(title, show, **more), "x_title": "x", "y_title": "y"}
-        for title, show, more in FIGURES[kind]
+        {**panel(title, show, **view_options), "x_title": "x", "y_title": "y"}
+        for title, show, view_options in FIGURES[kind]
     ]
-    shown = pl.concat(
+    drawn_points = pl.concat(
         [view_points(p["privacy_loss"], 3).with_columns(panel=pl.lit(p["title"])) for p in panels],
         how="diagonal_relaxed",
     )
     column = "epsilon" if kind == "map" else "y"
     first = pl.int_range(pl.len()) == pl.col(column).is_not_null().arg_max()
-    shown = shown.with_columns(pl.when(first).then(np.inf).otherwise(pl.col(column)).alias(column))
-    numbers = figure_numbers(panels, {}, source=COMPUTED, other_points=shown)
+    drawn_points = drawn_points.with_columns(
+        pl.when(first).then(np.inf).otherwise(pl.col(column)).alias(column)
+    )
+    numbers = figure_numbers(panels, {}, source=COMPUTED, other_points=drawn_points)
     figure = {"title": "Views", "panels": panels, "columns": 2}
     chart = plotting.draw(f"observers_extra_{kind}", "observers", numbers, figure, {})
     text = json.dumps(chart, allow_nan=False)

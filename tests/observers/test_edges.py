@@ -40,9 +40,9 @@ from private_consensus.privacy.observers import (
 
 def square(system, observer, victim, changes=None):
     """Return mu^2, after a check that both certificates agree to 1e-9."""
-    found = mu(system, observer, victim, changes or Constant())
-    assert found.gap <= 1e-9
-    return found.upper**2
+    mu_bounds = mu(system, observer, victim, changes or Constant())
+    assert mu_bounds.gap <= 1e-9
+    return mu_bounds.upper**2
 
 
 # --- Small cases by hand ----------------------------------------------------------------------
@@ -58,9 +58,9 @@ def test_of_two_agents_each_round_is_a_mechanism_of_its_own(horizon, observer):
 
 def test_of_one_round_neighbours_know_all_and_others_nothing():
     system = noised_descent(floats(metropolis(ring(6))), 1)
-    found = all_victims(system, agent(0), Free())
-    assert [found[u].upper for u in (2, 3, 4)] == [0.0] * 3
-    assert [found[u].upper for u in (1, 5)] == pytest.approx([1.0] * 2, rel=1e-9)
+    mu_bounds = all_victims(system, agent(0), Free())
+    assert [mu_bounds[u].upper for u in (2, 3, 4)] == [0.0] * 3
+    assert [mu_bounds[u].upper for u in (1, 5)] == pytest.approx([1.0] * 2, rel=1e-9)
     half = all_victims(system, secure_agent(0), Free())
     assert [half[u].upper ** 2 for u in (1, 5)] == pytest.approx([0.5] * 2, rel=1e-9)
 
@@ -81,11 +81,11 @@ def test_messages_of_a_directed_graph_go_one_way():
     half = Fraction(1, 2)
     W = [[half, 0, half], [half, half, 0], [0, half, half]]
     for horizon in (1, 2, 4):
-        for victim, heard in ((1, 2), (2, 2)):
+        for victim, sender in ((1, 2), (2, 2)):
             system = noised_descent(floats(W), horizon)
-            truth = brute_force(W, horizon, [1] * horizon, victim, [heard], known=[0])
-            found = mu(system, agent(0), victim, Constant())
-            assert found.upper**2 == pytest.approx(float(truth), rel=1e-9)
+            truth = brute_force(W, horizon, [1] * horizon, victim, [sender], known_agents=[0])
+            mu_bounds = mu(system, agent(0), victim, Constant())
+            assert mu_bounds.upper**2 == pytest.approx(float(truth), rel=1e-9)
     assert mu(noised_descent(floats(W), 1), agent(0), 1, Constant()).upper == 0.0
 
 
@@ -93,18 +93,20 @@ def test_all_others_together_are_the_eavesdropper_on_any_weighted_graph():
     generator = np.random.default_rng(5)
     mixing = generator.uniform(0.1, 1.0, (5, 5)) * complete(5) + np.eye(5)
     system = noised_descent(mixing / mixing.sum(1, keepdims=True), 4)
-    everything = square(system, Eavesdropper(), 2)
-    assert square(system, Coalition((4, 1, 0, 3)), 2) == pytest.approx(everything, rel=1e-9)
-    assert everything == pytest.approx(4, rel=1e-9)
+    eavesdropper_square = square(system, Eavesdropper(), 2)
+    assert square(system, Coalition((4, 1, 0, 3)), 2) == pytest.approx(
+        eavesdropper_square, rel=1e-9
+    )
+    assert eavesdropper_square == pytest.approx(4, rel=1e-9)
 
 
 def test_a_change_or_gain_of_nothing_shows_nothing():
     mixing = floats(metropolis(ring(4)))
-    for found in (
+    for mu_bounds in (
         mu(noised_descent(mixing, 3), agent(0), 1, Constant(0.0)),
         mu(noised_descent(mixing, 3, gain=0.0), agent(0), 1, Free()),
     ):
-        assert (found.lower, found.upper) == (0.0, 0.0)
+        assert (mu_bounds.lower, mu_bounds.upper) == (0.0, 0.0)
 
 
 # --- Random systems ---------------------------------------------------------------------------
@@ -122,7 +124,7 @@ def random_system(seed: int, noisy: bool) -> tuple[LinearSystem, np.random.Gener
     Parameters
     ----------
     noisy : bool
-        Whether each message has noise of its own; else some are functions of earlier ones.
+        If true, every message has fresh noise; otherwise some are functions of earlier messages.
     """
     generator = np.random.default_rng(seed)
     n, horizon = int(generator.integers(2, 4)), int(generator.integers(1, 3))
@@ -158,9 +160,11 @@ def test_random_systems_by_exact_elimination(seed, noisy):
     """Lower and upper bound enclose the exact value for every observer and victim."""
     system, generator = random_system(1000 * noisy + seed, noisy)
     n = system.n_agents
-    one = int(generator.integers(n))
-    observers = [Eavesdropper(), Eavesdropper((one,)), Coalition((one,)), SecureSums((one,)),
-                 FinalModels(), FinalModels(mean=True), FinalModels((one,), of=(one,))]  # fmt: skip
+    member = int(generator.integers(n))
+    observers = [
+        Eavesdropper(), Eavesdropper((member,)), Coalition((member,)), SecureSums((member,)),
+        FinalModels(), FinalModels(mean=True), FinalModels((member,), of=(member,)),
+    ]  # fmt: skip
     checked = 0
     for observer in observers:
         for victim in set(range(n)) - set(observer.members):
@@ -169,14 +173,14 @@ def test_random_systems_by_exact_elimination(seed, noisy):
                 continue
             exact = energy(noise, moved)
             truth = np.inf if exact is None else float(exact) ** 0.5
-            found = mu(system, observer, victim, Constant())
-            assert found.lower <= truth * (1 + 1e-12) and truth <= found.upper * (1 + 1e-12)
-            assert found.lower == found.upper or found.gap < 1e-6
+            mu_bounds = mu(system, observer, victim, Constant())
+            assert mu_bounds.lower <= truth * (1 + 1e-12) and truth <= mu_bounds.upper * (1 + 1e-12)
+            assert mu_bounds.lower == mu_bounds.upper or mu_bounds.gap < 1e-6
             checked += 1
     assert checked >= n
 
 
-# --- What makes no sense ----------------------------------------------------------------------
+# --- Invalid input ----------------------------------------------------------------------------
 
 MIXING = floats(metropolis(ring(6)))
 PLAIN = noised_descent(MIXING, 3)
@@ -231,10 +235,10 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_makes_no_sense_is_one_clear_line(name):
-    call, said = REFUSED[name]
+    call, message = REFUSED[name]
     with pytest.raises(InvalidInput) as caught:
         call()
-    assert said in str(caught.value) and "\n" not in str(caught.value)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_numbers_that_grow_out_of_floating_point_are_refused_and_no_loss_is_none():
@@ -246,11 +250,14 @@ def test_numbers_that_grow_out_of_floating_point_are_refused_and_no_loss_is_none
 
 @pytest.mark.parametrize("scale", [1e-50, 1e50])
 def test_units_do_not_matter(scale):
-    here, there = (
+    unit_bounds, scaled_bounds = (
         mu(noised_descent(MIXING, 3, gain=unit, noise=unit), agent(0), 2, Constant())
         for unit in (1.0, scale)
     )
-    assert there.upper == pytest.approx(here.upper, rel=1e-9) and there.gap <= 1e-9
+    assert (
+        scaled_bounds.upper == pytest.approx(unit_bounds.upper, rel=1e-9)
+        and scaled_bounds.gap <= 1e-9
+    )
     cones = [
         light_cone_bound(noised_descent(MIXING, 3, gain=unit, noise=unit), agent(0), 2, Free())
         for unit in (1.0, scale)
@@ -265,8 +272,8 @@ def test_no_matrix_has_agents_times_rounds_rows(observer):
     agents, horizon = 80, 40
     system = noised_descent(floats(metropolis(ring(agents))), horizon)
     tracemalloc.start()
-    found = all_victims(system, observer, Constant())
+    mu_bounds = all_victims(system, observer, Constant())
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(found) == agents - 1
+    assert len(mu_bounds) == agents - 1
     assert peak < 0.1 * 8 * (agents * horizon) ** 2

@@ -60,13 +60,13 @@ def states(algorithm, problem, graph, rounds: int, *, quiet: bool = True) -> lis
     """Return all states of a run, without noise by default."""
     batch = stack([algorithm])
     state, draws = batch.start(problem, graph, STREAMS, 1), batch.draws(problem, STREAMS)
-    found = []
+    trajectory = []
     for t in range(1, rounds + 1):
         draw = next(draws)
         draw = without(draw) if quiet else draw
         state = batch.step(state, problem, graph, draw, t)
-        found.append(state)
-    return found
+        trajectory.append(state)
+    return trajectory
 
 
 def without(draw):
@@ -95,8 +95,8 @@ def test_a_budget_is_spent_and_not_overspent(name):
     graph, problem = network("path", 4), means(4) if name == "muffliato" else classified()
     algorithm = algorithms.load(name)(**({} if name == "muffliato" else {"clip": 0.2}))
     noisy = algorithm.calibrate(BUDGET, problem, graph, 3)
-    spent = account(noisy.releases(problem, graph, 3), BUDGET.delta)
-    assert spent.epsilon == pytest.approx(BUDGET.epsilon, rel=1e-4) and spent.proven
+    accounted = account(noisy.releases(problem, graph, 3), BUDGET.delta)
+    assert accounted.epsilon == pytest.approx(BUDGET.epsilon, rel=1e-4) and accounted.proven
     less = replace(noisy, noise=noisy.noise.scale * 0.99)
     assert account(less.releases(problem, graph, 3), BUDGET.delta).epsilon > BUDGET.epsilon
     bare = algorithm.calibrate(Budget(np.inf, 0.0), problem, graph, 3)
@@ -109,8 +109,8 @@ def test_muffliato_pays_once_and_accelerates():
     graph, problem = network(agents=20), means(20)
     plain, fast = (algorithms.load("muffliato")(acceleration=how) for how in ("none", "chebyshev"))
     assert plain.releases(problem, graph, 1)[0].count == plain.releases(problem, graph, 50)[0].count
-    errors = [np.abs(states(one, problem, graph, 30)[-1].x[0, 0] - problem.target).max()
-              for one in (plain, fast)]  # fmt: skip
+    errors = [np.abs(states(method, problem, graph, 30)[-1].x[0, 0] - problem.target).max()
+              for method in (plain, fast)]  # fmt: skip
     assert errors[1] < errors[0] / 10
     noisy = algorithms.load("muffliato")(noise=1.0, acceleration="chebyshev")
     mixed = states(noisy, problem, graph, 12, quiet=False)
@@ -122,13 +122,13 @@ def test_muffliato_gd_goes_on_from_its_gossip():
     """If K rounds reach consensus, each step uses the mean gradient."""
     graph, problem = network("complete", 4), classified()
     algorithm = algorithms.load("muffliato_gd")(eta=0.5, rounds=2, clip=0.05)
-    found = states(algorithm, problem, graph, 5)
+    trajectory = states(algorithm, problem, graph, 5)
     x = np.zeros((1, 1, 4, 2))
     for _ in range(3):
         gradient = problem.gradient(x)
         gradient /= np.maximum(1, np.linalg.norm(gradient, axis=-1, keepdims=True) / 0.05)
         before, x = x, (x - 0.5 * gradient).mean(-2, keepdims=True) + 0 * x
-    assert found[4].x == pytest.approx(before - 0.5 * gradient, rel=1e-12)
+    assert trajectory[4].x == pytest.approx(before - 0.5 * gradient, rel=1e-12)
 
 
 def test_noise_of_decor_cancels_in_the_mean_and_costs_what_fourier_says():
@@ -152,13 +152,13 @@ def test_who_shares_secrets_is_told_more_than_the_eavesdropper():
     """Both neighbours together know all pair noise of agent 0, so only its local noise remains."""
     graph, problem = network(agents=5), means(5)
     noisy = algorithms.load("decor")(eta=0.05, clip=0.3).calibrate(BUDGET, problem, graph, 4)
-    seen = observation(noisy, problem, graph, 4)
+    observables = observation(noisy, problem, graph, 4)
     alone = 0.6 / noisy.noise.scale * np.sqrt(4)
-    found = epsilon_for(seen, Coalition((1, 4)), 0, BUDGET.delta)
-    assert found.formula == pytest.approx(gaussian_epsilon(alone, BUDGET.delta), rel=1e-5)
-    assert found.guarantee >= found.formula * (1 - 1e-9) > 1.5 * BUDGET.epsilon
-    everything = epsilon_for(seen, Eavesdropper(), 0, BUDGET.delta)
-    assert everything.guarantee == pytest.approx(BUDGET.epsilon, rel=1e-3)
+    coalition_loss = epsilon_for(observables, Coalition((1, 4)), 0, BUDGET.delta)
+    assert coalition_loss.formula == pytest.approx(gaussian_epsilon(alone, BUDGET.delta), rel=1e-5)
+    assert coalition_loss.guarantee >= coalition_loss.formula * (1 - 1e-9) > 1.5 * BUDGET.epsilon
+    eavesdropper_loss = epsilon_for(observables, Eavesdropper(), 0, BUDGET.delta)
+    assert eavesdropper_loss.guarantee == pytest.approx(BUDGET.epsilon, rel=1e-3)
 
 
 @pytest.mark.parametrize("clip", [None, 0.3])
@@ -166,10 +166,10 @@ def test_the_mean_of_zip_dls_models_hides_nothing(clip):
     """The mean contains no noise; the accounting covers messages, not models."""
     graph, problem = network("path", 4), means(4)
     noisy = algorithms.load("zip_dl")(eta=0.05, clip=clip).calibrate(BUDGET, problem, graph, 3)
-    seen = observation(noisy, problem, graph, 3)
-    found = epsilon_for(seen, FinalModels(mean=True), 1, BUDGET.delta)
-    assert found.guarantee > 1e6  # weights are floats: their sums cancel to rounding
-    assert epsilon_for(seen, Eavesdropper(), 1, BUDGET.delta).guarantee <= BUDGET.epsilon * (
+    observables = observation(noisy, problem, graph, 3)
+    mean_model_loss = epsilon_for(observables, FinalModels(mean=True), 1, BUDGET.delta)
+    assert mean_model_loss.guarantee > 1e6  # weights are floats: their sums cancel to rounding
+    assert epsilon_for(observables, Eavesdropper(), 1, BUDGET.delta).guarantee <= BUDGET.epsilon * (
         1 + 1e-6
     )
 
@@ -186,7 +186,7 @@ def test_noise_of_zip_dl_cancels_at_its_sender():
     """The mean model has no noise, and hiding a change costs d (d + 1)."""
     graph, problem = network("path", 5), means(5)
     quiet, noisy = (algorithms.load("zip_dl")(noise=s, eta=0.02) for s in (0.0, 3.0))
-    ends = [states(one, problem, graph, 4, quiet=False)[-1] for one in (quiet, noisy)]
+    ends = [states(method, problem, graph, 4, quiet=False)[-1] for method in (quiet, noisy)]
     assert ends[1].x.mean(-2) == pytest.approx(ends[0].x.mean(-2), rel=1e-10)
     assert np.abs(ends[1].sent - ends[0].sent).max() > 0.05
     assert hiding_energy(network("ring", 6).mixing) == pytest.approx(6, rel=1e-6)
@@ -224,11 +224,11 @@ def test_correlated_noise_of_mafalda_is_paid_as_one_mechanism():
     noisy = algorithm.calibrate(BUDGET, problem, graph, 6)
     assert algorithm.calibrate(BUDGET, problem, graph, 6) == noisy
     observed = observed_system(noisy, problem, graph, 6)
-    found = mu(observed.channels[0], Eavesdropper(), 2, observed.changes)
-    assert found.upper == pytest.approx(gaussian_mu(2.0, 1e-5), rel=1e-5)
+    mu_bounds = mu(observed.channels[0], Eavesdropper(), 2, observed.changes)
+    assert mu_bounds.upper == pytest.approx(gaussian_mu(2.0, 1e-5), rel=1e-5)
     x = np.ones((1, 1, 4, 2))
-    parts = [batch_of(problem, t, 3).gradient(x) for t in (1, 2, 3)]
-    assert np.mean(parts, axis=0) == pytest.approx(problem.gradient(x), rel=1e-12)
+    batch_gradients = [batch_of(problem, t, 3).gradient(x) for t in (1, 2, 3)]
+    assert np.mean(batch_gradients, axis=0) == pytest.approx(problem.gradient(x), rel=1e-12)
     with pytest.raises(InvalidInput, match="divisor"):
         replace(algorithm, batches=4).calibrate(BUDGET, problem, graph, 6)
     longer = account(noisy.releases(problem, graph, 7), 1e-5)
@@ -256,7 +256,7 @@ def test_the_factor_of_a_cycle():
         inverse = np.linalg.inv(C)
         independent = np.trace(gram) * (8 // period)
         assert np.trace(inverse.T @ gram @ inverse) <= independent * (1 + 1e-9)
-        if period == 1:  # nothing but the size of each round's noise is left to choose
+        if period == 1:  # only the noise size of each round can vary
             best = np.sqrt(np.diag(gram)).sum() ** 2
             assert np.trace(inverse.T @ gram @ inverse) == pytest.approx(best, rel=1e-6)
         else:
@@ -271,8 +271,8 @@ def test_secure_sums_are_central_descent():
     """
     graph, problem = network("path", 4), classified()
     quiet = algorithms.load("secure_aggregation")(eta=0.5, clip=0.05)
-    found, x = states(quiet, problem, graph, 4), np.zeros((1, 1, 4, 2))
-    for state in found:
+    trajectory, x = states(quiet, problem, graph, 4), np.zeros((1, 1, 4, 2))
+    for state in trajectory:
         gradient = problem.gradient(x)
         gradient /= np.maximum(1, np.linalg.norm(gradient, axis=-1, keepdims=True) / 0.05)
         x = x - 0.5 * gradient.mean(-2, keepdims=True)
@@ -281,9 +281,9 @@ def test_secure_sums_are_central_descent():
     batch = stack([noisy])
     state = batch.start(problem, graph, many, 1)
     draw = next(batch.draws(problem, many))
-    told = batch.step(state, problem, graph, draw, 1).x - found[0].x
-    assert np.array_equal(told, np.broadcast_to(told[..., :1, :], told.shape))
-    unit = told[0, :, 0] / (0.5 * 3.0 / 4)
+    model_noise = batch.step(state, problem, graph, draw, 1).x - trajectory[0].x
+    assert np.array_equal(model_noise, np.broadcast_to(model_noise[..., :1, :], model_noise.shape))
+    unit = model_noise[0, :, 0] / (0.5 * 3.0 / 4)
     assert unit.var() == pytest.approx(1.0, abs=5 * np.sqrt(2 / unit.size))
 
 
@@ -304,15 +304,15 @@ def test_who_knows_shares_of_a_sums_noise_is_told_more(clip):
         Eavesdropper(): 0, agent(0): 1, SecureSums((2,)): 1, Coalition((0, 2)): 2,
         Coalition((0, 1, 3)): 3, Eavesdropper((0, 1)): 2,
     }  # fmt: skip
-    seen = observation(noisy, problem, graph, 4)
-    for view, known in views.items():
-        found = mu(observed.channels[0], view, 4, observed.changes)
-        assert found.upper**2 == pytest.approx(alone * 5 / (5 - known), rel=1e-9)
-        stated = epsilon_for(seen, view, 4, BUDGET.delta)
-        expected = gaussian_epsilon(found.upper, BUDGET.delta)
+    observables = observation(noisy, problem, graph, 4)
+    for view, n_known_shares in views.items():
+        mu_bounds = mu(observed.channels[0], view, 4, observed.changes)
+        assert mu_bounds.upper**2 == pytest.approx(alone * 5 / (5 - n_known_shares), rel=1e-9)
+        stated = epsilon_for(observables, view, 4, BUDGET.delta)
+        expected = gaussian_epsilon(mu_bounds.upper, BUDGET.delta)
         assert stated.guarantee == pytest.approx(expected, rel=1e-9)
         assert stated.rule == ("exact" if clip is None else "adaptive")
-    last = epsilon_for(seen, FinalModels(), 4, BUDGET.delta)
+    last = epsilon_for(observables, FinalModels(), 4, BUDGET.delta)
     assert last.guarantee <= BUDGET.epsilon * (1 + 1e-6)
 
 
@@ -322,21 +322,21 @@ def test_nobody_learns_of_training_alone_before_the_model_is_released():
     For means, the loss is exact: the squared sum of the remaining step effects over the remaining
     noise variance.
     """
-    graph, problem, kept = network("path", 4), means(4), 1 - 0.05 * 5
+    graph, problem, decay_per_step = network("path", 4), means(4), 1 - 0.05 * 5
     noisy = algorithms.load("local_training")(eta=0.05).calibrate(BUDGET, problem, graph, 6)
-    seen = observation(noisy, problem, graph, 6)
+    observables = observation(noisy, problem, graph, 6)
     with pytest.raises(InvalidInput, match="who receives messages"):
-        epsilon_for(seen, agent(0), 3, BUDGET.delta)
-    powers = kept ** np.arange(6)
+        epsilon_for(observables, agent(0), 3, BUDGET.delta)
+    powers = decay_per_step ** np.arange(6)
     ratio = noisy.change(problem) / noisy.noise.scale * powers.sum() / np.sqrt((powers**2).sum())
     expected = gaussian_epsilon(ratio, BUDGET.delta)
     for view in (Coalition((0,), last_states=True), FinalModels(), FinalModels(of=(3,))):
-        assert epsilon_for(seen, view, 3, BUDGET.delta).guarantee == pytest.approx(
+        assert epsilon_for(observables, view, 3, BUDGET.delta).guarantee == pytest.approx(
             expected, rel=1e-9
         )
-    assert epsilon_for(seen, FinalModels(of=(0, 1)), 3, BUDGET.delta).formula == 0
-    everything = epsilon_for(seen, Eavesdropper(), 3, BUDGET.delta).guarantee
-    assert expected < everything == pytest.approx(BUDGET.epsilon, rel=1e-6)
+    assert epsilon_for(observables, FinalModels(of=(0, 1)), 3, BUDGET.delta).formula == 0
+    eavesdropper_epsilon = epsilon_for(observables, Eavesdropper(), 3, BUDGET.delta).guarantee
+    assert expected < eavesdropper_epsilon == pytest.approx(BUDGET.epsilon, rel=1e-6)
     clipped = replace(noisy, clip=0.3).calibrate(BUDGET, problem, graph, 6)
     bound = epsilon_for(observation(clipped, problem, graph, 6), FinalModels(), 3, BUDGET.delta)
     assert bound.guarantee == pytest.approx(BUDGET.epsilon, rel=1e-6) and bound.label == "F0"

@@ -65,11 +65,11 @@ def test_agrees_with_exact_elimination(graph, sums):
     W = metropolis(graph)
     signs = [1, -1, 1]
     system = noised_descent(floats(W), 3)
-    heard = list(np.flatnonzero(graph[0]))
-    seen = [{j: W[0][j] for j in heard}] if sums else heard
+    neighbours = list(np.flatnonzero(graph[0]))
+    observed = [{j: W[0][j] for j in neighbours}] if sums else neighbours
     observer = secure_agent(0) if sums else agent(0)
     for victim in range(1, len(graph)):
-        truth = brute_force(W, 3, signs, victim, seen, known=[0])
+        truth = brute_force(W, 3, signs, victim, observed, known_agents=[0])
         agrees(mu(system, observer, victim, SignedConstant(signs)), truth)
 
 
@@ -90,20 +90,20 @@ def test_schedules_and_a_coalition_agree_with_exact_elimination():
     system = noised_descent(floats(W), 3, gain=gains, noise=noises)
     options = {"gains": list(map(Fraction, gains)), "noises": list(map(Fraction, noises))}
     members = (0, 6)
-    seen = [1, 2, 3]
+    observed = [1, 2, 3]
     for victim in (1, 4, 5):
-        truth = brute_force(W, 3, [1, 1, 1], victim, seen, known=members, **options)
+        truth = brute_force(W, 3, [1, 1, 1], victim, observed, known_agents=members, **options)
         agrees(mu(system, Coalition(members), victim, Constant()), truth)
 
 
 def test_rational_arithmetic_agrees_where_messages_have_no_noise_of_their_own():
     graph = lopsided()
     W = metropolis(graph)
-    heard = list(np.flatnonzero(graph[0]))
+    neighbours = list(np.flatnonzero(graph[0]))
     system = gossip(floats(W), 3)
     options = {"gains": [1, 0, 0], "noises": [1, 0, 0]}
     for victim in range(1, 7):
-        truth = brute_force(W, 3, [1, 1, 1], victim, heard, known=[0], **options)
+        truth = brute_force(W, 3, [1, 1, 1], victim, neighbours, known_agents=[0], **options)
         agrees(mu(system, agent(0), victim, Constant()), truth)
 
 
@@ -166,12 +166,12 @@ def test_far_end_of_a_long_path_is_decided_exactly():
 def test_noise_free_gossip_after_noised_steps():
     """On a ring of 6 at distance 3, mu^2 rises from a fiftieth of the local value to all of it."""
     W = floats(metropolis(ring(6)))
-    found = [mu(muffliato_gd(W, 4, k), agent(0), 3, Free()).upper ** 2 for k in (1, 2, 3)]
-    assert found == pytest.approx([0.0764, 0.4997, 4.0], abs=1e-4)
+    mu_squared = [mu(muffliato_gd(W, 4, k), agent(0), 3, Free()).upper ** 2 for k in (1, 2, 3)]
+    assert mu_squared == pytest.approx([0.0764, 0.4997, 4.0], abs=1e-4)
 
 
 def test_correlated_noise_costs_the_eavesdropper_what_the_mechanism_says():
-    """For noise multiplied by B = C^{-1}, mu^2 is |C Delta|^2; here C is lower triangular."""
+    """For noise multiplied by B = C^{-1}, mu^2 is |C Delta|^2 for a lower triangular C."""
     C = np.tril(np.ones((4, 4)))
     system = noised_descent(floats(metropolis(ring(5))), 4, filter=np.linalg.inv(C))
     agrees(mu(system, Eavesdropper(), 2, Constant()), float((C.sum(1) ** 2).sum()))
@@ -185,7 +185,7 @@ def test_the_mean_of_last_models_sees_the_sum_of_all_noise():
     agrees(value, horizon**2 / (n * horizon * 0.25))
 
 
-# --- Laws -------------------------------------------------------------------------------------
+# --- Properties -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("graph", [ring(7), lopsided(), star(6)], ids=["ring", "lopsided", "star"])
@@ -225,17 +225,19 @@ def test_numbering_of_agents_does_not_matter():
     graph = lopsided()
     order = np.array([3, 0, 6, 1, 5, 2, 4])
     moved = graph[np.ix_(order, order)]
-    here = all_victims(noised_descent(floats(metropolis(graph)), 4), agent(3), Free())
-    there = all_victims(noised_descent(floats(metropolis(moved)), 4), agent(0), Free())
-    for place, number in enumerate(order[1:], 1):
-        assert there[place].upper == pytest.approx(here[number].upper, rel=1e-9)
+    original_bounds = all_victims(noised_descent(floats(metropolis(graph)), 4), agent(3), Free())
+    permuted_bounds = all_victims(noised_descent(floats(metropolis(moved)), 4), agent(0), Free())
+    for position, number in enumerate(order[1:], 1):
+        assert permuted_bounds[position].upper == pytest.approx(
+            original_bounds[number].upper, rel=1e-9
+        )
 
 
 def test_mu_scales_with_change_over_noise():
     W = floats(metropolis(ring(6)))
-    one = mu(noised_descent(W, 5), agent(0), 2, Free())
-    other = mu(noised_descent(W, 5, noise=0.25), agent(0), 2, Free(3.0))
-    assert other.upper == pytest.approx(12 * one.upper, rel=1e-9)
+    unit_bounds = mu(noised_descent(W, 5), agent(0), 2, Free())
+    scaled_bounds = mu(noised_descent(W, 5, noise=0.25), agent(0), 2, Free(3.0))
+    assert scaled_bounds.upper == pytest.approx(12 * unit_bounds.upper, rel=1e-9)
 
 
 def test_a_known_sequence_of_graphs_agrees_with_exact_elimination():
@@ -277,8 +279,8 @@ def test_sets_are_ordered_and_cycles_restrict():
         mu(system, agent(0), 2, changes) for changes in (Once(), Cyclic(period=3), Free())
     )
     assert once.upper < cycle.lower < cycle.upper < free.lower
-    whole = mu(system, agent(0), 2, Cyclic(period=1))
-    assert whole.upper == pytest.approx(free.upper, rel=1e-9)
+    period_one = mu(system, agent(0), 2, Cyclic(period=1))
+    assert period_one.upper == pytest.approx(free.upper, rel=1e-9)
     assert mu(system, agent(0), 2, Cyclic(period=6)).upper == pytest.approx(once.upper, rel=1e-9)
 
 
@@ -349,20 +351,20 @@ def test_last_states_tell_no_less_than_rounds_without_noise():
     stage_one = noised_descent(W, 3)
     longer = mu(noised_descent(W, 5, gain=quiet, noise=quiet), agent(0), 2, Free(quiet))
     bare = mu(stage_one, agent(0), 2, Free())
-    told = mu(stage_one, Coalition((0,), last_states=True), 2, Free())
-    assert bare.upper < longer.lower <= longer.upper <= told.upper * (1 + 1e-9)
+    with_last_states = mu(stage_one, Coalition((0,), last_states=True), 2, Free())
+    assert bare.upper < longer.lower <= longer.upper <= with_last_states.upper * (1 + 1e-9)
     sums = mu(stage_one, SecureSums((0,), last_states=True), 2, Free())
-    assert mu(stage_one, secure_agent(0), 2, Free()).upper < sums.lower <= told.upper
+    assert mu(stage_one, secure_agent(0), 2, Free()).upper < sums.lower <= with_last_states.upper
 
 
 def test_last_states_agree_with_exact_elimination():
     W = metropolis(lopsided())
-    told = mu(noised_descent(floats(W), 1), Coalition((0,), last_states=True), 4, Constant())
-    agrees(told, 1)
-    two = mu(noised_descent(floats(W), 2), Coalition((0,), last_states=True), 4, Constant())
+    one_round = mu(noised_descent(floats(W), 1), Coalition((0,), last_states=True), 4, Constant())
+    agrees(one_round, 1)
+    two_rounds = mu(noised_descent(floats(W), 2), Coalition((0,), last_states=True), 4, Constant())
     rows = descent_rows(W, 2, [1, 1], 4, unknown=range(1, 7))
-    seen = [rows[0][1], rows[0][2], *rows[1][1:]]
-    agrees(two, energy([noise for noise, _ in seen], [moved for _, moved in seen]))
+    received = [rows[0][1], rows[0][2], *rows[1][1:]]
+    agrees(two_rounds, energy([noise for noise, _ in received], [moved for _, moved in received]))
 
 
 def test_a_generic_graph_gives_every_noised_value_away():
@@ -409,8 +411,8 @@ def test_noise_that_grows_by_eleven_orders_is_solved_in_floating_point():
     basis = np.eye(13)[:, -2:]
     view = linear_view(system, agent(0), basis, [1, 2])
     assert np.linalg.cond(view.covariance) > 1e16
-    found = certified_information(view)
-    assert found.is_tight
+    information = certified_information(view)
+    assert information.is_tight
     exact = exact_information(*exact_view(system, agent(0), basis, [1, 2]), 2)
-    for matrix, (truth, _) in zip(found.matrix, exact, strict=True):
+    for matrix, (truth, _) in zip(information.matrix, exact, strict=True):
         assert matrix == pytest.approx(truth.astype(float), rel=1e-7, abs=1e-12)

@@ -33,7 +33,7 @@ def test_the_largest_loss_to_one_neighbour_is_that_of_epsilon_1(name, algorithm)
         budget, problem, network, horizon
     )
     system = observed_system(calibrated, problem, network, horizon)
-    # All agents of a ring are alike, so that one observing agent is enough.
+    # All agents of a ring are equivalent, so one observing agent suffices.
     [channel] = system.channels
     losses = all_victims(channel, agent(0), system.changes).values()
     assert max(loss.upper for loss in losses) == pytest.approx(

@@ -52,19 +52,19 @@ def means(values=None, agents: int = 4) -> MeanEstimation:
 class GivenGradients(Problem):
     """Problem with fixed gradients [T, N] that do not depend on the iterate, as in the formula."""
 
-    given: np.ndarray
+    gradients: np.ndarray
     t: int = 0
     dim: int = 1
     strong_convexity: float = 2.0
     smoothness: float = 2.0
 
     def __post_init__(self):
-        self.n_agents = self.given.shape[1]
+        self.n_agents = self.gradients.shape[1]
 
     record_gradient_change = 1.0
 
     def gradient(self, x):
-        return np.broadcast_to(self.given[self.t - 1][:, None], x.shape)
+        return np.broadcast_to(self.gradients[self.t - 1][:, None], x.shape)
 
 
 def measured(matrices=((1.0, 0.5),)) -> LinearObservation:
@@ -107,25 +107,27 @@ ALL = [(name, *case) for name, cases in CASES.items() for case in cases]
 NETWORK = networks.build(Streams(0, (0,)), "path", 4, weights="metropolis")
 
 
-def made(kind: str):
-    given = {"means": means, "first": means, "measured": measured}
-    return given[kind]() if kind in given else GivenGradients(np.zeros((T, 4)))
+def problem_for(kind: str):
+    problem_builders = {"means": means, "first": means, "measured": measured}
+    return (
+        problem_builders[kind]() if kind in problem_builders else GivenGradients(np.zeros((T, 4)))
+    )
 
 
 def unit_noises(draw, problem) -> int:
     """Return the number of noise coordinates of one round."""
     noise = getattr(draw, "noise", draw)
-    return sum(part[0].size for part in (noise if isinstance(noise, tuple) else (noise,)))
+    return sum(array[0].size for array in (noise if isinstance(noise, tuple) else (noise,)))
 
 
 def with_noise(draw, flat):
     """Return the draw with the noise of one run replaced by the numbers in ``flat``."""
     noise = getattr(draw, "noise", draw)
-    parts, whole = noise if isinstance(noise, tuple) else (noise,), []
-    for part in parts:
-        own, flat = np.split(flat, [part[0].size])
-        whole.append(own.reshape(1, *part.shape[1:]))
-    changed = tuple(whole) if isinstance(noise, tuple) else whole[0]
+    arrays, replaced = noise if isinstance(noise, tuple) else (noise,), []
+    for array in arrays:
+        numbers, flat = np.split(flat, [array[0].size])
+        replaced.append(numbers.reshape(1, *array.shape[1:]))
+    changed = tuple(replaced) if isinstance(noise, tuple) else replaced[0]
     return draw._replace(noise=changed) if hasattr(draw, "noise") else changed
 
 
@@ -151,7 +153,7 @@ def all_sent(algorithm, state, problem, t: int) -> np.ndarray:
         return state.sent[0][:, NETWORK.adjacency].reshape(len(state.sent[0]), -1)
     released = algorithm.observables(state, problem, t)["released"][0]
     if isinstance(algorithm, SecureAggregation):
-        released = released[:, :1]  # one message, to everybody
+        released = released[:, :1]  # one message to all agents
     return released.reshape(len(released), -1)
 
 
@@ -161,17 +163,17 @@ def responses(algorithm, problem, kind: str) -> np.ndarray:
     if kind in ("means", "first"):
         unit = 1.0 if kind == "first" else 1.0 / RECORDS
         moved = [means(np.eye(4)[u] * unit) for u in range(4)]
-        found = [[sent(algorithm, one) - base] for one in moved]
+        message_changes = [[sent(algorithm, changed_problem) - base] for changed_problem in moved]
     else:
         impulses = np.zeros((4, T, T, 4))
         for u in range(4):
             for t in range(T):
                 impulses[u, t, t, u] = -1.0  # a step goes against the gradient
-        found = [
-            [sent(algorithm, GivenGradients(given)) - base for given in of_agent]
+        message_changes = [
+            [sent(algorithm, GivenGradients(gradients)) - base for gradients in of_agent]
             for of_agent in impulses
         ]
-    return np.moveaxis(np.array(found), -1, 0)
+    return np.moveaxis(np.array(message_changes), -1, 0)
 
 
 def covariance(system) -> np.ndarray:
@@ -182,27 +184,27 @@ def covariance(system) -> np.ndarray:
 @pytest.mark.parametrize(("name", "options", "kind"), ALL)
 def test_a_system_is_what_the_algorithm_does(name, options, kind):
     """Responses to each unit noise and each unit input are compared with the execution."""
-    algorithm, problem = algorithms.load(name)(**options), made(kind)
+    algorithm, problem = algorithms.load(name)(**options), problem_for(kind)
     system = observed_system(algorithm, problem, NETWORK, T).channels[0]
     size = unit_noises(next(stack([algorithm]).draws(problem, Streams(0, (0,)))), problem)
     base, units = sent(algorithm, problem), np.eye(T * size).reshape(-1, T, size)
-    B = np.array([sent(algorithm, problem, one) - base for one in units]).T
+    B = np.array([sent(algorithm, problem, unit_noise) - base for unit_noise in units]).T
     if name == "dp_ci":  # a message before the data is a row too, its noise a column
         system = replace(system, rounds=system.rounds[1:])
     assert np.allclose(covariance(system), B @ B.T, rtol=1e-11, atol=1e-12)
     if kind == "measured":
         return
     basis = np.eye(T) if kind == "given" else np.ones((T, 1))
-    told = linear_view(system, Eavesdropper(), basis, range(4)).response
-    assert np.allclose(told, responses(algorithm, problem, kind), rtol=1e-11, atol=1e-12)
+    view_response = linear_view(system, Eavesdropper(), basis, range(4)).response
+    assert np.allclose(view_response, responses(algorithm, problem, kind), rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "options", "kind"), ALL)
 def test_simulated_messages_have_the_moments_of_the_system(name, options, kind):
     """Covariances of the algorithm's draws agree within five standard errors."""
     if kind == "given":
-        return  # gradients by iteration are not what a run asks for
-    algorithm, problem = algorithms.load(name)(**options), made(kind)
+        return  # a run does not request gradients by iteration
+    algorithm, problem = algorithms.load(name)(**options), problem_for(kind)
     observed = observed_system(algorithm, problem, NETWORK, T)
     names = ("data", "graph", "noise", "sampling")
     streams = Streams(11, tuple(range(RUNS)), dict.fromkeys(names, "tests"))
@@ -235,9 +237,9 @@ def test_a_class_that_inherits_is_not_taken_for_its_parent():
     class Louder(parent):
         pass
 
-    seen = observation(Louder(**GAUSSIAN), means(), NETWORK, T)
-    assert seen.system is None and seen.reason == "its linear system is not derived"
-    assert seen.last_round(agent(0), 3) == T
+    observables = observation(Louder(**GAUSSIAN), means(), NETWORK, T)
+    assert observables.system is None and observables.reason == "its linear system is not derived"
+    assert observables.last_round(agent(0), 3) == T
     assert observation(parent(**GAUSSIAN), means(), NETWORK, T).last_round(agent(0), 3) == 1
 
 
@@ -251,24 +253,24 @@ def test_a_shorter_run_releases_what_a_longer_one_begins_with(name):
     if not any(release.mechanism in DENSITIES for release in long):
         fewer, all_ = (account(releases, 1e-2).epsilon for releases in (short, long))
         assert 0 < fewer <= all_ * (1 + 1e-9)
-    for one, other in zip(short, long, strict=True):
-        if one.mechanism in DENSITIES and name != "mafalda_sgd":
+    for short_release, long_release in zip(short, long, strict=True):
+        if short_release.mechanism in DENSITIES and name != "mafalda_sgd":
             losses = [np.broadcast_to(r.losses(), max(r.count, np.size(r.losses())))
-                      for r in (one, other)]  # fmt: skip
+                      for r in (short_release, long_release)]  # fmt: skip
             assert np.allclose(losses[1][: len(losses[0])], losses[0], rtol=1e-12)
 
 
 def test_rounds_that_can_arrive():
     """The expected rounds are derived by hand for a path of four agents in four rounds."""
-    seen = observation(algorithms.load("p_admm")(**GAUSSIAN), means(), NETWORK, 4)
+    observables = observation(algorithms.load("p_admm")(**GAUSSIAN), means(), NETWORK, 4)
     expected = {
         (Eavesdropper(), 3): 4, (agent(0), 1): 4, (agent(0), 2): 3, (agent(0), 3): 2,
         (Coalition((0, 2)), 3): 4, (SecureSums((0,)), 3): 2, (FinalModels(), 3): 4,
         (FinalModels(of=(0,)), 3): 2, (FinalModels(of=(0, 3)), 3): 4,
         (Coalition((0,), last_states=True), 3): 4,
     }  # fmt: skip
-    assert {key: seen.last_round(*key) for key in expected} == expected
-    assert observation(seen.algorithm, means(), NETWORK, 2).last_round(agent(0), 3) == 0
+    assert {key: observables.last_round(*key) for key in expected} == expected
+    assert observation(observables.algorithm, means(), NETWORK, 2).last_round(agent(0), 3) == 0
     assert distances(NETWORK.adjacency).tolist() == [
         [0, 1, 2, 3], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0]
     ]  # fmt: skip
@@ -280,22 +282,22 @@ def test_what_cannot_arrive_in_execution_is_not_paid_for():
     The algorithm is ADMM with random weights. The bound is the loss of the rounds that arrive.
     """
     algorithm = algorithms.load("ldp_admm")(noise=1.0, init_std=0.0)
-    seen = observation(algorithm, means(), NETWORK, 3)
-    assert seen.system is None and "random" in seen.reason
+    observables = observation(algorithm, means(), NETWORK, 3)
+    assert observables.system is None and "random" in observables.reason
     streams = Streams(5, (0,), dict.fromkeys(("data", "graph", "noise", "sampling"), "x"))
-    heard = []
+    received = []
     for problem in (means(), means([0, 0, 0, 1.0])):
         rows = []
         stack([algorithm]).run(
             problem, NETWORK, streams, np.array([3]), lambda t, a, s, r=rows: r.append(s)
         )
-        heard.append(np.array([row["released"][0, 0, 1, 0] for row in rows[:3]]))
-    first = np.flatnonzero(heard[0] != heard[1])[0] + 1  # neighbour 1 of agent 0 sends it on
-    assert seen.last_round(agent(0), 3) == 3 - first + 1 == 1
-    found = epsilons(seen, agent(0), 0.0)
-    one = account(algorithm.releases(means(), NETWORK, 1), 0.0).epsilon
-    assert found[3].guarantee == pytest.approx(one) and found[3].label == "F0"
-    assert np.isnan(found[3].formula) and found[3].guarantee < found[1].guarantee
+        received.append(np.array([row["released"][0, 0, 1, 0] for row in rows[:3]]))
+    first = np.flatnonzero(received[0] != received[1])[0] + 1  # neighbour 1 of agent 0 sends it on
+    assert observables.last_round(agent(0), 3) == 3 - first + 1 == 1
+    losses = epsilons(observables, agent(0), 0.0)
+    one_round_epsilon = account(algorithm.releases(means(), NETWORK, 1), 0.0).epsilon
+    assert losses[3].guarantee == pytest.approx(one_round_epsilon) and losses[3].label == "F0"
+    assert np.isnan(losses[3].formula) and losses[3].guarantee < losses[1].guarantee
 
 
 def test_secure_sums_and_distance_are_ordered_in_the_table():
@@ -307,13 +309,13 @@ def test_secure_sums_and_distance_are_ordered_in_the_table():
     problem = MeanEstimation(np.zeros((1, 4, 1)), RECORDS, 0.5)
     rows = epsilon_by_observer(observation(algorithm, problem, NETWORK, 5), 1e-3)
     by = {(row["observer"], row["distance"], row["pair"]): row for row in rows}
-    everything = by["eavesdropper", None, "worst"]["guarantee"]
+    eavesdropper_epsilon = by["eavesdropper", None, "worst"]["guarantee"]
     (release,) = algorithm.releases(problem, NETWORK, 5)
-    assert everything == pytest.approx(account([release], 1e-3).epsilon, rel=1e-6)
+    assert eavesdropper_epsilon == pytest.approx(account([release], 1e-3).epsilon, rel=1e-6)
     for row in rows:
         assert row["label"] == "exact"
         assert 0 <= row["lower"] <= row["formula"] <= row["lower"] * (1 + 1e-5) + 1e-12
-        assert row["guarantee"] <= everything * (1 + 1e-6)
+        assert row["guarantee"] <= eavesdropper_epsilon * (1 + 1e-6)
     far = [by["agent", d, "worst"]["guarantee"] for d in (1, 2, 3)]
     assert far == sorted(far, reverse=True)
     assert by["secure sums", None, "worst"]["guarantee"] <= far[0] * (1 + 1e-6)

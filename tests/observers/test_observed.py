@@ -71,9 +71,9 @@ def test_the_eavesdropper_pays_what_the_accountant_says(averaging):
     delta = 1e-3
     (release,) = algorithm.releases(problem, network, 6)
     mu = np.sqrt((release.losses() ** 2).sum())
-    found = epsilon_for(observation(algorithm, problem, network, 6), Eavesdropper(), 2, delta)
-    assert found.rule == "adaptive"
-    assert found.guarantee == pytest.approx(gaussian_epsilon(mu, delta), rel=1e-6)
+    loss = epsilon_for(observation(algorithm, problem, network, 6), Eavesdropper(), 2, delta)
+    assert loss.rule == "adaptive"
+    assert loss.guarantee == pytest.approx(gaussian_epsilon(mu, delta), rel=1e-6)
 
 
 def test_rounds_without_noise_undo_what_distance_gives(averaging):
@@ -82,12 +82,12 @@ def test_rounds_without_noise_undo_what_distance_gives(averaging):
     observed = observation(algorithm, problem, network, 3)
     assert observed.last_states
     bare = epsilon_for(observed, agent(0), 2, 1e-3)
-    told = epsilon_for(observed, Coalition((0,), last_states=True), 2, 1e-3)
-    everything = epsilon_for(observed, Eavesdropper(), 2, 1e-3)
-    local = gaussian_mu(everything.guarantee, 1e-3) ** 2
+    with_last_states = epsilon_for(observed, Coalition((0,), last_states=True), 2, 1e-3)
+    eavesdropper_loss = epsilon_for(observed, Eavesdropper(), 2, 1e-3)
+    local = gaussian_mu(eavesdropper_loss.guarantee, 1e-3) ** 2
     assert gaussian_mu(bare.formula, 1e-3) ** 2 < 0.05 * local
-    assert gaussian_mu(told.formula, 1e-3) ** 2 > 0.7 * local
-    assert bare.formula <= bare.guarantee <= everything.guarantee * (1 + 1e-6)
+    assert gaussian_mu(with_last_states.formula, 1e-3) ** 2 > 0.7 * local
+    assert bare.formula <= bare.guarantee <= eavesdropper_loss.guarantee * (1 + 1e-6)
 
 
 def test_rows_are_ordered_and_named(averaging):
@@ -104,9 +104,9 @@ def test_rows_are_ordered_and_named(averaging):
 
 
 def test_members_of_an_observer_are_no_target_agents(averaging):
-    seen = observation(*averaging, 3)
+    observables = observation(*averaging, 3)
     for observer in (agent(2), Eavesdropper(), agent(0)):
-        losses = epsilons(seen, observer, 1e-5)
+        losses = epsilons(observables, observer, 1e-5)
         assert list(losses) == [u for u in range(5) if u not in observer.members]
 
 
@@ -119,16 +119,16 @@ def test_measurements_far_away_cost_less_the_later_they_come(streams):
         np.ones(2), np.array(rows), np.zeros((4, 1, 2)), np.zeros((4, 1, 2)), np.zeros((4, 2)), 0.1
     )
     algorithm = algorithms.load("dp_ci")(noise=2.0)
-    found = {
+    losses_by_horizon = {
         t: [epsilon_for(observation(algorithm, problem, network, t), agent(0), u, 0.0)
             for u in (1, 2, 3)]
         for t in (2, 4)
     }  # fmt: skip
     (release,) = algorithm.releases(problem, network, 4)
-    most = float(release.losses()[0])
-    values = [one.guarantee for one in found[4]]
-    assert values[0] <= most * (1 + 1e-6) and values[2] <= values[1] <= values[0]
-    assert found[2][2].guarantee == 0 and values[2] > 0
+    max_loss = float(release.losses()[0])
+    values = [loss.guarantee for loss in losses_by_horizon[4]]
+    assert values[0] <= max_loss * (1 + 1e-6) and values[2] <= values[1] <= values[0]
+    assert losses_by_horizon[2][2].guarantee == 0 and values[2] > 0
     sums = epsilon_for(observation(algorithm, problem, network, 4), SecureSums((1,)), 3, 0.0)
     single = epsilon_for(observation(algorithm, problem, network, 4), agent(1), 3, 0.0)
     assert sums.guarantee <= single.guarantee * (1 + 1e-6)
@@ -159,9 +159,9 @@ def test_pdop_is_paid_by_the_rounds_that_arrive(streams):
     change = problem.record_change("l1")
     losses = 0.1 * 0.9 ** np.arange(1, 6) * change / algorithm.noise.scales(5)
     for distance in (1, 2, 3):
-        found = epsilon_for(observed, agent(0), distance, 0.0)
-        assert found.rule == "light_cone"
-        assert found.guarantee == pytest.approx(losses[: 6 - distance].sum(), rel=1e-6)
+        distant_loss = epsilon_for(observed, agent(0), distance, 0.0)
+        assert distant_loss.rule == "light_cone"
+        assert distant_loss.guarantee == pytest.approx(losses[: 6 - distance].sum(), rel=1e-6)
 
 
 def test_the_command_line_shows_every_agent_by_distance(capsys):
@@ -171,8 +171,8 @@ def test_the_command_line_shows_every_agent_by_distance(capsys):
     assert main(["observers", "pdop", *setting, *means, "--set", "algorithm.law=gaussian"]) == 0
     assert "secure sums" in capsys.readouterr().out
     assert main(["observers", "gradient_descent", *setting, "--observer", "0"]) == 0
-    shown = capsys.readouterr().out.replace("│", " ")
-    lines = [line.split() for line in shown.splitlines()]
+    output_text = capsys.readouterr().out.replace("│", " ")
+    lines = [line.split() for line in output_text.splitlines()]
     assert [line[:2] for line in lines if line and line[0] in "123"] == [
         ["1", "1"], ["2", "2"], ["3", "3"]
     ]  # fmt: skip
@@ -226,12 +226,12 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_the_command_line_refuses_in_one_line(name, capsys):
-    asked, said = REFUSED[name]
-    assert main(["observers", *asked]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    (line,) = told.err.splitlines()
-    assert said in line
+    arguments, message = REFUSED[name]
+    assert main(["observers", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.splitlines()
+    assert message in line
 
 
 def test_the_command_line_takes_the_first_of_graphs_that_change(capsys):
@@ -246,6 +246,6 @@ def test_laplace_messages_that_arrive_are_composed_by_the_accountant(streams):
     problem = problems.load("mean_estimation").build(streams, 4, records=4, dim=1, box=1.0)
     algorithm = algorithms.load("pdop")(noise=3.0, eta=0.1, decay=0.9)
     observed = observation(algorithm, problem, network, 5)
-    known = account(algorithm.releases(problem, network, 5), 1e-3).epsilon
+    accounted_epsilon = account(algorithm.releases(problem, network, 5), 1e-3).epsilon
     near, far = (epsilon_for(observed, agent(0), u, 1e-3).guarantee for u in (1, 3))
-    assert near == pytest.approx(known, rel=1e-9) and far < near
+    assert near == pytest.approx(accounted_epsilon, rel=1e-9) and far < near

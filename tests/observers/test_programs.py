@@ -90,12 +90,14 @@ def test_gradient_tracking_tells_far_agents_more_than_descent():
     assert square(noised_descent(RING, 6), agent(0), 3) == pytest.approx(0.28, abs=0.005)
 
 
-@pytest.mark.parametrize(("own", "pair"), [(0.5, 2.0), (1.0, 0.1)])
-def test_pair_noise_on_a_ring_by_fourier(own, pair):
+@pytest.mark.parametrize(("local_std", "pair_std"), [(0.5, 2.0), (1.0, 0.1)])
+def test_pair_noise_on_a_ring_by_fourier(local_std, pair_std):
     angles = 2 * np.pi * np.arange(6) / 6
-    each = (1 / (own**2 + pair**2 * (2 - 2 * np.cos(angles)))).mean()
-    system = decor(RING, 3, own_noise=own, pair_noise=pair)
-    assert square(system, Eavesdropper(), 4, Free()) == pytest.approx(3 * each, rel=1e-9)
+    mu_squared_per_round = (1 / (local_std**2 + pair_std**2 * (2 - 2 * np.cos(angles)))).mean()
+    system = decor(RING, 3, own_noise=local_std, pair_noise=pair_std)
+    assert square(system, Eavesdropper(), 4, Free()) == pytest.approx(
+        3 * mu_squared_per_round, rel=1e-9
+    )
 
 
 def test_pair_noise_by_the_laplacian_of_who_is_left():
@@ -103,15 +105,15 @@ def test_pair_noise_by_the_laplacian_of_who_is_left():
     graph = lopsided()
     W = floats(metropolis(graph))
     system = decor(W, 2, gain=[1.0, 0.5], own_noise=0.7, pair_noise=1.3)
-    left = np.delete(np.delete(graph, 0, 0), 0, 1)
-    inverse = np.linalg.inv(0.49 * np.eye(6) + 1.69 * laplacian(left))
-    # What 0 shares with a neighbour is known, so its links hide nothing.
+    remaining_graph = np.delete(np.delete(graph, 0, 0), 0, 1)
+    inverse = np.linalg.inv(0.49 * np.eye(6) + 1.69 * laplacian(remaining_graph))
+    # Agent 0 knows the noise that it shares with neighbours, so its edges hide nothing.
     for u in range(1, 7):
         expected = 1.25 * inverse[u - 1, u - 1]
         assert square(system, Eavesdropper((0,)), u, Free()) == pytest.approx(expected, rel=1e-9)
-    n, own, pair = 5, 0.6, 1.5
-    full = decor(floats(metropolis(complete(n))), 1, own_noise=own, pair_noise=pair)
-    expected = 1 / n / own**2 + (1 - 1 / n) / (own**2 + n * pair**2)
+    n, local_std, pair_std = 5, 0.6, 1.5
+    full = decor(floats(metropolis(complete(n))), 1, own_noise=local_std, pair_noise=pair_std)
+    expected = 1 / n / local_std**2 + (1 - 1 / n) / (local_std**2 + n * pair_std**2)
     assert square(full, Eavesdropper(), 2) == pytest.approx(expected, rel=1e-9)
 
 
@@ -148,8 +150,10 @@ def zip_loop(W, noises, inputs):
             mean = sum(W[a, j] * drawn[a, j] for j in near)
             for v in near:
                 messages[a, v] = x[a] + drawn[a, v] - mean / (len(near) * W[a, v])
-        heard = [[W[v, a] * messages[a, v] for a in np.flatnonzero(W[v])] for v in range(n)]
-        x = np.array([sum(parts) for parts in heard])
+        weighted_messages = [
+            [W[v, a] * messages[a, v] for a in np.flatnonzero(W[v])] for v in range(n)
+        ]
+        x = np.array([sum(terms) for terms in weighted_messages])
         sent.append([messages[a, v] for a, v in sorted(messages) if a != v])
     return np.array(sent), x
 
@@ -202,17 +206,17 @@ def test_programs_are_what_the_loops_do(name):
     W = floats(metropolis(ring(5)))
     make, loop, shape = LOOPS[name]
     system, size = make(W), shape(5)
-    everything = Eavesdropper()
+    eavesdropper = Eavesdropper()
     columns = []
     for k in range(int(np.prod(size))):
         unit = np.zeros(size)
         unit.flat[k] = 1
         columns.append(loop(W, unit, np.zeros((3, 5)))[0].ravel())
-    B = noise_matrix(system, everything)
+    B = noise_matrix(system, eavesdropper)
     measured = np.array(columns).T
     assert np.allclose(B @ B.T, measured @ measured.T, atol=1e-12)
     moved = loop(W, np.zeros(size), np.tile(np.eye(5)[1], (3, 1)))[0].ravel()
-    response = linear_view(system, everything, np.ones((3, 1)), [1]).response[:, 0, 0]
+    response = linear_view(system, eavesdropper, np.ones((3, 1)), [1]).response[:, 0, 0]
     assert np.allclose(response, moved, atol=1e-12)
 
 
@@ -273,14 +277,16 @@ def test_noise_in_other_units_costs_that_much_less_by_the_same_program(monkeypat
     """A cached program gives the result of a new one."""
     monkeypatch.setattr(laplace, "_SHIFTS", {})
     W = floats(metropolis(path(3)))
-    one, other = (noised_descent(W, 3, noise=scale * np.ones(3)) for scale in (1.0, 0.3))
-    first = laplace_epsilon(one, agent(2), 0, Constant())
+    unit_system, scaled_system = (
+        noised_descent(W, 3, noise=scale * np.ones(3)) for scale in (1.0, 0.3)
+    )
+    first = laplace_epsilon(unit_system, agent(2), 0, Constant())
     solved = len(laplace._SHIFTS)
-    kept = laplace_epsilon(other, agent(2), 0, Constant())
+    cached_epsilon = laplace_epsilon(scaled_system, agent(2), 0, Constant())
     assert solved and len(laplace._SHIFTS) == solved
-    assert kept == pytest.approx(first / 0.3, rel=1e-9)
+    assert cached_epsilon == pytest.approx(first / 0.3, rel=1e-9)
     laplace._SHIFTS.clear()
-    assert laplace_epsilon(other, agent(2), 0, Constant()) == kept
+    assert laplace_epsilon(scaled_system, agent(2), 0, Constant()) == cached_epsilon
 
 
 def test_laplace_noise_of_the_path_of_three_is_paid_by_the_cheaper_noise():
@@ -299,7 +305,7 @@ def test_laplace_programs_that_are_not_solved_could_not_have_changed_what_is_fou
     system = noised_descent(floats(metropolis(path(5))), 4, noise=2.0, gain=[4.0, 1.0, 3.0, 2.0])
     victims = [u for u in range(5) if u not in observer.members]
     together = sum if isinstance(changes, Free) else max
-    for victim, found in laplace_epsilons(system, observer, victims, changes).items():
+    for victim, epsilon in laplace_epsilons(system, observer, victims, changes).items():
         view = linear_view(system, observer, changes.basis(4), [victim])
         noise, smallest = noise_matrix(system, observer), laplace._smallest_eigenvalue(view)
         ratios = own_ratio_table(system, observer, [victim])[:, 0]
@@ -310,16 +316,16 @@ def test_laplace_programs_that_are_not_solved_could_not_have_changed_what_is_fou
             )
             for k, change in enumerate(changes.basis(4).T)
         ]
-        assert found == together(costs) == laplace_epsilon(system, observer, victim, changes)
+        assert epsilon == together(costs) == laplace_epsilon(system, observer, victim, changes)
 
 
 def test_the_ratio_of_gain_and_noise_is_that_of_their_fractions():
     inputs = np.array([[0.1, 0.0, 0.3, 0.1, 0.0, 0.3], [0.0, 0.0, 0.6, 0.3, 0.5, 0.9]])
     noise = np.array([[0.7, 1.0, 0.1, 0.1, 0.2, 0.1], [0.0, 0.0, 0.2, 0.3, 0.0, 0.3]])
     ratios = [_ratio(*pair) for pair in zip(inputs.T, noise.T, strict=True)]
-    # 0.3 and 0.9 are rounded each on its own, so that they are no multiples of 0.1 and 0.3.
-    one, several = Fraction(0.1) / Fraction(0.7), Fraction(0.3) / Fraction(0.1)
-    assert ratios == [float(one), 0.0, float(several), 1.0, np.inf, np.inf]
+    # 0.3 and 0.9 are rounded separately, so they are no multiples of 0.1 and 0.3.
+    first_ratio, third_ratio = Fraction(0.1) / Fraction(0.7), Fraction(0.3) / Fraction(0.1)
+    assert ratios == [float(first_ratio), 0.0, float(third_ratio), 1.0, np.inf, np.inf]
     assert _ratio(np.array([0.2, 0.0]), np.array([0.1, 0.3])) == np.inf
     assert _ratio(-2 * inputs[:, 3], noise[:, 3]) == 2.0
 
@@ -367,11 +373,11 @@ def test_every_observer_of_every_program_by_exact_elimination(name):
     system = PROGRAMS[name](floats(metropolis(graph(4, [(0, 1), (1, 2), (2, 0), (2, 3)]))))
     for observer in OBSERVERS:
         for victim in {0, 2}:
-            found = mu(system, observer, victim, Constant())
+            mu_bounds = mu(system, observer, victim, Constant())
             square_ = energy(*forward_view(system, observer, victim))
             truth = np.inf if square_ is None else float(square_) ** 0.5
-            assert found.lower <= truth * (1 + 1e-12) and truth <= found.upper * (1 + 1e-12)
-            assert found.lower == found.upper or found.gap < 1e-6
+            assert mu_bounds.lower <= truth * (1 + 1e-12) and truth <= mu_bounds.upper * (1 + 1e-12)
+            assert mu_bounds.lower == mu_bounds.upper or mu_bounds.gap < 1e-6
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 4])

@@ -68,8 +68,8 @@ def test_simulated_views_refute_the_sum_of_single_losses():
         gossip(W, 3), agent(0), 3, np.array([1.0, 0, 0]), RUNS, np.random.default_rng(7)
     )
     attained = discriminant_mu(*views)
-    said = np.sqrt(gossip_sum(W, 3, 0)[3])
-    assert said < 0.24 < 0.9 < attained < 1 + 4 * standard_error(1, RUNS // 2)
+    summed_mu = np.sqrt(gossip_sum(W, 3, 0)[3])
+    assert summed_mu < 0.24 < 0.9 < attained < 1 + 4 * standard_error(1, RUNS // 2)
 
 
 def test_noise_tuned_for_the_eavesdropper_on_a_ring_of_ten():

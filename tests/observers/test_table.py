@@ -23,56 +23,66 @@ CONFIG = Path(__file__).parents[2] / "config" / "observers.yaml"
 
 
 @pytest.fixture(scope="module")
-def asked():
-    found = read_observed(yamls.read(CONFIG)).at("paper")
+def path_config():
+    paper_config = read_observed(yamls.read(CONFIG)).at("paper")
     path = {"title": "path", "network": {"name": "path", "agents": N, "weights": "metropolis"}}
     small = {"graphs": {"path": path}, "epsilons": [4.0], "horizon": T}
-    chosen = ("descent", "muffliato", "decor", "ldp_admm")
-    return {**found, **small, "algorithms": {name: found["algorithms"][name] for name in chosen}}
+    algorithm_names = ("descent", "muffliato", "decor", "ldp_admm")
+    return {
+        **paper_config,
+        **small,
+        "algorithms": {name: paper_config["algorithms"][name] for name in algorithm_names},
+    }
 
 
 @pytest.fixture(scope="module")
-def rows(asked):
-    return pair_rows(asked)
+def rows(path_config):
+    return pair_rows(path_config)
 
 
-def test_rows_are_the_same_whoever_computes_them(asked, rows):
-    assert repr(pair_rows(asked, processes=2)) == repr(rows)
+def test_rows_are_the_same_whoever_computes_them(path_config, rows):
+    assert repr(pair_rows(path_config, processes=2)) == repr(rows)
 
 
 def test_every_algorithm_of_the_configuration_can_be_observed():
-    found = read_observed(yamls.read(CONFIG)).at("paper")
-    for name in found["algorithms"]:
-        seen = observed_in(found, "ring", name, 4.0)
-        assert seen.system is not None or seen.reason
+    paper_config = read_observed(yamls.read(CONFIG)).at("paper")
+    for name in paper_config["algorithms"]:
+        observables = observed_in(paper_config, "ring", name, 4.0)
+        assert observables.system is not None or observables.reason
 
 
 def test_every_algorithm_is_in_the_table_or_says_why_it_does_not_fit():
-    found = read_observed(yamls.read(CONFIG))
-    shown = {method.algorithm["name"] for method in found.algorithms.values()}
-    assert set(MAPPED) <= shown
-    assert set(algorithms.names()) <= shown | set(NOT_LINEAR)
+    observer_config = read_observed(yamls.read(CONFIG))
+    listed_names = {method.algorithm["name"] for method in observer_config.algorithms.values()}
+    assert set(MAPPED) <= listed_names
+    assert set(algorithms.names()) <= listed_names | set(NOT_LINEAR)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 10.0])
-def test_a_paper_that_budgets_single_iterations_is_given_noise_for_the_whole_run(asked, epsilon):
-    whole = read_observed(yamls.read(CONFIG)).at("paper")["algorithms"]
-    seen = observed_in({**asked, "algorithms": whole}, "path", "exact_admm", epsilon)
-    found = account(seen.algorithm.releases(seen.problem, seen.network, T), 1e-5)
-    assert found.epsilon == pytest.approx(epsilon, rel=1e-9) and found.proven
+def test_a_paper_that_budgets_single_iterations_is_given_noise_for_the_whole_run(
+    path_config, epsilon
+):
+    all_algorithms = read_observed(yamls.read(CONFIG)).at("paper")["algorithms"]
+    observables = observed_in(
+        {**path_config, "algorithms": all_algorithms}, "path", "exact_admm", epsilon
+    )
+    accounted = account(
+        observables.algorithm.releases(observables.problem, observables.network, T), 1e-5
+    )
+    assert accounted.epsilon == pytest.approx(epsilon, rel=1e-9) and accounted.proven
 
 
-def test_measurements_of_dp_ci_are_hidden_by_laplace_noise(asked):
+def test_measurements_of_dp_ci_are_hidden_by_laplace_noise(path_config):
     """No observer learns more than the eavesdropper, and late measurements do not arrive.
 
     One measurement belongs to an agent at the other end of a path.
     """
-    whole = read_observed(yamls.read(CONFIG)).at("paper")["algorithms"]
-    seen = observed_in({**asked, "algorithms": whole}, "path", "dp_ci", 4.0)
-    near, far = (epsilon_for(seen, agent(0), u, 1e-5) for u in (1, N - 1))
-    everything = epsilon_for(seen, Eavesdropper(), N - 1, 1e-5)
-    assert 0 < far.formula <= everything.formula * (1 + 1e-9)
-    assert near.formula <= 4.0 * (1 + 1e-9) and everything.formula <= 4.0 * (1 + 1e-9)
+    all_algorithms = read_observed(yamls.read(CONFIG)).at("paper")["algorithms"]
+    observables = observed_in({**path_config, "algorithms": all_algorithms}, "path", "dp_ci", 4.0)
+    near, far = (epsilon_for(observables, agent(0), u, 1e-5) for u in (1, N - 1))
+    eavesdropper_loss = epsilon_for(observables, Eavesdropper(), N - 1, 1e-5)
+    assert 0 < far.formula <= eavesdropper_loss.formula * (1 + 1e-9)
+    assert near.formula <= 4.0 * (1 + 1e-9) and eavesdropper_loss.formula <= 4.0 * (1 + 1e-9)
 
 
 def test_every_ordered_pair_has_a_row_and_no_certificate_is_apart(rows):
@@ -112,29 +122,29 @@ def test_what_is_amplified_and_what_is_not(rows):
     assert max(random) <= 4  # pure privacy, and a little less at delta 1e-5
 
 
-def test_what_cannot_be_observed_is_named(asked):
-    broken = {**asked, "algorithms": {"mine": {"title": "", "algorithm": {"name": "dgd"}}}}
+def test_what_cannot_be_observed_is_named(path_config):
+    broken = {**path_config, "algorithms": {"mine": {"title": "", "algorithm": {"name": "dgd"}}}}
     with pytest.raises(InvalidInput, match=r"inf|no noise"):
         observed_in(broken, "path", "mine", 4.0)
     with pytest.raises(InvalidInput, match="epsilons"):
-        read_observed({**asked, "epsilons": []})
+        read_observed({**path_config, "epsilons": []})
 
 
 def test_a_smaller_scale_asks_for_a_part_of_what_the_paper_scale_asks_for():
     observed = read_observed(yamls.read(CONFIG))
-    whole, part = observed.at("paper"), observed.at("smoke")
-    assert part["algorithms"] == whole["algorithms"]
-    assert set(part["epsilons"]) < set(whole["epsilons"])
-    assert part["graphs"].items() < whole["graphs"].items()
-    assert part["horizon"] < whole["horizon"]
+    paper_config, smoke_config = observed.at("paper"), observed.at("smoke")
+    assert smoke_config["algorithms"] == paper_config["algorithms"]
+    assert set(smoke_config["epsilons"]) < set(paper_config["epsilons"])
+    assert smoke_config["graphs"].items() < paper_config["graphs"].items()
+    assert smoke_config["horizon"] < paper_config["horizon"]
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "found"),
+    ("key", "value", "invalid_text"),
     [("graphs", ["torus"], "'torus'"), ("epsilons", [3.0], "3.0"), ("horizon", 9, "9")],
 )
-def test_a_smaller_scale_asks_for_nothing_else(key, value, found):
+def test_a_smaller_scale_asks_for_nothing_else(key, value, invalid_text):
     raw = yamls.read(CONFIG)
     raw["scales"]["smoke"][key] = value
-    with pytest.raises(InvalidInput, match=f"scales.smoke.{key}: found {found}"):
+    with pytest.raises(InvalidInput, match=f"scales.smoke.{key}: found {invalid_text}"):
         read_observed(raw)

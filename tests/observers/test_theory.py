@@ -38,19 +38,19 @@ def weights(graph) -> np.ndarray:
 
 
 def squares(system, observer, changes=None) -> dict[int, float]:
-    found = all_victims(system, observer, changes or Constant())
-    assert all(one.gap <= 1e-6 for one in found.values())
-    return {u: one.upper**2 for u, one in found.items()}
+    mu_bounds = all_victims(system, observer, changes or Constant())
+    assert all(bounds.gap <= 1e-6 for bounds in mu_bounds.values())
+    return {u: bounds.upper**2 for u, bounds in mu_bounds.items()}
 
 
 def random_graphs(count: int, agents: int, degree: float, seed: int = 1):
     """Yield connected random graphs."""
     random = np.random.default_rng(seed)
-    made = 0
-    while made < count:
+    n_yielded = 0
+    while n_yielded < count:
         drawn = nx.gnp_random_graph(agents, degree / (agents - 1), seed=int(random.integers(1e9)))
         if nx.is_connected(drawn):
-            made += 1
+            n_yielded += 1
             yield nx.to_numpy_array(drawn, dtype=float) > 0
 
 
@@ -65,12 +65,14 @@ def test_traces_of_information_add_up_to_the_rank_of_what_is_seen(name, sums):
     scales = np.array([1.0, 2.0, 0.5, 1.0, 3.0])
     system = noised_descent(weights(graph), horizon, gain=scales, noise=scales)
     observer = secure_agent(0) if sums else agent(0)
-    others = range(1, len(graph))
-    found = information_of(system, observer, np.eye(horizon), others)
-    seen = horizon * (1 if sums else int(graph[0].sum()))
-    assert np.trace(found.matrix, axis1=1, axis2=2).sum() == pytest.approx(seen, rel=1e-9)
-    largest = np.linalg.eigvalsh(found.matrix).max()
-    assert largest <= 1 + 1e-9  # nobody knows more of a round than the eavesdropper
+    victims = range(1, len(graph))
+    information = information_of(system, observer, np.eye(horizon), victims)
+    n_received = horizon * (1 if sums else int(graph[0].sum()))
+    assert np.trace(information.matrix, axis1=1, axis2=2).sum() == pytest.approx(
+        n_received, rel=1e-9
+    )
+    largest = np.linalg.eigvalsh(information.matrix).max()
+    assert largest <= 1 + 1e-9  # no observer learns more of a round than the eavesdropper
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -80,8 +82,8 @@ def test_noise_once_tells_as_many_numbers_as_the_span_of_what_is_heard(name):
     W = metropolis(graph)
     for rounds in (1, 2, 3):
         rows, power = [[Fraction(int(i == 0)) for i in range(len(graph))]], np.array(W)
-        heard = [list(row) for row in np.eye(len(graph), dtype=int)[np.flatnonzero(graph[0])]]
-        now = np.array([[Fraction(int(x)) for x in row] for row in heard])
+        received = [list(row) for row in np.eye(len(graph), dtype=int)[np.flatnonzero(graph[0])]]
+        now = np.array([[Fraction(int(x)) for x in row] for row in received])
         for _ in range(rounds):
             rows += [list(row) for row in now]
             now = now.dot(power)
@@ -91,27 +93,27 @@ def test_noise_once_tells_as_many_numbers_as_the_span_of_what_is_heard(name):
 
 def rank(rows) -> int:
     """Return the rank of a matrix of fractions."""
-    rows, found = [list(row) for row in rows], 0
+    rows, pivot_row = [list(row) for row in rows], 0
     for column in range(len(rows[0])):
-        pivot = next((r for r in range(found, len(rows)) if rows[r][column]), None)
+        pivot = next((r for r in range(pivot_row, len(rows)) if rows[r][column]), None)
         if pivot is None:
             continue
-        rows[found], rows[pivot] = rows[pivot], rows[found]
-        for r in range(found + 1, len(rows)):
-            share = rows[r][column] / rows[found][column]
-            rows[r] = [x - share * y for x, y in zip(rows[r], rows[found], strict=True)]
-        found += 1
-    return found
+        rows[pivot_row], rows[pivot] = rows[pivot], rows[pivot_row]
+        for r in range(pivot_row + 1, len(rows)):
+            share = rows[r][column] / rows[pivot_row][column]
+            rows[r] = [x - share * y for x, y in zip(rows[r], rows[pivot_row], strict=True)]
+        pivot_row += 1
+    return pivot_row
 
 
-# --- Other ways to the same number ----------------------------------------------------------------
+# --- Independent computations of mu ---------------------------------------------------------------
 
 
-def innovations(W, horizon, observer_rows, known, gains, noises) -> np.ndarray:
+def innovations(W, horizon, observer_rows, known_agents, gains, noises) -> np.ndarray:
     """Return mu^2 of all victims after each round by a Kalman filter; [horizon, agents]."""
     n = len(W)
-    unknown = np.diag((~np.isin(np.arange(n), known)).astype(float))
-    P, D, total, found = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), []
+    unknown = np.diag((~np.isin(np.arange(n), known_agents)).astype(float))
+    P, D, total, mu_squared_by_round = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), []
     for gain, noise in zip(gains, noises, strict=True):
         P = W @ P @ W.T + noise**2 * unknown
         D = W @ D + gain * np.eye(n)
@@ -119,10 +121,10 @@ def innovations(W, horizon, observer_rows, known, gains, noises) -> np.ndarray:
         R = S @ P @ S.T
         K, E = np.linalg.solve(R, S @ P).T, S @ D
         total = total + (E * np.linalg.solve(R, E)).sum(0)
-        found.append(total)
+        mu_squared_by_round.append(total)
         P, D = P - K @ S @ P, D - K @ E
         P = (P + P.T) / 2
-    return np.array(found)
+    return np.array(mu_squared_by_round)
 
 
 @pytest.mark.parametrize("agents", [6, 16])
@@ -138,9 +140,9 @@ def test_a_kalman_filter_says_the_same(agents, sums):
     filtered = innovations(W, horizon, S, [0], gains, noises)
     for t in (1, 7, 20):
         system = noised_descent(W, t, gain=gains[:t], noise=noises[:t])
-        found = squares(system, secure_agent(0) if sums else agent(0))
+        mu_squared = squares(system, secure_agent(0) if sums else agent(0))
         for u in range(1, agents):
-            assert found[u] == pytest.approx(filtered[t - 1, u], rel=1e-7, abs=1e-14)
+            assert mu_squared[u] == pytest.approx(filtered[t - 1, u], rel=1e-7, abs=1e-14)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -149,7 +151,7 @@ def test_the_least_shifts_of_hidden_states_say_the_same(name):
     graph, horizon = GRAPHS[name], 5
     W, n = weights(graph), len(graph)
     hidden = [i for i in range(1, n) if not graph[0, i]]
-    found = squares(noised_descent(W, horizon), agent(0))
+    mu_squared = squares(noised_descent(W, horizon), agent(0))
     for victim in range(1, n):
         rows, size = np.zeros((horizon * n, horizon * len(hidden))), len(hidden)
         moved = np.zeros(horizon * n)
@@ -159,11 +161,14 @@ def test_the_least_shifts_of_hidden_states_say_the_same(name):
             if t:
                 rows[block, (t - 1) * size : t * size] = W[:, hidden]
             moved[t * n + victim] = 1.0
-        kept = np.tile(np.arange(n) != 0, horizon)
-        rest = moved[kept]
+        unobserved = np.tile(np.arange(n) != 0, horizon)
+        residual = moved[unobserved]
         if size:
-            rest = rest - rows[kept] @ np.linalg.lstsq(rows[kept], rest, rcond=None)[0]
-        assert found[victim] == pytest.approx(rest @ rest, rel=1e-9, abs=1e-14)
+            residual = (
+                residual
+                - rows[unobserved] @ np.linalg.lstsq(rows[unobserved], residual, rcond=None)[0]
+            )
+        assert mu_squared[victim] == pytest.approx(residual @ residual, rel=1e-9, abs=1e-14)
 
 
 def test_every_weighing_is_below_and_every_shift_above():
@@ -173,15 +178,15 @@ def test_every_weighing_is_below_and_every_shift_above():
     B = noise_matrix(system, observer)
     for victim in (3, 5):
         a = linear_view(system, observer, np.ones((4, 1)), [victim]).response[:, 0, 0]
-        found = mu(system, observer, victim, Constant())
+        mu_bounds = mu(system, observer, victim, Constant())
         weighed = random.normal(size=(50, len(a)))
         below = (weighed @ a) ** 2 / ((weighed @ B) ** 2).sum(1)
-        assert below.max() <= found.lower**2 * (1 + 1e-9)
-        least = np.linalg.lstsq(B, a, rcond=None)[0]
+        assert below.max() <= mu_bounds.lower**2 * (1 + 1e-9)
+        min_norm_shift = np.linalg.lstsq(B, a, rcond=None)[0]
         null = np.eye(B.shape[1]) - np.linalg.pinv(B) @ B
-        shifts = least + random.normal(size=(50, B.shape[1])) @ null
-        assert ((shifts**2).sum(1) >= found.upper**2 * (1 - 1e-9)).all()
-        assert least @ least == pytest.approx(found.upper**2, rel=1e-9)
+        shifts = min_norm_shift + random.normal(size=(50, B.shape[1])) @ null
+        assert ((shifts**2).sum(1) >= mu_bounds.upper**2 * (1 - 1e-9)).all()
+        assert min_norm_shift @ min_norm_shift == pytest.approx(mu_bounds.upper**2, rel=1e-9)
 
 
 def test_the_likelihood_ratio_of_drawn_views_has_the_distance_mu():
@@ -191,9 +196,11 @@ def test_the_likelihood_ratio_of_drawn_views_has_the_distance_mu():
     direction = np.linalg.solve(view.covariance, view.response[:, 0, 0])
     expected = mu(system, observer, 3, Constant()).upper
     drawn = sampled_views(system, observer, 3, np.ones(3), runs, np.random.default_rng(2))
-    one, other = (views @ direction for views in drawn)
-    found = abs(other.mean() - one.mean()) / np.sqrt((one.var() + other.var()) / 2)
-    assert found == pytest.approx(expected, abs=4 * np.sqrt(2 / runs + expected**2 / (4 * runs)))
+    projections, shifted_projections = (views @ direction for views in drawn)
+    estimate = abs(shifted_projections.mean() - projections.mean()) / np.sqrt(
+        (projections.var() + shifted_projections.var()) / 2
+    )
+    assert estimate == pytest.approx(expected, abs=4 * np.sqrt(2 / runs + expected**2 / (4 * runs)))
 
 
 # --- Long runs, far pairs -------------------------------------------------------------------------
@@ -209,8 +216,8 @@ def test_in_long_runs_each_round_tells_the_share_of_a_projection(name):
     graph = GRAPHS[name]
     W, n = weights(graph), len(graph)
     Z = np.linalg.inv(np.eye(n) - W + np.ones((n, n)) / n)
-    heard = np.flatnonzero(graph[0])
-    rows = np.vstack([np.ones((1, n)), Z[heard[1:]] - Z[heard[0]]])[:, 1:]
+    neighbours = np.flatnonzero(graph[0])
+    rows = np.vstack([np.ones((1, n)), Z[neighbours[1:]] - Z[neighbours[0]]])[:, 1:]
     basis = np.linalg.qr(rows.T)[0]
     limits = (basis**2).sum(1)
     T = (250, 300)
@@ -222,13 +229,13 @@ def test_in_long_runs_each_round_tells_the_share_of_a_projection(name):
 
 def test_on_a_ring_what_is_learned_falls_by_the_same_share_a_hop():
     """The loss mu^2 falls by a factor of about 0.4 per hop, at T = 20."""
-    found = squares(noised_descent(weights(ring(16)), 20), agent(0))
-    for near, far in pairwise([found[d] for d in range(1, 6)]):
+    mu_squared = squares(noised_descent(weights(ring(16)), 20), agent(0))
+    for near, far in pairwise([mu_squared[d] for d in range(1, 6)]):
         assert 0.3 < far / near < 0.5
 
 
 def test_beyond_neighbours_constant_changes_are_nearly_the_worst():
-    """Their mu^2 is at most 2 % below that of free directions, on random graphs."""
+    """On random graphs, mu^2 of constant changes is at most 2 % below that of free directions."""
     largest = 0.0
     for graph in random_graphs(4, 9, 3.0):
         system = noised_descent(weights(graph), 8)
@@ -243,8 +250,8 @@ def test_noise_that_cancels_at_its_sender_costs_more_with_every_round():
     """The loss grows faster than linearly, since a state without noise is released repeatedly."""
     W = weights(ring(6))
     for observer in (agent(0), Eavesdropper()):
-        found = [mu(zip_dl(W, t), observer, 1, Constant()).lower ** 2 for t in (1, 2, 3, 4)]
-        steps = np.diff([0.0, *found])
+        mu_squared = [mu(zip_dl(W, t), observer, 1, Constant()).lower ** 2 for t in (1, 2, 3, 4)]
+        steps = np.diff([0.0, *mu_squared])
         assert (np.diff(steps) > 0).all()
 
 
@@ -257,7 +264,7 @@ def test_the_far_end_of_a_path_of_forty_knows_the_other_end():
 
 
 class Forgetful(Coalition):
-    """Fault: observer that does not use its knowledge of its own noise."""
+    """Coalition that wrongly treats its own noise as unknown."""
 
     def unknown(self, round_):
         return np.ones(len(round_.owners), dtype=bool)
@@ -289,16 +296,18 @@ def test_curvature_that_hides_less_on_a_star():
     W, horizon = weights(star(6)), 8
     system = noised_descent(W, horizon)
     assert squares(system, agent(1))[2] == pytest.approx(0.88, abs=5e-3)
-    kept = np.array([1.0, 1, 1, 0, -1, -1])  # 1 - step times curvature, which is 0 to 2
-    found = squares(noised_descent(W, horizon, transition=np.diag(kept) @ W), agent(1))[2]
-    assert found == pytest.approx(1.40, abs=5e-3)
-    assert found <= contraction_bound(system, agent(1), 2, Constant(), 1.0) ** 2
+    contraction = np.array([1.0, 1, 1, 0, -1, -1])  # 1 - step times curvature, which is 0 to 2
+    mu_squared = squares(noised_descent(W, horizon, transition=np.diag(contraction) @ W), agent(1))[
+        2
+    ]
+    assert mu_squared == pytest.approx(1.40, abs=5e-3)
+    assert mu_squared <= contraction_bound(system, agent(1), 2, Constant(), 1.0) ** 2
 
 
 def test_one_round_without_noise_tells_nearly_all():
     """One round of mixing without noise releases more than four fifths of the information.
 
-    With noise in all three rounds, it is a twentieth of the 3 of the local value. The setting is
+    With noise in all three rounds, it is a twentieth of the local value, 3. The setting is
     mean estimation by Showkatbakhsh et al. on a path of five, at two hops.
     """
     degrees = np.diag(path(5).sum(1))
@@ -323,8 +332,8 @@ def test_rounds_without_noise_widen_the_light_cone():
         system = noised_descent(W, T + K, gain=quiet, noise=quiet)
         for distance in range(1, 8):
             arrive = max(0, min(T, T + K - distance + 1))
-            found = light_cone_bound(system, agent(0), distance, Constant())
-            assert found**2 == pytest.approx(arrive, rel=1e-6, abs=1e-12)
+            bound = light_cone_bound(system, agent(0), distance, Constant())
+            assert bound**2 == pytest.approx(arrive, rel=1e-6, abs=1e-12)
 
 
 MARGINS = {
@@ -341,20 +350,20 @@ def test_what_convex_losses_cost_beyond_the_formula(name):
 
     Neighbours gain nothing: the causal and the contraction bound equal the full release.
     """
-    graph, least, most = MARGINS[name]
+    graph, min_ratio, max_ratio = MARGINS[name]
     system, horizon = noised_descent(weights(graph), 8), 8
     near = np.flatnonzero(graph[1])
     formula = squares(system, agent(1))
     for u in range(len(graph)):
         if u == 1:
             continue
-        found = contraction_bound(system, agent(1), u, Constant(), 1.0) ** 2
+        bound = contraction_bound(system, agent(1), u, Constant(), 1.0) ** 2
         cone = light_cone_bound(system, agent(1), u, Constant()) ** 2
         if u in near:
-            assert found == pytest.approx(horizon, rel=1e-6)
+            assert bound == pytest.approx(horizon, rel=1e-6)
             assert cone == pytest.approx(horizon, rel=1e-6)
         else:
-            assert least <= found / formula[u] <= most
+            assert min_ratio <= bound / formula[u] <= max_ratio
 
 
 def test_families_of_florence():
@@ -367,8 +376,8 @@ def test_families_of_florence():
     W = (graph + np.eye(15)) / (graph + np.eye(15)).sum(1, keepdims=True)
     system, horizon = noised_descent(W, 10), 10
     (near,) = np.flatnonzero(graph[0])
-    found = information_of(system, agent(0), np.eye(horizon), range(1, 15))
-    absolute = np.abs(found.matrix).sum((1, 2))
+    information = information_of(system, agent(0), np.eye(horizon), range(1, 15))
+    absolute = np.abs(information.matrix).sum((1, 2))
     free = squares(system, agent(0), Free())
     assert absolute[near - 1] > horizon
     assert free[near] <= horizon * (1 + 1e-9)
