@@ -94,13 +94,15 @@ def test_versions_without_noise_are_plain_admm(problem, network, streams):
     """DVP, M-ADMM with constant penalty, P-ADMM and exact LDP-ADMM are equal."""
     plain = run(ADMM(eta=0.4, init_std=1.0), problem, network, streams, 30)
     for version in (DualVariablePerturbation, PenaltyPerturbation, OutputPerturbation):
-        found = run(version(eta=0.4, init_std=1.0), problem, network, streams, 30)
+        trajectory = run(version(eta=0.4, init_std=1.0), problem, network, streams, 30)
         for t in (1, 7, 30):
-            assert np.allclose(found[t]["released"], plain[t]["released"], atol=1e-8)
+            assert np.allclose(trajectory[t]["released"], plain[t]["released"], atol=1e-8)
     exact = LocallyPrivateADMM(D=6.0, zeta=0.4, weights="fixed", minimisation="exact")
     same = ADMM(D=6.0, zeta=0.4, init_std=1.0)
-    one, other = (run(a, problem, network, streams, 30)[30]["released"] for a in (exact, same))
-    assert np.allclose(one, other, atol=1e-8)
+    exact_models, plain_models = (
+        run(a, problem, network, streams, 30)[30]["released"] for a in (exact, same)
+    )
+    assert np.allclose(exact_models, plain_models, atol=1e-8)
 
 
 def test_the_skeleton_is_the_textbook_algorithm(problem, network, streams):
@@ -156,13 +158,13 @@ def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(problem, netwo
 def effective_noise(algorithm, problem, network, streams, t=1):
     """Return the noise of the first iteration, from messages and the optimality condition."""
     at = run(algorithm, problem, network, streams, t)
-    seen = at[t]
+    iterates = at[t]
     if algorithm.where == "output":
-        return (seen["released"] - seen["internal"])[0]
+        return (iterates["released"] - iterates["internal"])[0]
     x = streams.draw("data", "normal", (AGENTS, DIM), "start")
     centre = (x + network.neighbour_sum(x) / network.degrees[..., None]) / 2
     penalty = algorithm.penalty(network, 1)
-    released = seen["released"][0]
+    released = iterates["released"][0]
     linear = -(problem.gradient(released) + penalty * (released - centre))
     return linear if algorithm.where == "dual" else -linear / penalty
 
@@ -191,12 +193,14 @@ def test_the_scale_of_the_noise_is_right_both_ways(streams, version, law):
 
 
 def test_noise_of_the_dual_in_units_of_x_is_the_penalty_times_as_large(problem, network, streams):
-    one = DualVariablePerturbation(noise=0.3, unit="x", D=10.0, zeta=0.5)
-    ten = DualVariablePerturbation(noise=3.0, unit="dual", D=10.0, zeta=0.5)
-    first, second = (run(a, problem, network, streams, 5)[5]["released"] for a in (one, ten))
-    assert np.allclose(first, second, atol=1e-9)
-    assert one.epsilon_by_formula(0, problem, network, 5) == pytest.approx(
-        ten.epsilon_by_formula(0, problem, network, 5)
+    unit_x = DualVariablePerturbation(noise=0.3, unit="x", D=10.0, zeta=0.5)
+    unit_dual = DualVariablePerturbation(noise=3.0, unit="dual", D=10.0, zeta=0.5)
+    models_x, models_dual = (
+        run(a, problem, network, streams, 5)[5]["released"] for a in (unit_x, unit_dual)
+    )
+    assert np.allclose(models_x, models_dual, atol=1e-9)
+    assert unit_x.epsilon_by_formula(0, problem, network, 5) == pytest.approx(
+        unit_dual.epsilon_by_formula(0, problem, network, 5)
     )
 
 
@@ -207,8 +211,8 @@ def test_every_version_spends_its_pure_budget_and_no_more(problem, network, vers
     algorithm = version(law=law, D=10.0, zeta=0.5, growth=1.02).calibrate(
         budget, problem, network, 20
     )
-    spent = account(algorithm.releases(problem, network, 20), 0.0).epsilon
-    assert 25 * (1 - 1e-5) < spent <= 25
+    epsilon = account(algorithm.releases(problem, network, 20), 0.0).epsilon
+    assert 25 * (1 - 1e-5) < epsilon <= 25
     free = algorithm.calibrate(Budget(np.inf, 0.0), problem, network, 20)
     assert not free.noise
 
@@ -247,16 +251,16 @@ def test_sensitivities_hold_for_replaced_records(streams, kind):
         z = np.abs(rng.normal(size=(12, DIM)))
         features[:, 0, 0] = z / np.linalg.norm(z, axis=1, keepdims=True)
         labels[:, 0, 0] *= -1
-        other = replace(problem, features=features, labels=labels)
+        neighbour = replace(problem, features=features, labels=labels)
         if kind == "linear":
-            moved = problem.gradient(centre) - other.gradient(centre)
+            change = problem.gradient(centre) - neighbour.gradient(centre)
             allowed = problem.record_change("l1")
         else:
-            moved = problem.proximal(nothing, penalty, centre, centre) - other.proximal(
+            change = problem.proximal(nothing, penalty, centre, centre) - neighbour.proximal(
                 nothing, penalty, centre, centre
             )
             allowed = problem.minimiser_change("l1", 10.0)
-        worst = max(worst, np.abs(moved).sum(-1).max())
+        worst = max(worst, np.abs(change).sum(-1).max())
     assert 0.1 * allowed < worst <= allowed
 
 
@@ -288,10 +292,10 @@ def spectral_radius(adjacency, h, D, zeta, exact):
         step, by_dual = D * mixing / (D + h), np.eye(n) / (D + h)
     else:
         step, by_dual = mixing - h / D * np.eye(n), np.eye(n) / D
-    whole = np.block([[step, -by_dual], [zeta * lap @ step, np.eye(n) - zeta * lap @ by_dual]])
-    values = np.linalg.eigvals(whole)
+    iteration = np.block([[step, -by_dual], [zeta * lap @ step, np.eye(n) - zeta * lap @ by_dual]])
+    eigenvalues = np.linalg.eigvals(iteration)
     # The sum of the duals never changes: one eigenvalue 1 that no start excites.
-    return np.abs(np.delete(values, np.abs(values - 1).argmin())).max()
+    return np.abs(np.delete(eigenvalues, np.abs(eigenvalues - 1).argmin())).max()
 
 
 @settings(max_examples=40, deadline=None)
@@ -373,10 +377,10 @@ def test_secret_sharing_needs_a_complete_graph_and_changes_nothing_else(problem,
         ring = networks.build(streams, "ring", AGENTS)
         shared.calibrate(Budget(np.inf, 0.0), problem, ring, 5)
     complete = networks.build(streams, "complete", AGENTS)
-    one = run(shared, problem, complete, streams, 40)[40]["released"]
-    other = run(LocallyPrivateADMM(zeta=0.3), problem, complete, streams, 40)[40]["released"]
-    assert np.allclose(one, other, atol=1e-8)
-    assert not np.array_equal(one, other)
+    shared_models = run(shared, problem, complete, streams, 40)[40]["released"]
+    plain_models = run(LocallyPrivateADMM(zeta=0.3), problem, complete, streams, 40)[40]["released"]
+    assert np.allclose(shared_models, plain_models, atol=1e-8)
+    assert not np.array_equal(shared_models, plain_models)
 
 
 @pytest.mark.parametrize("law", ["laplace", "gamma_norm"])
@@ -384,15 +388,20 @@ def test_secret_sharing_needs_a_complete_graph_and_changes_nothing_else(problem,
 def test_noise_and_jacobian_of_an_iteration_are_one_pure_mechanism(problem, network, kind, law):
     """Composition of noise and Jacobian term as separate mechanisms would give too small a loss."""
     algorithm = kind(law=law, noise=2.0)
-    moved, scales, paid = algorithm.losses(problem, network, 12)
-    each = moved / scales + paid
-    found = account(algorithm.releases(problem, network, 12), 1e-4)
-    assert found.proven
-    assert found.epsilon == pytest.approx(account([pure(e) for e in each], 1e-4).epsilon)
-    apart = [Release(law, sensitivity=moved, scale=scales), Release("pure", epsilon=paid)]
-    assert account(apart, 1e-4).epsilon < found.epsilon
+    changes, scales, jacobian_losses = algorithm.losses(problem, network, 12)
+    iteration_losses = changes / scales + jacobian_losses
+    guarantee = account(algorithm.releases(problem, network, 12), 1e-4)
+    assert guarantee.proven
+    assert guarantee.epsilon == pytest.approx(
+        account([pure(e) for e in iteration_losses], 1e-4).epsilon
+    )
+    separate = [
+        Release(law, sensitivity=changes, scale=scales),
+        Release("pure", epsilon=jacobian_losses),
+    ]
+    assert account(separate, 1e-4).epsilon < guarantee.epsilon
     assert account(algorithm.releases(problem, network, 12), 0.0).epsilon == pytest.approx(
-        each.sum()
+        iteration_losses.sum()
     )
 
 

@@ -1,7 +1,7 @@
 """Test that a run does not depend on the other runs and settings of its block.
 
-The driver fills blocks up to one size, so that a run alone is one among others too. Where a block
-had another size, a matrix product would add up the same terms in another order.
+The driver fills every block up to one size, so that a single run is computed in a full block, too.
+In blocks of another size, a matrix product could add the same terms in another order.
 """
 
 import warnings
@@ -18,9 +18,9 @@ from private_consensus.core.problems.logistic_regression import LogisticRegressi
 from private_consensus.core.randomness import Streams
 
 AGENTS, DIM, RECORDS, HORIZON = 12, 5, 8, 3
-BLOCK, OTHERS, PLACE = (4, 5, 6, 7), (9, 0, 6, 1), 2
-OF_RUNS = ("means", "features", "responses", "agent_rows")
-"""Fields of problems whose first axis is of runs, in worlds that differ by run."""
+BLOCK, OTHERS, POSITION = (4, 5, 6, 7), (9, 0, 6, 1), 2
+FIELDS_PER_RUN = ("means", "features", "responses", "agent_rows")
+"""Fields of problems whose first axis is the run, if the data differ between runs."""
 GRAPHS = {
     "dense": {"name": "grid", "rows": 3},
     "sparse": {"name": "grid", "rows": 3},
@@ -28,29 +28,31 @@ GRAPHS = {
 }
 
 
-def with_runs(problem, places):
+def with_runs(problem, run_indices):
     """Return the problem restricted to the data of some runs."""
     if isinstance(problem, LogisticRegression):  # one data set for all
         return problem
-    own = {name: getattr(problem, name) for name in OF_RUNS if hasattr(problem, name)}
-    runs = {name: values[places] for name, values in own.items() if len(values) == len(BLOCK)}
+    fields = {name: getattr(problem, name) for name in FIELDS_PER_RUN if hasattr(problem, name)}
+    runs = {
+        name: values[run_indices] for name, values in fields.items() if len(values) == len(BLOCK)
+    }
     return replace(problem, **runs)
 
 
-def shown(algorithm, settings, problem, graph, runs):
+def observables(algorithm, settings, problem, graph, runs):
     net = networks.build(Streams(3, runs), agents=AGENTS, weights="metropolis", **graph)
-    seen = {}
+    observed = {}
 
-    def observe(t, active, found):
-        seen.update({(t, name): np.array(values) for name, values in found.items()})
+    def observe(t, active, quantities):
+        observed.update({(t, name): np.array(values) for name, values in quantities.items()})
 
     algorithm.run(problem, net, Streams(3, runs), np.full(settings, HORIZON), observe)
-    return seen
+    return observed
 
 
 ONE_GRAPH = {"mafalda_sgd"}
 """Algorithms that refuse a graph for each run."""
-PLACES = [
+CASES = [
     (name, kind)
     for name in sorted(WORLDS)
     for kind in sorted(GRAPHS)
@@ -58,32 +60,38 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "kind"), PLACES)
+@pytest.mark.parametrize(("name", "kind"), CASES)
 def test_a_run_depends_on_no_other_run(name, kind, monkeypatch):
     if kind == "sparse":
         monkeypatch.setattr(networks, "DENSE_UP_TO", 2)
         monkeypatch.setattr(networks, "SPARSE_BELOW", 2.0)
-    graph, made = GRAPHS[kind], world(name, AGENTS, dim=DIM, records=RECORDS, runs=len(BLOCK))
+    graph, instance = GRAPHS[kind], world(name, AGENTS, dim=DIM, records=RECORDS, runs=len(BLOCK))
     first = networks.build(Streams(3, (0,)), agents=AGENTS, weights="metropolis", **graph).of_run(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutsideRange)
-        tight = replace(made.budget, epsilon=made.budget.epsilon / 1.1)
+        tight = replace(instance.budget, epsilon=instance.budget.epsilon / 1.1)
         batch = [
-            made.algorithm.calibrate(budget, made.problem, first, HORIZON)
-            for budget in (made.budget, tight)
+            instance.algorithm.calibrate(budget, instance.problem, first, HORIZON)
+            for budget in (instance.budget, tight)
         ]
-        block, others = (
-            shown(stack(batch), 2, with_runs(made.problem, places), graph, runs)
-            for places, runs in (([0, 1, 2, 3], BLOCK), ([3, 0, 2, 1], OTHERS))
+        block, other_block = (
+            observables(stack(batch), 2, with_runs(instance.problem, run_indices), graph, runs)
+            for run_indices, runs in (([0, 1, 2, 3], BLOCK), ([3, 0, 2, 1], OTHERS))
         )
-        alone = shown(
-            stack(batch[:1]), 1, with_runs(made.problem, [PLACE]), graph, BLOCK[PLACE : PLACE + 1]
+        alone = observables(
+            stack(batch[:1]),
+            1,
+            with_runs(instance.problem, [POSITION]),
+            graph,
+            BLOCK[POSITION : POSITION + 1],
         )
-    assert block.keys() == others.keys() == alone.keys()
+    assert block.keys() == other_block.keys() == alone.keys()
     for key, values in block.items():
         if values.ndim < 2 or (kind == "a run" and key[1] == "links"):
             continue
-        ours, theirs = (_of_run(found, PLACE) for found in (values, others[key]))
+        ours, theirs = (
+            _of_run(block_values, POSITION) for block_values in (values, other_block[key])
+        )
         assert np.array_equal(ours, theirs, equal_nan=True), key
         single = _of_run(alone[key], 0)[0]
         largest = np.abs(single[np.isfinite(single)]).max(initial=1.0)
@@ -91,6 +99,6 @@ def test_a_run_depends_on_no_other_run(name, kind, monkeypatch):
         assert np.allclose(ours[0], single, rtol=0, atol=near, equal_nan=True), key
 
 
-def _of_run(values, place):
+def _of_run(values, run_index):
     """Return the values of one run, [settings, ...]; a quantity may be equal in all runs."""
-    return values[:, place if values.shape[1] > 1 else 0]
+    return values[:, run_index if values.shape[1] > 1 else 0]

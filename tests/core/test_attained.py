@@ -51,29 +51,34 @@ def unit(rng):
 
 
 def test_the_other_label_moves_a_logistic_gradient_by_half_the_bound_at_every_point():
-    one, other = pair(unit(RNG))
+    positive_problem, negative_problem = pair(unit(RNG))
     x = 5 * RNG.normal(size=(200, 1, DIM))
-    moved = np.linalg.norm(one.gradient(x) - other.gradient(x), axis=-1)
-    assert moved == pytest.approx(one.attained_gradient_share("l2") * one.record_change("l2"))
-    one, other = pair(np.eye(DIM)[1])
-    moved = np.abs(one.gradient(x) - other.gradient(x))
-    assert (moved[..., [0, 2, 3]] == 0).all()
-    assert moved.sum(-1) == pytest.approx(
-        one.attained_gradient_share("l1") * one.record_change("l1")
+    change = np.linalg.norm(positive_problem.gradient(x) - negative_problem.gradient(x), axis=-1)
+    assert change == pytest.approx(
+        positive_problem.attained_gradient_share("l2") * positive_problem.record_change("l2")
+    )
+    positive_problem, negative_problem = pair(np.eye(DIM)[1])
+    change = np.abs(positive_problem.gradient(x) - negative_problem.gradient(x))
+    assert (change[..., [0, 2, 3]] == 0).all()
+    assert change.sum(-1) == pytest.approx(
+        positive_problem.attained_gradient_share("l1") * positive_problem.record_change("l1")
     )
 
 
 @pytest.mark.parametrize("curvature", [0.1, 3.0])
 def test_the_other_label_moves_a_logistic_minimiser_from_every_centre(curvature):
-    one, other = pair(unit(RNG))
+    positive_problem, negative_problem = pair(unit(RNG))
     centre, linear = 3 * RNG.normal(size=(2, 300, 1, DIM))
-    solved = [p.proximal(linear, np.full((1, 1), curvature), centre, centre) for p in (one, other)]
-    moved = np.linalg.norm(solved[0] - solved[1], axis=-1)
-    share = one.attained_minimiser_share("l2", curvature)
-    bound = share * one.minimiser_change("l2", curvature)
-    assert moved.min() >= bound * (1 - 1e-8)
-    assert moved.min() < 1.2 * bound
-    assert moved.max() <= one.minimiser_change("l2", curvature)
+    minimisers = [
+        p.proximal(linear, np.full((1, 1), curvature), centre, centre)
+        for p in (positive_problem, negative_problem)
+    ]
+    change = np.linalg.norm(minimisers[0] - minimisers[1], axis=-1)
+    share = positive_problem.attained_minimiser_share("l2", curvature)
+    bound = share * positive_problem.minimiser_change("l2", curvature)
+    assert change.min() >= bound * (1 - 1e-8)
+    assert change.min() < 1.2 * bound
+    assert change.max() <= positive_problem.minimiser_change("l2", curvature)
 
 
 def test_nearly_opposite_rows_reach_all_of_the_change_far_out():
@@ -102,29 +107,33 @@ def test_where_labels_0_have_no_gradient_nothing_is_said_to_be_attained():
 
 @pytest.mark.parametrize("weight, ridge, box, step", [(0.7, 0.2, 2.0, 0.5), (0.7, 0.01, 1.0, 1.3)])
 def test_a_projected_step_keeps_its_share(weight, ridge, box, step):
-    one, other = pair(np.eye(DIM)[0], weight=weight, ridge=ridge, box=box)
+    positive_problem, negative_problem = pair(np.eye(DIM)[0], weight=weight, ridge=ridge, box=box)
     x = np.zeros((401, 1, DIM))
     x[:, 0, 0] = np.linspace(-box, box, 401)
-    after = [p.project(x - step * p.gradient(x)) for p in (one, other)]
-    moved = np.linalg.norm(after[0] - after[1], axis=-1).min()
-    stated = one.attained_step_share(np.array([step]))[0] * step * one.record_change("l2")
+    after = [p.project(x - step * p.gradient(x)) for p in (positive_problem, negative_problem)]
+    change = np.linalg.norm(after[0] - after[1], axis=-1).min()
+    stated = (
+        positive_problem.attained_step_share(np.array([step]))[0]
+        * step
+        * positive_problem.record_change("l2")
+    )
     assert stated > 0
-    assert moved >= stated * (1 - 1e-9)
+    assert change >= stated * (1 - 1e-9)
 
 
 def test_opposite_corners_move_a_mean_step_by_all_of_the_bound():
     box, records = 2.0, 5
-    rest = RNG.uniform(-box, box, (records - 1, DIM)).sum(0)
+    sum_of_other_records = RNG.uniform(-box, box, (records - 1, DIM)).sum(0)
     steps = np.array([1.0, 0.3]) / records
     problems = [
-        MeanEstimation(((rest + corner) / records)[None, None], records, box)
+        MeanEstimation(((sum_of_other_records + corner) / records)[None, None], records, box)
         for corner in (np.full(DIM, box), np.full(DIM, -box))
     ]
     x = RNG.uniform(-box, box, (50, 1, 1, DIM))
     for step, share in zip(steps, problems[0].attained_step_share(steps), strict=True):
         after = [p.project(x - step * p.gradient(x)) for p in problems]
-        moved = np.linalg.norm(after[0] - after[1], axis=-1)
-        assert moved == pytest.approx(share * step * problems[0].record_change("l2"))
+        change = np.linalg.norm(after[0] - after[1], axis=-1)
+        assert change == pytest.approx(share * step * problems[0].record_change("l2"))
 
 
 def squared(row_length, sign, bound, *, penalty=0.1, weight=0.5):
@@ -139,17 +148,17 @@ def test_short_rows_attain_all_that_an_assumed_gradient_bound_leaves_open():
     pairs = [squared(1e-4, sign, bound) for sign in (1.0, -1.0)]
     x = RNG.uniform(-reach, reach, (200, 1, 1, DIM))
     for problem in pairs:  # the record's own gradient keeps to the bound
-        own = np.linalg.norm(problem.smooth_gradient(x), axis=-1) / problem.weight
-        assert own.max() <= bound * (1 + 1e-5)
-    moved = np.linalg.norm(pairs[0].gradient(x) - pairs[1].gradient(x), axis=-1)
+        record_gradient_norm = np.linalg.norm(problem.smooth_gradient(x), axis=-1) / problem.weight
+        assert record_gradient_norm.max() <= bound * (1 + 1e-5)
+    change = np.linalg.norm(pairs[0].gradient(x) - pairs[1].gradient(x), axis=-1)
     allowed = pairs[0].assumed_record_change(bound)
-    assert moved == pytest.approx(pairs[0].assumed_gradient_share(bound) * allowed)
+    assert change == pytest.approx(pairs[0].assumed_gradient_share(bound) * allowed)
     h = np.full((1, 1, 1, 1), 3.0)
     solved = [p.proximal(np.zeros(DIM), h, x, x) for p in pairs]
-    moved = np.linalg.norm(solved[0] - solved[1], axis=-1) * 3.0
+    change = np.linalg.norm(solved[0] - solved[1], axis=-1) * 3.0
     share = pairs[0].assumed_minimiser_share(bound)
     assert 0.8 < share < 1
-    assert share * allowed * (1 - 1e-6) <= moved.min() < moved.max() <= allowed * (1 + 1e-6)
+    assert share * allowed * (1 - 1e-6) <= change.min() < change.max() <= allowed * (1 + 1e-6)
     assert squared(1e-4, 1.0, bound, penalty=1.0).assumed_minimiser_share(bound) == 0.0
 
 
@@ -165,9 +174,9 @@ def test_what_a_claim_assumes_is_bracketed_on_data_that_keep_to_it():
         noisy = algorithm.calibrate(Budget(0.5, 1e-4), problem, NETWORK, 5)
         assert account(noisy.releases(problem, NETWORK, 5), 1e-4).epsilon == np.inf
         assumed = noisy.releases_if_assumed(problem, NETWORK, 5)
-        found, above = lower_bound(assumed, 1e-4).epsilon, account(assumed, 1e-4).epsilon
-        assert 0.7 * above < found <= above
-        assert found == pytest.approx(above) or isinstance(noisy, ExactADMM)
+        lower, upper = lower_bound(assumed, 1e-4).epsilon, account(assumed, 1e-4).epsilon
+        assert 0.7 * upper < lower <= upper
+        assert lower == pytest.approx(upper) or isinstance(noisy, ExactADMM)
 
 
 @pytest.mark.parametrize("penalty", [0.1, 0.5])
@@ -177,13 +186,20 @@ def test_responses_far_up_and_down_move_a_huber_minimiser(penalty):
     responses = np.zeros((1, 1, 3))
     responses[..., 0] = 1e6
     common = {"weight": 1.0, "penalty": penalty, "gradient_bound": 1.0, "row_bound": 1.0}
-    one, other = Lasso(features, responses, **common), Lasso(features, -responses, **common)
+    high_problem, low_problem = (
+        Lasso(features, responses, **common),
+        Lasso(features, -responses, **common),
+    )
     centre = RNG.normal(size=(400, 1, 1, DIM))
     curvature = np.full((1, 1, 1, 1), 2.0)
-    solved = [p.proximal(0.0 * centre, curvature, centre, centre) for p in (one, other)]
-    moved = np.linalg.norm(solved[0] - solved[1], axis=-1).min()
-    stated = one.attained_minimiser_share("l2", 2.0) * one.minimiser_change("l2", 2.0)
-    assert stated * (1 - 1e-9) <= moved < stated * 1.01
+    solved = [
+        p.proximal(0.0 * centre, curvature, centre, centre) for p in (high_problem, low_problem)
+    ]
+    change = np.linalg.norm(solved[0] - solved[1], axis=-1).min()
+    stated = high_problem.attained_minimiser_share("l2", 2.0) * high_problem.minimiser_change(
+        "l2", 2.0
+    )
+    assert stated * (1 - 1e-9) <= change < stated * 1.01
 
 
 def test_squared_loss_has_no_bound_and_that_is_attained():
@@ -195,25 +211,25 @@ def test_squared_loss_has_no_bound_and_that_is_attained():
 def test_exact_minimisers_of_both_labels_are_the_noise_moved_by_the_row():
     """Noise b on one data set and b + w z on the other one give equal minimisers."""
     row = unit(RNG)
-    one, other = pair(row)
+    positive_problem, negative_problem = pair(row)
     b, centre = RNG.normal(size=(2, 50, 1, DIM))
     curvature = np.full((1, 1), 0.8)
-    first = one.proximal(b, curvature, centre, centre)
-    second = other.proximal(b - one.weight * row, curvature, centre, centre)
+    first = positive_problem.proximal(b, curvature, centre, centre)
+    second = negative_problem.proximal(b - positive_problem.weight * row, curvature, centre, centre)
     np.testing.assert_allclose(first, second, atol=1e-8)
-    hessians = [p.hessian(first) for p in (one, other)]
+    hessians = [p.hessian(first) for p in (positive_problem, negative_problem)]
     np.testing.assert_allclose(*hessians, atol=1e-12)
 
 
 def test_objective_perturbation_is_bracketed_and_laplace_noise_nearly_closes_it_at_delta_0():
     problem = logistic(np.eye(DIM)[0], 1.0, weight=0.01, ridge=0.01, agents=3)
-    for law, least in (("laplace", 0.8), ("gamma_norm", 0.9)):
+    for law, min_fraction in (("laplace", 0.8), ("gamma_norm", 0.9)):
         algorithm = DualVariablePerturbation(law=law, eta=2.0, jacobian="tight")
         for delta in (0.0, 1e-4):
             noisy = algorithm.calibrate(Budget(1.0, delta), problem, NETWORK, 10)
             releases = noisy.releases(problem, NETWORK, 10)
-            found, above = lower_bound(releases, delta).epsilon, account(releases, delta).epsilon
-            assert (least if delta == 0 else 0.1) * above < found <= above
+            lower, upper = lower_bound(releases, delta).epsilon, account(releases, delta).epsilon
+            assert (min_fraction if delta == 0 else 0.1) * upper < lower <= upper
 
 
 @pytest.mark.parametrize("mean", [-2.0, 0.0, 1.5])
@@ -229,8 +245,8 @@ def test_noise_in_dual_and_output_tells_as_much_as_a_gaussian_shift(mean):
 
     shift = w / (1 + w / 4 / h) / np.hypot(dual, output)
     for t in (mean - 1, mean, mean + 1):
-        one, other = upper_tail(1.0, t), upper_tail(-1.0, t)
-        assert one >= norm.cdf(norm.ppf(other) + shift) - 1e-7
+        positive_tail, negative_tail = upper_tail(1.0, t), upper_tail(-1.0, t)
+        assert positive_tail >= norm.cdf(norm.ppf(negative_tail) + shift) - 1e-7
 
 
 def test_pp_admm_is_bracketed():
@@ -239,8 +255,8 @@ def test_pp_admm_is_bracketed():
         algorithm = PlausiblyPrivateADMM(perturbed=perturbed, eta=2.0, beta=1e-5)
         noisy = algorithm.calibrate(Budget(1.0, 1e-4), problem, NETWORK, 10)
         releases = noisy.releases(problem, NETWORK, 10)
-        found, above = lower_bound(releases, 1e-4).epsilon, account(releases, 1e-4).epsilon
-        assert 0.25 * above < found < above
+        lower, upper = lower_bound(releases, 1e-4).epsilon, account(releases, 1e-4).epsilon
+        assert 0.25 * upper < lower < upper
     coarse = replace(noisy, beta=0.05)
     assert lower_bound(coarse.releases(problem, NETWORK, 10), 1e-4).epsilon == 0
 
@@ -279,8 +295,8 @@ def test_a_message_that_depends_on_a_test_by_numerical_integration(tested, inner
             law = norm.pdf(b / inner) / inner * slope
             law /= law.sum()
         else:
-            found = brentq(lambda m: h * m - weight * y * expit(-y * m), -3, 3)
-            minimiser, law = np.array([found]), np.ones(1)
+            root = brentq(lambda m: h * m - weight * y * expit(-y * m), -3, 3)
+            minimiser, law = np.array([root]), np.ones(1)
 
         def sent(at):
             gained = (np.log(2) - np.minimum(np.log1p(np.exp(-y * at)), 2.0)) / 3
@@ -293,16 +309,18 @@ def test_a_message_that_depends_on_a_test_by_numerical_integration(tested, inner
         )
         return 1 - np.trapezoid(density, x), density
 
-    (silent, one), (mute, other) = map(outcome, pair)
+    (positive_silence, positive_density), (negative_silence, negative_density) = map(outcome, pair)
     both = replace(
         pair[0], features=np.tile(features[0], (2, 1, 1)), labels=np.tile(labels[0], (2, 1))
     )
     releases = algorithm.releases(both, network, 1)
     for delta in (1e-3, 0.03):
-        found = lower_bound(releases, delta).epsilon
-        assert found > 0
-        excess = np.trapezoid(np.maximum(one - np.exp(found) * other, 0), x)
-        assert excess + max(silent - np.exp(found) * mute, 0) >= delta
+        epsilon = lower_bound(releases, delta).epsilon
+        assert epsilon > 0
+        excess = np.trapezoid(
+            np.maximum(positive_density - np.exp(epsilon) * negative_density, 0), x
+        )
+        assert excess + max(positive_silence - np.exp(epsilon) * negative_silence, 0) >= delta
 
 
 def test_ipp_admm_is_bracketed_whatever_decides():
@@ -345,10 +363,12 @@ def test_a_pair_of_records_changes_coefficients_by_what_is_said():
     rng = np.random.default_rng(4)
     for columns, width in ((5, 2), (5, 3), (5, 5), (6, 4)):
         first, second = rng.normal(size=(2, 2))
-        x, other = np.zeros((2, columns))
-        x[:width] = other[-width:] = 1 / np.sqrt(width)
-        linear = np.abs(np.outer(first, x) - np.outer(second, other)).sum()
-        products = np.abs(np.outer(x, x) - np.outer(other, other)).sum() / 8
+        first_row, second_row = np.zeros((2, columns))
+        first_row[:width] = second_row[-width:] = 1 / np.sqrt(width)
+        linear = np.abs(np.outer(first, first_row) - np.outer(second, second_row)).sum()
+        products = (
+            np.abs(np.outer(first_row, first_row) - np.outer(second_row, second_row)).sum() / 8
+        )
         assert pair_l1(columns, width, first, second) == pytest.approx(linear + products)
 
 
@@ -375,8 +395,8 @@ def test_two_records_of_one_row_change_one_column(fair):
     assert tight.same_row_l2 <= tight.l2 * (1 + 1e-12)
     noises = (0.5, 2.0, 1)
     worst = tight.gaussian_loss(*noises)
-    known = FairClassification(mechanism="gaussian", fair=fair)._attained(tight, noises, worst, 3)
-    assert known["attained"] * worst == pytest.approx(max(changes) / 0.5)
+    fields = FairClassification(mechanism="gaussian", fair=fair)._attained(tight, noises, worst, 3)
+    assert fields["attained"] * worst == pytest.approx(max(changes) / 0.5)
 
 
 def test_a_fairness_term_that_is_left_out_tells_nothing():

@@ -67,8 +67,8 @@ def test_an_edit_to_an_algorithm_of_another_package_changes_what_audits_it(borro
 
 def test_what_audits_an_experiment_reaches_its_algorithms_and_its_problem(plan):
     reached = provenance.imported_modules
-    for name, chosen in plan.cells():
-        modules = plan.modules(name, chosen)
+    for name, algorithm in plan.cells():
+        modules = plan.modules(name, algorithm)
         problem = plan.experiments[name].problem.name
-        assert algorithms.load(chosen).__module__ in set().union(*map(reached, modules))
+        assert algorithms.load(algorithm).__module__ in set().union(*map(reached, modules))
         assert problems.module_of(problem) in modules

@@ -8,7 +8,7 @@ from private_consensus.core.problems.perceptron import LOSSES, Perceptron
 
 RECORDS, CLASSES = 60, backpropagation.CLASSES
 SHAPES = [(1, 1), (5, 4), (63, 16), (64, 17), (130, 50), (30, 70)]
-"""Inputs and hidden units."""
+"""Pairs of the number of inputs and the number of hidden units."""
 
 
 def perceptron(inputs, hidden, loss="softmax", black=0.7):
@@ -20,7 +20,7 @@ def perceptron(inputs, hidden, loss="softmax", black=0.7):
 
 
 def exact(problem):
-    """Return the same problem in double precision, which the reference implementation computes."""
+    """Return the problem in double precision, for which the reference implementation runs."""
     return Perceptron(
         problem.features.astype(float), problem.labels, problem.agent_rows, problem.test,
         problem.hidden, problem.loss,
@@ -41,11 +41,13 @@ def sample(problem, sizes, widest=11):
 def test_gradients_are_the_plain_ones_up_to_rounding(inputs, hidden, loss, clip, black):
     problem = perceptron(inputs, hidden, loss, black)
     x, rows, sizes = sample(problem, [4, 0, 11, 1, 6])
-    found = problem.clipped_gradient(x, rows, sizes, clip)
-    wanted = exact(problem).clipped_gradient(x.astype(float), rows, sizes, clip)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, wanted, atol=3e-6 * max(1.0, np.abs(wanted).max()))
-    norms = np.linalg.norm(found, axis=1)
+    gradients = problem.clipped_gradient(x, rows, sizes, clip)
+    expected_gradients = exact(problem).clipped_gradient(x.astype(float), rows, sizes, clip)
+    assert gradients.dtype == np.float32
+    np.testing.assert_allclose(
+        gradients, expected_gradients, atol=3e-6 * max(1.0, np.abs(expected_gradients).max())
+    )
+    norms = np.linalg.norm(gradients, axis=1)
     assert (norms <= clip * (1 + 1e-5)).all()
     assert (norms[[0, 2, 3, 4]] > 0).all()
     assert norms[1] == 0
@@ -63,70 +65,74 @@ def test_an_agents_bytes_do_not_depend_on_who_else_is_there():
 def test_nothing_but_the_gradients_is_written_and_records_beyond_the_batch_are_not_read():
     problem = perceptron(64, 17)
     x, rows, sizes = sample(problem, [3, 9])
-    wanted = problem.clipped_gradient(x, rows, sizes, 0.5)
+    expected_gradients = problem.clipped_gradient(x, rows, sizes, 0.5)
     around = np.full((4, problem.dim), 7.0, np.float32)
     for i, size in enumerate(sizes):
         rows[i, size:] = RECORDS * 10**9
-    found = problem.clipped_gradient(x, rows, sizes, 0.5, out=around[1:3])
-    np.testing.assert_array_equal(found, wanted)
+    gradients = problem.clipped_gradient(x, rows, sizes, 0.5, out=around[1:3])
+    np.testing.assert_array_equal(gradients, expected_gradients)
     np.testing.assert_array_equal(around[[0, 3]], 7.0)
 
 
 def test_an_input_that_is_0_may_as_well_not_be_there():
     problem = perceptron(40, 9, black=0.0)
     x, rows, sizes = sample(problem, [5, 8])
-    wanted = problem.clipped_gradient(x, rows, sizes, np.inf)
+    expected_gradients = problem.clipped_gradient(x, rows, sizes, np.inf)
     wider = Perceptron(
         np.pad(problem.features, ((0, 0), (100, 0))), problem.labels, problem.agent_rows,
         problem.test, problem.hidden,
     )  # fmt: skip
-    found = wider.clipped_gradient(
+    gradients = wider.clipped_gradient(
         np.pad(x, ((0, 0), (100 * 9, 0)), constant_values=2.0), rows, sizes, np.inf
     )
-    np.testing.assert_array_equal(found[:, : 100 * 9], 0.0)
-    assert found[:, 100 * 9 :].tobytes() == wanted.tobytes()
+    np.testing.assert_array_equal(gradients[:, : 100 * 9], 0.0)
+    assert gradients[:, 100 * 9 :].tobytes() == expected_gradients.tobytes()
 
 
 def test_outputs_that_are_far_apart_do_not_overflow():
     problem = perceptron(20, 8)
     x, rows, sizes = sample(problem, [5])
     x *= 1000.0
-    found = problem.clipped_gradient(x, rows, sizes, np.inf)
-    wanted = exact(problem).clipped_gradient(x.astype(float), rows, sizes, np.inf)
-    assert np.isfinite(found).all()
-    np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3 * np.abs(wanted).max())
+    gradients = problem.clipped_gradient(x, rows, sizes, np.inf)
+    expected_gradients = exact(problem).clipped_gradient(x.astype(float), rows, sizes, np.inf)
+    assert np.isfinite(gradients).all()
+    np.testing.assert_allclose(
+        gradients, expected_gradients, rtol=1e-3, atol=1e-3 * np.abs(expected_gradients).max()
+    )
 
 
 def test_softmax_and_binary_losses_have_other_gradients():
-    one, other = (perceptron(20, 8, loss) for loss in LOSSES)
-    x, rows, sizes = sample(one, [5])
+    softmax_problem, binary_problem = (perceptron(20, 8, loss) for loss in LOSSES)
+    x, rows, sizes = sample(softmax_problem, [5])
     assert not np.allclose(
-        one.clipped_gradient(x, rows, sizes), other.clipped_gradient(x, rows, sizes), atol=1e-3
+        softmax_problem.clipped_gradient(x, rows, sizes),
+        binary_problem.clipped_gradient(x, rows, sizes),
+        atol=1e-3,
     )
 
 
 def test_nothing_is_left_over_from_a_wider_layer():
     wide, narrow = perceptron(20, 31), perceptron(20, 18)
     x, rows, sizes = sample(narrow, [5, 7])
-    wanted = narrow.clipped_gradient(x, rows, sizes, 0.1)
+    expected_gradients = narrow.clipped_gradient(x, rows, sizes, 0.1)
     wide.clipped_gradient(*sample(wide, [5, 7]), 0.1)
-    assert narrow.clipped_gradient(x, rows, sizes, 0.1).tobytes() == wanted.tobytes()
+    assert narrow.clipped_gradient(x, rows, sizes, 0.1).tobytes() == expected_gradients.tobytes()
 
 
 @pytest.mark.parametrize(("inputs", "hidden"), SHAPES)
 def test_parts_of_a_gradient_are_parts_of_the_whole(inputs, hidden):
     problem = perceptron(inputs, hidden)
     x, rows, sizes = sample(problem, [4, 0, 11])
-    wanted = problem.clipped_gradient(x, rows, sizes, 0.5)
+    expected_gradients = problem.clipped_gradient(x, rows, sizes, 0.5)
     factors = problem.factors(len(x), rows.shape[1])
     problem.backpropagate(x, np.zeros(1, int), rows, sizes[None], np.array([0.5]), factors)
     rng = np.random.default_rng(1)
-    places = backpropagation.input_indices(factors)
+    input_indices = backpropagation.input_indices(factors)
     for i, (a, b) in enumerate(np.sort(rng.integers(0, problem.dim + 1, (60, 2)))):
-        room = np.full(hidden + b - a + hidden + 1, 7.0, np.float32)
-        backpropagation.write_gradient(factors, i % 3, a, b, places, room, hidden)
-        assert room[hidden : hidden + b - a].tobytes() == wanted[i % 3, a:b].tobytes()
-        assert room[-1] == 7.0
+        buffer = np.full(hidden + b - a + hidden + 1, 7.0, np.float32)
+        backpropagation.write_gradient(factors, i % 3, a, b, input_indices, buffer, hidden)
+        assert buffer[hidden : hidden + b - a].tobytes() == expected_gradients[i % 3, a:b].tobytes()
+        assert buffer[-1] == 7.0
 
 
 def test_settings_side_by_side_have_the_bytes_of_each_alone():
@@ -136,11 +142,11 @@ def test_settings_side_by_side_have_the_bytes_of_each_alone():
         problem.clipped_gradient(x[[0, 1]], rows[:2], sizes[:2], 0.5),
         problem.clipped_gradient(x[[2, 3]], rows[:2], sizes[2:], 0.1),
     ]
-    factors, found = problem.factors(4, rows.shape[1]), np.empty_like(x)
+    factors, gradients = problem.factors(4, rows.shape[1]), np.empty_like(x)
     first, clips = np.array([0, 2]), np.array([0.5, 0.1])
     problem.backpropagate(x, first, rows[:2], sizes.reshape(2, 2), clips, factors)
-    backpropagation.write_gradients(factors, found)
-    assert found.tobytes() == np.concatenate(alone).tobytes()
+    backpropagation.write_gradients(factors, gradients)
+    assert gradients.tobytes() == np.concatenate(alone).tobytes()
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -150,11 +156,11 @@ def test_losses_are_the_plain_ones_up_to_rounding(inputs, hidden, loss):
     x, _, _ = sample(problem, [0, 0, 0])
     rows = np.random.default_rng(4).permutation(RECORDS)[:49]
     losses, accuracies = problem.evaluate(x, rows)
-    wanted, rightly = exact(problem).evaluate(x.astype(float), rows)
-    np.testing.assert_allclose(losses, wanted, rtol=1e-5)
-    np.testing.assert_allclose(accuracies, rightly, atol=1e-12)
+    expected_losses, expected_accuracies = exact(problem).evaluate(x.astype(float), rows)
+    np.testing.assert_allclose(losses, expected_losses, rtol=1e-5)
+    np.testing.assert_allclose(accuracies, expected_accuracies, atol=1e-12)
     outputs = problem.outputs(x, rows)
     np.testing.assert_allclose(outputs, exact(problem).outputs(x.astype(float), rows), atol=1e-5)
     assert outputs.shape == (3, CLASSES, 49)
-    part = problem.outputs(x[[1]], rows[7:9])
-    assert part.tobytes() == np.ascontiguousarray(outputs[[1], :, 7:9]).tobytes()
+    subset_outputs = problem.outputs(x[[1]], rows[7:9])
+    assert subset_outputs.tobytes() == np.ascontiguousarray(outputs[[1], :, 7:9]).tobytes()

@@ -3,7 +3,8 @@
 The tests cover every private algorithm and every way to set its noise. Neither bound grows with
 delta.
 
-Losses are rounded to a grid that follows epsilon: a bound may rise by what that costs.
+Losses are rounded to a grid whose spacing depends on epsilon, so a bound may rise by the rounding
+error.
 """
 
 from dataclasses import replace
@@ -80,7 +81,7 @@ SETTINGS = {
     ],
     "pflr": [{"share": 0.1}, {"share": 0.5, "sens": "paper"}, {"shift": "raw", "zbar": "data"}],
 }
-"""What is set apart from the example of an algorithm."""
+"""Parameters that replace those of an algorithm's example; one list entry per test case."""
 
 
 def test_no_private_algorithm_is_left_out():
@@ -94,15 +95,17 @@ def test_lower_bounds_are_at_most_what_the_accountant_says(name):
         algorithm = replace(example.algorithm, **options)
         budget = budget_of(example.budget, options)
         noisy = algorithm.calibrate(budget, example.problem, example.network, example.horizon)
-        place = (example.problem, example.network, example.horizon)
-        for releases in filter(None, (noisy.releases(*place), noisy.releases_if_assumed(*place))):
+        instance = (example.problem, example.network, example.horizon)
+        for releases in filter(
+            None, (noisy.releases(*instance), noisy.releases_if_assumed(*instance))
+        ):
             lower = [lower_bound(releases, delta).epsilon for delta in DELTAS]
             upper = [account(releases, delta).epsilon for delta in DELTAS]
             for low, high in zip(lower, upper, strict=True):
                 assert 0 <= low <= high * (1 + 1e-12), (options, lower, upper)
             for bounds in (lower, upper):
-                for one, after in pairwise(bounds):
-                    assert after <= one * (1 + 2 * COARSE), (options, bounds)
+                for bound, next_bound in pairwise(bounds):
+                    assert next_bound <= bound * (1 + 2 * COARSE), (options, bounds)
 
 
 def budget_of(budget: Budget, options) -> Budget:

@@ -70,10 +70,16 @@ def test_a_run_is_the_same_alone_and_in_a_block(name):
         options = {"root": 5, "groups": GROUPS, "runs": runs, "block": block, "watch": watch}
         return simulated(settings, problem, network, **options)
 
-    alone, together, more = measured(RUNS, 1), measured(RUNS, 3), measured(RUNS + 4, 5)
-    for one, many, longer in zip(alone, together, more, strict=True):
-        for key, values in one.items():
-            assert values.tobytes() == many[key].tobytes() == longer[key][:RUNS].tobytes()
+    alone, together, extended = measured(RUNS, 1), measured(RUNS, 3), measured(RUNS + 4, 5)
+    for values_alone, values_in_block, extended_values in zip(
+        alone, together, extended, strict=True
+    ):
+        for key, values in values_alone.items():
+            assert (
+                values.tobytes()
+                == values_in_block[key].tobytes()
+                == extended_values[key][:RUNS].tobytes()
+            )
 
 
 @pytest.mark.parametrize("name", ["dvp", "m_admm", "p_admm", "pr_admm", "pp_admm"])
@@ -91,15 +97,15 @@ def test_the_noise_of_a_run_is_for_its_own_graph(name):
         world = calibration.problem, graph, 4
         assert noisy == algorithm.calibrate(budget, *world)
         if algorithm.calibration == "accountant":
-            spent = account(noisy.releases(*world), budget.delta).epsilon
-            assert spent == pytest.approx(budget.epsilon, rel=1e-4)
+            epsilon = account(noisy.releases(*world), budget.delta).epsilon
+            assert epsilon == pytest.approx(budget.epsilon, rel=1e-4)
         noises.append((noisy.noise.scale, getattr(noisy, "ridge", 0.0)))
     assert len(set(noises)) > 1 or name == "pp_admm"
     for first in (0, 4):
         block = calibration.of_block(0, first)
-        own = [noise for noise, _ in noises[first : first + 4]]
+        block_noises = [noise for noise, _ in noises[first : first + 4]]
         scales = np.broadcast_to(block.noise.scale, (4, 1, 1)).ravel()
-        assert scales[: len(own)] == pytest.approx(own)
+        assert scales[: len(block_noises)] == pytest.approx(block_noises)
 
 
 @pytest.mark.parametrize("name", ["dvp", "m_admm", "p_admm", "pr_admm", "pp_admm"])
@@ -158,23 +164,24 @@ def test_the_privacy_row_is_of_the_worst_graph_of_all_runs():
     2w\sqrt d/D_t\,1.02^t + 2.8\,(w/4)/(\mu + D_t)`.
     """
     prepared = {"rows": logistic_rows(400, 3)}
-    given = cell()
-    calibration = calibrated_cell(given, given["settings"], prepared)
-    least = min(int(graph.degrees.min()) for graph in calibration.graphs)
-    first = int(calibration.graphs[0].degrees.min())
-    assert least < first  # else the first run's graph is the worst, and this shows nothing
+    cell_spec = cell()
+    calibration = calibrated_cell(cell_spec, cell_spec["settings"], prepared)
+    min_degree = min(int(graph.degrees.min()) for graph in calibration.graphs)
+    first_degree = int(calibration.graphs[0].degrees.min())
+    # Otherwise the first run's graph would be the worst, and the test could not fail.
+    assert min_degree < first_degree
     [row] = privacy_rows(calibration, 0)
     t = np.arange(1, 21)
-    D, w, mu = 2 * 0.5 * least * 1.02**t, 1 / 30, 0.01
-    printed = (w / D * (1.02**t + 2.8)).sum()
-    paid = (2 * w * np.sqrt(3) / D * 1.02**t + 2.8 * (w / 4) / (mu + D)).sum()
-    assert row["epsilon_formula"] == row["epsilon_claimed"] == pytest.approx(printed)
-    assert row["epsilon_accountant"] == pytest.approx(paid)
+    D, w, mu = 2 * 0.5 * min_degree * 1.02**t, 1 / 30, 0.01
+    formula_epsilon = (w / D * (1.02**t + 2.8)).sum()
+    accounted_epsilon = (2 * w * np.sqrt(3) / D * 1.02**t + 2.8 * (w / 4) / (mu + D)).sum()
+    assert row["epsilon_formula"] == row["epsilon_claimed"] == pytest.approx(formula_epsilon)
+    assert row["epsilon_accountant"] == pytest.approx(accounted_epsilon)
     worst = worst_case(calibration, 0)
-    assert int(worst.network.degrees.min()) == least
+    assert int(worst.network.degrees.min()) == min_degree
     stated = account(worst.algorithm.releases(calibration.problem, worst.network, 20), 0.0)
     assert stated.epsilon == row["epsilon_accountant"]
-    private = run_cell(given, prepared)[1].row(0, named=True)
+    private = run_cell(cell_spec, prepared)[1].row(0, named=True)
     assert private["epsilon_accountant"] == row["epsilon_accountant"]
 
 
@@ -206,16 +213,18 @@ def test_environments_with_one_problem_build_it_once_and_compute_what_each_compu
     built, build = [], logistic_regression.build
 
     @wraps(build)  # its annotations state whether the problem is shared
-    def counted(streams, *given, **named):
+    def counted(streams, *arguments, **options):
         built.append(streams.runs)
-        return build(streams, *given, **named)
+        return build(streams, *arguments, **options)
 
-    prepared, given = {"rows": logistic_rows(400, 3)}, cell()
-    [setting] = given["settings"]
+    prepared, cell_spec = {"rows": logistic_rows(400, 3)}, cell()
+    [setting] = cell_spec["settings"]
     ring = {**setting, "network": {"name": "ring", "agents": AGENTS}, "variant": "ring"}
-    alone = [run_cell(cell(settings=[one]), prepared) for one in (setting, ring)]
+    alone = [
+        run_cell(cell(settings=[single_setting]), prepared) for single_setting in (setting, ring)
+    ]
     monkeypatch.setattr(logistic_regression, "build", counted)
     together = run_cell(cell(settings=[setting, ring]), prepared)
     assert built == [(0,), (0, 1, 2, 3, 4), (5, 6, 7, 8, 9), (10, 11, 12, 13, 14)]
-    for joined, apart in zip(together, zip(*alone, strict=True), strict=True):
-        assert joined.equals(pl.concat(apart))
+    for joined, separate in zip(together, zip(*alone, strict=True), strict=True):
+        assert joined.equals(pl.concat(separate))

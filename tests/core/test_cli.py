@@ -18,7 +18,7 @@ from private_consensus.reproduction.experiments import checks
 
 @pytest.fixture
 def call(capsys, monkeypatch):
-    # a console reads its width where it is made, and that was before
+    # The console reads its width when it is created, before this fixture runs.
     monkeypatch.setattr(cli.OUT, "_width", 200)
 
     def run(*arguments: str) -> tuple[int, str, str]:
@@ -48,14 +48,14 @@ def test_run_ends_with_table_and_four_privacy_figures(call):
         "run", "gradient_descent", "--horizon", "20", "--runs", "5", "--epsilon", "2"
     )
     assert code == 0
-    for part in ("normalised_error", "standard error", "claimed", "formula", "accountant"):
-        assert part in out
-    found = {
+    for term in ("normalised_error", "standard error", "claimed", "formula", "accountant"):
+        assert term in out
+    epsilons = {
         key: float(re.search(rf"{key}[^│]*│ *([\d.]+)", out)[1])
         for key in ("claimed", "formula", "accountant", "attack")
     }
-    assert found["claimed"] == 2
-    assert found["attack"] <= found["accountant"] < found["formula"] < found["claimed"]
+    assert epsilons["claimed"] == 2
+    assert epsilons["attack"] <= epsilons["accountant"] < epsilons["formula"] < epsilons["claimed"]
 
 
 @pytest.mark.parametrize("name", algorithms.names())
@@ -162,24 +162,24 @@ def test_a_mirror_that_is_not_there_is_named(call):
 
 
 DATA_SETS = {"adult": 14, "us": 12, "brazil": 52, "mnist": 784, "cifar10": 3072}
-"""Each with its columns."""
+"""Data sets with their number of columns."""
 
-# The package gives this name to a function of the module.
+# The package exports a function that has the same name as this module.
 SUMMARY = import_module("private_consensus.reproduction.datasets.summary")
 
 
 def cards(out: str) -> dict[str, dict[str, str]]:
     """Parse the printed descriptions of data sets into one dictionary per data set."""
-    found: dict[str, dict[str, str]] = {}
+    cards_by_name: dict[str, dict[str, str]] = {}
     for line in out.splitlines():
         if head := re.match(r"┃ (\S+) +┃ (.*?) *┃$", line):
-            card = found.setdefault(head[1], {})
+            card = cards_by_name.setdefault(head[1], {})
             key = "title"
             card[key] = head[2]
         elif row := re.match(r"│ (.*?) *│ (.*?) *│$", line):
             key = row[1] or key
             card[key] = f"{card.get(key, '')} {row[2]}".strip()
-    return found
+    return cards_by_name
 
 
 def test_data_without_a_mirror_are_surrogates_that_say_why(call, monkeypatch, tmp_path):
@@ -194,19 +194,21 @@ def test_data_without_a_mirror_are_surrogates_that_say_why(call, monkeypatch, tm
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     monkeypatch.setattr(SUMMARY, "acquire", small)
     code, out, _ = call("data", "--cache", str(tmp_path))
-    found = cards(out)
+    cards_by_name = cards(out)
     assert code == 0
-    assert list(found) == list(DATA_SETS)
+    assert list(cards_by_name) == list(DATA_SETS)
     for name, columns in DATA_SETS.items():
-        assert found[name]["source"].startswith("surrogate")
-        assert "SURROGATE, not the real data; no mirror is configured" in found[name]["reason"]
-        assert found[name]["rows, columns"].endswith(f", {columns:,}")
-        assert re.search(r": \d+\.\d%$", found[name]["label"])
-        assert "no record" in found[name]["licence"]
-        assert re.fullmatch("[0-9a-f]{64}", found[name]["SHA-256"])
-        assert found[name]["prepared as"].startswith(name)
-    assert "cannot be reached" in found["adult"]["reason"]
-    assert "needs a key in IPUMS_API_KEY" in found["brazil"]["reason"]
+        assert cards_by_name[name]["source"].startswith("surrogate")
+        assert (
+            "SURROGATE, not the real data; no mirror is configured" in cards_by_name[name]["reason"]
+        )
+        assert cards_by_name[name]["rows, columns"].endswith(f", {columns:,}")
+        assert re.search(r": \d+\.\d%$", cards_by_name[name]["label"])
+        assert "no record" in cards_by_name[name]["licence"]
+        assert re.fullmatch("[0-9a-f]{64}", cards_by_name[name]["SHA-256"])
+        assert cards_by_name[name]["prepared as"].startswith(name)
+    assert "cannot be reached" in cards_by_name["adult"]["reason"]
+    assert "needs a key in IPUMS_API_KEY" in cards_by_name["brazil"]["reason"]
 
 
 MIRROR = os.environ.get("PRIVATE_CONSENSUS_MIRROR")
@@ -215,16 +217,16 @@ MIRROR = os.environ.get("PRIVATE_CONSENSUS_MIRROR")
 @pytest.mark.skipif(not MIRROR, reason="reads a mirror: set PRIVATE_CONSENSUS_MIRROR to one")
 def test_data_of_a_mirror_are_real_and_checked(call, tmp_path):
     code, out, _ = call("data", "--mirror", MIRROR, "--cache", str(tmp_path))
-    found = cards(out)
+    cards_by_name = cards(out)
     assert code == 0
-    assert list(found) == list(DATA_SETS)
-    for card in found.values():
+    assert list(cards_by_name) == list(DATA_SETS)
+    for card in cards_by_name.values():
         assert card["source"].startswith("mirror")
         assert "its files have the expected checksums" in card["reason"]
         assert "SURROGATE" not in card["reason"]
-    assert found["adult"]["rows, columns"] == "48,842, 14"
-    assert found["adult"]["label"] == "income >50K: 23.9%"
-    assert "no redistribution" in found["brazil"]["licence"]
+    assert cards_by_name["adult"]["rows, columns"] == "48,842, 14"
+    assert cards_by_name["adult"]["label"] == "income >50K: 23.9%"
+    assert "no redistribution" in cards_by_name["brazil"]["licence"]
 
 
 def test_a_long_checksum_is_never_cut(call, monkeypatch, tmp_path):
@@ -265,14 +267,14 @@ def test_what_cannot_be_run_is_one_line_before_any_work(call, arguments, message
 
 
 @pytest.mark.parametrize(
-    ("arguments", "most"),
+    ("arguments", "max_count"),
     [(["--count", "0"], "10000000"), (["--count", "1000000000"], "10000000"),
      (["--count", "1000000000", "--mechanism", "laplace"], "100000")],
 )  # fmt: skip
-def test_releases_are_at_least_one_and_no_more_than_can_be_composed(call, arguments, most):
+def test_releases_are_at_least_one_and_no_more_than_can_be_composed(call, arguments, max_count):
     code, _, err = call("privacy", "--epsilon", "1", *arguments)
     assert code == 2
-    assert re.search(rf"--count: found \d+, expected a whole number >= 1 and <= {most}$", err)
+    assert re.search(rf"--count: found \d+, expected a whole number >= 1 and <= {max_count}$", err)
 
 
 @pytest.mark.parametrize(

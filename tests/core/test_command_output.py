@@ -58,23 +58,23 @@ def test_every_command_has_an_option_for_json():
 
 
 def test_json_has_the_numbers_of_the_tables(call, as_json):
-    told = as_json("privacy", "--scale", "4", "--count", "10")
+    guarantee = as_json("privacy", "--scale", "4", "--count", "10")
     _, out, _ = call("privacy", "--scale", "4", "--count", "10")
-    assert f"{told['epsilon']:.6g}" in out and told["proven"] is True
+    assert f"{guarantee['epsilon']:.6g}" in out and guarantee["proven"] is True
     setting = ("gradient_descent", "--horizon", "4", "--runs", "3", "--agents", "5")
-    ran = as_json("run", *setting)
+    run_report = as_json("run", *setting)
     _, out, _ = call("run", *setting)
-    assert f"{ran['course'][-1]['mean']:.4g}" in out and len(ran["course"]) == 4
-    assert ran["setting"]["network"] == {"agents": 5, "edges": 5}
-    assert ran["setting"]["problem_parameters"]["records"] == 100 and "records=100" in out
-    assert ran["epsilon"]["accountant"] <= ran["epsilon"]["claimed"] == 1
-    assert ran["diverged"] is False and ran["runs"] == 3
+    assert f"{run_report['course'][-1]['mean']:.4g}" in out and len(run_report["course"]) == 4
+    assert run_report["setting"]["network"] == {"agents": 5, "edges": 5}
+    assert run_report["setting"]["problem_parameters"]["records"] == 100 and "records=100" in out
+    assert run_report["epsilon"]["accountant"] <= run_report["epsilon"]["claimed"] == 1
+    assert run_report["diverged"] is False and run_report["runs"] == 3
 
 
 def test_json_of_an_audit_has_verdict_and_setting(as_json):
-    told = as_json("audit", "gradient_descent", "--runs", "40")
-    assert told["verdict"] == "not contradicted" and told["findings"] == []
-    assert told["setting"]["algorithm"] == "GradientDescent"
+    audit_report = as_json("audit", "gradient_descent", "--runs", "40")
+    assert audit_report["verdict"] == "not contradicted" and audit_report["findings"] == []
+    assert audit_report["setting"]["algorithm"] == "GradientDescent"
 
 
 @pytest.mark.parametrize(
@@ -131,20 +131,20 @@ def test_an_algorithm_of_another_package_runs_on_the_problem_of_its_example(
 ):
     new_algorithm("my_own_steps", tmp_path, package=True)
     outside(monkeypatch, "my_own_steps", "my_own_steps", str(tmp_path))
-    told = as_json("run", "my_own_steps", "--runs", "2")
-    assert told["setting"]["problem"] == "LogisticRegression" and not told["diverged"]
+    run_report = as_json("run", "my_own_steps", "--runs", "2")
+    assert run_report["setting"]["problem"] == "LogisticRegression" and not run_report["diverged"]
     # on another problem its default step would be unstable, and 1/L replaces it
-    told = as_json("run", "my_own_steps", "--runs", "2", "--problem", "mean_estimation")
-    assert told["setting"]["parameters"]["eta"] == pytest.approx(1 / 100)
-    assert not told["diverged"]
+    run_report = as_json("run", "my_own_steps", "--runs", "2", "--problem", "mean_estimation")
+    assert run_report["setting"]["parameters"]["eta"] == pytest.approx(1 / 100)
+    assert not run_report["diverged"]
     stated = as_json(*MEANS[:1], "my_own_steps", *MEANS[2:], "--set", "algorithm.eta=0.015")
     assert stated["setting"]["parameters"]["eta"] == 0.015
     module = sys.modules.pop("my_own_steps")
     module.EXAMPLE = {"problem": "mean_estimation", "agents": 4, "parameters": {"eta": 0.002}}
     monkeypatch.setitem(sys.modules, "my_own_steps", module)
-    told = as_json("run", "my_own_steps", "--runs", "2")
-    assert told["setting"]["network"]["agents"] == 4
-    assert told["setting"]["parameters"]["eta"] == 0.002
+    run_report = as_json("run", "my_own_steps", "--runs", "2")
+    assert run_report["setting"]["network"]["agents"] == 4
+    assert run_report["setting"]["parameters"]["eta"] == 0.002
 
 
 def test_a_study_that_init_writes_can_be_audited_and_run_once_it_is_installed(

@@ -34,9 +34,9 @@ def test_every_package_of_the_lock_that_is_installed_is_told_with_its_licence():
     rows = components(locked(LOCK), [numpy])
     assert [(row["name"], row["version"]) for row in rows] == [("numpy", numpy.version)]
     assert "BSD" in rows[0]["licence"]
-    [told] = bill_of_materials(rows)["components"]
-    assert told["purl"] == f"pkg:pypi/numpy@{numpy.version}"
-    assert told["properties"] == [{"name": "sha256", "value": "22cc"}]
+    [component] = bill_of_materials(rows)["components"]
+    assert component["purl"] == f"pkg:pypi/numpy@{numpy.version}"
+    assert component["properties"] == [{"name": "sha256", "value": "22cc"}]
     assert table(rows).splitlines()[2].startswith("| numpy | ")
 
 
