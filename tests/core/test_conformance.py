@@ -14,10 +14,10 @@ from private_consensus.reproduction.experiments.checks import wrong_settings
 from worlds import MORE, CalibratedRun, world
 
 NAMES = [name for name in algorithms.names() if algorithms.load(name).kind != AUDIT]
-"""Audits judge what another algorithm says, and run nothing of their own."""
+"""Names of all algorithms except audits, which only judge the output of another algorithm."""
 PROBLEMS = [problems.class_of(name) for name in problems.names()]
 ONE_LENGTH = {"d_zoa"}
-"""Draws of its inner loops are numbered by the longest of a batch."""
+"""Algorithms whose inner-loop draws are numbered by the longest loop of the batch."""
 EXACT = {"gradient_descent", "dp_ci"}
 
 
@@ -29,9 +29,9 @@ def prepared(name: str) -> CalibratedRun:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_batch_of_settings_equals_the_settings_one_by_one(name):
     """The settings of the batch differ in numbers and in horizons."""
-    one = prepared(name)
-    other = one.algorithm if name in ONE_LENGTH else None
-    conformance.batch_equals_its_settings(one, variant=other, exact=name in EXACT)
+    calibrated_run = prepared(name)
+    variant = calibrated_run.algorithm if name in ONE_LENGTH else None
+    conformance.batch_equals_its_settings(calibrated_run, variant=variant, exact=name in EXACT)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -46,16 +46,19 @@ def test_a_seed_is_all_the_randomness_there_is(name):
 
 @pytest.mark.parametrize("name", sorted(algorithms.names()))
 def test_a_problem_that_lacks_what_is_needed_is_refused_before_anything_is_computed(name):
-    chosen = algorithms.load(name)
-    algorithm = object.__new__(chosen)
-    assert all(any(one.offers(need) for one in PROBLEMS) for need in chosen.needs)
-    for one in PROBLEMS:
-        lacking = [need for need in chosen.needs if not one.offers(need)]
+    algorithm_class = algorithms.load(name)
+    algorithm = object.__new__(algorithm_class)
+    assert all(
+        any(problem_class.offers(need) for problem_class in PROBLEMS)
+        for need in algorithm_class.needs
+    )
+    for problem_class in PROBLEMS:
+        lacking = [need for need in algorithm_class.needs if not problem_class.offers(need)]
         if lacking:
             with pytest.raises(InvalidInput, match=f"problem.name.*{lacking[0]}"):
-                algorithm.check_needs(object.__new__(one))
+                algorithm.check_needs(object.__new__(problem_class))
         else:
-            algorithm.check_needs(object.__new__(one))
+            algorithm.check_needs(object.__new__(problem_class))
 
 
 def test_a_plan_with_a_problem_that_lacks_what_is_needed_is_refused():
@@ -68,7 +71,7 @@ def test_a_plan_with_a_problem_that_lacks_what_is_needed_is_refused():
         "algorithm": "ipp_admm", "seed": 0, "runs": 1, "iterations": [],
         "measures": [["released", "normalised_error"]], "settings": [setting],
     }  # fmt: skip
-    found = list(wrong_settings(cell))
+    messages = list(wrong_settings(cell))
     expected = "expected a problem with clipped_loss"
-    assert found == [f"problem.name: found 'mean_estimation', {expected}"]
+    assert messages == [f"problem.name: found 'mean_estimation', {expected}"]
     assert not list(wrong_settings({**cell, "algorithm": "p_admm"}))

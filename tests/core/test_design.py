@@ -1,4 +1,4 @@
-"""Tests that the imports follow the layers of docs/explanation/architecture.md."""
+"""Test that the imports follow the layers of docs/explanation/architecture.md."""
 
 import ast
 import re
@@ -16,7 +16,8 @@ DESIGN = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
 FAMILIES = PACKAGE / "core" / "algorithms" / "families"
 LAYERS = DESIGN.partition("## Layers")[2].partition("## Algorithms")[0]
 PARTS = [
-    part for _, part in sorted(re.findall(r"^\| (\d+) \| `(\w+)` \|", LAYERS, flags=re.MULTILINE))
+    part_name
+    for _, part_name in sorted(re.findall(r"^\| (\d+) \| `(\w+)` \|", LAYERS, flags=re.MULTILINE))
 ]
 """Parts of the package in the order of their imports."""
 
@@ -32,17 +33,17 @@ def layers() -> dict[str, int]:
 
 
 def imported(file: Path, package: Path = PACKAGE) -> set[tuple[str, ...]]:
-    """Return what a file imports from the package, as parts of dotted names."""
-    here = ("private_consensus", *file.relative_to(PACKAGE).parts[:-1])
-    found = set()
+    """Return the names that a file imports from the package, split at the dots."""
+    package_path = ("private_consensus", *file.relative_to(PACKAGE).parts[:-1])
+    imported_names = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom):
-            base = here[: len(here) - node.level + 1] if node.level else ()
+            base = package_path[: len(package_path) - node.level + 1] if node.level else ()
             base += tuple(node.module.split(".")) if node.module else ()
-            found |= {(*base, alias.name) for alias in node.names}
+            imported_names |= {(*base, alias.name) for alias in node.names}
         elif isinstance(node, ast.Import):
-            found |= {tuple(alias.name.split(".")) for alias in node.names}
-    return {name[1:] for name in found if name[0] == "private_consensus" and len(name) > 1}
+            imported_names |= {tuple(alias.name.split(".")) for alias in node.names}
+    return {name[1:] for name in imported_names if name[0] == "private_consensus" and len(name) > 1}
 
 
 def unit_of(path: str) -> str:
@@ -59,11 +60,11 @@ FILES = [
 
 def higher_parts(file: Path) -> set[str]:
     """Return the imported parts of the package that are in higher layers than the file."""
-    part = file.relative_to(PACKAGE).parts[0]
+    part_name = file.relative_to(PACKAGE).parts[0]
     return {
         name[0]
         for name in imported(file)
-        if name[0] in PARTS and PARTS.index(name[0]) > PARTS.index(part)
+        if name[0] in PARTS and PARTS.index(name[0]) > PARTS.index(part_name)
     }
 
 
@@ -76,9 +77,9 @@ def test_every_part_is_in_the_table():
     assert sorted(layers()) == sorted(unit for unit in inside if not unit.endswith("__init__"))
 
 
-@pytest.mark.parametrize("part", [part for part in PARTS if part != "cli"])
-def test_a_part_imports_from_earlier_parts_only(part):
-    files = [file for file in FILES if file.relative_to(PACKAGE).parts[0] == part]
+@pytest.mark.parametrize("part_name", [part_name for part_name in PARTS if part_name != "cli"])
+def test_a_part_imports_from_earlier_parts_only(part_name):
+    files = [file for file in FILES if file.relative_to(PACKAGE).parts[0] == part_name]
     assert files
     assert {file.name: higher for file in files if (higher := higher_parts(file))} == {}
 
@@ -99,19 +100,21 @@ def test_an_import_upwards_would_be_found():
 
 def test_families_know_no_algorithm():
     for file in FAMILIES.glob("*.py"):
-        own = {name[2] for name in imported(file) if name[:2] == ("core", "algorithms")}
-        assert own <= {"base", "noise", "parameters", "shapes", "families"}, file.name
+        algorithm_modules = {
+            name[2] for name in imported(file) if name[:2] == ("core", "algorithms")
+        }
+        assert algorithm_modules <= {"base", "noise", "parameters", "shapes", "families"}, file.name
 
 
 def test_methods_of_paper_002_do_not_import_each_other():
     for name in ("dp_admm", "exact_admm"):
-        found = imported(PACKAGE / "core" / "algorithms" / f"{name}.py")
-        assert ("core", "algorithms", "d_zoa") not in {parts[:3] for parts in found}
+        imports = imported(PACKAGE / "core" / "algorithms" / f"{name}.py")
+        assert ("core", "algorithms", "d_zoa") not in {module_path[:3] for module_path in imports}
 
 
 def test_the_design_names_each_family():
-    known = {file.stem for file in FAMILIES.glob("*.py")} - {"__init__"}
-    assert known == set(re.findall(r"families/(\w+)", DESIGN))
+    families = {file.stem for file in FAMILIES.glob("*.py")} - {"__init__"}
+    assert families == set(re.findall(r"families/(\w+)", DESIGN))
 
 
 def depth(kind: type) -> int:
@@ -139,20 +142,24 @@ def test_above_an_algorithm_are_four_classes_at_most_and_none_of_another_method(
 def test_a_longer_chain_and_another_method_above_would_be_found():
     kind = algorithms.load("ipp_admm")
     assert depth(Algorithm) == 1 and depth(kind) == 5
-    own = type("Own", (kind,), {})
-    assert depth(own) == 6
-    assert files_above(own) == {kind.__module__} and files_above(kind) == set()
+    subclass = type("Own", (kind,), {})
+    assert depth(subclass) == 6
+    assert files_above(subclass) == {kind.__module__} and files_above(kind) == set()
 
 
 def test_the_design_names_the_family_of_each_version():
     rows = re.findall(r"^\| `families/(\w+)` \| [^|`]+ \| (`.+`) \|$", DESIGN, re.MULTILINE)
-    said = {name: family for family, names in rows for name in re.findall(r"`(\w+)`", names)}
+    listed_families = {
+        name: family for family, names in rows for name in re.findall(r"`(\w+)`", names)
+    }
     nearest = {}
     for name in algorithms.names():
         above = [base.__module__ for base in algorithms.load(name).__mro__[1:]]
-        found = [module.rpartition(".")[2] for module in above if ".families." in module]
-        if found and algorithms.load(name).kind == METHOD:
-            nearest[name] = found[0]
+        family_modules = [module.rpartition(".")[2] for module in above if ".families." in module]
+        if family_modules and algorithms.load(name).kind == METHOD:
+            nearest[name] = family_modules[0]
     page = "docs/explanation/architecture.md: the table of families"
-    assert said.items() <= nearest.items(), f"{page} names another family of an algorithm"
-    assert set(said.values()) >= set(nearest.values()), f"{page} lacks a family"
+    assert listed_families.items() <= nearest.items(), (
+        f"{page} names another family of an algorithm"
+    )
+    assert set(listed_families.values()) >= set(nearest.values()), f"{page} lacks a family"

@@ -66,21 +66,21 @@ def uneven(streams):
 def run(algorithm, problem, network, streams, horizon) -> dict[int, dict]:
     at: dict[int, dict] = {}
 
-    def observe(t, active, seen):
-        at.setdefault(t, {}).update(seen)
+    def observe(t, active, observables):
+        at.setdefault(t, {}).update(observables)
 
     algorithm.run(problem, network, streams, np.array([horizon]), observe)
     return at
 
 
-def pull_towards(problem, network, new, dual, before, heard, ridge=0.0):
+def pull_towards(problem, network, new, dual, before, received_sum, ridge=0.0):
     """Return grad f + a + 2 eta v x - eta (v x_before + received): 0 or minus the noise."""
     degrees = network.degrees[..., None]
     slope = problem.gradient(new) + ridge * new + dual + 2 * ETA * degrees * new
-    return slope - ETA * (degrees * before + heard)
+    return slope - ETA * (degrees * before + received_sum)
 
 
-# --- What all have in common ------------------------------------------------------------------
+# --- Properties of all methods ----------------------------------------------------------------
 
 
 def exact_versions():
@@ -96,9 +96,9 @@ def exact_versions():
 def test_without_a_budget_they_are_admm(problem, uneven, streams, version):
     plain = run(ADMM(eta=ETA), problem, uneven, streams, 25)
     free = version.calibrate(FREE, problem, uneven, 25)
-    found = run(free, problem, uneven, streams, 25)
+    trajectory = run(free, problem, uneven, streams, 25)
     for t in (1, 8, 25):
-        assert np.allclose(found[t]["released"], plain[t]["released"], atol=1e-8)
+        assert np.allclose(trajectory[t]["released"], plain[t]["released"], atol=1e-8)
 
 
 @pytest.mark.parametrize("calibration", ["formula", "accountant"])
@@ -108,8 +108,8 @@ def test_pr_with_a_huge_budget_is_admm(problem, network, streams, schedule, cali
     version = PR(eta=ETA, threshold="none", schedule=schedule, calibration=calibration)
     rich = version.calibrate(Budget(1e9, 1e-4), problem, network, 25)
     assert rich.noise
-    found = run(rich, problem, network, streams, 25)[25]["released"]
-    assert 0 < np.abs(found - plain).max() < 1e-3
+    models = run(rich, problem, network, streams, 25)[25]["released"]
+    assert 0 < np.abs(models - plain).max() < 1e-3
 
 
 @pytest.mark.parametrize("version", [PR(threshold="none"), Recycled(gamma=60.0), PP(beta=1e-9)])
@@ -145,8 +145,8 @@ def test_objective_perturbation_splits_its_budget_evenly(problem, network):
         algorithm = kind(eta=ETA, law="gamma_norm", calibration="formula", rho_conversion="safe")
         done = algorithm.calibrate(Budget(20.0, 1e-4), problem, network, 30)
         rho = zcdp_rho(20.0, 1e-4, conversion="safe")
-        left = np.sqrt(2 * rho / charged) - 2.8 * kappa
-        assert done.noise.scale == pytest.approx(2 * problem.weight / left, rel=1e-9)
+        noise_epsilon = np.sqrt(2 * rho / charged) - 2.8 * kappa
+        assert done.noise.scale == pytest.approx(2 * problem.weight / noise_epsilon, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -166,42 +166,44 @@ def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, uneven, str
         replace(algorithm, eta=eta).calibrate(Budget(epsilon, 1e-4), problem, uneven, horizon)
         for eta, epsilon, horizon in zip((0.5, 0.4, 0.7), (20.0, 40.0, 9.0), horizons, strict=True)
     ]
-    seen: dict = {}
+    observed: dict = {}
 
-    def keep(t, active, shown):
-        for place, setting in enumerate(active):
-            seen.setdefault((setting, t), {}).update({k: v[place] for k, v in shown.items()})
+    def keep(t, active, observables):
+        for position, setting in enumerate(active):
+            observed.setdefault((setting, t), {}).update(
+                {k: v[position] for k, v in observables.items()}
+            )
 
     stack(batch).run(problem, uneven, streams, np.array(horizons), keep)
     for index, (single, horizon) in enumerate(zip(batch, horizons, strict=True)):
         alone = run(single, problem, uneven, streams, horizon)[horizon]
         for quantity, values in alone.items():
-            batched = seen[index, horizon][quantity]
+            batched = observed[index, horizon][quantity]
             assert np.allclose(batched, values[0], rtol=1e-9, atol=1e-11), quantity
 
 
-# --- What is measured -------------------------------------------------------------------------
+# --- Measurements -----------------------------------------------------------------------------
 
 
 def test_every_agent_is_measured_by_its_own_model(problem):
     """Compare with loops over settings, runs and agents; margin 0 counts as negative."""
     x = np.random.default_rng(3).normal(size=(2, len(problem.labels), AGENTS, DIM))
     x[0, 1, 2] = 0.0
-    found = {name: problem.measure(name, x) for name in problem.metrics if "own" in name}
-    for place in np.ndindex(2, 3):  # the first three runs
-        run, losses, train, test = place[1], [], [], []
+    measures = {name: problem.measure(name, x) for name in problem.metrics if "own" in name}
+    for indices in np.ndindex(2, 3):  # the first three runs
+        run, losses, train, test = indices[1], [], [], []
         for i in range(AGENTS):
-            margins = problem.features[run, i] @ x[*place, i]
+            margins = problem.features[run, i] @ x[*indices, i]
             signed = margins * problem.labels[run, i]
             losses.append(np.log1p(np.exp(-signed)).mean())
             train.append(np.mean(np.where(margins > 0, 1, -1) != problem.labels[run, i]))
-            others = np.where(problem.test_features[run] @ x[*place, i] > 0, 1, -1)
-            test.append(np.mean(others != problem.test_labels[run]))
-        assert found["own_loss"][place] == pytest.approx(np.mean(losses))
-        assert found["own_train_error"][place] == pytest.approx(np.mean(train))
-        assert found["own_train_accuracy"][place] == pytest.approx(1 - np.mean(train))
-        assert found["own_test_error"][place] == pytest.approx(np.mean(test))
-        assert found["own_test_accuracy"][place] == pytest.approx(1 - np.mean(test))
+            predictions = np.where(problem.test_features[run] @ x[*indices, i] > 0, 1, -1)
+            test.append(np.mean(predictions != problem.test_labels[run]))
+        assert measures["own_loss"][indices] == pytest.approx(np.mean(losses))
+        assert measures["own_train_error"][indices] == pytest.approx(np.mean(train))
+        assert measures["own_train_accuracy"][indices] == pytest.approx(1 - np.mean(train))
+        assert measures["own_test_error"][indices] == pytest.approx(np.mean(test))
+        assert measures["own_test_accuracy"][indices] == pytest.approx(1 - np.mean(test))
 
 
 def test_the_majority_rate_is_that_of_a_constant_prediction(problem):
@@ -254,9 +256,11 @@ def test_added_curvature_brings_a_budget_within_reach(problem, network, kind, ja
 @pytest.mark.parametrize("kind", BASELINES)
 def test_no_curvature_is_added_where_half_is_left_without(problem, network, kind):
     rich = Budget(50.0, 1e-4)
-    found = [perturbed(kind, curvature=c).calibrate(rich, problem, network, 10) for c in
-             ("none", "half", "deficit")]  # fmt: skip
-    assert all(one.Phi == 0 and one.noise == found[0].noise for one in found)
+    calibrated = [perturbed(kind, curvature=c).calibrate(rich, problem, network, 10) for c in
+                  ("none", "half", "deficit")]  # fmt: skip
+    assert all(
+        algorithm.Phi == 0 and algorithm.noise == calibrated[0].noise for algorithm in calibrated
+    )
 
 
 def test_by_the_accountant_too(problem, network):
@@ -274,13 +278,13 @@ def test_by_the_accountant_too(problem, network):
 def test_the_added_curvature_is_in_the_objective(problem, uneven, streams, kind):
     """The optimality condition with Phi holds in every odd iteration."""
     silent = kind(eta=ETA, Phi=3.0)
-    found = run(silent, problem, uneven, streams, 3)
-    x = {t: found[t]["released"] for t in (1, 2, 3)}
+    trajectory = run(silent, problem, uneven, streams, 3)
+    x = {t: trajectory[t]["released"] for t in (1, 2, 3)}
     dual, before = np.zeros_like(x[1]), np.zeros_like(x[1])
     for t in (1, 2, 3):
-        heard = uneven.neighbour_sum(before)
+        received_sum = uneven.neighbour_sum(before)
         if kind is not Recycled or t % 2:
-            slope = pull_towards(problem, uneven, x[t], dual, before, heard, ridge=3.0)
+            slope = pull_towards(problem, uneven, x[t], dual, before, received_sum, ridge=3.0)
             assert np.abs(slope).max() < 1e-8
         dual = dual + ETA * (uneven.degrees[..., None] * x[t] - uneven.neighbour_sum(x[t]))
         before = x[t]
@@ -297,13 +301,13 @@ def test_noise_that_falls_as_penalties_grow_costs_the_same_in_every_iteration(
     T = 12
     kind = perturbed(PenaltyPerturbation, penalty_growth=1.02, t_0=1, growth=growth)
     done = kind.calibrate(Budget(10.0, 1e-4), problem, network, T)
-    found = run(done, problem, network, streams, T)
-    heard, dual, before = 0.0, 0.0, np.zeros((1, 12, AGENTS, DIM))
+    trajectory = run(done, problem, network, streams, T)
+    received_sum, dual, before = 0.0, 0.0, np.zeros((1, 12, AGENTS, DIM))
     sides = []
     for t, unit in zip(range(1, T + 1), done.noise.units(problem, streams), strict=False):
-        x, D = found[t]["released"], 2 * ETA * 2 * 1.02 ** (t - 1)
-        heard = network.neighbour_sum(before)
-        slope = problem.gradient(x) + dual + D * (x - (before + heard / 2) / 2)
+        x, D = trajectory[t]["released"], 2 * ETA * 2 * 1.02 ** (t - 1)
+        received_sum = network.neighbour_sum(before)
+        slope = problem.gradient(x) + dual + D * (x - (before + received_sum / 2) / 2)
         ratio = slope / unit
         assert np.allclose(ratio, ratio.flat[0], rtol=1e-5)
         sides.append(ratio.flat[0])
@@ -422,23 +426,23 @@ def test_the_threshold_replaces_what_it_says(problem, uneven, streams, threshold
         links = uneven.adjacency[r]
         graph = SimpleNamespace(degrees=uneven.degrees[r])
         x, dual, far = (np.zeros(s) for s in ((AGENTS, DIM), (AGENTS, DIM), (AGENTS, AGENTS)))
-        heard = np.zeros_like(x)
+        received_sum = np.zeros_like(x)
         for t in range(1, 9):
-            slope = pull_towards(data, graph, at[t]["internal"][0, r], dual, x, heard)
+            slope = pull_towards(data, graph, at[t]["internal"][0, r], dual, x, received_sum)
             assert np.abs(slope).max() < 1e-8
             x = at[t]["released"][0, r]
-            heard, moved, cut = np.zeros_like(x), np.zeros_like(x), 0
+            received_sum, dual_change, cut = np.zeros_like(x), np.zeros_like(x), 0
             for i in range(AGENTS):
                 for j in np.flatnonzero(links[i]):
-                    apart = np.linalg.norm(x[i] - x[j])
-                    accepted = far[i, j] + apart <= limit
+                    distance = np.linalg.norm(x[i] - x[j])
+                    accepted = far[i, j] + distance <= limit
                     if accepted or threshold == "literal":
-                        far[i, j] += apart
+                        far[i, j] += distance
                     used = x[j] if accepted else x[i]
                     cut += not accepted
-                    heard[i] += used
-                    moved[i] += x[i] - (x[j] if threshold == "literal" else used)
-            dual = dual + ETA * moved
+                    received_sum[i] += used
+                    dual_change[i] += x[i] - (x[j] if threshold == "literal" else used)
+            dual = dual + ETA * dual_change
             shares.append(cut / links.sum())
             assert at[t]["replaced"][0, r] == pytest.approx(shares[-1])
     assert 0 < np.mean(shares) < 1  # both cases happen
@@ -446,12 +450,12 @@ def test_the_threshold_replaces_what_it_says(problem, uneven, streams, threshold
 
 def test_once_replaced_always_replaced_if_read_literally(problem, network, streams):
     """The consistent variant uses values again as soon as their noise is small."""
-    kept = {}
+    replaced_fractions = {}
     for threshold in ("literal", "consistent"):
         at = run(PR(threshold=threshold, U=2.0, noise=1.0, R_P=0.5), problem, network, streams, 25)
-        kept[threshold] = np.array([at[t]["replaced"][0] for t in range(1, 26)])
-    assert (np.diff(kept["literal"], axis=0) >= 0).all()
-    assert (np.diff(kept["consistent"], axis=0) < 0).any()
+        replaced_fractions[threshold] = np.array([at[t]["replaced"][0] for t in range(1, 26)])
+    assert (np.diff(replaced_fractions["literal"], axis=0) >= 0).all()
+    assert (np.diff(replaced_fractions["consistent"], axis=0) < 0).any()
 
 
 def test_sampled_neighbours_stay_within_the_sensitivity(problem, network, streams):
@@ -467,16 +471,18 @@ def test_sampled_neighbours_stay_within_the_sensitivity(problem, network, stream
         new = rng.normal(size=(12, AGENTS, DIM))
         features[:, :, 0] = new / np.linalg.norm(new, axis=-1, keepdims=True)
         labels[:, :, 0] = rng.choice([-1.0, 1.0], size=(12, AGENTS))
-        other = replace(problem, features=features, labels=labels)
-        one, two = (p.proximal(zero, penalty, centre, zero) for p in (problem, other))
-        worst = max(worst, np.linalg.norm(one - two, axis=-1).max())
+        neighbour = replace(problem, features=features, labels=labels)
+        minimiser, neighbour_minimiser = (
+            p.proximal(zero, penalty, centre, zero) for p in (problem, neighbour)
+        )
+        worst = max(worst, np.linalg.norm(minimiser - neighbour_minimiser, axis=-1).max())
     assert 0.3 * allowed < worst <= allowed
 
 
 def far_pair(weight=0.1, records=50, tilt=0.1, far=300.0):
     """Return two data sets whose first records have opposite gradients and large losses."""
     features = np.zeros((AGENTS, records, 2))
-    features[..., 1] = 1.0  # right by far: neither slope nor curvature
+    features[..., 1] = 1.0  # correct with a large margin: slope and curvature vanish
     pair = []
     for side in (1.0, -1.0):
         features = features.copy()
@@ -487,22 +493,25 @@ def far_pair(weight=0.1, records=50, tilt=0.1, far=300.0):
 
 
 def test_a_constructed_pair_nearly_attains_the_sensitivity():
-    (one, two), centre = far_pair()
+    (problem, neighbour_problem), centre = far_pair()
     zero = np.zeros((1, 1, AGENTS, 2))
-    found = [p.proximal(zero, np.full((1, 1, 1, 1), 2.0), centre + zero, zero) for p in (one, two)]
-    moved = np.linalg.norm(found[0] - found[1], axis=-1).max()
-    allowed = one.minimiser_change("l2", 2.0)
-    assert 0.99 * allowed < moved <= allowed
+    minimisers = [
+        p.proximal(zero, np.full((1, 1, 1, 1), 2.0), centre + zero, zero)
+        for p in (problem, neighbour_problem)
+    ]
+    change = np.linalg.norm(minimisers[0] - minimisers[1], axis=-1).max()
+    allowed = problem.minimiser_change("l2", 2.0)
+    assert 0.99 * allowed < change <= allowed
 
 
 def test_an_accountant_is_told_the_proven_sensitivity(problem, network):
     """The noise of Lemma 10 exceeds what is needed; that of per-sample calibration suffices."""
-    spent = {}
+    epsilons = {}
     for sensitivity in ("lemma10", "per_sample", "sharp"):
         algorithm = PR(sensitivity=sensitivity, calibration="formula")
         done = algorithm.calibrate(BUDGET, problem, network, 50)
-        spent[sensitivity] = account(done.releases(problem, network, 50), 1e-4).epsilon
-    assert spent["lemma10"] < spent["per_sample"] < spent["sharp"] < 2.0
+        epsilons[sensitivity] = account(done.releases(problem, network, 50), 1e-4).epsilon
+    assert epsilons["lemma10"] < epsilons["per_sample"] < epsilons["sharp"] < 2.0
     tight = PR(calibration="accountant").calibrate(BUDGET, problem, network, 50)
     assert account(tight.releases(problem, network, 50), 1e-4).epsilon == pytest.approx(2, rel=1e-4)
 
@@ -518,14 +527,14 @@ def test_even_iterations_follow_from_what_was_broadcast(problem, uneven, streams
     x, dual = np.zeros((12, AGENTS, DIM)), np.zeros((12, AGENTS, DIM))
     for t in range(1, 11):
         new = at[t]["released"][0]
-        apart = degrees * new - links @ new
+        disagreement = degrees * new - links @ new
         if t % 2:
             recycled = -2 * dual - ETA * (2 * degrees * new - degrees * x - links @ x)
         else:
             expected = ETA * (degrees * x - links @ x) + recycled + 2 * dual
             expected = x - expected / (2 * ETA * degrees + gamma)
             assert np.allclose(new, expected, atol=1e-12)
-        dual = dual + ETA / 2 * apart
+        dual = dual + ETA / 2 * disagreement
         x = new
 
 
@@ -535,13 +544,19 @@ def test_even_iterations_do_not_look_at_the_data(problem, network, streams):
     draws = algorithm.draws(problem, streams)
     state = algorithm.start(problem, network, streams, 1)
     state = algorithm.step(state, problem, network, next(draws), 1)
-    other = replace(problem, labels=-problem.labels)
+    relabelled = replace(problem, labels=-problem.labels)
     draw = next(draws)
-    one, two = (algorithm.step(state, p, network, draw, 2) for p in (problem, other))
-    assert np.array_equal(one.x, two.x) and np.array_equal(one.dual, two.dual)
+    original_state, relabelled_state = (
+        algorithm.step(state, p, network, draw, 2) for p in (problem, relabelled)
+    )
+    assert np.array_equal(original_state.x, relabelled_state.x) and np.array_equal(
+        original_state.dual, relabelled_state.dual
+    )
     third = next(draws)
-    one, two = (algorithm.step(one, p, network, third, 3) for p in (problem, other))
-    assert not np.allclose(one.x, two.x)
+    original_state, relabelled_state = (
+        algorithm.step(original_state, p, network, third, 3) for p in (problem, relabelled)
+    )
+    assert not np.allclose(original_state.x, relabelled_state.x)
 
 
 def test_the_recycled_gradient_is_the_gradient_with_its_noise(problem, network, streams):
@@ -573,18 +588,18 @@ def test_the_tolerance_is_met_in_the_units_of_the_objective(problem, network, st
     algorithm = PP(eta=ETA, beta=beta).calibrate(Budget(8.0, 1e-4), problem, network, 6)
     draws = algorithm.draws(problem, streams)
     state = algorithm.start(problem, network, streams, 1)
-    most = 0.0
+    max_gradient_norm = 0.0
     for t in range(1, 7):
         draw = next(draws)
         after = algorithm.step(state, problem, network, draw, t)
         linear = state.dual + algorithm.noise.scale * draw.noise[0]
-        left = pull_towards(
+        residual = pull_towards(
             problem, network, after.minimiser, linear, state.x, state.received_sum,
             max(algorithm.ridge - problem.ridge, 0.0),
         )  # fmt: skip
-        most = max(most, np.linalg.norm(left, axis=-1).max())
+        max_gradient_norm = max(max_gradient_norm, np.linalg.norm(residual, axis=-1).max())
         state = after
-    assert 1e-3 * beta < most <= beta * (1 + 1e-6) + 1e-12
+    assert 1e-3 * beta < max_gradient_norm <= beta * (1 + 1e-6) + 1e-12
 
 
 def test_a_tolerance_out_of_reach_is_an_error(problem, network, streams):
@@ -618,13 +633,13 @@ def test_both_noises_have_their_scale(streams):
     many = Streams(streams.root, tuple(range(120)), streams.groups)
     problem, network = build(many), networks.build(many, "ring", AGENTS)
     algorithm = PP(eta=ETA, beta=1e-9, noise=0.4, output_noise=0.9, ridge=0.5)
-    seen = run(algorithm, problem, network, many, 1)[1]
-    zero = np.zeros_like(seen["internal"])
+    iterates = run(algorithm, problem, network, many, 1)[1]
+    zero = np.zeros_like(iterates["internal"])
     added = 0.5 - problem.ridge
-    linear = -pull_towards(problem, network, seen["internal"], zero, zero, zero, added)
+    linear = -pull_towards(problem, network, iterates["internal"], zero, zero, zero, added)
     for drawn, scale in (
         (linear, 0.4),
-        (seen["released"] - seen["internal"], 0.9 / (0.5 + 4 * ETA)),
+        (iterates["released"] - iterates["internal"], 0.9 / (0.5 + 4 * ETA)),
     ):
         assert kstest(drawn.ravel(), norm(scale=scale).cdf).pvalue > 1e-3
         assert kstest(drawn.ravel(), norm(scale=1.3 * scale).cdf).pvalue < 1e-3
@@ -665,23 +680,23 @@ def test_neighbours_solved_loosely_are_within_the_distance_of_the_repair(network
     records = 50
     features = np.zeros((AGENTS, records, 1))
     features[:, 0] = 1.0
-    world = LogisticRegression(
+    problem = LogisticRegression(
         features, np.ones((AGENTS, records)), features[0], np.ones(records), 0.1, 1e-3
     )
-    other = replace(world, labels=np.where(np.arange(records) == 0, -1.0, world.labels))
+    neighbour = replace(problem, labels=np.where(np.arange(records) == 0, -1.0, problem.labels))
     algorithm = repaired(PP, beta=beta)
     penalty = algorithm.penalty(network, 1)
-    m = penalty + world.strong_convexity
+    m = penalty + problem.strong_convexity
     ends = []
-    for side, data in ((1.0, world), (-1.0, other)):
+    for side, side_problem in ((1.0, problem), (-1.0, neighbour)):
         # the point whose gradient is beta, on the far side of the minimum
         tilt = np.full((1, 1, AGENTS, 1), -side * beta)
         start = np.zeros_like(tilt)
-        ends.append(data.proximal(tilt, penalty, np.zeros_like(tilt), start, 1e-10))
-    apart = np.abs(ends[0] - ends[1])
-    bound = (world.record_change("l2") + 2 * beta) / m
-    assert (apart <= bound).all()
-    assert (apart > 0.45 * bound).all()  # half of the change of a gradient: both slopes are 1/2
+        ends.append(side_problem.proximal(tilt, penalty, np.zeros_like(tilt), start, 1e-10))
+    distance = np.abs(ends[0] - ends[1])
+    bound = (problem.record_change("l2") + 2 * beta) / m
+    assert (distance <= bound).all()
+    assert (distance > 0.45 * bound).all()  # half of the change of a gradient: both slopes are 1/2
 
 
 def test_the_repair_adds_its_noise_to_what_is_sent_and_nowhere_else(streams):
@@ -703,12 +718,12 @@ def test_the_repair_adds_its_noise_to_what_is_sent_and_nowhere_else(streams):
 def test_the_repair_of_both_is_proven_and_charges_what_it_says(problem, network, streams):
     once = {"tested": "noised", "threshold_drawn": "once", "threshold_scale": "standard"}
     done = repaired(IPP, c=3, **once).calibrate(BUDGET, problem, network, 6)
-    found = done.releases(problem, network, 6)
-    assert all(release.proven for release in found)
-    assert [release.mechanism for release in found] == ["gaussian", "pure"]
-    assert account(found, BUDGET.delta).epsilon == pytest.approx(BUDGET.epsilon, rel=1e-3)
-    spent = run(stack([done]), problem, network, streams, 6)[6]["worst_case"]
-    assert spent == pytest.approx(done.rho_by_formula(problem, network, 6), rel=1e-9)
+    releases = done.releases(problem, network, 6)
+    assert all(release.proven for release in releases)
+    assert [release.mechanism for release in releases] == ["gaussian", "pure"]
+    assert account(releases, BUDGET.delta).epsilon == pytest.approx(BUDGET.epsilon, rel=1e-3)
+    worst_case_rho = run(stack([done]), problem, network, streams, 6)[6]["worst_case"]
+    assert worst_case_rho == pytest.approx(done.rho_by_formula(problem, network, 6), rel=1e-9)
 
 
 # --- IPP-ADMM ---------------------------------------------------------------------------------
@@ -728,8 +743,11 @@ def test_the_scales_of_the_tests_are_as_printed(problem, network, sensitivity):
     standard = replace(done, threshold_scale="standard").calibrate(BUDGET, problem, network, 30)
     assert standard.threshold_noise.scale == pytest.approx(2 * unit / first, rel=1e-12)
     messages = PP(eta=ETA, rho_conversion="shortcut").for_message(0.9 * rho / c, problem, network)
-    for one, other in ((done.noise, messages.noise), (done.output_noise, messages.output_noise)):
-        assert one.scale == pytest.approx(other.scale)
+    for noise, message_noise in (
+        (done.noise, messages.noise),
+        (done.output_noise, messages.output_noise),
+    ):
+        assert noise.scale == pytest.approx(message_noise.scale)
 
 
 def decisions(algorithm, problem, network, streams, horizon):
@@ -782,8 +800,8 @@ def test_after_c_messages_an_agent_is_silent_but_its_dual_moves(problem, network
 
 def test_a_threshold_out_of_reach_lets_nothing_out(problem, network, streams):
     algorithm = IPP(eta=ETA, alpha=10.0).calibrate(FREE, problem, network, 20)
-    seen = run(algorithm, problem, network, streams, 20)[20]
-    assert (seen["released"] == 0).all() and (seen["messages"] == 0).all()
+    iterates = run(algorithm, problem, network, streams, 20)[20]
+    assert (iterates["released"] == 0).all() and (iterates["messages"] == 0).all()
 
 
 def test_with_the_printed_scales_the_test_is_a_coin(streams):
@@ -803,8 +821,10 @@ def test_with_the_printed_scales_the_test_is_a_coin(streams):
 
 def test_a_test_on_what_is_private_already_is_charged_for_all(problem, network, streams):
     horizon = 12
-    kept = IPP(eta=ETA, c=3, tested="noised", threshold_drawn="once", threshold_scale="standard")
-    done = kept.calibrate(Budget(10.0, 1e-4), problem, network, horizon)
+    algorithm = IPP(
+        eta=ETA, c=3, tested="noised", threshold_drawn="once", threshold_scale="standard"
+    )
+    done = algorithm.calibrate(Budget(10.0, 1e-4), problem, network, horizon)
     rho = zcdp_rho(10.0, 1e-4, conversion="shortcut")
     assert done.rho_by_formula(problem, network, horizon) == pytest.approx(rho)
     assert sum(done.message_cost(problem).rhos()) == pytest.approx((1 - done.share) * rho / horizon)
@@ -828,27 +848,36 @@ def test_an_accountant_is_told_what_the_tests_cost_at_their_scales(
     the published one."""
     c, horizon = 4, 30
     options = {"threshold_scale": scale, "svt_sensitivity": sensitivity, "tested": tested}
-    told = {}
+    releases_by_sampling = {}
     for redrawn in ("once", "after_release", "each"):
-        made = IPP(eta=ETA, c=c, perturbed="output", threshold_drawn=redrawn, **options)
-        done = made.calibrate(BUDGET, problem, network, horizon)
-        told[redrawn] = done.releases(problem, network, horizon)[-1]
-        assert told[redrawn].proven
+        algorithm = IPP(eta=ETA, c=c, perturbed="output", threshold_drawn=redrawn, **options)
+        done = algorithm.calibrate(BUDGET, problem, network, horizon)
+        releases_by_sampling[redrawn] = done.releases(problem, network, horizon)[-1]
+        assert releases_by_sampling[redrawn].proven
     first = done.svt_epsilon / (1 + (2 * c) ** (2 / 3))
     second = done.svt_epsilon - first
     first /= c if scale == "printed" else 1
     moved = 2 * C_LOSS / RECORDS if tested == "noised" else C_LOSS * (1 + 1 / RECORDS)
     share = moved / (2 * C_LOSS / (1 if sensitivity == "printed" else RECORDS))
-    once, after, each = (told[redrawn] for redrawn in ("once", "after_release", "each"))
-    assert once.epsilon == pytest.approx(share * (first + second))
-    assert after.epsilon == pytest.approx(share * (c * first + second))
-    assert each.epsilon == pytest.approx(share * min(first, second / (2 * c)))
-    assert (once.count, after.count, each.count) == (1, 1, horizon)
+    single_sample, per_release, per_test = (
+        releases_by_sampling[redrawn] for redrawn in ("once", "after_release", "each")
+    )
+    assert single_sample.epsilon == pytest.approx(share * (first + second))
+    assert per_release.epsilon == pytest.approx(share * (c * first + second))
+    assert per_test.epsilon == pytest.approx(share * min(first, second / (2 * c)))
+    assert (single_sample.count, per_release.count, per_test.count) == (1, 1, horizon)
 
 
 def test_tests_with_given_noise_are_paid_for_too(problem, network):
-    given = {"calibration": "given", "perturbed": "output", "output_noise": 1.0, "tested": "noised"}
-    done = IPP(eta=ETA, c=3, query_noise=0.5, threshold_noise=0.25, threshold_drawn="once", **given)
+    options = {
+        "calibration": "given",
+        "perturbed": "output",
+        "output_noise": 1.0,
+        "tested": "noised",
+    }
+    done = IPP(
+        eta=ETA, c=3, query_noise=0.5, threshold_noise=0.25, threshold_drawn="once", **options
+    )
     (_, tests) = done.calibrate(BUDGET, problem, network, 9).releases(problem, network, 9)
     moved = 2 * C_LOSS / RECORDS
     assert tests.epsilon == pytest.approx(moved / 0.25 + 2 * 3 * moved / 0.5)

@@ -25,13 +25,13 @@ ANNOTATED = (
     "reproduction/observers", "reproduction/publishing", "reproduction/report",
     "reproduction/statements",
 )  # fmt: skip
-"""Where everything public has types."""
+"""Files and folders in which all public functions have type annotations."""
 
 
 def sections(text: str) -> dict[str, str]:
     """Return the underlined sections of a numpydoc docstring by title."""
-    parts = re.split(r"^([A-Z]\w+)\n-{3,}\n", inspect.cleandoc(text), flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
+    titles_and_texts = re.split(r"^([A-Z]\w+)\n-{3,}\n", inspect.cleandoc(text), flags=re.MULTILINE)
+    return dict(zip(titles_and_texts[1::2], titles_and_texts[2::2], strict=True))
 
 
 def described(section: str) -> list[str]:
@@ -40,36 +40,46 @@ def described(section: str) -> list[str]:
     return [name for names, kind, text in rows if kind or text for name in names.split(", ")]
 
 
-def taken(found) -> list[str]:
+def parameter_names(exported) -> list[str]:
     """Return the parameter names of a callable."""
-    exception = isinstance(found, type) and issubclass(found, Exception)
-    own = inspect.signature(found.__init__ if exception else found).parameters
-    return [name for name in own if name != "self"]
+    exception = isinstance(exported, type) and issubclass(exported, Exception)
+    parameters = inspect.signature(exported.__init__ if exception else exported).parameters
+    return [name for name in parameters if name != "self"]
 
 
-def missing(found) -> set[str]:
+def missing(exported) -> set[str]:
     """Return the parameters, results and exceptions that a docstring does not describe."""
-    told = sections(found.__doc__ or "")
-    left = set(taken(found)) - set(described(told.get("Parameters", "")))
-    for base in getattr(found, "__mro__", ())[1:]:  # fields are described where they are declared
-        left -= set(described(sections(base.__doc__ or "").get("Parameters", "")))
-    if inspect.isfunction(found) and found.__annotations__.get("return") not in (None, "None"):
-        left |= {"Returns"} - set(told)
-    return left
+    documented = sections(exported.__doc__ or "")
+    undocumented = set(parameter_names(exported)) - set(described(documented.get("Parameters", "")))
+    # Fields are described in the class that declares them.
+    for base in getattr(exported, "__mro__", ())[1:]:
+        undocumented -= set(described(sections(base.__doc__ or "").get("Parameters", "")))
+    if inspect.isfunction(exported) and exported.__annotations__.get("return") not in (
+        None,
+        "None",
+    ):
+        undocumented |= {"Returns"} - set(documented)
+    return undocumented
 
 
-def invented(found) -> set[str]:
+def invented(exported) -> set[str]:
     """Return the parameters that a docstring describes and the function does not have."""
-    return set(described(sections(found.__doc__ or "").get("Parameters", ""))) - set(taken(found))
+    return set(described(sections(exported.__doc__ or "").get("Parameters", ""))) - set(
+        parameter_names(exported)
+    )
 
 
 def test_what_is_exported_is_described():
-    assert {name for name, found in EXPORTED.items() if missing(found)} == set()
-    assert all(found.__doc__ for found in EXPORTED.values())
+    assert {name for name, exported in EXPORTED.items() if missing(exported)} == set()
+    assert all(exported.__doc__ for exported in EXPORTED.values())
 
 
 def test_nothing_is_described_that_is_not_taken():
-    assert {name: left for name, found in EXPORTED.items() if (left := invented(found))} == {}
+    assert {
+        name: extra_parameters
+        for name, exported in EXPORTED.items()
+        if (extra_parameters := invented(exported))
+    } == {}
 
 
 def test_a_parameter_and_a_result_that_are_left_out_are_noticed():
@@ -88,31 +98,39 @@ def test_a_parameter_and_a_result_that_are_left_out_are_noticed():
 
 def public(node: ast.AST) -> Iterator[ast.FunctionDef]:
     """Yield the public functions and methods of a module."""
-    for part in ast.iter_child_nodes(node):
-        named = isinstance(part, ast.ClassDef | ast.FunctionDef) and part.name[0] != "_"
-        if named and isinstance(part, ast.ClassDef):
-            yield from public(part)
-        elif named:
-            yield part
+    for child in ast.iter_child_nodes(node):
+        is_public = isinstance(child, ast.ClassDef | ast.FunctionDef) and child.name[0] != "_"
+        if is_public and isinstance(child, ast.ClassDef):
+            yield from public(child)
+        elif is_public:
+            yield child
 
 
 def untyped(text: str) -> list[str]:
     """Return public functions without the type of an argument or of the result."""
-    found = []
+    function_names = []
     for function in public(ast.parse(text)):
-        own = function.args
-        named = [*own.posonlyargs, *own.args, *own.kwonlyargs, own.vararg, own.kwarg]
-        names = [arg for arg in named if arg and arg.arg not in ("self", "cls")]
+        arguments = function.args
+        all_arguments = [
+            *arguments.posonlyargs,
+            *arguments.args,
+            *arguments.kwonlyargs,
+            arguments.vararg,
+            arguments.kwarg,
+        ]
+        names = [arg for arg in all_arguments if arg and arg.arg not in ("self", "cls")]
         if function.returns is None or any(arg.annotation is None for arg in names):
-            found.append(function.name)
-    return found
+            function_names.append(function.name)
+    return function_names
 
 
 def test_everything_public_has_types():
     files = [file for name in ANNOTATED for file in sorted((SOURCE / name).rglob("*.py"))]
     files += [SOURCE / name for name in ANNOTATED if name.endswith(".py")]
     assert len(files) > 90
-    assert {file.name: left for file in files if (left := untyped(file.read_text()))} == {}
+    assert {
+        file.name: function_names for file in files if (function_names := untyped(file.read_text()))
+    } == {}
 
 
 def test_what_has_no_type_is_noticed():

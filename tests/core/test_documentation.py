@@ -52,8 +52,10 @@ def test_every_page_is_listed_once_and_every_entry_is_a_page():
 
 def test_the_generated_entries_are_the_generated_pages(generated):
     listed = {entry for page in sources(".rst") for entry in entries(page)}
-    made = {path.removesuffix(".rst") for path in generated}
-    assert {n for n in listed if n.startswith(("reference/generated/", "results/"))} == made
+    generated_entries = {path.removesuffix(".rst") for path in generated}
+    assert {
+        n for n in listed if n.startswith(("reference/generated/", "results/"))
+    } == generated_entries
 
 
 @pytest.mark.parametrize("page", sources(".md"))
@@ -138,8 +140,8 @@ def test_the_python_blocks_of_a_page_run(page, capsys):
 
 def rows_of(page: str, heading: str) -> list[str]:
     """Return the first cells of the tables of a section."""
-    section = re.split(r"^##+ ", (DOCS / page).read_text(), flags=re.MULTILINE)
-    (text,) = (part for part in section if part.startswith(heading))
+    sections = re.split(r"^##+ ", (DOCS / page).read_text(), flags=re.MULTILINE)
+    (text,) = (section for section in sections if section.startswith(heading))
     return re.findall(r"^\| (`[^|]+`) \|", text, re.MULTILINE)
 
 
@@ -209,13 +211,13 @@ def test_pages_that_other_files_name_exist():
     ]
     endings = (".py", ".md", ".smk", ".yaml", ".j2", "")
     texts = {file: file.read_text() for file in files if file.is_file() and file.suffix in endings}
-    named = {
+    mentioned_pages = {
         (name, file.name)
         for file, text in texts.items()
         for name in re.findall(r"(?<![\w/-])docs/[\w/-]+\.(?:md|yaml|rst)", text)
     }
-    assert len(named) > 8
-    assert {entry for entry in named if not (root / entry[0]).exists()} == set()
+    assert len(mentioned_pages) > 8
+    assert {entry for entry in mentioned_pages if not (root / entry[0]).exists()} == set()
 
 
 def test_nothing_is_loaded_from_elsewhere():

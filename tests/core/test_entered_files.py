@@ -1,6 +1,6 @@
-"""Tests of how many files and functions of the package four common tasks enter.
+"""Test how many files and functions of the package four common tasks execute.
 
-A maintainer has to read what a task enters, so the limits may only fall.
+A maintainer has to read the code that a task executes, so the limits may only fall.
 """
 
 import inspect

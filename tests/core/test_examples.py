@@ -44,11 +44,14 @@ def test_no_tutorial_uses_a_name_that_the_documentation_does_not_define():
 
 
 def test_a_noise_is_calibrated_to_the_budget_and_its_cost_grows_with_the_releases():
-    shown = run(1)
-    assert shown["guarantee"].epsilon == pytest.approx(1, rel=1e-6) and shown["guarantee"].proven
-    assert shown["classical"] > 10 * shown["scale"]
-    assert (np.diff(shown["epsilons"]) > 0).all()
-    assert isinstance(shown["chart"], alt.Chart)
+    variables = run(1)
+    assert (
+        variables["guarantee"].epsilon == pytest.approx(1, rel=1e-6)
+        and variables["guarantee"].proven
+    )
+    assert variables["classical"] > 10 * variables["scale"]
+    assert (np.diff(variables["epsilons"]) > 0).all()
+    assert isinstance(variables["chart"], alt.Chart)
 
 
 def test_three_algorithms_run_on_adult_and_are_accounted_for(monkeypatch):
@@ -58,23 +61,23 @@ def test_three_algorithms_run_on_adult_and_are_accounted_for(monkeypatch):
         return datasets.acquisition.Acquisition(source="surrogate", surrogate_rows=6000)
 
     monkeypatch.setattr(datasets, "Acquisition", small)
-    shown = run(2)
-    assert shown["origin"].is_surrogate
-    accounted = {row["algorithm"]: row for row in shown["guarantees"]}
+    variables = run(2)
+    assert variables["origin"].is_surrogate
+    accounted = {row["algorithm"]: row for row in variables["guarantees"]}
     assert accounted["dvp"]["proven"] and 0.99 < accounted["dvp"]["accountant"] <= 1
-    assert shown["means"].height == 3 * 20 and shown["means"]["value"].is_finite().all()
+    assert variables["means"].height == 3 * 20 and variables["means"]["value"].is_finite().all()
 
 
 def test_the_broken_copy_is_found_and_the_right_one_is_not():
-    shown = run(3)["audits"]
-    assert not shown["NoisyGossip"].flagged and shown["HastyGossip"].flagged
+    audits = run(3)["audits"]
+    assert not audits["NoisyGossip"].flagged and audits["HastyGossip"].flagged
 
 
 def test_a_figure_is_planned_run_and_drawn():
-    shown = run(4)
-    assert shown["numbers"].height == 8
-    assert "mark" in json.dumps(shown["chart"])
-    exact = shown["privacy"].filter(variant="exact")
+    variables = run(4)
+    assert variables["numbers"].height == 8
+    assert "mark" in json.dumps(variables["chart"])
+    exact = variables["privacy"].filter(variant="exact")
     assert (exact["epsilon_accountant"] <= exact["epsilon_claimed"]).all()
 
 
@@ -88,12 +91,12 @@ def test_the_notebook_runs_from_top_to_bottom_and_is_kept_without_output(capsys)
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
-    shown: dict = {}
+    variables: dict = {}
     for cell in cells:
         assert cell["outputs"] == [] and cell["execution_count"] is None
-        exec("".join(cell["source"]), shown)
-    assert 0 < shown["simulation"].guarantee.epsilon <= 1
-    assert not shown["result"].flagged
+        exec("".join(cell["source"]), variables)
+    assert 0 < variables["simulation"].guarantee.epsilon <= 1
+    assert not variables["result"].flagged
     assert "guaranteed" in capsys.readouterr().out
 
 
@@ -103,57 +106,59 @@ def _by(table: pl.DataFrame, key: str, value: str) -> dict:
     return {name: rows[value].to_list() for (name,), rows in groups}
 
 
-def _noise_grows_like_the_root_of_the_releases(shown):
-    noise = {count: np.array(v) for count, v in _by(shown["noise"], "releases", "noise").items()}
+def _noise_grows_like_the_root_of_the_releases(variables):
+    noise = {
+        count: np.array(v) for count, v in _by(variables["noise"], "releases", "noise").items()
+    }
     assert noise[100] / noise[1] == pytest.approx(10, rel=1e-6)
 
 
-def _exact_composition_is_smaller_than_the_sum(shown):
-    bounds = _by(shown["bounds"], "bound", "epsilon")
+def _exact_composition_is_smaller_than_the_sum(variables):
+    bounds = _by(variables["bounds"], "bound", "epsilon")
     exact, total = bounds["exact composition"], bounds["sum of single epsilons"]
     assert exact[0] == pytest.approx(total[0])
     assert all(a < b for a, b in zip(exact[1:], total[1:], strict=True))
 
 
-def _laplace_noise_is_smaller_for_one_release_only(shown):
-    deviations = _by(shown["noise"], "mechanism", "deviation")
+def _laplace_noise_is_smaller_for_one_release_only(variables):
+    deviations = _by(variables["noise"], "mechanism", "deviation")
     assert deviations["laplace"][0] < deviations["gaussian"][0]
     assert deviations["laplace"][-1] > deviations["gaussian"][-1]
 
 
-def _fewer_records_have_a_smaller_loss(shown):
-    assert (np.diff(shown["epsilons"]) > 0).all()
+def _fewer_records_have_a_smaller_loss(variables):
+    assert (np.diff(variables["epsilons"]) > 0).all()
 
 
-def _averaging_approaches_consensus_slowest_on_the_ring(shown):
-    errors = _by(shown["consensus"], "graph", "error")
+def _averaging_approaches_consensus_slowest_on_the_ring(variables):
+    errors = _by(variables["consensus"], "graph", "error")
     assert all((np.diff(error) < 0).all() for error in errors.values())
     assert max(errors, key=lambda name: errors[name][-1]) == "ring"
 
 
-def _the_error_decreases_with_epsilon(shown):
-    means = shown["errors"].group_by("epsilon").agg(pl.col("value").mean()).sort("epsilon")
+def _the_error_decreases_with_epsilon(variables):
+    means = variables["errors"].group_by("epsilon").agg(pl.col("value").mean()).sort("epsilon")
     assert (np.diff(means["value"]) < 0).all()
 
 
-def _the_consensus_error_decreases_with_the_rounds(shown):
-    errors = _by(shown["errors"], "metric", "value")
+def _the_consensus_error_decreases_with_the_rounds(variables):
+    errors = _by(variables["errors"], "metric", "value")
     assert (np.diff(errors["consensus_error"]) < 0).all()
     assert np.argmin(errors["normalised_error"]) < len(errors["normalised_error"]) - 1
 
 
-def _every_method_meets_the_budget(shown):
-    assert all(0.9 < epsilon <= 1 for epsilon in shown["guarantees"].values())
+def _every_method_meets_the_budget(variables):
+    assert all(0.9 < epsilon <= 1 for epsilon in variables["guarantees"].values())
 
 
-def _only_missing_noise_is_caught(shown):
-    verdicts = dict(shown["audits"].select("fraction", "verdict").iter_rows())
+def _only_missing_noise_is_caught(variables):
+    verdicts = dict(variables["audits"].select("fraction", "verdict").iter_rows())
     assert verdicts.pop(1.0) == "not contradicted"
     assert set(verdicts.values()) == {"differs from its declaration"}
 
 
-def _distance_hides_fresh_noise_only(shown):
-    losses = _by(shown["losses"], "noise", "epsilon")
+def _distance_hides_fresh_noise_only(variables):
+    losses = _by(variables["losses"], "noise", "epsilon")
     fresh, once = losses["fresh noise per round"], losses["noise once, then gossip"]
     assert fresh[0] < 2 and (np.diff(fresh) < 0).all()
     assert once == pytest.approx([2.0] * len(once))
@@ -171,7 +176,7 @@ GALLERY = {
     "catch_missing_noise": _only_missing_noise_is_caught,
     "loss_to_single_observers": _distance_hides_fresh_noise_only,
 }
-"""Names of the scripts of the gallery in their order, each with a check of what it shows."""
+"""Names of the gallery scripts in their order, each with a check of the plotted numbers."""
 
 
 def test_every_script_of_the_gallery_has_a_check():
@@ -182,7 +187,7 @@ def test_every_script_of_the_gallery_has_a_check():
 @pytest.mark.parametrize("name", GALLERY)
 def test_a_script_of_the_gallery_shows_what_its_text_says(name):
     (script,) = (EXAMPLES / "gallery").glob(f"plot_*_{name}.py")
-    shown = runpy.run_path(str(script))
-    assert isinstance(shown["chart"], alt.TopLevelMixin)
+    variables = runpy.run_path(str(script))
+    assert isinstance(variables["chart"], alt.TopLevelMixin)
     assert "__file__" not in script.read_text()
-    GALLERY[name](shown)
+    GALLERY[name](variables)

@@ -23,10 +23,10 @@ def test_the_sum_is_reconstructed_exactly(rng, modulus, agents):
     shares = sharing.split(values, rng)
     assert shares.shape == (5, agents, agents, 4)
     assert shares.min() >= 0 and shares.max() < modulus
-    found = sharing.reconstruct(sharing.gather(shares))
+    total = sharing.reconstruct(sharing.gather(shares))
     exact = np.array([[sum(map(int, values[b, :, k])) % modulus for k in range(4)]
                       for b in range(5)], dtype=object)  # fmt: skip
-    assert (found == exact).all()
+    assert (total == exact).all()
 
 
 def test_negative_numbers_survive_and_reals_are_rounded_to_the_grid(rng):
@@ -55,9 +55,9 @@ def view_of(colluders, shares, broadcast):
     """Return all values that the colluding agents sent, received or saw in broadcasts."""
     agents = shares.shape[-2]
     honest = [i for i in range(agents) if i not in colluders]
-    parts = [shares[:, colluders, :].reshape(len(shares), -1)]
-    parts += [shares[:, honest, :][:, :, colluders].reshape(len(shares), -1)]
-    return np.concatenate([*parts, broadcast], axis=1)
+    view_columns = [shares[:, colluders, :].reshape(len(shares), -1)]
+    view_columns += [shares[:, honest, :][:, :, colluders].reshape(len(shares), -1)]
+    return np.concatenate([*view_columns, broadcast], axis=1)
 
 
 def views(split, *, count, seed, modulus=3, broken=False):
@@ -70,39 +70,44 @@ def views(split, *, count, seed, modulus=3, broken=False):
         shares[:, 1:] = 0
         shares[:, [1, 2], 0] = values[:, 1:]
     broadcast = sharing.gather(shares)[..., 0]
-    seen = view_of([0], shares[..., 0], broadcast)
-    return seen @ modulus ** np.arange(seen.shape[1])
+    view = view_of([0], shares[..., 0], broadcast)
+    return view @ modulus ** np.arange(view.shape[1])
 
 
-def p_value(one, other):
-    labels = np.unique(np.concatenate([one, other]))
-    table = [[(part == label).sum() for label in labels] for part in (one, other)]
+def p_value(first_views, second_views):
+    labels = np.unique(np.concatenate([first_views, second_views]))
+    table = [
+        [(sample == label).sum() for label in labels] for sample in (first_views, second_views)
+    ]
     return chi2_contingency(table).pvalue
 
 
 def test_the_view_of_all_but_two_does_not_depend_on_how_the_sum_splits():
     """A chi-square test over all views in a field of three accepts it, and rejects a fault."""
-    one, other = views((0, 2), count=200_000, seed=1), views((1, 1), count=200_000, seed=2)
-    assert p_value(one, other) > 0.001
+    first_views, second_views = (
+        views((0, 2), count=200_000, seed=1),
+        views((1, 1), count=200_000, seed=2),
+    )
+    assert p_value(first_views, second_views) > 0.001
     leaks = [views(s, count=2000, seed=3, broken=True) for s in ((0, 2), (1, 1))]
     assert p_value(*leaks) < 1e-6
-    elsewhere = views((1, 2), count=200_000, seed=4)
-    assert p_value(one, elsewhere) < 1e-6  # another sum is seen, as it must be
+    views_of_another_sum = views((1, 2), count=200_000, seed=4)
+    assert p_value(first_views, views_of_another_sum) < 1e-6  # views reveal the sum
 
 
 def test_all_but_one_recover_the_value_of_the_last(rng):
     sharing = SecretSharing(10007, 1)
     values = rng.integers(0, 10007, size=(50, 4, 2))
     broadcast = sharing.gather(sharing.split(values, rng))
-    others = sharing.total(values[:, :3], -2)
-    assert np.array_equal((sharing.reconstruct(broadcast) - others) % 10007, values[:, 3])
+    known_sum = sharing.total(values[:, :3], -2)
+    assert np.array_equal((sharing.reconstruct(broadcast) - known_sum) % 10007, values[:, 3])
 
 
 def test_single_shares_are_uniform(rng):
     sharing = SecretSharing(7, 1)
     shares = sharing.split(np.full((70_000, 3, 1), 4), rng)
-    for place in np.ndindex(3, 3):
-        counts = np.bincount(shares[:, place[0], place[1], 0], minlength=7)
+    for pair in np.ndindex(3, 3):
+        counts = np.bincount(shares[:, pair[0], pair[1], 0], minlength=7)
         assert np.abs(counts - 10_000).max() < 4.5 * np.sqrt(10_000 * 6 / 7)
 
 

@@ -344,8 +344,8 @@ def test_a_study_may_declare_a_scale_of_its_own(loaded):
     paper = complete()
     for experiment in paper["experiments"].values():
         experiment["scales"]["tiny"] = {"runs": 1}
-    found = loaded({**paper, "scales": ["tiny"]}, {**ONE, "scale": "tiny"})
-    assert {found.cell(*cell)["runs"] for cell in found.cells()} == {1}
+    tiny_plan = loaded({**paper, "scales": ["tiny"]}, {**ONE, "scale": "tiny"})
+    assert {tiny_plan.cell(*cell)["runs"] for cell in tiny_plan.cells()} == {1}
 
 
 def test_a_key_that_stands_twice_is_refused_in_whatever_file(tmp_path):
@@ -427,9 +427,11 @@ def test_cells_spell_out_every_setting(plan):
     epsilons, powers, variants = 3, 3, 4
     assert len(cell["settings"]) == epsilons * powers * variants
     assert json.loads(json.dumps(cell)) == cell
-    one = cell["settings"][0]
-    assert one["budget"]["delta"] == pytest.approx((10 * 100) ** one["columns"]["delta_power"])
-    assert one["horizon"] == 100  # the smoke scale's
+    setting = cell["settings"][0]
+    assert setting["budget"]["delta"] == pytest.approx(
+        (10 * 100) ** setting["columns"]["delta_power"]
+    )
+    assert setting["horizon"] == 100  # of the smoke scale
 
 
 def test_an_algorithm_reads_all_the_data_that_its_variants_name(loaded):
@@ -456,7 +458,7 @@ def test_an_infinite_epsilon_survives(plan):
     assert {s["budget"]["epsilon"] for s in free} == {float("inf")}
 
 
-def spent(work) -> tuple[object, float]:
+def timed(work) -> tuple[object, float]:
     """Return the result of a function and its processor time in seconds."""
     start = time.process_time()
     return work(), time.process_time() - start
@@ -467,7 +469,7 @@ def plan_of_all():
 
 
 @pytest.fixture(scope="module")
-def whole():
+def timed_plan():
     """Return the plan of the whole configuration and the processor time of planning.
 
     Modules are imported once per process, before the measurement.
@@ -475,7 +477,7 @@ def whole():
     for name, package in (*product(algorithms.names(), [algorithms]),
                           *product(problems.names(), [problems])):  # fmt: skip
         package.load(name)
-    return spent(plan_of_all)
+    return timed(plan_of_all)
 
 
 def a_million_steps() -> None:
@@ -489,21 +491,21 @@ def test_an_infinite_parameter_is_planned_as_it_is_written(loaded):
     paper = complete()
     paper["experiments"]["showkatbakhsh_extra_adult"]["problem"]["box"] = math.inf
     cell = loaded(paper).cell("showkatbakhsh_extra_adult", "gradient_descent")
-    assert {one["problem"]["box"] for one in cell["settings"]} == {math.inf}
+    assert {setting["problem"]["box"] for setting in cell["settings"]} == {math.inf}
 
 
-def test_the_whole_configuration_is_checked_in_a_second(whole):
+def test_the_whole_configuration_is_checked_in_a_second(timed_plan):
     """Time is relative to a reference loop, since other work slows the processor down."""
 
     def unit() -> float:
-        return min(spent(a_million_steps)[1] for _ in range(3))
+        return min(timed(a_million_steps)[1] for _ in range(3))
 
-    tries = (spent(plan_of_all)[1] / unit() for _ in range(4))
-    assert whole[1] < 60 * unit() or any(one < 60 for one in tries)
+    ratios = (timed(plan_of_all)[1] / unit() for _ in range(4))
+    assert timed_plan[1] < 60 * unit() or any(ratio < 60 for ratio in ratios)
 
 
-def test_figures_claims_and_experiments_have_the_names_that_stay(whole):
-    plan, _ = whole
+def test_figures_claims_and_experiments_have_the_names_that_stay(timed_plan):
+    plan, _ = timed_plan
     for key, paper in plan.papers.items():
         assert all(name.startswith(f"{key}_") for name in (*paper.figures, *paper.experiments))
         for number, claim in enumerate(paper.claims, 1):
@@ -530,8 +532,10 @@ def test_a_cell_has_one_row_a_measurement_and_one_a_setting(ran):
 
 def test_settings_that_are_the_same_thing_have_the_same_numbers(ran):
     _, runs, _ = ran
-    shown = runs.filter((pl.col("variant") == "one_shot") & (pl.col("quantity") == "consensus"))
-    by_run = shown.group_by("run").agg(pl.col("value").n_unique())
+    consensus_rows = runs.filter(
+        (pl.col("variant") == "one_shot") & (pl.col("quantity") == "consensus")
+    )
+    by_run = consensus_rows.group_by("run").agg(pl.col("value").n_unique())
     assert (by_run["value"] == 1).all()
 
 
@@ -611,16 +615,16 @@ def test_what_is_read_before_the_end_has_to_be_measured_there(loaded):
                   line)
         for line in caught.value.lines
     )  # fmt: skip
-    for part in ("figures", "claims"):
+    for section in ("figures", "claims"):
         expected = "or last_iteration_only: true"
-        assert any(f".{part}." in line and expected in line for line in caught.value.lines)
+        assert any(f".{section}." in line and expected in line for line in caught.value.lines)
     experiment["intermediate_measures"] = {"measures": ["internal.normalised_error"]}
     with pytest.raises(ConfigurationError) as caught:
         loaded(paper)
     message = "found 'consensus.normalised_error', expected one of internal.normalised_error, or"
     assert any(message in line for line in caught.value.lines)
     assert not any("found 'internal" in line for line in caught.value.lines)
-    # What a curve is drawn against is read there, too.
+    # The quantity on the x axis is also read at intermediate iterations.
     experiment["intermediate_measures"] = {"measures": ["consensus.normalised_error", "expected"]}
     paper["figures"]["showkatbakhsh_fig1"]["panels"][0]["x"] = "bound"
     with pytest.raises(ConfigurationError) as caught:
@@ -656,25 +660,28 @@ def test_a_curve_may_show_some_runs_and_their_range():
 
 
 @pytest.mark.parametrize(
-    ("changes", "found"),
+    ("changes", "guarantee"),
     [
         ({"where": {"epsilon": 1.0}}, "proven"),
         ({"where": {"epsilon": [1.0, 2.0]}}, "not proven"),  # one of two settings
         ({"where": {"epsilon": 2.0, "run": 0}}, "not proven"),
-        ({"variant": "open"}, ""),  # claims nothing
+        ({"variant": "open"}, ""),  # states no guarantee
         ({"measure": "messages"}, "not proven"),
-        ({"measure": "internal.test_error", "where": {"epsilon": 1.0}}, ""),  # nobody sends it
+        (
+            {"measure": "internal.test_error", "where": {"epsilon": 1.0}},
+            "",
+        ),  # internal values are not sent
         ({"measure": "released.majority_test_error"}, ""),
         ({"measure": "released.origin_log_distance"}, ""),
     ],
 )
-def test_a_curve_is_marked_unless_all_of_its_settings_are_proven(changes, found):
+def test_a_curve_is_marked_unless_all_of_its_settings_are_proven(changes, guarantee):
     privacy = pl.DataFrame(
         {"variant": ["main", "main", "open"], "epsilon": [1.0, 2.0, np.inf],
          "verdict": ["holds by slack", "not proven", "not private"]}
     )  # fmt: skip
     curve = {"variant": "main", "measure": "released.test_error", "where": {}}
-    assert guarantee_of(privacy, curve | changes) == found
+    assert guarantee_of(privacy, curve | changes) == guarantee
 
 
 def test_panels_of_one_title_are_refused():
@@ -700,14 +707,14 @@ def small(name: str, rows: int):
 
 
 @pytest.mark.parametrize("records", [3, 4, 5, 12, 13])
-@pytest.mark.parametrize(("name", "given"), [("logistic_regression", {"ridge": 0.1}),
-                                             ("perceptron", {"hidden": 1})])  # fmt: skip
+@pytest.mark.parametrize(("name", "options"), [("logistic_regression", {"ridge": 0.1}),
+                                               ("perceptron", {"hidden": 1})])  # fmt: skip
 def test_data_too_small_for_the_agents_are_told_as_soon_as_their_card_is_there(
-    tmp_path, streams, name, given, records
+    tmp_path, streams, name, options, records
 ):
     data, card = small(name, 12)
     (tmp_path / "x.json").write_text(json.dumps(card))
-    problem = {"name": name, "prepared": "x", "records": records, **given}
+    problem = {"name": name, "prepared": "x", "records": records, **options}
     setting = {"problem": problem, "network": {"name": "ring", "agents": 3}}
     cell = {"experiment": "e", "algorithm": "a", "settings": [setting]}
 
@@ -719,14 +726,14 @@ def test_data_too_small_for_the_agents_are_told_as_soon_as_their_card_is_there(
             return False
         return True
 
-    built = {**given, "records": records, "prepared": data}
+    built = {**options, "records": records, "prepared": data}
     runs = accepted(lambda: problems.load(name).build(streams, 3, **built))
     assert accepted(lambda: require_rows(cell, [tmp_path / "x.json"])) == runs
     assert accepted(lambda: require_rows(cell, [tmp_path / "missing.json"]))
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("changes", "message"),
     [
         ({"protected": "height"}, "problem.protected: found 'height'"),
         ({"test_share": 1.5}, "problem.test_share: found 1.5"),
@@ -734,7 +741,7 @@ def test_data_too_small_for_the_agents_are_told_as_soon_as_their_card_is_there(
         ({"prepared": "mnist-pixels"}, "problem.prepared: found 'mnist-pixels'"),
     ],
 )
-def test_what_fair_classification_cannot_have_is_told_before_there_are_data(given, message):
+def test_what_fair_classification_cannot_have_is_told_before_there_are_data(changes, message):
     def cell(**changed):
         problem = {"name": "fair_classification", "prepared": "adult-fair12", "protected": "sex"}
         setting = {
@@ -749,4 +756,4 @@ def test_what_fair_classification_cannot_have_is_told_before_there_are_data(give
 
     require_settings(cell())
     with pytest.raises(InvalidInput, match=message):
-        require_settings(cell(**given))
+        require_settings(cell(**changes))

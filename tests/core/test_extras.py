@@ -26,9 +26,9 @@ BROUGHT = {
     "markupsafe": "jinja2",
     "requests": "pooch",
 }
-"""What is imported and comes with a package that is depended on."""
+"""Imported packages that are no direct dependency, and the dependency that installs them."""
 MOST = 12
-"""Direct dependencies of what is installed without an extra."""
+"""Maximum number of direct dependencies of an installation without extras."""
 
 WITHOUT = f"""
 import pathlib, sys
@@ -79,10 +79,13 @@ def build(folder: Path) -> None:
 
 @cache
 def distributions_of_modules() -> dict[str, set[str]]:
-    return {name: {one.lower() for one in of} for name, of in packages_distributions().items()}
+    return {
+        name: {distribution.lower() for distribution in distributions}
+        for name, distributions in packages_distributions().items()
+    }
 
 
-def named(requirements) -> set[str]:
+def requirement_names(requirements) -> set[str]:
     return {re.match(r"[\w.-]+", text)[0].lower() for text in requirements}
 
 
@@ -106,26 +109,28 @@ def test_the_files_of_a_wheel_need_no_extra_and_no_repository(tmp_path, monkeypa
 
 
 def test_the_core_has_few_dependencies_and_each_is_imported():
-    core = named(PROJECT["dependencies"])
+    core = requirement_names(PROJECT["dependencies"])
     assert len(core) <= MOST
     owners = distributions_of_modules()
-    found = set().union(*(owners.get(name, set()) for name in imported()))
-    assert core <= found
+    imported_distributions = set().union(*(owners.get(name, set()) for name in imported()))
+    assert core <= imported_distributions
 
 
 @cache
 def imported() -> frozenset[str]:
     """Return the top-level names of all external imports of the library."""
     text = "\n".join(file.read_text() for file in SOURCE.rglob("*.py"))
-    found = set(re.findall(r"^ *(?:import|from) (\w+)(?:[. ].*)?$", text, re.MULTILINE))
-    found |= set(re.findall(r"import_module\(\"(\w+)", text))
-    return frozenset(found & set(distributions_of_modules()))
+    module_names = set(re.findall(r"^ *(?:import|from) (\w+)(?:[. ].*)?$", text, re.MULTILINE))
+    module_names |= set(re.findall(r"import_module\(\"(\w+)", text))
+    return frozenset(module_names & set(distributions_of_modules()))
 
 
 def test_every_package_that_is_no_dependency_of_the_core_is_brought_by_the_extra_that_is_named():
     owners = distributions_of_modules()
-    direct = {name: named(texts) for name, texts in PROJECT["optional-dependencies"].items()}
-    core = named(PROJECT["dependencies"])
+    direct = {
+        name: requirement_names(texts) for name, texts in PROJECT["optional-dependencies"].items()
+    }
+    core = requirement_names(PROJECT["dependencies"])
     outside = {name for name in imported() - {"private_consensus"} if not owners[name] & core}
     optional = set(extras.EXTRA_OF) | (set(extras.WITHOUT_EXTRA) - core)
     assert outside - set(BROUGHT) == optional - set(BROUGHT) - {"snakemake"}
@@ -140,10 +145,10 @@ def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch, capsys):
     monkeypatch.setattr(acquisition, "default_cache", missing)
     monkeypatch.setattr(cli, "_data", lambda options: acquisition.default_cache())
     assert cli.main(["data"]) == 2
-    said = capsys.readouterr().err
+    error_message = capsys.readouterr().err
     command = " ".join(f"'{text}'" for text in PROJECT["optional-dependencies"]["data"])
     line = f"private-consensus: pooch is not installed: pip install {command}"
-    assert said == f"{line}; without data sets: --source surrogate\n"
+    assert error_message == f"{line}; without data sets: --source surrogate\n"
 
 
 def test_no_message_names_a_package_that_is_not_published():
@@ -166,13 +171,13 @@ def test_no_message_names_a_package_that_is_not_published():
 
 def test_the_stub_tells_type_checkers_of_every_name_and_its_true_place():
     tree = ast.parse((SOURCE / "__init__.pyi").read_text())
-    told = {
+    stub_names = {
         alias.asname: (node.module or "", alias.name)
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert set(told) == set(private_consensus.__all__)
-    for name, (module, attribute) in told.items():
-        found = __import__(f"private_consensus.{module}".rstrip("."), fromlist=[attribute])
-        assert getattr(found, attribute, None) is getattr(private_consensus, name)
+    assert set(stub_names) == set(private_consensus.__all__)
+    for name, (module, attribute) in stub_names.items():
+        stub_module = __import__(f"private_consensus.{module}".rstrip("."), fromlist=[attribute])
+        assert getattr(stub_module, attribute, None) is getattr(private_consensus, name)
