@@ -26,8 +26,8 @@ KEY = np.array([0x13198A2E, 0x03707344], np.uint32)
 
 
 @compiling.compiled
-def radii(given, out):
-    store(out, 0, _radius(load_wide(given, 0)))
+def radii(words, out):
+    store(out, 0, _radius(load_wide(words, 0)))
 
 
 # Salmon et al., "Parallel random numbers", known answers of Threefry-2x32 with 13 rounds.
@@ -48,8 +48,8 @@ def drawn(key, x, start, count, fill=fill_normals, kind=np.float32):
 
     The counters are (x, start), (x, start + 1), ...
     """
-    whole = -(-count // WIDE) * WIDE
-    first, second = np.empty(whole, kind), np.empty(whole, kind)
+    padded_count = -(-count // WIDE) * WIDE
+    first, second = np.empty(padded_count, kind), np.empty(padded_count, kind)
     fill(*key, np.uint32(x), np.uint32(start), first, second)
     return first[:count], second[:count]
 
@@ -58,8 +58,8 @@ def drawn(key, x, start, count, fill=fill_normals, kind=np.float32):
 def test_words_are_those_of_the_publication(key, counter, expected):
     key, (x, y) = np.array(key, np.uint32), np.array(counter, np.uint32)
     with np.errstate(over="ignore"):
-        found = threefry(key, x, y)
-    assert tuple(map(int, found)) == expected
+        words = threefry(key, x, y)
+    assert tuple(map(int, words)) == expected
     assert tuple(int(w[0]) for w in drawn(key, x, y, 1, fill_words, np.uint32)) == expected
 
 
@@ -68,8 +68,8 @@ def test_compiled_normals_are_the_plain_ones_rounded():
     plain = normals(KEY, np.uint32(0), np.arange(100_000, dtype=np.uint32))
     # Near u = 1 a float32 has few digits of 1 - u: the error is inverse to the radius.
     radius = np.maximum(np.hypot(*plain), 1e-3)
-    for found, exact in zip((first, second), plain, strict=True):
-        assert (np.abs(found - exact) * radius).max() < 1e-5
+    for compiled_normals, exact in zip((first, second), plain, strict=True):
+        assert (np.abs(compiled_normals - exact) * radius).max() < 1e-5
 
 
 def test_moments_and_law_of_a_million_normals():
@@ -89,16 +89,21 @@ def test_the_ends_of_the_words_give_the_ends_of_the_law():
     """The smallest word gives 6.66 standard deviations, and the largest word gives 0."""
     words = np.resize(np.array([0, 1, 2, 200, 2**31, 2**32 - 1], np.uint32), WIDE)
     exact = np.sqrt(-2 * np.log(((words >> np.uint32(1)) + 0.5) / 2.0**31))
-    found = np.empty(WIDE, np.float32)
-    radii(words, found)
-    assert np.allclose(found[:5], exact[:5], rtol=1e-6)
-    assert found[5] < 1e-3
+    computed_radii = np.empty(WIDE, np.float32)
+    radii(words, computed_radii)
+    assert np.allclose(computed_radii[:5], exact[:5], rtol=1e-6)
+    assert computed_radii[5] < 1e-3
 
 
 def test_neighbouring_counters_keys_and_partners_are_uncorrelated():
-    one, other = filled(200_000)
+    first_normals, second_normals = filled(200_000)
     later, changed = filled(200_000, counter=1)[0], filled(200_000, key=KEY + np.uint32(1))[0]
-    for x, y in ((one, other), (one, later), (one, changed), (one[1:], one[:-1])):
+    for x, y in (
+        (first_normals, second_normals),
+        (first_normals, later),
+        (first_normals, changed),
+        (first_normals[1:], first_normals[:-1]),
+    ):
         for power in (1, 2):
             assert abs(np.corrcoef(x**power, y**power)[0, 1]) < 4 / np.sqrt(len(x))
 
@@ -119,13 +124,13 @@ def test_quotient_is_the_difference_of_two_values(t):
     b[:3] = 0.0
     n, m = rng.normal(size=(2, 500, 10))
     u, v = 1 / t, 1 / (10 * t) ** 2
-    n[:50, :2] = rng.normal(size=(50, 2)) * v / u  # on the kinks' own scale
+    n[:50, :2] = rng.normal(size=(50, 2)) * v / u  # on the scale of the kinks
     p = b + u * n
     values = [objective(hessian, q, 0.2, at) for at in (p + v * m, p)]
     direct = (values[0] - values[1]) / v
     rounding = 20 * np.finfo(float).eps * np.abs(values).max() / v
-    found = difference_quotient(hessian, q, 0.2, b, n, m, u, v)
-    assert np.abs(found - direct).max() < rounding
+    quotient = difference_quotient(hessian, q, 0.2, b, n, m, u, v)
+    assert np.abs(quotient - direct).max() < rounding
     assert rounding < 1e-2 * np.abs(direct).max()
 
 
@@ -152,85 +157,101 @@ def same_draws(keys, x, y):
     """Return the normals of the compiled generator for arrays of keys and counters."""
     keys0, keys1, x, y = np.broadcast_arrays(keys[..., 0], keys[..., 1], x, y)
     first, second = np.empty(x.shape), np.empty(x.shape)
-    for place in np.ndindex(x.shape[:-1]):
-        key = keys0[place][0], keys1[place][0]
-        first[place], second[place] = drawn(key, x[place][0], y[place][0], x.shape[-1])
+    for index in np.ndindex(x.shape[:-1]):
+        key = keys0[index][0], keys1[index][0]
+        first[index], second[index] = drawn(key, x[index][0], y[index][0], x.shape[-1])
     return first, second
 
 
 @pytest.mark.parametrize("dim", [1, 4, 10, 17])
 def test_an_inner_loop_agrees_with_float64_on_the_same_draws(dim):
-    given = scene(dim=dim)
-    found = solve(**given, **options())
-    plain = solve_reference(**given, **options(), draw=same_draws)
-    size = np.linalg.norm(plain, axis=-1, keepdims=True)
-    assert (np.abs(found - plain) / size).max() < 1e-6
+    arguments = scene(dim=dim)
+    solutions = solve(**arguments, **options())
+    reference_solutions = solve_reference(**arguments, **options(), draw=same_draws)
+    size = np.linalg.norm(reference_solutions, axis=-1, keepdims=True)
+    assert (np.abs(solutions - reference_solutions) / size).max() < 1e-6
 
 
 def test_settings_may_differ_in_loops_and_samples():
-    given = scene()
-    mixed = {"loops": np.array([20, 60, 33]), "samples": np.array([30, 12, 40]), "u1": 1.0}
-    found = solve(**given, **mixed)
-    plain = solve_reference(**given, **mixed, draw=same_draws)
-    assert np.abs(found - plain).max() < 1e-6 * np.linalg.norm(plain, axis=-1).min()
+    arguments = scene()
+    loop_options = {"loops": np.array([20, 60, 33]), "samples": np.array([30, 12, 40]), "u1": 1.0}
+    solutions = solve(**arguments, **loop_options)
+    reference_solutions = solve_reference(**arguments, **loop_options, draw=same_draws)
+    assert (
+        np.abs(solutions - reference_solutions).max()
+        < 1e-6 * np.linalg.norm(reference_solutions, axis=-1).min()
+    )
 
 
 @pytest.mark.parametrize("workers", [2, 3, 7])
 def test_no_number_depends_on_the_threads(workers):
-    given = scene(runs=7)
-    alone = solve(**given, **options(), workers=1)
-    assert solve(**given, **options(), workers=workers).tobytes() == alone.tobytes()
+    arguments = scene(runs=7)
+    alone = solve(**arguments, **options(), workers=1)
+    assert solve(**arguments, **options(), workers=workers).tobytes() == alone.tobytes()
 
 
 def test_a_run_and_a_setting_do_not_depend_on_their_company():
-    given = scene()
-    whole = solve(**given, **options())
-    keep = {"curvature": (slice(1), slice(None)), "linear": (slice(1), slice(2)),
-            "step": (slice(1), slice(2))}  # fmt: skip
-    part = {key: value[keep[key]] if key in keep else value for key, value in given.items()}
-    part |= {"gram": given["gram"][:2], "keys": given["keys"][:2], "penalty": np.full(1, 0.2)}
-    assert solve(**part, **options(1)).tobytes() == whole[:1, :2].tobytes()
+    arguments = scene()
+    solutions = solve(**arguments, **options())
+    slices = {"curvature": (slice(1), slice(None)), "linear": (slice(1), slice(2)),
+              "step": (slice(1), slice(2))}  # fmt: skip
+    subset = {
+        key: value[slices[key]] if key in slices else value for key, value in arguments.items()
+    }
+    subset |= {
+        "gram": arguments["gram"][:2],
+        "keys": arguments["keys"][:2],
+        "penalty": np.full(1, 0.2),
+    }
+    assert solve(**subset, **options(1)).tobytes() == solutions[:1, :2].tobytes()
 
 
 @pytest.mark.parametrize("pull", [0.0, 1.0, 1e3])
 def test_kinks_are_met_wherever_the_minimum_is(pull):
     """All coordinates have directions on both sides of the kink at 0, and none far from it."""
-    given = scene(dim=10)
-    given["linear"] = given["linear"] * pull
-    found = solve(**given, **options())
-    plain = solve_reference(**given, **options(), draw=same_draws)
-    assert np.abs(found - plain).max() < 1e-6 * max(1.0, np.abs(plain).max())
+    arguments = scene(dim=10)
+    arguments["linear"] = arguments["linear"] * pull
+    solutions = solve(**arguments, **options())
+    reference_solutions = solve_reference(**arguments, **options(), draw=same_draws)
+    assert np.abs(solutions - reference_solutions).max() < 1e-6 * max(
+        1.0, np.abs(reference_solutions).max()
+    )
 
 
 def test_other_counters_and_keys_draw_other_numbers():
-    given = scene()
-    first = solve(**given, **options())
-    assert not np.allclose(first, solve(**{**given, "counter": 6}, **options()))
-    keys = given["keys"] + np.uint32(1)
-    assert not np.allclose(first, solve(**{**given, "keys": keys}, **options()))
+    arguments = scene()
+    first = solve(**arguments, **options())
+    assert not np.allclose(first, solve(**{**arguments, "counter": 6}, **options()))
+    keys = arguments["keys"] + np.uint32(1)
+    assert not np.allclose(first, solve(**{**arguments, "keys": keys}, **options()))
 
 
 def test_steps_that_are_too_long_leave_the_finite_numbers_visibly():
-    given = scene()
-    given["step"] = np.stack([given["step"][0], given["step"][1] * 1e6, given["step"][2]])
-    found = solve(**given, **options())
-    assert np.isfinite(found[[0, 2]]).all()
-    assert not np.isfinite(found[1]).any()
+    arguments = scene()
+    arguments["step"] = np.stack(
+        [arguments["step"][0], arguments["step"][1] * 1e6, arguments["step"][2]]
+    )
+    solutions = solve(**arguments, **options())
+    assert np.isfinite(solutions[[0, 2]]).all()
+    assert not np.isfinite(solutions[1]).any()
 
 
 def test_mean_and_variance_over_many_keys_agree_between_engines():
     rng = np.random.default_rng(1)
     runs = 3000
-    given = scene(settings=1, runs=1, agents=1, dim=3)
-    given["linear"] = np.broadcast_to(given["linear"], (1, runs, 1, 3))
-    given["step"] = np.full((1, 1, 1), 0.02)
+    arguments = scene(settings=1, runs=1, agents=1, dim=3)
+    arguments["linear"] = np.broadcast_to(arguments["linear"], (1, runs, 1, 3))
+    arguments["step"] = np.full((1, 1, 1), 0.02)
     keys = rng.integers(0, 2**32, size=(2, runs, 2), dtype=np.uint32)
-    small = {"loops": np.full(1, 30), "samples": np.full(1, 8), "u1": 1.0}
-    one = solve(**{**given, "keys": keys[0]}, **small)[0, :, 0]
-    other = solve_reference(**{**given, "keys": keys[1]}, **small)[0, :, 0]
-    error = np.sqrt((one.var(0) + other.var(0)) / runs)
-    assert (np.abs(one.mean(0) - other.mean(0)) < 4 * error).all()
-    assert (np.abs(np.log(one.var(0) / other.var(0))) < 4 * np.sqrt(6 / runs)).all()
+    loop_options = {"loops": np.full(1, 30), "samples": np.full(1, 8), "u1": 1.0}
+    compiled_solutions = solve(**{**arguments, "keys": keys[0]}, **loop_options)[0, :, 0]
+    reference_solutions = solve_reference(**{**arguments, "keys": keys[1]}, **loop_options)[0, :, 0]
+    error = np.sqrt((compiled_solutions.var(0) + reference_solutions.var(0)) / runs)
+    assert (np.abs(compiled_solutions.mean(0) - reference_solutions.mean(0)) < 4 * error).all()
+    assert (
+        np.abs(np.log(compiled_solutions.var(0) / reference_solutions.var(0)))
+        < 4 * np.sqrt(6 / runs)
+    ).all()
 
 
 def test_machine_code_is_kept_where_one_may_write(monkeypatch, tmp_path):
@@ -246,9 +267,9 @@ def test_machine_code_is_kept_where_one_may_write(monkeypatch, tmp_path):
     compiling.folder.cache_clear()
 
 
-@pytest.mark.parametrize(("given", "expected"), [("3", 3), ("0", None), ("many", None)])
-def test_number_of_threads_can_be_set(monkeypatch, given, expected):
-    monkeypatch.setenv("PRIVATE_CONSENSUS_THREADS", given)
+@pytest.mark.parametrize(("variable", "expected"), [("3", 3), ("0", None), ("many", None)])
+def test_number_of_threads_can_be_set(monkeypatch, variable, expected):
+    monkeypatch.setenv("PRIVATE_CONSENSUS_THREADS", variable)
     assert compiling.threads() == expected if expected else compiling.threads() >= 1
     with compiling.limited_threads(3):
         assert compiling.threads() == 3
@@ -273,15 +294,15 @@ print(hashlib.sha256(x.tobytes()).hexdigest())
 def test_code_just_compiled_and_code_that_was_kept_give_the_same_bytes(tmp_path):
     """Sums must not be reordered, since new and cached code are optimised separately."""
     surroundings = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
-    said = [
+    processes = [
         subprocess.run(
             [sys.executable, "-c", FRESH], env=surroundings, capture_output=True, text=True
         )
         for _ in range(2)
     ]
-    assert all(run.returncode == 0 for run in said), said[0].stderr
-    assert said[0].stdout == said[1].stdout
-    assert any(tmp_path.rglob("*.nbc"))  # the second did find something kept
+    assert all(run.returncode == 0 for run in processes), processes[0].stderr
+    assert processes[0].stdout == processes[1].stdout
+    assert any(tmp_path.rglob("*.nbc"))  # the second process loads cached code
 
 
 @pytest.mark.parametrize("planted", ["writable", "link", "parent", "owner"])
@@ -302,8 +323,11 @@ def test_machine_code_is_read_from_a_folder_of_ones_own_only(monkeypatch, tmp_pa
             monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
         else:
             (path if planted == "writable" else path.parent).chmod(0o777)
-        other = compiling.folder()
-        assert other not in (path, path.resolve()) and other.stat().st_mode & 0o777 == 0o700
+        fallback_folder = compiling.folder()
+        assert (
+            fallback_folder not in (path, path.resolve())
+            and fallback_folder.stat().st_mode & 0o777 == 0o700
+        )
     finally:
         compiling.folder.cache_clear()
 
@@ -319,28 +343,28 @@ def test_damaged_machine_code_is_thrown_away_and_compiled_again(monkeypatch, tmp
     compiling.folder.cache_clear()
 
     def hits() -> int:
-        made = compiling.compiled(plus)
-        assert made(1) == 2
-        return sum(made.stats.cache_hits.values())
+        compiled_function = compiling.compiled(plus)
+        assert compiled_function(1) == 2
+        return sum(compiled_function.stats.cache_hits.values())
 
     try:
         assert (hits(), hits()) == (0, 1)
         [file] = tmp_path.rglob(f"*plus*.{suffix}")
-        whole = file.read_bytes()
-        place = len(whole) // 2
-        flipped = whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :]
-        file.write_bytes({"a bit": flipped, "halved": whole[:place]}.get(how, b""))
+        file_bytes = file.read_bytes()
+        middle = len(file_bytes) // 2
+        flipped = file_bytes[:middle] + bytes([file_bytes[middle] ^ 4]) + file_bytes[middle + 1 :]
+        file.write_bytes({"a bit": flipped, "halved": file_bytes[:middle]}.get(how, b""))
         assert (hits(), hits()) == (0, 1)
     finally:
         compiling.folder.cache_clear()
 
 
 def test_what_is_kept_is_made_again_for_another_key_and_by_each_thread():
-    made = []
+    created = []
 
     def make():
-        made.append(len(made))
-        return made[-1]
+        created.append(len(created))
+        return created[-1]
 
     assert [cached("a test", key, make) for key in (1, 1, 2, 2, 1)] == [0, 0, 1, 1, 2]
     with ThreadPoolExecutor(1) as pool:

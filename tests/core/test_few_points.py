@@ -37,16 +37,16 @@ def rounded(words, table, bits):
 def test_draws_on_both_sides_of_every_bound(bits, variance):
     table = rows.discrete_table(variance)
     _, bounds = bounds_of(table, float(np.subtract(*ends(bits)[::-1])))
-    some = np.unique(bounds[bounds > 0].astype(np.int64))
-    some = np.concatenate([some, 2**32 - 1 - some])
-    words = np.concatenate([some - 1, some + 1, [1, 2**31 - 1, 2**31, 2**32 - 2]])
-    words = words[~np.isin(words, some)]
+    bound_words = np.unique(bounds[bounds > 0].astype(np.int64))
+    bound_words = np.concatenate([bound_words, 2**32 - 1 - bound_words])
+    words = np.concatenate([bound_words - 1, bound_words + 1, [1, 2**31 - 1, 2**31, 2**32 - 2]])
+    words = words[~np.isin(words, bound_words)]
     out, cut, steps, draws = rounded(np.resize(words, COUNT), table, bits)
     lowest, highest = ends(bits)
-    kept = np.clip(steps, lowest, highest)
-    sent = np.clip(kept + draws, lowest, highest)
+    clipped_steps = np.clip(steps, lowest, highest)
+    sent = np.clip(clipped_steps + draws, lowest, highest)
     assert np.array_equal(out, sent * RESOLUTION)
-    assert cut == (kept != steps).sum() + (sent != kept + draws).sum() > 0
+    assert cut == (clipped_steps != steps).sum() + (sent != clipped_steps + draws).sum() > 0
 
 
 def test_a_word_that_begins_like_a_bound_is_left_to_the_table():
@@ -56,9 +56,9 @@ def test_a_word_that_begins_like_a_bound_is_left_to_the_table():
     usual = np.full(COUNT, 2**31 + 12345)
     assert rounded(usual, table, 3)[1] >= 0
     for bound in bounds:
-        for place in (0, 17, COUNT - 1):
+        for position in (0, 17, COUNT - 1):
             usual[:] = 2**31 + 12345
-            usual[place] = bound
+            usual[position] = bound
             assert rounded(usual, table, 3)[1] == -1
 
 

@@ -18,7 +18,7 @@ SPELLED = re.compile(
     r"(?<![A-Za-z])(epsilon|eps|delta|alpha|beta|eta|rho|lam|kappa|sigma|omega|theta)(?![A-Za-z])"
     r"|\de[-+]?\d|\^[-\d(]|_"
 )
-"""A symbol as one types it, and the underscore of an internal name."""
+"""Symbols that are spelled out in ASCII, and underscores of internal names."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def drawn_by_its_paper(plan, name) -> bool:
 def made_up(plan, name) -> pl.DataFrame:
     rows = []
     for panel in plan.figures[name].panels:
-        for place, curve in enumerate(panel.curves):
+        for curve_index, curve in enumerate(panel.curves):
             axes = plan.experiments[curve.experiment or panel.experiment].axes
             values = axes[curve.by].values if curve.by in axes else [0] if curve.by else [None]
             for rank, value in enumerate(values):
@@ -49,7 +49,7 @@ def made_up(plan, name) -> pl.DataFrame:
                 rows += [
                     {"panel": panel.title, "algorithm": curve.method, "variant": curve.style,
                      "interpretation": curve.interpretation, "series": series, "guarantee": "",
-                     "x": x, "y": x * (1 + place + rank), "low": 0.9 * x, "high": 20.0 * x,
+                     "x": x, "y": x * (1 + curve_index + rank), "low": 0.9 * x, "high": 20.0 * x,
                      "runs": 2, "interval": "mean +- standard error", "source": "made"}
                     for x in (1.0, 10.0)
                 ]  # fmt: skip
@@ -58,30 +58,30 @@ def made_up(plan, name) -> pl.DataFrame:
 
 def look_of(plan, name, frame) -> dict[str, tuple]:
     """Return colour and dash of each curve."""
-    found = curve_styles(with_names(frame, plan.figure_styles(name)), plan.figure_styles(name))
+    styles = curve_styles(with_names(frame, plan.figure_styles(name)), plan.figure_styles(name))
     return {
-        curve: (found.colour[curve].upper(), tuple(found.dash[curve])) for curve in found.colour
+        curve: (styles.colour[curve].upper(), tuple(styles.dash[curve])) for curve in styles.colour
     }
 
 
 def panels_of(frame: pl.DataFrame) -> list[pl.DataFrame]:
-    return [part for _, part in frame.group_by("panel", maintain_order=True)]
+    return [panel_frame for _, panel_frame in frame.group_by("panel", maintain_order=True)]
 
 
 def test_a_method_has_one_colour_and_dash_in_all_figures_and_panels(plan, points):
     """Styles are compared as drawn, for all series of the method in a figure."""
-    own = {typeset(s.label): (s.colour.upper(), tuple(s.dash) or (1, 0))
-           for s in plan.styles.values()}  # fmt: skip
-    seen: dict[str, set] = {}
+    declared_looks = {typeset(s.label): (s.colour.upper(), tuple(s.dash) or (1, 0))
+                      for s in plan.styles.values()}  # fmt: skip
+    looks_by_curve: dict[str, set] = {}
     for name, frame in points.items():
-        for part in [frame] if names_fit(frame) else panels_of(frame):
-            for curve, look in look_of(plan, name, part).items():
-                if curve in own:
-                    seen.setdefault(curve, set()).add((look, name))
-    assert len(seen) > 90
-    others = {curve: [(look, name) for look, name in found if look != own[curve]]
-              for curve, found in seen.items()}  # fmt: skip
-    assert {curve: found for curve, found in others.items() if found} == {}
+        for panel_frame in [frame] if names_fit(frame) else panels_of(frame):
+            for curve, look in look_of(plan, name, panel_frame).items():
+                if curve in declared_looks:
+                    looks_by_curve.setdefault(curve, set()).add((look, name))
+    assert len(looks_by_curve) > 90
+    other_looks = {curve: [(look, name) for look, name in looks if look != declared_looks[curve]]
+                   for curve, looks in looks_by_curve.items()}  # fmt: skip
+    assert {curve: looks for curve, looks in other_looks.items() if looks} == {}
 
 
 @pytest.mark.parametrize(
@@ -93,20 +93,20 @@ def test_curves_along_an_axis_go_from_dark_to_bright_by_value_however_it_is_writ
         "series": [f"omega = {value}" for value in reversed(values)],
     })  # fmt: skip
     styles = {"a.one": {"label": "first", "colour": "#0072B2", "dash": []}}
-    found = curve_styles(with_names(frame, styles), styles).colour
-    ordered = [found[typeset(f"omega = {value}")] for value in values]
+    colours = curve_styles(with_names(frame, styles), styles).colour
+    ordered = [colours[typeset(f"omega = {value}")] for value in values]
     assert ordered == [RAMP[0], RAMP[len(RAMP) // 2], RAMP[-1]]
 
 
 def test_no_two_curves_of_a_panel_look_alike(plan, points):
     alike = {}
     for name, frame in points.items():
-        whole = look_of(plan, name, frame) if names_fit(frame) else None
-        for part in panels_of(frame):
-            own = with_names(part, plan.figure_styles(name))["curve"].unique().to_list()
-            found = whole or look_of(plan, name, part)
-            if len({found[curve] for curve in own}) < len(own):
-                alike[name, part["panel"][0]] = {curve: found[curve] for curve in own}
+        figure_looks = look_of(plan, name, frame) if names_fit(frame) else None
+        for panel_frame in panels_of(frame):
+            curves = with_names(panel_frame, plan.figure_styles(name))["curve"].unique().to_list()
+            looks = figure_looks or look_of(plan, name, panel_frame)
+            if len({looks[curve] for curve in curves}) < len(curves):
+                alike[name, panel_frame["panel"][0]] = {curve: looks[curve] for curve in curves}
     assert alike == {}
 
 
@@ -119,8 +119,8 @@ def names_fit(frame: pl.DataFrame) -> bool:
 
 
 def test_the_majority_class_is_grey_and_dotted_everywhere(plan):
-    found = {(s.colour, tuple(s.dash)) for k, s in plan.styles.items() if k.endswith(".majority")}
-    assert found == {("#666666", (2, 2))}
+    looks = {(s.colour, tuple(s.dash)) for k, s in plan.styles.items() if k.endswith(".majority")}
+    assert looks == {("#666666", (2, 2))}
 
 
 def test_nothing_on_a_figure_is_spelled_or_internal(plan):
@@ -135,9 +135,9 @@ def test_nothing_on_a_figure_is_spelled_or_internal(plan):
 
 def test_every_title_says_of_which_paper_and_figure_it_is(plan):
     for name in plan.figures:
-        key, _, place = name.partition("_")
+        key, _, figure_id = name.partition("_")
         paper, title = plan.papers[key].paper, plan.drawing(name)["title"]
-        if paper.number and place.startswith("fig"):
+        if paper.number and figure_id.startswith("fig"):
             label = rf"{re.escape(paper.citation)}, Figure \w+(-\d)?(\(\w\))?: \S"
             assert re.match(label, title), name
         elif paper.number:
@@ -153,9 +153,9 @@ def test_a_figure_has_one_legend_and_says_budget_agents_runs_and_band(plan, poin
     domains = {tuple(e["scale"]["domain"]) for panel in spec.get("concat", [spec])
                for layer in panel["layer"] if (e := layer["encoding"].get("color"))}  # fmt: skip
     assert len(domains) == 1
-    said = spec["title"]["subtitle"][1]
-    assert "N = " in said and re.search(r"of \d+ runs, band: standard error", said)
-    assert "ε = 4, δ = 0.001, N = 10" in said or name != "showkatbakhsh_fig1"
+    subtitle = spec["title"]["subtitle"][1]
+    assert "N = " in subtitle and re.search(r"of \d+ runs, band: standard error", subtitle)
+    assert "ε = 4, δ = 0.001, N = 10" in subtitle or name != "showkatbakhsh_fig1"
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_the_expected_error_is_the_mean_of_the_runs_where_no_box_is_in_the_way(s
     network = networks.build(many, "ring", AGENTS)
     algorithm = GradientDescent(noise=np.array([50.0, 100.0]), **switches)
     last: dict = {}
-    keep = lambda t, active, seen: last.update(seen)  # noqa: E731
+    keep = lambda t, active, observables: last.update(observables)  # noqa: E731
     algorithm.run(problem, network, many, np.array([25, 25]), keep)
     error = problem.measure("normalised_error", last["consensus"])
     for noise, z in ((1.0, 3.3), (1.2, None)):
@@ -125,15 +125,19 @@ def test_theorem_2_meets_condition_14_with_something_left(problem, network, hori
     budget = Budget(epsilon, 1e-4)
     algorithm = GradientDescent().calibrate(budget, problem, network, horizon)
     [release] = algorithm.releases(problem, network, horizon)
-    spent = ((release.sensitivity / release.scale) ** 2).sum()
+    squared_ratio_sum = ((release.sensitivity / release.scale) ** 2).sum()
     allowed = descent_theorems.theorem_1_allowance(epsilon, 1e-4)
-    assert spent < allowed
+    assert squared_ratio_sum < allowed
     t = np.arange(1, horizon + 1)
-    assert spent / allowed == pytest.approx((t**-0.5).sum() / (2 * np.sqrt(horizon)))
-    whole = replace(algorithm, spending="whole").calibrate(budget, problem, network, horizon)
-    [release] = whole.releases(problem, network, horizon)
+    assert squared_ratio_sum / allowed == pytest.approx((t**-0.5).sum() / (2 * np.sqrt(horizon)))
+    full_spending = replace(algorithm, spending="whole").calibrate(
+        budget, problem, network, horizon
+    )
+    [release] = full_spending.releases(problem, network, horizon)
     assert ((release.sensitivity / release.scale) ** 2).sum() == pytest.approx(allowed)
-    assert whole.epsilon_by_formula(1e-4, problem, network, horizon) == pytest.approx(epsilon)
+    assert full_spending.epsilon_by_formula(1e-4, problem, network, horizon) == pytest.approx(
+        epsilon
+    )
 
 
 @pytest.mark.parametrize("calibration", descent_theorems.CALIBRATIONS)
@@ -145,16 +149,16 @@ def test_every_calibration_is_private_and_only_the_exact_one_is_tight(
         Budget(epsilon, 1e-4), problem, network, 40
     )
     releases = algorithm.releases(problem, network, 40)
-    found = account(releases, 1e-4).epsilon
-    assert found <= epsilon * (1 + 1e-9)
+    accounted_epsilon = account(releases, 1e-4).epsilon
+    assert accounted_epsilon <= epsilon * (1 + 1e-9)
     [release] = releases
     mu = np.sqrt(((release.sensitivity / release.scale) ** 2).sum())
-    assert gaussian_delta(mu, found) == pytest.approx(1e-4, rel=1e-6)
-    assert (found > epsilon * (1 - 1e-6)) == (calibration == "gaussian_dp")
+    assert gaussian_delta(mu, accounted_epsilon) == pytest.approx(1e-4, rel=1e-6)
+    assert (accounted_epsilon > epsilon * (1 - 1e-6)) == (calibration == "gaussian_dp")
 
 
 def test_noise_1_over_t_minimises_the_error_of_the_mean(problem, network):
-    """Of all schedules t^-a of equal privacy cost, a = 1 minimises sum_t t^2 M_t^2."""
+    """Among schedules t^-a of equal privacy cost, a = 1 minimises sum_t t^2 M_t^2."""
     t = np.arange(1, 101)
 
     def error(decay):
@@ -170,10 +174,10 @@ def test_literal_stage_two_gives_the_means_away_and_the_repaired_one_does_not(
 ):
     noisy = GradientDescent().calibrate(BUDGET, problem, network, 25)
     literal = replace(noisy, stage_two="literal")
-    found = run(literal, problem, network, streams, 25)[25]["reconstruction"]
-    assert found.max() < 1e-12
-    missed = run(noisy, problem, network, streams, 25)[25]["reconstruction"]
-    assert missed.min() > 0.05
+    reconstruction_errors = run(literal, problem, network, streams, 25)[25]["reconstruction"]
+    assert reconstruction_errors.max() < 1e-12
+    repaired_errors = run(noisy, problem, network, streams, 25)[25]["reconstruction"]
+    assert repaired_errors.min() > 0.05
     assert np.isinf(account(literal.releases(problem, network, 25), BUDGET.delta).epsilon)
 
 
@@ -185,8 +189,8 @@ def test_the_attack_uses_messages_only(problem, network, streams):
     at = run(algorithm, problem, network, streams, 9)
     public_z = problem.project(network.mix(at[8]["released"]))
     first_of_stage_two = at[9]["internal"]
-    found = gd.reconstruct_descent_target(first_of_stage_two, public_z, 9)
-    assert np.allclose(found[0], problem.means, atol=1e-10)
+    reconstructed_means = gd.reconstruct_descent_target(first_of_stage_two, public_z, 9)
+    assert np.allclose(reconstructed_means[0], problem.means, atol=1e-10)
 
 
 def reference_step(y, means, records, box, mixing, scale, unit, t):
@@ -226,7 +230,7 @@ def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(problem, netwo
 
 @pytest.mark.parametrize("topology", ["complete", "erdos_renyi"])
 def test_the_limit_of_stage_two_is_that_of_matrix_powers(streams, topology):
-    """Tested for one graph for all runs, and for one graph per run."""
+    """Compare for one graph shared by all runs, and for one graph per run."""
     probability = {"probability": 0.6} if topology == "erdos_renyi" else {}
     network = networks.build(streams, topology, AGENTS, **probability)
     x = np.random.default_rng(2).normal(size=(4, len(streams.runs), AGENTS, DIM))
@@ -257,9 +261,11 @@ def test_theorem_1_is_inverted_exactly():
 
 def test_advanced_composition_allows_what_its_theorem_says():
     allowed = descent_theorems.advanced_composition_allowance(1.0, 1e-4, 50)
-    each = np.sqrt(allowed / 50 * 2 * np.log(1.25 * 2 * 50 / 1e-4))
-    total = np.sqrt(2 * 50 * np.log(2 / 1e-4)) * each + 50 * each * np.expm1(each)
-    assert total == pytest.approx(1.0)
+    round_epsilon = np.sqrt(allowed / 50 * 2 * np.log(1.25 * 2 * 50 / 1e-4))
+    total_epsilon = np.sqrt(
+        2 * 50 * np.log(2 / 1e-4)
+    ) * round_epsilon + 50 * round_epsilon * np.expm1(round_epsilon)
+    assert total_epsilon == pytest.approx(1.0)
 
 
 def test_no_budget_means_no_noise(problem, network):
@@ -295,8 +301,8 @@ def test_the_bound_of_theorem_2_is_the_printed_sum():
         + 2 * np.sqrt(2 * p) * G / np.sqrt(kappa) * (4 + 3 / (1 - beta)) / m**2 / T**0.25
         + 2 * p / kappa / m**2
     )
-    found = descent_theorems.theorem_2_bound(T, 1 / kappa, G, 1 / m, p, beta, distance=9.0)
-    assert found == pytest.approx(expected)
+    bound = descent_theorems.theorem_2_bound(T, 1 / kappa, G, 1 / m, p, beta, distance=9.0)
+    assert bound == pytest.approx(expected)
 
 
 def test_simulation_reports_the_released_error_of_the_paper(streams):

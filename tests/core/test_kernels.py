@@ -76,8 +76,8 @@ def test_all_kernels_stay_inside_their_arrays_and_the_checked_build_has_the_same
     program = "import json, kernels; print(json.dumps(kernels.hashes(kernels.chosen())))"
     done = in_process(program, PRIVATE_CONSENSUS_CHECKED_KERNELS="1")
     assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout)
-    assert len(found) >= 3 and found == kernels.hashes(kernels.chosen())
+    checked_hashes = json.loads(done.stdout)
+    assert len(checked_hashes) >= 3 and checked_hashes == kernels.hashes(kernels.chosen())
 
 
 # --- Guard values ---------------------------------------------------------------------------------
@@ -127,18 +127,18 @@ MODULES = (
 @pytest.mark.parametrize("entry", kernels.ENTRIES, ids=lambda entry: entry.__name__)
 def test_guard_values_around_each_buffer_stay(monkeypatch, entry):
     expected = [
-        [part.tobytes() for part in kernels.arrays_of(entry(dim))] for dim in kernels.DIMS
+        [array.tobytes() for array in kernels.arrays_of(entry(dim))] for dim in kernels.DIMS
     ]  # compiled, so that no kernel is compiled against the guarded arrays below
     guarded = Guarded()
     for name in MODULES:
         module = sys.modules[f"private_consensus.core.kernels.{name}"]
         monkeypatch.setattr(module, "np", guarded)
-        if hasattr(module, "aligned"):  # its own arrays have room behind them
+        if hasattr(module, "aligned"):  # the module's own arrays are padded
             monkeypatch.setattr(module, "aligned", guarded.aligned)
     monkeypatch.setattr(kernels, "np", guarded)
     monkeypatch.setattr(workspaces, "_CACHE", workspaces._ThreadCache())
     for dim, before in zip(kernels.DIMS, expected, strict=True):
-        assert [part.tobytes() for part in kernels.arrays_of(entry(dim))] == before
+        assert [array.tobytes() for array in kernels.arrays_of(entry(dim))] == before
     assert guarded.intact()
 
 
@@ -164,11 +164,11 @@ def test_buffers_of_draws_need_whole_vectors():
 
 def round_of(**changes):
     """Run a compiled step of three agents with five coordinates, with changed arguments."""
-    x, first, ones = np.zeros((3, 5), np.float32), np.zeros(1, int), np.ones((1, 3))
-    whole = {"x": x, "base": x, "sent": x, "gradients": in_full(x), "first": first}
-    steps = steps_of(weights=[np.eye(3)], keep=ones, scale=ones, step=[1])
-    given = {**whole, "steps": steps, "noise": keys(kernels.KEY, 1)}
-    return mix_and_step(**{**given, **changes})
+    x, first, unit_weights = np.zeros((3, 5), np.float32), np.zeros(1, int), np.ones((1, 3))
+    arrays = {"x": x, "base": x, "sent": x, "gradients": in_full(x), "first": first}
+    steps = steps_of(weights=[np.eye(3)], keep=unit_weights, scale=unit_weights, step=[1])
+    arguments = {**arrays, "steps": steps, "noise": keys(kernels.KEY, 1)}
+    return mix_and_step(**{**arguments, **changes})
 
 
 SHORT, DOUBLE = np.zeros((3, 4), np.float32), np.zeros((3, 5))
@@ -193,11 +193,11 @@ def test_what_a_round_cannot_read_is_refused(changes, message):
 
 
 def test_rows_of_other_lengths_are_refused():
-    x, short, ones = SHORT.copy(), np.zeros((2, 4), np.float32), np.ones(3)
+    x, short, unit_weights = SHORT.copy(), np.zeros((2, 4), np.float32), np.ones(3)
     with pytest.raises(InvalidInput, match=r"descend.mixed: found \(2, 4\)"):
-        descend(x, x, short, x, ones, 0.1, ones, kernels.KEY, 1)
+        descend(x, x, short, x, unit_weights, 0.1, unit_weights, kernels.KEY, 1)
     with pytest.raises(InvalidInput, match=r"descend.key: found \(1,\)"):
-        descend(x, x, x, x, ones, 0.1, ones, kernels.KEY[:1], 1)
+        descend(x, x, x, x, unit_weights, 0.1, unit_weights, kernels.KEY[:1], 1)
 
 
 def test_vectors_need_contiguous_arrays():
@@ -221,8 +221,10 @@ print(json.dumps([[part.tolist() for part in kernels.arrays_of(entry(17))] for e
     done = in_process(program, NUMBA_CPU_NAME="generic")
     assert done.returncode == 0, done.stderr[-2000:]
     for entry, arrays in zip(entries, json.loads(done.stdout), strict=True):
-        for part, other in zip(kernels.arrays_of(entry(17)), arrays, strict=True):
-            assert np.abs(part - other).max() <= ROUNDING * np.abs(part).max()
+        for native_array, generic_array in zip(kernels.arrays_of(entry(17)), arrays, strict=True):
+            assert (
+                np.abs(native_array - generic_array).max() <= ROUNDING * np.abs(native_array).max()
+            )
 
 
 def test_without_compiled_code_the_call_ends_with_one_line():

@@ -41,9 +41,9 @@ def gradient(records, x, curvature, linear):
 
 
 def solve(records, bound, curvature, linear, start, tolerance=1e-10):
-    enough = np.full(len(start), tolerance)
+    tolerances = np.full(len(start), tolerance)
     return logistic.minimise(
-        logistic.records(records), WEIGHT, bound, curvature, linear, start, enough
+        logistic.records(records), WEIGHT, bound, curvature, linear, start, tolerances
     )
 
 
@@ -60,7 +60,7 @@ def indicators():
     return signs * dense / np.maximum(1.0, np.linalg.norm(dense, axis=1, keepdims=True))
 
 
-def whole(entries, shape):
+def dense_matrix(entries, shape):
     """Return the dense matrix of sparse entries."""
     out = np.zeros(shape)
     lines = np.repeat(np.arange(shape[0]), np.diff(entries.begin.astype(int)))
@@ -70,31 +70,35 @@ def whole(entries, shape):
 
 @pytest.mark.parametrize("rows", [indicators(), np.random.default_rng(1).random((40, 3))])
 def test_rows_are_their_scale_times_contents_and_the_rest_to_the_last_bit(rows):
-    found = logistic.records(rows)
-    patterns = whole(found.patterns, (len(found.patterns.begin) - 1, rows.shape[1]))
-    offsets = found.pattern_offsets.reshape(len(rows), -1)
-    ones = patterns[offsets // logistic.LANES].sum(1)
-    assert set(np.unique(ones)) <= {0.0, 1.0}
+    record_set = logistic.records(rows)
+    patterns = dense_matrix(
+        record_set.patterns, (len(record_set.patterns.begin) - 1, rows.shape[1])
+    )
+    offsets = record_set.pattern_offsets.reshape(len(rows), -1)
+    pattern_values = patterns[offsets // logistic.LANES].sum(1)
+    assert set(np.unique(pattern_values)) <= {0.0, 1.0}
     dense = np.zeros(rows.shape)
-    dense[:, found.dense.offsets // logistic.LANES] = found.dense.values.reshape(-1, len(rows)).T
-    assert np.array_equal(found.scale[:, None] * ones + dense, rows)
+    dense[:, record_set.dense.offsets // logistic.LANES] = record_set.dense.values.reshape(
+        -1, len(rows)
+    ).T
+    assert np.array_equal(record_set.scale[:, None] * pattern_values + dense, rows)
 
 
 def test_indicators_of_several_attributes_are_one_content():
     """Attributes with 4 x 30 values fit the bound on row patterns; 9 times as many do not."""
-    found = logistic.records(indicators())
-    assert len(found.pattern_offsets) == 2 * RECORDS
-    assert len(found.patterns.begin) - 1 <= 2 * logistic.MAX_PATTERNS
-    assert np.count_nonzero(found.dense.values) < RECORDS
+    record_set = logistic.records(indicators())
+    assert len(record_set.pattern_offsets) == 2 * RECORDS
+    assert len(record_set.patterns.begin) - 1 <= 2 * logistic.MAX_PATTERNS
+    assert np.count_nonzero(record_set.dense.values) < RECORDS
 
 
 def test_rows_that_share_a_content_take_copies_of_it_in_turn():
     """Nine of ten rows are equal; copies avoid that each sum waits for the previous row."""
     values = np.where(np.random.default_rng(8).random(RECORDS) < 0.9, 0, 1)
-    found = logistic.records(np.eye(2)[values])
-    assert np.bincount(found.pattern_offsets).max() <= RECORDS / logistic.COPY_DISTANCE + 1
+    record_set = logistic.records(np.eye(2)[values])
+    assert np.bincount(record_set.pattern_offsets).max() <= RECORDS / logistic.COPY_DISTANCE + 1
     for value in range(2):
-        turns = found.pattern_offsets[values == value]
+        turns = record_set.pattern_offsets[values == value]
         copies = len(np.unique(turns))
         assert np.array_equal(turns[copies:], turns[:-copies])
 
@@ -105,12 +109,12 @@ def test_shares_are_summed_over_rows(records, kind, count):
     signed = (indicators() if kind == "indicators" else records)[:count]
     dim = signed.shape[1]
     x = np.random.default_rng(5).normal(size=(dim, logistic.LANES))
-    found = logistic.records(signed)
-    scratch = logistic._scratch(dim, len(found.patterns.begin) - 1)
+    record_set = logistic.records(signed)
+    scratch = logistic._scratch(dim, len(record_set.patterns.begin) - 1)
     scratch.state.x[:] = x.ravel()
     sums = scratch.state.scratch, scratch.squares, scratch.products, scratch.sums, scratch.margins
-    for _ in range(2):  # nothing is left of the time before
-        logistic._sum_sigmoids(found, scratch.state.x, *sums)
+    for _ in range(2):  # the second call does not depend on the first
+        logistic._sum_sigmoids(record_set, scratch.state.x, *sums)
     shares = expit(-signed @ x)
     assert scratch.state.scratch == pytest.approx((signed.T @ shares).ravel(), rel=1e-12, abs=1e-14)
     assert scratch.squares == pytest.approx(np.r_[shares.sum(0), (shares**2).sum(0)], rel=1e-13)
@@ -120,8 +124,8 @@ def test_shares_are_summed_over_rows(records, kind, count):
 def test_minimisers_are_stationary_from_near_and_far(records, bound, scale):
     curvature, linear, start = problems(scale=scale)
     tolerance = 1e-10 if scale < 1000 else 1e-9
-    x, taken = solve(records, bound, curvature, linear, start, tolerance)
-    assert (taken > 0).all()
+    x, gradient_counts = solve(records, bound, curvature, linear, start, tolerance)
+    assert (gradient_counts > 0).all()
     assert np.linalg.norm(gradient(records, x, curvature, linear), axis=1).max() <= tolerance * 1.1
 
 
@@ -139,9 +143,11 @@ def test_the_hessian_near_by_costs_fewer_gradients_than_its_bound(records):
     share = expit(-rows @ x.mean(0))
     weights = share * (1.0 - share)
     near = rows.T @ (weights[:, None] * rows) / (4.0 * weights.mean())
-    again, taken = solve(rows, logistic.model(*np.linalg.eigh(near)), curvature, linear, start)
+    again, with_hessian = solve(
+        rows, logistic.model(*np.linalg.eigh(near)), curvature, linear, start
+    )
     assert np.allclose(again, x, atol=1e-9)
-    assert taken.sum() < 0.9 * with_bound.sum()
+    assert with_hessian.sum() < 0.9 * with_bound.sum()
 
 
 def test_a_minimiser_agrees_with_scipy(records, bound):
@@ -153,7 +159,7 @@ def test_a_minimiser_agrees_with_scipy(records, bound):
             loss = WEIGHT * np.logaddexp(0, -records @ v).sum()
             return loss + curvature[i] / 2 * v @ v + linear[i] @ v
 
-        found = minimize(
+        scipy_solution = minimize(
             value,
             np.zeros(DIM),
             jac=lambda v, i=i: gradient(records, v[None], curvature[i : i + 1], linear[i : i + 1])[
@@ -161,27 +167,27 @@ def test_a_minimiser_agrees_with_scipy(records, bound):
             ],
             options={"gtol": 1e-9},
         )
-        assert np.allclose(x[i], found.x, atol=1e-7)
+        assert np.allclose(x[i], scipy_solution.x, atol=1e-7)
 
 
 def test_what_a_lane_computes_depends_on_no_other(records, bound):
     """Results are byte-identical alone, with other problems and in another order."""
-    given = problems(scale=30.0)
-    together, taken = solve(records, bound, *given)
-    assert len(set(taken)) > 2  # lanes are left at different times
-    order = np.random.default_rng(0).permutation(len(taken))
-    shuffled, _ = solve(records, bound, *(a[order] for a in given))
+    subproblems = problems(scale=30.0)
+    together, gradient_counts = solve(records, bound, *subproblems)
+    assert len(set(gradient_counts)) > 2  # lanes are left at different times
+    order = np.random.default_rng(0).permutation(len(gradient_counts))
+    shuffled, _ = solve(records, bound, *(a[order] for a in subproblems))
     assert np.array_equal(shuffled, together[order])
     for i in (0, 7, 20):
-        alone, _ = solve(records, bound, *(a[i : i + 1] for a in given))
+        alone, _ = solve(records, bound, *(a[i : i + 1] for a in subproblems))
         assert np.array_equal(alone[0], together[i])
 
 
 def test_a_solved_problem_costs_one_gradient_and_stays(records, bound):
     curvature, linear, start = problems()
     x, _ = solve(records, bound, curvature, linear, start)
-    again, taken = solve(records, bound, curvature, linear, x, tolerance=2e-10)
-    assert (taken == 1).all() and np.array_equal(again, x)
+    again, gradient_counts = solve(records, bound, curvature, linear, x, tolerance=2e-10)
+    assert (gradient_counts == 1).all() and np.array_equal(again, x)
 
 
 def test_what_cannot_be_solved_is_said_and_spoils_no_other(records, bound):
@@ -189,16 +195,16 @@ def test_what_cannot_be_solved_is_said_and_spoils_no_other(records, bound):
     fine, _ = solve(records, bound, curvature, linear, start)
     broken = start.copy()
     broken[4, 0] = np.nan
-    x, taken = solve(records, bound, curvature, linear, broken)
-    others = np.arange(len(x)) != 4
-    assert taken[4] == 0 and (taken[others] > 0).all()
-    assert np.array_equal(x[others], fine[others])
-    enough = np.full(len(start), 1e-10)
-    enough[2] = 0.0
-    _, taken = logistic.minimise(
-        logistic.records(records), WEIGHT, bound, curvature, linear, start, enough
+    x, counts = solve(records, bound, curvature, linear, broken)
+    solvable = np.arange(len(x)) != 4
+    assert counts[4] == 0 and (counts[solvable] > 0).all()
+    assert np.array_equal(x[solvable], fine[solvable])
+    tolerances = np.full(len(start), 1e-10)
+    tolerances[2] = 0.0
+    _, counts = logistic.minimise(
+        logistic.records(records), WEIGHT, bound, curvature, linear, start, tolerances
     )
-    assert taken[2] == 0 and (np.delete(taken, 2) > 0).all()
+    assert counts[2] == 0 and (np.delete(counts, 2) > 0).all()
 
 
 def test_the_share_is_the_logistic_function():
@@ -217,30 +223,32 @@ def test_the_first_matrix_is_exact_where_curvature_is_that_of_the_bound(bound):
     curvature, linear, start = problems()
     nothing = np.zeros((4, DIM))
     flat = logistic.model(np.zeros(DIM), np.eye(DIM))
-    x, taken = solve(nothing, flat, curvature, linear, start)
-    assert (taken == 2).all()
+    x, gradient_counts = solve(nothing, flat, curvature, linear, start)
+    assert (gradient_counts == 2).all()
     assert np.allclose(x, -linear / curvature[:, None], atol=1e-10)
 
 
 def test_sums_that_are_known_spare_a_pass_and_change_no_byte(records, bound):
     """Problems continue from their last solutions, all or some of them, in any lane."""
     curvature, linear, start = problems(scale=30.0)
-    enough, rows = np.full(len(start), 1e-10), logistic.records(records)
+    tolerances, rows = np.full(len(start), 1e-10), logistic.records(records)
     sums = np.empty((len(start), DIM + 2))
-    given = rows, WEIGHT, bound, curvature
-    x, _ = logistic.minimise(*given, linear, start, enough, sums)
+    common = rows, WEIGHT, bound, curvature
+    x, _ = logistic.minimise(*common, linear, start, tolerances, sums)
     shares = expit(-x @ records.T)
     assert np.allclose(sums[:, :DIM], shares @ records, rtol=1e-12, atol=1e-13)
     assert np.allclose(sums[:, DIM], shares.sum(1)) and np.allclose(sums[:, -1], (shares**2).sum(1))
     linear = linear + np.random.default_rng(1).normal(size=linear.shape)
-    linear[3] -= gradient(records, x, curvature, linear)[3]  # solved where it begins
-    expected, taken = logistic.minimise(*given, linear, x, enough, after := np.empty_like(sums))
-    assert taken[3] == 1 and taken.max() > 3
+    linear[3] -= gradient(records, x, curvature, linear)[3]  # the start solves this problem
+    expected, gradient_counts = logistic.minimise(
+        *common, linear, x, tolerances, after := np.empty_like(sums)
+    )
+    assert gradient_counts[3] == 1 and gradient_counts.max() > 3
     third = np.arange(len(start)) % 3 == 0
-    for known in (np.ones(len(start), bool), third, ~third):
-        again = np.where(known[:, None], sums, np.nan)
-        found, count = logistic.minimise(*given, linear, x, enough, again, known)
-        assert np.array_equal(found, expected) and np.array_equal(count, taken)
+    for is_known in (np.ones(len(start), bool), third, ~third):
+        again = np.where(is_known[:, None], sums, np.nan)
+        minimisers, counts = logistic.minimise(*common, linear, x, tolerances, again, is_known)
+        assert np.array_equal(minimisers, expected) and np.array_equal(counts, gradient_counts)
         assert np.array_equal(again, after)
 
 
@@ -250,17 +258,17 @@ def test_any_first_matrix_leads_to_the_minimisers(records, count):
     share = expit(records @ np.linspace(-2.0, 2.0, DIM))
     bend = share * (1.0 - share) / (4.0 * np.mean(share * (1.0 - share)))
     model = logistic.model(*np.linalg.eigh((records.T * bend) @ records))
-    x, taken = solve(records, model, curvature, linear, start)
-    assert taken.all()
-    left = gradient(records, x, curvature, linear)
-    assert np.all(np.linalg.norm(left, axis=1) <= 2e-10)
+    x, gradient_counts = solve(records, model, curvature, linear, start)
+    assert gradient_counts.all()
+    residuals = gradient(records, x, curvature, linear)
+    assert np.all(np.linalg.norm(residuals, axis=1) <= 2e-10)
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_a_solve_with_a_useless_first_matrix_ends(records, wrong):
     model = logistic.model(np.full(DIM, wrong), np.eye(DIM))
-    _, taken = solve(records, model, *problems(11))
-    assert not taken.any()
+    _, gradient_counts = solve(records, model, *problems(11))
+    assert not gradient_counts.any()
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
@@ -269,11 +277,11 @@ def test_mean_losses_are_clipped_and_agree_with_numpy_in_any_company(records, ki
     rows = indicators() if kind == "indicators" else records
     rng = np.random.default_rng(6)
     x, bounds = scale * rng.normal(size=(11, rows.shape[1])), np.where(rng.random(11) < 0.5, 2, 50)
-    found = logistic.mean_losses(logistic.records(rows), x, bounds)
+    losses = logistic.mean_losses(logistic.records(rows), x, bounds)
     expected = np.minimum(np.logaddexp(0.0, -x @ rows.T), bounds[:, None]).mean(1)
-    assert found == pytest.approx(expected, rel=1e-13)
-    few = logistic.mean_losses(logistic.records(rows), x[7:9], bounds[7:9])
-    assert np.array_equal(few, found[7:9])
+    assert losses == pytest.approx(expected, rel=1e-13)
+    subset_losses = logistic.mean_losses(logistic.records(rows), x[7:9], bounds[7:9])
+    assert np.array_equal(subset_losses, losses[7:9])
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-6, 1e5])
@@ -286,8 +294,8 @@ def test_errors_are_counted_as_numpy_does_and_margin_0_predicts_the_negative_cla
     positive = rng.random(len(signed)) < 0.7
     x = scale * rng.normal(size=(11, signed.shape[1]))
     margins = x @ (np.where(positive, 1.0, -1.0)[:, None] * signed).T
-    found = logistic.misclassified(logistic.records(signed), x, positive)
-    assert np.array_equal(found, ((margins > 0) != positive).sum(1))
+    error_counts = logistic.misclassified(logistic.records(signed), x, positive)
+    assert np.array_equal(error_counts, ((margins > 0) != positive).sum(1))
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
@@ -296,9 +304,9 @@ def test_sums_of_shares_agree_with_numpy_in_any_company(records, kind, scale):
     dense = indicators() if kind == "indicators" else records
     rows = logistic.records(dense)
     x = scale * np.random.default_rng(6).normal(size=(11, dense.shape[1]))
-    found = logistic.sigmoid_sums(rows, x)
-    assert found == pytest.approx(expit(-x @ dense.T) @ dense, rel=1e-12, abs=1e-12)
-    assert np.array_equal(logistic.sigmoid_sums(rows, x[7:9]), found[7:9])
+    sums = logistic.sigmoid_sums(rows, x)
+    assert sums == pytest.approx(expit(-x @ dense.T) @ dense, rel=1e-12, abs=1e-12)
+    assert np.array_equal(logistic.sigmoid_sums(rows, x[7:9]), sums[7:9])
 
 
 @pytest.mark.parametrize("count", [1, 8, 21])
@@ -306,6 +314,6 @@ def test_sums_of_shares_agree_with_numpy_in_any_company(records, kind, scale):
 def test_sums_of_few_shares_agree_with_numpy(records, count, scale):
     rows = np.stack([records[:count], records[50 : 50 + count], np.zeros((count, DIM))])
     x = scale * np.random.default_rng(6).normal(size=(4, 3, DIM))
-    found = logistic.small_sigmoid_sums(logistic.small_record_set(rows), x)
+    sums = logistic.small_sigmoid_sums(logistic.small_record_set(rows), x)
     expected = np.einsum("pij,ijk->pik", expit(-np.einsum("pik,ijk->pij", x, rows)), rows)
-    assert found == pytest.approx(expected, rel=1e-12, abs=1e-13)
+    assert sums == pytest.approx(expected, rel=1e-12, abs=1e-13)

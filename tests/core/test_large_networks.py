@@ -38,8 +38,8 @@ EDGES = {"name": "random_edges", "edges": 20, "weights": "metropolis"}
 def sparse(dense):
     """Return the same network as a sparse network."""
     matrices = (
-        tuple(csr_array(m.astype(float)) for m in np.reshape(whole, (-1, *whole.shape[-2:])))
-        for whole in (dense.adjacency, dense.mixing)
+        tuple(csr_array(m.astype(float)) for m in np.reshape(stacked, (-1, *stacked.shape[-2:])))
+        for stacked in (dense.adjacency, dense.mixing)
     )
     return SparseNetwork(*matrices, dense.shared)
 
@@ -50,17 +50,17 @@ def pair(request):
     return dense, sparse(dense)
 
 
-def shown(algorithm, problem, net, streams=STREAMS, horizon=HORIZON):
-    seen = {}
+def observables(algorithm, problem, net, streams=STREAMS, horizon=HORIZON):
+    observed = {}
 
-    def observe(t, active, found):
-        seen.update({(t, name): np.array(values) for name, values in found.items()})
+    def observe(t, active, quantities):
+        observed.update({(t, name): np.array(values) for name, values in quantities.items()})
 
     stack([algorithm]).run(problem, net, streams, np.array([horizon]), observe)
-    return seen
+    return observed
 
 
-# --- The same numbers -----------------------------------------------------------------------------
+# --- Equality with dense networks -----------------------------------------------------------------
 
 
 def test_a_sparse_network_does_what_a_dense_one_does(pair):
@@ -99,21 +99,23 @@ def test_what_stands_at_links_adds_up_to_the_sum_over_neighbours(pair):
 
 
 REDRAWN = {"decor", "zip_dl"}
-"""Noise of links, which are not drawn for pairs without one."""
+"""Algorithms that draw noise per link on sparse networks and per pair of agents on dense ones."""
 APPROXIMATE = {"mafalda_sgd"}
 
 
 @pytest.mark.parametrize("name", sorted(set(WORLDS) - REDRAWN - APPROXIMATE))
 def test_every_algorithm_does_the_same_on_a_sparse_network(name, pair):
-    made = world(name, AGENTS, dim=5, records=8, runs=RUNS)
-    if isinstance(made.problem, Perceptron):
-        double = replace(made.problem, features=made.problem.features.astype(float))
-        made = replace(made, problem=double)
+    instance = world(name, AGENTS, dim=5, records=8, runs=RUNS)
+    if isinstance(instance.problem, Perceptron):
+        double = replace(instance.problem, features=instance.problem.features.astype(float))
+        instance = replace(instance, problem=double)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutsideRange)
         ours, theirs = (
-            shown(
-                made.algorithm.calibrate(made.budget, made.problem, net, HORIZON), made.problem, net
+            observables(
+                instance.algorithm.calibrate(instance.budget, instance.problem, net, HORIZON),
+                instance.problem,
+                net,
             )
             for net in pair
         )
@@ -124,10 +126,10 @@ def test_every_algorithm_does_the_same_on_a_sparse_network(name, pair):
 
 
 def test_a_replaced_neighbour_is_replaced_on_a_sparse_network_too(pair):
-    made = world("pr_admm", AGENTS, dim=5, records=8, runs=RUNS)
+    instance = world("pr_admm", AGENTS, dim=5, records=8, runs=RUNS)
     for threshold in ("literal", "consistent"):
-        rough = replace(made.algorithm, U=5.5, noise=0.3, threshold=threshold)
-        ours, theirs = (shown(rough, made.problem, net, horizon=6) for net in pair)
+        rough = replace(instance.algorithm, U=5.5, noise=0.3, threshold=threshold)
+        ours, theirs = (observables(rough, instance.problem, net, horizon=6) for net in pair)
         replaced = ours[6, "replaced"]
         assert 0 < replaced.mean() < 1
         for key, values in ours.items():
@@ -136,21 +138,23 @@ def test_a_replaced_neighbour_is_replaced_on_a_sparse_network_too(pair):
 
 def test_pairwise_noise_of_links_is_that_of_pairs(pair):
     dense, links = pair
-    made = world("decor", AGENTS, dim=5, records=8, runs=RUNS)
-    algorithm = stack([replace(made.algorithm, noise=0.7)])
-    draw = next(draws_of(algorithm, made.problem, links, STREAMS))
-    own, of_links = draw.noise
+    instance = world("decor", AGENTS, dim=5, records=8, runs=RUNS)
+    algorithm = stack([replace(instance.algorithm, noise=0.7)])
+    draw = next(draws_of(algorithm, instance.problem, links, STREAMS))
+    agent_noise, of_links = draw.noise
     pairs = np.zeros((RUNS, AGENTS, AGENTS, 5))
     numbers = links.pairs_of_links[0]
     for run in range(RUNS):
         i, j = np.nonzero(np.triu(dense.of_run(run).adjacency))
         mine = of_links[run] if links.shared else of_links[_pairs_of_run(links, numbers, run)]
         pairs[run, i, j] = mine
-    state = algorithm.start(made.problem, links, STREAMS, 1)
-    ours = algorithm.step(state, made.problem, links, draw, 1)
-    theirs = algorithm.step(state, made.problem, dense, DECORDraw((own, pairs)), 1)
+    state = algorithm.start(instance.problem, links, STREAMS, 1)
+    ours = algorithm.step(state, instance.problem, links, draw, 1)
+    theirs = algorithm.step(state, instance.problem, dense, DECORDraw((agent_noise, pairs)), 1)
     assert np.allclose(ours.x, theirs.x, rtol=1e-12)
-    assert np.allclose(ours.x.sum(-2), 0.1 * (0.7 * own).sum(-2) - 0.1 * _slopes(made, dense))
+    assert np.allclose(
+        ours.x.sum(-2), 0.1 * (0.7 * agent_noise).sum(-2) - 0.1 * _slopes(instance, dense)
+    )
 
 
 def _pairs_of_run(links, numbers, run):
@@ -159,31 +163,33 @@ def _pairs_of_run(links, numbers, run):
     return np.unique(numbers[begin:end])
 
 
-def _slopes(made, dense):
-    return made.problem.gradient(np.zeros((1, RUNS, AGENTS, 5))).sum(-2)
+def _slopes(instance, dense):
+    return instance.problem.gradient(np.zeros((1, RUNS, AGENTS, 5))).sum(-2)
 
 
 def test_what_pairwise_noise_costs_is_never_less_than_exactly(pair):
     for ratio in (None, 0.3, 2.0):
-        made = world("decor", AGENTS, dim=5, records=8)
-        algorithm = replace(made.algorithm, ratio=ratio)
-        bound, exact = (algorithm.losses(made.problem, net.of_run(0), 2)[0] for net in pair[::-1])
+        instance = world("decor", AGENTS, dim=5, records=8)
+        algorithm = replace(instance.algorithm, ratio=ratio)
+        bound, exact = (
+            algorithm.losses(instance.problem, net.of_run(0), 2)[0] for net in pair[::-1]
+        )
         assert exact <= bound <= 2 * exact
 
 
 def test_an_account_on_a_connectivity_without_certificate_is_not_called_proven(pair):
-    made = world("decor", AGENTS, dim=5, records=8)
+    instance = world("decor", AGENTS, dim=5, records=8)
     for net, proven in zip(pair, (True, False), strict=True):
-        one = net.of_run(0)
-        noisy = made.algorithm.calibrate(made.budget, made.problem, one, 2)
-        assert account(noisy.releases(made.problem, one, 2), 1e-3).proven is proven
+        network_of_run = net.of_run(0)
+        noisy = instance.algorithm.calibrate(instance.budget, instance.problem, network_of_run, 2)
+        assert account(noisy.releases(instance.problem, network_of_run, 2), 1e-3).proven is proven
 
 
 def test_cancelling_noise_of_links_is_that_of_pairs(pair):
     dense, links = pair
-    made = world("zip_dl", AGENTS, dim=5, records=8, runs=RUNS)
-    algorithm = stack([replace(made.algorithm, noise=0.7)])
-    draw = next(draws_of(algorithm, made.problem, links, STREAMS))
+    instance = world("zip_dl", AGENTS, dim=5, records=8, runs=RUNS)
+    algorithm = stack([replace(instance.algorithm, noise=0.7)])
+    draw = next(draws_of(algorithm, instance.problem, links, STREAMS))
     pairs = np.zeros((RUNS, AGENTS, AGENTS, 5))
     flat = np.broadcast_to(draw.links, (RUNS, *draw.links.shape[-2:])) if links.shared else None
     begin = 0
@@ -195,26 +201,26 @@ def test_cancelling_noise_of_links_is_that_of_pairs(pair):
     ours = theirs = None
     for t in (1, 2):
         first = t == 1
-        before = algorithm.start(made.problem, links, STREAMS, 1) if first else ours
-        ours = algorithm.step(before, made.problem, links, draw, t)
-        before = algorithm.start(made.problem, dense, STREAMS, 1) if first else theirs
-        theirs = algorithm.step(before, made.problem, dense, pairs, t)
+        before = algorithm.start(instance.problem, links, STREAMS, 1) if first else ours
+        ours = algorithm.step(before, instance.problem, links, draw, t)
+        before = algorithm.start(instance.problem, dense, STREAMS, 1) if first else theirs
+        theirs = algorithm.step(before, instance.problem, dense, pairs, t)
     assert np.allclose(ours.x, theirs.x, rtol=1e-11, atol=1e-13)
     assert np.allclose(ours.mean, theirs.mean, rtol=1e-11, atol=1e-13)
     assert isinstance(draw, OnLinks)
     energy = max(hiding_energy(dense.of_run(run).mixing) for run in range(RUNS))
-    losses = [algorithm.losses(made.problem, net, 1)[0] for net in pair]
+    losses = [algorithm.losses(instance.problem, net, 1)[0] for net in pair]
     assert np.isclose(losses[0], losses[1], rtol=1e-12)
-    assert np.isclose(losses[0], algorithm.change_of_step(made.problem) * np.sqrt(energy))
+    assert np.isclose(losses[0], algorithm.change_of_step(instance.problem) * np.sqrt(energy))
 
 
 def test_traces_of_powers_are_near_the_exact_ones_and_make_a_filter():
     net = networks.build(STREAMS, "grid", 400, rows=20, weights="metropolis")
     exact = (np.linalg.eigvalsh(net.mixing)[:, None] ** np.arange(13)).sum(0)
-    found = net.traces_of_powers(12)
-    assert np.allclose(found, exact, rtol=0.05)
-    assert np.isclose(found[0], 400)
-    gram = gram_of_powers(found, 6)
+    traces = net.traces_of_powers(12)
+    assert np.allclose(traces, exact, rtol=0.05)
+    assert np.isclose(traces[0], 400)
+    gram = gram_of_powers(traces, 6)
     assert np.linalg.eigvalsh(gram).min() > 0
     assert np.allclose(gram, error_gram(net.mixing, 6), rtol=0.05)
 
@@ -266,8 +272,8 @@ def test_large_random_graphs_have_the_law_of_their_family():
     assert 0.85 < np.var(counts) / (0.16 * pairs) < 1.15
     links = np.concatenate([large_graphs.random_edges(generator, 6, 5) for _ in range(3000)])
     of_pair = np.bincount(links[:, 0] * 6 + links[:, 1], minlength=36)
-    seen = of_pair[np.flatnonzero(np.triu(np.ones((6, 6)), 1).ravel())]
-    assert (np.abs(seen - 1000) < 4 * np.sqrt(3000 * 2 / 9)).all()
+    pair_counts = of_pair[np.flatnonzero(np.triu(np.ones((6, 6)), 1).ravel())]
+    assert (np.abs(pair_counts - 1000) < 4 * np.sqrt(3000 * 2 / 9)).all()
 
 
 @pytest.mark.parametrize("among", [0, 1, 40])
@@ -284,7 +290,7 @@ def test_random_regular_graphs_are_regular_connected_and_near_uniform(streams):
     assert (small.degrees == 3).all() and small.adjacency.shape == (12, 10, 10)
     large = network(1000, RANDOM_REGULAR)
     assert (large.degrees == 6).all()
-    # Of the 70 cubic graphs of six agents 10 are bipartite, the others prisms.
+    # Of the 70 labelled cubic graphs of six agents, 10 are bipartite; the others are prisms.
     generator = np.random.default_rng(2)
     bipartite = 0
     for _ in range(700):
@@ -352,13 +358,13 @@ def scaled():
     """Return the cells of the experiment with many agents, restricted to 1,000 agents."""
     config = Path(__file__).parents[2] / "config"
     plan = planning.load({**read_yaml(config / "config.yaml"), "papers": ["scale"]}, config)
-    found = {}
+    cells_by_name = {}
     for _, name in plan.cells():
         cell = plan.cell("scale_fig1", name)
         assert {spec["network"]["agents"] for spec in cell["settings"]} >= {10, 1000, 10_000}
-        chosen = [spec for spec in cell["settings"] if spec["network"]["agents"] == 1000]
-        found[name] = {**cell, "settings": chosen}
-    return found
+        settings = [spec for spec in cell["settings"] if spec["network"]["agents"] == 1000]
+        cells_by_name[name] = {**cell, "settings": settings}
+    return cells_by_name
 
 
 def test_gossip_of_a_thousand_agents_ends_at_the_noise_of_their_mean(scaled):
@@ -398,12 +404,14 @@ def _peak(name: str, agents: int) -> int:
     tracemalloc.start()
     try:
         net = network(agents, RANDOM_REGULAR)
-        made = world(name, agents, dim=5, records=8)
+        instance = world(name, agents, dim=5, records=8)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutsideRange)
-            algorithm = made.algorithm.calibrate(made.budget, made.problem, net, HORIZON)
-            algorithm.releases(made.problem, net, HORIZON)
-            shown(algorithm, made.problem, net, Streams(1, (0,)))
+            algorithm = instance.algorithm.calibrate(
+                instance.budget, instance.problem, net, HORIZON
+            )
+            algorithm.releases(instance.problem, net, HORIZON)
+            observables(algorithm, instance.problem, net, Streams(1, (0,)))
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

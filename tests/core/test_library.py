@@ -86,8 +86,8 @@ def test_a_metric_that_the_problem_does_not_have_is_refused_with_those_that_it_h
 def test_what_the_readme_shows_runs(capsys):
     text = (Path(__file__).parents[2] / "README.md").read_text()
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    exec(block, shown := {})
-    done = shown["done"]
+    exec(block, variables := {})
+    done = variables["done"]
     assert 0.5 < done.guarantee.epsilon <= 1.0
     assert done.measurements["t"].max() == 20
     last = done.measurements.filter(done.measurements["t"] == 20)
