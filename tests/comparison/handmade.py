@@ -21,5 +21,5 @@ def rows(method, values, measure="excess_loss_mean", tuning="tuned_paid", **chan
     ]  # fmt: skip
 
 
-def table(*parts):
-    return pl.DataFrame([row for part in parts for row in part])
+def table(*row_lists):
+    return pl.DataFrame([row for method_rows in row_lists for row in method_rows])

@@ -28,7 +28,7 @@ def rows(design: ComparisonDesign, noise: float = 0.1, runs: int | None = None) 
     Losses fall with epsilon. Methods are ordered as in the design, up to noise per run.
     """
     rng = np.random.default_rng(0)
-    found = []
+    records = []
     for cell in cells(design):
         keys = {key: value for key, value in cell.row().items() if key != "axis"}
         for rank, (name, method) in enumerate(design.methods.items()):
@@ -50,8 +50,8 @@ def rows(design: ComparisonDesign, noise: float = 0.1, runs: int | None = None) 
                     for measure in MEASURES:
                         value = np.exp(-loss) if "accuracy" in measure else loss
                         label = {"tuning": tuning, "run": run, "measure": measure}
-                        found.append({**keys, **guarantee, **label, "value": float(value)})
-    return pl.DataFrame(found, schema=COLUMNS)
+                        records.append({**keys, **guarantee, **label, "value": float(value)})
+    return pl.DataFrame(records, schema=COLUMNS)
 
 
 def write(folder: Path, design: ComparisonDesign) -> None:

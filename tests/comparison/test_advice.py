@@ -29,14 +29,14 @@ AT = [
 
 def results(levels):
     """Return results with specified levels per method and budget, and noise common to methods."""
-    own = generator(5, "own")
-    made = [
-        rows(name, level + NOISE + 0.01 * own.normal(size=10), problem=problem, epsilon=epsilon)
+    random = generator(5, "own")
+    row_lists = [
+        rows(name, level + NOISE + 0.01 * random.normal(size=10), problem=problem, epsilon=epsilon)
         for problem in ("mean_estimation", "lasso")
         for name, by_budget in levels.items()
         for epsilon, level in by_budget.items()
     ]
-    return table(*made)
+    return table(*row_lists)
 
 
 CROSSING = results({
@@ -49,8 +49,8 @@ def sentence(**test):
     return Sentence(question="Is it?", because="why", tests=[test])
 
 
-def verdict(made, stated, among=AT):
-    (row,) = judged({"one": stated}, made, among)
+def verdict(comparison_table, stated, among=AT):
+    (row,) = judged({"one": stated}, comparison_table, among)
     return row
 
 
@@ -108,11 +108,11 @@ def test_too_few_runs_and_nothing_to_compare_are_said():
 
 def test_unproven_methods_give_no_advice():
     cheats = table(rows("cheat", NOISE - 100, proven=False))
-    made = CROSSING.vstack(cheats.select(CROSSING.columns))
+    with_cheats = CROSSING.vstack(cheats.select(CROSSING.columns))
     at = [{**BASE, "epsilon": 1.0, "axis": "base"}]
     stated = sentence(smaller={"method": "others"}, than={"method": "talks"})
-    assert "cheat" not in verdict(made, stated, at)["nearest"]
-    assert verdict(made, stated, at)["pairs"] == 2
+    assert "cheat" not in verdict(with_cheats, stated, at)["nearest"]
+    assert verdict(with_cheats, stated, at)["pairs"] == 2
 
 
 def test_a_verdict_stands_among_many_sentences_or_falls_back():
@@ -133,13 +133,13 @@ def test_a_verdict_stands_among_many_sentences_or_falls_back():
 def test_the_advice_of_the_repository_fits_its_design():
     design = smoke()
     stated = read_advice(ROOT / "config" / "advice.yaml", list(design.methods))
-    found = judged(stated, synthetic(design, runs=6), [cell.row() for cell in cells(design)])
-    assert [row["id"] for row in found] == list(stated)
-    words = {row["id"]: row["verdict"] for row in found}
+    judgements = judged(stated, synthetic(design, runs=6), [cell.row() for cell in cells(design)])
+    assert [row["id"] for row in judgements] == list(stated)
+    words = {row["id"]: row["verdict"] for row in judgements}
     # Made-up losses rise by a factor with each method of the design's order.
     assert words["communicate"] != "held"
-    assert all(row["answer"] for row in found)
-    assert all(row["because"] for row in found)
+    assert all(row["answer"] for row in judgements)
+    assert all(row["because"] for row in judgements)
 
 
 def test_what_no_design_has_is_refused(tmp_path):
@@ -156,36 +156,48 @@ def test_what_no_design_has_is_refused(tmp_path):
         assert key in error.value.key
 
 
-def quiet(made):
+def quiet(comparison_table):
     """Subtract the noise per run that all methods share."""
     noise = {run: value for run, value in enumerate(NOISE)}
-    return made.with_columns(value=pl.col("value") - pl.col("run").replace_strict(noise))
+    return comparison_table.with_columns(
+        value=pl.col("value") - pl.col("run").replace_strict(noise)
+    )
 
 
-def headline(made):
-    losses = cube(compared(made, "eavesdropper"), "excess_loss_mean")
-    outcomes = learnable_cells(losses, baselines_of(made))
-    rest = remaining(losses, outcomes)
-    ranking = rank(rest.methods, rest.means, [cell[0] for cell in rest.cells])
-    local = local_baselines(made, AT, outcomes)
+def headline(comparison_table):
+    losses = cube(compared(comparison_table, "eavesdropper"), "excess_loss_mean")
+    outcomes = learnable_cells(losses, baselines_of(comparison_table))
+    remaining_losses = remaining(losses, outcomes)
+    ranking = rank(
+        remaining_losses.methods,
+        remaining_losses.means,
+        [cell[0] for cell in remaining_losses.cells],
+    )
+    local = local_baselines(comparison_table, AT, outcomes)
     return local, sentences({"tuned_paid": ranking}, outcomes, local, {}, {"talks": "Talks"})
 
 
 def test_the_headline_says_where_local_training_wins_and_where_not():
-    local, said = headline(CROSSING)
-    assert {(one.problem, one.until("wins")) for one in local} == {
+    local, headline_sentences = headline(CROSSING)
+    assert {(baseline.problem, baseline.until("wins")) for baseline in local} == {
         ("mean_estimation", 0.1), ("lasso", 0.1)
     }  # fmt: skip
-    assert "better than local training in 2 of 4 base cells" in said[-1]
-    assert "local training is best on" in said[-1] and "ε = 0.1" in said[-1]
+    assert "better than local training in 2 of 4 base cells" in headline_sentences[-1]
+    assert (
+        "local training is best on" in headline_sentences[-1]
+        and "ε = 0.1" in headline_sentences[-1]
+    )
     # Mean ranks 1.5 and 1.5: the first by name, and the variation of problems separates none.
-    assert "local_training has the lowest mean rank (1.5 of 3" in said[0] and "Talks" in said[0]
+    assert (
+        "local_training has the lowest mean rank (1.5 of 3" in headline_sentences[0]
+        and "Talks" in headline_sentences[0]
+    )
 
 
 def test_the_headline_names_the_winner_that_the_results_have():
     for winner, loser in (("a", "b"), ("b", "a")):
-        made = results({winner: {0.1: 1.0, 1.0: 1.0}, loser: {0.1: 3.0, 1.0: 3.0}})
-        assert f", {winner} has the lowest mean rank (1.0 of 2" in headline(made)[1][0]
+        comparison_table = results({winner: {0.1: 1.0, 1.0: 1.0}, loser: {0.1: 3.0, 1.0: 3.0}})
+        assert f", {winner} has the lowest mean rank (1.0 of 2" in headline(comparison_table)[1][0]
 
 
 def test_cells_that_no_private_method_wins_are_counted_and_left_out():
@@ -197,12 +209,15 @@ def test_cells_that_no_private_method_wins_are_counted_and_left_out():
         for row in rows("nothing", [4.0] * 10, problem=problem, epsilon=epsilon, observer="anyone",
                         epsilon_accountant=0.0)
     ]  # fmt: skip
-    made = table(free).select(CROSSING.columns).vstack(quiet(CROSSING))
-    local, said = headline(made)
-    assert [[epsilon for epsilon, _ in one.outcomes] for one in local] == [[1.0], [1.0]]
-    assert "In 2 of 4 cells" in said[1] and "2 of 2 at ε = 0.1, 0 of 2 at ε = 1" in said[1]
+    comparison_table = table(free).select(CROSSING.columns).vstack(quiet(CROSSING))
+    local, headline_sentences = headline(comparison_table)
+    assert [[epsilon for epsilon, _ in baseline.outcomes] for baseline in local] == [[1.0], [1.0]]
+    assert (
+        "In 2 of 4 cells" in headline_sentences[1]
+        and "2 of 2 at ε = 0.1, 0 of 2 at ε = 1" in headline_sentences[1]
+    )
     small = Sentence(
         question="Is it?", because="why",
         tests=[{"smaller": {"method": "talks"}, "than": {"method": "others"}}],
     )  # fmt: skip
-    assert verdict(made, small)["pairs"] == 4
+    assert verdict(comparison_table, small)["pairs"] == 4

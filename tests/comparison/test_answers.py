@@ -16,11 +16,11 @@ OWN = generator(2, "own").normal(size=(4, 10)) / 50
 METHODS = ["local_training", "secure_aggregation", "talks", "hopes", "no_privacy"]
 
 
-def made(epsilon, scale):
+def rows_at(epsilon, scale):
     """Return results with loss 8 for local training, 4 with central noise and 5 by messages."""
     levels = {"local_training": 8.0, "talks": 5.0}
     at = {"epsilon": epsilon}
-    parts = [
+    row_lists = [
         *(rows(name, scale * (level + SHARED / 5 + OWN[i]), **at)
           for i, (name, level) in enumerate(levels.items())),
         rows("secure_aggregation", scale * (4 + SHARED / 5 + OWN[2]), observer="sums", **at),
@@ -33,11 +33,11 @@ def made(epsilon, scale):
         "bits": (0, 900),
         "gradient_evaluations": (7, 5),
     }.items():
-        parts += [
+        row_lists += [
             rows(name, [value] * 10, measure=cost, **at)
             for name, value in zip(levels, values, strict=True)
         ]
-    return [row for part in parts for row in part]
+    return [row for method_rows in row_lists for row in method_rows]
 
 
 DESIGN = {
@@ -51,19 +51,23 @@ DESIGN = {
 
 
 @pytest.fixture(scope="module")
-def found():
-    results = table(made(0.3, 3.0), made(1.0, 1.0), made(3.0, 0.3))
+def comparison_answers():
+    results = table(rows_at(0.3, 3.0), rows_at(1.0, 1.0), rows_at(3.0, 0.3))
     return json.loads(json.dumps(answers(results, DESIGN, []), allow_nan=False))
 
 
-def places(found, observer, epsilon=1.0):
-    (cell,) = [c for c in found["problems"]["mean_estimation"] if c["cell"][-1] == epsilon]
-    named = [dict(zip(METHOD_COLUMNS, row, strict=True)) for row in cell["tuned_paid"][observer]]
-    return {METHODS[row["method"]]: row for row in named}
+def places(comparison_answers, observer, epsilon=1.0):
+    (cell,) = [
+        c for c in comparison_answers["problems"]["mean_estimation"] if c["cell"][-1] == epsilon
+    ]
+    method_records = [
+        dict(zip(METHOD_COLUMNS, row, strict=True)) for row in cell["tuned_paid"][observer]
+    ]
+    return {METHODS[row["method"]]: row for row in method_records}
 
 
-def test_a_cell_says_who_is_best_by_how_much_and_how_sure(found):
-    cell = places(found, "eavesdropper")
+def test_a_cell_says_who_is_best_by_how_much_and_how_sure(comparison_answers):
+    cell = places(comparison_answers, "eavesdropper")
     assert list(cell) == ["talks", "local_training"]
     assert [row["may_be_best"] for row in cell.values()] == [1, 0]
     assert cell["local_training"]["behind_low"] == pytest.approx(3.0, abs=0.1)
@@ -75,29 +79,36 @@ def test_a_cell_says_who_is_best_by_how_much_and_how_sure(found):
     assert cell["local_training"]["share"] == 0.0
 
 
-def test_fronts_are_told_by_bits_in_the_order_of_the_costs(found):
-    cell = places(found, "eavesdropper")
+def test_fronts_are_told_by_bits_in_the_order_of_the_costs(comparison_answers):
+    cell = places(comparison_answers, "eavesdropper")
     # Local training has fewer messages and bits; the other method fewer gradients and less loss.
     assert (cell["talks"]["front"], cell["local_training"]["front"]) == (0b111, 0b011)
 
 
-def test_who_is_private_for_an_eavesdropper_is_a_yardstick_for_weaker_observers(found):
-    assert list(places(found, "sums")) == ["secure_aggregation", "local_training"]
-    assert found["observers"] == ["eavesdropper", "sums"]
+def test_who_is_private_for_an_eavesdropper_is_a_yardstick_for_weaker_observers(comparison_answers):
+    assert list(places(comparison_answers, "sums")) == ["secure_aggregation", "local_training"]
+    assert comparison_answers["observers"] == ["eavesdropper", "sums"]
 
 
-def test_what_is_not_proven_stands_apart_with_its_bracket(found):
-    (cell,) = [c for c in found["problems"]["mean_estimation"] if c["cell"][-1] == 1.0]
-    apart = [dict(zip(UNPROVEN, row, strict=True)) for row in cell["tuned_paid"]["unproven"]]
-    assert [METHODS[row["method"]] for row in apart] == ["hopes", "no_privacy"]
-    assert (apart[0]["epsilon_lower"], apart[0]["epsilon_accountant"]) == (2.0, INFINITE)
-    assert "hopes" not in found["ranks"]["eavesdropper"]["tuned_paid"]["all"]["methods"]
+def test_what_is_not_proven_stands_apart_with_its_bracket(comparison_answers):
+    (cell,) = [c for c in comparison_answers["problems"]["mean_estimation"] if c["cell"][-1] == 1.0]
+    unproven_records = [
+        dict(zip(UNPROVEN, row, strict=True)) for row in cell["tuned_paid"]["unproven"]
+    ]
+    assert [METHODS[row["method"]] for row in unproven_records] == ["hopes", "no_privacy"]
+    assert (unproven_records[0]["epsilon_lower"], unproven_records[0]["epsilon_accountant"]) == (
+        2.0,
+        INFINITE,
+    )
+    assert (
+        "hopes" not in comparison_answers["ranks"]["eavesdropper"]["tuned_paid"]["all"]["methods"]
+    )
 
 
-def test_the_budgets_that_goals_need(found):
-    alone, central = found["budgets"]["mean_estimation"]
+def test_the_budgets_that_goals_need(comparison_answers):
+    alone, central = comparison_answers["budgets"]["mean_estimation"]
     assert (alone["end"], central["end"]) == ("local_training", "secure_aggregation")
-    # The losses fall by 3 and by .3 between the budgets; 8 is between 15 and 5 of who talks.
+    # The goal, 8, is between the losses 15 and 5 of the method that communicates.
     share = (15 - 8) / (15 - 5)
     value, low, high = alone["needed"]["talks"]
     assert low < value < high
@@ -105,25 +116,28 @@ def test_the_budgets_that_goals_need(found):
     assert alone["needed"]["local_training"][0] == pytest.approx(1.0)
 
 
-def test_cells_are_those_of_the_design_and_headline_and_ranks_agree(found):
-    cells = found["problems"]["mean_estimation"]
+def test_cells_are_those_of_the_design_and_headline_and_ranks_agree(comparison_answers):
+    cells = comparison_answers["problems"]["mean_estimation"]
     assert [len(cell["cell"]) for cell in cells] == [len(CELL)] * 3
-    whole = found["ranks"]["eavesdropper"]["tuned_paid"]
-    assert whole["all"] == whole["mean_estimation"]
-    assert (whole["all"]["methods"], whole["all"]["mean_ranks"]) == (
+    rank_tables = comparison_answers["ranks"]["eavesdropper"]["tuned_paid"]
+    assert rank_tables["all"] == rank_tables["mean_estimation"]
+    assert (rank_tables["all"]["methods"], rank_tables["all"]["mean_ranks"]) == (
         ["talks", "local_training"],
         [1, 2],
     )
-    assert "talks has the lowest mean rank (1.0 of 2; 3 cells of 1 problem)" in found["headline"][0]
-    assert "better than local training in 3 of 3 base cells" in found["headline"][-1]
+    assert (
+        "talks has the lowest mean rank (1.0 of 2; 3 cells of 1 problem)"
+        in comparison_answers["headline"][0]
+    )
+    assert "better than local training in 3 of 3 base cells" in comparison_answers["headline"][-1]
 
 
 def test_a_reason_for_not_being_entered_stands_once_with_what_its_cells_share():
     at = [{**BASE, "missing": 0.2, "graph": graph, "epsilon": 1.0} for graph in ("ring", "grid")]
     absent = [{"method": "hopes", "because": "It waits.", **cell} for cell in at]
-    other = {"method": "hopes", "because": "It diverges.", "problem": "lasso"}
-    design = {**DESIGN, "absent": [*absent, other]}
-    waits, diverges = answers(table(made(1.0, 1.0)), design, [])["absent"]
+    divergence = {"method": "hopes", "because": "It diverges.", "problem": "lasso"}
+    design = {**DESIGN, "absent": [*absent, divergence]}
+    waits, diverges = answers(table(rows_at(1.0, 1.0)), design, [])["absent"]
     assert waits["times"] == 2 and "graph" not in waits["where"]
     assert waits["where"]["missing"] == 0.2 and "links" not in waits["where"]
     assert diverges == {

@@ -51,8 +51,8 @@ def test_the_sample_is_of_other_cells_and_follows_from_its_seed():
     assert 0 < len(sampled) == DESIGN.sample.cells <= 60
     assert len({(cell.environment, cell.epsilon) for cell in CELLS}) == len(CELLS)
     assert cells(DESIGN) == CELLS
-    other = DESIGN.model_copy(update={"sample": DESIGN.sample.model_copy(update={"seed": 1})})
-    assert [cell for cell in cells(other) if cell.axis == SAMPLE] != sampled
+    other_seed = DESIGN.model_copy(update={"sample": DESIGN.sample.model_copy(update={"seed": 1})})
+    assert [cell for cell in cells(other_seed) if cell.axis == SAMPLE] != sampled
     for cell in sampled:
         base = next(
             c.environment for c in CELLS if c.environment.problem == cell.environment.problem
@@ -101,22 +101,22 @@ def test_a_wrong_design_is_named_by_its_key(change, key):
 @pytest.mark.parametrize("scale", ["paper", "smoke"])
 def test_a_job_is_given_its_part_of_the_design_through_json(scale):
     design = read_comparison(yamls.read(ROOT / "config" / "comparison.yaml")).at(scale)
-    parts = [
-        ComparisonDesign.model_validate(json.loads(json.dumps(design.part(part))))
-        for part in range(design.jobs)
+    job_designs = [
+        ComparisonDesign.model_validate(json.loads(json.dumps(design.part(job))))
+        for job in range(design.jobs)
     ]
-    assert {name for part in parts for name in part.methods} == set(design.methods)
-    for part in parts:
-        assert cells(part) == cells(design)
-        for name in part.graphs:
-            for agents in part.axes.agents:
-                built = network_of(part.graphs[name], name, agents)
+    assert {name for job in job_designs for name in job.methods} == set(design.methods)
+    for job in job_designs:
+        assert cells(job) == cells(design)
+        for name in job.graphs:
+            for agents in job.axes.agents:
+                built = network_of(job.graphs[name], name, agents)
                 assert built == network_of(design.graphs[name], name, agents)
 
 
 def test_a_group_stands_for_its_problems():
     method = {"title": "x", "algorithm": {"name": "admm"}}
-    named = {**method, "problems": "two", "per_problem": {"two": {"eta": 1.0}}}
+    grouped = {**method, "problems": "two", "per_problem": {"two": {"eta": 1.0}}}
     listed = {
         **method,
         "problems": ["lasso", "mean_estimation"],
@@ -124,12 +124,12 @@ def test_a_group_stands_for_its_problems():
     }
     groups = {"two": ["lasso", "mean_estimation"]}
     built = [
-        read_comparison({**RAW, "groups": groups, "methods": {"one": one}})
-        for one in (named, listed)
+        read_comparison({**RAW, "groups": groups, "methods": {"one": method_config}})
+        for method_config in (grouped, listed)
     ]
     assert built[0].methods == built[1].methods
     with pytest.raises(InvalidInput, match=r"methods\.one\.problems"):
-        read_comparison({**RAW, "groups": {}, "methods": {"one": named}})
+        read_comparison({**RAW, "groups": {}, "methods": {"one": grouped}})
     with pytest.raises(InvalidInput, match=r"groups\.two"):
         read_comparison({**RAW, "groups": {"two": ["mars"]}, "methods": {"one": listed}})
 
@@ -144,13 +144,13 @@ def test_a_graph_without_its_number_for_some_agents_is_named():
 def test_what_is_written_is_what_is_read(tmp_path):
     design = smoke()
     write(tmp_path, design)
-    found = read_results(tmp_path / "results.parquet")
-    assert dict(found.schema) == COLUMNS
+    results_table = read_results(tmp_path / "results.parquet")
+    assert dict(results_table.schema) == COLUMNS
     described = json.loads((tmp_path / "cells.json").read_text())
     keys = ["problem", "agents", "graph", "partition", "missing", "links", "epsilon"]
     written = {tuple(cell[key] for key in keys) for cell in described["cells"]}
-    assert {*found.select(keys).unique().iter_rows()} == written
-    assert {m["name"] for m in described["methods"]} == set(found["method"])
+    assert {*results_table.select(keys).unique().iter_rows()} == written
+    assert {m["name"] for m in described["methods"]} == set(results_table["method"])
 
 
 def test_results_that_break_the_terms_are_refused():
@@ -162,5 +162,5 @@ def test_results_that_break_the_terms_are_refused():
     for bad in (above, pl.concat([private, private]), unknown, private.drop("run")):
         with pytest.raises(InvalidInput):
             checked(bad)
-    # what is not proven may say any epsilon: it is not ranked
+    # an unproven method may have any epsilon: it is not ranked
     assert checked(above.with_columns(proven=pl.lit(False))).height == 1

@@ -1,9 +1,9 @@
 """Test why MAFALDA-SGD is worse than independent noise of equal privacy loss in the base cells.
 
-Its C has the least error of all models of all rounds, without the gradient's pull back to the
-minimum. With gradients of all records, each takes part in every round, where C is diagonal:
-nothing is correlated, and late rounds, whose noise fewer models carry on, have more of it. What is
-measured is the model of the last round, after steps of 1/L that forget what was before.
+Its matrix C minimises the total error over the models of all rounds, for gradients that do not
+contract. If every record takes part in every round, C is diagonal: the noise is uncorrelated, and
+larger in late rounds, since fewer models contain it. The comparison measures the model of the last
+round, after steps of 1/L that forget earlier iterates.
 """
 
 import numpy as np
@@ -22,8 +22,8 @@ HORIZON = 20
 def network():
     """Return the network of the base cells."""
     streams = Streams(2026, (0,), {"graph": "comparison erdos_renyi 10"})
-    given = {"weights": "metropolis", "probability": 0.46}
-    return networks.build(streams, "erdos_renyi", 10, **given).of_run(0)
+    graph_options = {"weights": "metropolis", "probability": 0.46}
+    return networks.build(streams, "erdos_renyi", 10, **graph_options).of_run(0)
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +37,13 @@ def variances(network, filtered, contraction):
     On quadratics of curvature h, a step is :math:`y_t = (1-a)Wy_{t-1} - a\sum_r F_{tr}n_r`, where a
     is the step size times h.
     """
-    found = np.zeros(HORIZON)
+    variance_by_round = np.zeros(HORIZON)
     for eigenvalue in np.linalg.eigvalsh(network.mixing):
         row = np.zeros(HORIZON)
         for t in range(HORIZON):
             row = (1 - contraction) * eigenvalue * row + contraction * filtered[t]
-            found[t] += (row**2).sum() / network.n_agents
-    return found
+            variance_by_round[t] += (row**2).sum() / network.n_agents
+    return variance_by_round
 
 
 def ratios(network, factor, contraction):
@@ -65,11 +65,11 @@ def test_records_that_take_part_in_every_round_leave_a_schedule_and_no_correlati
 
 def test_steps_of_one_over_curvature_leave_twice_the_variance_in_the_last_model(network, factor):
     """The ratio is 2.21, as the base cells of mean estimation measure: 0.681 over 0.309."""
-    last, every = ratios(network, factor, 1.0)
+    last, all_rounds = ratios(network, factor, 1.0)
     assert last == pytest.approx(2.21, abs=0.01)
-    assert 1.0 < every < 1.1
+    assert 1.0 < all_rounds < 1.1
 
 
 def test_over_all_rounds_without_curvature_it_is_better_and_not_in_the_last(network, factor):
-    last, every = ratios(network, factor, 1e-6)
-    assert every < 1.0 < last
+    last, all_rounds = ratios(network, factor, 1e-6)
+    assert all_rounds < 1.0 < last

@@ -64,8 +64,10 @@ def design():
     reduced = full.scales["smoke"].model_copy(
         update={"problems": ["mean_estimation"], "axes": AXES, "sample": 0, "epsilons": EPSILONS}
     )
-    found = full.model_copy(update={"scales": {"smoke": reduced}}).at("smoke")
-    return found.model_copy(update={"methods": {name: full.methods[name] for name in METHODS}})
+    smoke_design = full.model_copy(update={"scales": {"smoke": reduced}}).at("smoke")
+    return smoke_design.model_copy(
+        update={"methods": {name: full.methods[name] for name in METHODS}}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -78,18 +80,19 @@ def test_every_cell_has_its_rows_or_says_why_not(design, ran):
     rows, absent = ran
     assert checked(rows).height == rows.height
     keys = [*ENVIRONMENT, "epsilon", "method", "tuning"]
-    found = {*rows.select(keys).unique().iter_rows()}
+    present = {*rows.select(keys).unique().iter_rows()}
     for cell in cells(design):
-        where = {key: value for key, value in cell.row().items() if key != "axis"}
+        cell_keys = {key: value for key, value in cell.row().items() if key != "axis"}
         for name in METHODS:
             left_out = any(
-                one["method"] == name and all(where[key] == one[key] for key in where if key in one)
-                for one in absent
+                exclusion["method"] == name
+                and all(cell_keys[key] == exclusion[key] for key in cell_keys if key in exclusion)
+                for exclusion in absent
             )
             for tuning in TUNINGS:
                 public = name == "public_minimiser" and tuning == "transferred"
-                assert (left_out or public) != ((*where.values(), name, tuning) in found)
-    assert {one["method"] for one in absent} == {"secure_aggregation"}
+                assert (left_out or public) != ((*cell_keys.values(), name, tuning) in present)
+    assert {exclusion["method"] for exclusion in absent} == {"secure_aggregation"}
 
 
 def test_budgets_are_used_and_never_passed(ran):
@@ -125,19 +128,22 @@ def test_what_is_not_noised_runs_once_and_has_its_measures_at_each_budget(monkey
     slower = default._replace(algorithm=algorithm)
     settings = [
         CalibratedCandidate(
-            epsilon, "tuned", engine.calibrated(name, one, epsilon, 1, world), one.horizon
+            epsilon,
+            "tuned",
+            engine.calibrated(name, tuning_candidate, epsilon, 1, world),
+            tuning_candidate.horizon,
         )
-        for one in (default, slower)
+        for tuning_candidate in (default, slower)
         for epsilon in EPSILONS
     ]
     ran, run = [], engine._run
-    monkeypatch.setattr(engine, "_run", lambda name, batch, *rest: ran.append(len(batch)) or run(
-        name, batch, *rest))  # fmt: skip
-    found = [values["excess_loss_mean"] for values in engine.measured(name, settings, world)]
+    monkeypatch.setattr(engine, "_run", lambda name, batch, *args: ran.append(len(batch)) or run(
+        name, batch, *args))  # fmt: skip
+    losses = [values["excess_loss_mean"] for values in engine.measured(name, settings, world)]
     assert ran == [2]
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[2], found[3])
-    assert (found[0] != found[2]).all()
+    np.testing.assert_array_equal(losses[0], losses[1])
+    np.testing.assert_array_equal(losses[2], losses[3])
+    assert (losses[0] != losses[2]).all()
 
 
 def test_missing_agents_send_less(ran):
@@ -180,8 +186,8 @@ def test_a_score_is_the_loss_on_the_public_records_alone(name):
     """Changed records of the agents change their losses and leave the score."""
     pool = pools()[name]
     x = GENERATOR.normal(size=(2, 3, 4, 2))
-    own = {"means": "records", "classified": "classes", "regressed": "responses"}[name]
-    turned = replace(pool, **{own: -getattr(pool, own)})
+    array_name = {"means": "records", "classified": "classes", "regressed": "responses"}[name]
+    turned = replace(pool, **{array_name: -getattr(pool, array_name)})
     np.testing.assert_array_equal(turned.score(x), pool.score(x))
     assert not np.allclose(turned.losses(x.reshape(-1, 2)), pool.losses(x.reshape(-1, 2)))
 
@@ -194,15 +200,17 @@ def test_public_records_are_nobody_s(name):
     if name == "logistic":
         prepared = SimpleNamespace(features=numbered, labels=labels)
         pool = _classified(GENERATOR, 100, 40, prepared=prepared, ridge=0.1, test_rows=60)
-        parts = pool.features, pool.test_features, pool.public_features
+        feature_splits = pool.features, pool.test_features, pool.public_features
     else:
         splits = {"train": np.arange(150), "test": np.arange(150, 200)}
         prepared = SimpleNamespace(features=numbered, labels=labels, splits=splits)
-        given = {"prepared": prepared, "hidden": 1, "side": 1, "test_rows": 50}
-        pool = _images(GENERATOR, 100, 50, **given)
-        parts = [pool.features[rows] for rows in (pool.train, pool.test, pool.public)]
-    numbers = np.concatenate(parts).ravel()
-    assert [len(part) for part in parts] == ([100, 60, 40] if name == "logistic" else [100, 50, 50])
+        options = {"prepared": prepared, "hidden": 1, "side": 1, "test_rows": 50}
+        pool = _images(GENERATOR, 100, 50, **options)
+        feature_splits = [pool.features[rows] for rows in (pool.train, pool.test, pool.public)]
+    numbers = np.concatenate(feature_splits).ravel()
+    assert [len(split) for split in feature_splits] == (
+        [100, 60, 40] if name == "logistic" else [100, 50, 50]
+    )
     assert len(set(numbers.tolist())) == 200
 
 
@@ -213,16 +221,16 @@ def test_counted_trials_are_chosen_without_a_look_at_what_agents_lose(design):
         def losses(self, x):
             return -super().losses(x)
 
-    given = pool_of(design, "mean_estimation", {})
-    chosen = []
+    base_pool = pool_of(design, "mean_estimation", {})
+    candidates_by_pool = []
     for kind in (Means, Turned):
         engine = Engine(
             design.model_copy(update={"tuning": design.tuning.model_copy(update={"trials": 6})}),
-            "mean_estimation", kind(given.records, given.public, given.box), ["dp_gd"],
+            "mean_estimation", kind(base_pool.records, base_pool.public, base_pool.box), ["dp_gd"],
         )  # fmt: skip
         engine.tune("dp_gd")
-        chosen.append(engine.candidates)
-    straight, turned = chosen
+        candidates_by_pool.append(engine.candidates)
+    straight, turned = candidates_by_pool
     assert straight["dp_gd", 1.0, "tuned_paid"] == turned["dp_gd", 1.0, "tuned_paid"]
     assert straight["dp_gd", 1.0, "tuned"] != turned["dp_gd", 1.0, "tuned"]
 
@@ -267,26 +275,30 @@ def test_a_perceptron_clips_each_record_and_states_the_change():
     features = GENERATOR.normal(size=(24, 4)).astype(np.float32)
     labels = GENERATOR.integers(0, 10, 24)
     rows = np.arange(20).reshape(1, 2, 10)
-    given = features, labels, rows, np.arange(20, 24), 3
-    one = ClippedPerceptron(*given, clip=0.05)
-    other = ClippedPerceptron(features, (labels + 1) % 10, rows, np.arange(20, 24), 3, clip=0.05)
-    x = GENERATOR.normal(size=(2, 1, 2, one.dim))
-    assert np.linalg.norm(one.gradient(x), axis=-1).max() <= 0.05 + 1e-6
-    moved = np.linalg.norm(one.gradient(x) - other.gradient(x), axis=-1)
-    assert one.record_change("l2") == pytest.approx(2 * 0.05 / 10)
-    assert (moved <= 10 * one.record_change("l2") + 1e-6).all()  # here all ten records are others
+    arguments = features, labels, rows, np.arange(20, 24), 3
+    perceptron = ClippedPerceptron(*arguments, clip=0.05)
+    relabelled = ClippedPerceptron(
+        features, (labels + 1) % 10, rows, np.arange(20, 24), 3, clip=0.05
+    )
+    x = GENERATOR.normal(size=(2, 1, 2, perceptron.dim))
+    assert np.linalg.norm(perceptron.gradient(x), axis=-1).max() <= 0.05 + 1e-6
+    moved = np.linalg.norm(perceptron.gradient(x) - relabelled.gradient(x), axis=-1)
+    assert perceptron.record_change("l2") == pytest.approx(2 * 0.05 / 10)
+    assert (
+        moved <= 10 * perceptron.record_change("l2") + 1e-6
+    ).all()  # all ten records differ here
     # Without an active bound it is the gradient of the perceptron.
-    loose = ClippedPerceptron(*given, clip=1e6)
-    np.testing.assert_allclose(loose.gradient(x), Perceptron(*given).gradient(x), atol=1e-5)
+    loose = ClippedPerceptron(*arguments, clip=1e6)
+    np.testing.assert_allclose(loose.gradient(x), Perceptron(*arguments).gradient(x), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", pools())
 def test_the_excess_is_least_at_a_minimum_that_scipy_finds(name):
     pool = pools()[name]
-    found = minimize(lambda x: pool.losses(x[None])[0], np.full(2, 0.1), method="Nelder-Mead",
+    minimum = minimize(lambda x: pool.losses(x[None])[0], np.full(2, 0.1), method="Nelder-Mead",
                      options={"xatol": 1e-9, "fatol": 1e-13, "maxiter": 4000})  # fmt: skip
-    assert pool.least == pytest.approx(found.fun, abs=1e-9)
-    assert pool.excess(found.x[None, None]).shape == (1, 1)
+    assert pool.least == pytest.approx(minimum.fun, abs=1e-9)
+    assert pool.excess(minimum.x[None, None]).shape == (1, 1)
 
 
 @pytest.mark.parametrize("name", ["means", "classified"])
@@ -335,11 +347,15 @@ def test_the_search_covers_the_ranges_and_then_refines_the_best_point(design):
     assert (np.abs(second - centre)[:, :2] <= 0.3).all() and (second >= 0).all()
     assert (np.abs(third - centre)[:, :2] <= 0.12).all() and (third[:, -1] == 1.0).all()
     for units in (*first, *second, *third):
-        one = candidate(many, "dp_gd", "mean_estimation", scales, units)
-        assert limits["eta"].low / 200.001 <= one.algorithm.eta <= limits["eta"].high / 199.999
-        assert one.from_public == (units[-1] >= 0.5)
-    found = [Trial(centre, built, loss) for loss in (np.inf, 2.0, 2.0)]
-    assert best(found) is found[1]
+        point_candidate = candidate(many, "dp_gd", "mean_estimation", scales, units)
+        assert (
+            limits["eta"].low / 200.001
+            <= point_candidate.algorithm.eta
+            <= limits["eta"].high / 199.999
+        )
+        assert point_candidate.from_public == (units[-1] >= 0.5)
+    trials = [Trial(centre, built, loss) for loss in (np.inf, 2.0, 2.0)]
+    assert best(trials) is trials[1]
 
 
 def test_transferred_parameters_are_the_mean_position_without_the_public_start():
@@ -378,8 +394,8 @@ def test_the_public_start_reaches_the_iterates_and_leaves_the_noise(design):
     still = replace(default.algorithm, eta=1e-12)
     ends = []
     for from_public in (False, True):
-        one = TuningCandidate(still, 3, from_public)
-        calibrated = engine.calibrated("dp_gd", one, 1.0, 1, world)
+        start_candidate = TuningCandidate(still, 3, from_public)
+        calibrated = engine.calibrated("dp_gd", start_candidate, 1.0, 1, world)
         setting = CalibratedCandidate(1.0, "tuned", calibrated, 3, from_public)
         ends.append(engine.measured("dp_gd", [setting], world)[0]["excess_loss_mean"])
         noise = calibrated.algorithm.noise.scale
@@ -398,9 +414,9 @@ def test_the_search_comes_near_a_fine_grid_on_fresh_runs(design):
     methods = {"muffliato_gd": read_comparison(RAW).methods["muffliato_gd"]}
     small = design.model_copy(update={"tuning": tuning, "runs": 6, "methods": methods})
     (engine,) = engines_of(small, {})
-    found = checked_tuning(engine)
-    assert [row["epsilon"] for row in found] == EPSILONS
-    for row in found:
+    checks = checked_tuning(engine)
+    assert [row["epsilon"] for row in checks] == EPSILONS
+    for row in checks:
         assert row["passed"] and row["points"] == 2 * 8**2
         assert row["ratio"] == pytest.approx(row["tuned"] / row["grid"])
     worst = engine.trials["muffliato_gd", 10.0, "tuned"]
@@ -411,11 +427,11 @@ def test_the_search_comes_near_a_fine_grid_on_fresh_runs(design):
 def test_a_range_of_no_parameter_or_an_empty_one_is_refused(design):
     method = design.methods["dp_gd"]
     kind = type(candidate(design, "dp_gd", "mean_estimation", ObjectiveScales(1.0, 1.0)).algorithm)
-    one = kind.ranges["eta"]
+    eta_range = kind.ranges["eta"]
     for wrong in (
-        {"temperature": one},
-        {"eta": one._replace(low=9.0)},
-        {"eta": one._replace(unit="m")},
+        {"temperature": eta_range},
+        {"eta": eta_range._replace(low=9.0)},
+        {"eta": eta_range._replace(unit="m")},
     ):
         odd = type("Odd", (kind,), {"ranges": wrong})
         problem = design.problems["mean_estimation"].model_copy(update={"ranges": {}})
@@ -436,17 +452,19 @@ def test_weaker_observers_have_their_budgets_and_faults_their_own_noise(design):
     """A neighbour's exact formula is for rounds in which all messages arrive."""
     names = ["decor_near", "zip_dl_near", "local_training_kept"]
     full = read_comparison(RAW)
-    own = design.model_copy(update={"methods": {name: full.methods[name] for name in names}})
-    (engine,) = engines_of(own, {})
+    neighbour_design = design.model_copy(
+        update={"methods": {name: full.methods[name] for name in names}}
+    )
+    (engine,) = engines_of(neighbour_design, {})
     rows = checked(engine.rows())
     assert {*rows["observer"]} == {"neighbour"} and {*rows["method"]} == {*names}
     assert rows["proven"].all()
-    spent = pl.col("epsilon_accountant") / pl.col("epsilon")
-    kept = pl.col("method") == "local_training_kept"
-    assert rows.filter(kept)["epsilon_accountant"].max() == 0.0
-    assert rows.filter(~kept).select(spent.min()).item() > 1 - 1e-6
+    used_fraction = pl.col("epsilon_accountant") / pl.col("epsilon")
+    is_local = pl.col("method") == "local_training_kept"
+    assert rows.filter(is_local)["epsilon_accountant"].max() == 0.0
+    assert rows.filter(~is_local).select(used_fraction.min()).item() > 1 - 1e-6
     loss = rows.filter(
         (pl.col("measure") == "excess_loss_mean") & (pl.col("tuning") == "transferred")
     )
-    alone = loss.filter(kept).group_by("run").agg(pl.col("value").n_unique())
+    alone = loss.filter(is_local).group_by("run").agg(pl.col("value").n_unique())
     assert alone["value"].max() == 1  # no noise, at any budget, whoever is missing

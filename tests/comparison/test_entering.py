@@ -61,9 +61,9 @@ def test_in_the_repository_it_joins_the_design(tmp_path):
     assert list(after.methods) == [*before.methods, "toy_descent"]
     assert after.methods["toy_descent"].algorithm == {"name": "toy_descent"}
     assert after.model_copy(update={"methods": before.methods}) == before
-    # Every line that was there is there, in its order.
-    rest = [line for line in files[2].read_text().splitlines() if "toy_descent" not in line]
-    assert rest == DESIGN.splitlines()
+    # All original lines remain, in their order.
+    other_lines = [line for line in files[2].read_text().splitlines() if "toy_descent" not in line]
+    assert other_lines == DESIGN.splitlines()
 
 
 @pytest.mark.parametrize("name", ["Toy", "2nd", "to-y", "", "class", "../toy", "toy\n"])

@@ -28,8 +28,8 @@ def unreliable(missing: float, links: float, streams: Streams = STREAMS) -> Unre
 
 def test_without_faults_it_is_the_network():
     np.testing.assert_allclose(unreliable(0, 0).mix(X), NETWORK.mix(X), rtol=1e-12)
-    found = unreliable(0, 0).neighbour_sum(X)
-    np.testing.assert_allclose(found, NETWORK.neighbour_sum(X), rtol=1e-12)
+    neighbour_sums = unreliable(0, 0).neighbour_sum(X)
+    np.testing.assert_allclose(neighbour_sums, NETWORK.neighbour_sum(X), rtol=1e-12)
 
 
 def test_the_last_message_of_a_link_is_used_by_brute_force():
@@ -39,7 +39,7 @@ def test_the_last_message_of_a_link_is_used_by_brute_force():
     last = np.broadcast_to(X[..., :, None, :], (2, RUNS, AGENTS, AGENTS, 4)).copy()
     for step in range(6):
         x = X + step
-        found = network.mix(x)
+        mixed = network.mix(x)
         for run, generator in enumerate(generators):
             units = generator.random((1 + AGENTS, AGENTS))
             expected = NETWORK.own_weights[:, None] * x[:, run]
@@ -49,7 +49,7 @@ def test_the_last_message_of_a_link_is_used_by_brute_force():
                     if units[0, j] >= 0.4 and link >= 0.3:
                         last[:, run, i, j] = x[:, run, j]
                     expected[:, i] += NETWORK.mixing[i, j] * last[:, run, i, j]
-            np.testing.assert_allclose(found[:, run], expected, rtol=1e-12)
+            np.testing.assert_allclose(mixed[:, run], expected, rtol=1e-12)
 
 
 def test_so_many_are_missing_and_so_many_messages_are_sent():
@@ -63,9 +63,9 @@ def test_so_many_are_missing_and_so_many_messages_are_sent():
 
 def test_a_run_has_its_masks_whoever_runs_beside_it():
     few, many = unreliable(0.4, 0.3), unreliable(0.4, 0.3, Streams(5, tuple(range(RUNS + 2))))
-    more = np.concatenate([X, X[:, :2]], axis=1)
+    extended = np.concatenate([X, X[:, :2]], axis=1)
     for _ in range(3):
-        np.testing.assert_array_equal(few.mix(X), many.mix(more)[:, :RUNS])
+        np.testing.assert_array_equal(few.mix(X), many.mix(extended)[:, :RUNS])
 
 
 def test_two_kinds_of_exchange_or_values_at_links_are_refused():
@@ -99,19 +99,19 @@ ENTERED = {
 @pytest.mark.parametrize("name", ENTERED)
 def test_an_algorithm_that_takes_part_exchanges_once_a_round(name):
     """Without lost messages, the result equals that on the network without faults."""
-    horizon, found, exchanges = 5, [], []
+    horizon, final_messages, exchanges = 5, [], []
     algorithm = algorithms.load(name)(**ENTERED[name])
     problem = means(RUNS)
     require_faults(name)
     for network in (NETWORK, unreliable(0.0, 0.0)):
 
-        def keep(t, active, seen, network=network):
-            if t == horizon and "released" in seen:
-                found.append(seen["released"])
+        def keep(t, active, observed, network=network):
+            if t == horizon and "released" in observed:
+                final_messages.append(observed["released"])
                 exchanges.append(len(getattr(network, "sent", [])))
 
         stack([algorithm]).run(problem, network, STREAMS, np.array([horizon]), keep)
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(final_messages[0], final_messages[1], rtol=1e-9, atol=1e-12)
     assert abs(exchanges[-1] - horizon) <= 1
 
 
@@ -122,15 +122,15 @@ def test_each_neighbour_has_heard_its_own_last_value():
     last = np.broadcast_to(X[..., :, None, :], (2, RUNS, AGENTS, AGENTS, 4)).copy()
     for step in range(4):
         x = X + step
-        found = network.gather(x, members)
+        gathered = network.gather(x, members)
         for run, generator in enumerate(generators):
             units = generator.random((1 + AGENTS, AGENTS))
             for i in range(AGENTS):
-                for place, j in enumerate(members[i]):
+                for position, j in enumerate(members[i]):
                     link = units[1 + min(i, j), max(i, j)]
                     if j == i or (units[0, j] >= 0.4 and link >= 0.3):
                         last[:, run, i, j] = x[:, run, j]
-                    np.testing.assert_array_equal(found[:, run, i, place], last[:, run, i, j])
+                    np.testing.assert_array_equal(gathered[:, run, i, position], last[:, run, i, j])
 
 
 def test_messages_of_links_are_kept_link_by_link():
@@ -141,10 +141,10 @@ def test_messages_of_links_are_kept_link_by_link():
     last = sent.copy()  # [.., receiver, sender]: as nothing has arrived, the receiver's own
     for step in range(4):
         messages = sent + step
-        found = network.mix_links(messages)
+        mixed = network.mix_links(messages)
         for run, generator in enumerate(generators):
             units = generator.random((1 + AGENTS, AGENTS))
-            expected = np.zeros_like(found[:, run])
+            expected = np.zeros_like(mixed[:, run])
             for i in range(AGENTS):
                 for j in NETWORK.neighbours_of(i):
                     link = units[1 + min(i, j), max(i, j)]
@@ -153,24 +153,27 @@ def test_messages_of_links_are_kept_link_by_link():
                     elif step == 0:
                         last[:, run, i, j] = messages[:, run, i, j]
                     expected[:, i] += NETWORK.mixing[i, j] * last[:, run, i, j]
-            np.testing.assert_allclose(found[:, run], expected, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(mixed[:, run], expected, rtol=1e-9, atol=1e-12)
 
 
 def test_a_run_of_a_setting_mixes_as_the_whole_batch_does():
     """Sampled-gradient methods mix the model of one run at a time."""
-    whole, one_by_one = unreliable(0.4, 0.3), unreliable(0.4, 0.3)
+    batch_network, one_by_one = unreliable(0.4, 0.3), unreliable(0.4, 0.3)
     for step in range(4):
         x = X + step
-        mixing_of, expected = one_by_one.exchange(), whole.mix(x)
+        mixing_of, expected = one_by_one.exchange(), batch_network.mix(x)
         for s in range(len(X)):
             for run in range(RUNS):
                 mixing = mixing_of(s, run)
                 if step % 2:
-                    own, others = mixing.diagonal(), 3.0 * mixing.without_diagonal()
-                    found = own[:, None] * x[s, run] + others @ x[s, run] / 3.0
+                    local_weights, neighbour_weights = (
+                        mixing.diagonal(),
+                        3.0 * mixing.without_diagonal(),
+                    )
+                    mixed = local_weights[:, None] * x[s, run] + neighbour_weights @ x[s, run] / 3.0
                 else:
-                    found = mixing @ x[s, run]
-                np.testing.assert_allclose(found, expected[s, run], rtol=1e-12)
+                    mixed = mixing @ x[s, run]
+                np.testing.assert_allclose(mixed, expected[s, run], rtol=1e-12)
 
 
 SAMPLED = {
@@ -185,19 +188,23 @@ def test_sampled_gradients_are_as_on_a_network_that_loses_nothing(name):
     labels = GENERATOR.integers(0, 10, 60)
     dealt = np.tile(np.arange(48).reshape(1, AGENTS, 8), (RUNS, 1, 1))
     problem = Perceptron(features, labels, dealt, np.arange(48, 60), 3)
-    made = replace(algorithms.load(name)(B=2, sigma_rule="given", **SAMPLED[name]), sigma=0.5)
-    found = {}
+    configured = replace(algorithms.load(name)(B=2, sigma_rule="given", **SAMPLED[name]), sigma=0.5)
+    released_by_faults = {}
     for faults in (None, (0.0, 0.0), (0.3, 0.3)):
         network = NETWORK if faults is None else unreliable(*faults)
 
-        def keep(t, active, seen, faults=faults):
-            if t == 4 and "released" in seen:
-                found[faults] = np.array(seen["released"])
+        def keep(t, active, observed, faults=faults):
+            if t == 4 and "released" in observed:
+                released_by_faults[faults] = np.array(observed["released"])
 
-        stack([made]).run(problem, network, STREAMS, np.array([4]), keep)
-    np.testing.assert_allclose(found[None], found[0.0, 0.0], rtol=1e-3, atol=1e-5)
-    assert np.isfinite(found[0.3, 0.3]).all()
-    assert not np.allclose(found[None], found[0.3, 0.3], rtol=1e-3, atol=1e-5)
+        stack([configured]).run(problem, network, STREAMS, np.array([4]), keep)
+    np.testing.assert_allclose(
+        released_by_faults[None], released_by_faults[0.0, 0.0], rtol=1e-3, atol=1e-5
+    )
+    assert np.isfinite(released_by_faults[0.3, 0.3]).all()
+    assert not np.allclose(
+        released_by_faults[None], released_by_faults[0.3, 0.3], rtol=1e-3, atol=1e-5
+    )
 
 
 def test_what_hides_a_difference_from_everybody_hides_it_with_faults_too():
@@ -209,8 +216,8 @@ def test_what_hides_a_difference_from_everybody_hides_it_with_faults_too():
     x = GENERATOR.normal(size=(1, RUNS, AGENTS, 2))
     u, moved = 2, np.array([0.7, -0.2])
     weights = NETWORK.mixing
-    other = x.copy()
-    other[..., u, :] += moved
+    changed = x.copy()
+    changed[..., u, :] += moved
     networks = [unreliable(0.5, 0.5) for _ in range(2)]
     for _ in range(3):
         noise = GENERATOR.normal(size=(1, RUNS, AGENTS, AGENTS, 2))
@@ -218,24 +225,24 @@ def test_what_hides_a_difference_from_everybody_hides_it_with_faults_too():
         shifted[..., u, :, :] -= moved
         shifted[..., u, u, :] = noise[..., u, u, :] + moved * (1 - weights[u, u]) / weights[u, u]
         states = []
-        for state, z, network in ((x, noise, networks[0]), (other, shifted, networks[1])):
+        for state, z, network in ((x, noise, networks[0]), (changed, shifted, networks[1])):
             messages = state[..., None, :] + z
-            own = np.einsum("i,...iid->...id", weights.diagonal(), messages)
-            states.append((network.mix_links(messages) + own, messages))
-        (x, sent), (other, sent_too) = states
+            local_term = np.einsum("i,...iid->...id", weights.diagonal(), messages)
+            states.append((network.mix_links(messages) + local_term, messages))
+        (x, sent), (changed, sent_too) = states
         off = ~np.eye(AGENTS, dtype=bool)
         np.testing.assert_allclose(sent[..., off, :], sent_too[..., off, :], atol=1e-12)
         difference = np.zeros_like(x)
         difference[..., u, :] = moved
-        np.testing.assert_allclose(other - x, difference, atol=1e-12)
+        np.testing.assert_allclose(changed - x, difference, atol=1e-12)
 
 
 def test_a_threshold_on_what_arrives_is_refused():
     """PR-ADMM compares each message with earlier messages of the same neighbour."""
-    made = algorithms.load("pr_admm")(threshold="literal", noise=0.1)
+    configured = algorithms.load("pr_admm")(threshold="literal", noise=0.1)
     with pytest.raises(InvalidInput, match="faults"):
-        stack([made]).run(
-            means(RUNS), unreliable(0.1, 0.0), STREAMS, np.array([2]), lambda *shown: None
+        stack([configured]).run(
+            means(RUNS), unreliable(0.1, 0.0), STREAMS, np.array([2]), lambda *arguments: None
         )
 
 

@@ -41,9 +41,9 @@ def mu_of_account(algorithm, problem, network, horizon):
 def test_one_round_of_zip_dl_against_a_neighbour_in_closed_form():
     """For equal weights and d neighbours, mu^2 is (d + 1)/d; for the eavesdropper d (d + 1)."""
     algorithm = with_noise("zip_dl", eta=1 / RECORDS)
-    found = worst_pair(algorithm, MEANS, RING, 1)
+    mu_bounds = worst_pair(algorithm, MEANS, RING, 1)
     change = MEANS.record_change("l2")
-    assert found.upper == pytest.approx(change * np.sqrt(3 / 2), rel=1e-9)
+    assert mu_bounds.upper == pytest.approx(change * np.sqrt(3 / 2), rel=1e-9)
     assert mu_of_account(algorithm, MEANS, RING, 1) == pytest.approx(change * np.sqrt(6), rel=1e-6)
 
 
@@ -53,8 +53,8 @@ def test_decor_with_any_gradients_is_what_is_left_without_the_agents_links(netwo
     algorithm = with_noise("decor", ratio=2.0)
     worst = 0.0
     for v in range(AGENTS):
-        rest = np.delete(np.delete(network.adjacency, v, 0), v, 1)
-        covariance = np.eye(AGENTS - 1) + 4.0 * laplacian(rest)
+        remaining_graph = np.delete(np.delete(network.adjacency, v, 0), v, 1)
+        covariance = np.eye(AGENTS - 1) + 4.0 * laplacian(remaining_graph)
         worst = max(worst, np.linalg.inv(covariance).diagonal().max())
     expected = np.sqrt(HORIZON * worst) * CLASSES.record_change("l2")
     assert worst_pair(algorithm, CLASSES, network, HORIZON).upper == pytest.approx(expected, 1e-9)
@@ -63,8 +63,10 @@ def test_decor_with_any_gradients_is_what_is_left_without_the_agents_links(netwo
 def test_a_leaf_of_a_star_has_no_secret_from_the_centre():
     """The centre knows the pair noise of DECOR; only the local noise of the leaf remains."""
     algorithm = with_noise("decor", ratio=5.0)
-    found = worst_pair(algorithm, CLASSES, STAR, HORIZON)
-    assert found.upper == pytest.approx(np.sqrt(HORIZON) * CLASSES.record_change("l2"), rel=1e-9)
+    mu_bounds = worst_pair(algorithm, CLASSES, STAR, HORIZON)
+    assert mu_bounds.upper == pytest.approx(
+        np.sqrt(HORIZON) * CLASSES.record_change("l2"), rel=1e-9
+    )
 
 
 def test_exact_formulas_of_means_are_below_what_holds_for_any_gradients():
@@ -78,9 +80,9 @@ def test_exact_formulas_of_means_are_below_what_holds_for_any_gradients():
 
 def test_with_faults_zip_dl_has_its_account_for_the_eavesdropper():
     algorithm = with_noise("zip_dl", eta=0.5 / RECORDS)
-    found = worst_pair(algorithm, MEANS, RING, HORIZON, faults=True)
+    mu_bounds = worst_pair(algorithm, MEANS, RING, HORIZON, faults=True)
     expected = mu_of_account(algorithm, MEANS, RING, HORIZON)
-    assert found.upper == pytest.approx(expected, rel=1e-8)
+    assert mu_bounds.upper == pytest.approx(expected, rel=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -91,11 +93,11 @@ def test_noise_in_the_state_hides_nothing_from_a_neighbour_that_the_account_does
 ):
     """The privacy cost is that of the eavesdropper, which some neighbour nearly attains."""
     algorithm = with_noise(name, **parameters)
-    found = worst_pair(algorithm, MEANS, RING, HORIZON).upper
-    assert found == pytest.approx(mu_of_account(algorithm, MEANS, RING, HORIZON), rel=1e-8)
+    mu_bound = worst_pair(algorithm, MEANS, RING, HORIZON).upper
+    assert mu_bound == pytest.approx(mu_of_account(algorithm, MEANS, RING, HORIZON), rel=1e-8)
     observed = observed_system(algorithm, MEANS, RING, HORIZON)
     exact = mu(observed.channels[0], agent(0), 1, observed.changes)
-    assert 0.9 * found < exact.lower <= exact.upper <= found
+    assert 0.9 * mu_bound < exact.lower <= exact.upper <= mu_bound
 
 
 @pytest.mark.parametrize(("name", "copies"), [("decor", 1), ("decor", 8), ("zip_dl", 1)])
@@ -104,10 +106,10 @@ def test_noise_in_the_state_hides_nothing_from_a_neighbour_that_the_account_does
 def test_the_worst_pair_has_the_budget_and_nothing_above_it(name, copies, problem, epsilon):
     target, algorithm = Budget(epsilon, DELTA), algorithms.load(name)(eta=0.5 / RECORDS)
     search = Neighbours()
-    found = search.calibrated(algorithm, target, problem, RING, HORIZON, copies)
-    assert found.proven and (1 - 1e-6) * epsilon <= found.epsilon <= epsilon
-    assert found.lower <= found.epsilon
-    again = worst_pair(found.algorithm, problem, RING, HORIZON).upper * np.sqrt(copies)
+    calibrated = search.calibrated(algorithm, target, problem, RING, HORIZON, copies)
+    assert calibrated.proven and (1 - 1e-6) * epsilon <= calibrated.epsilon <= epsilon
+    assert calibrated.lower <= calibrated.epsilon
+    again = worst_pair(calibrated.algorithm, problem, RING, HORIZON).upper * np.sqrt(copies)
     assert gaussian_epsilon(again, DELTA) <= epsilon
     assert again == pytest.approx(gaussian_mu(epsilon, DELTA), rel=1e-7)
 
@@ -132,16 +134,20 @@ def test_zip_dl_for_a_neighbour_needs_less_noise_than_for_the_eavesdropper():
 
 def test_who_sends_nothing_needs_no_noise():
     algorithm = algorithms.load("local_training")()
-    found = Neighbours().calibrated(algorithm, Budget(0.1, DELTA), CLASSES, RING, HORIZON)
-    assert (found.algorithm.noise.scale, found.epsilon, found.proven) == (0.0, 0.0, True)
+    calibrated = Neighbours().calibrated(algorithm, Budget(0.1, DELTA), CLASSES, RING, HORIZON)
+    assert (calibrated.algorithm.noise.scale, calibrated.epsilon, calibrated.proven) == (
+        0.0,
+        0.0,
+        True,
+    )
 
 
 def test_secure_sums_tell_an_agent_more_than_the_eavesdropper():
     """An agent knows its own noise share, which multiplies mu^2 by N/(N - 1)."""
     algorithm = with_noise("secure_aggregation")
-    found = worst_pair(algorithm, CLASSES, RING, HORIZON).upper
+    mu_bound = worst_pair(algorithm, CLASSES, RING, HORIZON).upper
     expected = mu_of_account(algorithm, CLASSES, RING, HORIZON) * np.sqrt(AGENTS / (AGENTS - 1))
-    assert found == pytest.approx(expected, rel=1e-8)
+    assert mu_bound == pytest.approx(expected, rel=1e-8)
 
 
 @pytest.mark.parametrize("name", ["one_shot_averaging", "dp_admm", "ldp_gradient_descent"])
@@ -165,8 +171,8 @@ def test_bounds_are_proportional_to_one_over_the_noise():
         algorithm = algorithms.load(name)(eta=0.5 / RECORDS).calibrate(
             Budget(1.0, DELTA), MEANS, RING, HORIZON
         )
-        one, three = (
+        mu_at_noise_1, mu_at_noise_3 = (
             worst_pair(replace(algorithm, noise=noise), MEANS, RING, HORIZON).upper
             for noise in (1.0, 3.0)
         )
-        assert one == pytest.approx(3 * three, rel=1e-9)
+        assert mu_at_noise_1 == pytest.approx(3 * mu_at_noise_3, rel=1e-9)

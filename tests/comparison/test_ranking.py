@@ -76,10 +76,10 @@ def test_a_toy_is_ranked_handed_in_and_ranked_again(toy, rank, tmp_path):
 
 
 def test_others_that_were_run_are_not_run_again(toy, rank, tmp_path, monkeypatch):
-    others, mine = tmp_path / "others.parquet", tmp_path / "mine.parquet"
-    _, rows, _, _ = rank("local_training", "one_shot_averaging", "--out", others)
+    rival_results, mine = tmp_path / "others.parquet", tmp_path / "mine.parquet"
+    _, rows, _, _ = rank("local_training", "one_shot_averaging", "--out", rival_results)
     assert set(rows) == {"local_training", "one_shot_averaging"}
-    _, rows, _, _ = rank(toy, "--against", others, "--out", mine)
+    _, rows, _, _ = rank(toy, "--against", rival_results, "--out", mine)
     assert set(rows) == {"toy_descent", "local_training", "one_shot_averaging"}
     changed = pl.read_parquet(mine).with_columns(pl.col("value") * 0)
     changed.write_parquet(mine)
@@ -88,7 +88,7 @@ def test_others_that_were_run_are_not_run_again(toy, rank, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "error_message"),
     [
         (["nobody"], "NAME: found 'nobody', expected one of"),
         (["local_training", "--scale", "huge"], "--scale: found 'huge', expected one of paper, "),
@@ -99,9 +99,9 @@ def test_others_that_were_run_are_not_run_again(toy, rank, tmp_path, monkeypatch
         ),
     ],
 )
-def test_what_cannot_be_ranked_is_one_line_before_work_begins(rank, arguments, said):
+def test_what_cannot_be_ranked_is_one_line_before_work_begins(rank, arguments, error_message):
     code, _, _, err = rank(*arguments)
-    assert code == 2 and said in err and len(err.splitlines()) == 1
+    assert code == 2 and error_message in err and len(err.splitlines()) == 1
 
 
 def test_a_missing_design_and_a_missing_folder_are_named(tmp_path, monkeypatch, capsys):

@@ -34,13 +34,13 @@ DATA_SETS = [f"set {number}" for number in range(14)]
 
 def test_mean_ranks_of_a_published_example_with_the_data_set_as_unit():
     """Demsar prints mean ranks 3.143, 2.000, 2.893, 1.964 for 14 data sets."""
-    found = rank(["plain", "m", "cf", "both"], -DEMSAR, DATA_SETS)
-    assert found.methods == ("both", "m", "cf", "plain")
-    np.testing.assert_allclose(found.mean_ranks, [1.964, 2.0, 2.893, 3.143], atol=5e-4)
-    assert (found.cells, found.of, found.problems) == (14, 14, tuple(DATA_SETS))
-    column = found.by_problem[:, 0]
+    ranking = rank(["plain", "m", "cf", "both"], -DEMSAR, DATA_SETS)
+    assert ranking.methods == ("both", "m", "cf", "plain")
+    np.testing.assert_allclose(ranking.mean_ranks, [1.964, 2.0, 2.893, 3.143], atol=5e-4)
+    assert (ranking.cells, ranking.of, ranking.problems) == (14, 14, tuple(DATA_SETS))
+    column = ranking.by_problem[:, 0]
     expected = ttest_1samp(column, 0.0).confidence_interval()
-    np.testing.assert_allclose([found.low[0], found.high[0]], [expected.low, expected.high])
+    np.testing.assert_allclose([ranking.low[0], ranking.high[0]], [expected.low, expected.high])
 
 
 def test_more_cells_of_one_problem_do_not_narrow_the_interval():
@@ -56,17 +56,19 @@ def test_more_cells_of_one_problem_do_not_narrow_the_interval():
 
 def test_an_interval_contains_possible_mean_ranks_only():
     values = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [2.0, 1.0, 3.0]])
-    found = rank(["x", "y", "z"], values, ["a", "b", "c"])
-    assert found.low[0] == 1.0 and found.high[1] == 3.0
-    assert found.low[0] < found.mean_ranks[0] < found.high[0] < 3.0
+    ranking = rank(["x", "y", "z"], values, ["a", "b", "c"])
+    assert ranking.low[0] == 1.0 and ranking.high[1] == 3.0
+    assert ranking.low[0] < ranking.mean_ranks[0] < ranking.high[0] < 3.0
 
 
 def test_methods_that_differ_on_every_problem_are_told_apart_and_others_are_not():
     values = np.array([[1, 2, 9], [2, 1, 9], [1, 2, 9], [2, 1, 9], [1, 2, 9], [2, 1, 9]], float)
-    found = rank(["a", "b", "worst"], values, list("uvwxyz"))
-    assert found.indistinguishable() == ("b",)
-    one = rank(["a", "b", "worst"], values, ["same"] * 6)
-    assert one.indistinguishable() == ("b", "worst") and np.isnan(one.low).all()
+    ranking = rank(["a", "b", "worst"], values, list("uvwxyz"))
+    assert ranking.indistinguishable() == ("b",)
+    single_problem = rank(["a", "b", "worst"], values, ["same"] * 6)
+    assert (
+        single_problem.indistinguishable() == ("b", "worst") and np.isnan(single_problem.low).all()
+    )
 
 
 def test_friedmans_test_of_a_table_worked_by_hand():
@@ -80,26 +82,30 @@ def test_friedmans_test_of_a_table_worked_by_hand():
 def test_ranks_without_an_order_say_so():
     same = np.ones((5, 3))
     assert friedman(same) == 1.0
-    found = rank(["a", "b", "c"], same, list("uvwxy"))
-    assert set(found.mean_ranks) == {2.0} and found.indistinguishable() == ("b", "c")
+    ranking = rank(["a", "b", "c"], same, list("uvwxy"))
+    assert set(ranking.mean_ranks) == {2.0} and ranking.indistinguishable() == ("b", "c")
     assert np.isnan(rank(["a", "b"], np.array([[1.0, 2.0]]), ["u"]).p)
     assert rank(["a"], np.full((0, 1), np.nan), []).methods == ()
 
 
 def test_rounding_is_no_difference_and_divergence_is_the_last_rank():
     values = np.array([[0.1 + 0.2, 0.3, np.inf], [1.0, 1.0, np.inf]])
-    found = rank(["a", "b", "c"], values, ["u", "v"])
-    assert dict(zip(found.methods, found.mean_ranks, strict=True)) == {"a": 1.5, "b": 1.5, "c": 3}
+    ranking = rank(["a", "b", "c"], values, ["u", "v"])
+    assert dict(zip(ranking.methods, ranking.mean_ranks, strict=True)) == {
+        "a": 1.5,
+        "b": 1.5,
+        "c": 3,
+    }
 
 
 def test_only_cells_in_which_all_compared_methods_ran_count():
     nan = np.nan
     values = np.array([[1, 2, nan, 9.0], [1, 2, nan, nan], [2, 1, nan, 9.0], [nan, nan, 5, nan]])
-    found = rank(["a", "b", "seldom", "half"], values, ["u", "v", "v", "w"])
+    ranking = rank(["a", "b", "seldom", "half"], values, ["u", "v", "v", "w"])
     # Three cells of two methods, or two of three: as many pairs, and more methods.
-    assert set(found.methods) == {"a", "b", "half"}
-    assert (found.cells, found.of) == (2, 4)
-    assert found.left_out == {"seldom": 1}
+    assert set(ranking.methods) == {"a", "b", "half"}
+    assert (ranking.cells, ranking.of) == (2, 4)
+    assert ranking.left_out == {"seldom": 1}
 
 
 def test_the_part_that_is_compared_is_complete_and_no_step_leaves_more():
@@ -110,8 +116,8 @@ def test_the_part_that_is_compared_is_complete_and_no_step_leaves_more():
     assert ran[np.ix_(cells, methods)].all()
     assert not any(ran[i, methods].all() for i in set(range(12)) - set(cells.tolist()))
     often = sorted(range(6), key=lambda i: (-ran[:, i].sum(), names[i]))
-    most = max(size * ran[:, often[:size]].all(1).sum() for size in range(1, 7))
-    assert len(cells) * len(methods) == most
+    max_entries = max(size * ran[:, often[:size]].all(1).sum() for size in range(1, 7))
+    assert len(cells) * len(methods) == max_entries
 
 
 def test_who_is_clearly_worse_is_not_among_those_who_may_be_best():
@@ -123,29 +129,32 @@ def test_who_is_clearly_worse_is_not_among_those_who_may_be_best():
         "worse": 2 + shared + 0.01 * random.normal(size=10),
         "diverged": np.full(10, np.inf),
     }
-    found = {place.method: place for place in methods_by_mean(runs)}
-    assert {name for name, place in found.items() if place.may_be_best} == {"as good", "good"}
+    standings = {standing.method: standing for standing in methods_by_mean(runs)}
+    assert {name for name, standing in standings.items() if standing.may_be_best} == {
+        "as good",
+        "good",
+    }
     # Paired: the spread of the runs themselves, 1, does not blur a difference of 1.
-    assert 0.9 < found["worse"].behind_low < 1 < found["worse"].behind_high < 1.1
-    assert found["diverged"].behind_low == np.inf
-    assert list(found)[-1] == "diverged"
+    assert 0.9 < standings["worse"].behind_low < 1 < standings["worse"].behind_high < 1.1
+    assert standings["diverged"].behind_low == np.inf
+    assert list(standings)[-1] == "diverged"
 
 
 def test_the_best_is_among_those_who_may_be_as_often_as_promised():
     """All of five equal methods are best; their differences are normal, so Student's t is exact."""
     random = generator(2, "coverage")
-    kept = [
+    standings_of_a = [
         next(p for p in methods_by_mean(dict(zip("abcde", values, strict=True))) if p.method == "a")
         for values in random.normal(size=(400, 5, 10))
     ]
-    share = np.mean([place.may_be_best for place in kept])
+    share = np.mean([standing.may_be_best for standing in standings_of_a])
     assert 0.95 <= share < 1.0
 
 
 def test_few_runs_exclude_nobody():
-    found = methods_by_mean({"a": np.array([1.0, 1.1]), "b": np.array([2.0, 2.3])})
-    assert all(place.may_be_best for place in found)
-    assert found[0].method == "a" and found[1].behind_low == -np.inf
+    standings = methods_by_mean({"a": np.array([1.0, 1.1]), "b": np.array([2.0, 2.3])})
+    assert all(standing.may_be_best for standing in standings)
+    assert standings[0].method == "a" and standings[1].behind_low == -np.inf
 
 
 def test_a_front_is_that_of_brute_force():
@@ -172,8 +181,10 @@ def test_the_share_of_a_gap_in_closed_form():
     shared = random.normal(size=12)
     local, central = 5 + shared, 1 + shared
     for share in (-0.5, 0.0, 0.25, 1.0, 1.2):
-        found = closed(local - share * 4, local, central)
-        assert (found.value, found.low, found.high) == pytest.approx((share,) * 3, abs=1e-12)
+        estimate = closed(local - share * 4, local, central)
+        assert (estimate.value, estimate.low, estimate.high) == pytest.approx(
+            (share,) * 3, abs=1e-12
+        )
     noisy = closed(local - 2 + 0.1 * random.normal(size=12), local, central)
     assert noisy.low < 0.5 < noisy.high and noisy.high - noisy.low < 0.1
 
@@ -221,34 +232,36 @@ def test_the_interval_of_a_budget_contains_it_and_is_censored_at_the_ends():
     random = generator(9, "goals")
     epsilons = [0.1, 1.0, 10.0]
     values = np.array([[5.0], [3.0], [1.0]]) + 0.3 * random.normal(size=(3, 10))
-    found = budget_needed(epsilons, values, 2.0)
-    assert 1.0 < found.low < found.value < found.high < 10.0
+    budget = budget_needed(epsilons, values, 2.0)
+    assert 1.0 < budget.low < budget.value < budget.high < 10.0
     never = budget_needed(epsilons, values, 0.0)
     assert never.value == np.inf and never.high == np.inf
     assert budget_needed(epsilons, values[:, :2], 2.0).high == np.inf  # two runs bound nothing
 
 
 def test_the_table_as_a_matrix():
-    made = table(
+    results_table = table(
         rows("a", [1.0, 3.0]), rows("b", [4.0]), rows("a", [7.0], epsilon=3.0),
         rows("a", [9.0], tuning="tuned"), rows("a", [0.5], measure="accuracy_mean"),
         rows("unproven", [0.0], proven=False), rows("weak", [0.0], observer="sums"),
     )  # fmt: skip
-    ranked = compared(made, "eavesdropper")
-    found = cube(ranked, "excess_loss_mean")
-    assert found.methods == ["a", "b"]
-    assert [cell[-1] for cell in found.cells] == [1.0, 3.0]
-    np.testing.assert_array_equal(found.means, [[2.0, 4.0], [7.0, np.nan]])
+    ranked = compared(results_table, "eavesdropper")
+    losses = cube(ranked, "excess_loss_mean")
+    assert losses.methods == ["a", "b"]
+    assert [cell[-1] for cell in losses.cells] == [1.0, 3.0]
+    np.testing.assert_array_equal(losses.means, [[2.0, 4.0], [7.0, np.nan]])
     assert cube(ranked, "accuracy_mean").means.tolist() == [[-0.5]]
     assert cube(ranked, "excess_loss_mean", "tuned").means.tolist() == [[9.0]]
-    assert compared(made, "sums")["method"].to_list() == ["weak"]
-    assert set(compared(made, "sums", ["b"])["method"]) == {"weak", "b"}
+    assert compared(results_table, "sums")["method"].to_list() == ["weak"]
+    assert set(compared(results_table, "sums", ["b"])["method"]) == {"weak", "b"}
 
 
 def test_runs_are_paired():
-    made = table(rows("a", [1.0, 2.0, 3.0]), rows("b", [5.0, 6.0]), rows("c", [0.0], epsilon=3.0))
-    found = cube(made, "excess_loss_mean").of_cell(0)
-    assert {name: list(values) for name, values in found.items()} == {
+    results_table = table(
+        rows("a", [1.0, 2.0, 3.0]), rows("b", [5.0, 6.0]), rows("c", [0.0], epsilon=3.0)
+    )
+    runs_by_method = cube(results_table, "excess_loss_mean").of_cell(0)
+    assert {name: list(values) for name, values in runs_by_method.items()} == {
         "a": [1.0, 2.0], "b": [5.0, 6.0]
     }  # fmt: skip
 

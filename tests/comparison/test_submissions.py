@@ -1,4 +1,4 @@
-"""Test that submissions are read back unchanged, and that invalid ones are refused."""
+"""Test that submissions are read back unchanged, and that invalid submissions are refused."""
 
 import json
 import re
@@ -53,19 +53,26 @@ def test_what_is_handed_in_is_what_is_ranked(file):
 
 @pytest.mark.parametrize("key", RULES)
 def test_each_rule_that_is_another_has_a_line_of_its_own(file, key):
-    said = rewritten(file, rules={**rules(DESIGN), key: "else"})
-    assert f"rules.{key}: found 'else', expected" in said and len(said.splitlines()) == 1
+    error_message = rewritten(file, rules={**rules(DESIGN), key: "else"})
+    assert (
+        f"rules.{key}: found 'else', expected" in error_message
+        and len(error_message.splitlines()) == 1
+    )
 
 
 def test_all_that_is_wrong_is_said_at_once(file):
-    said = rewritten(file, rules=dict.fromkeys(RULES, "else"), sha256={"mine.parquet": "0"})
-    assert len(said.splitlines()) == len(RULES) + 1 and "sha256.mine.parquet" in said
+    error_message = rewritten(
+        file, rules=dict.fromkeys(RULES, "else"), sha256={"mine.parquet": "0"}
+    )
+    assert (
+        len(error_message.splitlines()) == len(RULES) + 1 and "sha256.mine.parquet" in error_message
+    )
 
 
 def test_another_design_is_another_rule(file):
     moved = DESIGN.model_copy(update={"runs": DESIGN.runs + 1, "seed": 1})
-    said = refused(file, moved)
-    assert "rules.runs: found 2, expected 3" in said and "rules.seed" in said
+    error_message = refused(file, moved)
+    assert "rules.runs: found 2, expected 3" in error_message and "rules.seed" in error_message
 
 
 def test_a_table_that_was_changed_afterwards_is_noticed(file):
@@ -85,8 +92,10 @@ def test_a_manifest_that_is_none_missing_or_of_another_time_is_refused(file):
 
 
 def test_an_observer_that_the_rows_do_not_name_is_refused(file):
-    said = rewritten(file, methods={"one_shot_averaging": "sums", "secure_aggregation": "sums"})
-    assert "methods.one_shot_averaging: found 'sums', expected 'eavesdropper'" in said
+    error_message = rewritten(
+        file, methods={"one_shot_averaging": "sums", "secure_aggregation": "sums"}
+    )
+    assert "methods.one_shot_averaging: found 'sums', expected 'eavesdropper'" in error_message
     assert "methods.one_shot_averaging: missing" in rewritten(
         file, methods={"secure_aggregation": "sums"}
     )
@@ -136,7 +145,7 @@ def when(condition, column, value):
 
 
 @pytest.mark.parametrize(
-    ("change", "named"),
+    ("change", "message"),
     [
         (when(LOSS, "value", float("nan")), "value of excess_loss_mean: found nan"),
         (when(LOSS, "value", None), "value: found 'an empty value'"),
@@ -163,16 +172,16 @@ def when(condition, column, value):
         (pl.lit("none").alias("observer"), "observer none"),
     ],
 )  # fmt: skip
-def test_values_that_no_run_has_are_refused_with_a_correct_checksum(tmp_path, change, named):
+def test_values_that_no_run_has_are_refused_with_a_correct_checksum(tmp_path, change, message):
     path = tmp_path / "mine.parquet"
     submitted(path, TABLE.with_columns(change))
-    said = refused(path)
-    assert named in said and len(said) < 3000
-    assert said.isprintable() or "\n" in said
+    error_message = refused(path)
+    assert message in error_message and len(error_message) < 3000
+    assert error_message.isprintable() or "\n" in error_message
 
 
 @pytest.mark.parametrize(
-    ("kept", "named"),
+    ("row_filter", "message"),
     [
         (FIRST_CELL, "found nothing in"),
         (pl.col("run") == 0, "run: found 0"),
@@ -182,23 +191,23 @@ def test_values_that_no_run_has_are_refused_with_a_correct_checksum(tmp_path, ch
         (pl.col("run") > 99, "found no rows"),
     ],
 )
-def test_one_selected_part_of_the_results_is_refused(tmp_path, kept, named):
+def test_one_selected_part_of_the_results_is_refused(tmp_path, row_filter, message):
     path = tmp_path / "mine.parquet"
-    submitted(path, TABLE.filter(kept))
-    assert named in refused(path)
-    with pytest.raises(InvalidInput, match=re.escape(named)):
-        write_submission(TABLE.filter(kept), DESIGN, tmp_path / "other.parquet")
+    submitted(path, TABLE.filter(row_filter))
+    assert message in refused(path)
+    with pytest.raises(InvalidInput, match=re.escape(message)):
+        write_submission(TABLE.filter(row_filter), DESIGN, tmp_path / "other.parquet")
 
 
 def test_a_cell_may_be_absent_if_it_is_declared_with_a_reason(tmp_path):
-    path, rest = tmp_path / "mine.parquet", TABLE.filter(~FIRST_CELL)
-    place = {column: PLACE[column] for column in CELL_COLUMNS}
+    path, remaining_rows = tmp_path / "mine.parquet", TABLE.filter(~FIRST_CELL)
+    cell_key = {column: PLACE[column] for column in CELL_COLUMNS}
     absent = [
-        {"method": method, "because": "too slow", **place} for method in TABLE["method"].unique()
+        {"method": method, "because": "too slow", **cell_key} for method in TABLE["method"].unique()
     ]
-    write_submission(rest, DESIGN, path, absent)
-    found = submission(path, DESIGN)
-    assert found.table.height == rest.height and found.absent == absent
+    write_submission(remaining_rows, DESIGN, path, absent)
+    read_back = submission(path, DESIGN)
+    assert read_back.table.height == remaining_rows.height and read_back.absent == absent
     with pytest.raises(InvalidInput, match="expected none: declared absent"):
         write_submission(TABLE, DESIGN, path, absent)
     strange = [{"method": "one_shot_averaging", "because": "b", "problem": "nope"}]
@@ -210,13 +219,13 @@ def test_a_cell_in_which_a_run_diverged_is_declared_absent(tmp_path):
     path = tmp_path / "mine.parquet"
     diverged = FIRST_CELL & LOSS & (pl.col("tuning") == "tuned")
     write_submission(TABLE.with_columns(when(diverged, "value", float("inf"))), DESIGN, path)
-    found = submission(path, DESIGN)
-    assert {row["because"] for row in found.absent} == {"a run left the finite numbers"}
-    assert found.table.filter(FIRST_CELL & (pl.col("tuning") == "tuned")).is_empty()
+    read_back = submission(path, DESIGN)
+    assert {row["because"] for row in read_back.absent} == {"a run left the finite numbers"}
+    assert read_back.table.filter(FIRST_CELL & (pl.col("tuning") == "tuned")).is_empty()
 
 
 @pytest.mark.parametrize(
-    ("changes", "named"),
+    ("changes", "message"),
     [
         ({"more": 1}, "keys: found 'more'"),
         ({"rules": {**rules(DESIGN), "judge": "me"}}, "rules: keys: found 'judge'"),
@@ -231,8 +240,8 @@ def test_a_cell_in_which_a_run_diverged_is_declared_absent(tmp_path):
         ({"rules": {**rules(DESIGN), "runs": True}}, "rules.runs: found True"),
     ],
 )  # fmt: skip
-def test_keys_that_a_manifest_does_not_have_are_refused(file, changes, named):
-    assert named in rewritten(file, **changes)
+def test_keys_that_a_manifest_does_not_have_are_refused(file, changes, message):
+    assert message in rewritten(file, **changes)
 
 
 def test_a_key_that_stands_twice_in_a_manifest_is_refused(file):
@@ -257,8 +266,8 @@ def test_flipped_bits_of_a_table_are_refused_with_one_line(file):
         changed = bytearray(content)
         changed[bit // 8] ^= 1 << bit % 8
         file.write_bytes(changed)
-        said = refused(file)
-        assert "sha256.mine.parquet" in said and "\n" not in said, bit
+        error_message = refused(file)
+        assert "sha256.mine.parquet" in error_message and "\n" not in error_message, bit
 
 
 def test_a_method_is_in_one_file():

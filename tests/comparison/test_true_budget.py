@@ -27,8 +27,8 @@ MEANS = MeanEstimation(GENERATOR.uniform(-1, 1, (1, AGENTS, 2)), RECORDS, 1.0)
 HUBER = Lasso(ROWS[None], LABELS[None], 1 / RECORDS, 0.01, 1.0, 1.0)
 BY_CODE = [
     ("muffliato_gd", {}, CLASSES),  # an exact formula
-    ("gradient_descent", {}, MEANS),  # a theorem that wastes a part of the budget
-    ("dp_admm", {}, HUBER),  # a budget for each round, at most 1
+    ("gradient_descent", {}, MEANS),  # a theorem that does not use the whole budget
+    ("dp_admm", {}, HUBER),  # a budget per round, at most 1
     ("exact_admm", {"calibration": "gaussian_dp"}, HUBER),
     ("p_admm", {"law": "laplace"}, CLASSES),  # pure losses, converted
     ("pp_admm", {"perturbed": "output"}, CLASSES),  # the paper's formula in zCDP
@@ -42,13 +42,13 @@ def test_the_accountant_finds_the_budget_and_nothing_above_it(
 ):
     target = Budget(epsilon, 1e-5)
     algorithm = algorithms.load(name)(**parameters)
-    found = calibrate_to(algorithm, target, problem, RING, HORIZON, copies)
-    releases = list(found.algorithm.releases(problem, RING, HORIZON)) * copies
-    spent = account(releases, 1e-5)
-    assert spent.proven and found.proven
-    assert 0.99 * epsilon <= spent.epsilon <= epsilon
-    assert found.epsilon == spent.epsilon
-    assert 0 <= found.lower <= spent.epsilon
+    calibrated = calibrate_to(algorithm, target, problem, RING, HORIZON, copies)
+    releases = list(calibrated.algorithm.releases(problem, RING, HORIZON)) * copies
+    accounted = account(releases, 1e-5)
+    assert accounted.proven and calibrated.proven
+    assert 0.99 * epsilon <= accounted.epsilon <= epsilon
+    assert calibrated.epsilon == accounted.epsilon
+    assert 0 <= calibrated.lower <= accounted.epsilon
 
 
 def test_copies_of_a_gaussian_cost_the_root_of_their_number():
@@ -56,26 +56,26 @@ def test_copies_of_a_gaussian_cost_the_root_of_their_number():
     once, eight = (
         calibrate_to(algorithm, target, CLASSES, RING, HORIZON, copies) for copies in (1, 8)
     )
-    least, most = (found.algorithm.noise.scale for found in (once, eight))
-    assert most == pytest.approx(least * np.sqrt(8), rel=0.01)
+    small_noise, large_noise = (calibrated.algorithm.noise.scale for calibrated in (once, eight))
+    assert large_noise == pytest.approx(small_noise * np.sqrt(8), rel=0.01)
 
 
 def test_what_is_not_proven_runs_at_the_noise_of_its_paper():
     """PP-ADMM as published has no proven epsilon; its lower and upper bound are reported."""
     target = Budget(1.0, 1e-5)
     algorithm = algorithms.load("pp_admm")()
-    found = prescribed(algorithm, target, CLASSES, RING, HORIZON)
-    assert not found.proven
-    assert found.lower <= found.epsilon
+    calibrated = prescribed(algorithm, target, CLASSES, RING, HORIZON)
+    assert not calibrated.proven
+    assert calibrated.lower <= calibrated.epsilon
     expected = algorithm.calibrate(target, CLASSES, RING, HORIZON)
-    assert found.algorithm == expected
+    assert calibrated.algorithm == expected
 
 
 def test_a_lower_bound_is_no_budget():
     """If only the lower bound on epsilon equals the budget, the upper bound is reported."""
     target = Budget(1.0, 1e-5)
-    found = calibrate_to(algorithms.load("pp_admm")(), target, CLASSES, RING, HORIZON)
-    assert not found.proven  # and so no row of it is ranked
+    calibrated = calibrate_to(algorithms.load("pp_admm")(), target, CLASSES, RING, HORIZON)
+    assert not calibrated.proven  # so its rows are not ranked
     with pytest.raises(InvalidInput, match="not private"):
         calibrate_to(algorithms.load("admm")(), target, CLASSES, RING, HORIZON)
 
@@ -95,23 +95,23 @@ def test_another_relation_is_refused():
 
 
 def test_the_exact_formula_is_left_as_it_is():
-    found = calibrate_to(
+    calibrated = calibrate_to(
         algorithms.load("muffliato_gd")(), Budget(2.0, 1e-5), CLASSES, RING, HORIZON
     )
-    mu = np.sqrt(HORIZON) * CLASSES.record_change("l2") / found.algorithm.noise.scale
+    mu = np.sqrt(HORIZON) * CLASSES.record_change("l2") / calibrated.algorithm.noise.scale
     assert gaussian_epsilon(mu, 1e-5) == pytest.approx(2.0, rel=1e-6)
 
 
 def test_the_last_digit_of_an_account_does_not_decide(monkeypatch):
     def noise(rounding: float) -> float:
         def rounded(releases, delta):
-            found = account(releases, delta)
-            return replace(found, epsilon=found.epsilon * (1 + rounding))
+            accounted = account(releases, delta)
+            return replace(accounted, epsilon=accounted.epsilon * (1 + rounding))
 
         monkeypatch.setattr(calibration, "account", rounded)
         algorithm = algorithms.load("muffliato_gd")()
-        found = calibrate_to(algorithm, Budget(1.0, 1e-5), CLASSES, RING, HORIZON)
-        return found.algorithm.noise.scale
+        calibrated = calibrate_to(algorithm, Budget(1.0, 1e-5), CLASSES, RING, HORIZON)
+        return calibrated.algorithm.noise.scale
 
     assert noise(1e-13) == noise(-1e-13)
     assert noise(1e-6) != noise(1e-13)
@@ -122,7 +122,7 @@ def test_the_last_digit_of_an_account_does_not_decide(monkeypatch):
 def test_a_budget_is_found_between_noise_that_spends_nothing_and_what_is_refused(
     nothing_below, refused_above
 ):
-    """Epsilon is 0 where delta covers all, and infinite where nothing is proven."""
+    """Epsilon is 0 for noise whose delta suffices, and infinite for noise without a proof."""
 
     def excess(x):
         if x < nothing_below:
@@ -133,21 +133,21 @@ def test_a_budget_is_found_between_noise_that_spends_nothing_and_what_is_refused
 
 
 def test_where_epsilon_leaps_over_the_budget_the_search_ends_below():
-    found = _root(lambda x: -1.0 if x < 0.3 else 1.0, -4.0, 4.0)
-    assert 0.3 - WIDTH <= found < 0.3
+    root = _root(lambda x: -1.0 if x < 0.3 else 1.0, -4.0, 4.0)
+    assert 0.3 - WIDTH <= root < 0.3
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 1.8])
 def test_an_epsilon_that_is_a_power_of_the_noise_takes_three_evaluations(power):
     """Evaluations are both ends and one secant step, since each one may be expensive."""
-    asked = []
+    evaluated_at = []
 
     def excess(x):
-        asked.append(x)
+        evaluated_at.append(x)
         return power * (x - 0.7)
 
     assert abs(excess(_root(excess, 0.0, np.log(4)))) <= NEAR
-    assert len(asked) - 1 == 3
+    assert len(evaluated_at) - 1 == 3
 
 
 def test_a_search_tries_no_budget_twice_and_bounds_from_below_what_it_keeps(monkeypatch):
@@ -164,6 +164,6 @@ def test_a_search_tries_no_budget_twice_and_bounds_from_below_what_it_keeps(monk
 
     monkeypatch.setattr(kind, "calibrate", counted)
     monkeypatch.setattr(kind, "lower_bound", bound)
-    found = calibrate_to(kind(), Budget(10.0, 1e-5), HUBER, RING, HORIZON)
-    assert found.proven and len(tried) > 2
+    calibrated = calibrate_to(kind(), Budget(10.0, 1e-5), HUBER, RING, HORIZON)
+    assert calibrated.proven and len(tried) > 2
     assert len(tried) == len(set(tried)) and len(bounded) == 1
