@@ -46,24 +46,31 @@ def single_messages(dim: int) -> Any:
     rounded = np.empty_like(x)
     messages.quantize(x, 0.25, -8, 7, KEY, 3, rounded)
     messages.add_discrete(rounded, 0.25, -8, 7, rows.discrete_table(2.0), KEY, 3)
-    moved, sparse, ones = x.copy(), x.copy(), np.ones(3)
-    messages.descend(moved, base, mixed, gradient, ones, 0.1, ones, KEY, 3)
-    messages.sparsify(sparse, mixed, gradient, 0.5, 0.1, ones, 0.5, KEY, KEY + np.uint32(1), 3)
+    moved, sparse, unit_scales = x.copy(), x.copy(), np.ones(3)
+    messages.descend(moved, base, mixed, gradient, unit_scales, 0.1, unit_scales, KEY, 3)
+    messages.sparsify(
+        sparse, mixed, gradient, 0.5, 0.1, unit_scales, 0.5, KEY, KEY + np.uint32(1), 3
+    )
     return rounded, moved, sparse
 
 
 def whole_rounds(dim: int) -> Any:
     g, agents, settings = randoms(), 3, 2
-    first, ones = np.array([0, agents]), np.ones((settings, agents))
-    steps = rounds.steps_of(weights=[ring(agents)] * settings, keep=ones, scale=ones, step=[1, 2])
+    first, unit_scales = np.array([0, agents]), np.ones((settings, agents))
+    steps = rounds.steps_of(
+        weights=[ring(agents)] * settings, keep=unit_scales, scale=unit_scales, step=[1, 2]
+    )
     numbers = np.array([[0.25, 0.5], [-8, -3], [7, 3]], np.float32)
     grids, keys = rounds.Grids(*numbers), [rounds.keys(KEY + np.uint32(i), 5) for i in range(3)]
     shape = settings * agents, dim
     gradients, results = rounds.in_full(single(g, *shape)), []
     for variances in ((), (2.0, 0.0), (300.0, 1.0)):
         x, message = single(g, *shape), np.zeros(shape, np.float32)
-        more = (variances, keys[2], message) if variances else ()
-        results += [rounds.round_and_step(x, gradients, first, steps, grids, *keys[:2], *more), x]
+        noise_arguments = (variances, keys[2], message) if variances else ()
+        results += [
+            rounds.round_and_step(x, gradients, first, steps, grids, *keys[:2], *noise_arguments),
+            x,
+        ]
     x, sent = single(g, *shape), single(g, *shape)
     results += [rounds.mix_and_step(x, x, sent, gradients, first, steps, keys[0]), x.copy()]
     sparse = rounds.Sparse(*np.full((2, settings), 0.5, np.float32))
@@ -76,35 +83,35 @@ def whole_rounds(dim: int) -> Any:
 def perceptrons(inputs: int, hidden: int = 5, agents: int = 3) -> Any:
     g = randoms()
     features = np.maximum(single(g, 12, inputs), 0)
-    held = backpropagation.records(features)
+    record_set = backpropagation.records(features)
     parameters = (inputs + 1) * hidden + (hidden + 1) * backpropagation.CLASSES
     x = 0.1 * single(g, agents, parameters)
-    factors = backpropagation.factors_for(held, hidden, agents, 7)
+    factors = backpropagation.factors_for(record_set, hidden, agents, 7)
     rows, sizes = g.integers(0, 12, (agents, 7)), np.array([[7, 3, 0]])
-    one = np.zeros(1, int), held, np.arange(12) % 10, rows, sizes, np.ones(1)
-    backpropagation.backpropagate(x, *one, True, factors)
+    batch_arguments = np.zeros(1, int), record_set, np.arange(12) % 10, rows, sizes, np.ones(1)
+    backpropagation.backpropagate(x, *batch_arguments, True, factors)
     out = np.empty_like(x)
     backpropagation.write_gradients(factors, out)
-    first, ones = np.zeros(1, int), np.ones((1, agents))
-    steps = rounds.steps_of(weights=[ring(agents)], keep=ones, scale=ones, step=[1])
+    first, unit_scales = np.zeros(1, int), np.ones((1, agents))
+    steps = rounds.steps_of(weights=[ring(agents)], keep=unit_scales, scale=unit_scales, step=[1])
     moved, gradients = x.copy(), rounds.in_factors(factors)
     rounds.mix_and_step(moved, moved, moved, gradients, first, steps, rounds.keys(KEY, 5))
-    return backpropagation.outputs(x, held, np.arange(7), hidden), out, moved
+    return backpropagation.outputs(x, record_set, np.arange(7), hidden), out, moved
 
 
 def logistic_losses(dim: int, count: int = 45) -> Any:
     g, points = randoms(), 11
     signed = np.where(g.random((count, dim)) < 0.6, 0.3, g.normal(size=(count, dim)))
-    held = logistic.records(signed)
+    record_set = logistic.records(signed)
     values, vectors = np.linalg.eigh(signed.T @ signed / 4)
     model = logistic.model(np.maximum(values, 0), vectors)
     x, linear = g.normal(size=(2, points, dim))
     numbers = 0.7, model, np.full(points, 0.3), linear, x, np.full(points, 1e-9)
     return [
-        *logistic.minimise(held, *numbers),
-        logistic.mean_losses(held, x, np.full(points, 2.0)),
-        logistic.misclassified(held, x, np.arange(count) % 2 == 0),
-        logistic.sigmoid_sums(held, x),
+        *logistic.minimise(record_set, *numbers),
+        logistic.mean_losses(record_set, x, np.full(points, 2.0)),
+        logistic.misclassified(record_set, x, np.arange(count) % 2 == 0),
+        logistic.sigmoid_sums(record_set, x),
     ]
 
 
@@ -151,8 +158,8 @@ ENTRIES: tuple[Callable[[int], Any], ...] = (
 def arrays_of(result: Any) -> Iterator[np.ndarray]:
     """Return all arrays of a result."""
     if isinstance(result, list | tuple):
-        for part in result:
-            yield from arrays_of(part)
+        for element in result:
+            yield from arrays_of(element)
     else:
         yield np.asarray(result)
 
@@ -170,14 +177,14 @@ def chosen() -> tuple[Callable[[int], Any], ...]:
 
 def hashes(entries: Iterable[Callable[[int], Any]] = ENTRIES) -> dict[str, str]:
     """Return a hash of each entry's results on all sizes."""
-    found = {}
+    digests = {}
     for entry in entries:
         digest = hashlib.sha256()
         for dim in DIMS:
             for array in arrays_of(entry(dim)):
                 digest.update(np.ascontiguousarray(array).tobytes())
-        found[entry.__name__] = digest.hexdigest()
-    return found
+        digests[entry.__name__] = digest.hexdigest()
+    return digests
 
 
 if __name__ == "__main__":

@@ -53,19 +53,19 @@ def test_a_cell_is_split_by_its_blocks(cores, processes, rounds):
 
 
 @pytest.mark.parametrize("items", range(1, 25))
-@pytest.mark.parametrize("most", [1, 3, 4, 16])
-def test_no_process_is_asked_for_that_shortens_nothing(items, most):
+@pytest.mark.parametrize("max_processes", [1, 3, 4, 16])
+def test_no_process_is_asked_for_that_shortens_nothing(items, max_processes):
     def turns(processes):
         return -(-items // processes)
 
-    found = fewest(items, most)
-    assert found <= most and turns(found) == turns(most)
-    assert found == 1 or turns(found - 1) > turns(most)
+    process_count = fewest(items, max_processes)
+    assert process_count <= max_processes and turns(process_count) == turns(max_processes)
+    assert process_count == 1 or turns(process_count - 1) > turns(max_processes)
 
 
 @pytest.mark.parametrize("cores, processes", [(2, 1), (16, 4), (64, 8)])
 def test_observers_are_shared_out_like_blocks(cores, processes):
     config = Path(__file__).parents[2] / "config"
     plan = load(read_yaml(config / "config.yaml"), config)
-    found = planned(plan, {"observers": 80.0}, cores)["observers"]
-    assert (found.seconds, found.cores) == (80.0 / processes, processes)
+    job = planned(plan, {"observers": 80.0}, cores)["observers"]
+    assert (job.seconds, job.cores) == (80.0 / processes, processes)

@@ -32,10 +32,10 @@ def forgotten():
 )
 def test_an_old_path_is_the_moved_module_and_warns(forgotten, path, today):
     new = importlib.import_module(f"{PACKAGE}.{today}")
-    own = new.__spec__
+    original_spec = new.__spec__
     with pytest.warns(DeprecationWarning, match=f"{PACKAGE}.{path} has moved to {new.__name__}"):
         assert importlib.import_module(f"{PACKAGE}.{path}") is new
-    assert new.__spec__ is own and new.__name__ == own.name
+    assert new.__spec__ is original_spec and new.__name__ == original_spec.name
 
 
 def test_every_moved_module_exists():

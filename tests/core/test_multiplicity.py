@@ -13,12 +13,12 @@ from private_consensus.common.multiplicity import ALPHA, holm
 def test_holm_rejects_step_by_step_as_it_is_defined(p):
     adjusted, levels = holm(p)
     rejected = set()
-    for rank, place in enumerate(sorted(range(len(p)), key=lambda i: (p[i], i))):
+    for rank, index in enumerate(sorted(range(len(p)), key=lambda i: (p[i], i))):
         level = ALPHA / (len(p) - rank)
-        assert levels[place] == pytest.approx(level)
-        if p[place] > level:
+        assert levels[index] == pytest.approx(level)
+        if p[index] > level:
             break
-        rejected.add(place)
+        rejected.add(index)
     away = [i for i in range(len(p)) if not np.isclose(adjusted[i], ALPHA)]
     assert {i for i in away if adjusted[i] <= ALPHA} == {i for i in away if i in rejected}
 

@@ -173,11 +173,14 @@ def test_graphs_do_not_depend_on_how_many_are_drawn_at_once(streams, monkeypatch
 
 def test_neighbourhoods_hold_members_once_and_one_of_them_again_as_padding(streams):
     network = networks.build(streams, "random_edges", 9, edges=12)
-    for kind, own in ((network.closed_neighbourhoods, True), (network.open_neighbourhoods, False)):
+    for kind, includes_agent in (
+        (network.closed_neighbourhoods, True),
+        (network.open_neighbourhoods, False),
+    ):
         for run in range(12):
             for agent in range(9):
                 members = set(np.flatnonzero(network.adjacency[run, agent])) | (
-                    {agent} if own else set()
+                    {agent} if includes_agent else set()
                 )
                 assert set(kind[run, agent]) == members
     shared = networks.build(streams, "star", 9)

@@ -55,10 +55,10 @@ def test_it_takes_forty_lines_and_fifteen_of_configuration():
 def test_the_noise_that_a_budget_asks_for_spends_all_of_it(relaxed):
     _, problem, network, *_ = examples("relaxed_admm")[0].world
     done = relaxed(theta=0.25).calibrate(BUDGET, problem, network, 6)
-    found = account(done.releases(problem, network, 6), BUDGET.delta)
-    assert found.proven and found.epsilon == pytest.approx(BUDGET.epsilon, rel=1e-6)
-    whole = relaxed(theta=1.0).calibrate(BUDGET, problem, network, 6)
-    assert whole.noise.scale == pytest.approx(4 * done.noise.scale, rel=1e-6)
+    guarantee = account(done.releases(problem, network, 6), BUDGET.delta)
+    assert guarantee.proven and guarantee.epsilon == pytest.approx(BUDGET.epsilon, rel=1e-6)
+    unrelaxed = relaxed(theta=1.0).calibrate(BUDGET, problem, network, 6)
+    assert unrelaxed.noise.scale == pytest.approx(4 * done.noise.scale, rel=1e-6)
 
 
 def test_without_noise_it_finds_the_mean_of_all_agents(relaxed, streams):
@@ -66,7 +66,11 @@ def test_without_noise_it_finds_the_mean_of_all_agents(relaxed, streams):
     network = networks.build(streams, "ring", problem.n_agents, weights="metropolis")
     last = {}
     stack([relaxed(theta=0.5)]).run(
-        problem, network, streams, np.array([300]), lambda t, active, seen: last.update(seen)
+        problem,
+        network,
+        streams,
+        np.array([300]),
+        lambda t, active, observables: last.update(observables),
     )
     expected = np.broadcast_to(problem.target[..., None, :], last["released"].shape)
     assert last["released"] == pytest.approx(expected, abs=1e-8)
@@ -95,8 +99,8 @@ def test_an_audit_finds_nothing_of_it_and_half_of_its_noise_in_a_copy(relaxed):
             return super().noises(unit / 2, network, t)
 
     world = examples("relaxed_admm")[0].world
-    found = [
-        audit(made(), *world[1:4], 2, runs=100, confidence=0.99, delta=1e-2).verdict
-        for made in (relaxed, Hasty)
+    verdicts = [
+        audit(algorithm_class(), *world[1:4], 2, runs=100, confidence=0.99, delta=1e-2).verdict
+        for algorithm_class in (relaxed, Hasty)
     ]
-    assert found == ["not contradicted", "differs from its declaration"]
+    assert verdicts == ["not contradicted", "differs from its declaration"]

@@ -34,15 +34,15 @@ def classified() -> LogisticRegression:
 
 
 def released(algorithm, problem, runs: int, horizon: int) -> np.ndarray:
-    found = {}
+    messages = {}
     streams = Streams(0, tuple(range(runs)))
 
-    def keep(t, active, seen):
-        if "released" in seen:
-            found[t] = seen["released"][0]
+    def keep(t, active, observables):
+        if "released" in observables:
+            messages[t] = observables["released"][0]
 
     stack([algorithm]).run(problem, RING, streams, np.array([horizon]), keep)
-    return found
+    return messages
 
 
 @pytest.mark.parametrize(("perturbed", "deviation"), [("output", 1.0), ("objective", 1 / 36)])
@@ -69,9 +69,9 @@ def test_noise_in_a_quadratic_objective_is_one_gaussian_mechanism():
 def test_noise_on_the_output_hides_the_change_of_the_minimum():
     problem = classified()
     algorithm = OneShotAveraging(D=0.4, noise=0.2)
-    found = account(algorithm.releases(problem, RING, 9), 1e-5).epsilon
+    epsilon = account(algorithm.releases(problem, RING, 9), 1e-5).epsilon
     moved = 2 / RECORDS / (0.1 + 0.4)
-    assert found == pytest.approx(gaussian_epsilon(moved / 0.2, 1e-5), rel=1e-9)
+    assert epsilon == pytest.approx(gaussian_epsilon(moved / 0.2, 1e-5), rel=1e-9)
 
 
 @pytest.mark.parametrize("perturbed", ["output", "objective"])
@@ -80,10 +80,10 @@ def test_a_budget_is_met_and_used(perturbed, epsilon):
     problem = classified()
     algorithm = OneShotAveraging(D=0.4, perturbed=perturbed)
     noisy = algorithm.calibrate(Budget(epsilon, 1e-5), problem, RING, 4)
-    found = account(noisy.releases(problem, RING, 4), 1e-5)
-    assert found.proven and 0.99 * epsilon <= found.epsilon <= epsilon
+    guarantee = account(noisy.releases(problem, RING, 4), 1e-5)
+    assert guarantee.proven and 0.99 * epsilon <= guarantee.epsilon <= epsilon
     louder = replace(noisy, noise=2 * noisy.noise.scale)
-    assert account(louder.releases(problem, RING, 4), 1e-5).epsilon < found.epsilon
+    assert account(louder.releases(problem, RING, 4), 1e-5).epsilon < guarantee.epsilon
 
 
 def test_noise_in_an_objective_of_which_nothing_is_proven_is_refused():

@@ -61,19 +61,19 @@ CHECKED_ONLY = {"ldp_admm": {"smoothness"}}
 
 @pytest.mark.parametrize("name", WITH_DRAWS)
 def test_what_an_algorithm_sets_itself_by_is_declared(name):
-    asked, algorithm = asked_for(name)
-    assert asked & COMPUTED <= {*algorithm.uses} | CHECKED_ONLY.get(name, set())
+    attributes_read, algorithm = asked_for(name)
+    assert attributes_read & COMPUTED <= {*algorithm.uses} | CHECKED_ONLY.get(name, set())
 
 
 def test_what_a_problem_computes_from_data_counts_where_it_is_used():
     lasso = problems.class_of("lasso")
     problem = regressed(0.0)
     descent = algorithms.load("gradient_descent")()
-    other = algorithms.load("exact_admm")()
+    exact_admm = algorithms.load("exact_admm")()
     eigenvalues = {lasso.from_data["smoothness"], lasso.from_data["strong_convexity"]}
     specification = {"problem": {"name": "lasso"}}
     assert eigenvalues <= {*unaccounted_uses(descent, problem, specification)}
-    assert not eigenvalues & {*unaccounted_uses(other, problem, specification)}
+    assert not eigenvalues & {*unaccounted_uses(exact_admm, problem, specification)}
     zoa = unaccounted_uses(algorithms.load("d_zoa")(), problem, specification)
     assert any("optimum" in line for line in zoa)
 
@@ -89,9 +89,9 @@ def test_a_public_mean_of_the_protected_attribute_is_an_oracle(name):
 
 def test_every_problem_says_what_it_takes_for_public():
     for name in problems.names():
-        found = problems.class_of(name).oracles
-        assert PUBLIC_RECORDS in found or name == "linear_observation"
-        assert found
+        declared_oracles = problems.class_of(name).oracles
+        assert PUBLIC_RECORDS in declared_oracles or name == "linear_observation"
+        assert declared_oracles
 
 
 # --- Prepared data --------------------------------------------------------------------------------
@@ -100,11 +100,11 @@ def test_every_problem_says_what_it_takes_for_public():
 def test_scalings_that_look_at_rows_have_a_line():
     """A scaling uses private rows if it depends on other rows or on an assumed public bound."""
     generator = np.random.default_rng(0)
-    one = generator.uniform(1, 2, (5, 3))
-    two = one.copy()
-    two[1:] *= 3
+    rows = generator.uniform(1, 2, (5, 3))
+    changed_rows = rows.copy()
+    changed_rows[1:] *= 3
     for name, scale in COLUMNS.items():
-        looks = not np.allclose(scale.apply(one)[0], scale.apply(two)[0])
+        looks = not np.allclose(scale.apply(rows)[0], scale.apply(changed_rows)[0])
         assert looks is (scale.data_use is not None), name
     assert {name for name, scale in ROWS.items() if scale.data_use} == ROWS.keys() - {"none"}
 
@@ -112,10 +112,12 @@ def test_scalings_that_look_at_rows_have_a_line():
 @pytest.mark.parametrize("name", PREPARATIONS)
 def test_every_preparation_that_looks_at_rows_has_a_line(name):
     how = PREPARATIONS[name]
-    found = " ".join(how.unaccounted_data_use)
-    assert ("columns are" in found) is (how.scaling != "none")
-    assert ("norm" in found) is (how.row_norm != "none")
-    assert ("missing values" in found) is (how.encoding == "onehot" and not how.drop_missing)
+    data_use_text = " ".join(how.unaccounted_data_use)
+    assert ("columns are" in data_use_text) is (how.scaling != "none")
+    assert ("norm" in data_use_text) is (how.row_norm != "none")
+    assert ("missing values" in data_use_text) is (
+        how.encoding == "onehot" and not how.drop_missing
+    )
     assert uses_of_setting({"problem": {"name": "any", "prepared": name}}) == [
         *how.unaccounted_data_use
     ]
@@ -130,16 +132,16 @@ def plan():
 
 
 def test_every_tuned_setting_has_a_line(plan):
-    seen = 0
+    tuned_count = 0
     for experiment, algorithm in plan.cells():
         for spec in plan.cell(experiment, algorithm)["settings"]:
             tuned = spec.get("tuned")
             if tuned is None:
                 continue
-            seen += 1
+            tuned_count += 1
             [line] = [line for line in uses_of_setting(spec) if tuned["experiment"] in line]
             assert all(axis in line for axis in tuned["axes"])
-    assert seen > 0
+    assert tuned_count > 0
 
 
 def test_tuning_leaves_its_line_in_the_setting(plan):
@@ -148,8 +150,8 @@ def test_tuning_leaves_its_line_in_the_setting(plan):
     row = {key: tuned[key] for key in ("experiment", "quantity", "metric")}
     row |= {"variant": tuned["variant"], "t": 1, "value": 1.0, **dict.fromkeys(tuned["axes"], 0.5)}
     row |= {k: v for k, v in spec["columns"].items() if k not in tuned["axes"]}
-    found = with_tuned({**spec, "tuned": tuned}, pl.DataFrame([row]))
-    assert uses_of_setting(found) == uses_of_setting(spec)
+    tuned_spec = with_tuned({**spec, "tuned": tuned}, pl.DataFrame([row]))
+    assert uses_of_setting(tuned_spec) == uses_of_setting(spec)
 
 
 def test_privacy_rows_carry_the_lines_of_all_places(plan):
@@ -170,5 +172,5 @@ def test_privacy_rows_carry_the_lines_of_all_places(plan):
 )  # fmt: skip
 def test_describe_says_what_is_not_charged(name, text, capsys):
     assert cli.main(["describe", name]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "Unaccounted use of private data: " in said and text in said
+    output_text = " ".join(capsys.readouterr().out.split())
+    assert "Unaccounted use of private data: " in output_text and text in output_text

@@ -37,16 +37,16 @@ TAKEN = [
 ]
 
 
-@pytest.mark.parametrize(("made", "taken", "refused"), TAKEN)
-def test_a_rule_takes_its_values_and_refuses_all_others_by_name(made, taken, refused):
+@pytest.mark.parametrize(("rule_field", "valid_values", "refused"), TAKEN)
+def test_a_rule_takes_its_values_and_refuses_all_others_by_name(rule_field, valid_values, refused):
     @dataclass(frozen=True, kw_only=True)
     class Ruled:
-        x: object = made
+        x: object = rule_field
 
         def __post_init__(self):
             check_parameters(self)
 
-    for value in taken:
+    for value in valid_values:
         Ruled(x=value)
     for value in refused:
         with pytest.raises(InvalidInput, match=r"algorithm\.x: (found .*|missing), expected .+"):
@@ -94,29 +94,31 @@ def test_another_default_keeps_the_rule_and_none_is_a_value_where_it_was_the_def
 
 @pytest.mark.parametrize("name", algorithms.names())
 def test_what_an_algorithm_is_by_default_meets_its_rules(name):
-    known = rules(algorithms.load(name))
+    field_rules = rules(algorithms.load(name))
     defaults = {
-        own.name: own.default
-        for own in algorithms.load(name).__dataclass_fields__.values()
-        if own.name in known
+        field.name: field.default
+        for field in algorithms.load(name).__dataclass_fields__.values()
+        if field.name in field_rules
     }
-    for key, (rule, optional) in known.items():
+    for key, (rule, optional) in field_rules.items():
         assert rule.expected
-        given = defaults[key] is not MISSING
-        assert not given or (optional and defaults[key] is None) or rule.holds(defaults[key])
+        has_default = defaults[key] is not MISSING
+        assert not has_default or (optional and defaults[key] is None) or rule.holds(defaults[key])
 
 
 def test_a_number_given_for_a_noise_is_the_scale_of_an_object_with_its_law_and_place():
     """The number may come from a configuration, a calibration or a batch."""
-    made = algorithms.load("dvp")(noise=0.5, law="gamma_norm")
-    assert made.noise == Noise(0.5, "gamma_norm", "dual")
-    assert replace(made, law="gaussian").noise == Noise(0.5, "gaussian", "dual")
-    assert replace(made, noise=2 * made.noise.scale).noise.scale == 1.0
-    assert parameters(made)["noise"] == 0.5 and structure(made) == structure(replace(made, noise=1))
-    batch = stack([made, replace(made, noise=0.0)])
+    algorithm = algorithms.load("dvp")(noise=0.5, law="gamma_norm")
+    assert algorithm.noise == Noise(0.5, "gamma_norm", "dual")
+    assert replace(algorithm, law="gaussian").noise == Noise(0.5, "gaussian", "dual")
+    assert replace(algorithm, noise=2 * algorithm.noise.scale).noise.scale == 1.0
+    assert parameters(algorithm)["noise"] == 0.5 and structure(algorithm) == structure(
+        replace(algorithm, noise=1)
+    )
+    batch = stack([algorithm, replace(algorithm, noise=0.0)])
     assert batch.noise.scale.tolist() == [0.5, 0.0] and not batch.noise
     with pytest.raises(InvalidInput, match=r"algorithm\.noise: found -1"):
-        replace(made, noise=-1.0)
+        replace(algorithm, noise=-1.0)
 
 
 @pytest.mark.parametrize("name", example_names())
@@ -124,11 +126,15 @@ def test_what_calibration_hides_data_with_are_noises(name):
     """Every private algorithm has noise objects with a budget, and none has noise without one."""
     _, problem, network, budget, horizon = examples(name)[0].world
     private = examples(name)[0].algorithm.calibrate(budget, problem, network, horizon)
-    found = [getattr(private, field) for field in noises(type(private))]
-    assert found and all(isinstance(noise, Noise) for noise in found) and any(map(bool, found))
+    noise_objects = [getattr(private, field) for field in noises(type(private))]
+    assert (
+        noise_objects
+        and all(isinstance(noise, Noise) for noise in noise_objects)
+        and any(map(bool, noise_objects))
+    )
     bare = replace(private, **dict.fromkeys(noises(type(private)), 0.0))
-    said = bare.releases(problem, network, horizon)
-    assert account(said, budget.delta).epsilon == np.inf
+    releases = bare.releases(problem, network, horizon)
+    assert account(releases, budget.delta).epsilon == np.inf
 
 
 def test_draws_of_an_earlier_release_run_with_a_deprecation_message():

@@ -28,13 +28,13 @@ def points(kind: str, **changes) -> pl.DataFrame:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_agent_and_label_has_a_row_and_all_records_are_counted(kind):
-    found = points(kind)
-    assert found.height == 8 * 2
-    assert found["y"].sum() == 8 * 100
-    sums = found.group_by("agent").agg(pl.col("y").sum(), pl.col("share").sum(), pl.first("size"))
+    summary = points(kind)
+    assert summary.height == 8 * 2
+    assert summary["y"].sum() == 8 * 100
+    sums = summary.group_by("agent").agg(pl.col("y").sum(), pl.col("share").sum(), pl.first("size"))
     assert sums["y"].to_list() == sums["size"].to_list()
     assert np.allclose(sums["share"], 1)
-    assert found.equals(points(kind))
+    assert summary.equals(points(kind))
 
 
 def test_each_kind_is_unequal_in_its_own_way():
@@ -46,11 +46,11 @@ def test_each_kind_is_unequal_in_its_own_way():
 
 def test_classes_of_images_are_told_apart():
     images = SimpleNamespace(labels=np.arange(500) % 10)
-    found = partition_summary(
+    summary = partition_summary(
         images, Partition(**{**PARTITION, "records": 20}).model_dump(), seed=7
     )
-    assert found["series"].n_unique() == 10
-    assert "class 3" in found["series"]
+    assert summary["series"].n_unique() == 10
+    assert "class 3" in summary["series"]
 
 
 @pytest.mark.parametrize(
