@@ -33,8 +33,8 @@ def test_a_peer_that_takes_too_long_is_stopped_and_its_row_is_a_bound():
 
 
 def test_a_call_within_its_limit_gives_its_result_and_time_and_is_not_stopped_later():
-    found, took = once(lambda: sum(range(1000)), limit=1.0)
-    assert found == 499_500
+    total, took = once(lambda: sum(range(1000)), limit=1.0)
+    assert total == 499_500
     assert 0 <= took < 1.0
     assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
 
@@ -47,6 +47,9 @@ def test_a_time_has_its_unit(seconds, text):
 
 
 def test_the_published_table_is_that_of_the_kept_measurements():
-    kept = read(KEPT)
-    assert "\n".join(pages(kept)) in PEERS_PAGE.read_text()
-    assert [part["part"] for part in sorted(kept, key=lambda p: PARTS.index(p["part"]))] == [*PARTS]
+    measurements = read(KEPT)
+    assert "\n".join(pages(measurements)) in PEERS_PAGE.read_text()
+    assert [
+        measurement["part"]
+        for measurement in sorted(measurements, key=lambda p: PARTS.index(p["part"]))
+    ] == [*PARTS]

@@ -31,8 +31,12 @@ def small(loss="softmax", precision="double", agents=3, records=32, runs=(0, 1),
 def loss_of(problem, x, row):
     """Return the loss of one record, computed independently of the problem class."""
     d, h = problem.inputs, problem.hidden
-    W1, rest = x[: d * h].reshape(d, h), x[d * h :]
-    b1, W2, b2 = rest[:h], rest[h : h + h * CLASSES].reshape(h, CLASSES), rest[h + h * CLASSES :]
+    W1, remaining_parameters = x[: d * h].reshape(d, h), x[d * h :]
+    b1, W2, b2 = (
+        remaining_parameters[:h],
+        remaining_parameters[h : h + h * CLASSES].reshape(h, CLASSES),
+        remaining_parameters[h + h * CLASSES :],
+    )
     o = expit(problem.features[row] @ W1 + b1) @ W2 + b2
     y = problem.labels[row]
     if problem.loss == "softmax":
@@ -80,46 +84,46 @@ def test_ghost_norms_clip_like_a_loop_over_records(loss, clip, sizes):
     rng = np.random.default_rng(2)
     sample = rng.choice(70, size=(3, 9))
     sizes = np.array(sizes)
-    found = problem.clipped_gradient(x, sample, sizes, clip, out=np.full_like(x, 7.0))
+    gradients = problem.clipped_gradient(x, sample, sizes, clip, out=np.full_like(x, 7.0))
     for i in range(3):
         total = np.zeros(problem.dim)
         for row in sample[i, : sizes[i]]:
             g = one_record(problem, x[i], row)
             total += g / max(1.0, np.linalg.norm(g) / clip)
-        np.testing.assert_allclose(found[i], total / max(sizes[i], 1), atol=1e-14)
+        np.testing.assert_allclose(gradients[i], total / max(sizes[i], 1), atol=1e-14)
 
 
 def test_single_precision_is_double_rounded():
     double, single = small(), small(precision="single")
     x, sample, sizes = point(double), np.arange(27).reshape(3, 9), np.full(3, 9)
     exact = double.clipped_gradient(x, sample, sizes, 0.5)
-    found = single.clipped_gradient(x.astype(np.float32), sample, sizes, 0.5)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, exact, atol=2e-6)
+    gradient = single.clipped_gradient(x.astype(np.float32), sample, sizes, 0.5)
+    assert gradient.dtype == np.float32
+    np.testing.assert_allclose(gradient, exact, atol=2e-6)
 
 
 def test_replacing_a_record_moves_a_clipped_sum_by_two_norms_at_most():
     problem = small()
     x, sample, sizes = point(problem, scale=3.0), np.arange(24).reshape(3, 8), np.full(3, 8)
     before = problem.clipped_gradient(x, sample, sizes, 0.5) * 8
-    most = 0.0
+    max_distance = 0.0
     for row in range(30, 60):
-        other = sample.copy()
-        other[:, 3] = row
-        after = problem.clipped_gradient(x, other, sizes, 0.5) * 8
-        most = max(most, np.linalg.norm(after - before, axis=1).max())
-    assert 0.5 < most <= 1.0 + 1e-12
+        changed_sample = sample.copy()
+        changed_sample[:, 3] = row
+        after = problem.clipped_gradient(x, changed_sample, sizes, 0.5) * 8
+        max_distance = max(max_distance, np.linalg.norm(after - before, axis=1).max())
+    assert 0.5 < max_distance <= 1.0 + 1e-12
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_agents_objective_is_the_mean_over_their_records(loss):
     problem = small(loss)
     x = np.stack([point(problem), point(problem, 3)])[None]
-    found = problem.gradient(x)
+    gradients = problem.gradient(x)
     for r in range(2):
         mine = problem.rows_of(r)[1]
         mean = np.mean([one_record(problem, x[0, r, 1], row) for row in mine], axis=0)
-        np.testing.assert_allclose(found[0, r, 1], mean, atol=1e-13)
+        np.testing.assert_allclose(gradients[0, r, 1], mean, atol=1e-13)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -194,8 +198,8 @@ def test_random_starts_have_their_laws_and_are_common():
     assert W2.var() * 40 == pytest.approx(1, abs=4 * np.sqrt(2 / W2.size))
     assert not b1.any()
     assert not b2.any()
-    other = Streams(5, (0, 1), {"noise": "another algorithm"})
-    np.testing.assert_array_equal(problem.initial("random", other), x)
+    other_streams = Streams(5, (0, 1), {"noise": "another algorithm"})
+    np.testing.assert_array_equal(problem.initial("random", other_streams), x)
     u = problem.initial("u05", Streams(5, (0, 1)))
     assert -0.5 <= u.min() < -0.49
     assert 0.49 < u.max() < 0.5
@@ -213,9 +217,9 @@ def test_random_starts_have_their_laws_and_are_common():
     ],
 )
 def test_what_cannot_be_built_is_named(key, options):
-    given = {"prepared": rows(), "hidden": 4, "records": 30, **options}
+    arguments = {"prepared": rows(), "hidden": 4, "records": 30, **options}
     with pytest.raises(InvalidInput) as error:
-        perceptron.build(Streams(0, (0,)), 3, **given)
+        perceptron.build(Streams(0, (0,)), 3, **arguments)
     assert error.value.key == key
 
 
@@ -230,7 +234,7 @@ def test_gradient_is_that_of_torch(loss):
     problem = small(loss)
     x = point(problem)[0]
     W1, b1, W2, b2 = (
-        torch.tensor(part.copy(), requires_grad=True) for part in problem.layers(x[None])
+        torch.tensor(layer.copy(), requires_grad=True) for layer in problem.layers(x[None])
     )
     a = torch.tensor(problem.features[[7]])
     o = (torch.sigmoid(a @ W1 + b1) @ W2 + b2)[0]
@@ -241,7 +245,7 @@ def test_gradient_is_that_of_torch(loss):
     else:
         target = functional.one_hot(y, CLASSES).double()
         functional.binary_cross_entropy_with_logits(o, target, reduction="sum").backward()
-    expected = np.concatenate([part.grad.numpy().ravel() for part in (W1, b1, W2, b2)])
+    expected = np.concatenate([layer.grad.numpy().ravel() for layer in (W1, b1, W2, b2)])
     np.testing.assert_allclose(one_record(problem, x, 7), expected, atol=1e-12)
 
 
@@ -255,8 +259,8 @@ def test_models_are_evaluated_together_as_each_by_itself(loss, at_once, monkeypa
     losses, accuracies = problem.evaluate(x, problem.test)
     assert losses.shape == accuracies.shape == (2, 3)
     for where in np.ndindex(2, 3):
-        own = np.mean([loss_of(problem, x[where], row) for row in problem.test])
-        assert losses[where] == pytest.approx(own, rel=1e-12)
+        expected_loss = np.mean([loss_of(problem, x[where], row) for row in problem.test])
+        assert losses[where] == pytest.approx(expected_loss, rel=1e-12)
         W1, b1, W2, b2 = problem.layers(x[where])
         o = expit(problem.features[problem.test] @ W1 + b1) @ W2 + b2
         right = (o.argmax(-1) == problem.labels[problem.test]).mean()
@@ -264,11 +268,11 @@ def test_models_are_evaluated_together_as_each_by_itself(loss, at_once, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("outputs", "said"), [([0.0], 0), ([1.0, 1.0, 3.0, 3.0], 2), ([5.0, 5.0, np.nan], 2)]
+    ("outputs", "predicted_class"), [([0.0], 0), ([1.0, 1.0, 3.0, 3.0], 2), ([5.0, 5.0, np.nan], 2)]
 )
-def test_of_equal_outputs_the_first_is_what_a_network_says(outputs, said):
+def test_of_equal_outputs_the_first_is_what_a_network_says(outputs, predicted_class):
     problem = small()
     x = np.zeros(problem.dim)
     x[len(x) - CLASSES :][: len(outputs)] = outputs
     _, accuracy = problem.evaluate(x, problem.test)
-    assert accuracy == (problem.labels[problem.test] == said).mean() > 0
+    assert accuracy == (problem.labels[problem.test] == predicted_class).mean() > 0

@@ -55,11 +55,11 @@ def drawn(frame, **changes):
     return checked(plotting.draw("none", "nobody", frame, figure, STYLES))
 
 
-def checked(made):
+def checked(specification):
     """Validate a Vega-Lite specification against its schema and return it."""
-    assert made["$schema"] == alt.SCHEMA_URL
-    validate_jsonschema(made, alt.load_schema())
-    return made
+    assert specification["$schema"] == alt.SCHEMA_URL
+    validate_jsonschema(specification, alt.load_schema())
+    return specification
 
 
 def values_of(specification) -> list[dict]:
@@ -78,13 +78,15 @@ def domain_of(specification) -> list[float]:
 
 
 def test_values_below_a_logarithmic_axis_lie_in_a_strip_of_their_own():
-    made = drawn(numbers([1e-2, 0.0, 1e-3]), y_domain=[1e-5, 1.0])
-    points = values_of(made)
+    specification = drawn(numbers([1e-2, 0.0, 1e-3]), y_domain=[1e-5, 1.0])
+    points = values_of(specification)
     assert [p["dot"] for p in points] == [1e-2, None, 1e-3]
     assert [p["exact"] for p in points] == [1e-2, 0.0, 1e-3]
     assert [p["place"] for p in points] == ["on the axis", "below the axis", "on the axis"]
-    assert domain_of(made)[0] < points[1]["beyond"] < 1e-5
-    assert '"0"' in next(e["axis"]["labelExpr"] for e in encodings(made, "y") if e.get("axis"))
+    assert domain_of(specification)[0] < points[1]["beyond"] < 1e-5
+    assert '"0"' in next(
+        e["axis"]["labelExpr"] for e in encodings(specification, "y") if e.get("axis")
+    )
 
 
 def test_what_is_nowhere_positive_lies_below_a_logarithmic_axis():
@@ -109,13 +111,13 @@ def test_a_drawing_does_not_depend_on_what_was_drawn_before_it(tmp_path):
     mark, values = {"type": "rect", "clip": True}, [{"a": i, "b": 0.1 * i} for i in range(9)]
     encoding = {"x": {"field": "a"}, "color": {"field": "b", "type": "quantitative"}}
     chart = {"data": {"values": values}, "mark": mark, "encoding": encoding}
-    made = []
+    outputs = []
     for name in ("first", "second"):
         files = {kind: tmp_path / f"{name}.{kind}" for kind in ("svg", "png", "pdf")}
         save(chart, json_path=tmp_path / f"{name}.json", **files, png_scale=0.5)
-        made.append({kind: file.read_bytes() for kind, file in files.items()})
-    assert made[0] == made[1]
-    assert b"url(#gradient_0)" in made[0]["svg"] and b"url(#clip0)" in made[0]["svg"]
+        outputs.append({kind: file.read_bytes() for kind, file in files.items()})
+    assert outputs[0] == outputs[1]
+    assert b"url(#gradient_0)" in outputs[0]["svg"] and b"url(#clip0)" in outputs[0]["svg"]
 
 
 def test_a_curve_has_its_own_label_colour_and_dash():
@@ -129,10 +131,10 @@ def test_a_curve_has_its_own_label_colour_and_dash():
 def test_a_curve_without_a_proven_guarantee_is_marked_and_explained(series):
     proven = numbers([1.0, 2.0], guarantee="proven")
     frame = pl.concat([proven, numbers([2.0, 3.0], "two", series=series, guarantee="not proven")])
-    made = drawn(frame)
+    specification = drawn(frame)
     name = series or "second"
-    assert {p["curve"] for p in values_of(made)} == {"first", f"{name} \u2020"}
-    assert made["title"]["subtitle"][-1].startswith("\u2020 no guarantee is proven")
+    assert {p["curve"] for p in values_of(specification)} == {"first", f"{name} \u2020"}
+    assert specification["title"]["subtitle"][-1].startswith("\u2020 no guarantee is proven")
     assert not [line for line in drawn(proven)["title"]["subtitle"] if "\u2020" in line]
 
 
@@ -141,8 +143,12 @@ def test_a_note_on_the_data_stands_below_the_title():
         "title": "A figure", "note": "of 2,000 images", "conditions": "Adult; mean of 5 runs",
         "panels": [panel()],
     }  # fmt: skip
-    made = plotting.draw("none", "nobody", numbers([1.0, 2.0]), figure, STYLES)
-    assert made["title"]["subtitle"] == ["data: made", "Adult; mean of 5 runs", "of 2,000 images"]
+    specification = plotting.draw("none", "nobody", numbers([1.0, 2.0]), figure, STYLES)
+    assert specification["title"]["subtitle"] == [
+        "data: made",
+        "Adult; mean of 5 runs",
+        "of 2,000 images",
+    ]
 
 
 def test_long_curves_are_thinned_evenly():
@@ -160,16 +166,16 @@ def test_curves_along_an_axis_are_told_apart():
 def test_figures_are_the_same_bytes_when_repeated(tmp_path):
     frame = pl.concat([numbers([1.0, 2.0]), numbers([2.0, 3.0], "two")])
     figure = {"title": "A figure", "panels": [panel()]}
-    made = []
+    outputs = []
     for name in ("first", "second"):
         chart = plotting.draw("none", "nobody", frame, figure, STYLES)
         files = {k: tmp_path / f"{name}.{k}" for k in ("svg", "png", "pdf")}
         save(chart, json_path=tmp_path / f"{name}.json", **files)
-        made.append(
+        outputs.append(
             [(tmp_path / f"{name}.{k}").read_bytes() for k in ("json", "svg", "png", "pdf")]
         )
-    assert made[0] == made[1]
-    assert all(made[0])
+    assert outputs[0] == outputs[1]
+    assert all(outputs[0])
 
 
 def test_what_nobody_sees_is_not_in_a_picture_and_what_is_seen_stays(tmp_path):
@@ -205,8 +211,8 @@ def test_a_pdf_is_the_same_every_time():
 
 def test_what_is_drawn_has_six_digits_and_what_is_counted_all():
     row = {"x": 0.123456789, "runs": 123456789, "curve": "0.123456789", "y": None}
-    made = rounded({"datasets": {"a": [row]}, "width": 1.23456789})
-    assert made == {"datasets": {"a": [{**row, "x": 0.123457}]}, "width": 1.23456789}
+    chart = rounded({"datasets": {"a": [row]}, "width": 1.23456789})
+    assert chart == {"datasets": {"a": [{**row, "x": 0.123457}]}, "width": 1.23456789}
 
 
 def test_a_band_costs_a_pdf_less_than_a_kilobyte_a_point(tmp_path):
@@ -229,14 +235,14 @@ def test_many_points_are_a_line_without_dots(count, dotted):
 @pytest.mark.parametrize("domain", [None, [1e-5, 1.0]])
 @pytest.mark.parametrize("log", [True, False])
 def test_infinite_values_lie_in_a_strip_above_the_axis(domain, log):
-    made = drawn(numbers([1e-2, float("inf"), 1e-3]), y_domain=domain, log_y=log)
-    points = values_of(made)
+    specification = drawn(numbers([1e-2, float("inf"), 1e-3]), y_domain=domain, log_y=log)
+    points = values_of(specification)
     assert [p["place"] for p in points] == ["on the axis", "above the axis", "on the axis"]
     assert [points[1][column] for column in ("exact", "y", "low", "high")] == [None] * 4
     top = domain[1] if domain else max(p["high"] for p in points if p["high"])
-    assert top < points[1]["beyond"] < domain_of(made)[1]
-    axis = next(e["axis"] for e in encodings(made, "y") if e.get("axis"))
-    assert "\u221e" in axis["labelExpr"] and top < max(axis["values"]) < domain_of(made)[1]
+    assert top < points[1]["beyond"] < domain_of(specification)[1]
+    axis = next(e["axis"] for e in encodings(specification, "y") if e.get("axis"))
+    assert "\u221e" in axis["labelExpr"] and top < max(axis["values"]) < domain_of(specification)[1]
 
 
 def test_a_curve_without_any_finite_value_lies_in_the_strip():
@@ -252,33 +258,37 @@ def test_a_goal_that_is_never_reached_is_said_not_to_be():
 
 def test_no_mark_is_cut_and_curves_off_the_axis_are_in_lines_of_their_own():
     y = [1e-2, float("inf"), 1e-3]
-    points = values_of(made := drawn(pl.concat([numbers(y), numbers(y, "two")])))
-    low, high = domain_of(made)
+    points = values_of(specification := drawn(pl.concat([numbers(y), numbers(y, "two")])))
+    low, high = domain_of(specification)
     assert all(low < value < high for p in points if (value := p["dot"] or p["beyond"]))
     assert len({p["beyond"] for p in points} - {None}) == 2
-    marks = [layer["mark"] for layer in made["layer"] if layer["mark"]["type"] == "point"]
+    marks = [layer["mark"] for layer in specification["layer"] if layer["mark"]["type"] == "point"]
     assert marks and not any(mark.get("clip") for mark in marks)
 
 
 def test_a_specification_that_no_schema_allows_is_told():
-    made = drawn(numbers([1.0, 2.0]))
+    specification = drawn(numbers([1.0, 2.0]))
     with pytest.raises(ValidationError):
-        checked({**made, "layer": [{**made["layer"][0], "mark": {"type": "curve"}}]})
+        checked(
+            {**specification, "layer": [{**specification["layer"][0], "mark": {"type": "curve"}}]}
+        )
 
 
 @pytest.mark.parametrize("marks", [["point"], ["point", "line"]])
 def test_a_table_stands_once_under_a_name_made_of_what_it_holds(marks):
-    table, other = (pl.DataFrame({"x": [1.0, value], "y": ["a", None]}) for value in (2.0, 3.0))
+    table, other_table = (
+        pl.DataFrame({"x": [1.0, value], "y": ["a", None]}) for value in (2.0, 3.0)
+    )
 
-    def made(of):
-        return named_data({"layer": [{"data": of, "mark": mark} for mark in marks]})
+    def specification_of(table):
+        return named_data({"layer": [{"data": table, "mark": mark} for mark in marks]})
 
-    first = made(table)
+    first = specification_of(table)
     [(name, rows)] = first["datasets"].items()
     assert rows == [{"x": 1.0, "y": "a"}, {"x": 2.0, "y": None}]
     assert [layer["data"] for layer in first["layer"]] == [{"name": name}] * len(marks)
-    assert made(table.clone()) == first
-    assert not made(other)["datasets"].keys() & first["datasets"].keys()
+    assert specification_of(table.clone()) == first
+    assert not specification_of(other_table)["datasets"].keys() & first["datasets"].keys()
 
 
 @pytest.mark.parametrize(("columns", "expected"), [(None, 5), (1, 1), (2, 2), (5, 5), (9, 5)])
@@ -290,26 +300,31 @@ def test_panels_stand_in_rows_of_so_many_columns_below_one_legend(columns, expec
 
 def two_panels(second, **changes):
     frames = [numbers([1.0, 2.0, 4.0]), numbers(second)]
-    shown = pl.concat([f.with_columns(panel=pl.lit(t)) for f, t in zip(frames, "ab", strict=True)])
+    combined = pl.concat(
+        [f.with_columns(panel=pl.lit(t)) for f, t in zip(frames, "ab", strict=True)]
+    )
     figure = {"title": "A figure", "panels": [panel(title=t, **changes) for t in "ab"]}
-    return checked(plotting.draw("none", "nobody", shown, figure, STYLES))["concat"]
+    return checked(plotting.draw("none", "nobody", combined, figure, STYLES))["concat"]
 
 
 def test_panels_of_one_quantity_have_one_axis_unless_one_would_be_lost_on_it():
-    alike, other = two_panels([1.5, 3.0, 5.0]), two_panels([1000.0, 1500.0, 2000.0])
-    assert domain_of(alike[0]) == domain_of(alike[1])
-    assert domain_of(other[0])[1] < domain_of(other[1])[0]
+    similar_panels, distant_panels = (
+        two_panels([1.5, 3.0, 5.0]),
+        two_panels([1000.0, 1500.0, 2000.0]),
+    )
+    assert domain_of(similar_panels[0]) == domain_of(similar_panels[1])
+    assert domain_of(distant_panels[0])[1] < domain_of(distant_panels[1])[0]
 
 
 @pytest.mark.parametrize(("inches", "columns"), [(3.3, 1), (6.8, 2)])
 def test_a_figure_for_print_is_as_wide_as_asked_and_has_text_of_eight_points(inches, columns):
     frame = pl.concat([numbers([1.0, 2.0]), numbers([3.0, 5.0], "two")])
-    shown = pl.concat([frame.with_columns(panel=pl.lit(t)) for t in "ab"])
+    combined = pl.concat([frame.with_columns(panel=pl.lit(t)) for t in "ab"])
     figure = {"title": "A figure", "panels": [panel(title=t) for t in "ab"]}
-    made = sized(plotting.draw("none", "nobody", shown, figure, STYLES), inches)
-    assert abs(width_of(made) - 72 * inches) < 1.0
-    assert made["columns"] == columns and "title" not in made
-    sizes = set(map(int, re.findall(r'[fF]ontSize": (\d+)', json.dumps(made))))
+    chart = sized(plotting.draw("none", "nobody", combined, figure, STYLES), inches)
+    assert abs(width_of(chart) - 72 * inches) < 1.0
+    assert chart["columns"] == columns and "title" not in chart
+    sizes = set(map(int, re.findall(r'[fF]ontSize": (\d+)', json.dumps(chart))))
     assert sizes == {8}
 
 
@@ -338,10 +353,10 @@ def test_no_name_or_title_makes_a_figure_for_print_wider(names, titles):
     screen = named_figure(names, titles)
     words = {word for title in titles for name in names(title) for word in name.split()}
     for inches in (3.3, 6.8):
-        made = sized(screen, inches)
-        assert width_of(made) < 72 * inches + 1.0
-        shown = json.dumps(made, ensure_ascii=False)
-        assert all(word in shown for word in words)
+        chart = sized(screen, inches)
+        assert width_of(chart) < 72 * inches + 1.0
+        chart_text = json.dumps(chart, ensure_ascii=False)
+        assert all(word in chart_text for word in words)
 
 
 @pytest.mark.parametrize("inches", [3.3, 6.8])
@@ -419,19 +434,23 @@ def test_a_picture_with_a_palette_shows_the_same():
         '<rect width="10" height="20" fill="#0072b2"/>'
         '<rect x="20" y="5" width="10" height="10" fill="#000000" fill-opacity="0.5"/></svg>'
     )
-    whole = vl_convert.svg_to_png(drawing, scale=4)
+    full_png = vl_convert.svg_to_png(drawing, scale=4)
     small = png_of(drawing, 4)
     picture = Image.open(BytesIO(small))
-    assert picture.mode == "P" and picture.size == (160, 80) and len(small) < len(whole)
+    assert picture.mode == "P" and picture.size == (160, 80) and len(small) < len(full_png)
     colours = np.asarray(picture.convert("RGB"), int)
-    for (row, column), wanted in {(0, 0): (0, 0x72, 0xB2), (40, 100): 127, (0, 60): 255}.items():
-        assert np.abs(colours[row, column] - wanted).max() <= 1
+    for (row, column), expected_colour in {
+        (0, 0): (0, 0x72, 0xB2),
+        (40, 100): 127,
+        (0, 60): 255,
+    }.items():
+        assert np.abs(colours[row, column] - expected_colour).max() <= 1
 
 
 def test_print_explains_the_dagger_and_drops_the_rest_of_the_heading():
     frame = numbers([1.0, 2.0], guarantee="not proven")
-    made = sized(drawn(frame), 3.3)
-    assert "\u2020 no guarantee is proven" in made["title"]["text"][0]
+    chart = sized(drawn(frame), 3.3)
+    assert "\u2020 no guarantee is proven" in chart["title"]["text"][0]
     assert "title" not in sized(drawn(numbers([1.0, 2.0])), 3.3)
 
 

@@ -84,10 +84,10 @@ def of_scikit_learn(features, labels, *, ridge, tol):
 def test_optimum_of_the_sum_agrees_with_scikit_learn(logistic):
     features = logistic.features.reshape(-1, logistic.dim)
     labels = logistic.labels.reshape(-1)
-    found = of_scikit_learn(features, labels, ridge=AGENTS * logistic.ridge, tol=1e-12)
-    assert np.allclose(logistic.optimum, found, atol=1e-6)
+    reference_optimum = of_scikit_learn(features, labels, ridge=AGENTS * logistic.ridge, tol=1e-12)
+    assert np.allclose(logistic.optimum, reference_optimum, atol=1e-6)
     assert logistic.excess(logistic.optimum) == pytest.approx(0, abs=1e-14)
-    assert logistic.excess(found + 0.1) > 1e-4
+    assert logistic.excess(reference_optimum + 0.1) > 1e-4
 
 
 def test_curvature_lies_between_the_stated_constants(logistic):
@@ -232,8 +232,10 @@ def test_the_optimum_of_every_run_agrees_with_an_independent_solver(streams, cod
             slope = -problem.weight * signed.T @ (1 / (1 + np.exp(signed @ x)))
             return value + AGENTS * x @ x / 2, slope + AGENTS * x
 
-        found = scipy_minimise(total, np.zeros(5), jac=True, method="BFGS", options={"gtol": 1e-12})
-        assert np.allclose(problem.optimum[run], found.x, atol=1e-8)
+        scipy_solution = scipy_minimise(
+            total, np.zeros(5), jac=True, method="BFGS", options={"gtol": 1e-12}
+        )
+        assert np.allclose(problem.optimum[run], scipy_solution.x, atol=1e-8)
     if coding == "signed":
         features, labels = problem.features[0].reshape(-1, 5), problem.labels[0].reshape(-1)
         ridge = AGENTS * problem.ridge / problem.weight
@@ -243,19 +245,20 @@ def test_the_optimum_of_every_run_agrees_with_an_independent_solver(streams, cod
 
 def test_a_problem_is_rescaled_as_it_would_be_built(streams):
     """A rescaled problem shares its data without a copy."""
-    given = {"prepared": prepared_rows(), "records": 100, "ridge": 0.01, "weight": "mean"}
-    first, other = (
-        logistic_regression.build(streams, AGENTS, **given, loss_scale=scale) for scale in (1.0, 9)
+    options = {"prepared": prepared_rows(), "records": 100, "ridge": 0.01, "weight": "mean"}
+    first, rebuilt = (
+        logistic_regression.build(streams, AGENTS, **options, loss_scale=scale)
+        for scale in (1.0, 9)
     )
-    found = logistic_regression.rescaled(first, **{**given, "loss_scale": 9})
-    assert (found.weight, found.ridge) == (other.weight, other.ridge)
-    assert found.features is first.features and found._signed is first._signed
-    asked = proximal_inputs(other)
+    rescaled = logistic_regression.rescaled(first, **{**options, "loss_scale": 9})
+    assert (rescaled.weight, rescaled.ridge) == (rebuilt.weight, rebuilt.ridge)
+    assert rescaled.features is first.features and rescaled._signed is first._signed
+    inputs = proximal_inputs(rebuilt)
     assert np.array_equal(
-        solver.solve_in_lanes(found, *asked), solver.solve_in_lanes(other, *asked)
+        solver.solve_in_lanes(rescaled, *inputs), solver.solve_in_lanes(rebuilt, *inputs)
     )
     with pytest.raises(InvalidInput, match=r"problem.loss_scale: found 0"):
-        logistic_regression.rescaled(first, **{**given, "loss_scale": 0})
+        logistic_regression.rescaled(first, **{**options, "loss_scale": 0})
 
 
 @pytest.mark.parametrize("weight", ["mean", 17.5])
@@ -285,10 +288,10 @@ def test_the_proximal_solve_is_optimal_and_equals_a_loop(streams, weight):
             slope = -problem.weight * z.T @ (y / (1 + np.exp(m))) + problem.ridge * v
             return value + a @ v + d / 2 * (v - c) @ (v - c), slope + a + d * (v - c)
 
-        found = scipy_minimise(
+        scipy_solution = scipy_minimise(
             local, np.zeros(problem.dim), jac=True, method="BFGS", options={"gtol": 1e-11}
         )
-        assert np.allclose(x[s, r, i], found.x, atol=1e-7)
+        assert np.allclose(x[s, r, i], scipy_solution.x, atol=1e-7)
 
 
 def test_a_proximal_solve_does_not_depend_on_its_company(per_run):
@@ -302,15 +305,15 @@ def test_a_proximal_solve_does_not_depend_on_its_company(per_run):
 
 def test_equal_problems_are_solved_once(streams, monkeypatch):
     """Equal problems are solved once, also if a call starts from the solutions of the last one."""
-    given = {"prepared": prepared_rows(), "records": 100, "ridge": 0.01, "weight": "mean"}
-    problem = logistic_regression.build(streams, AGENTS, **given)
+    options = {"prepared": prepared_rows(), "records": 100, "ridge": 0.01, "weight": "mean"}
+    problem = logistic_regression.build(streams, AGENTS, **options)
     inputs = proximal_inputs(problem)
     inputs = [np.broadcast_to(a, inputs[3].shape) for a in inputs]
     solved, calls = solver.kernel.minimise, []
 
-    def minimise(records, weight, *others):
-        calls.append(len(others[1]))
-        return solved(records, weight, *others)
+    def minimise(records, weight, *arguments):
+        calls.append(len(arguments[1]))
+        return solved(records, weight, *arguments)
 
     monkeypatch.setattr(solver.kernel, "minimise", minimise)
     twice = [np.concatenate([a] * 2) for a in inputs]
@@ -342,26 +345,28 @@ def test_replacing_a_record_moves_the_gradient_by_no_more_than_stated(streams, c
     orders = {"l1": 1, "l2": 2, "linf": np.inf}
     labels = [-1.0, 1.0] if coding == "signed" else [0.0, 1.0]
 
-    def change(z, y, other, label, x):
+    def change(z, y, replacement, label, x):
         slope = -y * z / (1 + np.exp(y * (z @ x)))
-        return problem.weight * (slope + label * other / (1 + np.exp(label * (other @ x))))
+        return problem.weight * (
+            slope + label * replacement / (1 + np.exp(label * (replacement @ x)))
+        )
 
     for norm, order in orders.items():
-        found = []
+        changes = []
         for _ in range(300):
-            z, other = np.abs(rng.normal(size=(2, problem.dim)))
-            z, other = z / np.linalg.norm(z), other / np.linalg.norm(other)
+            z, replacement = np.abs(rng.normal(size=(2, problem.dim)))
+            z, replacement = z / np.linalg.norm(z), replacement / np.linalg.norm(replacement)
             y, label = rng.choice(labels, 2)
-            moved = change(z, y, other, label, 5 * rng.normal(size=problem.dim))
-            found.append(np.linalg.norm(moved, order))
-        assert max(found) <= problem.record_change(norm)
+            moved = change(z, y, replacement, label, 5 * rng.normal(size=problem.dim))
+            changes.append(np.linalg.norm(moved, order))
+        assert max(changes) <= problem.record_change(norm)
     # Coordinate 0 nearly one, the rest of the rows apart: both slopes can be nearly one.
-    z, other = np.array([0.999, 0.0447, 0, 0, 0]), np.array([0.999, 0, 0.0447, 0, 0])
+    z, replacement = np.array([0.999, 0.0447, 0, 0, 0]), np.array([0.999, 0, 0.0447, 0, 0])
     x = np.array([0, -1.0, 1.0, 0, 0]) * 1e4
     if coding == "signed":
-        attained = change(z, 1.0, other, -1.0, x)
+        attained = change(z, 1.0, replacement, -1.0, x)
     else:
-        attained = change(z, 1.0, other, 0.0, -x * np.array([0, -1, 1, 0, 0]))
+        attained = change(z, 1.0, replacement, 0.0, -x * np.array([0, -1, 1, 0, 0]))
     assert np.abs(attained).max() > 0.99 * problem.record_change("linf")
 
 
@@ -416,16 +421,20 @@ def test_the_compiled_and_the_plain_proximal_solve_agree(streams, partition):
         loss_scale=20.0,
         partition=partition,
     )
-    given = proximal_inputs(problem)
-    fast, plain = solver.solve_in_lanes(problem, *given), solver.solve_by_arrays(problem, *given)
-    assert np.allclose(solver.solve_in_lanes(problem, *given, TOLERANCE), plain, rtol=0, atol=1e-10)
-    remaining = remaining_slope(problem, fast, *given[:3])
+    inputs = proximal_inputs(problem)
+    fast, plain = solver.solve_in_lanes(problem, *inputs), solver.solve_by_arrays(problem, *inputs)
+    assert np.allclose(
+        solver.solve_in_lanes(problem, *inputs, TOLERANCE), plain, rtol=0, atol=1e-10
+    )
+    remaining = remaining_slope(problem, fast, *inputs[:3])
     assert remaining.max() <= TOLERANCE * problem.weight * problem.records * (1 + 1e-6)
     # Objectives are strongly convex: points are no farther apart than their gradients over that.
-    apart = np.linalg.norm(fast - plain, axis=-1) * (problem.ridge + given[1])[..., 0]
-    assert (apart <= remaining + 2 * TOLERANCE).all()
+    distance = np.linalg.norm(fast - plain, axis=-1) * (problem.ridge + inputs[1])[..., 0]
+    assert (distance <= remaining + 2 * TOLERANCE).all()
     tolerance = np.array([1e-2, 1e-6])[:, None, None]
-    slope = remaining_slope(problem, solver.solve_in_lanes(problem, *given, tolerance), *given[:3])
+    slope = remaining_slope(
+        problem, solver.solve_in_lanes(problem, *inputs, tolerance), *inputs[:3]
+    )
     assert (slope <= tolerance * (1 + 1e-9)).all() and slope[0].max() > 1e-6
 
 

@@ -49,8 +49,8 @@ def test_one_version_everywhere():
 def test_workflows_call_targets_that_exist(workflow):
     """Each step either uses an action of a stated version or runs something."""
     commands = [step["run"] for step in steps(workflow) if "run" in step]
-    called = {name for text in commands for name in re.findall(r"\bmake ([a-z]+)", text)}
-    assert called and called <= targets()
+    called_targets = {name for text in commands for name in re.findall(r"\bmake ([a-z]+)", text)}
+    assert called_targets and called_targets <= targets()
     for step in steps(workflow):
         assert ("run" in step) != ("uses" in step)
         assert re.search(r"@v\d+$", step.get("uses", "@v0"))
@@ -70,9 +70,9 @@ def test_the_pythons_that_are_promised_are_tested():
 def test_issue_forms_have_what_a_form_needs(form):
     read = yaml.safe_load(form.read_text())
     assert read["name"] and read["description"]
-    fields = [part["id"] for part in read["body"]]
+    fields = [field["id"] for field in read["body"]]
     assert len(set(fields)) == len(fields)
-    assert any(part.get("validations", {}).get("required") for part in read["body"])
+    assert any(field.get("validations", {}).get("required") for field in read["body"])
 
 
 def test_the_container_copies_what_exists_and_makes_what_the_makefile_makes():
@@ -96,8 +96,8 @@ def test_every_yaml_file_of_the_project_is_read_and_no_key_is_said_twice():
 
 
 def floors(requirements) -> dict[str, str]:
-    found = (re.match(r"([\w.-]+)>=([\w.,<]+)$", text) for text in requirements)
-    return {match[1].lower(): match[2] for match in found if match}
+    matches = (re.match(r"([\w.-]+)>=([\w.,<]+)$", text) for text in requirements)
+    return {match[1].lower(): match[2] for match in matches if match}
 
 
 @pytest.mark.parametrize("file", ["environment.yml", "workflow/envs/jobs.yml"])
@@ -145,8 +145,8 @@ def test_what_the_makefile_calls_exists():
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
 def test_targets_that_pages_name_exist(name):
-    named = set(re.findall(r"`make ([a-z-]+)", (ROOT / name).read_text()))
-    assert named and named <= targets()
+    named_targets = set(re.findall(r"`make ([a-z-]+)", (ROOT / name).read_text()))
+    assert named_targets and named_targets <= targets()
 
 
 SHOWN = ["README.md", "Snakefile", "config/README.md", "docs/comparison.md",
@@ -159,18 +159,18 @@ SHOWN = ["README.md", "Snakefile", "config/README.md", "docs/comparison.md",
 
 def commands(program: str) -> list[tuple[str, list[str]]]:
     """Return the page and the words of each command in code blocks."""
-    found = re.compile(rf"^(?:[A-Z_]+=\S+ )?({program} .*)$", re.MULTILINE)
+    command_pattern = re.compile(rf"^(?:[A-Z_]+=\S+ )?({program} .*)$", re.MULTILINE)
     return [
         (page, shlex.split(line.split("   ")[0], comments=True)[1:])
         for page in SHOWN
-        for line in found.findall((ROOT / page).read_text())
+        for line in command_pattern.findall((ROOT / page).read_text())
     ]
 
 
 def test_commands_that_pages_show_are_understood():
-    shown = commands("private-consensus")
-    assert len(shown) > 15
-    for page, words in shown:
+    page_commands = commands("private-consensus")
+    assert len(page_commands) > 15
+    for page, words in page_commands:
         assert cli._parser().parse_args(words).command, (page, words)
 
 
@@ -179,15 +179,18 @@ def test_what_pages_tell_snakemake_to_make_is_not_taken_for_a_file_of_the_config
     rules = "\n".join(path.read_text() for path in (ROOT / "workflow" / "rules").glob("*.smk"))
     papers = "\n".join(path.read_text() for path in (ROOT / "config" / "papers").rglob("*.yaml"))
     sources = yamls.read(ROOT / "src/private_consensus/reproduction/datasets/sources.yaml")
-    known = {*re.findall(r"^rule (\w+):", rules, re.M), *re.findall(r"^  (\w+):", papers, re.M)}
-    shown = commands("snakemake")
-    assert len(shown) > 9 and any("--configfile" in words for _, words in shown)
-    for page, words in shown:
+    known_targets = {
+        *re.findall(r"^rule (\w+):", rules, re.M),
+        *re.findall(r"^  (\w+):", papers, re.M),
+    }
+    page_commands = commands("snakemake")
+    assert len(page_commands) > 9 and any("--configfile" in words for _, words in page_commands)
+    for page, words in page_commands:
         parsed = SNAKEMAKE.parse_args(words)
         assert all((ROOT / file).is_file() for file in parsed.configfile), (page, words)
         assert all("=" in pair for pair in parsed.config), (page, words)
-        made = {target for target in parsed.targets if "/" not in target}
-        assert made <= known | set(sources), (page, words)
+        rule_targets = {target for target in parsed.targets if "/" not in target}
+        assert rule_targets <= known_targets | set(sources), (page, words)
 
 
 SNAKEMAKE = argparse.ArgumentParser()

@@ -105,13 +105,13 @@ def test_settings_are_hashed_by_value_not_by_order():
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     target = tmp_path / "result.txt"
     target.write_text("old")
-    with pytest.raises(RuntimeError), atomic_write(target) as part:
-        part.write_text("half")
+    with pytest.raises(RuntimeError), atomic_write(target) as temporary:
+        temporary.write_text("half")
         assert target.read_text() == "old"
         raise RuntimeError
     assert target.read_text() == "old"
-    with atomic_write(target) as part:
-        part.write_text("new")
+    with atomic_write(target) as temporary:
+        temporary.write_text("new")
     assert target.read_text() == "new"
     assert [file.name for file in tmp_path.iterdir()] == ["result.txt"]
 
@@ -149,14 +149,14 @@ def test_a_module_of_another_package_is_followed_into_ours(foreign, package):
 
 
 def test_the_hash_of_files_is_of_their_names_and_bytes(tmp_path):
-    one, two = tmp_path / "one.npz", tmp_path / "two.npz"
-    one.write_bytes(b"1")
-    two.write_bytes(b"2")
+    first, second = tmp_path / "one.npz", tmp_path / "two.npz"
+    first.write_bytes(b"1")
+    second.write_bytes(b"2")
     assert files_hash([]) == ""
-    assert files_hash([one, two]) == files_hash([two, one]) != files_hash([one])
-    before = files_hash([one])
-    one.write_bytes(b"3")
-    assert files_hash([one]) != before
+    assert files_hash([first, second]) == files_hash([second, first]) != files_hash([first])
+    before = files_hash([first])
+    first.write_bytes(b"3")
+    assert files_hash([first]) != before
     with pytest.raises(FileNotFoundError):
         files_hash([tmp_path / "three.npz"])
 
@@ -171,20 +171,20 @@ def test_contents_are_on_the_disk_before_their_name_is_and_the_name_too(tmp_path
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(os, "replace", lambda a, b: (done.append("named"), replace(a, b)))
-    with atomic_write(target) as part:
-        part.write_text("new")
-    assert done == [part, "named", tmp_path]
+    with atomic_write(target) as temporary:
+        temporary.write_text("new")
+    assert done == [temporary, "named", tmp_path]
 
 
 def test_what_changed_after_its_checksum_was_taken_is_named(tmp_path):
-    one, two = tmp_path / "a" / "one", tmp_path / "two"
-    one.parent.mkdir()
+    first, second = tmp_path / "a" / "one", tmp_path / "two"
+    first.parent.mkdir()
     (tmp_path / "b").mkdir()
-    one.write_text("1")
-    two.write_text("2")
-    found = checksums([two, one], tmp_path / "b")
-    assert list(found) == ["../a/one", "../two"]
-    assert changed(found, tmp_path / "b") == []
-    two.unlink()
-    one.write_text("3")
-    assert changed(found, tmp_path / "b") == [str(one), str(two)]
+    first.write_text("1")
+    second.write_text("2")
+    recorded = checksums([second, first], tmp_path / "b")
+    assert list(recorded) == ["../a/one", "../two"]
+    assert changed(recorded, tmp_path / "b") == []
+    second.unlink()
+    first.write_text("3")
+    assert changed(recorded, tmp_path / "b") == [str(first), str(second)]

@@ -56,8 +56,8 @@ def watched(algorithm, horizon=1, **options):
     problem, network, streams = scene(**options)
     at = {}
 
-    def observe(t, active, seen):
-        at.setdefault(t, {}).update({name: np.array(value) for name, value in seen.items()})
+    def observe(t, active, observables):
+        at.setdefault(t, {}).update({name: np.array(value) for name, value in observables.items()})
 
     algorithm.run(problem, network, streams, np.array([horizon]), observe)
     return at, problem, network, streams
@@ -125,14 +125,14 @@ def test_compiled_passes_are_the_plain_ones(dim):
     assert cut == messages.quantize(x.astype(float), 0.125, -4.0, 3.0, KEY, 9, plain)
     np.testing.assert_array_equal(out, plain)
     scale, keep = np.array([0.5, 0.0, 2.0]), np.array([0.2, 1.0, -0.3])
-    found, expected = x.copy(), x.astype(float)
-    messages.descend(found, mixed, mixed, g, keep, 0.3, scale, KEY, 9)
+    updated, expected = x.copy(), x.astype(float)
+    messages.descend(updated, mixed, mixed, g, keep, 0.3, scale, KEY, 9)
     messages.descend(expected, mixed, mixed, g, keep, 0.3, scale, KEY, 9)
-    np.testing.assert_allclose(found, expected, atol=2e-5)
-    found, expected = x.copy(), x.astype(float)
-    messages.sparsify(found, mixed, g, 0.6, 0.2, scale, 0.3, KEY, OTHER, 9)
+    np.testing.assert_allclose(updated, expected, atol=2e-5)
+    updated, expected = x.copy(), x.astype(float)
+    messages.sparsify(updated, mixed, g, 0.6, 0.2, scale, 0.3, KEY, OTHER, 9)
     messages.sparsify(expected, mixed, g, 0.6, 0.2, scale, 0.3, KEY, OTHER, 9)
-    np.testing.assert_allclose(found, expected, atol=2e-5)
+    np.testing.assert_allclose(updated, expected, atol=2e-5)
     table = rows.discrete_table(6.25)
     np.testing.assert_array_equal(
         messages.discrete_of(table, KEY, 9, (3, dim)), compiled(table, dim)
@@ -165,11 +165,11 @@ def test_plain_samples_decide_ties_by_the_second_word(lower):
 
 def test_a_coordinate_has_its_draw_whatever_comes_after_it():
     x = np.full((2, 3000), 0.05, np.float32)
-    whole, part = np.empty_like(x), np.empty((1, 3000), np.float32)
-    Grid(0.1).quantize(x, KEY, 4, whole)
-    Grid(0.1).quantize(x[1:], KEY, 5, part)
-    np.testing.assert_array_equal(whole[1:], part)
-    assert (whole[0] != whole[1]).any()
+    both_rows, second_row = np.empty_like(x), np.empty((1, 3000), np.float32)
+    Grid(0.1).quantize(x, KEY, 4, both_rows)
+    Grid(0.1).quantize(x[1:], KEY, 5, second_row)
+    np.testing.assert_array_equal(both_rows[1:], second_row)
+    assert (both_rows[0] != both_rows[1]).any()
 
 
 # --- Discrete Gaussian ----------------------------------------------------------------------------
@@ -238,8 +238,8 @@ def test_the_second_word_decides_a_tie_of_the_first():
     low = np.array([10, 20, 2**64 - 1], np.uint64)
     guide = np.zeros(2**14, np.int32)
     word = np.uint64(5 << 50)
-    found = [rows.find(word, np.uint64(further), high, low, guide) for further in (9, 10, 25)]
-    assert found == [0, 1, 2]
+    indices = [rows.find(word, np.uint64(further), high, low, guide) for further in (9, 10, 25)]
+    assert indices == [0, 1, 2]
     assert rows.find(np.uint64(4 << 50), np.uint64(99), high, low, guide) == 0
 
 
@@ -260,8 +260,8 @@ def test_discrete_draws_are_those_of_opendp():
     opendp.enable_features("contrib")
     space = opendp.vector_domain(opendp.atom_domain(T=int)), opendp.l2_distance(T=float)
     noise = opendp.m.make_gaussian(*space, scale=math.sqrt(2.0))
-    other = np.array(noise([0] * 60_000))
-    assert chi_square(other, 2.0) > 1e-3
+    opendp_noise = np.array(noise([0] * 60_000))
+    assert chi_square(opendp_noise, 2.0) > 1e-3
 
 
 # --- Steps ----------------------------------------------------------------------------------------
@@ -295,8 +295,8 @@ def test_a_round_is_the_formula(noise_on):
     a, e = 0.3, 0.7
     for i in range(n):
         scale = 0.8 * 0.5 / (sizes[i] if noise_on == "sum" else 1)
-        heard = sum(W[i, j] * z[j] for j in range(n) if j != i)
-        new = (1 - e + e * W[i, i]) * x[i] + e * heard - a * e * (g[i] + scale * noise[i])
+        neighbour_sum = sum(W[i, j] * z[j] for j in range(n) if j != i)
+        new = (1 - e + e * W[i, i]) * x[i] + e * neighbour_sum - a * e * (g[i] + scale * noise[i])
         np.testing.assert_allclose(at[1]["internal"][0, 0, i], new, atol=1e-13)
 
 
@@ -359,11 +359,11 @@ def stepped(algorithm, x, draw=None):
 
 
 def test_only_with_its_own_broadcast_an_agent_forgets_its_exact_model():
-    for own, forgets in (("exact", False), ("broadcast", True)):
-        algorithm = QDPSGD2(own=own, sigma=1.0)
+    for own_model, forgets in (("exact", False), ("broadcast", True)):
+        algorithm = QDPSGD2(own=own_model, sigma=1.0)
         # Zero is rounded to zero, and so is 1e-13 but once in 1e12 draws: equal messages.
-        one, other = stepped(algorithm, 0.0), stepped(algorithm, 1e-13)
-        assert np.array_equal(one, other) == forgets
+        models_from_zero, models_from_perturbed = stepped(algorithm, 0.0), stepped(algorithm, 1e-13)
+        assert np.array_equal(models_from_zero, models_from_perturbed) == forgets
 
 
 def test_messages_of_the_second_version_carry_the_noise():
@@ -482,12 +482,12 @@ def measured(algorithm, runs, horizons=(6,), sigmas=(0.7,)):
 @pytest.mark.parametrize("algorithm", [QDPSGD1(), QDPSGD2(), DSGD(), SDMDSGD()])
 def test_runs_and_settings_added_and_threads_change_no_byte(algorithm, monkeypatch):
     monkeypatch.setattr(compiling, "threads", lambda: 1)
-    one = measured(algorithm, 1)
+    single_run = measured(algorithm, 1)
     monkeypatch.setattr(compiling, "threads", lambda: 3)
-    more = measured(algorithm, 3, horizons=(4, 6))
-    for key, values in one[0].items():
-        assert np.array_equal(values, more[1][key][:1])
-    assert {t for t, *_ in more[0]} == {4}
+    three_runs = measured(algorithm, 3, horizons=(4, 6))
+    for key, values in single_run[0].items():
+        assert np.array_equal(values, three_runs[1][key][:1])
+    assert {t for t, *_ in three_runs[0]} == {4}
 
 
 def test_threads_of_the_linear_algebra_change_no_byte():
@@ -497,7 +497,7 @@ def test_threads_of_the_linear_algebra_change_no_byte():
         labels=rng.integers(0, 10, 200),
         splits={"train": np.arange(190), "test": np.arange(190, 200)},
     )
-    found = []
+    outputs = []
     for threads in (1, 2):
         streams = Streams(3, (0,))
         problem = perceptron.build(streams, 4, prepared=prepared, hidden=50, records=190)
@@ -508,16 +508,18 @@ def test_threads_of_the_linear_algebra_change_no_byte():
                 network,
                 streams,
                 np.array([3]),
-                lambda t, active, seen: found.append(seen.get("internal", np.zeros(1)).tobytes()),
+                lambda t, active, observables: outputs.append(
+                    observables.get("internal", np.zeros(1)).tobytes()
+                ),
             )
-    half = len(found) // 2
-    assert found[:half] == found[half:]
+    half = len(outputs) // 2
+    assert outputs[:half] == outputs[half:]
 
 
 def test_what_costs_is_measured_as_a_value():
-    found = measured(QDPSGD1(), 2)[0]
-    np.testing.assert_allclose(found[6, "seconds", "value"], 6 * 0.9625)
-    assert found[6, "internal", "training_loss"].shape == (2,)
+    measurements = measured(QDPSGD1(), 2)[0]
+    np.testing.assert_allclose(measurements[6, "seconds", "value"], 6 * 0.9625)
+    assert measurements[6, "internal", "training_loss"].shape == (2,)
 
 
 # --- Noise that is asked for ----------------------------------------------------------------------
@@ -578,9 +580,9 @@ def test_formulas_give_back_the_epsilon_that_sigma_was_set_for(algorithm):
 def test_the_sound_variants_spend_their_budget_and_not_more(algorithm):
     problem, network, _ = scene()
     ready = algorithm.calibrate(Budget(1.0, 1e-5), problem, network, 100)
-    spent = account(ready.releases(problem, network, 100), 1e-5)
-    assert spent.proven
-    assert 0.7 < spent.epsilon <= 1.0 + 1e-4
+    guarantee = account(ready.releases(problem, network, 100), 1e-5)
+    assert guarantee.proven
+    assert 0.7 < guarantee.epsilon <= 1.0 + 1e-4
     less = replace(ready, sigma=ready.sigma.scale / 2)
     half = account(less.releases(problem, network, 100), 1e-5)
     assert half.epsilon > 1.5
@@ -675,22 +677,22 @@ def classified(copies, agents=3, dim=4, runs=2, ridge=0.5, scale=1.0):
 def test_a_sampled_gradient_is_the_clipped_mean_over_the_sample_and_the_ridge():
     problem = classified(0, scale=1.7)
     x = np.random.default_rng(2).normal(size=(3, 4))
-    everything = np.full(3, 12)
+    all_sizes = np.full(3, 12)
     for run in (0, 1):
         rows = problem.rows_of(run)
         exact = problem.gradient(np.broadcast_to(x, (1, 2, 3, 4)))[0, run]
-        found = problem.clipped_gradient(x, rows, everything)
-        np.testing.assert_allclose(found, exact, rtol=1e-12)
+        gradients = problem.clipped_gradient(x, rows, all_sizes)
+        np.testing.assert_allclose(gradients, exact, rtol=1e-12)
     sizes, clip = np.array([5, 12, 0]), 0.4
-    found = problem.clipped_gradient(x, problem.rows_of(1), sizes, clip)
+    gradients = problem.clipped_gradient(x, problem.rows_of(1), sizes, clip)
     for agent, size in enumerate(sizes[:2]):
         total = np.zeros(4)
         for row, label in zip(problem.features[1, agent, :size],
                               problem.labels[1, agent, :size], strict=True):  # fmt: skip
             slope = -1.7 * label * row / (1 + np.exp(label * row @ x[agent]))
             total += slope * min(1.0, clip / np.linalg.norm(slope))
-        np.testing.assert_allclose(found[agent], total / size + 0.5 * x[agent], rtol=1e-12)
-    assert not found[2].any()
+        np.testing.assert_allclose(gradients[agent], total / size + 0.5 * x[agent], rtol=1e-12)
+    assert not gradients[2].any()
 
 
 @pytest.mark.parametrize(("make", "a0"), [(QDPSGD1, 2.0), (QDPSGD2, 1.0)])
@@ -705,8 +707,8 @@ def test_on_a_convex_objective_the_models_end_at_the_penalised_minimiser(make, a
     algorithm = make(a0=a0, e0=1.0, rate=0.3, K=2.0, init="zero", **FINE)
     ended = {}
 
-    def observe(t, active, seen):
-        ended.update({name: np.array(value) for name, value in seen.items()})
+    def observe(t, active, observables):
+        ended.update({name: np.array(value) for name, value in observables.items()})
 
     algorithm.run(problem, network, streams, np.array([230]), observe)
     alpha = a0 / 230**0.15
@@ -715,14 +717,18 @@ def test_on_a_convex_objective_the_models_end_at_the_penalised_minimiser(make, a
         def penalised(flat, run=run):
             x = flat.reshape(3, 4)
             everyone = np.broadcast_to(x, (1, 2, 3, 4))
-            apart = x - network.mixing_of(run) @ x
-            value = problem.objective(everyone)[0, run].sum() + (x * apart).sum() / (2 * alpha)
-            return value, (problem.gradient(everyone)[0, run] + apart / alpha).ravel()
+            disagreement = x - network.mixing_of(run) @ x
+            value = problem.objective(everyone)[0, run].sum() + (x * disagreement).sum() / (
+                2 * alpha
+            )
+            return value, (problem.gradient(everyone)[0, run] + disagreement / alpha).ravel()
 
         best = minimize(penalised, np.zeros(12), jac=True, options={"gtol": 1e-10}).x
         assert np.abs(ended["internal"][0, run].ravel() - best).max() < 1e-6
-    apart = ((ended["internal"] - problem.optimum[:, None, :]) ** 2).sum(-1).mean(-1)
-    assert problem.measure("squared_distance", ended["internal"]) == pytest.approx(apart)
+    squared_distances = ((ended["internal"] - problem.optimum[:, None, :]) ** 2).sum(-1).mean(-1)
+    assert problem.measure("squared_distance", ended["internal"]) == pytest.approx(
+        squared_distances
+    )
 
 
 def test_the_steps_for_convex_objectives_are_those_of_the_theorems():
@@ -739,20 +745,20 @@ def test_noise_that_is_given_stays_and_costs_what_theorem_11_finds():
     budget = Budget(math.inf, 1e-5)
     assert algorithm.calibrate(budget, problem, network, 100).sigma.scale == 0.7
     [(_, claimed)] = algorithm.statements(budget, problem, network, 100)
-    asked = QDPSGD1(init="zero").calibrate(Budget(claimed, 1e-5), problem, network, 100)
-    assert asked.sigma.scale == pytest.approx(0.7, rel=1e-6)
+    recalibrated = QDPSGD1(init="zero").calibrate(Budget(claimed, 1e-5), problem, network, 100)
+    assert recalibrated.sigma.scale == pytest.approx(0.7, rel=1e-6)
 
 
 def test_the_noise_is_an_object_whose_unit_is_the_clipping_norm():
     """For any clipping norm, the standard deviation is proportional to the noise multiplier."""
-    for kind, law, place in (
+    for kind, law, location in (
         (QDPSGD1, "gaussian", "gradient"),
         (SDMDSGD, "gaussian", "gradient"),
         (QDPSGD2, "discrete_gaussian", "message"),
     ):
-        made = kind(sigma=0.7, K=0.3)
-        assert made.sigma == Noise(0.7, law, place)
-        assert made.noise_scale(0, np.array([0, 4])) == pytest.approx([0.0, 0.7 * 0.3])
+        algorithm = kind(sigma=0.7, K=0.3)
+        assert algorithm.sigma == Noise(0.7, law, location)
+        assert algorithm.noise_scale(0, np.array([0, 4])) == pytest.approx([0.0, 0.7 * 0.3])
 
 
 def test_every_matrix_has_its_own_weights_however_many_are_remembered():
@@ -763,9 +769,9 @@ def test_every_matrix_has_its_own_weights_however_many_are_remembered():
     for matrix in [*matrices, *matrices[::-1], *matrices[:2], *matrices[:2]]:
         scales = rng.random((1, 3))
         steps, _ = algorithm.pass_coefficients(SimpleNamespace(mixing=[matrix]), scales)
-        own = np.diagonal(matrix)
-        others = e * (matrix - np.diag(own))
-        np.testing.assert_allclose(steps.weights.reshape(3, 3), others, rtol=1e-6)
-        np.testing.assert_allclose(steps.keep[0], 1 - e + e * own, rtol=1e-6)
+        self_weights = np.diagonal(matrix)
+        neighbour_weights = e * (matrix - np.diag(self_weights))
+        np.testing.assert_allclose(steps.weights.reshape(3, 3), neighbour_weights, rtol=1e-6)
+        np.testing.assert_allclose(steps.keep[0], 1 - e + e * self_weights, rtol=1e-6)
         np.testing.assert_allclose(steps.scale, scales, rtol=1e-6)
     assert len(algorithm._cached) <= MAX_CACHED

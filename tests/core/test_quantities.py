@@ -15,13 +15,13 @@ from worlds import world
 
 def shown(name: str) -> set[str]:
     """Return the names of all observables of an algorithm in a small setting."""
-    one = world(name)
-    found: set[str] = set()
-    stack([one.algorithm]).run(
-        one.problem, one.network, Streams(1, (0,)), np.array([one.horizon]),
-        lambda t, active, seen: found.update(seen),
+    instance = world(name)
+    names: set[str] = set()
+    stack([instance.algorithm]).run(
+        instance.problem, instance.network, Streams(1, (0,)), np.array([instance.horizon]),
+        lambda t, active, observables: names.update(observables),
     )  # fmt: skip
-    return found
+    return names
 
 
 @pytest.mark.parametrize("name", algorithms.names())

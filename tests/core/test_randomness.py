@@ -18,15 +18,17 @@ def test_more_runs_leave_the_earlier_ones_as_they_were(streams):
 def test_a_sequence_does_not_depend_on_how_far_ahead_it_draws(streams):
     sequence = streams.sequence("noise", "laplace", (3, 2))
     drawn = np.stack([next(sequence) for _ in range(700)])
-    whole = np.stack([g.laplace(size=(700, 3, 2)) for g in streams.generators("noise")], axis=1)
-    assert np.array_equal(drawn, whole)
+    expected = np.stack([g.laplace(size=(700, 3, 2)) for g in streams.generators("noise")], axis=1)
+    assert np.array_equal(drawn, expected)
 
 
 @pytest.mark.parametrize("changed", [{"root": 8}, {"groups": {"noise": "other"}}, {"runs": (90,)}])
 def test_streams_differ_in_every_part_of_their_name(streams, changed):
-    parts = {"root": streams.root, "runs": streams.runs[:1], "groups": streams.groups}
-    first = Streams(**parts).draw("noise", "normal", (8,))
-    assert not np.array_equal(first, Streams(**{**parts, **changed}).draw("noise", "normal", (8,)))
+    arguments = {"root": streams.root, "runs": streams.runs[:1], "groups": streams.groups}
+    first = Streams(**arguments).draw("noise", "normal", (8,))
+    assert not np.array_equal(
+        first, Streams(**{**arguments, **changed}).draw("noise", "normal", (8,))
+    )
 
 
 def test_purposes_and_names_are_independent_streams(streams):

@@ -135,8 +135,8 @@ OTHERS = {
 
 
 def test_no_algorithm_is_left_out():
-    known = (*WITH_DRAWS, *WITH_KEYS, *AT_ONCE, *NOT_PRIVATE, *OTHERS)
-    assert sorted(known) == algorithms.names()
+    listed = (*WITH_DRAWS, *WITH_KEYS, *AT_ONCE, *NOT_PRIVATE, *OTHERS)
+    assert sorted(listed) == algorithms.names()
 
 
 @pytest.mark.parametrize("name", NOT_PRIVATE)
@@ -171,8 +171,8 @@ class LastIteration:
         problem = self.make(change)
         draw = self.draw if draw is None else draw
         state = self.algorithm.step(self.state, problem, NETWORK, draw, self.last)
-        seen = self.algorithm.observables(state, problem, self.last)
-        return np.concatenate([np.ravel(seen[quantity]) for quantity in quantities])
+        observables = self.algorithm.observables(state, problem, self.last)
+        return np.concatenate([np.ravel(observables[quantity]) for quantity in quantities])
 
     def moved_by_noise(self, quantities) -> np.ndarray:
         """Return one column per coordinate of the noise."""
@@ -192,14 +192,14 @@ class LastIteration:
 def louder(draw):
     """Return the draws in which one coordinate of the noise is changed, for each coordinate."""
     noise = getattr(draw, "noise", draw)
-    parts = noise if isinstance(noise, tuple) else (noise,)
-    for i, part in enumerate(parts):
-        for where in np.ndindex(part.shape):
-            moved = part.copy()
+    arrays = noise if isinstance(noise, tuple) else (noise,)
+    for i, array in enumerate(arrays):
+        for where in np.ndindex(array.shape):
+            moved = array.copy()
             moved[where] += STEP
-            changed = (*parts[:i], moved, *parts[i + 1 :])
-            whole = changed if isinstance(noise, tuple) else moved
-            yield draw._replace(noise=whole) if hasattr(draw, "noise") else whole
+            changed = (*arrays[:i], moved, *arrays[i + 1 :])
+            replaced = changed if isinstance(noise, tuple) else moved
+            yield draw._replace(noise=replaced) if hasattr(draw, "noise") else replaced
 
 
 @pytest.mark.parametrize("name", WITH_DRAWS)
@@ -233,26 +233,33 @@ def last_round(name: str, **options):
     draw = next(draws)
 
     def shown(data, keys):
-        own = type(state)(*(np.array(part) for part in state))
-        after = algorithm.step(own, data, NETWORK, draw._replace(keys=keys), HORIZON)
+        state_copy = type(state)(*(np.array(array) for array in state))
+        after = algorithm.step(state_copy, data, NETWORK, draw._replace(keys=keys), HORIZON)
         return algorithm.observables(after, data, HORIZON)
 
-    other = {name: {**draw.keys, name: draw.keys[name] + np.uint32(1)} for name in KEYS}
+    changed_keys = {name: {**draw.keys, name: draw.keys[name] + np.uint32(1)} for name in KEYS}
     return (
         shown(problem, draw.keys),
         shown(trained(0.1), draw.keys),
-        {name: shown(problem, keys) for name, keys in other.items()},
+        {name: shown(problem, keys) for name, keys in changed_keys.items()},
     )
 
 
 def unhidden(quantity: str, base, data, noised) -> np.ndarray:
     """Return the coordinates that change with the data while no noise keeps the messages equal."""
     if quantity == "released":
-        free = [seen[quantity] for seen in noised.values()]
+        free = [observables[quantity] for observables in noised.values()]
     else:
-        same = [np.array_equal(seen["released"], base["released"]) for seen in noised.values()]
-        free = [seen[quantity] for seen, keep in zip(noised.values(), same, strict=True) if keep]
-    by_noise = np.any([seen != base[quantity] for seen in free], axis=0)
+        same = [
+            np.array_equal(observables["released"], base["released"])
+            for observables in noised.values()
+        ]
+        free = [
+            observables[quantity]
+            for observables, keep in zip(noised.values(), same, strict=True)
+            if keep
+        ]
+    by_noise = np.any([observables != base[quantity] for observables in free], axis=0)
     return (data[quantity] != base[quantity]) & ~by_noise
 
 
@@ -263,10 +270,10 @@ def test_noise_of_counters_hides_what_is_released(name):
     assert not unhidden("released", base, data, noised).any()
 
 
-@pytest.mark.parametrize("own", ["broadcast", "exact"])
-def test_the_model_of_q_dpsgd_2_has_a_gradient_without_noise(own):
-    rule = {"sigma_rule": "thm11"} if own == "exact" else {}
-    base, data, noised = last_round("q_dpsgd_2", own=own, **rule)
+@pytest.mark.parametrize("own_model", ["broadcast", "exact"])
+def test_the_model_of_q_dpsgd_2_has_a_gradient_without_noise(own_model):
+    rule = {"sigma_rule": "thm11"} if own_model == "exact" else {}
+    base, data, noised = last_round("q_dpsgd_2", own=own_model, **rule)
     assert unhidden("internal", base, data, noised).any()
 
 
@@ -294,12 +301,18 @@ def test_a_minimiser_is_a_function_of_noised_coefficients(name, monkeypatch):
     coefficients = noisy.perturbed(fitted(0.0), STREAMS)
 
     def released(problem):
-        found = {}
-        noisy.run(problem, network, STREAMS, np.array([1]), lambda t, a, seen: found.update(seen))
-        return found["released"]
+        recorded = {}
+        noisy.run(
+            problem,
+            network,
+            STREAMS,
+            np.array([1]),
+            lambda t, a, observables: recorded.update(observables),
+        )
+        return recorded["released"]
 
     free = released(fitted(0.1))
-    monkeypatch.setattr(type(noisy), "perturbed", lambda *given: coefficients)
+    monkeypatch.setattr(type(noisy), "perturbed", lambda *arguments: coefficients)
     assert np.array_equal(released(fitted(0.0)), released(fitted(0.1)))
     assert not np.array_equal(released(fitted(0.0)), free)
 
@@ -314,9 +327,11 @@ def plan():
 
 def private(plan, experiment: str, algorithm: str, run: str) -> bool:
     """Return True if a variant claims privacy."""
-    found = plan.experiments[experiment]
-    given = found.algorithms[algorithm][run].set.get("budget.epsilon", found.budget.epsilon)
-    return np.isfinite(given)
+    experiment_config = plan.experiments[experiment]
+    epsilon = experiment_config.algorithms[algorithm][run].set.get(
+        "budget.epsilon", experiment_config.budget.epsilon
+    )
+    return np.isfinite(epsilon)
 
 
 def kept(quantity: str) -> bool:
@@ -324,7 +339,7 @@ def kept(quantity: str) -> bool:
 
 
 def test_curves_of_what_is_not_released_are_no_headline(plan):
-    wrong, seen = [], 0
+    wrong, curve_count = [], 0
     for figure, spec in plan.figures.items():
         for panel in spec.panels:
             for curve in panel.curves:
@@ -332,11 +347,11 @@ def test_curves_of_what_is_not_released_are_no_headline(plan):
                 if kept(curve.measure[0]) and private(
                     plan, experiment, curve.method, curve.variant
                 ):
-                    seen += 1
+                    curve_count += 1
                     if curve.interpretation == "resolved":
                         wrong.append((figure, panel.title, curve.method, curve.variant))
     assert wrong == []
-    assert seen > 0
+    assert curve_count > 0
 
 
 OF_STATES = {"observers_c06"}
@@ -344,7 +359,7 @@ OF_STATES = {"observers_c06"}
 
 
 def test_claims_are_judged_by_what_is_released(plan):
-    wrong, seen = [], 0
+    wrong, variant_count = [], 0
     for paper in plan.papers.values():
         for name, claim in paper.claims.items():
             if name in OF_STATES:
@@ -360,12 +375,12 @@ def test_claims_are_judged_by_what_is_released(plan):
                     for s in sides
                 ):
                     continue
-                seen += 1
+                variant_count += 1
                 labelled = tested.interpretation in ("literal", "ablation")
                 if variant == claim.primary_variant or not labelled:
                     wrong.append((name, variant))
     assert wrong == []
-    assert seen > 0
+    assert variant_count > 0
 
 
 def test_tables_repairs_and_tuning_are_by_what_is_released(plan):
