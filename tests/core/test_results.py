@@ -52,13 +52,13 @@ def test_the_derivation_explains_why_a_budget_of_one_gives_less():
     done = result(parameters={"calibration": "gaussian_dp"})
     text = done.guarantee.derivation
     assert done.guarantee.epsilon == pytest.approx(0.9142, abs=1e-4)
-    part = (np.arange(1, 21) ** -0.5).sum() / (2 * np.sqrt(20))
-    assert f"the releases use {part:.1%} of its square" in text
+    used_fraction = (np.arange(1, 21) ** -0.5).sum() / (2 * np.sqrt(20))
+    assert f"the releases use {used_fraction:.1%} of its square" in text
     factor = float(re.search(r"smaller by the factor ([\d.]+)", text)[1])
-    assert factor == pytest.approx(np.sqrt(part), abs=1e-4)
+    assert factor == pytest.approx(np.sqrt(used_fraction), abs=1e-4)
     assert "spending = 'theorem_2'. Value of" in text and "unused" in text
     # the factor is right: with noise smaller by it, the accountant finds the budget
-    quiet = replace(done.algorithm, noise=done.algorithm.noise.scale * np.sqrt(part))
+    quiet = replace(done.algorithm, noise=done.algorithm.noise.scale * np.sqrt(used_fraction))
     releases = quiet.releases(PROBLEM, RING, 20)
     assert pc.account(releases, 1e-5).epsilon == pytest.approx(1.0, rel=1e-6)
 
@@ -128,9 +128,13 @@ def test_a_plot_has_the_means_and_two_results_share_one_chart():
 
 def test_the_audit_of_a_result_tests_the_setting_that_ran():
     done = result("muffliato_gd", SHARES.logistic_regression(), 2)
-    found = done.audit(runs=40, confidence=0.9)
-    assert not found.flagged
-    assert found.claimed == 1.0 and "MuffliatoGD" in found.executed and found.coverage.agents == 5
+    audit_result = done.audit(runs=40, confidence=0.9)
+    assert not audit_result.flagged
+    assert (
+        audit_result.claimed == 1.0
+        and "MuffliatoGD" in audit_result.executed
+        and audit_result.coverage.agents == 5
+    )
 
 
 def test_an_exported_model_has_its_guarantee_and_predicts_in_units_of_the_table(tmp_path):

@@ -50,16 +50,16 @@ def scene(inputs: int, hidden: int):
 
 
 def shown(batch, problem, network):
-    found = []
+    recorded = []
 
-    def observe(t, active, seen):
-        arrays = {name: np.array(values) for name, values in seen.items()}
-        found.append((t, isinstance(seen, Finite), arrays))
+    def observe(t, active, observables):
+        arrays = {name: np.array(values) for name, values in observables.items()}
+        recorded.append((t, isinstance(observables, Finite), arrays))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutsideRange)
         stack(batch).run(problem, network, STREAMS, np.full(len(batch), HORIZON), observe)
-    return found
+    return recorded
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -67,34 +67,34 @@ def shown(batch, problem, network):
 def test_one_pass_gives_the_bytes_of_one_operation_at_a_time(name, shape, monkeypatch):
     problem, network = scene(*SHAPES[shape])
     together = shown(BATCHES[name], problem, network)
-    monkeypatch.setattr(DecentralizedSGD, "_in_one_pass", lambda *given: None)
-    apart = shown(BATCHES[name], problem, network)
+    monkeypatch.setattr(DecentralizedSGD, "_in_one_pass", lambda *arguments: None)
+    separate = shown(BATCHES[name], problem, network)
     assert all(finite for _, finite, _ in together[:-1])  # the last is the outcome
-    assert not any(finite for _, finite, _ in apart)
-    for (t, _, one), (_, _, other) in zip(together, apart, strict=True):
-        assert one.keys() == other.keys()
-        for quantity, values in one.items():
-            assert values.tobytes() == other[quantity].tobytes(), (t, quantity)
+    assert not any(finite for _, finite, _ in separate)
+    for (t, _, fused_arrays), (_, _, separate_arrays) in zip(together, separate, strict=True):
+        assert fused_arrays.keys() == separate_arrays.keys()
+        for quantity, values in fused_arrays.items():
+            assert values.tobytes() == separate_arrays[quantity].tobytes(), (t, quantity)
 
 
-@pytest.mark.parametrize("place", [0, 40, 52])
-def test_a_number_that_is_lost_is_noticed_where_it_is(place):
+@pytest.mark.parametrize("coordinate", [0, 40, 52])
+def test_a_number_that_is_lost_is_noticed_where_it_is(coordinate):
     models, gradients = np.zeros((2, 4, 53), np.float32)
-    gradients[3, place] = np.inf
+    gradients[3, coordinate] = np.inf
     steps = rounds.steps_of(
         weights=[np.eye(2)] * 2, keep=np.zeros((2, 2)), scale=np.zeros((2, 2)), step=[0.1, 0.2]
     )
-    given = models, models, models, rounds.in_full(gradients), np.array([0, 2]), steps
-    lost = rounds.mix_and_step(*given, rounds.keys(np.array([1, 2]), 0))
+    arguments = models, models, models, rounds.in_full(gradients), np.array([0, 2]), steps
+    lost = rounds.mix_and_step(*arguments, rounds.keys(np.array([1, 2]), 0))
     assert lost[0] == 0
     assert np.isnan(lost[1])
-    assert np.isinf(models[3, place])
+    assert np.isinf(models[3, coordinate])
 
 
 TOO_FAR = [QDPSGD1(a0=1e38, e0=1e38), DSGD(alpha=1e39), SDMDSGD(alpha=1e39)]
 
 
-@pytest.mark.parametrize("algorithm", TOO_FAR, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("algorithm", TOO_FAR, ids=lambda algorithm: type(algorithm).__name__)
 def test_a_run_that_leaves_the_finite_numbers_is_stopped_at_once(algorithm):
     problem, network = scene(20, 3)
     setting = SimpleNamespace(horizon=HORIZON, algorithm=algorithm, name="far", intermediate=True)
@@ -128,9 +128,11 @@ class OnItsGrid(QDPSGD1):
 def test_what_a_version_puts_in_place_of_a_part_is_what_runs():
     problem, network = scene(20, 3)
     start = problem.initial("random", STREAMS)
-    for _, _, seen in shown([Own()], problem, network)[:-1]:
-        assert (seen["internal"][0] == start).all()
-        assert (seen["saturated"] == 0.25).all()
-    usual, own = (shown([kind(sigma=0.0)], problem, network)[0][2] for kind in (QDPSGD1, OnItsGrid))
-    assert not np.array_equal(usual["internal"], own["internal"])
-    assert (own["saturated"] == 0).all()
+    for _, _, observables in shown([Own()], problem, network)[:-1]:
+        assert (observables["internal"][0] == start).all()
+        assert (observables["saturated"] == 0.25).all()
+    usual, custom = (
+        shown([kind(sigma=0.0)], problem, network)[0][2] for kind in (QDPSGD1, OnItsGrid)
+    )
+    assert not np.array_equal(usual["internal"], custom["internal"])
+    assert (custom["saturated"] == 0).all()

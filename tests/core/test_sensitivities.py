@@ -49,17 +49,17 @@ def climbed(objective, allowed, start, seed=0):
     value = objective(best)
     for step in np.geomspace(1.0, 1e-3, CLIMBS):
         tried = allowed(best + step * rng.normal(size=best.shape))
-        found = objective(tried)
-        better = found > value
-        best[better], value[better] = tried[better], found[better]
+        new_values = objective(tried)
+        better = new_values > value
+        best[better], value[better] = tried[better], new_values[better]
     return float(value.max())
 
 
 def pairs_and_points(extremes, one_sided=False):
     """Return candidates [TRIED, 3, DIM] of two rows and a point, extreme ones first."""
     start = np.random.default_rng(1).normal(size=(TRIED, 3, DIM))
-    for place, (rows, x) in enumerate(extremes):
-        start[place] = [*rows, x]
+    for index, (rows, x) in enumerate(extremes):
+        start[index] = [*rows, x]
 
     def allowed(v):
         rows = np.abs(v[:, :2]) if one_sided else v[:, :2]
@@ -71,10 +71,10 @@ def pairs_and_points(extremes, one_sided=False):
 
 def with_first(features, labels, rows, values):
     """Return both data sets, which differ in the first record of agent 0."""
-    for which in range(2):
-        own, label = features.copy(), labels.copy()
-        own[:, 0, 0], label[:, 0, 0] = rows[:, which], values[which]
-        yield own, label
+    for side in range(2):
+        changed_features, changed_labels = features.copy(), labels.copy()
+        changed_features[:, 0, 0], changed_labels[:, 0, 0] = rows[:, side], values[side]
+        yield changed_features, changed_labels
 
 
 def logistic(coding, weight=0.7, ridge=0.3):
@@ -105,8 +105,8 @@ def test_gradients_of_logistic_regression(coding, norm):
 
     def moved(v):
         x = v[None, :, 2:]
-        one, other = (p.gradient(x)[0, :, 0] for p in neighbours_of(problem, v))
-        return np.linalg.norm(one - other, ORDERS[norm], axis=-1)
+        gradient_a, gradient_b = (p.gradient(x)[0, :, 0] for p in neighbours_of(problem, v))
+        return np.linalg.norm(gradient_a - gradient_b, ORDERS[norm], axis=-1)
 
     start, allowed = pairs_and_points(ONE_SIDED if one_sided else EXTREMES, one_sided)
     largest = climbed(moved, allowed, start)
@@ -122,8 +122,8 @@ def test_labels_that_all_happen_to_be_positive_may_be_replaced_by_negative_ones(
     x = np.broadcast_to(FAR * np.array([-1.0, 1, 0, 0]), (1, TRIED, 1, DIM))
     rows = np.array([[0.9, 0.43, 0, 0], [0.43, 0.9, 0, 0]])
     changed = neighbours_of(problem, np.broadcast_to(rows, (TRIED, 2, DIM)), (1.0, -1.0))
-    one, other = (p.gradient(x)[0, :, 0] for p in changed)
-    moved = np.linalg.norm(one - other, axis=-1).max()
+    gradient_a, gradient_b = (p.gradient(x)[0, :, 0] for p in changed)
+    moved = np.linalg.norm(gradient_a - gradient_b, axis=-1).max()
     assert np.sqrt(2) * problem.weight < moved <= problem.record_change("l2")
 
 
@@ -135,14 +135,14 @@ def test_minimisers_of_logistic_regression(norm):
     rows = np.random.default_rng(2).normal(size=(8, 2, DIM))
     rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
     centre = 10.0 * np.random.default_rng(4).normal(size=(1, 8, 1, DIM))
-    for place, (pair, x) in enumerate(EXTREMES):
-        rows[place], centre[0, place, 0] = pair, 10 * x
+    for index, (pair, x) in enumerate(EXTREMES):
+        rows[index], centre[0, index, 0] = pair, 10 * x
     D = np.full((1, 1, 1, 1), penalty)
-    one, other = (
+    minimiser_a, minimiser_b = (
         p.proximal(np.zeros_like(centre), D, centre, np.zeros_like(centre))[0, :, 0]
         for p in neighbours_of(problem, rows)
     )
-    largest = np.linalg.norm(one - other, ORDERS[norm], axis=-1).max()
+    largest = np.linalg.norm(minimiser_a - minimiser_b, ORDERS[norm], axis=-1).max()
     stated = problem.minimiser_change(norm, penalty)
     assert 0.9 * stated <= largest <= stated * (1 + 1e-9)
 
@@ -155,8 +155,8 @@ def test_clipped_losses_of_logistic_regression():
     rows = rng.normal(size=(TRIED, 2, DIM))
     rows[0] = [np.eye(DIM)[0], -np.eye(DIM)[0]]
     rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
-    one, other = (p.clipped_loss(x, bound)[0, :, 0] for p in neighbours_of(problem, rows))
-    assert np.abs(one - other).max() == pytest.approx(problem.clipped_loss_change(bound))
+    loss_a, loss_b = (p.clipped_loss(x, bound)[0, :, 0] for p in neighbours_of(problem, rows))
+    assert np.abs(loss_a - loss_b).max() == pytest.approx(problem.clipped_loss_change(bound))
 
 
 def test_curvature_of_a_record_of_logistic_regression():
@@ -166,8 +166,8 @@ def test_curvature_of_a_record_of_logistic_regression():
 
     def curvature(v):
         x = v[None, :, 2:]
-        one, none = next(neighbours_of(empty, v)), empty
-        return np.linalg.eigvalsh((one.hessian(x) - none.hessian(x))[0, :, 0])[:, -1]
+        single_record, no_record = next(neighbours_of(empty, v)), empty
+        return np.linalg.eigvalsh((single_record.hessian(x) - no_record.hessian(x))[0, :, 0])[:, -1]
 
     largest = climbed(curvature, allowed, start)
     assert 0.9 * problem.record_curvature <= largest <= problem.record_curvature * (1 + 1e-12)
@@ -195,8 +195,10 @@ def test_gradients_and_minimisers_of_hubers_loss(weight, norm):
     start, allowed = pairs_and_points(extremes)
 
     def moved(v):
-        one, other = (p.gradient(v[None, :, 2:])[0, :, 0] for p in regressed(problem, v))
-        return np.linalg.norm(one - other, ORDERS[norm], axis=-1)
+        gradient_a, gradient_b = (
+            p.gradient(v[None, :, 2:])[0, :, 0] for p in regressed(problem, v)
+        )
+        return np.linalg.norm(gradient_a - gradient_b, ORDERS[norm], axis=-1)
 
     stated = problem.record_change(norm)
     assert 0.9 * stated <= climbed(moved, allowed, start) <= stated * (1 + 1e-12)
@@ -204,11 +206,11 @@ def test_gradients_and_minimisers_of_hubers_loss(weight, norm):
     few = replace(problem, features=problem.features[:8], responses=problem.responses[:8])
     centre = np.full((1, 8, 1, DIM), 50.0)
     D = np.full((1, 1, 1, 1), penalty)
-    one, other = (
+    minimiser_a, minimiser_b = (
         p.proximal(np.zeros_like(centre), D, centre, centre)[0, :, 0]
         for p in regressed(few, start[:8, :2] / np.linalg.norm(start[:8, :2], axis=-1)[..., None])
     )
-    largest = np.linalg.norm(one - other, ORDERS[norm], axis=-1).max()
+    largest = np.linalg.norm(minimiser_a - minimiser_b, ORDERS[norm], axis=-1).max()
     stated = problem.minimiser_change(norm, penalty)
     assert 0.9 * stated <= largest <= stated * (1 + 1e-9)
 
@@ -222,8 +224,8 @@ def test_where_nothing_bounds_a_gradient_the_sensitivity_is_infinite(loss):
     for size in (1e3, 1e6, 1e9):
         rows = np.ones((TRIED, 2, DIM)) * (1.0 if squared else size)
         ends = (size, -size) if squared else (1.0, -1.0)
-        one, other = (p.gradient(x)[0, :, 0] for p in regressed(problem, rows, ends))
-        assert np.linalg.norm(one - other, axis=-1).max() > size
+        gradient_a, gradient_b = (p.gradient(x)[0, :, 0] for p in regressed(problem, rows, ends))
+        assert np.linalg.norm(gradient_a - gradient_b, axis=-1).max() > size
     assert problem.record_change("l1") == problem.record_change("l2") == np.inf
     assert problem.minimiser_change("l2", 5.0) == np.inf
     assert problem.assumed_record_change(1.5) == 3.0
@@ -231,9 +233,13 @@ def test_where_nothing_bounds_a_gradient_the_sensitivity_is_infinite(loss):
 
 @pytest.mark.parametrize("dim", range(1, 15))
 def test_opposite_corners_of_a_box_do_not_exceed_the_bound_by_rounding(dim):
-    one, other = (MeanEstimation(np.full((1, 1, dim), end), 1, 5.0) for end in (5.0, -5.0))
-    change = one.gradient(0.0 * one.means) - other.gradient(0.0 * one.means)
-    assert np.abs(change).sum() == one.record_change("l1") == 10.0 * dim
+    upper_corner, lower_corner = (
+        MeanEstimation(np.full((1, 1, dim), end), 1, 5.0) for end in (5.0, -5.0)
+    )
+    change = upper_corner.gradient(0.0 * upper_corner.means) - lower_corner.gradient(
+        0.0 * upper_corner.means
+    )
+    assert np.abs(change).sum() == upper_corner.record_change("l1") == 10.0 * dim
 
 
 def test_a_problem_without_clipped_losses_has_no_bound_on_their_change():
@@ -247,15 +253,19 @@ def test_gradients_and_minimisers_of_mean_estimation(norm):
     rng = np.random.default_rng(7)
     pair = rng.uniform(-box, box, size=(2, TRIED, 1, DIM))
     pair[0, 0], pair[1, 0] = box, -box
-    rest = rng.uniform(-box, box, size=(TRIED, 1, DIM)) * (RECORDS - 1)
-    one, other = (MeanEstimation((rest + d) / RECORDS, RECORDS, box) for d in pair)
+    remaining_sum = rng.uniform(-box, box, size=(TRIED, 1, DIM)) * (RECORDS - 1)
+    problem_a, problem_b = (
+        MeanEstimation((remaining_sum + d) / RECORDS, RECORDS, box) for d in pair
+    )
     x = rng.uniform(-box, box, size=(1, TRIED, 1, DIM))
-    moved = np.linalg.norm(one.gradient(x) - other.gradient(x), ORDERS[norm], axis=-1).max()
-    assert moved == pytest.approx(one.record_change(norm))
+    moved = np.linalg.norm(
+        problem_a.gradient(x) - problem_b.gradient(x), ORDERS[norm], axis=-1
+    ).max()
+    assert moved == pytest.approx(problem_a.record_change(norm))
     D = np.full((1, 1, 1, 1), penalty)
-    found = (p.proximal(0.0, D, 0.0 * x, x) for p in (one, other))
-    moved = np.linalg.norm(np.subtract(*found), ORDERS[norm], axis=-1).max()
-    stated = one.minimiser_change(norm, penalty)
+    minimisers = (p.proximal(0.0, D, 0.0 * x, x) for p in (problem_a, problem_b))
+    moved = np.linalg.norm(np.subtract(*minimisers), ORDERS[norm], axis=-1).max()
+    stated = problem_a.minimiser_change(norm, penalty)
     assert moved <= stated * (1 + 1e-12)
     # Of a bound in linf that is derived from l2 a separable objective attains 1/sqrt(d).
     assert moved >= 0.9 * stated / (np.sqrt(DIM) if norm == "linf" else 1.0)
@@ -288,10 +298,10 @@ def test_clipped_means_of_a_perceptron():
     x = np.zeros((1, problem.dim))
     W2 = problem.layers(x)[2]
     W2[..., 1], W2[..., 2] = [1e4, -1e4, 1e4, -1e4], [-1e4, 1e4, -1e4, 1e4]
-    first, others = np.array([[0], [batch]]), np.arange(1, batch)
+    first_rows, other_rows = np.array([[0], [batch]]), np.arange(1, batch)
     means = [
-        problem.clipped_gradient(x, np.append(own, others)[None], np.array([batch]), clip)
-        for own in first
+        problem.clipped_gradient(x, np.append(first_row, other_rows)[None], np.array([batch]), clip)
+        for first_row in first_rows
     ]
     moved, stated = np.linalg.norm(means[0] - means[1]), 2 * clip / batch
     assert 0.9 * stated <= moved <= stated * (1 + 1e-9)
@@ -390,9 +400,9 @@ def test_twice_the_weight_is_twice_the_loss_at_given_noise(name):
         for w in (1.0, 2.0)
     )
     # The last of PP-ADMM is the solver's error, of IPP-ADMM tests of losses of weight 1.
-    kept = len(once) - (name in ("pp_admm", "ipp_admm"))
-    assert kept >= 1
-    for before, after in zip(once[:kept], twice[:kept], strict=True):
+    loss_count = len(once) - (name in ("pp_admm", "ipp_admm"))
+    assert loss_count >= 1
+    for before, after in zip(once[:loss_count], twice[:loss_count], strict=True):
         assert (before > 0).all()
         assert after == pytest.approx(factor * before, rel=1e-9)
 
@@ -416,5 +426,5 @@ def test_the_sparse_vector_technique_is_told_the_problems_change_of_its_query():
     algorithm = algorithms.load("ipp_admm")(c=count, threshold_scale="standard")
     noisy = algorithm.calibrate(Budget(1.0, 1e-4), problem, graph(), 5)
     change = 2 * problem.clipped_loss_change(algorithm.C_loss)
-    spent = change / noisy.threshold_noise.scale + 2 * count * change / noisy.query_noise.scale
-    assert spent == pytest.approx(noisy.svt_epsilon)
+    epsilon = change / noisy.threshold_noise.scale + 2 * count * change / noisy.query_noise.scale
+    assert epsilon == pytest.approx(noisy.svt_epsilon)

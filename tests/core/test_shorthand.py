@@ -126,12 +126,12 @@ def short(**changes) -> dict:
 
 
 @pytest.fixture(scope="module")
-def whole():
+def completed():
     return complete(short(), "mine")
 
 
-def test_an_experiment_refines_what_its_file_and_its_model_say(whole):
-    first, second = whole["experiments"].values()
+def test_an_experiment_refines_what_its_file_and_its_model_say(completed):
+    first, second = completed["experiments"].values()
     assert first["problem"] == {"name": "mean_estimation", "records": 100, "dim": 5, "box": 5.0}
     assert second["problem"] == {"name": "mean_estimation", "records": 100, "dim": 3}
     assert (second["title"], second["location"]) == ("Second", "Figure 2")
@@ -148,8 +148,8 @@ def test_another_problem_has_nothing_of_the_default():
     assert complete(file, "mine")["experiments"]["fig2"]["problem"] == {"name": "lasso", "dim": 2}
 
 
-def test_an_axis_has_a_name_and_new_values_have_reasons_of_their_own(whole):
-    first, second = (e["axes"] for e in whole["experiments"].values())
+def test_an_axis_has_a_name_and_new_values_have_reasons_of_their_own(completed):
+    first, second = (e["axes"] for e in completed["experiments"].values())
     printed = {"set": "budget.epsilon", "values": [0.5, 1.0]}
     assert first["epsilon"] == printed
     assert first["steps"]["because"] == "decades"
@@ -161,8 +161,8 @@ def test_an_axis_has_a_name_and_new_values_have_reasons_of_their_own(whole):
     }  # fmt: skip
 
 
-def test_a_variant_has_what_it_changes_another_by(whole):
-    variants = whole["experiments"]["fig2"]["algorithms"]["gradient_descent"]
+def test_a_variant_has_what_it_changes_another_by(completed):
+    variants = completed["experiments"]["fig2"]["algorithms"]["gradient_descent"]
     changed = {"algorithm.calibration": "gaussian_dp"}
     assert variants["exact"] == {"interpretation": "ablation", "because": "exact", "set": changed}
     assert variants["again"] == {
@@ -175,31 +175,34 @@ def test_a_variant_has_what_it_changes_another_by(whole):
     assert single["algorithms"]["gradient_descent"]["single"]["set"] == {**changed, "horizon": 1}
 
 
-def test_panels_are_products_and_a_figure_like_another_has_its_own_grid(whole):
-    first, more = whole["figures"].values()
+def test_panels_are_products_and_a_figure_like_another_has_its_own_grid(completed):
+    first, extra_figure = completed["figures"].values()
     assert [(p["title"], p["where"]) for p in first["panels"]] == [
         ("all, epsilon = 0.5", {"epsilon": 0.5}),
         ("one, epsilon = 0.5", {"epsilon": 0.5, "steps": 1}),
         ("all, epsilon = 1", {"epsilon": 1.0}),
         ("one, epsilon = 1", {"epsilon": 1.0, "steps": 1}),
     ]
-    assert [p["title"] for p in more["panels"]] == ["all, epsilon = 0.25", "one, epsilon = 0.25"]
-    assert {p["experiment"] for p in (*first["panels"], *more["panels"])} == {"fig1"}
-    assert (first["added"], more["added"]) == (False, True)
-    assert first["note"] == "a remark" and "note" not in more
-    one = first["panels"][1]
-    assert (one["x_title"], one["y_title"], one["log_x"]) == ("privacy", "error", False)
+    assert [p["title"] for p in extra_figure["panels"]] == [
+        "all, epsilon = 0.25",
+        "one, epsilon = 0.25",
+    ]
+    assert {p["experiment"] for p in (*first["panels"], *extra_figure["panels"])} == {"fig1"}
+    assert (first["added"], extra_figure["added"]) == (False, True)
+    assert first["note"] == "a remark" and "note" not in extra_figure
+    panel = first["panels"][1]
+    assert (panel["x_title"], panel["y_title"], panel["log_x"]) == ("privacy", "error", False)
     assert first["panels"][0]["x_title"] == "steps"
 
 
-def test_sets_of_curves_have_names_and_products_have_labels(whole):
-    every, product = (p["curves"] for p in whole["figures"]["fig1"]["panels"][:2])
-    assert [(c["method"], c["variant"], c["style"], c["interpretation"]) for c in every] == [
+def test_sets_of_curves_have_names_and_products_have_labels(completed):
+    all_curves, product = (p["curves"] for p in completed["figures"]["fig1"]["panels"][:2])
+    assert [(c["method"], c["variant"], c["style"], c["interpretation"]) for c in all_curves] == [
         ("gradient_descent", "plain", "plain", "resolved"),
         ("gradient_descent", "exact", "tight", "ablation"),
         ("dgd", "network", "network", "literal"),
     ]
-    assert every[1]["where"] == {"steps": 1}
+    assert all_curves[1]["where"] == {"steps": 1}
     assert [(c["variant"], c["measure"], c["label"]) for c in product] == [
         ("plain", "released.normalised_error", "plain, error"),
         ("plain", "seconds", "plain, time"),
@@ -231,16 +234,16 @@ def test_a_panel_says_for_its_curves_what_they_leave_open():
     assert all(c["last_iteration_only"] and c["experiment"] == "fig1" for c in curves)
 
 
-def test_a_test_is_the_product_of_what_it_lists(whole):
-    claim = whole["claims"]["c01"]
+def test_a_test_is_the_product_of_what_it_lists(completed):
+    claim = completed["claims"]["c01"]
     names = [
         (t["series"]["variant"], t["against"]["variant"], t["series"]["where"])
         for t in claim["variants"]["one"]["tests"]
     ]
     # What is written first varies slowest.
     assert names == [
-        (run, other, {"steps": 1})
-        for run in ("exact", "plain") for other in ("network", "plain")
+        (run, against, {"steps": 1})
+        for run in ("exact", "plain") for against in ("network", "plain")
     ]  # fmt: skip
     assert list(claim["variants"]) == ["one", "ten", "one_last", "ten_last", "other"]
     assert claim["primary_variant"] == "one"
@@ -259,12 +262,12 @@ def test_a_test_is_the_product_of_what_it_lists(whole):
     assert first["against"]["where"] == {"epsilon": 2.0}
 
 
-def test_what_is_best_is_asked_of_every_point_of_a_grid(whole):
-    found = whole["claims"]["c02"]
-    assert (found["primary_variant"], list(found["variants"])) == ("resolved", ["resolved"])
-    asked = found["variants"]["resolved"]["tests"]
-    assert [(t["kind"], t["best_at"]) for t in asked] == [("largest", 3)] * 2
-    assert [t["series"]["where"] for t in asked] == [
+def test_what_is_best_is_asked_of_every_point_of_a_grid(completed):
+    claim = completed["claims"]["c02"]
+    assert (claim["primary_variant"], list(claim["variants"])) == ("resolved", ["resolved"])
+    tests = claim["variants"]["resolved"]["tests"]
+    assert [(t["kind"], t["best_at"]) for t in tests] == [("largest", 3)] * 2
+    assert [t["series"]["where"] for t in tests] == [
         {"steps": [1, 10], "epsilon": epsilon} for epsilon in (0.5, 1.0)
     ]
 
@@ -342,8 +345,8 @@ EXPERIMENT, FIGURE = ("experiments", "fig2"), ("figures", "fig1")
 def test_an_error_names_the_key_that_the_reader_wrote(path, value, message):
     file = short()
     target = file
-    for part in path[:-1]:
-        target = target[part]
+    for key in path[:-1]:
+        target = target[key]
     if value is None:
         del target[path[-1]]
     else:
@@ -438,9 +441,9 @@ def test_a_file_says_what_it_means_where_it_is_read(path):
 
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.name)
 def test_editors_find_the_schema_by_the_first_line_and_the_file_meets_it(path):
-    comment, _, found = path.read_text().partition("\n")[0].partition("$schema=")
+    comment, _, schema_path = path.read_text().partition("\n")[0].partition("$schema=")
     assert comment == "# yaml-language-server: "
-    schema = json.loads((path.parent / found).read_text())
+    schema = json.loads((path.parent / schema_path).read_text())
     # A number without a fraction is one in JSON, as a tuple is a list: what is read decides.
     Draft202012Validator(schema).validate(json.loads(json.dumps(read_yaml(path))))
 

@@ -59,11 +59,14 @@ def test_adding_runs_changes_no_byte_of_the_earlier_ones():
 
 def test_no_byte_depends_on_the_processes_that_blocks_are_computed_by():
     for processes in (2, 5):
-        told = []
-        options = {"processes": processes, "progress": lambda *now, told=told: told.append(now)}
-        found = records_of(11, simulation=options)
-        assert told == [(4, 11), (8, 11), (11, 11)]
-        for alone, forked in zip(records_of(11), found, strict=True):
+        progress_calls = []
+        options = {
+            "processes": processes,
+            "progress": lambda *now, progress_calls=progress_calls: progress_calls.append(now),
+        }
+        records = records_of(11, simulation=options)
+        assert progress_calls == [(4, 11), (8, 11), (11, 11)]
+        for alone, forked in zip(records_of(11), records, strict=True):
             assert list(alone) == list(forked)
             assert all(alone[key].tobytes() == forked[key].tobytes() for key in alone)
 
@@ -92,10 +95,10 @@ def test_an_average_is_over_all_iterations_whichever_are_recorded():
         watch = MeasurementPlan((measure,), recorded, averages=(measure,))
         options = {"root": 1, "groups": {}, "runs": 7, "watch": watch, "block": 4}
         values = simulated(pair, *environment, **options)
-        for T, found in zip((5, 9), values, strict=True):
-            mean = found[T, "internal", "mean_value"]
+        for T, measurements in zip((5, 9), values, strict=True):
+            mean = measurements[T, "internal", "mean_value"]
             assert mean == pytest.approx((2 ** (T + 1) - 2) * (1 + np.arange(7)) / T)
-            assert {key for key in found if key[2] == "mean_value"} == {
+            assert {key for key in measurements if key[2] == "mean_value"} == {
                 (T, *measure[:1], "mean_value")
             }
 
@@ -104,8 +107,8 @@ def test_an_average_over_a_run_that_left_the_finite_numbers_is_infinite():
     watch = MeasurementPlan((), averages=(("internal", "value"),))
     wild = [Setting(Doubling(factor=1e200), FREE, 5)]
     options = {"root": 1, "groups": {}, "runs": 3, "watch": watch, "divergence": "record"}
-    [found] = simulated(wild, *environment, **options)
-    assert np.isinf(found[5, "internal", "mean_value"]).all()
+    [measurements] = simulated(wild, *environment, **options)
+    assert np.isinf(measurements[5, "internal", "mean_value"]).all()
 
 
 def test_settings_with_one_budget_are_paired_across_budgets():
@@ -171,8 +174,8 @@ def test_a_non_finite_iterate_stops_the_run_and_is_named(processes):
         8,
         6,
     )
-    for part in ("Explosive", "iteration 8", "run 6", "wild"):
-        assert part in str(error)
+    for text in ("Explosive", "iteration 8", "run 6", "wild"):
+        assert text in str(error)
 
 
 def test_settings_stack_only_where_their_switches_agree():
@@ -190,8 +193,8 @@ def test_a_stacked_field_carries_the_settings_axis_in_front():
     assert np.array_equal(both.noise.scale[1], np.full((1, 5, 1), 2.0))
     scalars = stack([GradientDescent(noise=1.0), GradientDescent(noise=2.0)])
     assert column(scalars.noise.scale).shape == (2, 1, 1, 1)
-    chosen = both.select(np.array([False, True]))
-    assert np.array_equal(chosen.noise.scale, both.noise.scale[1:])
+    selected = both.select(np.array([False, True]))
+    assert np.array_equal(selected.noise.scale, both.noise.scale[1:])
 
 
 def test_no_runs_are_refused():
@@ -242,9 +245,9 @@ def test_batches_whose_local_problems_are_solved_together_are_each_as_alone():
     ]
     how = {"root": 3, "groups": {**GROUPS, "sampling": "e"}, "runs": 3, "watch": watch, "block": 2}
     together = simulated(several, local, ring, **how)
-    for own, setting in zip(together, several, strict=True):
+    for batched, setting in zip(together, several, strict=True):
         (alone,) = simulated([setting], local, ring, **how)
-        assert all(alone[key].tobytes() == own[key].tobytes() for key in alone)
+        assert all(alone[key].tobytes() == batched[key].tobytes() for key in alone)
 
 
 def test_an_infinite_bound_is_no_divergence():

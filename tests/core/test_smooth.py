@@ -38,8 +38,8 @@ def test_far_starts_and_far_minimisers_take_few_steps(start):
         return lambda x: calls.append(1) or gradient(x)
 
     gradient, hessian = saturated(centres)
-    found = minimise(counted(gradient), hessian, np.full(centres.shape, start))
-    assert np.linalg.norm(gradient(found), axis=-1).max() <= TOLERANCE
+    minimisers = minimise(counted(gradient), hessian, np.full(centres.shape, start))
+    assert np.linalg.norm(gradient(minimisers), axis=-1).max() <= TOLERANCE
     assert len(calls) < 200
 
 
@@ -47,27 +47,27 @@ def test_a_problem_far_away_does_not_depend_on_its_company():
     centres = np.array([[-430.0, 5000.0], [-1e4, -300.0], [0.5, 0.1]])
     start = np.array([[2.0, -6e3], [0.0, 0.0], [4e3, 1.0]])
     together = minimise(*saturated(centres), start)
-    for one, own in enumerate(centres):
-        alone = minimise(*saturated(own[None]), start[one : one + 1])
-        assert np.array_equal(alone[0], together[one])
+    for index, centre in enumerate(centres):
+        alone = minimise(*saturated(centre[None]), start[index : index + 1])
+        assert np.array_equal(alone[0], together[index])
 
 
 def test_hessians_are_asked_for_where_newton_goes_on_and_nowhere_else():
     """Only the problem with a distant start needs Newton steps."""
     centres = np.array([[0.01, 0.0], [-1e4, -300.0]])
     gradient, hessian = saturated(centres)
-    seen = []
+    selections = []
 
     def recorded(x, selected):
-        seen.append(selected.copy())
+        selections.append(selected.copy())
         return hessian(x, selected)
 
     def descend(slope):
         return slope / (WEIGHT / 4 + CURVATURE)
 
     start = np.array([[1.0, 1.0], [5e3, 0.0]])
-    found = minimise(gradient, recorded, start, descend=descend)
-    assert seen and not all(selected.all() for selected in seen)
+    minimisers = minimise(gradient, recorded, start, descend=descend)
+    assert selections and not all(selected.all() for selected in selections)
     for i, centre in enumerate(centres):
         alone = minimise(*saturated(centre[None]), start[i : i + 1], descend=descend)
-        assert np.array_equal(alone[0], found[i])
+        assert np.array_equal(alone[0], minimisers[i])

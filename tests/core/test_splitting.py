@@ -178,9 +178,9 @@ def test_a_missing_value_is_refused_with_its_agent_and_row():
 
 def test_no_public_number_depends_on_a_record_unless_the_records_are_public():
     """Replacing a record within the bounds leaves all public numbers unchanged."""
-    other = pl.DataFrame({"age": 99.0, "income": 70.0, "sex": "f", "site": "a", "ill": 1})
+    replacement = pl.DataFrame({"age": 99.0, "income": 70.0, "sex": "f", "site": "a", "ill": 1})
     table = TABLE.with_columns(pl.col("ill").cast(pl.Int64))
-    neighbour = pl.concat([table[:5], other.cast(table.schema), table[6:]])
+    neighbour = pl.concat([table[:5], replacement.cast(table.schema), table[6:]])
     shares, moved = (pc.split(data, **OPTIONS) for data in (table, neighbour))
     for name in ("agents", "columns", "bound", "ranges", "from_records"):
         assert getattr(shares, name) == getattr(moved, name), name
@@ -203,9 +203,9 @@ def test_shares_by_number_and_fraction_and_the_test_set():
     assert even.sizes.sum() + len(even.test_labels) == 15
     assert even.sizes.max() - even.sizes.min() <= 1
     rows = np.concatenate([even.features[i, :n] for i, n in enumerate(even.sizes)])
-    everything = np.concatenate([rows, even.test_features])
+    all_rows = np.concatenate([rows, even.test_features])
     unsplit = pc.split(TABLE, **OPTIONS | columns | {"agent": 1}).features[0]
-    assert sorted(map(tuple, everything)) == sorted(map(tuple, unsplit))
+    assert sorted(map(tuple, all_rows)) == sorted(map(tuple, unsplit))
     again = pc.split(TABLE, **OPTIONS | columns | {"agent": 4, "test": 0.5})
     same(even, again)
 

@@ -65,10 +65,10 @@ NAMES = {
 class Recording(Streams):
     """Streams that record the names of all requested streams."""
 
-    asked: set[str] = field(default_factory=set)
+    requested: set[str] = field(default_factory=set)
 
     def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
-        self.asked.add(f"{purpose} {name}")
+        self.requested.add(f"{purpose} {name}")
         return super().generators(purpose, name)
 
 
@@ -76,13 +76,15 @@ class Recording(Streams):
 def test_an_algorithm_draws_from_the_streams_that_it_always_drew_from(name):
     algorithm, problem, network, horizon = world(name)
     streams = Recording(0, (0,))
-    given = problem.repeated(1), network, streams, np.array([horizon])
-    stack([algorithm]).run(*given, lambda t, active, seen: None)
-    assert streams.asked == NAMES[name]
+    arguments = problem.repeated(1), network, streams, np.array([horizon])
+    stack([algorithm]).run(*arguments, lambda t, active, observables: None)
+    assert streams.requested == NAMES[name]
 
 
 def test_a_name_is_part_of_the_key():
-    one, other = (Streams(0, (3,), {"noise": "figure method"}).generators("noise", name)[0]
-                  for name in ("output", "output_noise"))  # fmt: skip
-    assert one.random() == generator(0, "noise", "figure method", 3, "output").random()
-    assert one.random() != other.random()
+    output_stream, output_noise_stream = (
+        Streams(0, (3,), {"noise": "figure method"}).generators("noise", name)[0]
+        for name in ("output", "output_noise")
+    )
+    assert output_stream.random() == generator(0, "noise", "figure method", 3, "output").random()
+    assert output_stream.random() != output_noise_stream.random()

@@ -24,7 +24,7 @@ METHODS = [
 
 def spec(**changes):
     block = {"label": "Adult", "experiment": "e", "methods": METHODS}
-    made = {
+    table_fields = {
         "title": "Table",
         "caption": "What is shown.",
         "row_axis": "epsilon",
@@ -35,7 +35,7 @@ def spec(**changes):
         "blocks": [block, {**block, "label": "Aardvark"}],
         **changes,
     }
-    return Table.model_validate(made).model_dump(mode="json")
+    return Table.model_validate(table_fields).model_dump(mode="json")
 
 
 @pytest.fixture
@@ -79,8 +79,8 @@ def test_three_formats_hold_the_same_cells(cells):
     numbers = tables.table_numbers(table, cells)
     markdown, latex = tables.markdown(numbers, table), tables.latex(numbers, table)
     for text in (markdown, latex):
-        for part in ("Adult", "100", "0.250", "0.129", "adult (mirror)"):
-            assert part in text
+        for entry in ("Adult", "100", "0.250", "0.129", "adult (mirror)"):
+            assert entry in text
     assert r"ours \& theirs" in latex
     rows = [line for line in markdown.splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in rows}) == 1
