@@ -13,7 +13,7 @@ from private_consensus.common.terminal import first_sentence, formula, rendered
 
 
 @pytest.mark.parametrize(
-    ("latex", "shown"),
+    ("latex", "text"),
     [
         (r"\tfrac12 \sum_{d \in D_i} \|x - d\|_2^2", "1/2 ∑_(d ∈Dᵢ) ‖x - d‖₂²"),
         (r"\hat x_i = \arg\min f_i(x) + a_i^T x", "x̂ᵢ = arg min fᵢ(x) + aᵢᵀ x"),
@@ -24,8 +24,8 @@ from private_consensus.common.terminal import first_sentence, formula, rendered
         (r"\theta^{t-t_0}", "θ^(t-t₀)"),
     ],
 )
-def test_a_formula_is_a_line_of_symbols(latex, shown):
-    assert formula(latex) == shown
+def test_a_formula_is_a_line_of_symbols(latex, text):
+    assert formula(latex) == text
 
 
 def test_a_displayed_formula_has_lines_of_its_own():
@@ -40,8 +40,8 @@ def test_nothing_of_what_is_described_is_left_as_it_is_typed(name):
         documented = [sys.modules[built.__module__], built]
     else:
         documented = [problems.load(name), problems.load(name).build]
-    for thing in documented:
-        text = rendered(inspect.getdoc(thing) or "")
+    for documented_object in documented:
+        text = rendered(inspect.getdoc(documented_object) or "")
         assert not re.search(r"\\[a-zA-Z]|``|:\w+:`|\.\. math|\0", text)
     first = first_sentence(inspect.getdoc(documented[0]))
     assert len(first) > 25 and "\n" not in first

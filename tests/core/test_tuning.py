@@ -42,14 +42,14 @@ def setting(epsilon=0.5, **changes):
 
 
 @pytest.mark.parametrize(
-    ("given", "rho"),
+    ("spec", "rho"),
     [(setting(), 2.0), (setting(criterion="mean"), 1.0), (setting(epsilon=9.0), 3.0)],
 )
-def test_the_grid_point_with_the_least_mean_error_is_taken(given, rho):
-    found = with_tuned(given, grid())
-    assert found["algorithm"] == {"c": 1, "rho": rho}
-    assert given["algorithm"] == {"c": 1}
-    assert found["tuned"] == given["tuned"]  # an oracle of the setting's privacy row
+def test_the_grid_point_with_the_least_mean_error_is_taken(spec, rho):
+    tuned_spec = with_tuned(spec, grid())
+    assert tuned_spec["algorithm"] == {"c": 1, "rho": rho}
+    assert spec["algorithm"] == {"c": 1}
+    assert tuned_spec["tuned"] == spec["tuned"]  # an oracle of the setting's privacy row
 
 
 def test_settings_without_tuning_stay_what_they_are():
@@ -75,9 +75,9 @@ def points(values, **changes):
 
 
 def test_a_median_comes_with_quartiles():
-    found = points([1.0, 2.0, 3.0, 4.0, 100.0], statistic="median")
-    assert (found["low"], found["y"], found["high"]) == (2.0, 3.0, 4.0)
-    assert found["interval"] == QUARTILES and "diverged" not in found
+    point = points([1.0, 2.0, 3.0, 4.0, 100.0], statistic="median")
+    assert (point["low"], point["y"], point["high"]) == (2.0, 3.0, 4.0)
+    assert point["interval"] == QUARTILES and "diverged" not in point
 
 
 def test_runs_without_a_finite_value_are_counted_and_make_the_mean_infinite():
@@ -145,9 +145,11 @@ def test_tuning_by_what_does_not_exist_is_refused_before_anything_runs(
 def test_what_is_tuned_on_is_not_what_is_shown(configuration):
     """The tuning grid has separate runs, data and noise."""
     plan = configuration()
-    shown, grids = (plan.cell(name, "dp_admm") for name in ("gratton_fig2", "gratton_tuning"))
-    assert shown["groups"]["data"] != grids["groups"]["data"]
-    assert shown["groups"]["noise"] != grids["groups"]["noise"]
+    figure_cell, grid_cell = (
+        plan.cell(name, "dp_admm") for name in ("gratton_fig2", "gratton_tuning")
+    )
+    assert figure_cell["groups"]["data"] != grid_cell["groups"]["data"]
+    assert figure_cell["groups"]["noise"] != grid_cell["groups"]["noise"]
 
 
 def test_the_best_point_is_what_runs(configuration):
@@ -162,6 +164,6 @@ def test_the_best_point_is_what_runs(configuration):
          **setting["columns"], "rho": rho, "eta_0": eta, "value": abs(rho - 2) + abs(eta - 0.5)}
         for rho in (1.0, 2.0, 3.0) for eta in (0.25, 0.5)
     ]  # fmt: skip
-    found = with_tuned(setting, pl.DataFrame(rows))
+    tuned_spec = with_tuned(setting, pl.DataFrame(rows))
     assert over == {"rho": "algorithm.rho", "eta_0": "algorithm.eta_0"}
-    assert (found["algorithm"]["rho"], found["algorithm"]["eta_0"]) == (2.0, 0.5)
+    assert (tuned_spec["algorithm"]["rho"], tuned_spec["algorithm"]["eta_0"]) == (2.0, 0.5)

@@ -118,15 +118,15 @@ def test_an_array_of_another_kind_is_refused(name, array, spoil):
 # --- Malformed data -------------------------------------------------------------------------------
 
 
-@given(place=st.sampled_from(PLACES), at=st.integers(0, 10**6), value=st.floats())
-def test_a_malformed_number_is_refused_or_inside_the_universe(place, at, value):
+@given(location=st.sampled_from(PLACES), at=st.integers(0, 10**6), value=st.floats())
+def test_a_malformed_number_is_refused_or_inside_the_universe(location, at, value):
     """Accepted data are in the universe for which the sensitivities hold."""
     try:
-        problem = changed(*place, at, value)
+        problem = changed(*location, at, value)
     except InvalidInput as error:
         assert str(error).startswith(("problem.", "norm of problem."))
         return
-    name = place[0]
+    name = location[0]
     assert all(np.isfinite(getattr(problem, array)).all() for array in ARRAYS[name])
     if name == "mean_estimation":
         assert np.abs(problem.means).max() <= problem.box * (1 + 1e-8)
@@ -162,10 +162,10 @@ def test_labels_0_and_1_need_their_coding():
     assert coded.attained_gradient_share("l2") is None
     with pytest.raises(InvalidInput, match="expected 0 or 1"):
         replace(signed, coding="zero_one")
-    ones = replace(signed, labels=np.ones_like(labels), features=np.abs(signed.features))
-    assert ones.record_change("l2") == 2 * ones.weight
-    of_zeros = replace(ones, coding="zero_one")
-    assert of_zeros.record_change("l2") == pytest.approx(np.sqrt(2) * ones.weight)
+    all_positive = replace(signed, labels=np.ones_like(labels), features=np.abs(signed.features))
+    assert all_positive.record_change("l2") == 2 * all_positive.weight
+    of_zeros = replace(all_positive, coding="zero_one")
+    assert of_zeros.record_change("l2") == pytest.approx(np.sqrt(2) * all_positive.weight)
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -197,19 +197,29 @@ WORLDS = [
 @pytest.mark.parametrize("agents", [3, 5, 64])
 def test_a_problem_and_a_network_have_as_many_agents(world, agents):
     algorithm, problem, network, budget, horizon = world
-    other = ring(agents) if agents != problem.n_agents else ring(agents + 1)
-    message = f"problem: found '{problem.n_agents} agents', expected {other.n_agents} agents"
+    other_network = ring(agents) if agents != problem.n_agents else ring(agents + 1)
+    message = (
+        f"problem: found '{problem.n_agents} agents', expected {other_network.n_agents} agents"
+    )
     ready = algorithm.calibrate(budget, problem, network, horizon)
     with pytest.raises(InvalidInput, match=message):
-        pc.simulate(algorithm, problem, other, budget, horizon, runs=1)
+        pc.simulate(algorithm, problem, other_network, budget, horizon, runs=1)
     with pytest.raises(InvalidInput, match=message):
-        algorithm.calibrate(budget, problem, other, horizon)
+        algorithm.calibrate(budget, problem, other_network, horizon)
     with pytest.raises(InvalidInput, match=message):
-        ready.releases(problem, other, horizon)
+        ready.releases(problem, other_network, horizon)
     with pytest.raises(InvalidInput, match=message):
-        ready.run(problem, other, pc.Streams(0, (0,)), np.array([horizon]), lambda *seen: None)
+        ready.run(
+            problem,
+            other_network,
+            pc.Streams(0, (0,)),
+            np.array([horizon]),
+            lambda *arguments: None,
+        )
     with pytest.raises(InvalidInput, match=message):
-        pc.audit(algorithm, problem, other, budget, horizon, runs=50, confidence=0.9, delta=1e-3)
+        pc.audit(
+            algorithm, problem, other_network, budget, horizon, runs=50, confidence=0.9, delta=1e-3
+        )
 
 
 @pytest.mark.parametrize("agents", [1, 3, 5, 64])
@@ -240,17 +250,17 @@ def matrices(agents=4):
     return np.array(network.adjacency), np.array(network.mixing)
 
 
-def spoilt(which, at, value):
-    parts = list(matrices())
-    parts[which][at] = value
-    return parts
+def spoilt(matrix_index, at, value):
+    matrix_pair = list(matrices())
+    matrix_pair[matrix_index][at] = value
+    return matrix_pair
 
 
 DIRECTED = spoilt(0, (0, 2), True)
 
 
 @pytest.mark.parametrize(
-    ("parts", "message"),
+    ("matrix_pair", "message"),
     [
         (DIRECTED, r"network.adjacency\[from agent 0, to agent 2\].*this graph is directed"),
         (spoilt(0, (1, 1), True), r"network.adjacency\[agent 1\]: found True, .* no self-loop"),
@@ -267,9 +277,9 @@ DIRECTED = spoilt(0, (0, 2), True)
         ([matrices()[0].tolist(), matrices()[1]], "network.adjacency: found 'list'"),
     ],
 )  # fmt: skip
-def test_a_network_is_what_it_promises(parts, message):
+def test_a_network_is_what_it_promises(matrix_pair, message):
     with pytest.raises(InvalidInput, match=message):
-        Network(*parts)
+        Network(*matrix_pair)
 
 
 def test_a_weight_needs_a_link():
@@ -288,17 +298,17 @@ def test_a_weight_needs_a_link():
 @given(
     seed=st.integers(0, 10**6),
     value=st.floats() | st.complex_numbers(),
-    which=st.sampled_from(["adjacency", "mixing"]),
+    matrix_name=st.sampled_from(["adjacency", "mixing"]),
 )
-def test_a_malformed_network_is_refused_or_keeps_its_promises(seed, value, which):
+def test_a_malformed_network_is_refused_or_keeps_its_promises(seed, value, matrix_name):
     generator = np.random.default_rng(seed)
     adjacency, mixing = matrices()
-    place = tuple(generator.integers(0, 4, 2))
-    if which == "adjacency":
-        adjacency[place] = bool(value)
+    entry = tuple(generator.integers(0, 4, 2))
+    if matrix_name == "adjacency":
+        adjacency[entry] = bool(value)
     else:
         mixing = mixing.astype(complex) if isinstance(value, complex) else mixing
-        mixing[place] = value
+        mixing[entry] = value
     try:
         network = Network(adjacency, mixing)
     except InvalidInput:
@@ -333,7 +343,7 @@ def test_a_sparse_network_is_what_it_promises():
         spoil(graph, weights)
         with pytest.raises(InvalidInput, match=message):
             kind((graph.tocsr(),), (weights.tocsr(),), True)
-    graph, weights = (part.tocsr() for part in sparse())
+    graph, weights = (matrix.tocsr() for matrix in sparse())
     assert kind((graph,), (weights,), True).n_agents == 300
 
 

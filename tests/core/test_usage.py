@@ -18,11 +18,11 @@ def test_cpu_seconds_of_a_short_job_are_counted_and_waiting_costs_none(tmp_path)
         while time.process_time() < end:
             pass
     took = time.process_time() - begin
-    found = read_usage(tmp_path / "job.tsv")
-    assert list(found) == list(TITLES)
-    assert found["s"] >= 0.5 - 0.01
+    usage = read_usage(tmp_path / "job.tsv")
+    assert list(usage) == list(TITLES)
+    assert usage["s"] >= 0.5 - 0.01
     # Two decimals; what else the process does in passing counts by either clock.
-    assert 0.1 - 0.01 <= found["cpu_time"] - before <= took + 0.01
+    assert 0.1 - 0.01 <= usage["cpu_time"] - before <= took + 0.01
 
 
 def test_memory_and_seconds_of_a_process_that_was_waited_for_count():

@@ -192,7 +192,7 @@ def bit(word):
 
 
 def test_the_lowest_bit_is_found_whatever_stands_above():
-    for place in range(64):
+    for position in range(64):
         for above in (0, RNG.integers(0, 2**63)):
-            word = np.uint64((int(above) << place | 1 << place) % 2**64)
-            assert bit(word) == place
+            word = np.uint64((int(above) << position | 1 << position) % 2**64)
+            assert bit(word) == position

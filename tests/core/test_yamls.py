@@ -10,7 +10,9 @@ from private_consensus.common.errors import InvalidInput
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(
-    path for part in ("config", "docs", "profiles", "src") for path in (ROOT / part).rglob("*.yaml")
+    path
+    for folder in ("config", "docs", "profiles", "src")
+    for path in (ROOT / folder).rglob("*.yaml")
 )
 
 
