@@ -25,8 +25,10 @@ AGENTS, RECORDS, ETA = 5, 200, 0.5
 @pytest.fixture(scope="module")
 def adult(tmp_path_factory):
     """Prepare surrogate data for Adult, encoded as in section 3.5 of the paper."""
-    asked = Acquisition(source="surrogate", surrogate_rows=3000, cache=tmp_path_factory.mktemp("c"))
-    return prepare("adult-onehot41", *acquire("adult", asked))
+    acquisition = Acquisition(
+        source="surrogate", surrogate_rows=3000, cache=tmp_path_factory.mktemp("c")
+    )
+    return prepare("adult-onehot41", *acquire("adult", acquisition))
 
 
 @pytest.fixture(params=[1.0, 20.0])
@@ -47,8 +49,11 @@ def neighbours(problem, adult, count: int):
     rng = np.random.default_rng(5)
     for _ in range(count):
         features, labels = problem.features.copy(), problem.labels.copy()
-        chosen = rng.integers(len(adult.labels), size=labels.shape[:2])
-        features[:, :, 0], labels[:, :, 0] = adult.features[chosen], adult.labels[chosen]
+        replacements = rng.integers(len(adult.labels), size=labels.shape[:2])
+        features[:, :, 0], labels[:, :, 0] = (
+            adult.features[replacements],
+            adult.labels[replacements],
+        )
         yield replace(problem, features=features, labels=labels)
 
 
@@ -58,10 +63,10 @@ def test_clipped_losses_of_some_agents_are_those_of_all(problem, monkeypatch, fe
     monkeypatch.setattr(logistic_regression.objective, "SMALL_ENTRIES", few)
     rng = np.random.default_rng(3)
     points = rng.normal(size=(7, len(problem.labels), AGENTS, problem.dim)) * 3
-    asked = rng.random(points.shape[:-1]) < 0.5
+    selected = rng.random(points.shape[:-1]) < 0.5
     bound = np.linspace(0.5, 3.0, 7)[:, None, None, None]
-    found = problem.clipped_loss(points, bound, asked)[asked]
-    assert found == pytest.approx(problem.clipped_loss(points, bound)[asked], rel=1e-13)
+    losses = problem.clipped_loss(points, bound, selected)[selected]
+    assert losses == pytest.approx(problem.clipped_loss(points, bound)[selected], rel=1e-13)
 
 
 @pytest.mark.parametrize("negative", [-1.0, 0.0])
@@ -90,10 +95,12 @@ def test_a_replaced_record_moves_minimisers_by_no_more_than_is_charged(problem, 
     sharp, printed = problem.minimiser_change("l2", 2.0), problem.record_change("l2") / 2.0
     assert sharp <= printed == pytest.approx(2 * problem.weight / (2 * ETA * 2))
     zero, worst = np.zeros(shape), 0.0
-    for other, size in zip(neighbours(problem, adult, 4), (0.0, 0.1, 1.0, 10.0), strict=True):
+    for neighbour, size in zip(neighbours(problem, adult, 4), (0.0, 0.1, 1.0, 10.0), strict=True):
         centre = size * rng.normal(size=shape)
-        one, two = (p.proximal(zero, penalty, centre, zero) for p in (problem, other))
-        worst = max(worst, np.linalg.norm(one - two, axis=-1).max())
+        minimisers, neighbour_minimisers = (
+            p.proximal(zero, penalty, centre, zero) for p in (problem, neighbour)
+        )
+        worst = max(worst, np.linalg.norm(minimisers - neighbour_minimisers, axis=-1).max())
     assert 0.1 * sharp < worst <= sharp
 
 
@@ -106,7 +113,10 @@ def test_a_replaced_record_moves_the_tested_gain_by_no_more_than_is_charged(prob
     def gain(p):
         return p.clipped_loss(before, bound) - p.clipped_loss(after, bound)
 
-    moves = [np.abs(gain(other) - gain(problem)).max() for other in neighbours(problem, adult, 20)]
+    moves = [
+        np.abs(gain(neighbour) - gain(problem)).max()
+        for neighbour in neighbours(problem, adult, 20)
+    ]
     assert max(moves) <= allowed * (1 + 1e-12)
     # A row along after - before is gained wholly with one label and lost wholly with the other.
     away = (after - before)[0]
@@ -126,8 +136,8 @@ def test_every_method_is_calibrated_to_the_same_total(problem, network, epsilon)
     methods = [PR(calibration="formula"), PP(e3=0.9), IPP(e3=0.9), DVP(**pure), R(**pure)]
     methods.append(M(**pure, penalty_growth=1.02, t_0=1))
     for method in methods:
-        one = replace(method, rho_conversion="safe")
-        done = one.calibrate(Budget(epsilon, 1e-4), problem, network, 30)
+        safe_method = replace(method, rho_conversion="safe")
+        done = safe_method.calibrate(Budget(epsilon, 1e-4), problem, network, 30)
         rho = done.rho_by_formula(problem, network, 30)
         assert rho == pytest.approx(zcdp_rho(epsilon, 1e-4, conversion="safe"), rel=1e-9)
 
@@ -137,9 +147,11 @@ def test_penalties_that_start_to_grow_later_stack(problem, network, streams):
         M(law="gamma_norm", penalty_growth=1.02, t_0=1, calibration="given", noise=noise)
         for noise in (1e-3, 1e-2)
     ]
-    seen = {}
-    stack(done).run(problem, network, streams, np.array([3, 3]), lambda t, a, s: seen.update(s))
-    assert seen["released"].shape[0] == 2
+    observables = {}
+    stack(done).run(
+        problem, network, streams, np.array([3, 3]), lambda t, a, s: observables.update(s)
+    )
+    assert observables["released"].shape[0] == 2
 
 
 def points(values):
@@ -151,11 +163,11 @@ def points(values):
 def test_the_cost_to_reach_a_goal_is_the_inverse_of_the_curve():
     """The test curve is linear in ln x, for which the inverse is exact within rounding."""
     goals = [0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05]
-    found = cost_to_reach(points([0.3, 0.2, 0.1]), goals)
+    costs = cost_to_reach(points([0.3, 0.2, 0.1]), goals)
     expected = [1.0, 1.0, 10**0.5, 10.0, 10**1.5, 100.0, np.inf]
-    assert found["x"].to_list() == goals
-    assert np.allclose(found["y"].to_numpy(), expected)
-    assert found["series"].to_list() == ["a"] * len(goals)
+    assert costs["x"].to_list() == goals
+    assert np.allclose(costs["y"].to_numpy(), expected)
+    assert costs["series"].to_list() == ["a"] * len(goals)
 
 
 def test_only_what_stays_below_counts():

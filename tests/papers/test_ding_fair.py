@@ -47,13 +47,13 @@ def prepared_rows(seed: int = 0, **changes):
     def columns_of(*attributes):
         return np.array([i for i, c in enumerate(NAMES) if c.partition("=")[0] in attributes], int)
 
-    made = {
+    fields = {
         "features": features,
         "labels": labels,
         "protected": {"sex": sex, "constant": np.ones(ROWS), "kinds": np.arange(ROWS) % 3},
         "columns_of": columns_of,
     }
-    return SimpleNamespace(**{**made, **changes})
+    return SimpleNamespace(**{**fields, **changes})
 
 
 @pytest.fixture
@@ -67,14 +67,14 @@ def network(streams):
 
 
 def let_out(algorithm, problem, network, streams, settings=1):
-    seen: dict = {}
+    observables: dict = {}
 
-    def observe(t, active, shown):
+    def observe(t, active, new_values):
         assert t == 1
-        seen.update(shown)
+        observables.update(new_values)
 
     algorithm.run(problem, network, streams, np.ones(settings, int), observe)
-    return seen
+    return observables
 
 
 def released(algorithm, problem, network, streams):
@@ -110,26 +110,26 @@ def by_cvxpy(matrix, linear, absolute, radius=None):
 @pytest.mark.parametrize("strength", [0.1, 1.0, 10.0])
 def test_the_absolute_value_is_solved_as_a_convex_solver_solves_it(strength):
     matrix, linear, absolute = random_problems(20)
-    found = quadratics.minimise(matrix, linear, strength * absolute, repair="trim")
+    solution = quadratics.minimise(matrix, linear, strength * absolute, repair="trim")
     on_the_fold = 0
-    for case in zip(matrix, linear, strength * absolute, found.w, strict=True):
-        other = by_cvxpy(*case[:3])
-        assert value(*case[:3], case[3]) == pytest.approx(value(*case[:3], other), abs=1e-8)
-        assert value(*case) <= value(*case[:3], other) + 1e-12
-        assert np.allclose(case[3], other, atol=1e-5)
+    for case in zip(matrix, linear, strength * absolute, solution.w, strict=True):
+        reference = by_cvxpy(*case[:3])
+        assert value(*case[:3], case[3]) == pytest.approx(value(*case[:3], reference), abs=1e-8)
+        assert value(*case) <= value(*case[:3], reference) + 1e-12
+        assert np.allclose(case[3], reference, atol=1e-5)
         on_the_fold += abs(case[2] @ case[3]) < 1e-9
     assert on_the_fold > 0
-    assert not found.repaired.any()
-    assert not found.dropped.any()
+    assert not solution.repaired.any()
+    assert not solution.dropped.any()
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # tighter than it can know
 @pytest.mark.parametrize("radius", [0.05, 0.5, 50.0])
 def test_the_ball_is_solved_as_a_convex_solver_solves_it(radius):
     matrix, linear, absolute = random_problems(8, seed=2)
-    found = quadratics.minimise(matrix, linear, absolute, repair="ball", radius=radius)
-    assert (np.linalg.norm(found.w, axis=-1) <= radius * (1 + 1e-9)).all()
-    for case in zip(matrix, linear, absolute, found.w, strict=True):
+    solution = quadratics.minimise(matrix, linear, absolute, repair="ball", radius=radius)
+    assert (np.linalg.norm(solution.w, axis=-1) <= radius * (1 + 1e-9)).all()
+    for case in zip(matrix, linear, absolute, solution.w, strict=True):
         best = value(*case[:3], by_cvxpy(*case[:3], radius))
         assert value(*case) == pytest.approx(best, abs=1e-8)
 
@@ -137,11 +137,11 @@ def test_the_ball_is_solved_as_a_convex_solver_solves_it(radius):
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 def test_the_ball_bounds_what_has_no_minimum():
     matrix, linear, absolute = random_problems(30, seed=3, indefinite=True)
-    found = quadratics.minimise(matrix, linear, absolute, repair="ball", radius=3.0)
-    assert found.repaired.all()
-    length = np.linalg.norm(found.w, axis=-1)
+    solution = quadratics.minimise(matrix, linear, absolute, repair="ball", radius=3.0)
+    assert solution.repaired.all()
+    length = np.linalg.norm(solution.w, axis=-1)
     assert (length <= 3.0 * (1 + 1e-9)).all()
-    for case in zip(matrix, linear, absolute, found.w, strict=True):
+    for case in zip(matrix, linear, absolute, solution.w, strict=True):
         values, vectors = np.linalg.eigh(case[0])
         convex = (vectors * np.maximum(values, 0)) @ vectors.T
         best = value(convex, *case[1:3], by_cvxpy(convex, *case[1:3], 3.0))
@@ -150,24 +150,24 @@ def test_the_ball_bounds_what_has_no_minimum():
 
 def test_trimming_minimises_over_the_directions_that_curve_upwards():
     matrix, linear, absolute = random_problems(30, seed=4, indefinite=True)
-    found = quadratics.minimise(matrix, linear, absolute, repair="trim")
+    solution = quadratics.minimise(matrix, linear, absolute, repair="trim")
     values, vectors = np.linalg.eigh(matrix)
-    for case in zip(matrix, linear, absolute, values, vectors, found.w, strict=True):
+    for case in zip(matrix, linear, absolute, values, vectors, solution.w, strict=True):
         basis = case[4][:, case[3] > 0]
         inside = [basis.T @ case[0] @ basis, case[1] @ basis, case[2] @ basis]
         best = value(*inside, by_cvxpy(*inside))
         assert np.allclose(case[4][:, case[3] <= 0].T @ case[5], 0, atol=1e-10)
         assert value(*case[:3], case[5]) == pytest.approx(best, abs=1e-8)
-    assert np.allclose(found.dropped, (values <= 0).mean(-1))
-    assert (found.repaired == (values <= 0).any(-1)).all()
+    assert np.allclose(solution.dropped, (values <= 0).mean(-1))
+    assert (solution.repaired == (values <= 0).any(-1)).all()
 
 
 def test_a_ridge_is_added_before_anything_is_left_out():
     matrix, linear, absolute = random_problems(10, seed=5, indefinite=True)
-    found = quadratics.minimise(matrix, linear, absolute, repair="ridge", ridge=2.0)
+    solution = quadratics.minimise(matrix, linear, absolute, repair="ridge", ridge=2.0)
     plain = quadratics.minimise(matrix + 2 * np.eye(5), linear, absolute, repair="trim")
-    assert np.allclose(found.w, plain.w)
-    assert found.repaired.all()
+    assert np.allclose(solution.w, plain.w)
+    assert solution.repaired.all()
     assert not plain.repaired.any()
 
 
@@ -178,8 +178,8 @@ def test_the_literal_solution_is_stationary_whatever_the_curvature():
 
 
 def test_without_noise_all_are_the_closed_form(problem, network, streams):
-    made = problem.coefficients
-    closed = -np.linalg.solve(made.quadratic, made.linear[..., None])[..., 0] / 2
+    coefficients = problem.coefficients
+    closed = -np.linalg.solve(coefficients.quadratic, coefficients.linear[..., None])[..., 0] / 2
     for solver, coeffs in product(("ridge", "trim", "literal"), ("ordered", "unique")):
         free = FairClassification(fair="off", solver=solver, coeffs=coeffs)
         free = free.calibrate(Budget(np.inf, 0.0), problem, network, 1)
@@ -187,10 +187,13 @@ def test_without_noise_all_are_the_closed_form(problem, network, streams):
 
 
 def test_the_fairness_term_is_minimised_and_makes_the_covariance_small(problem, network, streams):
-    made = problem.coefficients
+    coefficients = problem.coefficients
     plain = released(FairClassification(fair="off"), problem, network, streams)
     w = released(FairClassification(), problem, network, streams)
-    assert (np.abs(np.vecdot(made.covariance, w)) < np.abs(np.vecdot(made.covariance, plain))).all()
+    assert (
+        np.abs(np.vecdot(coefficients.covariance, w))
+        < np.abs(np.vecdot(coefficients.covariance, plain))
+    ).all()
     best = problem.objective(w[:, None])
     shifted = w + np.random.default_rng(0).normal(0, 0.1, (50, *w.shape))
     assert (problem.objective(shifted[..., None, :]) > best).all()
@@ -210,22 +213,22 @@ def test_coefficients_are_sums_over_the_training_rows(problem):
     for run in range(len(problem.test)):
         train = np.setdiff1d(np.arange(ROWS), problem.test[run])
         x, y, z = problem.features[train], problem.labels[train], problem.protected[train]
-        made, mean = problem.coefficients, problem.protected.mean()
-        assert np.allclose(made.quadratic[run], x.T @ x / 8)
-        assert np.allclose(made.linear[run], (0.5 - y) @ x)
-        assert np.allclose(made.covariance[run], (z - mean) @ x)
-        assert np.allclose(made.distance[run], np.abs(z - mean) @ x)
+        coefficients, mean = problem.coefficients, problem.protected.mean()
+        assert np.allclose(coefficients.quadratic[run], x.T @ x / 8)
+        assert np.allclose(coefficients.linear[run], (0.5 - y) @ x)
+        assert np.allclose(coefficients.covariance[run], (z - mean) @ x)
+        assert np.allclose(coefficients.distance[run], np.abs(z - mean) @ x)
 
 
 def test_runs_have_splits_of_their_own_or_share_a_number_of_them(streams):
-    own = fair.build(streams, 1, prepared=prepared_rows(), protected="sex").test
-    assert len({tuple(sorted(rows)) for rows in own}) == len(own) == 12
+    test_rows = fair.build(streams, 1, prepared=prepared_rows(), protected="sex").test
+    assert len({tuple(sorted(rows)) for rows in test_rows}) == len(test_rows) == 12
     shared = fair.build(streams, 1, prepared=prepared_rows(), protected="sex", splits=5).test
     assert np.array_equal(shared[0], shared[5])
     assert len({tuple(sorted(rows)) for rows in shared}) == 5
-    more = Streams(streams.root, tuple(range(20)), streams.groups)
+    more_streams = Streams(streams.root, tuple(range(20)), streams.groups)
     assert np.array_equal(
-        own, fair.build(more, 1, prepared=prepared_rows(), protected="sex").test[:12]
+        test_rows, fair.build(more_streams, 1, prepared=prepared_rows(), protected="sex").test[:12]
     )
 
 
@@ -262,33 +265,33 @@ def test_metrics_are_those_of_fairlearn(problem, network, streams):
     algorithm = FairClassification(fair="off").calibrate(Budget(50.0, 0.0), problem, network, 1)
     w = let_out(algorithm, problem, network, streams)["released"]
     w = np.concatenate([w, np.ones_like(w), -np.ones_like(w)])  # everybody positive, nobody
-    found = {name: problem.measure(name, w) for name in fair.METRICS}
+    measured = {name: problem.measure(name, w) for name in fair.METRICS}
     for setting, run in product(range(3), range(4)):
         rows = problem.test[run]
         y, z = problem.labels[rows], problem.protected[rows]
-        said = (problem.features[rows] @ w[setting, run, 0] > 0).astype(int)
-        by_group = [(said[z == g] == y[z == g]).mean() for g in (0, 1)]
-        parity = oracle.demographic_parity_difference(y, said, sensitive_features=z)
+        predictions = (problem.features[rows] @ w[setting, run, 0] > 0).astype(int)
+        by_group = [(predictions[z == g] == y[z == g]).mean() for g in (0, 1)]
+        parity = oracle.demographic_parity_difference(y, predictions, sensitive_features=z)
         expected = {
-            "accuracy": (said == y).mean(),
-            "error": (said != y).mean(),
-            "positive_share": said.mean(),
+            "accuracy": (predictions == y).mean(),
+            "error": (predictions != y).mean(),
+            "positive_share": predictions.mean(),
             "majority_accuracy": max(y.mean(), (1 - y).mean()),
             "risk_difference": parity,
             "demographic_parity_difference": parity,
             "equalized_odds_difference": oracle.equalized_odds_difference(
-                y, said, sensitive_features=z
+                y, predictions, sensitive_features=z
             ),
             "accuracy_group_0": by_group[0],
             "accuracy_group_1": by_group[1],
         }
-        if said.any():
+        if predictions.any():
             expected["demographic_parity_ratio"] = oracle.demographic_parity_ratio(
-                y, said, sensitive_features=z
+                y, predictions, sensitive_features=z
             )
         for name, number in expected.items():
-            assert found[name][setting, run] == pytest.approx(number, abs=1e-12), name
-    assert (found["demographic_parity_ratio"][2] == 1).all()
+            assert measured[name][setting, run] == pytest.approx(number, abs=1e-12), name
+    assert (measured["demographic_parity_ratio"][2] == 1).all()
 
 
 def test_the_logistic_fit_has_no_gradient_on_the_training_rows(problem, network, streams):
@@ -306,10 +309,10 @@ def test_the_logistic_fit_has_no_gradient_on_the_training_rows(problem, network,
 def test_a_logistic_fit_is_that_of_its_own_labels_whatever_was_fitted_before(problem, streams):
     rows = prepared_rows()
     flipped = SimpleNamespace(**{**vars(rows), "labels": -rows.labels})
-    other = fair.build(streams, 1, prepared=flipped, protected="sex")
-    other = replace(other, features=problem.features)
+    flipped_problem = fair.build(streams, 1, prepared=flipped, protected="sex")
+    flipped_problem = replace(flipped_problem, features=problem.features)
     alone = logistic.fit(replace(problem, features=problem.features.copy()), 1e-2)
-    logistic.fit(other, 1e-2)
+    logistic.fit(flipped_problem, 1e-2)
     np.testing.assert_array_equal(logistic.fit(problem, 1e-2), alone)
     np.testing.assert_array_equal(logistic.fit(problem, 1e-2), alone)
     assert not np.allclose(logistic.fit(problem, 10.0), alone, atol=1e-3)
@@ -351,15 +354,15 @@ CASES = list(product(("off", "perrec", "plus", "penal"), ("ordered", "unique")))
 
 @pytest.mark.parametrize(("kind", "coefficients"), CASES)
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(x=rows_of_ball, other=rows_of_ball, mean=unit, pick=st.tuples(unit, unit))
+@given(x=rows_of_ball, replacement=rows_of_ball, mean=unit, pick=st.tuples(unit, unit))
 def test_no_replaced_record_moves_more_than_the_tight_sensitivities(
-    kind, coefficients, x, other, mean, pick
+    kind, coefficients, x, replacement, mean, pick
 ):
     options = weights(kind, mean)
-    chosen = [options[min(int(p * len(options)), len(options) - 1)] for p in pick]
-    one, columns = coefficients_of(x, chosen[0], coefficients)
-    two, _ = coefficients_of(other, chosen[1], coefficients)
-    change = np.abs(one - two)
+    record_weights = [options[min(int(p * len(options)), len(options) - 1)] for p in pick]
+    before, columns = coefficients_of(x, record_weights[0], coefficients)
+    after, _ = coefficients_of(replacement, record_weights[1], coefficients)
+    change = np.abs(before - after)
     tight = Sensitivity(DIM, kind, mean, True, coefficients)
     assert change.sum() <= tight.l1 + 1e-12
     assert np.linalg.norm(change) <= tight.l2 + 1e-12
@@ -368,11 +371,11 @@ def test_no_replaced_record_moves_more_than_the_tight_sensitivities(
         assert tight.l2 <= paper_sensitivity("l2", DIM, fair=kind != "off") + 1e-12
     for selected in ({0}, {1, 2}):
         inside = np.array([bool(c & selected) for c in columns])
-        part, rest = change[inside].sum(), change[~inside].sum()
-        assert part <= tight.part_l1(len(selected)) + 1e-12
-        assert rest <= tight.rest_l1(len(selected)) + 1e-12
+        selected_change, remaining_change = change[inside].sum(), change[~inside].sum()
+        assert selected_change <= tight.part_l1(len(selected)) + 1e-12
+        assert remaining_change <= tight.rest_l1(len(selected)) + 1e-12
         for scales in ((1.0, 7.0), (7.0, 1.0)):
-            loss = part / scales[0] + rest / scales[1]
+            loss = selected_change / scales[0] + remaining_change / scales[1]
             assert loss <= tight.laplace_loss(*scales, len(selected)) + 1e-12
             mu = np.hypot(
                 np.linalg.norm(change[inside]) / scales[0],
@@ -401,42 +404,52 @@ def test_worst_pairs_attain_the_tight_l2_sensitivity(kind, expected, first, seco
 def test_orthogonal_rows_are_worst_where_a_group_is_rare():
     """With one record in a thousand in the group, the weights of both changes add up."""
     tight = Sensitivity(DIM, "plus", 0.001).l2
-    one, two = (coefficients_of(np.eye(DIM)[i], weights("plus", 0.001)[1], "ordered")[0]
-                for i in (0, 1))  # fmt: skip
-    assert np.linalg.norm(one - two) == pytest.approx(tight)
+    coefficients_a, coefficients_b = (
+        coefficients_of(np.eye(DIM)[i], weights("plus", 0.001)[1], "ordered")[0] for i in (0, 1)
+    )
+    assert np.linalg.norm(coefficients_a - coefficients_b) == pytest.approx(tight)
     assert tight > 2
 
 
 def test_one_record_attains_half_the_l1_bound():
     x = np.full(DIM, 1 / np.sqrt(DIM))
     for kind in ("off", "penal"):
-        one = max(
+        largest_l1 = max(
             np.abs(coefficients_of(x, weight, "ordered")[0]).sum() for weight in weights(kind, 0.3)
         )
-        assert 2 * one == pytest.approx(Sensitivity(DIM, kind, 0.3).l1)
+        assert 2 * largest_l1 == pytest.approx(Sensitivity(DIM, kind, 0.3).l1)
 
 
 @settings(max_examples=50, deadline=None, derandomize=True)
-@given(x=rows_of_ball, other=rows_of_ball, pick=st.tuples(unit, unit), seed=st.integers(0, 99))
-def test_a_mean_that_is_computed_counts_too(x, other, pick, seed):
+@given(
+    x=rows_of_ball, replacement=rows_of_ball, pick=st.tuples(unit, unit), seed=st.integers(0, 99)
+)
+def test_a_mean_that_is_computed_counts_too(x, replacement, pick, seed):
     """If the mean is computed from data, replacing one record changes the terms of all records."""
     draw = np.random.default_rng(seed)
-    rest = draw.random((20, DIM)) / np.sqrt(DIM)
+    other_rows = draw.random((20, DIM)) / np.sqrt(DIM)
     y, z = draw.integers(0, 2, 20), draw.integers(0, 2, 20)
 
-    def sums(row, which):
-        rows, labels, groups = np.vstack([rest, row]), np.append(y, which // 2), np.append(
-            z, which % 2
-        )  # fmt: skip
+    def sums(row, label_and_group):
+        rows, labels, groups = (
+            np.vstack([other_rows, row]),
+            np.append(y, label_and_group // 2),
+            np.append(z, label_and_group % 2),
+        )
         covariance = (groups - groups.mean()) @ rows
-        parts = [(0.5 - labels) @ rows, covariance, (rows.T @ rows).ravel() / 8]
-        return np.concatenate(parts), covariance
+        blocks = [(0.5 - labels) @ rows, covariance, (rows.T @ rows).ravel() / 8]
+        return np.concatenate(blocks), covariance
 
-    (one, g_one), (two, g_two) = sums(x, int(3.99 * pick[0])), sums(other, int(3.99 * pick[1]))
+    (sums_before, covariance_before), (sums_after, covariance_after) = (
+        sums(x, int(3.99 * pick[0])),
+        sums(replacement, int(3.99 * pick[1])),
+    )
     open_mean = Sensitivity(DIM, "penal", 0.5, public_mean=False)
-    assert np.abs(one - two).sum() <= open_mean.l1
-    assert np.linalg.norm(one - two) <= open_mean.l2
-    assert np.abs(g_one - g_two).sum() <= covariance_l1(DIM, 0.5, public_mean=False)
+    assert np.abs(sums_before - sums_after).sum() <= open_mean.l1
+    assert np.linalg.norm(sums_before - sums_after) <= open_mean.l2
+    assert np.abs(covariance_before - covariance_after).sum() <= covariance_l1(
+        DIM, 0.5, public_mean=False
+    )
 
 
 def test_the_printed_sensitivities_are_those_of_the_lemmas():
@@ -460,10 +473,10 @@ def test_the_printed_sensitivities_are_those_of_the_lemmas():
 def test_the_average_of_theorem_18_holds_for_the_printed_sensitivity(rows, pick, split):
     """The bound holds even for features in [0, 1], since the published sensitivity has slack."""
     options = weights("penal", 0.4)
-    chosen = [options[min(int(4 * p), 3)] for p in pick]
-    one, columns = coefficients_of(np.array(rows[0]), chosen[0], "ordered")
-    two, _ = coefficients_of(np.array(rows[1]), chosen[1], "ordered")
-    change, inside = np.abs(one - two), np.array([0 in c for c in columns])
+    record_weights = [options[min(int(4 * p), 3)] for p in pick]
+    before, columns = coefficients_of(np.array(rows[0]), record_weights[0], "ordered")
+    after, _ = coefficients_of(np.array(rows[1]), record_weights[1], "ordered")
+    change, inside = np.abs(before - after), np.array([0 in c for c in columns])
     average = split / DIM + (DIM - 1) / DIM
     loss = (split * change[inside].sum() + change[~inside].sum()) / paper_sensitivity(
         "l1", DIM, fair=True
@@ -474,9 +487,9 @@ def test_the_average_of_theorem_18_holds_for_the_printed_sensitivity(rows, pick,
 def test_the_average_fails_for_a_tight_sensitivity():
     """Use x = x' = e_s and (y, z) from (0, 1) to (1, 0), which change coefficients of w_s only."""
     x, options = np.eye(DIM)[0], weights("penal", 0.4)
-    one, columns = coefficients_of(x, options[1], "ordered")
-    two, _ = coefficients_of(x, options[2], "ordered")
-    change, inside = np.abs(one - two), np.array([0 in c for c in columns])
+    before, columns = coefficients_of(x, options[1], "ordered")
+    after, _ = coefficients_of(x, options[2], "ordered")
+    change, inside = np.abs(before - after), np.array([0 in c for c in columns])
     assert change[inside].sum() == pytest.approx(2.0)
     assert change[~inside].sum() == 0
     split = 10.0
@@ -503,10 +516,12 @@ def test_coefficients_of_the_selected_attribute_are_those_that_involve_it(proble
 def test_budgets_average_to_the_whole(problem, network, split):
     budget = Budget(2.0, DELTA)
     algorithm = FairClassification(selected="work", split=split, mechanism="gaussian")
-    part, rest = algorithm.budgets(budget, 2, DIM)
-    assert 2 / DIM * part.epsilon + (DIM - 2) / DIM * rest.epsilon == pytest.approx(2.0)
-    assert part.epsilon / rest.epsilon == pytest.approx(split)
-    assert 1 - (1 - part.delta) * (1 - rest.delta) == pytest.approx(DELTA)
+    selected_budget, remaining_budget = algorithm.budgets(budget, 2, DIM)
+    assert 2 / DIM * selected_budget.epsilon + (
+        DIM - 2
+    ) / DIM * remaining_budget.epsilon == pytest.approx(2.0)
+    assert selected_budget.epsilon / remaining_budget.epsilon == pytest.approx(split)
+    assert 1 - (1 - selected_budget.delta) * (1 - remaining_budget.delta) == pytest.approx(DELTA)
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
@@ -528,19 +543,19 @@ def test_three_epsilons_of_the_printed_mechanisms(
 @pytest.mark.parametrize("kind", ["off", "penal"])
 @pytest.mark.parametrize("selected", ["", "age"])
 def test_a_tight_exact_calibration_spends_the_whole_budget(problem, network, kind, selected):
-    chosen = {"fair": kind, "selected": selected, "split": 0.1, "sens": "tight", "charge": "max"}
+    options = {"fair": kind, "selected": selected, "split": 0.1, "sens": "tight", "charge": "max"}
     for mechanism, delta in (("laplace", 0.0), ("gaussian", DELTA)):
-        algorithm = FairClassification(mechanism=mechanism, gaussian="analytic", **chosen)
+        algorithm = FairClassification(mechanism=mechanism, gaussian="analytic", **options)
         algorithm = algorithm.calibrate(Budget(1.0, delta), problem, network, 1)
-        found = account(algorithm.releases(problem, network, 1), delta).epsilon
+        epsilon = account(algorithm.releases(problem, network, 1), delta).epsilon
         if mechanism == "gaussian" or not selected:
-            assert found == pytest.approx(1.0, rel=1e-6)
-        assert found <= 1.0 + 1e-9
+            assert epsilon == pytest.approx(1.0, rel=1e-6)
+        assert epsilon <= 1.0 + 1e-9
     ahead = replace(algorithm, zbar="data").calibrate(Budget(1.0, DELTA), problem, network, 1)
     assert (ahead.noise_rest.scale > algorithm.noise_rest.scale) == (kind != "off")
     honest = replace(algorithm, zbar="data")  # noise for a public mean, price for one that is not
-    found = account(honest.releases(problem, network, 1), DELTA).epsilon
-    assert (found > 1.0 + 1e-6) == (kind != "off")
+    epsilon = account(honest.releases(problem, network, 1), DELTA).epsilon
+    assert (epsilon > 1.0 + 1e-6) == (kind != "off")
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 10.0])
@@ -632,16 +647,22 @@ def test_noise_scales_are_right_both_ways(network, streams, mechanism, law):
     budget = Budget(1.0, 0.0 if mechanism == "laplace" else DELTA)
     algorithm = FairClassification(mechanism=mechanism, selected="age", split=0.1)
     algorithm = algorithm.calibrate(budget, problem, network, 1)
-    matrix, linear, covariance = (part[0] for part in algorithm.perturbed(problem, many))
-    made = problem.coefficients
-    rest = [(linear - made.linear)[:, 1:], (covariance - made.covariance)[:, 1:]]
-    part = [(linear - made.linear)[:, 0], (covariance - made.covariance)[:, 0]]
-    noise = matrix - made.quadratic
+    matrix, linear, covariance = (batch[0] for batch in algorithm.perturbed(problem, many))
+    coefficients = problem.coefficients
+    remaining_noise = [
+        (linear - coefficients.linear)[:, 1:],
+        (covariance - coefficients.covariance)[:, 1:],
+    ]
+    selected_noise = [
+        (linear - coefficients.linear)[:, 0],
+        (covariance - coefficients.covariance)[:, 0],
+    ]
+    noise = matrix - coefficients.quadratic
     assert np.allclose(noise, np.swapaxes(noise, -1, -2))
-    part.append(noise[:, 0, 0])
-    rest.append(np.diagonal(noise, axis1=1, axis2=2)[:, 1:])
+    selected_noise.append(noise[:, 0, 0])
+    remaining_noise.append(np.diagonal(noise, axis1=1, axis2=2)[:, 1:])
     scales = algorithm.noise_selected.scale, algorithm.noise_rest.scale
-    for drawn, scale in zip((part, rest), scales, strict=True):
+    for drawn, scale in zip((selected_noise, remaining_noise), scales, strict=True):
         for block in drawn:
             assert kstest(block.ravel(), law(scale=scale).cdf).pvalue > 0.001
             assert kstest(block.ravel(), law(scale=1.5 * scale).cdf).pvalue < 0.02
@@ -665,25 +686,30 @@ def test_products_of_two_carry_noise_of_one_monomial_or_of_two_products(network,
 def test_a_fairness_term_without_a_block_of_its_own_has_one_noise(problem, streams):
     """Variants plus and perrec add noise once, to the sum of both linear parts."""
     off = FairClassification(fair="off", noise_selected=1.0, noise_rest=1.0)
-    made = problem.coefficients
-    noise = off.perturbed(problem, streams)[1] - made.linear
-    for kind, part in (("plus", made.covariance), ("perrec", made.distance)):
+    coefficients = problem.coefficients
+    noise = off.perturbed(problem, streams)[1] - coefficients.linear
+    for kind, fairness_term in (
+        ("plus", coefficients.covariance),
+        ("perrec", coefficients.distance),
+    ):
         _, linear, absolute = replace(off, fair=kind).perturbed(problem, streams)
-        assert np.allclose(linear - made.linear - part, noise)
+        assert np.allclose(linear - coefficients.linear - fairness_term, noise)
         assert not absolute.any()
 
 
 def test_more_records_are_emulated_by_less_noise_and_nothing_is_claimed(problem, network):
     budget = Budget(1.0, 0.0)
     for plain in (FairClassification(fair="off"), Pflr()):
-        own = plain.calibrate(budget, problem, network, 1)
+        calibrated = plain.calibrate(budget, problem, network, 1)
         ahead = replace(plain, emulated=10.0 * ROWS).calibrate(budget, problem, network, 1)
         name = "noise_rest" if isinstance(plain, FairClassification) else "noise_objective"
-        assert getattr(ahead, name).scale == pytest.approx(getattr(own, name).scale / 10)
+        assert getattr(ahead, name).scale == pytest.approx(getattr(calibrated, name).scale / 10)
         assert ahead.statements(budget, problem, network, 1)[0][1] == np.inf
-        assert own.statements(budget, problem, network, 1)[0][1] == 1.0
-        found = [account(a.releases(problem, network, 1), 0.0).epsilon for a in (own, ahead)]
-        assert found[1] == pytest.approx(10 * found[0])
+        assert calibrated.statements(budget, problem, network, 1)[0][1] == 1.0
+        epsilons = [
+            account(a.releases(problem, network, 1), 0.0).epsilon for a in (calibrated, ahead)
+        ]
+        assert epsilons[1] == pytest.approx(10 * epsilons[0])
 
 
 def test_a_control_has_the_noise_and_no_fairness_term(problem, network, streams):
@@ -711,23 +737,23 @@ def test_a_control_has_the_noise_and_no_fairness_term(problem, network, streams)
 )
 def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, network, streams, algorithm):
     delta = DELTA if algorithm.mechanism == "gaussian" else 0.0
-    made = [
+    calibrated = [
         algorithm.calibrate(Budget(epsilon, delta), problem, network, 1)
         for epsilon in (0.1, 3.0, np.inf, 100.0)
     ]
-    together = let_out(stack(made), problem, network, streams, settings=4)
-    for index, one in enumerate(made):
-        alone = let_out(one, problem, network, streams)
+    together = let_out(stack(calibrated), problem, network, streams, settings=4)
+    for index, single in enumerate(calibrated):
+        alone = let_out(single, problem, network, streams)
         for quantity, values in alone.items():
             assert np.allclose(together[quantity][index], values[0], rtol=1e-10, atol=1e-10)
 
 
 def test_more_runs_change_nothing_of_earlier_ones(network, streams):
-    more = Streams(streams.root, tuple(range(20)), streams.groups)
+    more_streams = Streams(streams.root, tuple(range(20)), streams.groups)
     algorithm = FairClassification(selected="age", split=0.1)
-    found = []
-    for which in (streams, more):
-        problem = fair.build(which, 1, prepared=prepared_rows(), protected="sex")
+    models = []
+    for run_streams in (streams, more_streams):
+        problem = fair.build(run_streams, 1, prepared=prepared_rows(), protected="sex")
         ready = algorithm.calibrate(Budget(1.0, 0.0), problem, network, 1)
-        found.append(released(ready, problem, network, which))
-    assert np.array_equal(found[0], found[1][:12])
+        models.append(released(ready, problem, network, run_streams))
+    assert np.array_equal(models[0], models[1][:12])

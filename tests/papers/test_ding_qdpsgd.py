@@ -27,7 +27,7 @@ DELTA = 1e-5
 
 
 @pytest.fixture(scope="module")
-def part():
+def paper():
     return read_paper(PAPER)
 
 
@@ -48,9 +48,11 @@ def scene():
 
 def shown_last(algorithm, scene, horizon):
     problem, network, streams = scene
-    seen: dict = {}
-    algorithm.run(problem, network, streams, np.array([horizon]), lambda t, a, s: seen.update(s))
-    return seen
+    observables: dict = {}
+    algorithm.run(
+        problem, network, streams, np.array([horizon]), lambda t, a, s: observables.update(s)
+    )
+    return observables
 
 
 # --- Windows of time ------------------------------------------------------------------------------
@@ -80,21 +82,21 @@ def waiting_time(n, B, extra):
         ("ding_fig16", "q_dpsgd_1", "b50_time", 10, 50),
     ],
 )
-def test_runs_that_are_compared_last_equally_long(part, experiment, algorithm, run, n, B):
-    config = part["experiments"][experiment]
+def test_runs_that_are_compared_last_equally_long(paper, experiment, algorithm, run, n, B):
+    config = paper["experiments"][experiment]
     rounds = config["algorithms"][algorithm][run].get("set", {}).get("horizon", config["horizon"])
-    own = {
+    round_duration = {
         "q_dpsgd_1": B / 50 + 9 / 16,
         "sdm_dsgd": waiting_time(n, B, 0.9),
         "dsgd": waiting_time(n, B, 3.0),
     }[algorithm]
     window = 1100 * (0.9625 if B == 20 or run == "b50_time" else 1.5625)
-    assert rounds * own == pytest.approx(window, rel=3e-3)
+    assert rounds * round_duration == pytest.approx(window, rel=3e-3)
 
 
-def test_lengths_of_run_of_both_halves_of_figure_14_belong_together(part):
+def test_lengths_of_run_of_both_halves_of_figure_14_belong_together(paper):
     q, waiting = (
-        part["experiments"][name]["axes"]["rounds"]["values"]
+        paper["experiments"][name]["axes"]["rounds"]["values"]
         for name in ("ding_fig14", "ding_fig14_waiting")
     )
     ratio = waiting_time(10, 20, 0.9) / 0.9625
@@ -103,7 +105,7 @@ def test_lengths_of_run_of_both_halves_of_figure_14_belong_together(part):
 
 def test_the_simulated_clock_is_the_closed_form(scene):
     rounds = 400
-    for name, budget, own in (
+    for name, budget, round_duration in (
         ("q_dpsgd_1", 1.0, 0.9625),
         ("sdm_dsgd", 1.0, waiting_time(10, 20, 0.9)),
         ("dsgd", math.inf, waiting_time(10, 20, 3.0)),
@@ -111,9 +113,9 @@ def test_the_simulated_clock_is_the_closed_form(scene):
         problem, network, _ = scene
         algorithm = load(name)().calibrate(Budget(budget, DELTA), problem, network, rounds)
         seconds = shown_last(algorithm, scene, rounds)["seconds"]
-        np.testing.assert_allclose(seconds / rounds, own, rtol=0.05)
+        np.testing.assert_allclose(seconds / rounds, round_duration, rtol=0.05)
         if name == "q_dpsgd_1":
-            np.testing.assert_allclose(seconds / rounds, own, rtol=1e-12)
+            np.testing.assert_allclose(seconds / rounds, round_duration, rtol=1e-12)
 
 
 # --- Noise ----------------------------------------------------------------------------------------
@@ -124,13 +126,13 @@ def test_what_the_formula_claims_and_what_the_accountant_finds(scene, rule):
     problem, network, _ = scene
     algorithm = load("q_dpsgd_1")(sigma_rule=rule)
     algorithm = algorithm.calibrate(Budget(1.0, DELTA), problem, network, 300)
-    found = account(algorithm.releases(problem, network, 300), DELTA).epsilon
+    epsilon = account(algorithm.releases(problem, network, 300), DELTA).epsilon
     claimed = algorithm.epsilon_by_formula(DELTA, problem, network, 300)
     if rule == "thm11":
         assert claimed == pytest.approx(1.0)
     else:
-        assert found == pytest.approx(1.0, rel=2e-3)
-    assert found <= 1.0 or rule == "thm11"
+        assert epsilon == pytest.approx(1.0, rel=2e-3)
+    assert epsilon <= 1.0 or rule == "thm11"
 
 
 def test_no_bound_by_the_round_holds_for_q_dpsgd_2_as_printed(scene):
@@ -166,17 +168,17 @@ def test_a_record_used_once_shifts_all_later_messages_of_q_dpsgd_2(scene):
     for world in (problem.labels, labels):
         course = {}
 
-        def observe(t, active, seen, course=course):
-            if seen:
-                course[t] = seen["internal"][0, 0, 0].copy()
+        def observe(t, active, observables, course=course):
+            if observables:
+                course[t] = observables["internal"][0, 0, 0].copy()
 
         changed = replace(problem, labels=world)
         algorithm.run(changed, network, streams, np.array([20]), observe)
         models.append(course)
-    apart = [np.linalg.norm(models[0][t] - models[1][t]) for t in range(1, 21)]
-    assert max(apart[: first - 1]) == 0
+    distances = [np.linalg.norm(models[0][t] - models[1][t]) for t in range(1, 21)]
+    assert max(distances[: first - 1]) == 0
     # Theorem 15 charges the message of this round alone, and for no other is the record sampled
-    assert min(apart[first - 1 :]) > 0.01 * apart[first - 1] > 0
+    assert min(distances[first - 1 :]) > 0.01 * distances[first - 1] > 0
 
 
 # --- Numbers of a figure --------------------------------------------------------------------------
@@ -199,8 +201,8 @@ def test_a_curve_runs_along_a_measured_cost_and_ends_where_its_run_ends():
     points = curve_points(frame, pl.DataFrame(), curve, "seconds")
     assert points["x"].to_list() == [2.25, 4.25]
     assert points["y"].to_list() == [22.0, 44.0]
-    whole = {**curve, "last_iteration_only": False, "where": {"rounds": 4}}
-    course = curve_points(frame, pl.DataFrame(), whole, "seconds")
+    full_curve = {**curve, "last_iteration_only": False, "where": {"rounds": 4}}
+    course = curve_points(frame, pl.DataFrame(), full_curve, "seconds")
     assert course["x"].to_list() == [1.25, 2.25, 3.25, 4.25]
 
 
@@ -259,14 +261,16 @@ def test_audit_contradicts_no_sound_noise_and_finds_a_broken_copy(scene):
     for share in (1.0, 0.02):
         audit = load("canary_audit")(confidence=0.99, share=share, sigma_rule="accountant")
         audit = audit.calibrate(budget, problem, network, rounds)
-        seen = shown_last(audit, scene, rounds)
-        bounds[share] = seen["bound_gradients"]
-        assert np.all(seen["bound_delta"] == DELTA) and np.all(seen["bound_confidence"] == 0.99)
-        contradicted = seen["p_value_gradients"] <= 0.01
-        assert np.array_equal(contradicted, seen["bound_gradients"] > seen["formula"])
+        observables = shown_last(audit, scene, rounds)
+        bounds[share] = observables["bound_gradients"]
+        assert np.all(observables["bound_delta"] == DELTA) and np.all(
+            observables["bound_confidence"] == 0.99
+        )
+        contradicted = observables["p_value_gradients"] <= 0.01
+        assert np.array_equal(contradicted, observables["bound_gradients"] > observables["formula"])
         if share == 1.0:
             assert audit.accountant == pytest.approx(1.0, rel=2e-3)
-            assert np.all(seen["bound_messages"] <= 1.0)
+            assert np.all(observables["bound_messages"] <= 1.0)
     assert np.all(bounds[1.0] <= 1.0)
     assert np.all(bounds[0.02] > 2.0)
     with pytest.raises(InvalidInput, match="share"):

@@ -47,20 +47,20 @@ def network(streams):
     return graph(streams)
 
 
-class Seen:
+class Recorder:
     """Callback that records all observables of a run by iteration."""
 
     def __init__(self):
         self.at: dict[int, dict] = {}
 
-    def __call__(self, t, active, seen):
-        self.at.setdefault(t, {}).update(seen)
+    def __call__(self, t, active, observables):
+        self.at.setdefault(t, {}).update(observables)
 
 
 def last_of(algorithm, problem, network, streams, horizon):
-    seen = Seen()
-    algorithm.run(problem, network, streams, np.array([horizon]), seen)
-    return seen.at[horizon]
+    recorder = Recorder()
+    algorithm.run(problem, network, streams, np.array([horizon]), recorder)
+    return recorder.at[horizon]
 
 
 # --- The problem ----------------------------------------------------------------------------------
@@ -134,9 +134,9 @@ def test_a_setting_does_not_depend_on_the_others(streams, bound):
     rng = np.random.default_rng(3)
     linear, centre, start = rng.normal(size=(3, 2, 12, AGENTS, 10))
     penalty = rng.uniform(1.0, 30.0, (2, 1, AGENTS, 1))
-    found = problem.proximal(linear, penalty, centre, start)
-    one = problem.proximal(linear[1:], penalty[1:], centre[1:], start[1:])
-    assert np.array_equal(one, found[1:])
+    batch = problem.proximal(linear, penalty, centre, start)
+    single = problem.proximal(linear[1:], penalty[1:], centre[1:], start[1:])
+    assert np.array_equal(single, batch[1:])
 
 
 def test_a_step_of_dp_admm_is_equal_for_one_setting_and_for_several(streams):
@@ -216,7 +216,7 @@ def test_one_inner_loop_has_the_mean_of_the_exact_update(streams, network):
 def test_compiled_and_plain_steps_agree_on_whole_trials(quantity, streams, monkeypatch):
     """Errors with independent draws have equal mean and variance."""
     watch = MeasurementPlan((("released", "normalised_error"),))
-    found = {}
+    log_errors = {}
     for engine in ("compiled", "plain"):
         if engine == "plain":
             monkeypatch.setattr(d_zoa, "solve", two_point.solve_reference)
@@ -224,21 +224,21 @@ def test_compiled_and_plain_steps_agree_on_whole_trials(quantity, streams, monke
         groups = {"data": "d", "noise": engine}
         options = {"root": 1, "groups": groups, "runs": 40, "block": 40}
         [values] = simulated(settings, made, graph, watch=watch, **options)
-        found[engine] = np.log(values[15, "released", "normalised_error"])
-    difference = found["compiled"] - found["plain"]
+        log_errors[engine] = np.log(values[15, "released", "normalised_error"])
+    difference = log_errors["compiled"] - log_errors["plain"]
     if quantity == "mean":
         assert abs(difference.mean()) < 4 * difference.std() / np.sqrt(40)
     else:
-        assert stats.levene(found["compiled"], found["plain"]).pvalue > 0.001
+        assert stats.levene(log_errors["compiled"], log_errors["plain"]).pvalue > 0.001
 
 
 def test_settings_share_draws_and_do_not_change_each_other(streams, network):
     problem = made(streams)
     settings = [DZOA(L=L, T=20).calibrate(BUDGET, problem, network, 3) for L in (1.0, 2.0)]
-    seen = Seen()
-    stack(settings).run(problem, network, streams, np.array([3, 3]), seen)
+    recorder = Recorder()
+    stack(settings).run(problem, network, streams, np.array([3, 3]), recorder)
     alone = last_of(settings[1], problem, network, streams, 3)["released"]
-    assert alone[0].tobytes() == seen.at[3]["released"][1].tobytes()
+    assert alone[0].tobytes() == recorder.at[3]["released"][1].tobytes()
 
 
 def test_divergence_is_counted(streams):
@@ -264,7 +264,7 @@ def test_dp_admm_repeats_the_published_step(streams, network):
     algorithm = DPADMM(rho=2.0, eta_0=0.5).calibrate(BUDGET, problem, network, 2)
     units = algorithm.draws(problem, streams)
     first, second = next(units), next(units)
-    found = last_of(algorithm, problem, network, streams, 2)["released"][0]
+    released = last_of(algorithm, problem, network, streams, 2)["released"][0]
     w = gamma = noisy = np.zeros((12, AGENTS, 10))
     for t, unit in ((1, first), (2, second)):
         inverse = np.sqrt(t) / 0.5
@@ -273,7 +273,7 @@ def test_dp_admm_repeats_the_published_step(streams, network):
         noisy = exact + s * unit
         w = noisy.mean(1, keepdims=True) - gamma.mean(1, keepdims=True) / 2.0
         gamma = gamma - 2.0 * (noisy - w)
-    assert np.allclose(found, noisy)
+    assert np.allclose(released, noisy)
 
 
 # --- Privacy --------------------------------------------------------------------------------------
@@ -324,8 +324,8 @@ def test_squared_loss_has_no_guarantee_and_under_c1_the_one_of_its_weight(
     mu = factor * epsilon / np.sqrt(level * np.log(1250)) * np.sqrt(200)
 
     def excess(e):
-        other = np.exp(e + stats.norm.logcdf(-e / mu - mu / 2))
-        return stats.norm.cdf(mu / 2 - e / mu) - other - 1e-3
+        second_term = np.exp(e + stats.norm.logcdf(-e / mu - mu / 2))
+        return stats.norm.cdf(mu / 2 - e / mu) - second_term - 1e-3
 
     assert granted.epsilon == pytest.approx(brentq(excess, 0.0, 1e5), rel=1e-6)
     assert not granted.proven

@@ -68,8 +68,8 @@ def test_a_tuned_predecessor_beats_algorithm_1_and_stops_short_without_noise():
     stops, converges, lasting, tuned = descent_remarks.sentence_4().parts
     assert stops.holds and converges.holds and lasting.holds and not tuned.holds
     # Of the first step, whose decay is 0.5, ln(1 - q^t/20) sums to about -1/10.
-    left = math.prod(1 - 0.5**t / 20 for t in range(60))
-    assert left == pytest.approx(math.exp(-0.1), rel=0.005)
+    remaining = math.prod(1 - 0.5**t / 20 for t in range(60))
+    assert remaining == pytest.approx(math.exp(-0.1), rel=0.005)
     # One step with Laplace noise, scale 2 R p / (N_i epsilon), is better than Theorem 2's noise.
     once = 5 / 10 * 2 * (2 * 5 * 5 / 100 / 4.0) ** 2
     one_step = descent_remarks.error_of_predecessor(4.0, 1.0, 1e-9, 1e-4)
@@ -100,8 +100,8 @@ def test_fixed_steps_end_where_the_linear_system_has_its_solution():
         shrink = np.diag(1 - size * curvature)
         end = np.linalg.solve(np.eye(5) - shrink @ W, size * curvature * targets)
         ends.append(np.abs(end - curvature @ targets / curvature.sum()).max())
-    found = descent_remarks._distances_of_descent(np.full(6000, 0.01))[-1]
-    assert found == pytest.approx(ends[1], rel=1e-6)
+    distance = descent_remarks._distances_of_descent(np.full(6000, 0.01))[-1]
+    assert distance == pytest.approx(ends[1], rel=1e-6)
     assert ends[0] / ends[1] == pytest.approx(2, rel=0.05) and ends[2] < 0.01 * ends[0]
 
 
@@ -113,8 +113,8 @@ def test_stage_two_leaves_the_box_as_often_as_the_normal_distribution_says():
     allowed = 0.25 / (0.5 + 2 * math.log(2000))
     noise = math.sqrt(2 / allowed) * 2 * 5 * math.sqrt(5) / 100 / math.sqrt(10)
     expected = 1 - norm.cdf((5 - x) / noise).prod(1).mean()
-    found = re.search(r"fraction (\S+)", descent_remarks.sentence_7().description)
-    assert float(found[1]) == pytest.approx(expected, rel=0.1)
+    match = re.search(r"fraction (\S+)", descent_remarks.sentence_7().description)
+    assert float(match[1]) == pytest.approx(expected, rel=0.1)
 
 
 # Xiao et al.
@@ -139,9 +139,9 @@ def test_coordinate_descent_has_the_epsilon_of_its_messages_by_the_accountant():
 @pytest.mark.parametrize(("loss", "batch"), [(0.1, 5), (1.0, 20), (10.0, 1)])
 def test_sampling_of_records_has_the_loss_of_the_closed_form(loss, batch):
     fraction = batch / 100
-    found = local_remarks._largest_loss(loss / batch, fraction)
+    largest_loss = local_remarks._largest_loss(loss / batch, fraction)
     closed = math.log1p(fraction * math.expm1(loss / batch))
-    assert found == pytest.approx(closed) and closed >= loss / 100
+    assert largest_loss == pytest.approx(closed) and closed >= loss / 100
     assert closed < loss / batch
 
 
@@ -167,8 +167,8 @@ def test_weights_are_doubly_stochastic_and_descent_finds_the_minimiser():
 
 def test_the_best_guess_between_neighbours_has_its_closed_form():
     for epsilon in (0.1, 0.8, 3.0):
-        found = consensus_remarks._correct_guesses(epsilon)
-        assert found == pytest.approx(1 - math.exp(-epsilon / 2) / 2, abs=1e-6)
+        fraction = consensus_remarks._correct_guesses(epsilon)
+        assert fraction == pytest.approx(1 - math.exp(-epsilon / 2) / 2, abs=1e-6)
 
 
 def test_data_of_every_update_cost_the_sum_and_data_of_one_update_epsilon():
@@ -195,9 +195,9 @@ def naive_example(epsilon, separate, horizon, runs=20_000):
         rows = np.array([[1 + s, 0], [1 - c, 0], [0, 1 + c], [1, 1 - s], [1, s / 2]])
         sent = x + rng.laplace(size=x.shape) * sigma[:, None]
         x = np.empty_like(sent)
-        for i, others in enumerate(neighbours):
+        for i, adjacent in enumerate(neighbours):
             y = rows[i] @ truth + rng.uniform(-0.2, 0.2, runs)
-            coupling = sum(sent[:, i] - sent[:, j] for j in others)
+            coupling = sum(sent[:, i] - sent[:, j] for j in adjacent)
             innovation = np.outer(y - sent[:, i] @ rows[i], np.ones(2)) * rows[i]
             x[:, i] = sent[:, i] - 2 / (t + 2) * (coupling - innovation)
         norms = np.abs(rows).sum(1)
@@ -247,12 +247,12 @@ def test_exponential_steps_leave_the_product_of_their_factors():
 
 
 def test_the_sensitivity_is_reached_and_a_measurement_keeps_its_guarantee():
-    part = consensus_remarks.remark_4_3().parts[0]
-    assert part.holds and part.margin == pytest.approx(1)
+    remark_part = consensus_remarks.remark_4_3().parts[0]
+    assert remark_part.holds and remark_part.margin == pytest.approx(1)
     stream, single = consensus_remarks.sentence_1().parts
     assert stream.holds and single.measured == pytest.approx(0.8) and not single.holds
     steps = consensus_remarks.remark_4_8()
-    assert [part.holds for part in steps.parts] == [True] * 9 + [False]
+    assert [remark_part.holds for remark_part in steps.parts] == [True] * 9 + [False]
     harmonic = sum(1 / t for t in range(1, 1_000_001)) / math.log(1_000_001)
     assert steps.parts[6].measured == pytest.approx(harmonic)
 
@@ -282,9 +282,9 @@ def test_an_inexact_minimiser_jumps_where_descent_takes_a_step_more(step_size):
     excluded = np.zeros(len(gradients), bool)
     for start, end in zip(low[low > 0], high[low > 0], strict=True):
         excluded |= (np.abs(outputs[0]) > start) & (np.abs(outputs[0]) < end)
-    found = admm_remarks.impossible_mass(*runs)
+    mass = admm_remarks.impossible_mass(*runs)
     weights = norm.pdf(gradients, 0, 0.3) * (gradients[1] - gradients[0])
-    assert found == pytest.approx(weights[excluded].sum(), rel=0.05) and found > 1e-4
+    assert mass == pytest.approx(weights[excluded].sum(), rel=0.05) and mass > 1e-4
     assert not np.any([(np.abs(outputs[1]) > a) & (np.abs(outputs[1]) < b)
                        for a, b in zip(low + 1e-9, high - 1e-9, strict=True)])  # fmt: skip
     shifted = admm_remarks.InexactMinimiser(2.0, 0.05, 0.3, tolerance, step_size)
@@ -294,9 +294,9 @@ def test_an_inexact_minimiser_jumps_where_descent_takes_a_step_more(step_size):
 def test_without_an_inexact_solve_the_output_noise_hides_a_shift_exactly():
     """A tiny tolerance leaves normal variables whose means differ by the shift."""
     runs = [admm_remarks.InexactMinimiser(2.0, g, 0.3, 1e-6, 0.499) for g in (0.0, 0.2)]
-    found = admm_remarks.noisy_delta(*runs, 0.05, 0.5)
+    delta = admm_remarks.noisy_delta(*runs, 0.05, 0.5)
     mu = 0.1 / math.hypot(0.15, 0.05)
-    assert found == pytest.approx(float(gaussian_delta(mu, 0.5)), rel=0.02)
+    assert delta == pytest.approx(float(gaussian_delta(mu, 0.5)), rel=0.02)
 
 
 def test_least_variances_meet_the_budget_and_smaller_ones_do_not():
@@ -324,11 +324,11 @@ def test_one_attribute_moves_its_coefficients_as_the_lemma_counts_them():
     rng, largest = np.random.default_rng(6), 0.0
     for _ in range(2000):
         x, y, z, mean = rng.integers(0, 2, 5), rng.integers(0, 2), rng.integers(0, 2), rng.random()
-        other = x.copy()
-        other[0] = 1 - x[0]
+        changed = x.copy()
+        changed[0] = 1 - x[0]
         weight = 0.5 - y + abs(z - mean)
-        change = np.abs(weight * (x - other)).sum()
-        change += np.abs(np.outer(x, x) - np.outer(other, other)).sum() / 8
+        change = np.abs(weight * (x - changed)).sum()
+        change += np.abs(np.outer(x, x) - np.outer(changed, changed)).sum() / 8
         largest = max(largest, change)
     stated = admm_remarks.attribute_loss(5, 1.0) * (25 / 4 + 15)
     assert 0.97 * stated < largest <= stated
@@ -346,12 +346,12 @@ def test_admm_without_noise_needs_as_many_iterations_as_the_implementation():
     models, duals, errors = np.zeros((5, 10)), np.zeros((5, 10)), []
     for _ in range(30):
         old = models.copy()
-        for k, others in enumerate(links):
-            duals[k] += 4 * sum(old[k] - old[l] for l in others)
-        for k, others in enumerate(links):
+        for k, adjacent in enumerate(links):
+            duals[k] += 4 * sum(old[k] - old[l] for l in adjacent)
+        for k, adjacent in enumerate(links):
             # argmin ||X b - y||^2 + dual'b + 4 sum over N_k of ||b - (b_k + b_l)/2||^2
-            rows = [X[k]] + [2 * np.eye(10)] * (len(others) + 1)
-            right = [y[k]] + [old[k] + old[l] for l in (*others, k)]
+            rows = [X[k]] + [2 * np.eye(10)] * (len(adjacent) + 1)
+            right = [y[k]] + [old[k] + old[l] for l in (*adjacent, k)]
             A, b = np.vstack(rows), np.concatenate(right)
             models[k] = np.linalg.solve(A.T @ A, A.T @ b - duals[k] / 2)
         errors.append(((models - best) ** 2).sum() / (5 * (best**2).sum()))
@@ -387,5 +387,5 @@ def test_the_median_fit_is_optimal_and_its_update_moves_as_lemma_3_says():
     assert all(objective(best) <= objective(best + 1e-3 * rng.normal(size=3)) for _ in range(200))
     # One record, |x - k|: the minimiser is the kink, or 1 / curvature towards it.
     for kink, expected in ((5.0, 0.125), (-5.0, -0.125), (0.05, 0.05)):
-        found = zeroth_order_remarks._proximal_minimiser(np.ones(1), np.array([kink]), 8.0)
-        assert found == pytest.approx(expected)
+        minimiser = zeroth_order_remarks._proximal_minimiser(np.ones(1), np.array([kink]), 8.0)
+        assert minimiser == pytest.approx(expected)

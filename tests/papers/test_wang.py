@@ -132,20 +132,22 @@ def test_the_gradient_is_that_of_the_time_average(streams):
 # --- The iteration --------------------------------------------------------------------------------
 
 
-def reference(algorithm, problem, adjacency, streams, horizon, place):
+def reference(algorithm, problem, adjacency, streams, horizon, run_index):
     """Compute Eq. (3) for one run of the block, agent by agent."""
-    start = streams.draw("noise", "laplace", problem.initial.shape, "initial message")[place]
+    start = streams.draw("noise", "laplace", problem.initial.shape, "initial message")[run_index]
     draws = algorithm.draws(problem, streams)
     x = problem.initial.copy()
     sent = x + algorithm.noise_scale(problem, 0) * start
     for t in range(horizon):
         unit = next(draws)
-        y, H = problem.data(t, unit.observation)[place], problem.matrices(t)
+        y, H = problem.data(t, unit.observation)[run_index], problem.matrices(t)
         for i in range(problem.n_agents):
-            apart = sum(sent[i] - sent[j] for j in range(problem.n_agents) if adjacency[i, j])
+            disagreement = sum(
+                sent[i] - sent[j] for j in range(problem.n_agents) if adjacency[i, j]
+            )
             missed = y[i] - H[i] @ sent[i]
-            x[i] = sent[i] - algorithm.step_size(t) * (apart - H[i].T @ missed)
-        sent = x + algorithm.noise_scale(problem, t + 1) * unit.noise[place]
+            x[i] = sent[i] - algorithm.step_size(t) * (disagreement - H[i].T @ missed)
+        sent = x + algorithm.noise_scale(problem, t + 1) * unit.noise[run_index]
     return x, sent
 
 
@@ -162,10 +164,10 @@ def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(streams, graph
     algorithm = DPCI(**schedule).calibrate(Budget(1.0), problem, network, 9)
     last = run(algorithm, problem, network, streams, 9)[9]
     graphs = np.broadcast_to(network.adjacency, (12, *network.adjacency.shape[-2:]))
-    for place in (0, 5, 11):
-        x, sent = reference(algorithm, problem, graphs[place], streams, 9, place)
-        assert np.allclose(last["internal"][0, place], x, rtol=1e-11, atol=1e-11)
-        assert np.allclose(last["released"][0, place], sent, rtol=1e-11, atol=1e-11)
+    for run_index in (0, 5, 11):
+        x, sent = reference(algorithm, problem, graphs[run_index], streams, 9, run_index)
+        assert np.allclose(last["internal"][0, run_index], x, rtol=1e-11, atol=1e-11)
+        assert np.allclose(last["released"][0, run_index], sent, rtol=1e-11, atol=1e-11)
 
 
 def test_agents_with_several_rows_follow_the_same_equation(streams):
@@ -270,8 +272,10 @@ def test_one_changed_measurement_reaches_one_message_by_the_stated_sensitivity(
         shift = np.zeros_like(draw.observation)
         if t == changed_at:
             shift[:, agent] = algorithm.delta / (2 * problem.noise)
-        other = draw._replace(observation=draw.observation + shift)
-        moved = algorithm.step(state, problem, network, other, t + 1).x - at[t + 1]["internal"]
+        changed_draw = draw._replace(observation=draw.observation + shift)
+        moved = (
+            algorithm.step(state, problem, network, changed_draw, t + 1).x - at[t + 1]["internal"]
+        )
         distance = np.abs(moved).sum((-2, -1)).max()
         if t != changed_at:
             assert distance < 1e-12
@@ -283,8 +287,10 @@ def test_one_changed_measurement_reaches_one_message_by_the_stated_sensitivity(
 def accounted(algorithm, problem, network, horizon):
     stated = algorithm.statements(Budget(9.0), problem, network, horizon)
     return {
-        str(one.relation): account(one.releases(problem, network, horizon), 0.0).epsilon
-        for one, _ in stated
+        str(stated_algorithm.relation): account(
+            stated_algorithm.releases(problem, network, horizon), 0.0
+        ).epsilon
+        for stated_algorithm, _ in stated
     }
 
 
@@ -313,8 +319,8 @@ def losses_by_execution(algorithm, problem, network, horizon):
         for agent in range(problem.n_agents):
             unit = draw.observation.copy()
             unit[:, agent] += algorithm.delta / (2 * problem.noise)
-            other = algorithm.step(state, problem, network, draw._replace(observation=unit), t)
-            moved[t - 1, agent] = np.abs(other.x - after.x).sum()
+            neighbour = algorithm.step(state, problem, network, draw._replace(observation=unit), t)
+            moved[t - 1, agent] = np.abs(neighbour.x - after.x).sum()
         sent = after.sent
     scales = [algorithm.noise_scale(problem, t) for t in range(1, horizon + 1)]
     return moved / np.array(scales)[:, None]
@@ -332,9 +338,9 @@ def test_epsilon_is_known_exactly_from_both_sides(problem, network, options, hma
     losses = losses_by_execution(algorithm, problem, network, horizon)
     exact = {"replace one measurement": losses.max(), "replace one stream": losses.sum(0).max()}
     above = accounted(algorithm, problem, network, horizon)
-    for one, _ in algorithm.statements(Budget(9.0), problem, network, horizon):
-        unit = str(one.relation)
-        below = lower_bound(one.releases(problem, network, horizon), 0.0).epsilon
+    for stated_algorithm, _ in algorithm.statements(Budget(9.0), problem, network, horizon):
+        unit = str(stated_algorithm.relation)
+        below = lower_bound(stated_algorithm.releases(problem, network, horizon), 0.0).epsilon
         assert below == pytest.approx(exact[unit])
         assert exact[unit] <= above[unit] * (1 + 1e-12)
         assert above[unit] == pytest.approx(exact[unit], rel=2e-3)
@@ -346,18 +352,18 @@ def test_the_stream_that_is_accounted_for_costs_no_less_than_any_agents(problem,
     algorithm = DPCI(**DAMPED, noise=1.0, unit="stream")
     losses = losses_by_execution(algorithm, problem, network, 12)
     above = account(algorithm.releases(problem, network, 12), delta).epsilon
-    for own in losses.T:
-        assert account([Release("laplace", own, 1.0)], delta).epsilon <= above * (1 + 1e-9)
+    for agent_losses in losses.T:
+        assert account([Release("laplace", agent_losses, 1.0)], delta).epsilon <= above * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("horizon", [1, 7, 400])
 def test_a_measurement_costs_at_most_epsilon_and_a_stream_T_times_that(problem, network, horizon):
     algorithm = DPCI(**SIMULATION).calibrate(Budget(0.8), problem, network, horizon)
-    found = accounted(algorithm, problem, network, horizon)
+    epsilons = accounted(algorithm, problem, network, horizon)
     shares = problem.row_norms(np.arange(horizon)) / problem.largest_row_norm
-    assert found["replace one measurement"] == pytest.approx(0.8 * shares.max())
-    assert found["replace one stream"] == pytest.approx(0.8 * shares.sum(0).max(), rel=2e-3)
-    assert found["replace one stream"] < 0.8 * horizon
+    assert epsilons["replace one measurement"] == pytest.approx(0.8 * shares.max())
+    assert epsilons["replace one stream"] == pytest.approx(0.8 * shares.sum(0).max(), rel=2e-3)
+    assert epsilons["replace one stream"] < 0.8 * horizon
     assert algorithm.epsilon_by_formula(0.0, problem, network, horizon) == pytest.approx(
         0.8 * horizon
     )
@@ -371,30 +377,34 @@ def test_exponential_steps_cost_less_than_the_formula(problem, network):
     algorithm = DPCI(**DAMPED).calibrate(Budget(2.0), problem, network, 60)
     assert algorithm.noise.scale == pytest.approx(1.0)
     for horizon in (1, 5, 60):
-        found = accounted(algorithm, problem, network, horizon)
+        epsilons = accounted(algorithm, problem, network, horizon)
         times = np.arange(horizon)
         losses = 0.5 ** (times + 1)[:, None] * problem.row_norms(times) / problem.largest_row_norm
-        assert found["replace one measurement"] == pytest.approx(losses.max())
-        assert found["replace one stream"] == pytest.approx(losses.sum(0).max(), rel=2e-3)
-        assert found["replace one stream"] < 1 - 0.5**horizon
+        assert epsilons["replace one measurement"] == pytest.approx(losses.max())
+        assert epsilons["replace one stream"] == pytest.approx(losses.sum(0).max(), rel=2e-3)
+        assert epsilons["replace one stream"] < 1 - 0.5**horizon
         assert algorithm.epsilon_by_formula(0.0, problem, network, horizon) == pytest.approx(2.0)
 
 
 def test_a_budget_for_the_stream_is_shared_among_its_messages(problem, network):
     algorithm = DPCI(unit="stream").calibrate(Budget(3.0), problem, network, 30)
-    found = accounted(algorithm, problem, network, 30)
-    assert 0.5 * 3.0 < found["replace one stream"] < 3.0
-    assert 0.9 * 0.1 < found["replace one measurement"] <= 0.1
+    epsilons = accounted(algorithm, problem, network, 30)
+    assert 0.5 * 3.0 < epsilons["replace one stream"] < 3.0
+    assert 0.9 * 0.1 < epsilons["replace one measurement"] <= 0.1
 
 
 def test_both_statements_stand_in_the_privacy_table_of_one_run(plan):
     _, privacy = run_cell(plan.cell("wang_fig3", "dp_ci_moments"), {})
     assert privacy["relation"].to_list() == ["replace one measurement", "replace one stream"]
     assert privacy["epsilon_claimed"].to_list() == pytest.approx([2.0, 2.0])
-    one, all_ = privacy["epsilon_accountant"].to_list()
-    assert one == pytest.approx(0.5 * 2 / 3)  # an agent with row sum 2 at t = 0, of H_max = 3
-    assert one < all_ < 1.0
-    assert privacy["epsilon_lower"].to_list() == pytest.approx([one, all_], rel=2e-3)
+    measurement_epsilon, stream_epsilon = privacy["epsilon_accountant"].to_list()
+    assert measurement_epsilon == pytest.approx(
+        0.5 * 2 / 3
+    )  # an agent with row sum 2 at t = 0, of H_max = 3
+    assert measurement_epsilon < stream_epsilon < 1.0
+    assert privacy["epsilon_lower"].to_list() == pytest.approx(
+        [measurement_epsilon, stream_epsilon], rel=2e-3
+    )
     assert set(privacy["verdict"]) == {"holds"}
 
 
@@ -426,8 +436,8 @@ def test_moments_are_the_sum_over_all_noises_that_went_in(problem, network, stre
     for of, prefix in ((sent, ""), (covariance, "internal_")):
         error = (np.trace(of) + mean @ mean) / 5
         assert last[f"{prefix}squared_error"][0, 0] == pytest.approx(error)
-        apart = np.trace(centring @ (of + np.outer(mean, mean))) / 5
-        assert last[f"{prefix}disagreement"][0, 0] == pytest.approx(apart)
+        disagreement = np.trace(centring @ (of + np.outer(mean, mean))) / 5
+        assert last[f"{prefix}disagreement"][0, 0] == pytest.approx(disagreement)
         agents = mean.reshape(5, 2)
         variance = np.diagonal(of).reshape(5, 2) + (agents - agents.mean(0)) ** 2
         high = agents.mean(0) + problem.theta + 2 * np.sqrt(variance.mean(0))
@@ -490,26 +500,26 @@ CASES = [("wang_extra_mse", 60), ("wang_extra_simulation", 60), ("wang_fig3", 40
 @pytest.mark.parametrize(("experiment", "horizon"), CASES)
 def test_monte_carlo_agrees_with_the_exact_moments(plan, exact_moments, experiment, horizon):
     """Compare the largest |z| over plotted points with Bonferroni's bound at level 1e-3."""
-    found, bound, points = largest_z(plan, exact_moments, experiment, horizon=horizon)
+    largest, bound, points = largest_z(plan, exact_moments, experiment, horizon=horizon)
     assert points >= 100
-    assert found < bound
+    assert largest < bound
 
 
 @pytest.mark.parametrize(("experiment", "horizon"), CASES)
 def test_a_tenth_more_or_less_noise_does_not_agree(plan, exact_moments, experiment, horizon):
     """A fifth more variance is ten standard errors of the mean of 800 runs."""
-    asked = {"experiment": experiment, "horizon": horizon, "runs": 800}
+    options = {"experiment": experiment, "horizon": horizon, "runs": 800}
     for louder in (1.1, 0.9):
-        found, bound, _ = largest_z(plan, exact_moments, **asked, louder=louder)
-        assert found > bound
+        largest, bound, _ = largest_z(plan, exact_moments, **options, louder=louder)
+        assert largest > bound
 
 
 def test_moments_need_no_random_number_and_run_once(plan, problem, network, streams):
     runs, _ = run_cell(plan.cell("wang_extra_exponential", "dp_ci_moments"), {})
     assert runs["run"].unique().to_list() == [0]
-    other = Streams(99, (5, 6), {})
+    other_streams = Streams(99, (5, 6), {})
     algorithm = DPCIMoments(**DAMPED, noise=1.0)
-    first, second = (run(algorithm, problem, network, s, 9)[9] for s in (streams, other))
+    first, second = (run(algorithm, problem, network, s, 9)[9] for s in (streams, other_streams))
     assert all(np.array_equal(first[key], second[key]) for key in first)
 
 
@@ -521,15 +531,15 @@ def test_moments_of_many_graphs_at_once_are_refused(problem, streams):
 
 def test_constants_of_the_theorems(problem, network):
     """The constant b0 is at most the quotient of any vector, and at most eta_0/N."""
-    found = constants_of(problem, network, 2000)
+    constants = constants_of(problem, network, 2000)
     eigenvalues = [np.linalg.eigvalsh(coupling(problem, network, t))[0] for t in range(2000)]
-    assert found.least_eigenvalue == pytest.approx(min(eigenvalues))
-    assert found.laplacian_norm == pytest.approx(5.0)
-    assert found.least_eigenvalue <= found.eta0 / 5 + 1e-12
+    assert constants.least_eigenvalue == pytest.approx(min(eigenvalues))
+    assert constants.laplacian_norm == pytest.approx(5.0)
+    assert constants.least_eigenvalue <= constants.eta0 / 5 + 1e-12
     v = np.random.default_rng(0).normal(size=(100, 10))
     for t in (0, 3, 77):
         quotient = np.einsum("ri,ij,rj->r", v, coupling(problem, network, t), v) / (v**2).sum(-1)
-        assert (quotient >= found.least_eigenvalue).all()
+        assert (quotient >= constants.least_eigenvalue).all()
 
 
 def test_the_bound_of_theorem_4_16_is_the_printed_sum(problem, network, streams):

@@ -84,8 +84,8 @@ def loss_by_integration(position, length, beta, change):
 @pytest.mark.parametrize("where", [-0.7, -1e-3, 0.0, 1e-4, 0.2, 0.5, 0.501, 0.8, 1.0, 1.4])
 @pytest.mark.parametrize(("length", "beta", "change"), [(0.4, 3.0, 0.05), (1.0, 10.0, 0.001)])
 def test_the_realised_loss_is_that_of_theorem_2_2(where, length, beta, change):
-    found = aggregation.realised_loss(np.array(where * length), length, beta, change)
-    assert found == pytest.approx(
+    loss = aggregation.realised_loss(np.array(where * length), length, beta, change)
+    assert loss == pytest.approx(
         loss_by_integration(where * length, length, beta, change), rel=1e-7
     )
 
@@ -97,26 +97,26 @@ def test_the_realised_loss_is_that_of_theorem_2_2(where, length, beta, change):
 def test_no_output_loses_more_than_the_worst_case_and_those_outside_lose_it(
     x, length, beta, change
 ):
-    found = float(aggregation.realised_loss(np.array(x), np.array(length), beta, change))
-    assert 0 <= found <= beta * change
+    loss = float(aggregation.realised_loss(np.array(x), np.array(length), beta, change))
+    assert 0 <= loss <= beta * change
     if x <= 0 or x >= length:
-        assert found == beta * change
+        assert loss == beta * change
 
 
 def test_losses_for_several_changes_are_those_for_each():
     rng = np.random.default_rng(3)
     position, length, changes = rng.normal(0.5, 1.0, (2, 50)), rng.random(50), [0.05, 0.3]
-    found = aggregation.realised_losses(position, length, 4.0, changes)
+    losses = aggregation.realised_losses(position, length, 4.0, changes)
     alone = [aggregation.realised_loss(position, length, 4.0, change) for change in changes]
-    assert np.array_equal(found, alone)
+    assert np.array_equal(losses, alone)
 
 
 def test_short_intervals_lose_the_worst_case_without_cancellation():
     """As the interval shrinks to a point, the loss tends to beta h."""
     lengths = np.array([1e-3, 1e-6, 1e-9, 1e-12, 1e-200, 0.0])
-    found = aggregation.realised_loss(lengths / 2, lengths, 5.0, 0.01)
-    assert found[-3:] == pytest.approx(0.05, rel=1e-9)
-    assert (np.diff(found) >= 0).all()
+    losses = aggregation.realised_loss(lengths / 2, lengths, 5.0, 0.01)
+    assert losses[-3:] == pytest.approx(0.05, rel=1e-9)
+    assert (np.diff(losses) >= 0).all()
     small = aggregation.realised_loss(np.array(0.3e-8), 1e-8, 5.0, 1e-11)
     # To first order the loss is h |G'|, and for a short interval G' = -2 beta r / omega.
     assert small == pytest.approx(1e-11 * 2 * 5.0 / 1e-8 * (0.2e-8 + 0.5e-11), rel=1e-3)
@@ -211,8 +211,8 @@ def reference_losses(problem, network, streams, noise, growth, horizon, r=0):
 
 
 def test_losses_along_a_trajectory_equal_a_loop(problem, network, streams):
-    expected, found = reference_losses(problem, network, streams, 0.8, 1.05, 3)
-    assert found == pytest.approx(expected, rel=1e-6)
+    expected, realised = reference_losses(problem, network, streams, 0.8, 1.05, 3)
+    assert realised == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_share_that_is_lost_is_the_average_of_gamma_over_the_intervals(streams):
@@ -269,8 +269,8 @@ def test_aggregates_of_gradient_descent_equal_a_loop(problem, streams, graph):
         network = networks.build(streams, "random_edges", AGENTS, edges=8)
     x = np.random.default_rng(4).normal(size=(2, 12, AGENTS, DIM))
     pair = LocallyPrivateGradientDescent().aggregate(x, network)
-    whole = LocallyPrivateGradientDescent(aggregator="range").aggregate(x, network)
-    others = LocallyPrivateGradientDescent(aggregator="range", own_value=False).aggregate(
+    full_range = LocallyPrivateGradientDescent(aggregator="range").aggregate(x, network)
+    neighbour_range = LocallyPrivateGradientDescent(aggregator="range", own_value=False).aggregate(
         x, network
     )
     difference = widest_pair(x, network)
@@ -284,15 +284,17 @@ def test_aggregates_of_gradient_descent_equal_a_loop(problem, streams, graph):
         }
         a, b = max(distances, key=distances.get)
         assert np.allclose(np.abs(difference[s, r, i]), np.abs(x[s, r, a] - x[s, r, b]))
-        rest = values.sum(0) - x[s, r, a] - x[s, r, b]
-        ends = [(2 * x[s, r, c] + rest) / len(members) for c in (a, b)]  # eq. (7) with w 1 and 0
+        remaining_sum = values.sum(0) - x[s, r, a] - x[s, r, b]
+        ends = [
+            (2 * x[s, r, c] + remaining_sum) / len(members) for c in (a, b)
+        ]  # eq. (7) with w 1 and 0
         assert np.allclose(pair.low[s, r, i], np.minimum(*ends))
         assert np.allclose(pair.high[s, r, i], np.maximum(*ends))
         assert np.allclose(pair.at[s, r, i], values.mean(0))
-        assert np.allclose(whole.low[s, r, i], values.min(0))
-        assert np.allclose(whole.high[s, r, i], values.max(0))
-        assert np.allclose(others.low[s, r, i], x[s, r, neighbours].min(0))
-        assert np.allclose(others.high[s, r, i], x[s, r, neighbours].max(0))
+        assert np.allclose(full_range.low[s, r, i], values.min(0))
+        assert np.allclose(full_range.high[s, r, i], values.max(0))
+        assert np.allclose(neighbour_range.low[s, r, i], x[s, r, neighbours].min(0))
+        assert np.allclose(neighbour_range.high[s, r, i], x[s, r, neighbours].max(0))
 
 
 def test_descent_with_slowly_falling_steps_reaches_the_optimum(streams, problem, network):
@@ -304,7 +306,7 @@ def test_descent_with_slowly_falling_steps_reaches_the_optimum(streams, problem,
 def test_descent_of_theorem_3_4_is_its_recursion_and_needs_the_sum_alone(problem, streams):
     """Steps are 1/(c sqrt(k)) with c = 2, and the result is the mean of all iterates."""
     complete = networks.build(streams, "complete", AGENTS)
-    seen = [
+    observables_by_exchange = [
         run(LocallyPrivateSubgradient(eta=0.5, weights="fixed", exchange=exchange), problem,
             complete, streams, 12)[12]
         for exchange in ("plain", "secret_sharing")
@@ -315,10 +317,12 @@ def test_descent_of_theorem_3_4_is_its_recursion_and_needs_the_sum_alone(problem
         mean = np.broadcast_to(x.mean(-2, keepdims=True), x.shape)
         means.append(mean)
         x = mean - problem.gradient(mean) / (2 * np.sqrt(k))
-    for one in seen:
-        assert one["released"] == pytest.approx(x, abs=1e-8)
-        assert one["averaged"] == pytest.approx(np.mean(means, axis=0), abs=1e-8)
-    assert not np.array_equal(seen[0]["released"], seen[1]["released"])
+    for observables in observables_by_exchange:
+        assert observables["released"] == pytest.approx(x, abs=1e-8)
+        assert observables["averaged"] == pytest.approx(np.mean(means, axis=0), abs=1e-8)
+    assert not np.array_equal(
+        observables_by_exchange[0]["released"], observables_by_exchange[1]["released"]
+    )
 
 
 def test_descent_of_theorem_3_4_pays_for_each_of_its_steps(problem, network):
@@ -355,8 +359,8 @@ def test_losses_by_formula_are_geometric_sums(problem, network, name, options):
     formula = algorithm.epsilon_by_formula(0.0, problem, network, 50)
     assert formula == pytest.approx(expected)
     # Both signs of the label double B, and the l1 norm of a change over all coordinates counts.
-    spent = account(algorithm.releases(problem, network, 50), 0.0).epsilon
-    assert spent == pytest.approx(formula * 2 * np.sqrt(DIM))
+    epsilon = account(algorithm.releases(problem, network, 50), 0.0).epsilon
+    assert epsilon == pytest.approx(formula * 2 * np.sqrt(DIM))
     [(stated, claimed)] = algorithm.statements(FREE, problem, network, 50)
     assert stated is algorithm and claimed == formula
 
@@ -371,7 +375,7 @@ def test_transcripts_of_neighbours_are_no_more_apart_than_the_accountant_says(st
     algorithm = LocallyPrivateADMM(noise=0.05, growth=1.0)
     features, labels = problem.features.copy(), problem.labels.copy()
     features[:, 0, 0], labels[:, 0, 0] = np.eye(DIM)[0], -labels[:, 0, 0]
-    other = replace(problem, features=features, labels=labels)
+    neighbour = replace(problem, features=features, labels=labels)
     at = run(algorithm, problem, network, streams, 20)
     x = streams.draw("data", "normal", (AGENTS, DIM), "start")[None]
     dual, ratio = np.zeros_like(x), 0.0
@@ -384,7 +388,7 @@ def test_transcripts_of_neighbours_are_no_more_apart_than_the_accountant_says(st
                 length,
                 1 / 0.05,
             )
-            for p in (problem, other)
+            for p in (problem, neighbour)
         ]
         ratio = ratio + (logs[0] - logs[1])[:, :, 0].sum(-1)
         x = at[k]["released"]
@@ -433,8 +437,8 @@ def test_the_bound_of_coordinate_descent_is_the_printed_sum(boxed):
     rate = boxed.strong_convexity / (DIM * boxed.smoothness)
     terms = sum((1 - rate) ** (k - j) * boxed.slope_bound / DIM * 0.2 for j in range(1, k + 1))
     second = (1 - rate) ** k * 3.0 + terms
-    found = algorithm.bound(boxed, gap, k)
-    assert (found >= second).all()
+    bound = algorithm.bound(boxed, gap, k)
+    assert (bound >= second).all()
     assert algorithm.bound(boxed, gap, 10**5) == pytest.approx(
         boxed.smoothness / boxed.strong_convexity * boxed.slope_bound * 0.2
     )
@@ -560,7 +564,7 @@ def test_admm_under_a_constraint_ends_where_another_solver_does(first_order):
     """Compare with sequential quadratic programming, which does not use (33)."""
     task = constrained.sample_problem(3)
     shape = task.A.shape[0], task.A.shape[2]
-    found = minimize(
+    optimum = minimize(
         lambda v: (task.objective(v.reshape(shape)), task.gradient(v.reshape(shape)).ravel()),
         np.zeros(np.prod(shape)),
         jac=True,
@@ -569,8 +573,8 @@ def test_admm_under_a_constraint_ends_where_another_solver_does(first_order):
         options={"ftol": 1e-14, "maxiter": 500},
     )
     points, _ = constrained.run(task, first_order, 200, spread=1.0)
-    assert found.success
-    assert np.abs(points[-1] - found.x.reshape(shape)).max() < 1e-6
+    assert optimum.success
+    assert np.abs(points[-1] - optimum.x.reshape(shape)).max() < 1e-6
     assert np.ptp(points[-1], axis=0).min() > 0.01  # agents do not agree: no consensus problem
 
 
@@ -583,15 +587,25 @@ def test_steps_under_a_constraint_are_12_and_13_as_printed():
         penalties = 0.5 * (1 + rng.uniform(-1, 1, size=(agents, rows)))
         closed, exact = np.empty_like(x), np.empty_like(x)
         for i in range(agents):
-            others = sum(task.A[j] @ x[j] for j in range(agents) if j != i) - task.c
+            other_agents_sum = sum(task.A[j] @ x[j] for j in range(agents) if j != i) - task.c
             rho = np.diag(penalties[i])
             Gamma = D * np.eye(dim) - task.A[i].T @ rho @ task.A[i]
-            own = task.gradient(x)[i]
-            closed[i] = (task.A[i].T @ (multiplier - rho @ others) + Gamma @ x[i] - own) / D
+            gradient = task.gradient(x)[i]
+            closed[i] = (
+                task.A[i].T @ (multiplier - rho @ other_agents_sum) + Gamma @ x[i] - gradient
+            ) / D
 
-            def augmented(v, i=i, others=others, rho=rho, Gamma=Gamma, x=x, multiplier=multiplier):
+            def augmented(
+                v,
+                i=i,
+                other_agents_sum=other_agents_sum,
+                rho=rho,
+                Gamma=Gamma,
+                x=x,
+                multiplier=multiplier,
+            ):
                 alone = np.logaddexp(0, task.b[i] @ v).sum() + task.m / 2 * v @ v
-                joined = task.A[i] @ v + others
+                joined = task.A[i] @ v + other_agents_sum
                 moved = v - x[i]
                 penalty = (joined @ rho @ joined + moved @ Gamma @ moved) / 2
                 return alone - multiplier @ joined + penalty
@@ -619,10 +633,10 @@ def test_the_drawing_of_secret_sharing_delivers_each_share_once_and_relays_to_it
     nodes = numbers.filter(pl.col("panel") == figure["panels"][0]["title"], kind="node")
     agents = nodes["node"].to_list()
     shares = [f"s{i}{j}" for i in agents for j in agents if i != j]
-    _, arrows, said = drawings._exchanged(nodes)
+    _, arrows, text_lines = drawings._exchanged(nodes)
     assert sorted(arrow["text"] for arrow in arrows) == sorted(shares)
     assert {"x1 = s11 + s12 + s13", "v1 broadcasts ŝ1 = s11 + s21 + s31"} <= {
-        line["text"] for line in said
+        line["text"] for line in text_lines
     }
     circles, arrows, _ = drawings._relayed(nodes)
     x = {int(circle["node"][1:]): circle["x"] for circle in circles}
