@@ -47,23 +47,25 @@ def axes(cells: Cells, series: Series) -> dict[str, list[Any]]:
     cell = cells.cell(series.experiment, series.method)
     settings = [s for s in cell["settings"] if s["variant"] == series.variant]
     horizon = max(setting["horizon"] for setting in settings)
-    found = {name: [s["columns"][name] for s in settings] for name in settings[0]["columns"]}
+    axis_values = {name: [s["columns"][name] for s in settings] for name in settings[0]["columns"]}
     times = sorted({t for t in cell["iterations"] if t <= horizon} | {horizon})
     if series.last_iteration_only:
         times = times[-1:]
-    found = {name: sorted(set(values)) for name, values in {**found, "t": times}.items()}
+    axis_values = {
+        name: sorted(set(values)) for name, values in {**axis_values, "t": times}.items()
+    }
     return {
         name: [v for v in values if _kept(v, series.where.get(name))]
-        for name, values in found.items()
+        for name, values in axis_values.items()
     }
 
 
-def _kept(value: Any, wanted: Any) -> bool:
-    if wanted is None:
+def _kept(value: Any, selection: Any) -> bool:
+    if selection is None:
         return True
-    if isinstance(wanted, list | tuple):
-        return wanted[0] <= value <= wanted[1]
-    return value == wanted
+    if isinstance(selection, list | tuple):
+        return selection[0] <= value <= selection[1]
+    return value == selection
 
 
 def verdict(test: Test, x: list[np.ndarray], means: Means, *, exact: bool = False) -> str:
@@ -209,12 +211,12 @@ def _ramp(test: Test, x: np.ndarray) -> np.ndarray:
 
 def _not_monotone(test: Test, x: np.ndarray) -> dict[str, np.ndarray]:
     ramp = _ramp(test, x)
-    found = {"reversed": ramp[::-1]}
+    false_curves = {"reversed": ramp[::-1]}
     if test.tolerance == 0:
-        found["flat"] = np.ones(len(x))
+        false_curves["flat"] = np.ones(len(x))
     if len(x) > 2:
-        found["shuffled"] = np.roll(ramp, 1)
-    return found
+        false_curves["shuffled"] = np.roll(ramp, 1)
+    return false_curves
 
 
 def _peaked(test: Test, x: np.ndarray, sign: float) -> np.ndarray:
@@ -225,20 +227,20 @@ def _peaked(test: Test, x: np.ndarray, sign: float) -> np.ndarray:
 def _not_peaked(test: Test, x: np.ndarray) -> dict[str, np.ndarray]:
     sign = 1.0 if test.kind == "largest" else -1.0
     peak = _peaked(test, x, sign)
-    found = {"worst": _peaked(test, x, -sign), "shuffled": np.roll(peak, 1)}
+    false_curves = {"worst": _peaked(test, x, -sign), "shuffled": np.roll(peak, 1)}
     if test.tolerance == 0:
-        found["flat"] = np.ones(len(x))
-    return found
+        false_curves["flat"] = np.ones(len(x))
+    return false_curves
 
 
 def _levels(test: Test, x: np.ndarray) -> dict[str, np.ndarray]:
     """Return curves that violate each bound, by the size of the bound, or by 1 if it is 0."""
-    found = {}
+    false_curves = {}
     if np.isfinite(test.at_most):
-        found["above"] = np.full(len(x), test.at_most + (abs(test.at_most) or 1.0))
+        false_curves["above"] = np.full(len(x), test.at_most + (abs(test.at_most) or 1.0))
     if np.isfinite(test.at_least):
-        found["below"] = np.full(len(x), test.at_least - (abs(test.at_least) or 1.0))
-    return found
+        false_curves["below"] = np.full(len(x), test.at_least - (abs(test.at_least) or 1.0))
+    return false_curves
 
 
 def _at_level(test: Test, x: np.ndarray) -> np.ndarray:

@@ -104,9 +104,9 @@ def test_kinds_along_an_axis(kind, options, true, false):
 )
 def test_kinds_that_compare_two_series(kind, options, true, false):
     test = Test(kind=kind, series=series("one"), against=series("two"), x="x", **options)
-    other = measurements("two", [1, 1, 1, 1])
-    assert verdict(test, measurements("one", true), other) == HELD
-    assert verdict(test, measurements("one", false), other) == NOT_HELD
+    reference = measurements("two", [1, 1, 1, 1])
+    assert verdict(test, measurements("one", true), reference) == HELD
+    assert verdict(test, measurements("one", false), reference) == NOT_HELD
 
 
 def test_pairing_decides_what_unpaired_runs_could_not():
@@ -153,13 +153,13 @@ def test_the_last_iteration_is_that_of_each_horizon():
 def test_the_average_along_an_axis_decides_what_no_point_of_it_does():
     """The error of an average falls as the root of the number of points."""
     test = Test(kind="lower", series=series("one"), against=series("two"), x="x")
-    less, other = measurements("one", [0.985] * 4), measurements("two", [1.0] * 4, spread=0.0)
+    less, reference = measurements("one", [0.985] * 4), measurements("two", [1.0] * 4, spread=0.0)
     points = test.model_copy(update={"kind": "below"})
-    assert verdict(points, less, other) == UNDECIDED
-    found = evaluate([test], pl.concat([less, other]), NO_PRIVACY)
+    assert verdict(points, less, reference) == UNDECIDED
+    evaluation = evaluate([test], pl.concat([less, reference]), NO_PRIVACY)
     logs = np.log(less.group_by("x").agg(pl.col("value").mean())["value"].to_numpy())
-    assert found.value == pytest.approx(logs.mean())
-    assert (found.verdict, len(found.elements)) == (HELD, 1)
+    assert evaluation.value == pytest.approx(logs.mean())
+    assert (evaluation.verdict, len(evaluation.elements)) == (HELD, 1)
 
 
 def test_privacy_holds_by_proof_and_fails_by_a_lower_bound_alone():
@@ -181,8 +181,8 @@ def test_a_tight_claim_is_neither_exceeded_nor_generous():
     )
     frame = measurements("one", LEVEL)
     for accounted, expected in ((1.0, HELD), (0.9, NOT_HELD), (1.1, NOT_HELD)):
-        found = NO_PRIVACY.with_columns(epsilon_accountant=pl.lit(accounted))
-        assert verdict(test, frame, privacy=found) == expected
+        privacy = NO_PRIVACY.with_columns(epsilon_accountant=pl.lit(accounted))
+        assert verdict(test, frame, privacy=privacy) == expected
 
 
 def test_an_exact_series_is_compared_with_every_run_of_the_other():
@@ -190,9 +190,9 @@ def test_an_exact_series_is_compared_with_every_run_of_the_other():
     exact = measurements("two", [1.0] * 4, spread=0.0).filter(pl.col("run") == 0)
     test = Test(kind="below", series=series("one"), against=series("two"), x="x", expected=1.1)
     pair = pl.concat([measurements("one", [1.0] * 4), exact])
-    found = evaluate([test], pair, NO_PRIVACY)
-    assert (found.verdict, found.runs) == (HELD, RUNS)
-    for element in found.elements:
+    evaluation = evaluate([test], pair, NO_PRIVACY)
+    assert (evaluation.verdict, evaluation.runs) == (HELD, RUNS)
+    for element in evaluation.elements:
         assert element.high - element.low == pytest.approx(2 * 2.5 * 0.1 / np.sqrt(RUNS), rel=0.3)
     worse = pl.concat([measurements("one", [1.3] * 4), exact])
     assert evaluate([test], worse, NO_PRIVACY).verdict == NOT_HELD
@@ -208,18 +208,18 @@ def test_noise_leaves_a_claim_undecided_and_says_how_many_runs_would_decide():
     test = Test(kind="decreasing", series=series(), x="x")
     means = [1.06, 1.04, 1.02, 1.0]
     noisy = measurements("one", means, spread=0.1, seed=5)
-    found = evaluate([test], noisy, NO_PRIVACY)
-    assert found.verdict == UNDECIDED
-    assert found.p == 1.0
-    assert RUNS < found.runs_needed < 1000
+    evaluation = evaluate([test], noisy, NO_PRIVACY)
+    assert evaluation.verdict == UNDECIDED
+    assert evaluation.p == 1.0
+    assert RUNS < evaluation.runs_needed < 1000
     rng = np.random.default_rng(1)
-    runs = int(3 * found.runs_needed)
-    more = [
+    runs = int(3 * evaluation.runs_needed)
+    additional_runs = [
         pl.DataFrame({"x": x, "run": np.arange(runs), "value": m * rng.normal(1, 0.1, runs)})
         for x, m in zip(X, means, strict=True)
     ]
-    named = noisy.select("experiment", "algorithm", "variant", "quantity", "metric")[:1]
-    assert verdict(test, pl.concat(more).join(named, how="cross")) == HELD
+    columns = noisy.select("experiment", "algorithm", "variant", "quantity", "metric")[:1]
+    assert verdict(test, pl.concat(additional_runs).join(columns, how="cross")) == HELD
 
 
 @pytest.mark.parametrize("runs", [1, 2, 4])
@@ -228,17 +228,17 @@ def test_fewer_than_five_runs_give_no_verdict_unless_nothing_varies(runs):
     few = measurements("one", FALLING, spread=0.001).filter(pl.col("run") < runs)
     assert verdict(test, few) == UNDECIDED
     same = measurements("one", FALLING, spread=0.0).filter(pl.col("run") < runs)
-    one = evaluate([test], same, NO_PRIVACY, deterministic={"a"})
-    assert one.verdict == HELD
+    evaluation = evaluate([test], same, NO_PRIVACY, deterministic={"a"})
+    assert evaluation.verdict == HELD
     assert evaluate([test], same, NO_PRIVACY).verdict == (UNDECIDED if runs == 1 else HELD)
 
 
 def test_parts_combine_to_the_verdict_on_the_claim():
-    held, not_, open_ = HELD, NOT_HELD, UNDECIDED
-    assert combined([held, held]) == HELD
-    assert combined([held, not_, open_]) == IN_PART
-    assert combined([not_, open_]) == NOT_HELD
-    assert combined([held, open_]) == UNDECIDED
+    confirmed, contradicted, undecided = HELD, NOT_HELD, UNDECIDED
+    assert combined([confirmed, confirmed]) == HELD
+    assert combined([confirmed, contradicted, undecided]) == IN_PART
+    assert combined([contradicted, undecided]) == NOT_HELD
+    assert combined([confirmed, undecided]) == UNDECIDED
     assert combined([]) == UNTESTABLE
 
 
@@ -246,14 +246,14 @@ def test_one_point_contradicts_what_is_universal_and_equality_does_not():
     """A bound that 3 of 4 points satisfy is violated by at most the largest excess."""
     bound = measurements("two", [1, 1, 1, 1])
     test = Test(kind="below", quantifier="universal", series=series(), against=series("two"), x="x")
-    found = evaluate([test], pl.concat([measurements("one", [0.9, 0.9, 1.1, 0.9]), bound]),
+    evaluation = evaluate([test], pl.concat([measurements("one", [0.9, 0.9, 1.1, 0.9]), bound]),
                      NO_PRIVACY)  # fmt: skip
-    assert found.verdict == NOT_HELD
-    assert np.exp(found.value) == pytest.approx(1.1)
+    assert evaluation.verdict == NOT_HELD
+    assert np.exp(evaluation.value) == pytest.approx(1.1)
     assert verdict(test, measurements("one", [0.9, 1.0, 0.9, 0.9]), bound) == HELD
-    each = test.model_copy(update={"quantifier": "each"})
-    assert verdict(each, measurements("one", [0.9, 0.9, 1.1, 0.9]), bound) == IN_PART
-    assert verdict(each, measurements("one", [0.9, 1.0, 0.9, 0.9]), bound) == IN_PART
+    each_point = test.model_copy(update={"quantifier": "each"})
+    assert verdict(each_point, measurements("one", [0.9, 0.9, 1.1, 0.9]), bound) == IN_PART
+    assert verdict(each_point, measurements("one", [0.9, 1.0, 0.9, 0.9]), bound) == IN_PART
 
 
 def test_what_is_shown_of_an_open_claim_is_the_element_that_is_open():
@@ -262,9 +262,9 @@ def test_what_is_shown_of_an_open_claim_is_the_element_that_is_open():
     open_ = measurements("one", [0.9], spread=1.0, seed=1, x=[2.0])
     bound = measurements("two", [1, 1], spread=0.0, x=[1.0, 2.0])
     test = Test(kind="below", quantifier="universal", series=series(), against=series("two"), x="x")
-    found = evaluate([test], pl.concat([certain, open_, bound]), NO_PRIVACY)
-    assert found.verdict == UNDECIDED and found.statistic == "x 2"
-    assert found.low < found.accept[1] < found.high
+    evaluation = evaluate([test], pl.concat([certain, open_, bound]), NO_PRIVACY)
+    assert evaluation.verdict == UNDECIDED and evaluation.statistic == "x 2"
+    assert evaluation.low < evaluation.accept[1] < evaluation.high
 
 
 @pytest.mark.parametrize(
@@ -309,9 +309,9 @@ def test_the_best_is_strictly_better_than_all_others(kind, means, expected):
     """A value that another value equals is not the best; ties are counted separately."""
     test = Test(kind=kind, best_at=2.0, series=series(), x="x")
     exact = measurements("one", means, spread=0.0)
-    found = evaluate([test], exact, NO_PRIVACY)
-    assert found.verdict == expected
-    ties = sum(element.state == "tied" for element in found.elements)
+    evaluation = evaluate([test], exact, NO_PRIVACY)
+    assert evaluation.verdict == expected
+    ties = sum(element.state == "tied" for element in evaluation.elements)
     assert ties == (sum(m == means[1] for m in means) - 1)
 
 
@@ -341,16 +341,16 @@ def test_a_steady_trend_is_no_power_law():
 def test_a_verdict_flips_at_the_tolerance_that_it_says(means, expected):
     """The verdict stays at a tolerance slightly below the reported one and changes above it."""
     test = Test(kind="decreasing", series=series(), x="x")
-    found = evaluate([test], measurements("one", means), NO_PRIVACY)
-    assert found.verdict == expected
+    evaluation = evaluate([test], measurements("one", means), NO_PRIVACY)
+    assert evaluation.verdict == expected
 
     def moved(shift):
         # A border of ln(1 + tolerance) that may be negative: the means are scaled step by step.
         shifted = np.array(means) * np.exp(-shift * np.arange(len(means)))
         return verdict(test, measurements("one", shifted))
 
-    assert moved(0.99 * found.margin) == expected
-    assert moved(1.01 * found.margin) != expected
+    assert moved(0.99 * evaluation.margin) == expected
+    assert moved(1.01 * evaluation.margin) != expected
 
 
 def test_a_verdict_stands_down_to_its_p_and_no_further():
@@ -358,11 +358,11 @@ def test_a_verdict_stands_down_to_its_p_and_no_further():
     test = Test(kind="level", series=series(), x="x", at_most=1.0)
     values = np.repeat([0.9, 1.0, 0.8, 0.95, 0.85, 0.75], 1)
     frame = measurements("one", [1.0], x=[1.0], spread=0).filter(pl.col("run") < 6)
-    found = evaluate([test], frame.with_columns(value=pl.Series(values)), NO_PRIVACY)
-    [element] = found.elements
+    evaluation = evaluate([test], frame.with_columns(value=pl.Series(values)), NO_PRIVACY)
+    [element] = evaluation.elements
     symmetric = student(values - values.mean(), 5)
-    assert found.verdict == HELD
-    assert found.p == pytest.approx(2 * t.sf((1 - values.mean()) / symmetric, 5), rel=0.05)
+    assert evaluation.verdict == HELD
+    assert evaluation.p == pytest.approx(2 * t.sf((1 - values.mean()) / symmetric, 5), rel=0.05)
     assert element.high < 1.0
 
 
@@ -377,8 +377,8 @@ def test_false_alarms_stay_below_the_level():
     contradicted = 0
     for _ in range(400):
         values = rng.normal(1.0, 0.1, size=(2 * len(X), 20))
-        found = Judgement([estimated(test, [""], values, [np.array(X)])], ())
-        contradicted += np.any(found.states(found.ends(0.05 / len(X))) == "contradicted")
+        judgement = Judgement([estimated(test, [""], values, [np.array(X)])], ())
+        contradicted += np.any(judgement.states(judgement.ends(0.05 / len(X))) == "contradicted")
     assert contradicted <= 23  # 10 expected, half of 5 %; 4 standard deviations
 
 
@@ -396,12 +396,12 @@ def test_the_interval_of_a_normal_mean_is_students():
 def test_every_group_of_each_is_put_to_the_test():
     groups = [measurements("one", m, delta=d) for d, m in ((0.1, FALLING), (0.2, RISING))]
     test = Test(kind="decreasing", series=series(), x="x", other_axes=["delta"])
-    found = evaluate([test], pl.concat(groups), NO_PRIVACY)
-    assert found.verdict == IN_PART
-    assert len(found.elements) == 6
-    assert {e.state for e in found.elements if "delta 0.2" in e.name} == {"contradicted"}
-    kept = Test(kind="decreasing", series=series(delta=0.1), x="x")
-    assert verdict(kept, *groups) == HELD
+    evaluation = evaluate([test], pl.concat(groups), NO_PRIVACY)
+    assert evaluation.verdict == IN_PART
+    assert len(evaluation.elements) == 6
+    assert {e.state for e in evaluation.elements if "delta 0.2" in e.name} == {"contradicted"}
+    first_group = Test(kind="decreasing", series=series(delta=0.1), x="x")
+    assert verdict(first_group, *groups) == HELD
 
 
 def test_a_range_keeps_part_of_the_axis():
@@ -439,26 +439,26 @@ def test_rows_name_headline_reading_and_source():
 @pytest.mark.parametrize("seed", [None, 0])
 def test_a_claim_is_judged_by_its_series_wherever_their_rows_stand(seed):
     """Rows are selected by experiment, algorithm and variant, in any order."""
-    one, two = series("one"), series("two")
-    tests = [Test(kind="below", series=one, against=two, x="x")]
+    series_one, series_two = series("one"), series("two")
+    tests = [Test(kind="below", series=series_one, against=series_two, x="x")]
     fields = {"claim": "", "location": "here", "figure": "f", "because": "w"}
     claim = Claim(variants={"v": {"tests": tests}}, primary_variant="v", **fields)
-    less, more = measurements("one", LEVEL), measurements("two", RISING)
+    level, rising = measurements("one", LEVEL), measurements("two", RISING)
     strange = [
-        less.with_columns(pl.lit("other").alias(column), value=pl.lit(100.0))
+        level.with_columns(pl.lit("other").alias(column), value=pl.lit(100.0))
         for column in ("experiment", "algorithm", "variant")
     ]
-    frame = pl.concat([less[:50], *strange, more, less[50:]])
+    frame = pl.concat([level[:50], *strange, rising, level[50:]])
     if seed is not None:
         frame = frame.sample(fraction=1.0, shuffle=True, seed=seed)
     [row] = judge_all({"c": claim}, frame, NO_PRIVACY, paper="p").to_dicts()
-    alone = evaluate(tests, pl.concat([less, more]), NO_PRIVACY)
+    alone = evaluate(tests, pl.concat([level, rising]), NO_PRIVACY)
     assert alone.verdict == IN_PART
     assert [row[key] for key in ("verdict", "value", "low", "high", "p", "parts")] == [
         alone.verdict, alone.value, alone.low, alone.high, alone.p, len(X),
     ]  # fmt: skip
     with pytest.raises(InvalidInput, match="a series with results"):
-        judge_all({"c": claim}, more.clear(), NO_PRIVACY, paper="p")
+        judge_all({"c": claim}, rising.clear(), NO_PRIVACY, paper="p")
 
 
 def test_smaller_experiments_decide_nothing_and_show_their_numbers():
@@ -481,9 +481,9 @@ def test_smaller_experiments_decide_nothing_and_show_their_numbers():
     assert table["verdict"].to_list() == [UNTESTABLE]
 
 
-@pytest.mark.parametrize(("runs", "reduced", "told"), [(2, False, True), (5, False, False),
+@pytest.mark.parametrize(("runs", "reduced", "is_reported"), [(2, False, True), (5, False, False),
                                                        (2, True, False)])  # fmt: skip
-def test_too_few_runs_for_an_interval_are_called_so(runs, reduced, told):
+def test_too_few_runs_for_an_interval_are_called_so(runs, reduced, is_reported):
     """Few runs are by design only in an experiment at full scale."""
     tests = [Test(kind="below", series=series("one"), against=series("two"), x="x")]
     claim = Claim(
@@ -494,7 +494,7 @@ def test_too_few_runs_for_an_interval_are_called_so(runs, reduced, told):
     few = frame.filter(pl.col("run") < runs)
     row = judge_all({"c": claim}, few, NO_PRIVACY, paper="p", reduced=reduced).row(0, named=True)
     reason = "not enough runs by design: 2, and an interval needs 5"
-    assert (row["untestable_because"] == reason) is told
+    assert (row["untestable_because"] == reason) is is_reported
     never = claim.model_copy(update={"untestable": "by construction"})
     row = judge_all({"c": never}, few, NO_PRIVACY, paper="p", reduced=reduced).row(0, named=True)
     assert row["untestable_because"] == "by construction"

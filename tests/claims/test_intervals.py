@@ -35,12 +35,12 @@ def moments(values):
 def test_intervals_hold_the_truth_as_often_as_they_say(law):
     draw, truth = LAWS[law]
     rng = np.random.default_rng(5)
-    for runs, most in zip((5, 10, 30, 100, 500), MISSED[law], strict=True):
+    for runs, max_missed in zip((5, 10, 30, 100, 500), MISSED[law], strict=True):
         repeated = 5000 if runs <= 100 else 1500
         low, high = limits(*moments(draw(rng, (repeated, runs))), runs, 0.05)
         missed = 1 - np.mean((low <= truth) & (truth <= high))
-        noise = 3 * np.sqrt(most * (1 - most) / repeated)
-        assert 0.3 * 0.05 <= missed <= most + noise, runs
+        noise = 3 * np.sqrt(max_missed * (1 - max_missed) / repeated)
+        assert 0.3 * 0.05 <= missed <= max_missed + noise, runs
 
 
 def test_the_skewed_end_is_what_a_symmetric_interval_misses():

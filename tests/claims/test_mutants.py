@@ -23,7 +23,7 @@ CELLS = Cells(PLAN)
 PRIVATE = ("private", "tight")
 
 
-def asked(claim):
+def variant_tests(claim):
     """Return the tests of all claims that can be tested."""
     return [
         (variant, test)
@@ -35,32 +35,32 @@ def asked(claim):
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_no_mutant_of_its_curves_leaves_a_claim_held(name):
-    survivors, seen = [], 0
-    for variant, test in asked(CLAIMS[name]):
+    survivors, tested_count = [], 0
+    for variant, test in variant_tests(CLAIMS[name]):
         if test.kind in PRIVATE:
-            seen += 1
+            tested_count += 1
             if judge([estimates(test, None, privacy(test, 2.0))]).verdict == HELD:
                 survivors.append((variant, "twice the epsilon"))
             continue
         x = layout(CELLS, test)
         for mutant, means in mutants(test, x):
-            seen += 1
+            tested_count += 1
             if verdict(test, x, means, exact=mutant == "flat") == HELD:
                 survivors.append((variant, test.kind, mutant))
     assert survivors == []
-    assert seen > 0 or CLAIMS[name].untestable
+    assert tested_count > 0 or CLAIMS[name].untestable
 
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_true_curves_leave_a_claim_held(name):
     wrong = []
-    for variant, test in asked(CLAIMS[name]):
+    for variant, test in variant_tests(CLAIMS[name]):
         if test.kind in PRIVATE:
-            held = judge([estimates(test, None, privacy(test, 1.0))]).verdict == HELD
+            is_held = judge([estimates(test, None, privacy(test, 1.0))]).verdict == HELD
         else:
             x = layout(CELLS, test)
-            held = verdict(test, x, true_means(test, x)) == HELD
-        if not held:
+            is_held = verdict(test, x, true_means(test, x)) == HELD
+        if not is_held:
             wrong.append((variant, test.kind))
     assert wrong == []
 
@@ -109,5 +109,5 @@ def test_a_test_that_cannot_fail_is_found_by_a_mutant(kind, options, mutant):
     series = {"experiment": "e", "method": "a", "variant": "r"}
     test = Test(kind=kind, series=series, x="t", **options)
     x = [np.arange(20.0, 61.0)]
-    found = dict(mutants(test, x))
-    assert verdict(test, x, found[mutant], exact=mutant == "flat") == HELD
+    mutant_curves = dict(mutants(test, x))
+    assert verdict(test, x, mutant_curves[mutant], exact=mutant == "flat") == HELD
