@@ -82,9 +82,9 @@ IN_A_FIGURE = """(() => {
 
 def sizes(report: Path) -> Iterator[str]:
     """Yield a finding if the folder or a page has too many bytes."""
-    whole = sum(file.stat().st_size for file in report.rglob("*") if file.is_file())
-    if whole > LARGEST_REPORT:
-        yield f"the report has {whole / 1e6:.1f} MB, at most {LARGEST_REPORT / 1e6:.0f}"
+    total_bytes = sum(file.stat().st_size for file in report.rglob("*") if file.is_file())
+    if total_bytes > LARGEST_REPORT:
+        yield f"the report has {total_bytes / 1e6:.1f} MB, at most {LARGEST_REPORT / 1e6:.0f}"
     for page in sorted(report.rglob("*.html")):
         if (size := page.stat().st_size) > LARGEST_PAGE:
             name, limit = page.relative_to(report), LARGEST_PAGE / 1e3
@@ -116,18 +116,18 @@ class _Visible(HTMLParser):
         self.characters = 0
 
     def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
+        values_by_attribute = dict(attributes)
         if tag in self.BLOCKS:
             self._end_block()
         if tag == "details":
             self._end_block()
-            self.folded.append("open" not in given)
+            self.folded.append("open" not in values_by_attribute)
         self.in_main = self.in_main or tag == "main"
         self.in_summary = self.in_summary or tag == "summary"
-        height = given.get("height") or ""
+        height = values_by_attribute.get("height") or ""
         if tag == "img" and self.is_visible and height.isdigit():
             self.lines += int(height) / PIXELS_PER_LINE
-        if given.get("class") == "thumb":
+        if values_by_attribute.get("class") == "thumb":
             self.lines += THUMBNAIL / PIXELS_PER_LINE
 
     def handle_endtag(self, tag):
@@ -178,60 +178,60 @@ def accessible(tab: chromium.Tab) -> Iterator[str]:
 
 def readable(figure: Mapping[str, Any]) -> Iterator[str]:
     """Yield the texts of a figure that are small, cut or overlapping, and the cut marks."""
-    left, top, right, bottom = figure["frame"]
+    min_x, top, right, bottom = figure["frame"]
     texts = figure["texts"]
-    for one in texts:
-        if one["size"] < SMALLEST_TEXT:
-            yield f"{one['text']!r} has {one['size']:g} pixels"
-        x, y, end, low = one["box"]
-        if x < left - 1 or y < top - 1 or end > right + 1 or low > bottom + 1:
-            yield f"{one['text']!r} is cut"
-    for i, one in enumerate(texts):
-        for other in texts[i + 1 :]:
-            if _overlap(one["box"], other["box"]) > TOUCH:
-                yield f"{one['text']!r} lies on {other['text']!r}"
+    for text in texts:
+        if text["size"] < SMALLEST_TEXT:
+            yield f"{text['text']!r} has {text['size']:g} pixels"
+        x, y, end, low = text["box"]
+        if x < min_x - 1 or y < top - 1 or end > right + 1 or low > bottom + 1:
+            yield f"{text['text']!r} is cut"
+    for i, text in enumerate(texts):
+        for later_text in texts[i + 1 :]:
+            if _overlap(text["box"], later_text["box"]) > TOUCH:
+                yield f"{text['text']!r} lies on {later_text['text']!r}"
     for mark in figure["marks"]:
         x, y, end, low = mark["box"]
-        if mark["clipped"] or x < left or y < top or end > right or low > bottom:
+        if mark["clipped"] or x < min_x or y < top or end > right or low > bottom:
             yield "a mark is cut"
             break
 
 
-def _overlap(one: Iterable[float], other: Iterable[float]) -> float:
+def _overlap(box: Iterable[float], other_box: Iterable[float]) -> float:
     """Return the smaller side of the intersection of two boxes."""
-    (a, b, c, d), (e, f, g, h) = one, other
+    (a, b, c, d), (e, f, g, h) = box, other_box
     return min(min(c, g) - max(a, e), min(d, h) - max(b, f))
 
 
 def unlike(names: Mapping[str, Iterable[Mapping[str, str]]], methods: Iterable[str]) -> list[str]:
     """Return the methods that do not have one colour and dash in all figures."""
-    known = {typeset(method) for method in methods}
-    seen: dict[str, dict[str, str]] = {}
+    method_names = {typeset(method) for method in methods}
+    looks_by_name: dict[str, dict[str, str]] = {}
     for figure, entries in names.items():
         for entry in entries:
             name = entry["name"].removesuffix(MARK)
-            if name in known:
-                seen.setdefault(name, {}).setdefault(entry["look"], figure)
+            if name in method_names:
+                looks_by_name.setdefault(name, {}).setdefault(entry["look"], figure)
     return [f"{name} looks otherwise in {', '.join(looks.values())}"
-            for name, looks in seen.items() if len(looks) > 1]  # fmt: skip
+            for name, looks in looks_by_name.items() if len(looks) > 1]  # fmt: skip
 
 
-def check(results: Path, *, some: bool = False) -> list[str]:
+def check(results: Path, *, sample: bool = False) -> list[str]:
     """Return all problems of the report of a scale."""
     report = results / "report"
     pages = sorted(report.rglob("*.html"))
     figures = sorted(file for file in (report / "figures").glob("*.svg"))
     windows = WINDOWS
-    if some:
+    if sample:
         # The smallest page of each kind, and the front page.
         smallest = sorted(pages, key=lambda page: -page.stat().st_size)
         pages = [*{page.parent: page for page in smallest}.values(), report / "index.html"]
         first = {file.stem.partition("_")[0]: file for file in reversed(figures)}
         figures, windows = list(first.values()), WINDOWS[1:2]
-    found = list(sizes(report))
+    findings = list(sizes(report))
     if chromium.find() is None:
         print(WITHOUT_BROWSER, file=sys.stderr)
-        return [*found, *estimated_lengths(report)]
+        return [*findings, *estimated_lengths(report)]
     labels = json.loads((results / "plan.json").read_text(encoding="utf-8"))["labels"]
     names: dict[str, list[dict[str, str]]] = {}
     with (
@@ -245,18 +245,18 @@ def check(results: Path, *, some: bool = False) -> list[str]:
                 length = tab.value("document.documentElement.scrollHeight") / height
                 name = page.relative_to(report).as_posix()
                 if length > LONGEST_PAGE[width] and scheme == "light":
-                    found.append(_too_long(name, length, width))
-                place = f"{page.relative_to(report)}, {width} pixels, {scheme}"
-                found += [f"{place}: {line}" for line in accessible(tab)]
+                    findings.append(_too_long(name, length, width))
+                location = f"{page.relative_to(report)}, {width} pixels, {scheme}"
+                findings += [f"{location}: {line}" for line in accessible(tab)]
                 if tab.value("document.documentElement.scrollWidth") > width:
-                    found.append(f"{place}: wider than the window")
+                    findings.append(f"{location}: wider than the window")
         tab.look(1600, 900, "light")
         for figure in figures:
             tab.open(figure)
             drawn = tab.value(IN_A_FIGURE)
             names[figure.stem] = drawn["names"]
-            found += [f"{figure.stem}: {line}" for line in dict.fromkeys(readable(drawn))]
-    return found + unlike(names, labels.values())
+            findings += [f"{figure.stem}: {line}" for line in dict.fromkeys(readable(drawn))]
+    return findings + unlike(names, labels.values())
 
 
 def main() -> int:
@@ -264,9 +264,9 @@ def main() -> int:
     parser.add_argument("results", type=Path, help="folder of a scale, such as results/paper")
     parser.add_argument("--some", action="store_true", help="a page per kind, a figure per paper")
     options = parser.parse_args()
-    found = check(options.results, some=options.some)
-    print(*found, f"{len(found)} findings", sep="\n")
-    return 1 if found else 0
+    findings = check(options.results, sample=options.some)
+    print(*findings, f"{len(findings)} findings", sep="\n")
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

@@ -65,11 +65,11 @@ class Tab:
 
     def value(self, expression: str) -> Any:
         """Return the value of a JavaScript expression, or of the promise that it returns."""
-        found = self(
+        response = self(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
-        assert "exceptionDetails" not in found, found["exceptionDetails"]
-        return found["result"].get("value")
+        assert "exceptionDetails" not in response, response["exceptionDetails"]
+        return response["result"].get("value")
 
     def until(self, expression: str) -> None:
         """Wait until an expression is true."""
@@ -115,32 +115,32 @@ class Tab:
         """Press and release the mouse on the middle of an element."""
         self.value(f"{element}.scrollIntoView({{behavior: 'instant', block: 'center'}})")
         box = self.value(f"JSON.parse(JSON.stringify({element}.getBoundingClientRect()))")
-        place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+        centre = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
         for kind in ("mousePressed", "mouseReleased"):
-            self("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **place)
+            self("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **centre)
 
     def press(self, key: str) -> None:
         """Press and release a key on the focused element."""
         for kind in ("keyDown", "keyUp"):
             self("Input.dispatchKeyEvent", type=kind, key=key, code=key)
 
-    def picture(self, path: Path, *, whole: bool = True) -> None:
+    def picture(self, path: Path, *, full_page: bool = True) -> None:
         """Write a screenshot of the whole page or of the visible part to a file."""
-        found = self("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        path.write_bytes(base64.b64decode(found["data"]))
+        screenshot = self("Page.captureScreenshot", format="png", captureBeyondViewport=full_page)
+        path.write_bytes(base64.b64decode(screenshot["data"]))
 
     def complaints(self) -> list[str]:
         """Return errors of the console, of scripts and of resources that failed to load."""
-        found = []
+        messages = []
         for event in self.events:
             parameters = event.get("params", {})
             if event.get("method") == "Runtime.exceptionThrown":
-                found.append(str(parameters["exceptionDetails"]))
+                messages.append(str(parameters["exceptionDetails"]))
             if parameters.get("type") in ("error", "warning", "assert") and "args" in parameters:
-                found.append(str(parameters["args"]))
+                messages.append(str(parameters["args"]))
             if event.get("method") == "Log.entryAdded":
-                found.append(str(parameters["entry"]))
-        return found
+                messages.append(str(parameters["entry"]))
+        return messages
 
     def requested(self) -> list[str]:
         """Return the addresses that the page requested."""
@@ -170,9 +170,9 @@ class Tab:
             if size >= 126:
                 code, length = ("!H", 2) if size == 126 else ("!Q", 8)
                 (size,) = struct.unpack(code, self._read.read(length))
-            part = self._read.read(size)
+            payload = self._read.read(size)
             if first & 0x0F in (0, 1, 2):
-                text += part
+                text += payload
                 if first & 0x80:
                     return json.loads(text)
 

@@ -73,15 +73,15 @@ def claim(key: str, position: int, verdict: str, **changes: Any) -> dict[str, An
     }  # fmt: skip
 
 
-def privacy_row(key: str, name: str, epsilon: float, found: float, **changes: Any) -> dict:
+def privacy_row(key: str, name: str, epsilon: float, accounted: float, **changes: Any) -> dict:
     """Return a row of ``privacy.parquet``."""
     return {
         "experiment": f"{key}_fig1", "algorithm": "descent", "variant": name,
         "interpretation": "resolved", "delta": 1e-5, "epsilon_claimed": epsilon,
-        "epsilon_formula": epsilon, "epsilon_accountant": found, "accountant": "gaussian",
+        "epsilon_formula": epsilon, "epsilon_accountant": accounted, "accountant": "gaussian",
         "proven": True, "relation": "replace one record", "sampling": "none",
         "unaccounted_data_use": "",
-        "verdict": "holds" if found <= epsilon else "violated", "source": DRAWN,
+        "verdict": "holds" if accounted <= epsilon else "violated", "source": DRAWN,
         "epsilon": epsilon, "delta_power": None, **changes,
     }  # fmt: skip
 
@@ -111,14 +111,14 @@ def results_of(papers: dict[str, dict[str, Any]], **changes: Any) -> Results:
     facts = {
         name: {"source": DRAWN, "runs": (20, 20), "intervals": ["mean +- standard error"],
                "width": 800.0, "height": 400.0}
-        for found in papers.values() for name in found["figures"]
+        for paper_config in papers.values() for name in paper_config["figures"]
     }  # fmt: skip
     claims = [claim(key, i, verdict) for key in papers for i, verdict in enumerate(VERDICTS)]
     claims += [
         claim(key, 0, "did not hold", variant="printed", is_primary=False, interpretation="literal")
         for key in papers
     ]
-    made = {
+    fields = {
         "scale": "smoke",
         "papers": papers,
         "claims": claims,
@@ -140,7 +140,7 @@ def results_of(papers: dict[str, dict[str, Any]], **changes: Any) -> Results:
         "versions": {"python": "3.11"},
         "timings": [{"job": "figure.one", "seconds": 75.0, "memory": 300.0}],
     }
-    return Results(**{**made, **changes})
+    return Results(**{**fields, **changes})
 
 
 BUNDLES_AGAIN = {"test_repeated_the_bytes_are_the_same"}
@@ -207,7 +207,7 @@ def drawn(text: str) -> str:
 
 
 @pytest.fixture
-def made(results: Results, tmp_path: Path) -> Path:
+def run_folder(results: Results, tmp_path: Path) -> Path:
     """Write the figures and numbers that the workflow would write for ``results``."""
     folder = tmp_path / "made"
     (folder / "figures").mkdir(parents=True)

@@ -22,8 +22,12 @@ class Tree(HTMLParser):
 
     def attributes(self, tag: str, name: str) -> list[str]:
         """Return the values of an attribute over all elements of a tag."""
-        return [found[name] or "" for kind, found in self.elements if kind == tag and name in found]
+        return [
+            attributes[name] or ""
+            for kind, attributes in self.elements
+            if kind == tag and name in attributes
+        ]
 
     def all(self, name: str) -> list[str]:
         """Return the values of an attribute over all elements."""
-        return [found[name] or "" for _, found in self.elements if name in found]
+        return [attributes[name] or "" for _, attributes in self.elements if name in attributes]

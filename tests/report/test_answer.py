@@ -23,8 +23,10 @@ def test_only_the_scale_of_the_papers_may_decide():
 
 
 def test_the_front_page_opens_with_the_counts_of_claims_and_settings(results):
-    whole = replace(results, scale="paper", comparison={"headline": ["Use A at ε = 1.", "More."]})
-    counted, advice = answer.sentences(whole)
+    paper_results = replace(
+        results, scale="paper", comparison={"headline": ["Use A at ε = 1.", "More."]}
+    )
+    counted, advice = answer.sentences(paper_results)
     # Ten primary claims, two of each verdict; six settings, of which two literal ones are violated.
     assert counted == (
         "Of 10 claims, 2 hold, 2 hold in part, 2 do not hold, 2 are undecided and 2 cannot be "
@@ -32,7 +34,7 @@ def test_the_front_page_opens_with_the_counts_of_claims_and_settings(results):
         "have no proof of the claim."
     )
     assert advice == "Use A at ε = 1."
-    assert page(whole).index(counted) < page(whole).index('class="counts"')
+    assert page(paper_results).index(counted) < page(paper_results).index('class="counts"')
 
 
 def test_ablations_audits_and_settings_without_a_claim_are_not_counted():

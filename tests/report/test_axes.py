@@ -25,8 +25,13 @@ def test_values_that_were_run_keep_their_ticks_and_no_two_labels_meet():
     extent = Extent(low=8e-5, high=1.1, log=True)
     names = names_of(extent.axis([1e-4, 1e-3, 1e-2, 0.1, 0.5, 0.9]))
     assert len(names) == 6 and names[0.5] and not names[0.9]
-    said = [(extent.place(value), LETTER * len(name) / 2) for value, name in names.items() if name]
-    assert all(one + half <= other - more for (one, half), (other, more) in pairwise(said))
+    label_extents = [
+        (extent.place(value), LETTER * len(name) / 2) for value, name in names.items() if name
+    ]
+    assert all(
+        position + half <= next_position - next_half
+        for (position, half), (next_position, next_half) in pairwise(label_extents)
+    )
 
 
 def test_with_room_every_value_has_its_label():
@@ -34,18 +39,19 @@ def test_with_room_every_value_has_its_label():
 
 
 @pytest.mark.parametrize(
-    ("strip", "said"), [({"above": True}, ("infinite", "")), ({"below": True}, ("", "zero"))]
+    ("strip", "strip_labels"),
+    [({"above": True}, ("infinite", "")), ({"below": True}, ("", "zero"))],
 )
-def test_the_label_of_a_strip_stays(strip, said):
+def test_the_label_of_a_strip_stays(strip, strip_labels):
     """The renderer omits the upper one of two overlapping labels."""
     extent = Extent(low=0.1, high=10.0, log=True, **strip)
-    axis = extent.axis(strip_labels=said)
+    axis = extent.axis(strip_labels=strip_labels)
     names = names_of(axis)
-    (beyond,) = [value for value, name in names.items() if name in said]
+    (beyond,) = [value for value, name in names.items() if name in strip_labels]
     assert not 0 <= extent.place(beyond) <= 1
     if "above" in strip:
-        others = [value for value in names if value != beyond]
-        assert others and max(map(extent.place, others)) < extent.place(beyond) - 0.12
+        remaining = [value for value in names if value != beyond]
+        assert remaining and max(map(extent.place, remaining)) < extent.place(beyond) - 0.12
     else:
         assert beyond == min(names)
     assert axis["labelOverlap"] == "greedy"

@@ -7,24 +7,24 @@ import pytest
 from private_consensus.reproduction.report.views import bounds
 
 
-def row(lower, accounted, **others):
+def row(lower, accounted, **changes):
     common = {
         "algorithm": "dp_ci", "epsilon_claimed": 1.0, "proven": True, "bound_gap_reason": "half",
         "epsilon_empirical": None,
     }  # fmt: skip
-    return common | {"epsilon_lower": lower, "epsilon_accountant": accounted} | others
+    return common | {"epsilon_lower": lower, "epsilon_accountant": accounted} | changes
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "known"),
+    ("low", "high", "closeness"),
     [
         (1.0, 1.05, "within 5 %"), (1.0, 1.06, "within 20 %"), (1.0, 2.0, "within a factor 2"),
         (1.0, 2.01, bounds.WIDER), (0.0, 1.0, bounds.UNKNOWN), (0.0, 0.0, "within 5 %"),
         (3.0, math.inf, bounds.UNKNOWN), (math.inf, math.inf, bounds.INFINITE),
     ],
 )  # fmt: skip
-def test_a_bracket_is_as_close_as_the_ratio_of_its_ends(low, high, known):
-    assert bounds.closeness(low, high) == known
+def test_a_bracket_is_as_close_as_the_ratio_of_its_ends(low, high, closeness):
+    assert bounds.closeness(low, high) == closeness
 
 
 def test_an_audit_of_the_setting_counts_where_it_says_more():

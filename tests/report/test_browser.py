@@ -24,8 +24,8 @@ def tab(tmp_path_factory):
 
 
 @pytest.fixture
-def site(results, made, tmp_path):
-    write_site(results, made, tmp_path / "report")
+def site(results, run_folder, tmp_path):
+    write_site(results, run_folder, tmp_path / "report")
     return tmp_path / "report" / "papers" / "first.html"
 
 
@@ -109,27 +109,29 @@ def test_charts_wait_until_they_come_into_view(tab, site):
 def test_claims_can_be_filtered(tab, site):
     tab.look(1280, 900, "light")
     tab.open(site.parents[1] / "scorecard.html")
-    shown = "[...document.querySelectorAll('.scorecard tbody tr')].filter(r => !r.hidden).length"
+    visible_rows = (
+        "[...document.querySelectorAll('.scorecard tbody tr')].filter(r => !r.hidden).length"
+    )
     choose = """(name, value) => {
         const field = document.getElementById('filters').elements[name];
         field.value = value;
         field.dispatchEvent(new Event('input', {bubbles: true}));
     }"""
-    assert tab.value(shown) == 2 * len(VERDICTS)
+    assert tab.value(visible_rows) == 2 * len(VERDICTS)
     tab.value(f"({choose})('paper', 'second')")
-    assert tab.value(shown) == len(VERDICTS)
+    assert tab.value(visible_rows) == len(VERDICTS)
     tab.value(f"({choose})('verdict', 'held')")
-    assert tab.value(shown) == 1
-    found = tab.value("document.querySelector('#filters output').textContent")
-    assert found == f"1 of {2 * len(VERDICTS)} claims"
+    assert tab.value(visible_rows) == 1
+    count_text = tab.value("document.querySelector('#filters output').textContent")
+    assert count_text == f"1 of {2 * len(VERDICTS)} claims"
     tab.value(f"({choose})('words', 'no such words')")
     assert tab.value("!document.getElementById('claims-table-nothing').hidden")
     tab.value("document.querySelector('[data-reset]').click()")
-    assert tab.value(shown) == 2 * len(VERDICTS)
+    assert tab.value(visible_rows) == 2 * len(VERDICTS)
     tab.open(front(site))
     tab.value("document.querySelector('.counts .not a').click()")
     tab.until("location.href.endsWith('scorecard.html#verdict-not')")
-    tab.until(f"{shown} === 2")
+    tab.until(f"{visible_rows} === 2")
 
 
 def test_without_scripts_every_figure_is_a_picture(tab, site):
@@ -230,8 +232,8 @@ def test_a_link_to_a_claim_opens_the_claim_and_its_figure(tab, site):
 def test_every_page_has_contents_and_search_and_is_no_wider_than_the_window(tab, site, name, width):
     tab.look(width, 900, "light")
     tab.open(site.parents[1] / name)
-    taken = tab.value("document.querySelector('main').getBoundingClientRect().width")
-    assert taken >= min(800, 0.9 * width)
+    main_width = tab.value("document.querySelector('main').getBoundingClientRect().width")
+    assert main_width >= min(800, 0.9 * width)
     assert tab.value("document.documentElement.scrollWidth") <= width
     assert not tab.value("document.getElementById('search').hidden")
     assert tab.value("document.querySelectorAll('.contents a').length") > 4
@@ -244,16 +246,16 @@ def test_every_page_has_contents_and_search_and_is_no_wider_than_the_window(tab,
 def test_settings_are_filtered_like_claims(tab, site):
     tab.look(1280, 900, "light")
     tab.open(site.parents[1] / "privacy.html")
-    shown = (
+    visible_rows = (
         "[...document.querySelectorAll('#settings-table tbody tr')].filter(r => !r.hidden).length"
     )
-    every = tab.value(shown)
+    n_rows = tab.value(visible_rows)
     tab.value("""(() => {
         const form = document.querySelector('[data-of=settings-table]');
         form.elements.paper.value = 'second';
         form.dispatchEvent(new Event('input'));
     })()""")
-    assert 0 < tab.value(shown) < every
+    assert 0 < tab.value(visible_rows) < n_rows
 
 
 def key(tab, name):

@@ -39,8 +39,8 @@ def test_a_page_that_is_too_long_is_found(tmp_path):
 
 
 def test_a_paper_with_sixty_figures_stays_within_the_budgets(tmp_path):
-    found = results_of({"first": paper("first", "000", 60)})
-    text = pages(found)["papers/first.html"]
+    long_results = results_of({"first": paper("first", "000", 60)})
+    text = pages(long_results)["papers/first.html"]
     assert len(text.encode()) < checking.LARGEST_PAGE
     assert checking.estimated_screens(text) < checking.LONGEST_PAGE[1280]
 
@@ -52,11 +52,11 @@ def test_pages_of_two_papers_stay_within_the_budgets(results):
 
 
 def test_the_search_covers_the_text_of_pages(results):
-    made = pages(results)
-    rows = {row["href"]: row for row in search.entries(results, made)}
+    texts = pages(results)
+    rows = {row["href"]: row for row in search.entries(results, texts)}
     words = ["which", "algorithm", "is", "best"]
-    found = rows["comparison.html"]
-    assert all(word in f"{found['text']} {found['names']}".lower() for word in words)
+    entry = rows["comparison.html"]
+    assert all(word in f"{entry['text']} {entry['names']}".lower() for word in words)
     # A word of the caption, of the reason of a test, and of a page without an entry of its own.
     assert "seen" in rows["papers/first.html#first_fig1"]["words"]
     assert "ordering" in rows["papers/first.html#first_c01"]["words"]
@@ -71,7 +71,7 @@ def test_words_of_a_page_are_distinct_and_without_code():
 
 
 def test_the_page_of_a_whole_comparison_stays_within_the_budgets(results):
-    whole = replace(results, scale="paper", comparison=whole_design())
-    text = pages(whole)["comparison.html"]
+    paper_results = replace(results, scale="paper", comparison=whole_design())
+    text = pages(paper_results)["comparison.html"]
     assert len(text.encode()) < checking.LARGEST_PAGE
     assert checking.estimated_screens(text) < checking.LONGEST_PAGE[1280]

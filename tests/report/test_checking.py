@@ -26,13 +26,13 @@ def tab(tmp_path_factory):
         yield opened
 
 
-def drawing(*parts: str) -> str:
-    inside = "".join(parts)
+def drawing(*elements: str) -> str:
+    inside = "".join(elements)
     return f'<svg xmlns="http://www.w3.org/2000/svg" width="200" height="100">{inside}</svg>'
 
 
 @pytest.mark.parametrize(
-    ("parts", "found"),
+    ("elements", "findings"),
     [
         ([TEXT.format(x=10, y=40, size=12, text="a"), TEXT.format(x=60, y=40, size=12, text="b")],
          []),
@@ -45,11 +45,11 @@ def drawing(*parts: str) -> str:
           '<g class="mark-symbol role-mark"><path d="M50,50h6v6z"/></g></g>'], ["a mark is cut"]),
     ],
 )  # fmt: skip
-def test_texts_and_marks_that_cannot_be_read_are_found(tab, tmp_path, parts, found):
+def test_texts_and_marks_that_cannot_be_read_are_found(tab, tmp_path, elements, findings):
     file = tmp_path / "drawn.svg"
-    file.write_text(drawing(*parts))
+    file.write_text(drawing(*elements))
     tab.open(file)
-    assert list(checking.readable(tab.value(checking.IN_A_FIGURE))) == found
+    assert list(checking.readable(tab.value(checking.IN_A_FIGURE))) == findings
 
 
 def test_a_method_of_two_colours_is_found_and_what_is_no_method_is_free():
@@ -75,7 +75,7 @@ def test_a_page_that_not_everyone_can_use_is_found(tab, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["index.html", "errata.html"])
-def test_nothing_is_wrong_with_pages_of_two_papers(tab, results, made, tmp_path, name):
-    write_site(results, made, tmp_path / "report")
+def test_nothing_is_wrong_with_pages_of_two_papers(tab, results, run_folder, tmp_path, name):
+    write_site(results, run_folder, tmp_path / "report")
     tab.open(tmp_path / "report" / name)
     assert list(checking.accessible(tab)) == []

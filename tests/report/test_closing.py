@@ -8,11 +8,11 @@ from private_consensus.reproduction.report.closing import REAL_DATA_HINT, closin
 
 def kept(folder, dataset, source, because):
     folder.mkdir(parents=True, exist_ok=True)
-    one = Provenance(
+    provenance = Provenance(
         dataset=dataset, source=source, where="generated here", version="1", checksum="0" * 64,
         because=because, licence="CC0",
     )  # fmt: skip
-    (folder / f"{dataset}.provenance.json").write_text(json.dumps(one.to_dict()))
+    (folder / f"{dataset}.provenance.json").write_text(json.dumps(provenance.to_dict()))
 
 
 def test_a_run_ends_with_its_report_and_with_what_is_no_real_data(tmp_path):

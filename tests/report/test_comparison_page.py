@@ -138,10 +138,10 @@ def test_the_headline_and_the_advice_come_first(text, compared):
 
 
 def test_mean_ranks_say_over_how_many_cells_and_who_is_not_compared(text):
-    found = rows_after(text, "ranks-1")
-    assert found[0] == ["talks", "1 [0.5, 1.5]", *["1"] * 4]
-    assert found[2] == ["local training", *["in 1"] * 5]
-    assert found[3:] == [
+    table_rows = rows_after(text, "ranks-1")
+    assert table_rows[0] == ["talks", "1 [0.5, 1.5]", *["1"] * 4]
+    assert table_rows[2] == ["local training", *["in 1"] * 5]
+    assert table_rows[3:] == [
         ["Cells, of all cells", *["2 of 3"] * 5], ["Problems", *["2"] * 5],
         ["Friedman's p", *["–"] * 5],
     ]  # fmt: skip
@@ -167,12 +167,12 @@ def test_what_is_learned_checked_and_at_a_border_is_told(text):
     assert "40 to 80 records per public record" in text
 
 
-def test_published_results_have_their_date_and_runs_are_linked(compared, made, tmp_path):
+def test_published_results_have_their_date_and_runs_are_linked(compared, run_folder, tmp_path):
     runs = tmp_path / "runs.parquet"
     runs.write_bytes(b"runs")
     extra = {"published": "2026-01-02", "runs_path": str(runs)}
-    shown = replace(compared, comparison={**FOUND, **extra})
-    write_site(shown, made, tmp_path / "report")
+    published_results = replace(compared, comparison={**FOUND, **extra})
+    write_site(published_results, run_folder, tmp_path / "report")
     text = (tmp_path / "report" / "comparison.html").read_text()
     assert "published results of 2026-01-02" in text and f'href="{RUNS}"' in text
     assert (tmp_path / "report" / RUNS).read_bytes() == b"runs"
@@ -181,9 +181,9 @@ def test_published_results_have_their_date_and_runs_are_linked(compared, made, t
 
 
 def test_the_share_of_the_gap_stands_by_budget_with_its_interval(text):
-    found = dict((name, shares) for name, *shares in rows_after(text, "gap"))
-    assert found["talks"] == ["−25 % [−25 %, −25 %]", "75 % [75 %, 75 %]"]
-    assert found["local training"] == ["0 % [0 %, 0 %]"] * 2
+    shares_by_method = dict((name, shares) for name, *shares in rows_after(text, "gap"))
+    assert shares_by_method["talks"] == ["−25 % [−25 %, −25 %]", "75 % [75 %, 75 %]"]
+    assert shares_by_method["local training"] == ["0 % [0 %, 0 %]"] * 2
 
 
 def test_a_budget_beyond_what_was_run_is_said_to_be(text):
@@ -208,8 +208,10 @@ def test_without_a_comparison_the_page_says_how_to_make_one(results):
     assert scripts(results.comparison) == {}
 
 
-def test_the_data_for_the_script_are_split_by_problem_and_parameters(compared, made, tmp_path):
-    write_site(compared, made, tmp_path / "report")
+def test_the_data_for_the_script_are_split_by_problem_and_parameters(
+    compared, run_folder, tmp_path
+):
+    write_site(compared, run_folder, tmp_path / "report")
     assets = tmp_path / "report" / "assets"
     index = re.fullmatch(r"comparison\((.*)\);\n", (assets / "compared.js").read_text())
     assert json.loads(index[1])["methods"] == FOUND["methods"]
@@ -218,8 +220,8 @@ def test_the_data_for_the_script_are_split_by_problem_and_parameters(compared, m
         name = f"lasso-{tuning}"
         text = (assets / f"compared-{name}.js").read_text()
         cells = json.loads(re.fullmatch(rf'compared\("{name}", (.*)\);\n', text)[1])
-        whole = FOUND["problems"]["lasso"]
-        assert cells == [{"cell": c["cell"], **c["tuned_paid"]} for c in whole][:count]
+        all_cells = FOUND["problems"]["lasso"]
+        assert cells == [{"cell": c["cell"], **c["tuned_paid"]} for c in all_cells][:count]
 
 
 def whole_design() -> dict:
@@ -229,13 +231,13 @@ def whole_design() -> dict:
     """
     raw = yamls.read(Path(__file__).parents[2] / "config" / "comparison.yaml")
     design = read_comparison(raw)
-    told = json.loads(json.dumps(described(design, [])))
+    design_record = json.loads(json.dumps(described(design, [])))
     names, observers = list(design.methods), list(OBSERVERS[:4])
 
-    def rows(columns, chosen=design.methods):
-        return [[names.index(name), *[LONG] * (len(columns) - 1)] for name in chosen]
+    def rows(columns, methods=design.methods):
+        return [[names.index(name), *[LONG] * (len(columns) - 1)] for name in methods]
 
-    shown = {
+    cell_results = {
         **{
             o: rows(METHOD_COLUMNS, [
                 n for n, m in design.methods.items() if m.observer in (o, "anyone") and m.proven
@@ -246,9 +248,11 @@ def whole_design() -> dict:
         "costs": rows(["method", *COSTS]),
     }  # fmt: skip
     problems: dict[str, list] = {name: [] for name in design.problems}
-    for one in cells(design):
-        *keys, _ = one.row().values()
-        problems[one.environment.problem].append({"cell": keys, **dict.fromkeys(TUNINGS, shown)})
+    for grid_cell in cells(design):
+        *keys, _ = grid_cell.row().values()
+        problems[grid_cell.environment.problem].append(
+            {"cell": keys, **dict.fromkeys(TUNINGS, cell_results)}
+        )
     ranking = {**RANKING, "methods": names, "mean_ranks": [LONG] * len(names),
                "low": [LONG] * len(names), "high": [LONG] * len(names),
                "indistinguishable": names, "left_out": {}}  # fmt: skip
@@ -256,7 +260,7 @@ def whole_design() -> dict:
              for end in GOALS]  # fmt: skip
     gains = {name: {tuning: [LONG] * 3 + [5] for tuning in TUNINGS[:2]} for name in names}
     return {
-        **FOUND, **{key: told[key] for key in REPEATED},
+        **FOUND, **{key: design_record[key] for key in REPEATED},
         "observers": observers, "problems": problems,
         "advice": FOUND["advice"] * 20, "absent": FOUND["absent"] * 100,
         "ranks": {
@@ -270,12 +274,12 @@ def whole_design() -> dict:
 
 
 def test_no_page_or_file_of_a_whole_comparison_is_too_large(results):
-    found = whole_design()
-    assert sum(map(len, found["problems"].values())) >= 100 and len(found["methods"]) >= 31
-    text = pages(replace(results, comparison=found))["comparison.html"]
-    assert text.count("<tr>") > 20 * len(found["methods"])
+    answers = whole_design()
+    assert sum(map(len, answers["problems"].values())) >= 100 and len(answers["methods"]) >= 31
+    text = pages(replace(results, comparison=answers))["comparison.html"]
+    assert text.count("<tr>") > 20 * len(answers["methods"])
     assert len(text.encode()) < LARGEST_PAGE
-    for name, script in scripts(found).items():
+    for name, script in scripts(answers).items():
         assert len(script) < LARGEST_PAGE, name
 
 
@@ -290,9 +294,9 @@ PICK = """(name, value) => {
 @pytest.mark.browser
 @pytest.mark.skipif(chromium.find() is None, reason="no browser is installed")
 def test_a_reader_picks_a_cell_and_is_told_the_nearest_where_it_was_not_run(
-    compared, made, tmp_path
+    compared, run_folder, tmp_path
 ):
-    write_site(compared, made, tmp_path / "report")
+    write_site(compared, run_folder, tmp_path / "report")
     with chromium.browser(tmp_path / "profile") as tab:
         for width in (1280, 390):
             tab.look(width, 812, "light")
@@ -309,7 +313,7 @@ def test_a_reader_picks_a_cell_and_is_told_the_nearest_where_it_was_not_run(
             assert "was not run" in tab.value(nearest) and "a ring, i.i.d., ε = 0.1" in tab.value(
                 nearest
             )
-            # Of two cells that each differ in one axis the nearer budget decides: none has fewer.
+            # Two cells differ in one axis each; the page shows the cell with the nearer budget.
             tab.value(f"({PICK})('graph', 'ring')")
             assert "edges failing 0.2, ε = 1" in tab.value(f"({PICK})('links', '0.2')")
             assert "hopes" in tab.value("document.getElementById('compared-unranked').innerText")
@@ -326,12 +330,12 @@ def test_a_small_scale_shows_the_numbers_and_decides_nothing(results):
     assert not [word for word in ("did not hold", ">held", "best private") if word in text]
     verdicts = {row["verdict"] for row in small.comparison["advice"]}
     assert verdicts <= {"undecided", "cannot be tested"}
-    place = FOUND["place"]
-    best, mean = place.index("may_be_best"), place.index("mean")
+    columns = FOUND["place"]
+    best, mean = columns.index("may_be_best"), columns.index("mean")
     rows = small.comparison["problems"]["lasso"][0]["tuned_paid"]["eavesdropper"]
-    whole = FOUND["problems"]["lasso"][0]["tuned_paid"]["eavesdropper"]
-    assert [row[best] for row in rows] == [None] * len(whole)
-    assert [row[mean] for row in rows] == [row[mean] for row in whole]
+    full_rows = FOUND["problems"]["lasso"][0]["tuned_paid"]["eavesdropper"]
+    assert [row[best] for row in rows] == [None] * len(full_rows)
+    assert [row[mean] for row in rows] == [row[mean] for row in full_rows]
     # Published answers were computed at the scale of the papers.
     published = replace(results, comparison={**FOUND, "published": "2026-01-02"})
     assert published.comparison["headline"] == FOUND["headline"]

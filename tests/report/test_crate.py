@@ -28,11 +28,11 @@ def reference(tmp_path):
         name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
         for name in ("figures/one.svg", "claims.csv")
     }
-    made = {
+    manifest = {
         "scale": "paper", "seed": 7, "commit": "c0ffee", "sha256": hashes,
         "versions": {"numpy": "2.4"}, "data": [DATA, {**DATA, "preparation": "another"}],
     }  # fmt: skip
-    (folder / "manifest.json").write_text(json.dumps(made))
+    (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder
 
 
@@ -55,17 +55,19 @@ def test_every_reference_within_the_crate_leads_somewhere(reference, tmp_path):
     write(reference, tmp_path / "a.zip", BESIDE)
     with zipfile.ZipFile(tmp_path / "a.zip") as packed:
         graph = json.loads(packed.read(METADATA))["@graph"]
-    known = {entity["@id"] for entity in graph}
-    assert len(known) == len(graph)
+    identifiers = {entity["@id"] for entity in graph}
+    assert len(identifiers) == len(graph)
     for entity in graph:
         for key, value in entity.items():
             if key == "conformsTo":  # leads to the specification
                 continue
-            found = value if isinstance(value, list) else [value]
-            assert {one["@id"] for one in found if isinstance(one, dict)} <= known
+            references = value if isinstance(value, list) else [value]
+            assert {
+                target["@id"] for target in references if isinstance(target, dict)
+            } <= identifiers
     root = next(entity for entity in graph if entity["@id"] == "./")
     assert {"name", "description", "datePublished", "license"} <= set(root)
-    assert sum(entity["@type"] == "Dataset" for entity in graph) == 2  # itself, and Adult once
+    assert sum(entity["@type"] == "Dataset" for entity in graph) == 2  # the archive, and Adult once
 
 
 def test_two_archives_of_one_folder_are_the_same_bytes(reference, tmp_path):

@@ -33,4 +33,6 @@ def test_the_audit_catches_the_wrong_algorithm_and_the_page_shows_its_output(res
     step = shown(code[code.index("def step") : code.index("\n\n\nmeans")])
     assert shown(output) in readme and step in readme
     first = readme.index("class Wrong")
-    assert all(first < readme.index(other) for other in ("make smoke", "import private_consensus"))
+    assert all(
+        first < readme.index(marker) for marker in ("make smoke", "import private_consensus")
+    )

@@ -53,5 +53,5 @@ def test_duration():
 
 
 def test_what_stands_between_backticks_is_code_and_all_else_is_escaped():
-    made = formats.code("set `a<b` & `c` or a ` alone")
-    assert made == "set <code>a&lt;b</code> &amp; <code>c</code> or a ` alone"
+    markup = formats.code("set `a<b` & `c` or a ` alone")
+    assert markup == "set <code>a&lt;b</code> &amp; <code>c</code> or a ` alone"

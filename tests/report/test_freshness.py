@@ -20,17 +20,17 @@ def test_what_is_current_passes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "code", "part"),
+    ("settings", "code", "reason"),
     [(SETTINGS, "code2", "other code"), ({**SETTINGS, "epsilon": 2.0}, "code1", "other settings")],
 )
-def test_what_was_made_otherwise_is_refused_by_name(tmp_path, settings, code, part):
+def test_what_was_made_otherwise_is_refused_by_name(tmp_path, settings, code, reason):
     path = str(tmp_path / "fig.parquet")
     write(pl.DataFrame({"y": [1]}), path, stamp(settings, code, "drawn"))
     with pytest.raises(InvalidInput) as refused:
         require_current(expected_stamps([([path], SETTINGS, "code1", [])]), scale="smoke")
     message = str(refused.value)
     assert path in message
-    assert f"found 'made with {part}', expected" in message
+    assert f"found 'made with {reason}', expected" in message
     assert f"snakemake --cores 2 --force {path} --configfile config/smoke.yaml" in message
 
 
@@ -89,31 +89,31 @@ def drawn(tmp_path):
     return numbers, picture, expected
 
 
-@pytest.mark.parametrize("which", ["picture", "numbers"])
+@pytest.mark.parametrize("damaged", ["picture", "numbers"])
 @pytest.mark.parametrize("how", ["halved", "zeros", "empty", "gone"])
-def test_what_a_loss_of_power_leaves_of_a_finished_file_is_refused_by_name(drawn, which, how):
+def test_what_a_loss_of_power_leaves_of_a_finished_file_is_refused_by_name(drawn, damaged, how):
     numbers, picture, expected = drawn
-    file = numbers if which == "numbers" else picture
+    file = numbers if damaged == "numbers" else picture
     content = file.read_bytes()
-    left = {
+    damaged_contents = {
         "halved": content[: len(content) // 2],
         "zeros": content[:1000] + bytes(500) + content[1500:],
         "empty": b"",
     }
-    file.write_bytes(left.get(how, b""))
+    file.write_bytes(damaged_contents.get(how, b""))
     if how == "gone":
         file.unlink()
     with pytest.raises(InvalidInput) as refused:
         require_current(expected, scale="smoke")
-    found = "nothing" if (which, how) == ("numbers", "gone") else "a damaged file"
-    assert f"{file}: found {found!r}, expected a current result; run" in str(refused.value)
+    description = "nothing" if (damaged, how) == ("numbers", "gone") else "a damaged file"
+    assert f"{file}: found {description!r}, expected a current result; run" in str(refused.value)
     assert f"--force {numbers} " in str(refused.value)
 
 
-@pytest.mark.parametrize("left", ["", '{"code": "1"', "[1]", '"1"'])
-def test_a_card_that_says_nothing_is_stale(tmp_path, left):
+@pytest.mark.parametrize("contents", ["", '{"code": "1"', "[1]", '"1"'])
+def test_a_card_that_says_nothing_is_stale(tmp_path, contents):
     path = tmp_path / "card.json"
-    path.write_text(left)
+    path.write_text(contents)
     with pytest.raises(InvalidInput, match=r"card\.json: found"):
         require_current(expected_stamps([([str(path)], None, "1", [])]), scale="paper")
 

@@ -51,8 +51,8 @@ def printed() -> set[str]:
     observers = {re.sub(r" of \d+$", "", name) for name in SHOWN}
     audited = {"flagged", "not flagged", *AUDIT_VERDICTS, "note"}
     states = {CONFIRMED, CONTRADICTED, TIED}
-    chosen = {*get_args(Quantifier), *get_args(Interpretation)}
-    return {*MEANINGS, *VERDICTS, *LABELS.values()} | chosen | observers | audited | states
+    options = {*get_args(Quantifier), *get_args(Interpretation)}
+    return {*MEANINGS, *VERDICTS, *LABELS.values()} | options | observers | audited | states
 
 
 def test_every_word_that_the_report_prints_is_defined():
@@ -79,10 +79,12 @@ def texts() -> dict[str, str]:
         *(ROOT / "docs").rglob("*.md"), *(ROOT / "config").rglob("*.yaml"),
         *(source / "report" / "templates").glob("*"),
     ]  # fmt: skip
-    found = {str(file.relative_to(ROOT)): file.read_text() for file in files if file.is_file()}
+    texts_by_name = {
+        str(file.relative_to(ROOT)): file.read_text() for file in files if file.is_file()
+    }
     for file in (source / "algorithms").glob("*.py"):
-        found[file.stem] = "\n".join(docstrings(file))
-    return found | {"--help": cli._parser().format_help()}
+        texts_by_name[file.stem] = "\n".join(docstrings(file))
+    return texts_by_name | {"--help": cli._parser().format_help()}
 
 
 def docstrings(file: Path) -> list[str]:
@@ -97,5 +99,7 @@ def test_words_that_were_given_up_are_recognised(text):
 
 
 def test_words_that_were_given_up_are_gone():
-    left = {name: found[0] for name, text in texts().items() if (found := GIVEN_UP.search(text))}
-    assert left == {}
+    abandoned = {
+        name: match[0] for name, text in texts().items() if (match := GIVEN_UP.search(text))
+    }
+    assert abandoned == {}

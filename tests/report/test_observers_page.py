@@ -61,7 +61,7 @@ def test_a_sentence_says_what_an_agent_two_hops_away_learns(watched):
 
 
 @pytest.mark.parametrize(
-    ("value", "label", "said"),
+    ("value", "label", "message"),
     [
         (3.99, "exact", "is ε = 3.99, equal to the privacy loss to the eavesdropper"),
         (4.32, "exact", "is ε = 4.32, more than the privacy loss to the eavesdropper, 4; to a"),
@@ -69,9 +69,9 @@ def test_a_sentence_says_what_an_agent_two_hops_away_learns(watched):
         (float("inf"), "refused", "No bound on the privacy loss"),
     ],
 )
-def test_the_sentence_follows_the_numbers(value, label, said):
+def test_the_sentence_follows_the_numbers(value, label, message):
     rows = [pair(0, 2, value, label=label), pair(0, 1, 4.0), pair(0, 1, 4.0, "eavesdropper")]
-    assert said in sentence("descent", rows)["words"]
+    assert message in sentence("descent", rows)["words"]
     assert "a distance of two edges" in sentence("descent", rows[1:])["words"]
 
 
@@ -84,13 +84,13 @@ def test_without_numbers_the_page_says_so(results):
 def test_the_script_is_given_every_pair_and_no_number_that_json_lacks(watched):
     rows = watched.audit["observers"]
     rows.append(pair(0, 2, float("inf"), algorithm="zip_dl", formula=float("nan"), label="refused"))
-    found = json.loads(json.dumps(script_data(rows), allow_nan=False))["path"]
-    assert found["edges"] == [[0, 1], [1, 2]] and found["agents"] == 3
-    cells = found["losses"]["descent"]["4"]["agent"]
+    graph_data = json.loads(json.dumps(script_data(rows), allow_nan=False))["path"]
+    assert graph_data["edges"] == [[0, 1], [1, 2]] and graph_data["agents"] == 3
+    cells = graph_data["losses"]["descent"]["4"]["agent"]
     assert cells["guarantee"] == [[None, 3.9, 0.61], [3.9, None, 3.9], [0.61, 3.9, None]]
-    zip_dl = found["losses"]["zip_dl"]["4"]["agent"]
+    zip_dl = graph_data["losses"]["zip_dl"]["4"]["agent"]
     assert (zip_dl["guarantee"][0][2], zip_dl["formula"][0][2]) == (-1, None)
-    assert found["losses"]["descent"]["4"]["secure sums"]["formula"][0] == [None, 0.5, 0.5]
+    assert graph_data["losses"]["descent"]["4"]["secure sums"]["formula"][0] == [None, 0.5, 0.5]
 
 
 def test_scripts_are_files_and_no_others_are_allowed(watched):
@@ -115,8 +115,8 @@ CUT = (
 
 @pytest.mark.browser
 @pytest.mark.skipif(chromium.find() is None, reason="no browser is installed")
-def test_the_map_in_a_window(watched, made, tmp_path):
-    write_site(watched, made, tmp_path / "report")
+def test_the_map_in_a_window(watched, run_folder, tmp_path):
+    write_site(watched, run_folder, tmp_path / "report")
     says = "document.getElementById('losses-says').innerText"
     with chromium.browser(tmp_path / "profile") as tab:
         for width in (1280, 390, 375):

@@ -39,8 +39,8 @@ def test_scorecard_has_a_row_a_claim_and_each_figure_shows_all_variants(results)
 
 
 def test_the_librarys_documentation_is_linked_from_every_page_where_it_was_made(results):
-    made = {"index.html": page(results), **pages(results)}
-    assert not any("of the library<" in text for text in made.values())
+    texts = {"index.html": page(results), **pages(results)}
+    assert not any("of the library<" in text for text in texts.values())
     beside = replace(results, library=True)
     for name, text in {"index.html": page(beside), **pages(beside)}.items():
         (link,) = re.findall(r'href="([^"]+)">Documentation of the library<', text)
@@ -51,9 +51,9 @@ def test_the_librarys_documentation_is_linked_from_every_page_where_it_was_made(
 
 
 def test_a_table_is_shown_with_its_claims():
-    found = paper("first", "000")
+    paper_config = paper("first", "000")
     method = {"label": "descent <b>", "method": "descent", "variant": "repaired"}
-    found["tables"] = {
+    paper_config["tables"] = {
         "first_table1": {
             "title": "Paper 000, Table 1: errors", "caption": "In short.", "added": False,
             "row_title": "epsilon", "extra_columns": {"share": "released.share"},
@@ -68,12 +68,21 @@ def test_a_table_is_shown_with_its_claims():
     }  # fmt: skip
     rows = [claim("first", 0, "held", figure="first_table1")]
     text = pages(
-        results_of({"first": found}, claims=rows, tables={"first_table1": pl.DataFrame([row])})
+        results_of(
+            {"first": paper_config}, claims=rows, tables={"first_table1": pl.DataFrame([row])}
+        )
     )["papers/first.html"]
     tree = Tree(text)
     assert "first_table1" in tree.all("id")
-    for part in ("0.200 ± 0.100", "0.250 ± 0.030", "+1.2", "0.125", "descent &lt;b&gt;", "Claim 1"):
-        assert part in text
+    for fragment in (
+        "0.200 ± 0.100",
+        "0.250 ± 0.030",
+        "+1.2",
+        "0.125",
+        "descent &lt;b&gt;",
+        "Claim 1",
+    ):
+        assert fragment in text
     assert "SURROGATE DATA" in text.partition('id="first_table1"')[2]
 
 
@@ -121,13 +130,13 @@ def test_a_claim_without_a_number_is_shown(results):
 
 def test_what_a_configuration_says_is_text_and_never_markup(results):
     evil = '<script>alert("x")</script>'
-    found = paper("first", "000")
-    found["paper"]["title"] = evil
-    found["figures"]["first_fig1"]["title"] = evil
-    found["figures"]["first_fig1"]["caption"] = evil
-    found["figures"]["first_fig1"]["panels"][0]["x_title"] = f'"{evil}'
+    paper_config = paper("first", "000")
+    paper_config["paper"]["title"] = evil
+    paper_config["figures"]["first_fig1"]["title"] = evil
+    paper_config["figures"]["first_fig1"]["caption"] = evil
+    paper_config["figures"]["first_fig1"]["panels"][0]["x_title"] = f'"{evil}'
     facts = {name: {**fact, "source": evil} for name, fact in results.facts.items()}
-    spoilt = results_of({"first": found}, facts=facts, commit=evil, cards=[])
+    spoilt = results_of({"first": paper_config}, facts=facts, commit=evil, cards=[])
     for text in (page(spoilt), pages(spoilt)["papers/first.html"]):
         tree = Tree(text)
         assert evil not in text
@@ -139,19 +148,19 @@ def test_a_surrogate_is_called_one_wherever_it_shows(results):
     facts = {**results.facts, "first_fig1": {**results.facts["first_fig1"], "source": MADE_UP}}
     claims = [{**results.claims[0], "source": MADE_UP}, *results.claims[1:]]
     spoilt = replace(results, facts=facts, claims=claims, cards=[card("surrogate")])
-    others = pages(spoilt)
-    text = others["papers/first.html"]
+    texts = pages(spoilt)
+    text = texts["papers/first.html"]
     article = re.search(
         r'<details class="figure" id="first_fig1".*?<details class="figure"', text, re.S
     )[0]
     assert "SURROGATE DATA" in article.partition("first_c01")[0]
     assert "SURROGATE DATA" in article.partition("first_c01")[2]
-    other = text.partition('<details class="figure" id="first_fig2"')[2]
-    assert "SURROGATE" not in other
+    second_figure = text.partition('<details class="figure" id="first_fig2"')[2]
+    assert "SURROGATE" not in second_figure
     text = page(spoilt)
     assert "SURROGATE DATA" in text.partition('class="front"')[2]
-    assert "SURROGATE DATA" in others["data.html"]
-    row = re.search(r'<tr role="row" data-paper="first".*?</tr>', others["scorecard.html"], re.S)[0]
+    assert "SURROGATE DATA" in texts["data.html"]
+    row = re.search(r'<tr role="row" data-paper="first".*?</tr>', texts["scorecard.html"], re.S)[0]
     assert "surrogate data" in row
 
 
@@ -163,22 +172,22 @@ def test_real_data_are_not_called_a_surrogate(results):
 def test_what_pages_share_is_made_once_and_anew_for_other_results(results):
     assert shared_content(results) is shared_content(results)
     assert paper_view("first", results) is shared_content(results)["papers"][0]
-    other = replace(results, commit="another")
-    assert shared_content(other)["commit"] == "another"
+    changed_results = replace(results, commit="another")
+    assert shared_content(changed_results)["commit"] == "another"
     assert shared_content(results)["commit"] == results.commit
 
 
 def test_nothing_is_fetched_from_elsewhere(results):
-    made = [page(results), *pages(results).values()]
+    texts = [page(results), *pages(results).values()]
     fetched = [
         value
-        for tag, found in (element for text in made for element in Tree(text).elements)
-        for name, value in found.items()
+        for tag, attributes in (element for text in texts for element in Tree(text).elements)
+        for name, value in attributes.items()
         if name in ("src", "href", "srcset", "data", "poster", "action") and tag != "a"
     ]
     assert fetched
     assert not [value for value in fetched if re.match(r"(?i)\s*(https?:|//|ftp:)", value or "")]
-    assert not any("@import" in text for text in made)
+    assert not any("@import" in text for text in texts)
 
 
 def test_every_inner_link_has_a_target_and_every_name_is_used_once(results):
@@ -198,11 +207,11 @@ def test_every_inner_link_has_a_target_and_every_name_is_used_once(results):
 
 
 def test_every_picture_has_words(results):
-    shown = pages(results)
+    texts = pages(results)
     words = [
         alt
         for key in results.papers
-        for alt in Tree(shown[f"papers/{key}.html"]).attributes("img", "alt")
+        for alt in Tree(texts[f"papers/{key}.html"]).attributes("img", "alt")
         if alt  # thumbnails repeat the picture below their title
     ]
     assert len(words) == 4
@@ -213,13 +222,22 @@ def test_every_picture_has_words(results):
 
 def test_a_card_shows_the_mean_picture_of_each_class(results):
     tree = Tree(pages(replace(results, cards=[card(), image_card()]))["data.html"])
-    shown = [found for tag, found in tree.elements if tag == "img" and "src" in found]
-    shown = [found for found in shown if found["src"].startswith("data:image/png;base64,")]
-    assert [found["alt"] for found in shown] == [
+    images = [
+        attributes for tag, attributes in tree.elements if tag == "img" and "src" in attributes
+    ]
+    images = [
+        attributes
+        for attributes in images
+        if attributes["src"].startswith("data:image/png;base64,")
+    ]
+    assert [attributes["alt"] for attributes in images] == [
         "Mean image of the class 0",
         "Mean image of the class cat",
     ]
-    assert [(found["width"], found["height"]) for found in shown] == [("2", "2"), ("1", "1")]
+    assert [(attributes["width"], attributes["height"]) for attributes in images] == [
+        ("2", "2"),
+        ("1", "1"),
+    ]
     assert {"card-adult-onehot104", "card-mnist-pixels"} <= set(tree.all("id"))
 
 
@@ -228,8 +246,8 @@ def test_faults_survived_are_told_with_their_tests(results):
              "what to do": "make room", "test": "test_a_full_disk"}  # fmt: skip
     tree = Tree(pages(replace(results, faults=[fault]))["run.html"])
     assert "faults" in tree.all("id")
-    for part in fault.values():
-        assert part in tree.text
+    for fragment in fault.values():
+        assert fragment in tree.text
     assert "Tested faults" not in pages(results)["run.html"]
 
 
@@ -237,16 +255,16 @@ def test_what_came_of_a_fault_is_said_and_a_row_without_says_that_it_was_not_tri
     tried = {"outcome": "held", "commit": "abc123", "date": "2026-01-02", "python": "3.11.7",
              "cpu": "a processor"}  # fmt: skip
     rows = [{"fault": name, "what happens": "w", "what to do": "d", "test": "t"} for name in "ab"]
-    told = with_outcomes(rows, [{"fault": "a", **tried}, {"fault": "gone", **tried}])
-    assert [row["outcome"] for row in told] == ["held", "not tried"]
-    text = pages(replace(results, faults=told))["run.html"].partition('id="faults"')[2]
+    fault_rows = with_outcomes(rows, [{"fault": "a", **tried}, {"fault": "gone", **tried}])
+    assert [row["outcome"] for row in fault_rows] == ["held", "not tried"]
+    text = pages(replace(results, faults=fault_rows))["run.html"].partition('id="faults"')[2]
     for word in ("held", "abc123", "2026-01-02", "Python 3.11.7", "a processor", "not tried"):
         assert text.count(word) == 1
 
 
 def test_headings_skip_no_level(results):
-    others = {key: text for key, text in pages(results).items() if key.startswith("papers/")}
-    for text in (page(results), *others.values()):
+    paper_texts = {key: text for key, text in pages(results).items() if key.startswith("papers/")}
+    for text in (page(results), *paper_texts.values()):
         levels = [int(tag[1]) for tag, _ in Tree(text).elements if re.fullmatch("h[1-6]", tag)]
         assert levels[0] == 1
         assert levels.count(1) == 1
@@ -265,32 +283,34 @@ def test_commands_name_figure_and_scale(results):
 
 
 def test_same_results_same_page_but_for_one_section(results):
-    other = replace(
+    changed_results = replace(
         results,
         commit="another",
         versions={"python": "3.13"},
         timings=[{"job": "x", "seconds": 1.0, "memory": 0.0}],
     )
-    assert page(results) == page(other)
-    one, two = pages(results)["run.html"], pages(other)["run.html"]
-    assert pages(results)["run.html"] == one
-    assert one != two
+    assert page(results) == page(changed_results)
+    run_text, changed_run_text = pages(results)["run.html"], pages(changed_results)["run.html"]
+    assert pages(results)["run.html"] == run_text
+    assert run_text != changed_run_text
     steady = re.compile(r"<section[^>]*data-varies>.*?</section>", re.S)
-    assert len(steady.findall(one)) == 1
-    assert steady.sub("", one) == steady.sub("", two)
+    assert len(steady.findall(run_text)) == 1
+    assert steady.sub("", run_text) == steady.sub("", changed_run_text)
 
 
 def test_a_grid_of_settings_is_one_row_until_it_is_opened(results):
-    shown = privacy.of_experiments(results.privacy[:3], results.papers["first"]["experiments"])[0]
-    assert [group["variant"] for group in shown["groups"]] == ["repaired", "literal"]
-    assert shown["groups"][0]["claimed"] == "1 to 4"
-    assert shown["groups"][0]["settings"] == 2
-    assert shown["axes"] == ["epsilon"]
-    assert [row["parameters"] for row in shown["settings"]] == [["1"], ["4"], ["4"]]
+    experiment_view = privacy.of_experiments(
+        results.privacy[:3], results.papers["first"]["experiments"]
+    )[0]
+    assert [group["variant"] for group in experiment_view["groups"]] == ["repaired", "literal"]
+    assert experiment_view["groups"][0]["claimed"] == "1 to 4"
+    assert experiment_view["groups"][0]["settings"] == 2
+    assert experiment_view["axes"] == ["epsilon"]
+    assert [row["parameters"] for row in experiment_view["settings"]] == [["1"], ["4"], ["4"]]
 
 
 def test_the_worst_setting_speaks_for_a_variant():
-    rows = [privacy_row("first", "v", 1.0, found) for found in (0.5, 2.0, 0.5)]
+    rows = [privacy_row("first", "v", 1.0, accounted) for accounted in (0.5, 2.0, 0.5)]
     promised = privacy.privacy_by_variant(
         results_of({"first": paper("first", "000")}, privacy=rows)
     )
@@ -310,38 +330,40 @@ def test_what_is_not_proven_says_so():
 @pytest.mark.parametrize("figures", [12])
 def test_five_papers_and_sixty_figures_fit(figures):
     papers = {f"paper{i}": paper(f"paper{i}", f"00{i}", figures) for i in range(5)}
-    found = results_of(papers)
-    others = pages(found)
-    texts = [others[f"papers/{key}.html"] for key in papers]
+    many_results = results_of(papers)
+    texts_by_page = pages(many_results)
+    texts = [texts_by_page[f"papers/{key}.html"] for key in papers]
     assert [text.count('<details class="figure"') for text in texts] == [figures] * 5
-    assert max(len(text.encode()) for text in (page(found), *texts)) < 200_000
+    assert max(len(text.encode()) for text in (page(many_results), *texts)) < 200_000
 
 
 def test_claims_of_no_paper_are_shown_and_called_by_their_title(results):
     """Claims on further methods are counted, filtered and judged."""
-    named = results.papers["first"]
-    info = {**named["paper"], "number": "", "title": "Methods beside", "authors": []}
-    beside = {**named, "paper": info}
+    paper_config = results.papers["first"]
+    info = {**paper_config["paper"], "number": "", "title": "Methods beside", "authors": []}
+    beside = {**paper_config, "paper": info}
     mixed = results_of({"first": beside}, claims=results.claims[:1], privacy=results.privacy[:1])
     front, text = page(mixed), pages(mixed)["papers/first.html"]
     assert '<option value="first">Methods beside</option>' in pages(mixed)["scorecard.html"]
     assert '<a href="papers/first.html">Methods beside</a>' in front
-    assert not [part for part in ("Paper ,", "Paper <", "paper </a>") if part in front + text]
+    assert not [
+        fragment for fragment in ("Paper ,", "Paper <", "paper </a>") if fragment in front + text
+    ]
     assert mixed.claims[0]["id"] in text
 
 
 def test_figures_of_no_paper_stand_under_their_own_title(results):
-    found = paper("data", "", 1)
+    paper_config = paper("data", "", 1)
     partition = {"title": "equal", "experiment": "", "partition": {"kind": "iid"}, "curves": []}
-    found["paper"] |= {"authors": [], "title": "What agents hold"}
-    found |= {"experiments": {}, "claims": {}}
-    found["figures"]["data_fig1"] |= {"panels": [partition], "added": True}
-    papers = {"first": results.papers["first"], "data": found}
+    paper_config["paper"] |= {"authors": [], "title": "What agents hold"}
+    paper_config |= {"experiments": {}, "claims": {}}
+    paper_config["figures"]["data_fig1"] |= {"panels": [partition], "added": True}
+    papers = {"first": results.papers["first"], "data": paper_config}
     mixed = results_of(papers, claims=results.claims[:1], privacy=results.privacy[:1])
     front, text = page(mixed), pages(mixed)["papers/data.html"]
     assert "paper-data" in Tree(text).all("id")
     assert '<a href="papers/data.html">What agents hold</a>' in front
-    assert not [part for part in ("Paper <", "Paper :") if part in front + text]
+    assert not [fragment for fragment in ("Paper <", "Paper :") if fragment in front + text]
     assert '<option value="data">' not in pages(mixed)["scorecard.html"]
     article = re.search(r'<details class="figure" id="data_fig1".*?</section>', text, re.S)[0]
     assert "records per agent, by label" in article

@@ -30,10 +30,10 @@ def row(bound, claimed, how="transcript", computed=None):
 
 
 def test_the_bound_that_is_most_violated_above_its_claim_is_shown():
-    found = _bounded([row(5.0, 10.0, "weak"), row(3.0, 1.0, "strong"), row(None, 2.0)])
-    assert (found["bound"], found["method"]) == ("3 (claimed 1)", "strong")
-    found = _bounded([row(0.0, 1.0), row(0.0, 0.318, computed=2.29)])
-    assert (found["bound"], found["method"]) == ("2.29 (claimed 0.318)", "an attack")
+    displayed = _bounded([row(5.0, 10.0, "weak"), row(3.0, 1.0, "strong"), row(None, 2.0)])
+    assert (displayed["bound"], displayed["method"]) == ("3 (claimed 1)", "strong")
+    displayed = _bounded([row(0.0, 1.0), row(0.0, 0.318, computed=2.29)])
+    assert (displayed["bound"], displayed["method"]) == ("2.29 (claimed 0.318)", "an attack")
 
 
 @pytest.mark.parametrize("rows", [[row(0.0, 1.0)], [row(None, 1.0)], [row(None, math.inf)]])
@@ -42,8 +42,8 @@ def test_a_bound_that_says_nothing_is_not_shown(rows):
 
 
 def test_of_the_bounds_of_several_variants_the_one_that_says_most_is_shown():
-    silent, heard = _bounded([row(None, 1.0)]), _bounded([row(0.5, 1.0)])
-    assert _most_violated([silent, heard]) is heard
+    uninformative, informative = _bounded([row(None, 1.0)]), _bounded([row(0.5, 1.0)])
+    assert _most_violated([uninformative, informative]) is informative
 
 
 def test_where_a_claim_is_violated_a_bound_above_it_stands_on_the_page(results):
@@ -58,8 +58,8 @@ def test_where_a_claim_is_violated_a_bound_above_it_stands_on_the_page(results):
         epsilon_empirical=0.0,
         audit="transcript",
     )
-    found = replace(results, privacy=[*results.privacy, violated])
-    text = pages(found)["privacy.html"]
+    extended = replace(results, privacy=[*results.privacy, violated])
+    text = pages(extended)["privacy.html"]
     assert "at least 2.29 (claimed 0.318)" in text
     assert "at least 0 of" not in text
 
@@ -72,10 +72,10 @@ def test_what_an_audit_found_stands_on_the_page_instead_of_holds(results, verdic
         "first", "differing", 1.0, 0.9, verdict=verdict, audit_verdict=verdict,
         audit_findings=text, epsilon_empirical=0.5, audit="transcript of this setting",
     )  # fmt: skip
-    shown = pages(replace(results, privacy=[row]))
-    table = shown["privacy.html"].split("<tbody>")[1].split("</tbody>")[0]
+    texts = pages(replace(results, privacy=[row]))
+    table = texts["privacy.html"].split("<tbody>")[1].split("</tbody>")[0]
     assert verdict in table and text in table and ">holds" not in table
-    papers = [page for name, page in shown.items() if name.startswith("settings/")]
+    papers = [page for name, page in texts.items() if name.startswith("settings/")]
     assert any(verdict in page and text in page for page in papers)
     (promised,) = privacy_by_variant(replace(results, privacy=[row]))
     assert (promised["icon"], promised["verdict"]) == ("part", verdict)
@@ -88,18 +88,18 @@ def test_the_outcome_of_an_audit_is_its_verdict_with_findings_notes_and_gaps():
     }  # fmt: skip
     texts = {"findings": "f", "notes": "n", "untested": "u"}
     for verdict in AUDIT_VERDICTS:
-        (shown,) = audit_table([{**row, "verdict": verdict, **texts}])
-        assert shown["verdict"] == verdict
-        assert (shown["icon"] == "held") == (verdict == "not contradicted")
-        assert shown["texts"] == ["f", "note: n", "not tested: u"]
+        (table_row,) = audit_table([{**row, "verdict": verdict, **texts}])
+        assert table_row["verdict"] == verdict
+        assert (table_row["icon"] == "held") == (verdict == "not contradicted")
+        assert table_row["texts"] == ["f", "note: n", "not tested: u"]
 
 
 def test_all_settings_are_in_a_file_whatever_the_page_shows(results):
     many = [
         privacy_row("first", "v", 1.0, 0.5, delta_power=-i) for i in range(MAX_LISTED_SETTINGS + 1)
     ]
-    shown, *_ = of_experiments(many, results.papers["first"]["experiments"])
-    assert (shown["settings"], shown["count"]) == ([], MAX_LISTED_SETTINGS + 1)
+    experiment_view, *_ = of_experiments(many, results.papers["first"]["experiments"])
+    assert (experiment_view["settings"], experiment_view["count"]) == ([], MAX_LISTED_SETTINGS + 1)
     table = settings_table(many, results.papers["first"]["experiments"])
     assert table.height == MAX_LISTED_SETTINGS + 1
     assert {"variant", "delta_power", "epsilon_claimed", "lower", "verdict"} <= set(table.columns)
@@ -121,8 +121,8 @@ def test_where_no_setting_was_audited_a_part_or_a_small_setting_is_shown():
         audit("m", "noise of the message", 1.0),
         audit("n", "transcript", 0.0),
     ]
-    shown = [row["audit"] for row in _with_audits(rows, audits)]
-    assert shown == [
+    audit_texts = [row["audit"] for row in _with_audits(rows, audits)]
+    assert audit_texts == [
         "at least 2 (claimed 0.5), audit of release of d zoa at δ = 0.001",
         "not audited",
         "at least 0.25 (claimed 0.5), audit of a small setting at δ = 0.001; noise as declared",
@@ -136,8 +136,8 @@ def test_the_level_of_a_bound_is_that_of_its_row():
          "setting": "main", "ceiling": float("nan"), "runs": 1, "confidence": confidence}
         for confidence in (0.999, 0.95, 1 - 0.01 / 378, 1.0)
     ]  # fmt: skip
-    shown = [row["confidence"] for row in audit_table(rows)]
-    assert shown == ["99.9 %", "95 %", "99.9974 %", "computed"]
+    confidences = [row["confidence"] for row in audit_table(rows)]
+    assert confidences == ["99.9 %", "95 %", "99.9974 %", "computed"]
 
 
 def test_which_copy_was_audited_stands_on_the_page(results):
@@ -158,7 +158,7 @@ def test_of_the_bench_what_must_be_caught_is_counted_apart():
             "caught": bool(how), "runs": runs,
         }  # fmt: skip
 
-    shown = audit_counts(
+    bench = audit_counts(
         [
             broken("a_b", "none", 1.0, "", 1000),
             broken("a_b", "no noise", 2.0, "contradicted; differs from its declaration", 250),
@@ -167,40 +167,40 @@ def test_of_the_bench_what_must_be_caught_is_counted_apart():
             broken("c", "told", 3.0, "", 1000),
         ]
     )
-    (noise, less, told), (first, second) = shown["faults"], shown["algorithms"]
+    (noise, less, released), (first, second) = bench["faults"], bench["algorithms"]
     assert (noise["caught"], noise["contradicted"], noise["runs"]) == ("2 of 2", 1, 500)
     assert (less["caught"], less["other_faults"]) == ("0 of 0", "1 of 1")
-    assert not told["all_caught"] and shown["missed"] == ["c: told"]
+    assert not released["all_caught"] and bench["missed"] == ["c: told"]
     assert (first["name"], second["caught"]) == ("a b", "1 of 2")
-    assert (shown["correct"], shown["alarms"]) == (1, 0)
-    assert "of 3 faults that the authors of this repository" in shown["sentence"]
+    assert (bench["correct"], bench["alarms"]) == (1, 0)
+    assert "of 3 faults that the authors of this repository" in bench["sentence"]
     assert audit_counts([]) == {}
 
 
 def test_the_bench_names_the_authors_of_faults_and_counts_inconclusive_audits(results):
-    def audited(fault, outside, verdict, *, correct=False, named=False):
+    def audited(fault, outside, verdict, *, correct=False, inconclusive=False):
         return {
             "algorithm": "a", "fault": fault, "class": "noise", "meaningful": not correct,
             "how": "", "caught": verdict == "violated", "runs": 10, "correct": correct,
-            "outside": outside, "inconclusive": named,
+            "outside": outside, "inconclusive": inconclusive,
         }  # fmt: skip
 
     rows = [
         audited("x", False, "violated"),
-        audited("y", True, "inconclusive", named=True),
+        audited("y", True, "inconclusive", inconclusive=True),
         audited("z", True, "inconclusive"),
         audited("w", True, "violated", correct=True),
     ]
-    shown = audit_counts(rows)
-    assert "Audits caught 1 of 1 faults that the authors of this repository" in shown["sentence"]
+    bench = audit_counts(rows)
+    assert "Audits caught 1 of 1 faults that the authors of this repository" in bench["sentence"]
     assert (
         "Audits caught 0 of 2 broken algorithms of a package written without knowledge of the "
         "audit's implementation. In 1 cases the audit was inconclusive and named the faulty item, "
         "and 1 faults were missed."
-    ) in shown["sentence"]
-    assert shown["missed"] == ["a: z"]
-    assert (shown["correct"], shown["alarms"]) == (1, 1)
-    (noise,) = shown["classes"]
+    ) in bench["sentence"]
+    assert bench["missed"] == ["a: z"]
+    assert (bench["correct"], bench["alarms"]) == (1, 1)
+    (noise,) = bench["classes"]
     assert (noise["caught"], noise["inconclusive"], noise["missed"]) == ("1 of 3", 1, 1)
     text = pages(replace(results, audit={**results.audit, "mutants": rows}))["audits.html"]
-    assert shown["sentence"].replace("'", "&#39;") in text and "by class of fault" in text
+    assert bench["sentence"].replace("'", "&#39;") in text and "by class of fault" in text

@@ -74,7 +74,7 @@ def test_estimates_of_a_run_like_the_published_one_are_within_a_factor_of_two(cl
     for now, remaining in estimates.items():
         if now >= first_end and duration - now > 60:
             assert 0.5 < remaining / (duration - now) < 2, now
-    # The number of jobs says something else: two of 323 are done after two minutes.
+    # The number of jobs gives another estimate: two of 323 are done after two minutes.
     assert duration - 120 < 2 * estimates[120] < 4 * (duration - 120)
 
 

@@ -47,21 +47,21 @@ def each_picture_is_made_once(monkeypatch):
 
 
 @pytest.fixture
-def run(results, made):
+def run(results, run_folder):
     """Write a run at the scale of the papers and return it with its folder."""
-    found = replace(results, scale="paper")
-    pl.DataFrame(found.claims).write_parquet(made / "claims.parquet")
-    pl.DataFrame(found.privacy).write_parquet(made / "privacy.parquet")
-    (made / "audit").mkdir(exist_ok=True)
-    pl.DataFrame(AUDITED).write_parquet(made / "audit" / "audits.parquet")
-    return found, made
+    paper_results = replace(results, scale="paper")
+    pl.DataFrame(paper_results.claims).write_parquet(run_folder / "claims.parquet")
+    pl.DataFrame(paper_results.privacy).write_parquet(run_folder / "privacy.parquet")
+    (run_folder / "audit").mkdir(exist_ok=True)
+    pl.DataFrame(AUDITED).write_parquet(run_folder / "audit" / "audits.parquet")
+    return paper_results, run_folder
 
 
 @pytest.fixture
 def reference(run, tmp_path):
-    results, made = run
+    results, run_folder = run
     folder = tmp_path / "reference"
-    publish(results, run=made, folder=folder, config=CONFIG, papers=CONFIG["papers"])
+    publish(results, run=run_folder, folder=folder, config=CONFIG, papers=CONFIG["papers"])
     return folder
 
 
@@ -77,19 +77,19 @@ def test_a_reference_is_whole_and_says_what_made_it(reference):
 
 
 def test_a_long_table_is_kept_with_its_summary_and_never_as_text(run, tmp_path):
-    results, made = run
+    results, run_folder = run
     pairs = pl.DataFrame({"observer": [0, 1], "target_agent": [1, 0], "guarantee": [0.5, 0.25]})
-    pairs.write_parquet(made / "audit" / "observers.parquet")
-    (made / "audit" / "observers.csv").write_text("kind,worst\nagent,0.5\n")
+    pairs.write_parquet(run_folder / "audit" / "observers.parquet")
+    (run_folder / "audit" / "observers.csv").write_text("kind,worst\nagent,0.5\n")
     folder = tmp_path / "reference"
-    publish(results, run=made, folder=folder, config=CONFIG, papers=CONFIG["papers"])
+    publish(results, run=run_folder, folder=folder, config=CONFIG, papers=CONFIG["papers"])
     assert pl.read_parquet(folder / "audit" / "observers.parquet").equals(pairs)
     assert (folder / "audit" / "observers.csv").read_text() == "kind,worst\nagent,0.5\n"
     assert not (folder / "privacy.csv").exists()
 
 
 def test_the_bench_of_an_older_reference_is_kept_until_it_is_made_again(run, tmp_path):
-    results, made = run
+    results, run_folder = run
     folder = tmp_path / "reference"
     old, new = (pl.DataFrame({"fault": [name], "caught": [True]}) for name in ("old", "new"))
     (folder / "audit").mkdir(parents=True)
@@ -97,37 +97,37 @@ def test_the_bench_of_an_older_reference_is_kept_until_it_is_made_again(run, tmp
     (folder / "faults.json").write_text("[]")
     for made_again, expected in ((False, "old"), (True, "new")):
         if made_again:
-            new.write_parquet(made / "audit" / "mutants.parquet")
-        publish(results, run=made, folder=folder, config=CONFIG, papers=CONFIG["papers"])
-        kept = pl.read_parquet(folder / "audit" / "mutants.parquet")
-        assert kept["fault"].to_list() == [expected]
+            new.write_parquet(run_folder / "audit" / "mutants.parquet")
+        publish(results, run=run_folder, folder=folder, config=CONFIG, papers=CONFIG["papers"])
+        published = pl.read_parquet(folder / "audit" / "mutants.parquet")
+        assert published["fault"].to_list() == [expected]
         assert (folder / "faults.json").read_text() == "[]"
-    (made / "audit" / "mutants.parquet").unlink()
+    (run_folder / "audit" / "mutants.parquet").unlink()
 
 
 def test_what_was_compared_is_kept_until_it_is_compared_again(run, tmp_path):
-    results, made = run
+    results, run_folder = run
     folder = tmp_path / "reference"
 
     def kept():
-        publish(results, run=made, folder=folder, config=CONFIG, papers=CONFIG["papers"])
+        publish(results, run=run_folder, folder=folder, config=CONFIG, papers=CONFIG["papers"])
         return {path.name: path.read_text() for path in (folder / "comparison").glob("*")}
 
     assert kept() == {}
-    parts = ("answers.json", "cells.json", "runs.parquet")
-    (made / "comparison").mkdir()
-    for name in parts:
-        (made / "comparison" / name).write_text(f"first {name}")
+    file_names = ("answers.json", "cells.json", "runs.parquet")
+    (run_folder / "comparison").mkdir()
+    for name in file_names:
+        (run_folder / "comparison" / name).write_text(f"first {name}")
     first = kept()
     date = json.loads(first.pop("published.json"))["date"]
-    assert first == {name: f"first {name}" for name in parts}
-    for name in parts:
-        (made / "comparison" / name).unlink()
+    assert first == {name: f"first {name}" for name in file_names}
+    for name in file_names:
+        (run_folder / "comparison" / name).unlink()
     changed = json.dumps({"date": "2020-01-02"})
     (folder / "comparison" / "published.json").write_text(changed)
     # The date is that of the comparison, and not of a later reference.
     assert kept() == {**first, "published.json": changed} and date > "2020-01-02"
-    (made / "comparison").rmdir()
+    (run_folder / "comparison").rmdir()
 
 
 def test_another_type_of_processor_is_said_before_numbers_are_compared(reference, run):
@@ -137,8 +137,8 @@ def test_another_type_of_processor_is_said_before_numbers_are_compared(reference
     assert compare(run[1], reference).machines == ()
     manifest["machine"] |= {"processor": "another", "features": ["avx"]}
     path.write_text(json.dumps(manifest))
-    said = compare(run[1], reference).machines
-    assert [line.partition(":")[0] for line in said] == ["processor", "features"]
+    machine_lines = compare(run[1], reference).machines
+    assert [line.partition(":")[0] for line in machine_lines] == ["processor", "features"]
     assert compare(run[1], reference).same
 
 
@@ -161,11 +161,13 @@ def test_the_readme_states_the_counts_of_the_published_scorecard():
     number = {row["verdict"]: row["count"] for row in counts}
     adjusted = {row["verdict"]: row.get("count_after_holm", row.get("standing")) for row in counts}
     text = " ".join((root / "README.md").read_text().split())
-    held, in_part, not_held, undecided, untestable = (number[row["verdict"]] for row in counts)
+    n_held, n_in_part, n_not_held, n_undecided, n_untestable = (
+        number[row["verdict"]] for row in counts
+    )
     assert (
-        f"Of {sum(number.values())} claims, {held} hold, {in_part} hold in part, {not_held} do not "
-        f"hold, {undecided} are undecided and {untestable} cannot be tested. After Holm's "
-        f"adjustment, {adjusted['held']}, {adjusted['held in part']} and "
+        f"Of {sum(number.values())} claims, {n_held} hold, {n_in_part} hold in part, {n_not_held} "
+        f"do not hold, {n_undecided} are undecided and {n_untestable} cannot be tested. After "
+        f"Holm's adjustment, {adjusted['held']}, {adjusted['held in part']} and "
         f"{adjusted['did not hold']} of the first three numbers remain"
     ) in text
 
@@ -179,7 +181,7 @@ def test_links_of_the_gallery_stay_in_the_folder(reference):
 
 
 @pytest.mark.parametrize(
-    ("changes", "config", "named"),
+    ("changes", "config", "message"),
     [
         ({"scale": "smoke"}, {}, "scale"),
         ({}, {"runs": 3}, "runs"),
@@ -188,25 +190,25 @@ def test_links_of_the_gallery_stay_in_the_folder(reference):
     ],
 )
 def test_what_is_not_worth_citing_is_refused_and_the_old_reference_stays(
-    run, reference, changes, config, named
+    run, reference, changes, config, message
 ):
-    results, made = run
+    results, run_folder = run
     if "facts" in changes:
         changes = {"facts": {k: {**f, "source": MADE_UP} for k, f in results.facts.items()}}
     before = (reference / "manifest.json").read_bytes()
-    with pytest.raises(InvalidInput, match=named):
+    with pytest.raises(InvalidInput, match=message):
         publish(
-            replace(results, **changes), run=made, folder=reference,
+            replace(results, **changes), run=run_folder, folder=reference,
             config={**CONFIG, **config}, papers=CONFIG["papers"],
         )  # fmt: skip
     assert (reference / "manifest.json").read_bytes() == before
 
 
 def test_papers_may_be_missing_if_it_is_said(run, tmp_path):
-    results, made = run
+    results, run_folder = run
     config = {**CONFIG, "papers": ["first"]}
-    publish(results, run=made, folder=tmp_path / "part", config=config, papers=CONFIG["papers"],
-            partial=True)  # fmt: skip
+    publish(results, run=run_folder, folder=tmp_path / "part", config=config,
+            papers=CONFIG["papers"], partial=True)  # fmt: skip
     manifest = json.loads((tmp_path / "part" / "manifest.json").read_text())
     assert manifest["missing papers"] == ["second"]
 
@@ -226,14 +228,14 @@ def test_records_are_kept_out(frame):
 
 
 def test_a_run_at_another_scale_is_one_line(run, reference, capsys):
-    made = run[1]
-    (made / "plan.json").write_text(json.dumps({"config": {"scale": "smoke"}}))
-    assert cli.main(["compare", str(made), "--reference", str(reference)]) == 2
+    run_folder = run[1]
+    (run_folder / "plan.json").write_text(json.dumps({"config": {"scale": "smoke"}}))
+    assert cli.main(["compare", str(run_folder), "--reference", str(reference)]) == 2
     out, error = capsys.readouterr()
     assert out == "" and len(error.splitlines()) == 1
     assert "scale of" in error and "'smoke'" in error and "paper" in error
-    (made / "plan.json").write_text(json.dumps({"config": {"scale": "paper"}}))
-    assert cli.main(["compare", str(made), "--reference", str(reference)]) == 0
+    (run_folder / "plan.json").write_text(json.dumps({"config": {"scale": "paper"}}))
+    assert cli.main(["compare", str(run_folder), "--reference", str(reference)]) == 0
 
 
 def test_the_same_run_has_not_moved(run, reference, capsys):
@@ -242,58 +244,64 @@ def test_the_same_run_has_not_moved(run, reference, capsys):
 
 
 def test_a_number_a_verdict_and_an_epsilon_that_change_are_named(run, reference, capsys):
-    _, made = run
-    numbers = pl.read_parquet(made / "data" / "first_fig1.parquet")
-    numbers.with_columns(y=pl.col("y") + 1).write_parquet(made / "data" / "first_fig1.parquet")
-    claims = pl.read_parquet(made / "claims.parquet")
-    claims.with_columns(verdict=pl.lit("held")).write_parquet(made / "claims.parquet")
-    privacy = pl.read_parquet(made / "privacy.parquet")
-    privacy.with_columns(epsilon_accountant=pl.lit(9.0)).write_parquet(made / "privacy.parquet")
-    (made / "data" / "second_fig1.parquet").unlink()
+    _, run_folder = run
+    numbers = pl.read_parquet(run_folder / "data" / "first_fig1.parquet")
+    numbers.with_columns(y=pl.col("y") + 1).write_parquet(
+        run_folder / "data" / "first_fig1.parquet"
+    )
+    claims = pl.read_parquet(run_folder / "claims.parquet")
+    claims.with_columns(verdict=pl.lit("held")).write_parquet(run_folder / "claims.parquet")
+    privacy = pl.read_parquet(run_folder / "privacy.parquet")
+    privacy.with_columns(epsilon_accountant=pl.lit(9.0)).write_parquet(
+        run_folder / "privacy.parquet"
+    )
+    (run_folder / "data" / "second_fig1.parquet").unlink()
     flagged = pl.DataFrame(AUDITED | {"flagged": [True]})
-    flagged.write_parquet(made / "audit" / "audits.parquet")
-    found = compare(made, reference)
-    assert sum(line.startswith("first_fig1:") for line in found.changed) == 2
-    assert any("epsilon_accountant" in line for line in found.changed)
-    assert found.missing == ("data/second_fig1.parquet: not in the run",)
-    assert len(found.verdicts) == (claims["verdict"] != "held").sum() + 1  # and the audit
+    flagged.write_parquet(run_folder / "audit" / "audits.parquet")
+    comparison = compare(run_folder, reference)
+    assert sum(line.startswith("first_fig1:") for line in comparison.changed) == 2
+    assert any("epsilon_accountant" in line for line in comparison.changed)
+    assert comparison.missing == ("data/second_fig1.parquet: not in the run",)
+    assert len(comparison.verdicts) == (claims["verdict"] != "held").sum() + 1  # and the audit
     audit = "one (representative, transcript, correct): not flagged became flagged"
-    assert audit in found.verdicts
-    assert cli.main(["compare", str(made), "--reference", str(reference)]) == 1
+    assert audit in comparison.verdicts
+    assert cli.main(["compare", str(run_folder), "--reference", str(reference)]) == 1
     capsys.readouterr()
 
 
 @pytest.mark.parametrize("column", ["epsilon_lower", "epsilon_empirical"])
 def test_a_lower_bound_that_moved_or_is_gone_is_named(run, reference, column):
-    _, made = run
-    known = [pl.read_parquet(folder / "privacy.parquet") for folder in (reference, made)]
-    for folder, privacy, bound in zip((reference, made), known, (1.0, 1.1), strict=True):
+    _, run_folder = run
+    tables = [pl.read_parquet(folder / "privacy.parquet") for folder in (reference, run_folder)]
+    for folder, privacy, bound in zip((reference, run_folder), tables, (1.0, 1.1), strict=True):
         privacy.with_columns(pl.lit(bound).alias(column)).write_parquet(folder / "privacy.parquet")
-    assert all(f"{column} differs" in line for line in compare(made, reference).changed)
-    known[1].drop(column, strict=False).write_parquet(made / "privacy.parquet")
-    assert all(f"{column} is missing" in line for line in compare(made, reference).changed)
-    assert compare(made, reference).changed
-    known[0].with_columns(pl.lit(1.0).alias(column)).write_parquet(made / "privacy.parquet")
-    assert compare(made, reference).changed == ()
+    assert all(f"{column} differs" in line for line in compare(run_folder, reference).changed)
+    tables[1].drop(column, strict=False).write_parquet(run_folder / "privacy.parquet")
+    assert all(f"{column} is missing" in line for line in compare(run_folder, reference).changed)
+    assert compare(run_folder, reference).changed
+    tables[0].with_columns(pl.lit(1.0).alias(column)).write_parquet(run_folder / "privacy.parquet")
+    assert compare(run_folder, reference).changed == ()
 
 
 def test_an_exact_comparison_finds_changes_below_the_monte_carlo_error(run, reference, capsys):
-    _, made = run
-    assert cli.main(["compare", str(made), "--reference", str(reference), "--exact"]) == 0
-    file = made / "data" / "first_fig1.parquet"
+    _, run_folder = run
+    assert cli.main(["compare", str(run_folder), "--reference", str(reference), "--exact"]) == 0
+    file = run_folder / "data" / "first_fig1.parquet"
     numbers = pl.read_parquet(file)
     for factor, same in ((1 + 1e-9, True), (1 + 1e-5, False)):
         numbers.with_columns(y=pl.col("y") * factor).write_parquet(file)
-        assert compare(made, reference, exact=True).same is same
-    (line,) = compare(made, reference, exact=True).changed
+        assert compare(run_folder, reference, exact=True).same is same
+    (line,) = compare(run_folder, reference, exact=True).changed
     assert line.startswith("data/first_fig1.parquet: y differs in ")
-    assert cli.main(["compare", str(made), "--reference", str(reference), "--exact"]) == 1
+    assert cli.main(["compare", str(run_folder), "--reference", str(reference), "--exact"]) == 1
     numbers.reverse().write_parquet(file)
-    assert not compare(made, reference, exact=True).same
+    assert not compare(run_folder, reference, exact=True).same
     numbers.head(1).write_parquet(file)
-    assert f"{numbers.height} rows became 1" in compare(made, reference, exact=True).changed[0]
+    assert (
+        f"{numbers.height} rows became 1" in compare(run_folder, reference, exact=True).changed[0]
+    )
     file.unlink()
-    missing = compare(made, reference, exact=True).missing
+    missing = compare(run_folder, reference, exact=True).missing
     assert missing == ("data/first_fig1.parquet: not in the run",)
     capsys.readouterr()
 
@@ -323,8 +331,8 @@ def test_two_runs_of_one_truth_move_in_five_percent_at_most():
 @pytest.mark.parametrize(("kind", "half"), [(QUARTILES, 0.6745), (RANGE, 2.0), (SPREAD, 2.0)])
 def test_other_intervals_give_at_least_the_error_of_their_centre(kind, half):
     both = paired(points([0.0], half, kind, 100), points([0.0], half, kind, 100), "f")
-    wanted = 0.12533 if kind == QUARTILES else 0.2
-    assert both["error"].to_list() == pytest.approx([wanted], rel=1e-3)
+    expected_error = 0.12533 if kind == QUARTILES else 0.2
+    assert both["error"].to_list() == pytest.approx([expected_error], rel=1e-3)
 
 
 def test_an_exact_number_may_move_by_rounding_only():
@@ -370,18 +378,18 @@ def test_a_small_svg_moves_no_mark_by_more_than_a_twentieth_of_a_pixel():
 
 
 def test_an_audit_that_names_records_is_refused(run, tmp_path):
-    results, made = run
+    results, run_folder = run
     leaky = pl.DataFrame(AUDITED).with_columns(record=pl.lit(7))
-    leaky.write_parquet(made / "audit" / "audits.parquet")
+    leaky.write_parquet(run_folder / "audit" / "audits.parquet")
     folder = tmp_path / "new"
     with pytest.raises(InvalidInput, match="audit/audits"):
-        publish(results, run=made, folder=folder, config=CONFIG, papers=CONFIG["papers"])
+        publish(results, run=run_folder, folder=folder, config=CONFIG, papers=CONFIG["papers"])
     assert not folder.exists()
 
 
 def test_of_the_reference_every_setting_found_violated_has_a_lower_bound_above_its_claim():
-    kept = pl.read_parquet(REFERENCE / "privacy.parquet")
-    violated = kept.filter(pl.col("verdict") == "violated")
+    settings = pl.read_parquet(REFERENCE / "privacy.parquet")
+    violated = settings.filter(pl.col("verdict") == "violated")
     lower = pl.max_horizontal("epsilon_lower", "epsilon_empirical")
     unfounded = violated.filter((lower > pl.col("epsilon_claimed")).not_().fill_null(True))
     assert violated.height > 0

@@ -37,15 +37,18 @@ def with_p(results, *p):
 
 
 def test_verdicts_fall_back_once_they_are_asked_together(results):
-    found = with_p(results, *[1e-9, 0.02, 1e-9, 1, 1] * 2)
-    rows = {(row["paper"], row["id"]): row for row in scored(found)}
+    results_with_p = with_p(results, *[1e-9, 0.02, 1e-9, 1, 1] * 2)
+    rows = {(row["paper"], row["id"]): row for row in scored(results_with_p)}
     assert len(rows) == 10
     assert rows["first", "first_c01"]["is_significant"]
     assert rows["first", "first_c02"]["verdict_holm"] == "undecided"
     assert rows["first", "first_c05"]["verdict_holm"] == "cannot be tested"
     first = rows["first", "first_c01"]
     assert first["high_holm"] > first["high"]
-    counts = {item["verdict"]: item["count_after_holm"] for item in scorecard.counts(scored(found))}
+    counts = {
+        item["verdict"]: item["count_after_holm"]
+        for item in scorecard.counts(scored(results_with_p))
+    }
     assert counts == {"held": 2, "held in part": 0, "did not hold": 2, "undecided": 2,
                       "cannot be tested": 2}  # fmt: skip
 
@@ -53,23 +56,23 @@ def test_verdicts_fall_back_once_they_are_asked_together(results):
 def test_an_interval_of_many_claims_is_students_at_the_level_that_holm_leaves(results):
     """Without skewness the half width is s t, at the level per part of the claim."""
     rows = [{**row, "skewness": 0.0} for row in results.claims]
-    found = scorecard.adjusted(with_p(replace(results, claims=rows), *[1e-9] * 10).claims)
-    row = found["first_c01"]
-    # The first of ten equal p-values: a tenth of 5 %, shared between two parts, on 19 degrees.
+    adjusted = scorecard.adjusted(with_p(replace(results, claims=rows), *[1e-9] * 10).claims)
+    row = adjusted["first_c01"]
+    # First of ten equal p-values: 0.5 %, split between two parts, with 19 degrees of freedom.
     half = 0.3 * t.isf(0.05 / 10 / 2 / 2, 19)
     assert row["high_holm"] - row["value"] == pytest.approx(half)
     assert row["value"] - row["low_holm"] == pytest.approx(half)
 
 
 def test_the_three_files_say_the_same(results):
-    made = scorecard.files(scored(results))
-    rows = list(csv.DictReader(made["scorecard.csv"].splitlines()))
-    parsed = json.loads(made["scorecard.json"])
+    file_texts = scorecard.files(scored(results))
+    rows = list(csv.DictReader(file_texts["scorecard.csv"].splitlines()))
+    parsed = json.loads(file_texts["scorecard.json"])
     assert [row["id"] for row in rows] == [row["id"] for row in parsed["claims"]]
     assert list(rows[0]) == list(scorecard.COLUMNS)
     assert float(rows[0]["value"]) == pytest.approx(0.5)
     assert parsed["claims"][0]["high"] == pytest.approx(1.0)
-    assert made["scorecard.md"].count("\n| `") == 10
+    assert file_texts["scorecard.md"].count("\n| `") == 10
 
 
 def test_an_empty_scorecard_has_files_too():
@@ -89,11 +92,11 @@ def test_words_on_a_paper_follow_the_verdicts(results):
     for paper in shared_content(results)["papers"]:
         for look, rows in paper["claims_by_icon"].items():
             assert [row["icon"] for row in rows] == [look]
-    held = (
+    held_section = (
         pages(results)["papers/first.html"].partition("Claims that hold (")[2].partition("</ul>")[0]
     )
-    assert "Claim 1: x &lt; y" in held
-    assert "Claim 3" not in held
+    assert "Claim 1: x &lt; y" in held_section
+    assert "Claim 3" not in held_section
 
 
 def test_the_front_page_has_one_command_and_a_chart_and_the_scorecard_has_every_claim(results):
@@ -119,8 +122,8 @@ def test_every_algorithm_has_a_page_without_leftover_markup(name):
 
 
 def test_a_formula_becomes_mathml_and_text_is_never_markup():
-    made = str(algorithms.prose("A <b> with :math:`x^2 < y` and ``a & b``."))
-    tree = Tree(made)
+    html = str(algorithms.prose("A <b> with :math:`x^2 < y` and ``a & b``."))
+    tree = Tree(html)
     assert "msup" in [tag for tag, _ in tree.elements]
     assert "b" not in [tag for tag, _ in tree.elements]
     assert "a & b" in tree.text
@@ -135,27 +138,29 @@ def test_a_document_keeps_its_code_and_tables_and_no_markup_of_its_own():
     assert "x < y" in tree.text
 
 
-def test_documents_and_algorithms_are_pages_that_the_front_page_names(results, made, tmp_path):
-    found = replace(results, documents={"adding": "# How to add\n\ntext"})
+def test_documents_and_algorithms_are_pages_that_the_front_page_names(
+    results, run_folder, tmp_path
+):
+    extended = replace(results, documents={"adding": "# How to add\n\ntext"})
     papers = {key: dict(paper) for key, paper in results.papers.items()}
     for paper in papers.values():
         paper["experiments"] = {
             name: {**spec, "algorithms": {"gradient_descent": spec["algorithms"]["descent"]}}
             for name, spec in paper["experiments"].items()
         }
-    found = replace(found, papers=papers)
-    assert set(pages(found)) >= {"docs/adding.html", "algorithms/gradient_descent.html"}
-    write_site(found, made, tmp_path / "site")
+    extended = replace(extended, papers=papers)
+    assert set(pages(extended)) >= {"docs/adding.html", "algorithms/gradient_descent.html"}
+    write_site(extended, run_folder, tmp_path / "site")
     for file in (tmp_path / "site").rglob("*.html"):
         for link in Tree(file.read_text()).all("href"):
             target = link.partition("#")[0]
             assert target.startswith("data:") or (file.parent / target).exists(), (file, link)
 
 
-def test_a_configuration_cannot_typeset_anything(results, made, tmp_path):
-    found = {key: {**paper, "paper": {**paper["paper"], "summary": '#panic("no") $x *'}}
+def test_a_configuration_cannot_typeset_anything(results, run_folder, tmp_path):
+    papers = {key: {**paper, "paper": {**paper["paper"], "summary": '#panic("no") $x *'}}
              for key, paper in results.papers.items()}  # fmt: skip
-    write_site(replace(results, papers=found), made, tmp_path / "site")
+    write_site(replace(results, papers=papers), run_folder, tmp_path / "site")
     pdf = (tmp_path / "site" / "report.pdf").read_bytes()
     assert pdf.startswith(b"%PDF")
     assert len(pdf) < 1_000_000
@@ -180,13 +185,13 @@ def test_a_number_that_is_missing_is_not_adjusted(results):
     ],
 )  # fmt: skip
 def test_an_algorithm_is_judged_by_the_worst_of_its_resolved_settings(rows, icon, multiple):
-    made = [
-        privacy_row("first", variant, 1.0, found, interpretation=reading, verdict=verdict,
-                    epsilon_lower=found if found == math.inf else None)
-        for variant, reading, found, verdict in rows
+    privacy_rows = [
+        privacy_row("first", variant, 1.0, accounted, interpretation=reading, verdict=verdict,
+                    epsilon_lower=accounted if accounted == math.inf else None)
+        for variant, reading, accounted, verdict in rows
     ]  # fmt: skip
     papers = {"first": conftest.paper("first", "000")}
-    [row] = delivered.rows(conftest.results_of(papers, privacy=made))
+    [row] = delivered.rows(conftest.results_of(papers, privacy=privacy_rows))
     assert (row["icon"], row["multiple"]) == (icon, multiple)
 
 
@@ -198,12 +203,12 @@ def test_audits_and_what_claims_nothing_are_no_algorithms_that_could_deliver():
 
 
 @pytest.mark.parametrize(
-    "ends, shown",
+    "ends, multiple",
     [((0.5, 1.0), "0.5 to 1"), ((0.0, 1.0), "at most 1"), ((2.0, math.inf), "at least 2"),
      ((0.0, math.inf), "not known"), ((math.inf, math.inf), "∞"), ((1.0, 1.0), "1")],
 )  # fmt: skip
-def test_a_bound_that_says_nothing_is_not_written(ends, shown):
-    assert delivered.multiple_in_words(*ends) == shown
+def test_a_bound_that_says_nothing_is_not_written(ends, multiple):
+    assert delivered.multiple_in_words(*ends) == multiple
 
 
 def test_what_is_claimed_stands_in_the_middle_of_the_bars():
@@ -216,12 +221,12 @@ NASTY = "=HYPERLINK(1) | <script>x</script> [a](javascript:1) `b`\n| c | *d*"
 def test_a_spreadsheet_or_a_page_of_markdown_executes_nothing_of_a_scorecard(results):
     claims = [{**row, "claim": NASTY, "id": f"{sign}{row['id']}"}
               for row, sign in zip(results.claims, "=+-@\t\r=+", strict=False)]  # fmt: skip
-    made = scorecard.files(scored(replace(results, claims=claims)))
-    rows = list(csv.DictReader(io.StringIO(made["scorecard.csv"], newline="")))
+    file_texts = scorecard.files(scored(replace(results, claims=claims)))
+    rows = list(csv.DictReader(io.StringIO(file_texts["scorecard.csv"], newline="")))
     words = [row[key] for row in rows for key in ("id", "claim", "verdict", "command")]
     assert rows and not [word for word in words if word[:1] in tuple("=+-@\t\r")]
     assert all(float(row["value"]) == float(row["value"]) for row in rows if row["value"])
-    table = made["scorecard.md"].partition("| claim |")[2].splitlines()[2:]
+    table = file_texts["scorecard.md"].partition("| claim |")[2].splitlines()[2:]
     assert len(table) == len(rows)
     for line in table:
         assert len(re.findall(r"(?<!\\)\|", line)) == 10
@@ -229,10 +234,10 @@ def test_a_spreadsheet_or_a_page_of_markdown_executes_nothing_of_a_scorecard(res
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "escaped"),
     [("=1+1", "'=1+1"), ("-2", "'-2"), ("a = 1", "a = 1"), ("", ""), ("@x", "'@x"), (None, None)],
 )
-def test_words_of_csv_are_no_formulas_and_numbers_are_numbers(text, shown):
+def test_words_of_csv_are_no_formulas_and_numbers_are_numbers(text, escaped):
     frame = pl.DataFrame({"word": [text], "number": [-1.5]}, schema_overrides={"word": pl.String})
     read = pl.read_csv(io.StringIO(spreadsheets.csv(frame)), schema_overrides={"word": pl.String})
-    assert (read["word"].to_list(), read["number"].to_list()) == ([shown], [-1.5])
+    assert (read["word"].to_list(), read["number"].to_list()) == ([escaped], [-1.5])

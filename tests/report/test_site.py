@@ -29,16 +29,16 @@ from .html_tree import Tree
 
 
 @pytest.fixture
-def site(results, made, tmp_path) -> Path:
+def site(results, run_folder, tmp_path) -> Path:
     folder = tmp_path / "report"
-    write_site(results, made, folder)
+    write_site(results, run_folder, folder)
     return folder
 
 
 def test_folder_is_whole(site, results):
     files = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
     figures = {f"figures/{name}.{kind}" for name in results.facts for kind in DOWNLOADS}
-    others = {
+    common_files = {
         "index.html",
         "report.pdf",
         CHECKSUMS,
@@ -47,19 +47,25 @@ def test_folder_is_whole(site, results):
     }
     settings = {f"settings/{key}.{kind}" for key in results.papers for kind in ("html", "csv")}
     papers = {f"papers/{key}.html" for key in results.papers}
-    assert files == {*others, *settings, *papers, *(f"assets/{name}" for name in ASSETS), *figures}
+    assert files == {
+        *common_files,
+        *settings,
+        *papers,
+        *(f"assets/{name}" for name in ASSETS),
+        *figures,
+    }
 
 
 def test_all_that_the_page_names_is_in_the_folder(site):
     for page in site.rglob("*.html"):
         tree = Tree(page.read_text())
-        named = [
+        links = [
             link
             for link in tree.all("href") + tree.all("src")
             if not link.startswith(("#", "data:", "http"))
         ]
-        assert named
-        missing = [name for name in named if not (page.parent / name.partition("#")[0]).is_file()]
+        assert links
+        missing = [name for name in links if not (page.parent / name.partition("#")[0]).is_file()]
         assert missing == []
 
 
@@ -78,13 +84,13 @@ def test_little_is_read_before_the_front_page_stands(site):
     loaded = [*tree.attributes("script", "src"), *tree.attributes("img", "src")]
     loaded += [link for link in tree.attributes("link", "href") if not link.startswith("data:")]
     assert loaded == ["assets/report.js", "assets/report.css"]
-    # Of the page, five papers' claims are the greatest part: some 150 kB.
+    # The claims of five papers are the largest part of the page, about 150 kB.
     assert sum((site / name).stat().st_size for name in ("index.html", *loaded)) < 100_000
     assert (site / "assets" / "vega.js").stat().st_size < 1_000_000
 
 
-def test_repeated_the_bytes_are_the_same(site, results, made, tmp_path):
-    write_site(results, made, tmp_path / "again")
+def test_repeated_the_bytes_are_the_same(site, results, run_folder, tmp_path):
+    write_site(results, run_folder, tmp_path / "again")
     assert digests(site) == digests(tmp_path / "again")
 
 
@@ -105,7 +111,7 @@ def test_numbers_can_be_had_as_csv(site, tmp_path):
     assert (tmp_path / "long.csv.zip").stat().st_size < 100 * len(text)
 
 
-def test_read_results_gathers_what_figures_say_of_themselves(made, results, tmp_path):
+def test_read_results_gathers_what_figures_say_of_themselves(run_folder, results, tmp_path):
     import polars as pl
 
     pl.DataFrame(results.claims).write_parquet(tmp_path / "claims.parquet")
@@ -115,8 +121,8 @@ def test_read_results_gathers_what_figures_say_of_themselves(made, results, tmp_
     read = read_results(
         scale="smoke", papers=results.papers, labels={}, commit="c",
         claims=tmp_path / "claims.parquet", privacy=tmp_path / "privacy.parquet",
-        numbers=[made / "data" / "first_fig1.parquet"],
-        images=[made / "figures" / "first_fig1.svg"], cards=[],
+        numbers=[run_folder / "data" / "first_fig1.parquet"],
+        images=[run_folder / "figures" / "first_fig1.svg"], cards=[],
         timings=[tmp_path / "job.tsv", tmp_path / "missing.tsv"],
         faults=tmp_path / "faults.yaml",
     )  # fmt: skip
@@ -160,8 +166,8 @@ def test_what_is_made_beside_the_workflow_is_shown_where_it_is_there(results, tm
     bench = tmp_path / "results" / "smoke" / "audit" / "mutants.parquet"
     bench.parent.mkdir()
     pl.DataFrame({"fault": ["half the noise"]}).write_parquet(bench)
-    found = read(tmp_path / "results")
-    assert found.comparison == {"runs": 3} and found.library
+    site_results = read(tmp_path / "results")
+    assert site_results.comparison == {"runs": 3} and site_results.library
     (tmp_path / "results" / "smoke" / "comparison" / "answers.json").unlink()
     published = tmp_path / "results" / "reference" / "comparison"
     published.mkdir()
@@ -171,8 +177,8 @@ def test_what_is_made_beside_the_workflow_is_shown_where_it_is_there(results, tm
     }.items():
         (published / name).write_text(text)
     assert read(tmp_path / "results").comparison == {"runs": 9, "published": "2026-01-02"}
-    assert found.faults[0]["outcome"] == "survived"
-    assert found.audit["mutants"] == [{"fault": "half the noise"}]
+    assert site_results.faults[0]["outcome"] == "survived"
+    assert site_results.audit["mutants"] == [{"fault": "half the noise"}]
 
 
 def test_a_damaged_timing_is_named(tmp_path):
@@ -199,16 +205,18 @@ def test_looks_have_a_hash():
 
 
 def test_every_page_says_what_it_may_load_and_has_no_script_of_its_own(site):
-    found = list(site.rglob("*.html"))
-    for page in found:
+    page_files = list(site.rglob("*.html"))
+    for page in page_files:
         text = page.read_text()
         [policy] = re.findall(
             r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text
         )
         assert text.index(policy) < text.index("<link")
-        said = dict(part.strip().split(" ", 1) for part in policy.split(";"))
-        assert said["default-src"] == "'none'"
-        assert "unsafe-inline" not in said.get("script-src", "")
-        assert "<script" not in text or "script-src" in said
+        sources_by_directive = dict(
+            directive.strip().split(" ", 1) for directive in policy.split(";")
+        )
+        assert sources_by_directive["default-src"] == "'none'"
+        assert "unsafe-inline" not in sources_by_directive.get("script-src", "")
+        assert "<script" not in text or "script-src" in sources_by_directive
         assert not re.search(r"<script(?![^>]*\bsrc=)|<[^>]*\son[a-z]+=|javascript:", text)
-    assert len(found) > 3
+    assert len(page_files) > 3

@@ -45,14 +45,14 @@ def test_pages_of_the_documentation_are_found_from_the_report(tmp_path):
 
 
 def test_a_published_report_needs_no_specifications_and_names_no_missing_file(
-    results, made, tmp_path
+    results, run_folder, tmp_path
 ):
-    for file in [*(made / "figures").glob("*.json"), *(made / "figures").glob("*.pdf")]:
+    for file in [*(run_folder / "figures").glob("*.json"), *(run_folder / "figures").glob("*.pdf")]:
         file.unlink()
     published = replace(results, is_reference=True)
     entry = {"href": "../../docs/a.html", "text": "A", "names": "", "words": "b"}
     report = tmp_path / "report"
-    write_site(published, made, report, documentation=[entry])
+    write_site(published, run_folder, report, documentation=[entry])
     assert list(static.dead_links(report)) == []
     assert 'class="chart"' not in pages(published)["papers/first.html"]
     sources = Tree(pages(published)["papers/first.html"]).attributes("img", "src")
