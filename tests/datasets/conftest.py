@@ -38,8 +38,8 @@ class Publisher:
     authorization: str = ""
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        path, wanted = handler.path, handler.headers.get("Range")
-        self.requests.append((path, wanted))
+        path, byte_range = handler.path, handler.headers.get("Range")
+        self.requests.append((path, byte_range))
         if self.authorization not in ("", handler.headers.get("Authorization")):
             return self._empty(handler, 401)
         fault = self.faults[path].pop(0) if self.faults.get(path) else None
@@ -53,7 +53,9 @@ class Publisher:
         if kind == "stall":
             time.sleep(amount)
         body = self.files[path]
-        start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and self.ranges else 0
+        start = (
+            int(byte_range.removeprefix("bytes=").rstrip("-")) if byte_range and self.ranges else 0
+        )
         if start >= len(body) > 0:
             return self._empty(handler, 416)
         handler.send_response(206 if start else 200)
@@ -85,12 +87,12 @@ class Publisher:
 @pytest.fixture
 def publisher():
     """Start a local HTTP server in place of a publisher of data."""
-    here = Publisher()
+    server_state = Publisher()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                here.answer(self)
+                server_state.answer(self)
             self.close_connection = True
 
         def log_message(self, *_):
@@ -100,8 +102,8 @@ def publisher():
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
-    here.url = f"http://127.0.0.1:{server.server_port}"
-    yield here
+    server_state.url = f"http://127.0.0.1:{server.server_port}"
+    yield server_state
     server.shutdown()
     server.server_close()
     thread.join()

@@ -57,8 +57,10 @@ def test_surrogate_asks_nobody(monkeypatch, tmp_path):
         raise AssertionError("asked")
 
     monkeypatch.setattr(socket, "getaddrinfo", never)
-    asked = Acquisition(source="surrogate", mirror="/nowhere", cache=tmp_path, surrogate_rows=ROWS)
-    assert acquire("us", asked)[1].because == "data.source is surrogate"
+    acquisition = Acquisition(
+        source="surrogate", mirror="/nowhere", cache=tmp_path, surrogate_rows=ROWS
+    )
+    assert acquire("us", acquisition)[1].because == "data.source is surrogate"
     assert not list(tmp_path.iterdir())
 
 
@@ -116,8 +118,8 @@ def test_a_dead_mirror_url_is_an_error(tmp_path):
 
 def test_a_mirror_may_lack_a_data_set(no_network, tmp_path):
     (tmp_path / "mirror").mkdir()
-    asked = Acquisition(mirror=str(tmp_path / "mirror"), cache=tmp_path, surrogate_rows=ROWS)
-    assert "the mirror has no us" in acquire("us", asked)[1].because
+    acquisition = Acquisition(mirror=str(tmp_path / "mirror"), cache=tmp_path, surrogate_rows=ROWS)
+    assert "the mirror has no us" in acquire("us", acquisition)[1].because
 
 
 @pytest.mark.parametrize("contents", [b"", b"1, 2, 3", None])
@@ -147,7 +149,7 @@ def test_a_mirror_behind_a_url_with_wrong_files(publisher, tmp_path):
     publisher.files["/adult/adult.data"] = b"wrong"
     with pytest.raises(InvalidInput, match=r"adult/adult\.data with file checksum"):
         acquire("adult", Acquisition(mirror=publisher.url, cache=tmp_path))
-    # What was wrong is not kept: once the mirror is repaired the next call sees it.
+    # Wrong files are not cached: the next call reads the repaired mirror.
     with pytest.raises(InvalidInput):
         acquire("adult", Acquisition(mirror=publisher.url, cache=tmp_path))
     assert [path for path, _ in publisher.requests] == ["/adult/adult.data"] * 2
@@ -160,8 +162,8 @@ def test_provenance_survives_json():
 
 
 def test_settings_can_be_handed_on_as_plain_values(tmp_path):
-    asked = Acquisition(cache=tmp_path, mirror=str(tmp_path), surrogate_rows=ROWS)
-    assert Acquisition(**json.loads(json.dumps(asked.to_dict()))) == asked
+    acquisition = Acquisition(cache=tmp_path, mirror=str(tmp_path), surrogate_rows=ROWS)
+    assert Acquisition(**json.loads(json.dumps(acquisition.to_dict()))) == acquisition
 
 
 def test_the_table_of_sources_is_complete():
@@ -199,21 +201,21 @@ def test_real_data_from_the_mirror(mirror_path, tmp_path):
 def test_data_of_a_mirror_are_not_replaced_unasked(tmp_path, monkeypatch):
     monkeypatch.delenv("PRIVATE_CONSENSUS_MIRROR", raising=False)
     Acquisition().check_mirror(tmp_path / "nothing yet")
-    told = dict.fromkeys(("dataset", "where", "version", "checksum", "because", "licence"), "")
+    fields = dict.fromkeys(("dataset", "where", "version", "checksum", "because", "licence"), "")
     for source, dataset in (("surrogate", "us"), ("mirror", "adult")):
         Acquisition().check_mirror(tmp_path)
         file = tmp_path / f"{dataset}.provenance.json"
-        write_provenance(file, Provenance(**told, source=source))
-    for asked in ({"source": "surrogate"}, {"source": "official"}, {"mirror": "somewhere"}):
-        Acquisition(**asked).check_mirror(tmp_path)
+        write_provenance(file, Provenance(**fields, source=source))
+    for options in ({"source": "surrogate"}, {"source": "official"}, {"mirror": "somewhere"}):
+        Acquisition(**options).check_mirror(tmp_path)
     with pytest.raises(InvalidInput, match=r"data\.mirror.*mirror from which adult in"):
         Acquisition().check_mirror(tmp_path)
 
 
-@pytest.mark.parametrize("left", ["", "{", '{"source": "mirror"}', "null"])
-def test_a_provenance_that_says_nothing_is_named(tmp_path, monkeypatch, left):
+@pytest.mark.parametrize("contents", ["", "{", '{"source": "mirror"}', "null"])
+def test_a_provenance_that_says_nothing_is_named(tmp_path, monkeypatch, contents):
     monkeypatch.delenv("PRIVATE_CONSENSUS_MIRROR", raising=False)
-    (tmp_path / "us.provenance.json").write_text(left)
+    (tmp_path / "us.provenance.json").write_text(contents)
     with pytest.raises(InvalidInput, match=r"us\.provenance\.json: found 'a damaged .*delete it"):
         Acquisition().check_mirror(tmp_path)
 

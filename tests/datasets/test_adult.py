@@ -142,10 +142,10 @@ def test_the_archive_is_fetched_and_nothing_is_unpacked(publisher, monkeypatch, 
 def test_the_second_time_comes_from_the_cache(publisher, monkeypatch, tmp_path, small):
     served_by(publisher, monkeypatch, small, zipped())
     first = acquire("adult", Acquisition(cache=tmp_path))
-    asked = len(publisher.requests)
+    n_requests = len(publisher.requests)
     second = acquire("adult", Acquisition(cache=tmp_path))
     assert second[0].equals(first[0]) and second[1] == first[1]
-    assert len(publisher.requests) == asked
+    assert len(publisher.requests) == n_requests
 
 
 def test_a_damaged_cache_is_fetched_again(publisher, monkeypatch, tmp_path, small):
@@ -167,14 +167,14 @@ def test_a_cache_that_agrees_with_itself_alone_is_not_believed(
     _, provenance = acquire("adult", Acquisition(cache=tmp_path))
     cached = next(tmp_path.rglob("raw.parquet"))
     if poison == "contents":
-        other = small.with_columns(age=pl.col("age") + 1)
-        other.write_parquet(cached)
-        provenance = replace(provenance, checksum=checksums.of_raw(other))
+        changed_table = small.with_columns(age=pl.col("age") + 1)
+        changed_table.write_parquet(cached)
+        provenance = replace(provenance, checksum=checksums.of_raw(changed_table))
     else:
         provenance = replace(provenance, dataset="us")
     write_provenance(cached.with_name("provenance.json"), provenance)
-    raw, found = acquire("adult", Acquisition(cache=tmp_path))
-    assert raw.equals(small) and found.dataset == "adult"
+    raw, acquired_provenance = acquire("adult", Acquisition(cache=tmp_path))
+    assert raw.equals(small) and acquired_provenance.dataset == "adult"
 
 
 @pytest.mark.parametrize("archive", [zipped(train=TRAIN.replace(b"31,", b"32,")), b"no archive"])
@@ -210,7 +210,7 @@ def test_surrogate_persons_make_sense(tmp_path):
 
 def test_surrogate_depends_on_its_seed_only(tmp_path):
     def drawn(seed):
-        asked = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=500)
-        return acquire("adult", asked, seed=seed)[1].checksum
+        acquisition_settings = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=500)
+        return acquire("adult", acquisition_settings, seed=seed)[1].checksum
 
     assert drawn(1) == drawn(1) != drawn(2)

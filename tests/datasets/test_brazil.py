@@ -92,14 +92,14 @@ def test_collapse_and_expand_are_inverse():
     ids=["not compressed", "not a table", "truncated"],
 )
 def test_a_wrong_or_truncated_file_is_refused(contents):
-    whole = text_of(brazil.from_ipums(IPUMS))
+    complete_file = text_of(brazil.from_ipums(IPUMS))
     with pytest.raises(InvalidInput, match="ipums-br"):
-        brazil.from_text(whole[:-20] if contents is None else contents)
+        brazil.from_text(complete_file[:-20] if contents is None else contents)
 
 
 def test_surrogate_blocks_are_indicators(tmp_path):
-    asked = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=2000)
-    raw, provenance = acquire("brazil", asked)
+    acquisition = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=2000)
+    raw, provenance = acquire("brazil", acquisition)
     for name, values in brazil.BLOCKS.items():
         sums = raw.select(f"{name}={v}" for v in values).to_numpy().sum(axis=1)
         assert set(np.unique(sums)) <= {0, 1}

@@ -73,7 +73,7 @@ def test_the_second_host_helps_where_the_first_is_wrong(publisher, monkeypatch, 
     raw, provenance = acquire("mnist", Acquisition(cache=tmp_path, source="official"))
     assert (raw["x_test"] == digits["x_test"]).all()
     assert "OSSCI: contents have checksum" in provenance.because
-    # Wrong files are not kept, nor are right ones once the contents are in the cache.
+    # Wrong files are deleted, and so are correct files once the contents are cached.
     assert not list((tmp_path / "downloads").glob("*/"))
 
 
@@ -93,8 +93,8 @@ def test_two_acquisitions_at_once_download_once(publisher, monkeypatch, tmp_path
         publisher.files[f"/first/{file}"] = idx(digits[name])
         publisher.faults[f"/first/{file}"] = [("drip", 2000)] * 2
     with ThreadPoolExecutor(2) as pool:
-        asked = Acquisition(cache=tmp_path, source="official")
-        acquired = [pool.submit(acquire, "mnist", asked) for _ in range(2)]
+        acquisition_settings = Acquisition(cache=tmp_path, source="official")
+        acquired = [pool.submit(acquire, "mnist", acquisition_settings) for _ in range(2)]
         for future in acquired:
             assert (future.result()[0]["x_train"] == digits["x_train"]).all()
     assert len(publisher.requests) == len(mnist.FILES)
@@ -184,21 +184,25 @@ def test_the_third_host_helps(publisher, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("dataset, side", [("mnist", (28, 28)), ("cifar10", (32, 32, 3))])
 def test_surrogate_images(tmp_path, dataset, side):
-    asked = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=600)
-    raw, provenance = acquire(dataset, asked, seed=4)
+    acquisition_settings = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=600)
+    raw, provenance = acquire(dataset, acquisition_settings, seed=4)
     assert raw["x_train"].shape == (600, *side) and raw["x_test"].shape == (100, *side)
     assert raw["x_train"].dtype == raw["y_train"].dtype == np.uint8
     assert set(raw["y_train"]) == set(range(10))
-    again = acquire(dataset, asked, seed=4)[1]
-    assert again.checksum == provenance.checksum != acquire(dataset, asked, seed=5)[1].checksum
-    # No two images are the same, within or across the parts.
+    again = acquire(dataset, acquisition_settings, seed=4)[1]
+    assert (
+        again.checksum
+        == provenance.checksum
+        != acquire(dataset, acquisition_settings, seed=5)[1].checksum
+    )
+    # No two images are equal, within or across the training and test sets.
     images = np.concatenate([raw["x_train"], raw["x_test"]]).reshape(700, -1)
     assert len(np.unique(images, axis=0)) == 700
 
 
 def test_pixels_lie_between_zero_and_one(tmp_path):
-    asked = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=600)
-    raw, provenance = acquire("mnist", asked)
+    acquisition_settings = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=600)
+    raw, provenance = acquire("mnist", acquisition_settings)
     data = prepare("mnist-pixels", raw, provenance)
     assert data.features.dtype == np.float32 and data.features.max() <= 1
     assert np.rint(data.features[0] * 255).reshape(28, 28).tolist() == raw["x_train"][0].tolist()

@@ -60,8 +60,8 @@ def test_what_is_ordered(dataset):
     assert list(built["samples"]) == [options["sample"]]
     assert list(built["variables"]) == options["variables"]
     if dataset == "us":
-        chosen = built["variables"]["STATEFIP"]["caseSelections"]
-        assert chosen == {"general": ["42", "17", "13", "53"]}
+        selections = built["variables"]["STATEFIP"]["caseSelections"]
+        assert selections == {"general": ["42", "17", "13", "53"]}
 
 
 class Client:

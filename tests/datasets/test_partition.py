@@ -39,9 +39,9 @@ KINDS = ("iid", "unequal", "dirichlet")
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_record_is_dealt_twice(kind):
     for run in drawn(kind):
-        held = run[run != UNUSED]
-        assert len(np.unique(held)) == len(held)
-        assert held.min() >= 0 and held.max() < len(LABELS)
+        dealt_rows = run[run != UNUSED]
+        assert len(np.unique(dealt_rows)) == len(dealt_rows)
+        assert dealt_rows.min() >= 0 and dealt_rows.max() < len(LABELS)
 
 
 @pytest.mark.parametrize("kind", ["iid", "dirichlet"])
@@ -85,7 +85,8 @@ def test_skew_grows_as_the_concentration_falls():
         for c in (1e4, 1.0, 0.1)
     ]
     assert spread[0] < spread[1] < spread[2]
-    # 50 draws of ten classes scatter by sqrt(.09 / 50) = 0.042 when i.i.d.; rounding has less.
+    # For i.i.d. records, 50 draws of ten classes have a standard deviation of
+    # sqrt(0.09 / 50) = 0.042; that of rounding is smaller.
     assert spread[0] < 0.042
     assert spread[2] > 0.15
 
@@ -147,5 +148,5 @@ def test_dirichlet_always_deals_exact_sizes(sizes, concentration, seed):
         labels, sizes, generators(1, seed), concentration=concentration
     )
     assert sizes_of(agent_rows)[0].tolist() == sizes
-    held = agent_rows[agent_rows != UNUSED]
-    assert len(np.unique(held)) == len(held)
+    dealt_rows = agent_rows[agent_rows != UNUSED]
+    assert len(np.unique(dealt_rows)) == len(dealt_rows)

@@ -47,9 +47,10 @@ DIMENSIONS = {
 def raws(tmp_path_factory):
     """Return small surrogate tables of all data sets."""
     cache = tmp_path_factory.mktemp("cache")
-    asked = Acquisition(source="surrogate", cache=cache, surrogate_rows=1500)
+    acquisition = Acquisition(source="surrogate", cache=cache, surrogate_rows=1500)
     return {
-        name: acquire(name, asked, seed=5) for name in ("adult", "us", "brazil", "mnist", "cifar10")
+        name: acquire(name, acquisition, seed=5)
+        for name in ("adult", "us", "brazil", "mnist", "cifar10")
     }
 
 
@@ -105,9 +106,9 @@ def test_protected_attributes_are_coded_as_stated(raws):
 def test_missing_rows_are_dropped_or_kept(raws):
     raw = raws["adult"][0]
     assert prepared(raws, "adult-onehot104").card.rows == raw.drop_nulls().height < raw.height
-    kept = prepared(raws, "adult-fair-onehot")
-    assert kept.card.rows == raw.height
-    unknown = kept.features[:, kept.columns.index("occupation=?")] > 0
+    prepared_fair = prepared(raws, "adult-fair-onehot")
+    assert prepared_fair.card.rows == raw.height
+    unknown = prepared_fair.features[:, prepared_fair.columns.index("occupation=?")] > 0
     assert (unknown == raw["occupation"].is_null().to_numpy()).all()
 
 
@@ -125,8 +126,8 @@ def test_one_hot_columns_of_an_attribute_sum_to_one_before_scaling(raws):
 
 def test_codes_do_not_depend_on_which_categories_occur(raws):
     table = raws["adult"][0].drop_nulls()
-    some = table.filter(pl.col("race") == "White")
-    codes, _ = encode(some, adult.SCHEMA, ("race",), indicators=False, complete=True)
+    subset = table.filter(pl.col("race") == "White")
+    codes, _ = encode(subset, adult.SCHEMA, ("race",), indicators=False, complete=True)
     assert np.unique(codes).tolist() == [4.0]
 
 
@@ -233,8 +234,8 @@ def test_sizes_on_real_adult(mirror_path, tmp_path):
 def test_a_prepared_file_that_is_damaged_is_named(raws, tmp_path, how):
     path = tmp_path / "adult.npz"
     prepared(raws, "adult-fair12").save(path)
-    whole = path.read_bytes()
-    path.write_bytes({"halved": whole[: len(whole) // 2], "text": b"no zip"}.get(how, b""))
+    contents = path.read_bytes()
+    path.write_bytes({"halved": contents[: len(contents) // 2], "text": b"no zip"}.get(how, b""))
     if how == "gone":
         path.unlink()
     elif how == "an array":

@@ -75,13 +75,13 @@ def test_a_key_is_in_no_output_of_an_acquisition(monkeypatch, tmp_path, caplog, 
     monkeypatch.setenv(ipums.KEY, around.format(KEY))
     monkeypatch.setattr(ipumspy, "IpumsApiClient", Repeating)
     monkeypatch.setattr(Downloads, "check_reachable", lambda *_: None)
-    asked = Acquisition(cache=tmp_path / "cache", surrogate_rows=1000)
+    acquisition = Acquisition(cache=tmp_path / "cache", surrogate_rows=1000)
     with caplog.at_level(logging.DEBUG), job_logging(tmp_path / "acquire.log"):
-        _, provenance = acquire("brazil", asked)
+        _, provenance = acquire("brazil", acquisition)
         write_provenance(tmp_path / "brazil.provenance.json", provenance)
     assert "InvalidHeader: Invalid header value" in provenance.because
-    said = caplog.text + "".join(capsys.readouterr()) + json.dumps(asked.to_dict())
-    assert KEY not in everything_in(tmp_path) + said
+    output_text = caplog.text + "".join(capsys.readouterr()) + json.dumps(acquisition.to_dict())
+    assert KEY not in everything_in(tmp_path) + output_text
 
 
 def test_a_job_that_fails_says_its_trace_without_the_key(monkeypatch, tmp_path):
@@ -126,18 +126,18 @@ def test_credentials_of_a_mirror_are_in_no_output(guarded, tmp_path, caplog, fau
             guarded.files[f"/{name}"] = b"contents of another file"
         if isinstance(fault, int | tuple):
             guarded.faults[f"/{name}"] = [fault] * 20
-    asked = Acquisition(cache=tmp_path / "cache", connection_timeout_s=0.5, source="official")
-    assert asked.to_dict()["mirror"].startswith("http://***@127.0.0.1")
+    acquisition = Acquisition(cache=tmp_path / "cache", connection_timeout_s=0.5, source="official")
+    assert acquisition.to_dict()["mirror"].startswith("http://***@127.0.0.1")
     with (
         caplog.at_level(logging.DEBUG, logger="private_consensus"),
         pytest.raises(SystemExit) as stopped,
         job_logging(tmp_path / "log"),
     ):
-        # As a job does, from the plain values that the workflow hands on.
-        acquire("adult", Acquisition(**asked.to_dict()))
+        # As in a job, the acquisition is built from the plain values of the workflow.
+        acquire("adult", Acquisition(**acquisition.to_dict()))
     assert guarded.requests, "the mirror was not asked"
-    said = everything_in(tmp_path) + caplog.text + str(stopped.value.code)
-    assert not re.search(f"{re.escape(PASSWORD)}|{QUOTED}|user:", said), said
+    output_text = everything_in(tmp_path) + caplog.text + str(stopped.value.code)
+    assert not re.search(f"{re.escape(PASSWORD)}|{QUOTED}|user:", output_text), output_text
 
 
 def test_a_guarded_mirror_is_asked_with_the_credentials(guarded, tmp_path):

@@ -26,18 +26,18 @@ TABLES = {
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory):
-    asked = Acquisition(source="surrogate", cache=tmp_path_factory.mktemp("cache"))
-    return {name: acquire(name, asked, seed=11) for name in [*TABLES, "mnist", "cifar10"]}
+    acquisition = Acquisition(source="surrogate", cache=tmp_path_factory.mktemp("cache"))
+    return {name: acquire(name, acquisition, seed=11) for name in [*TABLES, "mnist", "cifar10"]}
 
 
 @pytest.fixture(scope="module")
 def real(mirror_path, tmp_path_factory):
-    asked = Acquisition(mirror=mirror_path, cache=tmp_path_factory.mktemp("cache"))
-    return {name: acquire(name, asked) for name in [*TABLES, "mnist", "cifar10"]}
+    acquisition = Acquisition(mirror=mirror_path, cache=tmp_path_factory.mktemp("cache"))
+    return {name: acquire(name, acquisition) for name in [*TABLES, "mnist", "cifar10"]}
 
 
 def linear_accuracy(features, labels, train, test) -> float:
-    """Test accuracy of a ridge regression on the classes: a linear classifier without tuning."""
+    """Return the test accuracy of a ridge regression on the classes, a linear classifier."""
     x = np.column_stack([features, np.ones(len(features))]).astype(float)
     targets = (labels[train, None] == np.unique(labels)).astype(float)
     gram = x[train].T @ x[train]
@@ -132,8 +132,8 @@ def test_marginals_are_close_to_the_real_ones(generated, real, name):
                 dict(t[column].drop_nulls().value_counts(normalize=True).iter_rows())
                 for t in (fake, true)
             ]
-            known = {*shares[0], *shares[1]}
-            distance = sum(abs(shares[0].get(k, 0) - shares[1].get(k, 0)) for k in known) / 2
+            categories = {*shares[0], *shares[1]}
+            distance = sum(abs(shares[0].get(k, 0) - shares[1].get(k, 0)) for k in categories) / 2
             assert distance < 0.02, column
 
 
@@ -151,7 +151,7 @@ def test_labels_are_as_hard_to_learn_as_the_real_ones(generated, real, name):
 
 @pytest.mark.parametrize("name, tolerance", [("mnist", 0.08), ("cifar10", 0.08)])
 def test_images_are_about_as_hard_to_learn(generated, real, name, tolerance):
-    found = []
+    accuracies = []
     for source in (generated, real):
         data = prepare(f"{name}-pixels", *source[name])
         step = 2 if name == "mnist" else 4
@@ -160,6 +160,6 @@ def test_images_are_about_as_hard_to_learn(generated, real, name, tolerance):
         )
         small = features[:, ::step, ::step].reshape(len(features), -1)
         train, test = data.splits["train"][:8000], data.splits["test"][:2000]
-        found.append(linear_accuracy(small, data.labels, train, test))
-    assert found[0] == pytest.approx(found[1], abs=tolerance)
-    assert min(found) > 0.2
+        accuracies.append(linear_accuracy(small, data.labels, train, test))
+    assert accuracies[0] == pytest.approx(accuracies[1], abs=tolerance)
+    assert min(accuracies) > 0.2

@@ -107,14 +107,14 @@ def test_the_label_is_more_than_25000():
 
 def test_every_industry_code_of_the_excerpt_lies_in_its_category(mirror_path):
     table = pl.read_csv(f"{mirror_path}/acs-us/national2019.csv", infer_schema=False)
-    known = table.filter(pl.col("INDP") != "N").select(pl.col("INDP", "INDP_CAT").cast(pl.Int64))
-    named = known.select(
+    employed = table.filter(pl.col("INDP") != "N").select(pl.col("INDP", "INDP_CAT").cast(pl.Int64))
+    industries = employed.select(
         by_code=us._ranges("INDP", us.INDUSTRY_CODES, us.INDUSTRY),
         by_category=pl.col("INDP_CAT").replace_strict(
             dict(enumerate(us.INDUSTRY)), return_dtype=pl.String
         ),
     )
-    assert named["by_code"].equals(named["by_category"])
+    assert industries["by_code"].equals(industries["by_category"])
 
 
 EDUCATION_CODES = {
@@ -175,9 +175,9 @@ def test_without_a_key_the_bureaus_files_are_fetched(bureau, tmp_path):
     assert "IPUMS USA needs a key in IPUMS_API_KEY" in provenance.because
     assert "no checksum is published" in provenance.because
     assert provenance.publishable
-    asked = len(bureau.requests)
+    n_requests = len(bureau.requests)
     assert acquire("us", Acquisition(cache=tmp_path, source="official"))[0].equals(raw)
-    assert len(bureau.requests) == asked == 4
+    assert len(bureau.requests) == n_requests == 4
 
 
 def test_a_broken_archive_of_the_bureau_is_told(bureau, tmp_path):

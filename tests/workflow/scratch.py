@@ -1,8 +1,8 @@
 """Calls of Snakemake in a temporary copy of the repository.
 
-A call is a process of its own with its own folder, arguments and output. It is forked from one that
-has imported Snakemake and other people's libraries, and nothing of the project: importing them
-would be half of what a call takes.
+Each call is a separate process with its own folder, arguments and output. It is forked from a
+process that has imported Snakemake and third-party libraries, but no module of the project.
+Importing these libraries would take half of the time of each call.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ PATIENCE = 300
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload([
     "snakemake.cli", "numpy", "polars", "pydantic", "scipy.stats", "jinja2", "numba", "rich",
-    # What Snakemake imports in its functions.
+    # Modules that Snakemake imports in its functions.
     "snakemake.profiles", "snakemake.report.html_reporter", "pandas", "nbformat.v4", "smart_open",
-    # What rules import of other people's.
+    # Third-party modules that rules import.
     "docutils.core",
 ])  # fmt: skip
 
@@ -53,14 +53,14 @@ OTHER = "showkatbakhsh_extra_box"
 
 
 def copy_to(folder: Path) -> Path:
-    """Copy what a reproduction needs, compiled modules too, and nothing that it makes."""
-    for part in PARTS:
-        source = ROOT / part
-        (folder / part).parent.mkdir(parents=True, exist_ok=True)
+    """Copy the inputs of a reproduction, including compiled modules, without any results."""
+    for path in PARTS:
+        source = ROOT / path
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("*.egg-info"))
+            shutil.copytree(source, folder / path, ignore=shutil.ignore_patterns("*.egg-info"))
         else:
-            shutil.copy(source, folder / part)
+            shutil.copy(source, folder / path)
     return folder
 
 
@@ -77,22 +77,22 @@ def environment() -> dict[str, str]:
 
     The copy uses its own library.
     """
-    kept = dict(os.environ)
-    kept.pop("PYTHONPATH", None)
-    return kept
+    variables = dict(os.environ)
+    variables.pop("PYTHONPATH", None)
+    return variables
 
 
 def call(folder: Path, arguments: list[str]) -> subprocess.CompletedProcess:
     """Run Snakemake, the command or ``python`` with a text, and return the result with output."""
-    heard, said = zip(*(FORKS.Pipe(duplex=False) for _ in range(2)), strict=True)
-    process = FORKS.Process(target=_called, args=(folder, arguments, environment(), said))
+    readers, writers = zip(*(FORKS.Pipe(duplex=False) for _ in range(2)), strict=True)
+    process = FORKS.Process(target=_called, args=(folder, arguments, environment(), writers))
     process.start()
-    for end in said:
+    for end in writers:
         end.close()
     watch = Timer(PATIENCE, process.kill)
     watch.start()
     with ThreadPoolExecutor(2) as listeners:
-        texts = list(listeners.map(_all_of, heard))
+        texts = list(listeners.map(_all_of, readers))
     process.join()
     watch.cancel()
     return subprocess.CompletedProcess(arguments, process.exitcode, *texts)
@@ -102,11 +102,11 @@ class Begun:
     """Running call in its own session, which a test may stop, kill or wait for."""
 
     def __init__(self, folder: Path, arguments: list[str]) -> None:
-        self._heard, said = FORKS.Pipe(duplex=False)
-        given = (folder, arguments, environment(), (said, said), True)
-        self._process = FORKS.Process(target=_called, args=given)
+        self._heard, writer = FORKS.Pipe(duplex=False)
+        call_arguments = (folder, arguments, environment(), (writer, writer), True)
+        self._process = FORKS.Process(target=_called, args=call_arguments)
         self._process.start()
-        said.close()
+        writer.close()
         self.pid = self._process.pid
 
     @property
@@ -120,10 +120,10 @@ class Begun:
         """Return the printed output, after the call and its child processes have ended."""
         watch = Timer(PATIENCE, self.kill)
         watch.start()
-        said = _all_of(self._heard)
+        output_text = _all_of(self._heard)
         self._process.join()
         watch.cancel()
-        return said
+        return output_text
 
 
 def _all_of(pipe: Connection) -> str:
@@ -135,14 +135,14 @@ def _called(
     folder: Path,
     arguments: list[str],
     variables: dict,
-    said: Sequence[Connection],
+    writers: Sequence[Connection],
     own_session: bool = False,
 ) -> None:
     """Run Snakemake in a new process that has not imported the project."""
     if own_session:
         os.setsid()
     assert not any(name.startswith("private_consensus") for name in sys.modules)
-    _settled(folder, variables, said)
+    _settled(folder, variables, writers)
     if arguments[: len(SNAKEMAKE)] == SNAKEMAKE:
         _snakemake(arguments)
     sys.path.insert(0, str(folder / "src"))
@@ -155,14 +155,14 @@ def _called(
     exec(text, {"__name__": "__main__"})
 
 
-def _settled(folder: Path, variables: dict, said: Sequence[Connection]) -> None:
+def _settled(folder: Path, variables: dict, writers: Sequence[Connection]) -> None:
     """Set the folder, the environment variables and the two output streams of this process."""
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)
-    for stream, end in zip((1, 2), said, strict=True):
+    for stream, end in zip((1, 2), writers, strict=True):
         os.dup2(end.fileno(), stream)
-    for end in said:
+    for end in writers:
         end.close()
 
 
@@ -235,7 +235,7 @@ class Warm:
         return _announced(self.make(folder, *targets, "--dry-run"), targets)
 
 
-def _answering(home: Path, variables: dict, asked: Connection) -> None:
+def _answering(home: Path, variables: dict, connection: Connection) -> None:
     os.environ.clear()
     os.environ.update(variables)
     sys.path.insert(0, str(home / "src"))
@@ -253,7 +253,7 @@ def _answering(home: Path, variables: dict, asked: Connection) -> None:
     server.preload()
     with contextlib.suppress(EOFError):
         while True:
-            asked.send(_answered(*asked.recv()))
+            connection.send(_answered(*connection.recv()))
 
 
 class _Forked:
@@ -266,30 +266,30 @@ class _Forked:
 def _answered(folder: Path, arguments: list[str], variables: dict) -> tuple[int, str, str]:
     """Run Snakemake in a fork and return its exit code and the text of its two streams.
 
-    Its jobs are run by another fork: who has no imports to wait for.
+    Another fork runs its jobs, so that they need not wait for imports.
     """
     import snakemake_executor_plugin_forks as executor
     from snakemake_executor_plugin_forks.server import serve
 
-    heard, said = zip(*(FORKS.Pipe(duplex=False) for _ in range(2)), strict=True)
+    readers, writers = zip(*(FORKS.Pipe(duplex=False) for _ in range(2)), strict=True)
     connection, remote = multiprocessing.Pipe()
     server = os.fork()
     if not server:
         connection.close()
-        _settled(folder, variables, said)
+        _settled(folder, variables, writers)
         with _leaving(), contextlib.suppress(EOFError, ConnectionError):
             serve(remote)
     remote.close()
     child = os.fork()
     if not child:
-        _settled(folder, variables, said)
+        _settled(folder, variables, writers)
         executor.start_server = lambda: (_Forked(), connection)
         with _leaving():
             _snakemake(arguments)
-    for end in (connection, *said):
+    for end in (connection, *writers):
         end.close()
     with ThreadPoolExecutor(2) as listeners:
-        texts = list(listeners.map(_all_of, heard))
+        texts = list(listeners.map(_all_of, readers))
     os.waitpid(server, 0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), *texts
 
@@ -321,18 +321,18 @@ Edits = Mapping[str, str | tuple[str, str]]
 def edited_for_now(folder: Path, edits: Edits) -> Iterator[None]:
     """Append to or replace texts in files within the block, then restore files and times."""
     before = {folder / name: (folder / name).stat() for name in edits}
-    kept = {path: path.read_bytes() for path in before}
+    original_contents = {path: path.read_bytes() for path in before}
     try:
         for name, text in edits.items():
             if isinstance(text, str):
                 append(folder, name, text)
             else:
-                whole = (folder / name).read_text()
-                assert text[0] in whole
-                (folder / name).write_text(whole.replace(*text))
+                original_text = (folder / name).read_text()
+                assert text[0] in original_text
+                (folder / name).write_text(original_text.replace(*text))
         yield
     finally:
-        for path, content in kept.items():
+        for path, content in original_contents.items():
             path.write_bytes(content)
             os.utime(path, ns=(before[path].st_atime_ns, before[path].st_mtime_ns))
 

@@ -37,12 +37,12 @@ AUDITS = re.findall(r"^private-consensus (audit .*)", PAGE, re.M)
 
 def follow(folder) -> None:
     """Write every block that names a file; append the blocks with "one more line"."""
-    for path, more, text in re.findall(
+    for path, is_addition, text in re.findall(
         r"^`(\S+)`(, one more (?:line|block))?:\n\n```\w+\n(.*?)^```", PAGE, re.M | re.S
     ):
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text((file.read_text() if more else "") + text)
+        file.write_text((file.read_text() if is_addition else "") + text)
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +108,8 @@ def own_modules(tmp_path, monkeypatch):
         )
         (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    known = algorithms._elsewhere() | {name: name for name in names}
-    monkeypatch.setattr(algorithms, "_elsewhere", lambda: known)
+    modules_by_name = algorithms._elsewhere() | {name: name for name in names}
+    monkeypatch.setattr(algorithms, "_elsewhere", lambda: modules_by_name)
     yield
     algorithms._module_of.cache_clear()
     for name in names:
@@ -168,13 +168,13 @@ def test_a_topology_is_given_link_by_link_as_the_page_says(streams):
 
 
 def test_a_family_of_graphs_is_added_as_the_page_says(folder):
-    asked = yaml.safe_load(re.search(r"^```yaml family\n(.*?)^```", PAGE, re.M | re.S)[1])
+    options = yaml.safe_load(re.search(r"^```yaml family\n(.*?)^```", PAGE, re.M | re.S)[1])
     program = f"""
 from private_consensus import networks
 from private_consensus.reproduction.experiments.schema import TOPOLOGIES
 from private_consensus.core.randomness import Streams
-network = networks.build(Streams(0, (0,)), **{asked!r})
-print(network.degrees.tolist(), {asked["name"]!r} in TOPOLOGIES)
+network = networks.build(Streams(0, (0,)), **{options!r})
+print(network.degrees.tolist(), {options["name"]!r} in TOPOLOGIES)
 """
     done = call(folder, ["python", program])
     assert done.returncode == 0, said(done)
@@ -186,9 +186,9 @@ def test_a_data_set_is_added_as_the_page_says(folder, warm):
     assert done.returncode == 0, said(done)
     card = json.loads((folder / "results/paper/cards/coins-onehot.json").read_text())
     assert (card["rows"], card["dim"], card["provenance"]["source"]) == (6, 4, "mirror")
-    with np.load(folder / "results/paper/prepared/coins-onehot.npz", allow_pickle=False) as made:
-        assert made["labels"].tolist() == [1, 1, -1, 1, -1, -1]
-        assert np.linalg.norm(made["features"], axis=1).max() <= 1 + 1e-12
+    with np.load(folder / "results/paper/prepared/coins-onehot.npz", allow_pickle=False) as arrays:
+        assert arrays["labels"].tolist() == [1, 1, -1, 1, -1, -1]
+        assert np.linalg.norm(arrays["features"], axis=1).max() <= 1 + 1e-12
 
 
 def test_an_algorithm_of_another_package_is_found_by_its_entry_point(monkeypatch):

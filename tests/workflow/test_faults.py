@@ -1,6 +1,6 @@
 """Test interruptions and failures: no partial file is used, and the next call finishes.
 
-``docs/faults.yaml`` says for each what happens; a test here makes it happen.
+``docs/faults.yaml`` lists each fault with its consequence; the tests here cause the faults.
 """
 
 import errno
@@ -229,8 +229,8 @@ def test_a_full_disk_is_named_and_leaves_nothing(warm, folder, reference):
 def test_a_write_on_a_full_disk_keeps_the_old_file(tmp_path):
     target = tmp_path / "result.parquet"
     target.write_bytes(b"old")
-    with pytest.raises(OSError, match="No space left"), atomic_write(target) as part:
-        part.write_bytes(b"half")
+    with pytest.raises(OSError, match="No space left"), atomic_write(target) as partial_file:
+        partial_file.write_bytes(b"half")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert target.read_bytes() == b"old"
     assert [file.name for file in tmp_path.iterdir()] == ["result.parquet"]
@@ -250,10 +250,10 @@ def test_a_corrupted_intermediate_file_is_named(warm, undisturbed, tmp_path, ref
     folder = shutil.copytree(undisturbed, tmp_path / "copy")
     picture = f"results/smoke/figures/{FIGURE}.svg"
     remake = f"--force results/smoke/data/{FIGURE}.parquet"
-    told = ((picture, 500, remake), (CELL, -100, "delete it and call again"))
-    for file, kept, advice in told:
+    damages = ((picture, 500, remake), (CELL, -100, "delete it and call again"))
+    for file, n_bytes_kept, advice in damages:
         path = folder / file
-        path.write_bytes(path.read_bytes()[:kept])
+        path.write_bytes(path.read_bytes()[:n_bytes_kept])
         done = warm.make(folder, FIGURE, runs=RUNS)
         assert done.returncode == 1
         assert f"{file}: found 'a damaged file'" in said(done)
@@ -276,14 +276,18 @@ def test_rows_that_can_be_read_and_are_not_what_was_written_are_refused(tmp_path
     path = tmp_path / "x.parquet"
     frame = pl.DataFrame({"a": [float(i) ** 0.5 for i in range(3000)]})
     results.write(frame, path, results.stamp({}, "", ""))
-    whole, taken = path.read_bytes(), 0
-    for place in range(5, len(whole) // 2, len(whole) // 200):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    original_bytes, n_undetected = path.read_bytes(), 0
+    for offset in range(5, len(original_bytes) // 2, len(original_bytes) // 200):
+        path.write_bytes(
+            original_bytes[:offset]
+            + bytes([original_bytes[offset] ^ 1])
+            + original_bytes[offset + 1 :]
+        )
         with suppress(pl.exceptions.PolarsError):
-            taken += not pl.read_parquet(path).equals(frame)
+            n_undetected += not pl.read_parquet(path).equals(frame)
         with pytest.raises(InvalidInput, match=r"x.parquet: found 'a damaged file'"):
             results.read(path)
-    assert taken > 0
+    assert n_undetected > 0
 
 
 def test_results_without_records_and_an_interruption_lead_to_the_same_bytes(
@@ -308,28 +312,28 @@ def test_credentials_of_a_mirror_are_in_no_file_of_a_reproduction(warm, folder, 
     assert re.search(r"data.mirrorr: unknown key \(found 'http://\*\*\*@127", said(refused))
     files = [file for file in folder.rglob("*") if file.is_file()]
     assert any(".snakemake" in str(file) for file in files)
-    found = [str(file) for file in files if b"pa55word" in file.read_bytes()]
-    assert (found, "pa55word" in output + said(refused)) == ([], False)
+    leaking_files = [str(file) for file in files if b"pa55word" in file.read_bytes()]
+    assert (leaking_files, "pa55word" in output + said(refused)) == ([], False)
 
 
 def test_the_reference_is_written_by_publishing_alone(warm, folder):
-    kept = folder / "results/reference/claims.parquet"
-    kept.parent.mkdir(parents=True)
-    kept.write_bytes(b"kept")
+    reference_file = folder / "results/reference/claims.parquet"
+    reference_file.parent.mkdir(parents=True)
+    reference_file.write_bytes(b"kept")
     for arguments, message in (
         (["--config", "scale=reference"], "scale: found 'reference', expected one of paper, smoke"),
         (["--config", "scale=smokey"], "scale: found 'smokey', expected one of paper, smoke"),
-        (["--force", str(kept.relative_to(folder)), "--config"], "no rule to produce"),
+        (["--force", str(reference_file.relative_to(folder)), "--config"], "no rule to produce"),
     ):
         done = warm.call(folder, [*SNAKEMAKE, "--cores", "1", *arguments, "papers=[showkatbakhsh]"])
         assert done.returncode == 1 and "Traceback" not in said(done)
         assert message.lower() in said(done).lower()
-    assert kept.read_bytes() == b"kept"
-    assert [f.name for f in (folder / "results").rglob("*") if f.is_file()] == [kept.name]
+    assert reference_file.read_bytes() == b"kept"
+    assert [f.name for f in (folder / "results").rglob("*") if f.is_file()] == [reference_file.name]
 
 
 def test_a_target_that_is_none_is_told_in_one_line(warm, folder):
-    for target, told in (
+    for target, message in (
         ("results/smoke/runs/showkatbakhsh_fig1/nope.parquet",
          "showkatbakhsh_fig1: no experiment of the configuration with this name runs nope"),
         ("showkatbakhsh_fgi1", "showkatbakhsh_fgi1: not a figure, table, data set or other target; "
@@ -337,7 +341,7 @@ def test_a_target_that_is_none_is_told_in_one_line(warm, folder):
     ):  # fmt: skip
         done = warm.make(folder, target, "--dry-run")
         assert done.returncode == 1 and "Traceback" not in said(done)
-        assert told in said(done)
+        assert message in said(done)
 
 
 def test_a_key_that_stands_twice_stops_the_workflow(warm, folder):
@@ -347,15 +351,15 @@ def test_a_key_that_stands_twice_stops_the_workflow(warm, folder):
     done = warm.call(folder, [*SNAKEMAKE, "--cores", "1", "--dry-run"])
     assert done.returncode == 1
     first = next(number for number, line in enumerate(lines, 1) if line.startswith("seed:"))
-    told = f"config.yaml: found \"line {len(lines) + 1}: 'seed' again, first in line {first}"
-    assert told in said(done)
+    message = f"config.yaml: found \"line {len(lines) + 1}: 'seed' again, first in line {first}"
+    assert message in said(done)
 
 
 def test_every_fault_told_in_the_documentation_has_its_test():
-    told = yaml.safe_load((ROOT / "docs/faults.yaml").read_text())
-    tests = {fault["test"] for fault in told}
-    assert {place.partition("::")[2] for place in faults.places(tests)} == tests
-    assert len({fault["fault"] for fault in told}) == len(told) >= 10
+    documented_faults = yaml.safe_load((ROOT / "docs/faults.yaml").read_text())
+    tests = {fault["test"] for fault in documented_faults}
+    assert {location.partition("::")[2] for location in faults.places(tests)} == tests
+    assert len({fault["fault"] for fault in documented_faults}) == len(documented_faults) >= 10
 
 
 XML = """<testsuites><testsuite>
@@ -378,32 +382,38 @@ def test_a_fault_holds_if_all_of_its_cases_pass_and_none_is_skipped(test, outcom
 
 def test_outcomes_are_of_the_rows_that_were_tried_now_and_earlier(tmp_path, monkeypatch):
     """Pytest runs in a process that has not imported the project."""
-    held, broken, *_ = yaml.safe_load((ROOT / "docs/faults.yaml").read_text())
-    out, asked = tmp_path / "faults.json", []
+    passing_row, failing_row, *_ = yaml.safe_load((ROOT / "docs/faults.yaml").read_text())
+    out, calls = tmp_path / "faults.json", []
 
     def run(arguments, cwd):
-        asked.append((arguments[:3], [Path(one).name for one in arguments if "::" in one]))
-        cases = "".join(
-            f'<testcase name="{row["test"]}">{more}</testcase>'
-            for row, more in ((held, ""), (broken, '<failure message="no"/>'))
+        calls.append(
+            (arguments[:3], [Path(argument).name for argument in arguments if "::" in argument])
         )
-        [told] = [one.partition("=")[2] for one in arguments if one.startswith("--junitxml")]
-        Path(told).write_text(f"<testsuite>{cases}</testsuite>")
+        cases = "".join(
+            f'<testcase name="{row["test"]}">{failure_xml}</testcase>'
+            for row, failure_xml in ((passing_row, ""), (failing_row, '<failure message="no"/>'))
+        )
+        [xml_path] = [
+            argument.partition("=")[2]
+            for argument in arguments
+            if argument.startswith("--junitxml")
+        ]
+        Path(xml_path).write_text(f"<testsuite>{cases}</testsuite>")
 
     about = faults.about()
     monkeypatch.setattr(faults, "about", lambda: about)
     monkeypatch.setattr(faults.subprocess, "run", run)
     ends = []
-    for row in (held, broken):
+    for row in (passing_row, failing_row):
         monkeypatch.setattr(sys, "argv", ["faults", "--out", str(out), row["test"]])
         ends.append(faults.main())
         written = json.loads(out.read_text())
     assert ends == [0, 1]
     assert [(row["fault"], row["outcome"]) for row in written] == [
-        (held["fault"], "held"), (broken["fault"], "did not hold")]  # fmt: skip
+        (passing_row["fault"], "held"), (failing_row["fault"], "did not hold")]  # fmt: skip
     assert set(written[0]) == {"fault", "outcome", "commit", "date", "python", "cpu"}
-    assert asked == [([sys.executable, "-m", "pytest"], [f"test_faults.py::{row['test']}"])
-                     for row in (held, broken)]  # fmt: skip
+    assert calls == [([sys.executable, "-m", "pytest"], [f"test_faults.py::{row['test']}"])
+                     for row in (passing_row, failing_row)]  # fmt: skip
     monkeypatch.setattr(sys, "argv", ["faults", "--out", str(out), "test_nothing"])
     with pytest.raises(SystemExit):
         faults.main()

@@ -122,9 +122,9 @@ def test_a_job_has_the_imports_of_the_server_and_its_own_snakemake_object(server
 )
 def test_a_job_that_fails_ends_no_other(server, text, exit_code):
     server.send(1, SLEEP.format(name="other"))
-    [other] = server.started("other.pid")
+    [other_job] = server.started("other.pid")
     assert server.run(text) == exit_code
-    assert not has_ended(other)
+    assert not has_ended(other_job)
     assert server.run("pass") == 0
 
 
@@ -243,11 +243,11 @@ def test_worker_processes_of_a_job_end_with_it(server):
 def test_no_other_process_can_connect_to_the_server(server):
     assert server.run("pass") == 0
     for process in (psutil.Process(server.process.pid), psutil.Process()):
-        addresses = {each.laddr for each in process.net_connections("unix")}
+        addresses = {connection.laddr for connection in process.net_connections("unix")}
         assert not [name for name in addresses if name and str(server.folder) in name]
     listening = [
-        each for each in psutil.Process(server.process.pid).net_connections("all")
-        if each.status == psutil.CONN_LISTEN or each.laddr
+        connection for connection in psutil.Process(server.process.pid).net_connections("all")
+        if connection.status == psutil.CONN_LISTEN or connection.laddr
     ]  # fmt: skip
     assert listening == []
 

@@ -35,12 +35,12 @@ NOBODY = 65534
 @pytest.fixture(scope="module")
 def stages():
     """Return the functions by which each stage writes its file to a path."""
-    raw, told = acquire("adult", Acquisition(source="surrogate", surrogate_rows=1000))
-    prepared = prepare("adult-fair12", raw, told)
+    raw, provenance = acquire("adult", Acquisition(source="surrogate", surrogate_rows=1000))
+    prepared = prepare("adult-fair12", raw, provenance)
     frame = pl.DataFrame({"a": range(100)})
     return {
         "raw.parquet": lambda path: write_raw(path, raw),
-        "raw.provenance.json": lambda path: write_provenance(path, told),
+        "raw.provenance.json": lambda path: write_provenance(path, provenance),
         "raw.npz": lambda path: write_raw(path, {"images": np.arange(10_000)}),
         "prepared.npz": prepared.save,
         "runs.parquet": lambda path: results.write(frame, path, results.stamp({}, "", "")),
@@ -81,8 +81,8 @@ def half_the_room(size: int):
 def test_a_disk_that_is_full_at_any_stage_keeps_what_was_there(stages, tmp_path, name, full):
     stages[name](tmp_path / name)
     before = (tmp_path / name).read_bytes()
-    told = (OSError, pl.exceptions.ComputeError)
-    with pytest.raises(told, match=r"No space left|File too large"), full(len(before)):
+    error_types = (OSError, pl.exceptions.ComputeError)
+    with pytest.raises(error_types, match=r"No space left|File too large"), full(len(before)):
         stages[name](tmp_path / name)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {name: before}
 
@@ -125,14 +125,14 @@ def test_a_cache_of_another_user_is_named(tmp_path):
 
 
 def test_a_limit_of_memory_leaves_nothing_half_written(tmp_path):
-    # Besides what other tests have this process reserve: a renderer of figures 32 GB.
+    # In addition to memory that other tests reserve in this process: 32 GB for rendering figures.
     limit = psutil.Process().memory_info().vms + 2**34
 
     def ends_well() -> bool:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         try:
-            with atomic_write(tmp_path / "a") as part:
-                part.write_bytes(b"half")
+            with atomic_write(tmp_path / "a") as partial_file:
+                partial_file.write_bytes(b"half")
                 np.zeros(2**35, np.int8).fill(1)
         except MemoryError:
             return not list(tmp_path.iterdir())
@@ -152,11 +152,11 @@ def test_an_ascii_locale_changes_no_byte(tmp_path):
         "write_text(sys.argv[1], ' '.join(words))"
     )
     written = []
-    for name, given in {"ascii": {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+    for name, variables in {"ascii": {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
                         "utf8": {"PYTHONUTF8": "0", "LC_ALL": "C.UTF-8"}}.items():  # fmt: skip
         call = [sys.executable, "-c", code, str(tmp_path / name)]
         done = subprocess.run(
-            call, cwd=ROOT, env={**os.environ, **given}, capture_output=True, text=True
+            call, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
         written.append((tmp_path / name).read_bytes())
@@ -170,14 +170,14 @@ def test_without_git_the_commit_is_unknown(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("version", ["3.12", "3.13"])
 def test_the_sources_are_those_of_another_python_too(version):
-    others = Path.home().glob(f".pyenv/versions/{version}*/bin/python3")
-    known = [shutil.which(f"python{version}"), *others]
+    pyenv_paths = Path.home().glob(f".pyenv/versions/{version}*/bin/python3")
+    candidates = [shutil.which(f"python{version}"), *pyenv_paths]
     code = (
         "import sys, pathlib; assert sys.version.startswith(sys.argv[1]);"
         "[compile(p.read_text('utf-8'), str(p), 'exec') for p in pathlib.Path('src').rglob('*.py')]"
     )
-    for found in filter(None, known):
-        call = [str(found), "-I", "-W", "error", "-c", code, version]
+    for python_path in filter(None, candidates):
+        call = [str(python_path), "-I", "-W", "error", "-c", code, version]
         done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True)
         if "No module named" in done.stderr or "not found" in done.stderr:
             continue

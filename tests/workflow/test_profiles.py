@@ -30,10 +30,10 @@ def test_a_profile_takes_the_place_of_the_default_and_repeats_it(name):
 
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_only_rules_that_there_are_get_resources_and_groups(name):
-    found = profile(name)
-    groups = dict(entry.split("=") for entry in found["groups"])
-    assert set(found["set-resources"]) | set(groups) <= RULES
-    assert {entry.split("=")[0] for entry in found["group-components"]} == set(groups.values())
+    settings = profile(name)
+    groups = dict(entry.split("=") for entry in settings["groups"])
+    assert set(settings["set-resources"]) | set(groups) <= RULES
+    assert {entry.split("=")[0] for entry in settings["group-components"]} == set(groups.values())
 
 
 def test_every_job_on_a_cluster_asks_for_what_was_measured_and_stands_in_the_documentation():
@@ -44,11 +44,11 @@ def test_every_job_on_a_cluster_asks_for_what_was_measured_and_stands_in_the_doc
     documented = (ROOT / "docs/how-to/cluster.md").read_text()
     assert jobs <= set(re.findall(r"`(\w+)`", documented))
     for name in CLUSTERS:
-        asked = profile(name)["set-resources"]
-        assert set(asked) == jobs
+        resources_by_rule = profile(name)["set-resources"]
+        assert set(resources_by_rule) == jobs
         for rule in jobs & {"audit_settings", "audit", "compare_repairs", "judge_claims"}:
             memory = int(re.search(r"mem_mb=(\d+)", bodies[rule])[1])
-            assert memory == asked[rule]["mem_mb"]
+            assert memory == resources_by_rule[rule]["mem_mb"]
 
 
 def test_what_needs_the_network_or_all_results_runs_where_snakemake_was_called():

@@ -71,20 +71,20 @@ def study(tmp_path):
 
 def paths(study: Path) -> list[str]:
     """Return the module search path of ``reproduce`` for a study, with the library of this test."""
-    own = reproduction.environment(study)["PYTHONPATH"].split(os.pathsep)[:2]
-    return [*own, str(ROOT / "src")]
+    study_paths = reproduction.environment(study)["PYTHONPATH"].split(os.pathsep)[:2]
+    return [*study_paths, str(ROOT / "src")]
 
 
 def test_what_is_written_runs_meets_its_budget_and_passes_its_own_tests(study):
     program = PROGRAM.format(paths=paths(study), name=NAME, folder=str(study))
     done = call(study, ["python", program])
     assert done.returncode == 0, said(done)
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert {f"{NAME}_fig1", "showkatbakhsh_fig1"} <= set(found["figures"])
-    assert found["label"] == NAME
-    assert (found["runs"], found["tests"]) == (5, 3)
-    assert found["epsilon"] == pytest.approx([0.5, 1.0, 2.0])
-    assert found["verdicts"] == ["holds"] * 3
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert {f"{NAME}_fig1", "showkatbakhsh_fig1"} <= set(report["figures"])
+    assert report["label"] == NAME
+    assert (report["runs"], report["tests"]) == (5, 3)
+    assert report["epsilon"] == pytest.approx([0.5, 1.0, 2.0])
+    assert report["verdicts"] == ["holds"] * 3
 
 
 @pytest.mark.workflow
@@ -96,7 +96,7 @@ def test_a_study_is_planned_by_the_workflow_as_a_module(study):
     assert done.returncode == 0, said(done)
     for job in ("run_cell", "draw_figure", "judge_claims", "audit_settings", "study", "acquire"):
         assert re.search(rf"^{job} +\d+$", said(done), re.MULTILINE)
-    prepared = sum(known.dataset == "adult" for known in PREPARATIONS.values())
+    prepared = sum(preparation.dataset == "adult" for preparation in PREPARATIONS.values())
     assert re.search(rf"^prepare +{prepared}$", said(done), re.MULTILINE)
 
 
@@ -154,7 +154,7 @@ def test_a_wrong_account_is_found_and_stands_on_the_page_instead_of_holds(study)
 
     assert cli.main(["reproduce", str(study), "--scale", "paper", "--cores", "2"]) == 0
     page = (study / "results/paper/summary.md").read_text()
-    sections = dict(part.split("\n\n", 1) for part in page.split("## ") if part)
+    sections = dict(section.split("\n\n", 1) for section in page.split("## ") if section)
     assert f"no guarantee for {NAME}: the execution differs" in plain(page)
     for title, rows in (("Privacy", 4), ("Audits", 2)):
         lines = [line for line in sections[title].splitlines() if f"{NAME}_fig1" in plain(line)]
@@ -239,8 +239,8 @@ def test_the_wheel_brings_the_workflow_its_configuration_and_the_template(tmp_pa
     monkeypatch.chdir(ROOT)
     built = Distribution({"script_name": "setup.py"})
     built.parse_config_files()
-    own = runpy.run_path("setup.py", run_name="looked at")["WithWorkflow"]
-    packing = own(built)
+    command_class = runpy.run_path("setup.py", run_name="looked at")["WithWorkflow"]
+    packing = command_class(built)
     packing.build_lib = str(tmp_path)
     packing.ensure_finalized()
     packing.run()

@@ -40,7 +40,7 @@ STUDY = (FIGURE, OTHER, AUDIT, CLAIMS)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Path:
+def run_folder(tmp_path_factory) -> Path:
     """Return a copy of the project with the results of a small study.
 
     The study has two cells, figures, an audit and a verdict.
@@ -52,34 +52,34 @@ def made(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def warm(made) -> Iterator[Warm]:
+def warm(run_folder) -> Iterator[Warm]:
     """Return a process whose calls read the current rules, configuration and code of the copy."""
-    with Warm(made) as process:
+    with Warm(run_folder) as process:
         yield process
 
 
-def test_a_figure_is_a_target_by_name(made):
+def test_a_figure_is_a_target_by_name(run_folder):
     for kind in ("svg", "png", "pdf", "json"):
-        assert (made / f"results/smoke/figures/{FIGURE}.{kind}").stat().st_size > 500
-    assert (made / f"results/smoke/data/{FIGURE}.parquet").exists()
-    assert (made / f"results/smoke/logs/{FIGURE}.gradient_descent.log").read_text().strip()
-    assert (made / f"results/smoke/timings/{FIGURE}.gradient_descent.tsv").exists()
-    assert not (made / "results/smoke/figures/showkatbakhsh_fig1.svg").exists()
+        assert (run_folder / f"results/smoke/figures/{FIGURE}.{kind}").stat().st_size > 500
+    assert (run_folder / f"results/smoke/data/{FIGURE}.parquet").exists()
+    assert (run_folder / f"results/smoke/logs/{FIGURE}.gradient_descent.log").read_text().strip()
+    assert (run_folder / f"results/smoke/timings/{FIGURE}.gradient_descent.tsv").exists()
+    assert not (run_folder / "results/smoke/figures/showkatbakhsh_fig1.svg").exists()
 
 
 @pytest.fixture
-def edited(made, tmp_path):
+def edited(run_folder, tmp_path):
     """Return a second copy with the results, which a test may edit."""
-    return Path(shutil.copytree(made, tmp_path / "edited", copy_function=shutil.copy2))
+    return Path(shutil.copytree(run_folder, tmp_path / "edited", copy_function=shutil.copy2))
 
 
 def with_a_small_study(folder: Path) -> Path:
     """Reduce the configuration to one audited setting and one claim, those of ``FIGURE``."""
     file = folder / "config/audits.yaml"
-    asked = yaml.safe_load(file.read_text())
-    asked["settings"] = asked["settings"][:1]
-    assert asked["settings"][0]["experiment"] == FIGURE
-    file.write_text(yaml.safe_dump(asked))
+    audits = yaml.safe_load(file.read_text())
+    audits["settings"] = audits["settings"][:1]
+    assert audits["settings"][0]["experiment"] == FIGURE
+    file.write_text(yaml.safe_dump(audits))
     file = folder / "config/papers/showkatbakhsh.yaml"
     head, *claims = re.split(r"^(?=  showkatbakhsh_c\d+:\n)", file.read_text(), flags=re.M)
     [claim] = (text for text in claims if f"figure: {FIGURE}\n" in text)
@@ -125,10 +125,10 @@ EDITS = {
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_an_edit_reruns_what_depends_on_it_and_nothing_else(made, warm, name):
+def test_an_edit_reruns_what_depends_on_it_and_nothing_else(run_folder, warm, name):
     edits, expected = EDITS[name]
-    with edited_for_now(made, edits):
-        assert warm.planned(made, *STUDY) == expected
+    with edited_for_now(run_folder, edits):
+        assert warm.planned(run_folder, *STUDY) == expected
 
 
 @pytest.mark.parametrize(
@@ -171,19 +171,19 @@ def test_data_of_a_mirror_stay_when_none_is_named_any_more(warm, tmp_path, monke
     assert warm.make(folder, FIGURE, "--dry-run").returncode == 0
 
 
-def test_an_unknown_figure_is_named(made, warm):
-    done = warm.make(made, "showkatbakhsh_fig99")
+def test_an_unknown_figure_is_named(run_folder, warm):
+    done = warm.make(run_folder, "showkatbakhsh_fig99")
     assert done.returncode == 1
     assert "showkatbakhsh_fig99" in done.stderr
 
 
-def test_numbers_do_not_depend_on_cores_or_on_the_number_of_runs(made, warm, tmp_path):
+def test_numbers_do_not_depend_on_cores_or_on_the_number_of_runs(run_folder, warm, tmp_path):
     folder = copy_to(tmp_path)
     files = [f"results/smoke/runs/{name}/gradient_descent.parquet" for name in (FIGURE, OTHER)]
     done = warm.make(folder, *files, runs=3, cores=2)
     assert done.returncode == 0, said(done)
     for file in files:
-        first, second = pl.read_parquet(made / file), pl.read_parquet(folder / file)
+        first, second = pl.read_parquet(run_folder / file), pl.read_parquet(folder / file)
         assert second.filter(pl.col("run") < 2).equals(first)
         assert second["run"].max() == 2
 
@@ -230,13 +230,13 @@ def results_in(folder: Path) -> dict[str, bytes]:
     return {str(f.relative_to(folder)): f.read_bytes() for f in files}
 
 
-def test_two_reproductions_are_the_same_bytes(made, warm, tmp_path):
+def test_two_reproductions_are_the_same_bytes(run_folder, warm, tmp_path):
     """Vary the number of cores, the order and the hash seed, and interrupt one run."""
     folder = with_a_small_study(copy_to(tmp_path))
     interrupted(folder, *STUDY[::-1], runs=2)
     done = warm.make(folder, *STUDY[::-1], runs=2, cores=2)
     assert done.returncode == 0, said(done)
-    first, second = results_in(made), results_in(folder)
+    first, second = results_in(run_folder), results_in(folder)
     assert first.keys() == second.keys()
     assert [name for name in first if first[name] != second[name]] == []
     assert len(first) == 2 * 2 + 1 + 1 + 2 + 2 * 4
@@ -279,16 +279,19 @@ run("gather.py", params, input={**found, "audits": audits}, output=("claims", "p
 """The scripts of the whole table of audits, with two examples, and of claims and privacy."""
 
 
-def test_tables_of_all_results_do_not_depend_on_the_hash_seed(made, tmp_path):
-    found = []
+def test_tables_of_all_results_do_not_depend_on_the_hash_seed(run_folder, tmp_path):
+    tables_by_seed = []
     for seed in ("1", "2"):
         out = tmp_path / seed
         variables = {**os.environ, "PYTHONHASHSEED": seed, "POLARS_MAX_THREADS": seed}
         done = subprocess.run(
-            [sys.executable, "-c", TABLES, str(out)], cwd=made, capture_output=True, text=True,
+            [sys.executable, "-c", TABLES, str(out)], cwd=run_folder,
+            capture_output=True, text=True,
             env={**variables, "PYTHONPATH": str(ROOT / "src")},
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        found.append({file.name: file.read_bytes() for file in out.glob("*.parquet")})
-    assert found[0] == found[1]
-    assert found[0].keys() == {f"{x}.parquet" for x in ("audits", "errata", "claims", "privacy")}
+        tables_by_seed.append({file.name: file.read_bytes() for file in out.glob("*.parquet")})
+    assert tables_by_seed[0] == tables_by_seed[1]
+    assert tables_by_seed[0].keys() == {
+        f"{x}.parquet" for x in ("audits", "errata", "claims", "privacy")
+    }
