@@ -1,8 +1,8 @@
 """Synthetic curves for tests of claims: curves that satisfy a claim, and curves that violate it.
 
-Which mutants are false follows from what the kind of a test says and from the number that the paper
-states, not from the tolerance that the configuration allows: a slope of -1 is neither -2 nor -1/2,
-what decreases does not increase and is not flat, and the better of two methods is not the worse.
+A mutant contradicts the claim by the definition of its kind of test and by the number in the paper,
+not by the tolerance of the configuration: a slope of -1 is neither -2 nor -1/2, a decreasing curve
+is neither increasing nor flat, and the better of two methods is not the worse.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from private_consensus.reproduction.experiments.plan import Plan
 
 RUNS = 6
 SPREAD = 1e-9
-"""Relative spread of the made-up runs: each element is decided, none is exact."""
+"""Relative spread of the synthetic runs: each element has a verdict, and none is exact."""
 
 Means = list[np.ndarray]
 
@@ -132,7 +132,7 @@ def _compared(test: Test, x: list[np.ndarray]) -> Iterator[tuple[str, Means]]:
     if test.kind in ("below", "lower", "steadier") and not ordered:
         yield "twice", _pair(x, 2 * test.expected, test.kind)
     if test.kind == "difference" and not ordered:
-        # Twice what is said to be a small difference is none.
+        # Twice a difference that the claim calls small is not small.
         for name in ("at_least", "at_most"):
             if np.isfinite(getattr(test, name)):
                 yield f"twice {name}", _pair(x, 2 * getattr(test, name), test.kind)

@@ -18,8 +18,9 @@ MISSED = {
     "lognormal": [0.13, 0.105, 0.075, 0.055, 0.055],
     "student": [0.05, 0.05, 0.05, 0.05, 0.055],
 }
-"""Most that may be missed at level 5 %, for 5, 10, 30, 100 and 500 runs: few runs of a law with a
-long tail do not show the tail, and no interval makes up for what was not seen."""
+"""Largest allowed fraction of misses at level 5 %, for 5, 10, 30, 100 and 500 runs.
+
+Few runs of a long-tailed distribution do not contain the tail, which no interval can correct."""
 
 
 def moments(values):

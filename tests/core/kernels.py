@@ -165,11 +165,11 @@ def arrays_of(result: Any) -> Iterator[np.ndarray]:
 
 
 LONG_TO_COMPILE = (whole_rounds, perceptrons, logistic_losses, inner_loops)
-"""Entries with four fifths of the time that the compilation of all takes."""
+"""Entries that take four fifths of the total compilation time."""
 
 
 def chosen() -> tuple[Callable[[int], Any], ...]:
-    """Return all entries in a long test (``make fuzz``), else those that are compiled soon."""
+    """Return the entries to run: all with ``make fuzz``, otherwise those that compile quickly."""
     if "FUZZ_CASES" in os.environ:
         return ENTRIES
     return tuple(entry for entry in ENTRIES if entry not in LONG_TO_COMPILE)

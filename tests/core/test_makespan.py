@@ -41,7 +41,7 @@ def test_a_job_of_several_cores_waits_until_they_are_free():
     jobs = {"long": Job(5.0), "short": Job(1.0), "wide": Job(2.0, cores=2)}
     assert makespan(jobs, 2) == 7.0
     assert makespan(jobs, 4) == 5.0
-    # More cores than there are: all of them.
+    # A job that requests more cores than there are uses all of them.
     assert makespan({"wide": Job(2.0, cores=9), "other": Job(1.0)}, 2) == 3.0
 
 

@@ -72,7 +72,7 @@ def test_the_papers_matrix_is_one_minus_two_thirds_of_the_scaled_laplacian(strea
 def test_graphs_of_a_larger_probability_contain_those_of_a_smaller_one(streams):
     sparse = networks.erdos_renyi(streams, 10, probability=0.5)
     dense = networks.erdos_renyi(streams, 10, probability=0.9)
-    # Both accept the first draw that is connected; where that is the same draw, links only come in.
+    # Both accept the first connected sample; if it is the same, the denser graph adds edges only.
     contained = [not (a & ~b).any() for a, b in zip(sparse, dense, strict=True)]
     assert np.mean(contained) > 0.8
 

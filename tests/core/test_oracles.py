@@ -56,7 +56,7 @@ def asked_for(name: str) -> tuple:
 
 COMPUTED = {"smoothness", "optimum", "optimum_norm", "own_optimum", "lipschitz", "mean", "target"}
 CHECKED_ONLY = {"ldp_admm": {"smoothness"}}
-"""Asked for in order to warn, which changes nothing."""
+"""Attributes that an algorithm reads only to issue a warning, without effect on its output."""
 
 
 @pytest.mark.parametrize("name", WITH_DRAWS)

@@ -183,7 +183,7 @@ def test_at_zero_all_hidden_units_have_one_gradient():
     start = np.broadcast_to(x[0], (3, problem.dim)).copy()
     g = problem.clipped_gradient(start, problem.rows_of(0), np.full(3, 10))
     W1, _, W2, _ = problem.layers(g)
-    assert not W1.any()  # nothing comes back through W2 = 0
+    assert not W1.any()  # backpropagation through W2 = 0 gives zero
     np.testing.assert_allclose(W2, np.broadcast_to(W2[:, :1], W2.shape), rtol=1e-12)
 
 

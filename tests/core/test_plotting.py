@@ -193,7 +193,7 @@ def test_what_nobody_sees_is_not_in_a_picture_and_what_is_seen_stays(tmp_path):
     drawn_ = files["svg"].read_text()
     assert 'opacity="0"' not in drawn_ and "role=" not in drawn_
     assert "mark-line" in drawn_ and "mark-area" in drawn_ and ">first<" in drawn_
-    # Points that a pointer finds are in the specification, from which a page draws.
+    # The JSON specification keeps the points, whose values a page shows on hover.
     assert len(values_of(json.loads((tmp_path / "a.json").read_text()))) == CROWDED + 1
 
 

@@ -360,7 +360,7 @@ def test_replacing_a_record_moves_the_gradient_by_no_more_than_stated(streams, c
             moved = change(z, y, replacement, label, 5 * rng.normal(size=problem.dim))
             changes.append(np.linalg.norm(moved, order))
         assert max(changes) <= problem.record_change(norm)
-    # Coordinate 0 nearly one, the rest of the rows apart: both slopes can be nearly one.
+    # Two rows that are close to 1 in coordinate 0 and differ elsewhere: both slopes can be near 1.
     z, replacement = np.array([0.999, 0.0447, 0, 0, 0]), np.array([0.999, 0, 0.0447, 0, 0])
     x = np.array([0, -1.0, 1.0, 0, 0]) * 1e4
     if coding == "signed":
@@ -428,7 +428,7 @@ def test_the_compiled_and_the_plain_proximal_solve_agree(streams, partition):
     )
     remaining = remaining_slope(problem, fast, *inputs[:3])
     assert remaining.max() <= TOLERANCE * problem.weight * problem.records * (1 + 1e-6)
-    # Objectives are strongly convex: points are no farther apart than their gradients over that.
+    # Strong convexity: the distance of points is at most that of gradients over the modulus.
     distance = np.linalg.norm(fast - plain, axis=-1) * (problem.ridge + inputs[1])[..., 0]
     assert (distance <= remaining + 2 * TOLERANCE).all()
     tolerance = np.array([1e-2, 1e-6])[:, None, None]

@@ -20,7 +20,7 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 LATEST_TESTED = 13
-"""Of Python 3; ``requires-python`` names the earliest."""
+"""Latest tested minor version of Python 3; ``requires-python`` states the earliest."""
 
 
 def targets() -> set[str]:
@@ -154,7 +154,7 @@ SHOWN = ["README.md", "Snakefile", "config/README.md", "docs/comparison.md",
          "docs/how-to/data.md", "docs/how-to/study.md", "docs/how-to/reproduce.md",
          "docs/how-to/faq.md", "docs/how-to/submit.md", "docs/getting-started/install.md",
          "docs/getting-started/first_run.md", "docs/explanation/observers.md"]  # fmt: skip
-"""Pages whose commands are for this repository as it is."""
+"""Pages whose commands must run in this repository without changes."""
 
 
 def commands(program: str) -> list[tuple[str, list[str]]]:
@@ -194,7 +194,7 @@ def test_what_pages_tell_snakemake_to_make_is_not_taken_for_a_file_of_the_config
 
 
 SNAKEMAKE = argparse.ArgumentParser()
-"""What of Snakemake's command line the pages show."""
+"""Parser of those Snakemake options that the pages use."""
 SNAKEMAKE.add_argument("targets", nargs="*")
 SNAKEMAKE.add_argument("--cores")
 for option in ("--configfile", "--config"):

@@ -31,7 +31,7 @@ from private_consensus.privacy.discrete import discrete_gaussian, discrete_gauss
 
 KEY, OTHER = np.array([7, 11], np.uint32), np.array([13, 17], np.uint32)
 FINE = {"eta": 2.0**-30, "grid": "open"}
-"""A grid so fine that messages are the models, but for 1e-9."""
+"""Grid so fine that messages equal the models up to 1e-9."""
 
 pytestmark = pytest.mark.filterwarnings("ignore::private_consensus.common.errors.OutsideRange")
 
@@ -112,7 +112,7 @@ def test_an_s_bit_grid_has_two_to_the_s_points(bits, ends):
     assert grid.ends[1] - grid.ends[0] + 1 == 2**bits
 
 
-# --- Compiled against plain -----------------------------------------------------------------------
+# --- Compiled code against NumPy ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dim", [1, 7, 2048, 5001])
@@ -120,7 +120,7 @@ def test_compiled_passes_are_the_plain_ones(dim):
     rng = np.random.default_rng(0)
     x, mixed, g = rng.normal(size=(3, 3, dim)).astype(np.float32) * 0.3
     out, plain = np.empty_like(x), np.empty((3, dim))
-    # A tenth is no float32: where rounding is a matter of the last digit, the two may differ.
+    # Use 0.125: as 0.1 is not a float32, the two types could round differently in the last digit.
     cut = messages.quantize(x, 0.125, -4.0, 3.0, KEY, 9, out)
     assert cut == messages.quantize(x.astype(float), 0.125, -4.0, 3.0, KEY, 9, plain)
     np.testing.assert_array_equal(out, plain)
@@ -361,7 +361,7 @@ def stepped(algorithm, x, draw=None):
 def test_only_with_its_own_broadcast_an_agent_forgets_its_exact_model():
     for own_model, forgets in (("exact", False), ("broadcast", True)):
         algorithm = QDPSGD2(own=own_model, sigma=1.0)
-        # Zero is rounded to zero, and so is 1e-13 but once in 1e12 draws: equal messages.
+        # 0 is rounded to 0, and so is 1e-13 except once in 1e12 samples: the messages are equal.
         models_from_zero, models_from_perturbed = stepped(algorithm, 0.0), stepped(algorithm, 1e-13)
         assert np.array_equal(models_from_zero, models_from_perturbed) == forgets
 
@@ -420,7 +420,7 @@ def test_batches_are_samples_without_replacement_of_a_law_that_is_uniform_on_4_t
     assert (sizes.min(), sizes.max()) == (4, 35)
     assert stats.chisquare(np.bincount(sizes)[4:]).pvalue > 1e-3
     assert used.sum() == sizes.sum()
-    # Without replacement counts vary less than Poisson's, and not by agent or place.
+    # Without replacement, counts vary less than Poisson counts, and not by agent or row.
     assert stats.chisquare(used.ravel(), np.full(used.size, used.mean())).pvalue > 1e-3
 
 
@@ -522,7 +522,7 @@ def test_what_costs_is_measured_as_a_value():
     assert measurements[6, "internal", "training_loss"].shape == (2,)
 
 
-# --- Noise that is asked for ----------------------------------------------------------------------
+# --- Noise calibration ----------------------------------------------------------------------------
 
 
 def sigma_of(algorithm, epsilon=1.0, horizon=500, agents=4):

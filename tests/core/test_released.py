@@ -1,9 +1,9 @@
 """Test that the utility is measured on released values, which the accountant covers.
 
-Everything but the last iteration is held fixed. In it, either all data change a little, or the
-noise does. Where a change of data moves what an observer has (all messages so far and the quantity
-in question), some change of the noise has to move it in the same way: otherwise the observer sees a
-part of the data that no noise hides.
+All iterations except the last are fixed. In the last one, either the data or the noise change
+slightly. An observer has all messages so far and the quantity in question. For every change of
+these values by the data, some change of the noise must have the same effect. Otherwise, the
+observer sees a part of the data that no noise hides.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ WITH_DRAWS = LOGISTIC | {
     "one_shot_averaging": (classified, BUDGET, {"D": 0.5}),
 }
 NOISED_FIRST = {"muffliato": 1, "one_shot_averaging": 1}
-"""Iterations of algorithms that use data and noise in the first ones alone."""
+"""Number of initial iterations, the only ones in which these algorithms use data and noise."""
 ROUNDS = {"B": 5, "K": 1.0, "sigma_rule": "accountant"}
 QUANTISED = {**ROUNDS, "a0": 1.0, "e0": 1.0, "eta": 1e-3, "grid": "open"}
 WITH_KEYS = {
@@ -124,7 +124,7 @@ WITH_KEYS = {
 }
 AT_ONCE = ("fair_classification", "pflr")
 NOT_PRIVATE = ("admm", "dgd", "logistic")
-"""Refuse a budget."""
+"""Algorithms that are not private and refuse a budget."""
 OTHERS = {
     "d_zoa": "adds no noise; its accountant is told that all it sends is exact",
     "random_aggregation": "outputs that no data are in",
@@ -145,7 +145,7 @@ def test_what_is_not_private_refuses_a_budget(name):
         algorithms.load(name)().calibrate(BUDGET, classified(0.0), NETWORK, HORIZON)
 
 
-# --- Noise that is drawn beforehand -------------------------------------------------------------
+# --- Noise that is sampled in advance -----------------------------------------------------------
 
 
 @dataclass
@@ -214,7 +214,7 @@ def test_noise_does_not_hide_what_an_agent_keeps(name):
     assert LastIteration(name).unhidden("released", "internal") > 0.1
 
 
-# --- Noise of counters --------------------------------------------------------------------------
+# --- Noise of counter-based random generators ---------------------------------------------------
 
 
 def last_round(name: str, **options):
@@ -291,7 +291,7 @@ def test_the_message_of_q_dpsgd_2_is_on_the_grid_and_noised():
     assert np.any(noised["discrete"]["released"] != base["released"])
 
 
-# --- What is released once ----------------------------------------------------------------------
+# --- Algorithms with one release ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", AT_ONCE)
@@ -317,7 +317,7 @@ def test_a_minimiser_is_a_function_of_noised_coefficients(name, monkeypatch):
     assert not np.array_equal(released(fitted(0.0)), free)
 
 
-# --- What the configuration reads ---------------------------------------------------------------
+# --- Quantities in the configuration ------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -355,7 +355,7 @@ def test_curves_of_what_is_not_released_are_no_headline(plan):
 
 
 OF_STATES = {"observers_c06"}
-"""Claims that are no utility: an identity of the models themselves, which nobody is sent."""
+"""Claims about an identity of the internal models, which are not released, instead of utility."""
 
 
 def test_claims_are_judged_by_what_is_released(plan):

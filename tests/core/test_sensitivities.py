@@ -18,7 +18,7 @@ from private_consensus.privacy import Budget
 
 DIM, RECORDS, TRIED, CLIMBS = 4, 3, 400, 150
 FAR = 60.0
-"""Length of x at which a logistic loss is as steep as it gets."""
+"""Norm of x at which the slope of a logistic loss is close to its supremum."""
 ORDERS = {"l1": 1, "l2": 2, "linf": np.inf}
 
 
@@ -267,7 +267,7 @@ def test_gradients_and_minimisers_of_mean_estimation(norm):
     moved = np.linalg.norm(np.subtract(*minimisers), ORDERS[norm], axis=-1).max()
     stated = problem_a.minimiser_change(norm, penalty)
     assert moved <= stated * (1 + 1e-12)
-    # Of a bound in linf that is derived from l2 a separable objective attains 1/sqrt(d).
+    # A separable objective attains 1/sqrt(d) of the bound in linf that is derived from l2.
     assert moved >= 0.9 * stated / (np.sqrt(DIM) if norm == "linf" else 1.0)
 
 
@@ -309,7 +309,7 @@ def test_clipped_means_of_a_perceptron():
     assert algorithm.sampled(problem, 1).losses == pytest.approx([stated / clip])
 
 
-# --- Algorithms: what is released is priced by what the problem states ----------------------------
+# --- Algorithms: privacy losses follow from the sensitivity of the problem ------------------------
 
 
 def graph():
@@ -374,7 +374,7 @@ SCALED = {
     "local_training": (classified, PERTURBED, 2.0),
     "one_shot_averaging": (classified, PERTURBED, 2.0),
 }  # fmt: skip
-"""Problem, algorithm at some noise, and how much its losses grow with twice the weight."""
+"""Problem, options, and the factor by which twice the weight multiplies the privacy losses."""
 
 UNSCALED = {
     "admm": "no noise", "dgd": "no noise", "logistic": "no noise", "d_zoa": "no noise",
@@ -399,7 +399,7 @@ def test_twice_the_weight_is_twice_the_loss_at_given_noise(name):
         [np.atleast_1d(r.losses()) for r in algorithm.releases(problem_of(w), graph(), 3)]
         for w in (1.0, 2.0)
     )
-    # The last of PP-ADMM is the solver's error, of IPP-ADMM tests of losses of weight 1.
+    # The last release is the solver's error (PP-ADMM) or tests losses of weight 1 (IPP-ADMM).
     loss_count = len(once) - (name in ("pp_admm", "ipp_admm"))
     assert loss_count >= 1
     for before, after in zip(once[:loss_count], twice[:loss_count], strict=True):

@@ -136,7 +136,7 @@ def test_an_experiment_refines_what_its_file_and_its_model_say(completed):
     assert second["problem"] == {"name": "mean_estimation", "records": 100, "dim": 3}
     assert (second["title"], second["location"]) == ("Second", "Figure 2")
     assert first["unspecified_details"] == {"noise": {"resolved": "Gaussian", "because": "simple"}}
-    assert "unspecified_details" not in second  # they are about the experiment that has them
+    assert "unspecified_details" not in second  # details belong to one experiment
     assert first["iterations"] == second["iterations"] == [1, 3, 5, 10]
     assert second["scales"] == {"smoke": {"runs": 2, "axes": {"epsilon": [2.0]}}}
     assert first["measures"] == ["released.normalised_error", "seconds"]
@@ -240,7 +240,7 @@ def test_a_test_is_the_product_of_what_it_lists(completed):
         (t["series"]["variant"], t["against"]["variant"], t["series"]["where"])
         for t in claim["variants"]["one"]["tests"]
     ]
-    # What is written first varies slowest.
+    # The first list varies slowest.
     assert names == [
         (run, against, {"steps": 1})
         for run in ("exact", "plain") for against in ("network", "plain")
@@ -444,7 +444,7 @@ def test_editors_find_the_schema_by_the_first_line_and_the_file_meets_it(path):
     comment, _, schema_path = path.read_text().partition("\n")[0].partition("$schema=")
     assert comment == "# yaml-language-server: "
     schema = json.loads((path.parent / schema_path).read_text())
-    # A number without a fraction is one in JSON, as a tuple is a list: what is read decides.
+    # Validate after a round trip through JSON, which has no tuples.
     Draft202012Validator(schema).validate(json.loads(json.dumps(read_yaml(path))))
 
 

@@ -58,7 +58,7 @@ NAMES = {
     "secure_aggregation": {NOISE},
     "zip_dl": {NOISE},
 }  # fmt: skip
-"""By algorithm, purpose and name of what it draws in a run of its small example."""
+"""Purpose and name of each stream that an algorithm draws from in its small example."""
 
 
 @dataclass(frozen=True)

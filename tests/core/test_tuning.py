@@ -49,7 +49,7 @@ def test_the_grid_point_with_the_least_mean_error_is_taken(spec, rho):
     tuned_spec = with_tuned(spec, grid())
     assert tuned_spec["algorithm"] == {"c": 1, "rho": rho}
     assert spec["algorithm"] == {"c": 1}
-    assert tuned_spec["tuned"] == spec["tuned"]  # an oracle of the setting's privacy row
+    assert tuned_spec["tuned"] == spec["tuned"]  # the privacy row lists this data use
 
 
 def test_settings_without_tuning_stay_what_they_are():

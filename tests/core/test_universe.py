@@ -50,7 +50,7 @@ def changed(name, array, at, value):
     return replace(problem, **{array: values})
 
 
-# --- What was accepted ----------------------------------------------------------------------------
+# --- Data outside the universe --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def test_cpu_seconds_of_a_short_job_are_counted_and_waiting_costs_none(tmp_path)
     usage = read_usage(tmp_path / "job.tsv")
     assert list(usage) == list(TITLES)
     assert usage["s"] >= 0.5 - 0.01
-    # Two decimals; what else the process does in passing counts by either clock.
+    # The file has two decimals, and both clocks count other work of the process.
     assert 0.1 - 0.01 <= usage["cpu_time"] - before <= took + 0.01
 
 

@@ -118,7 +118,7 @@ def test_a_replaced_record_moves_the_tested_gain_by_no_more_than_is_charged(prob
         for neighbour in neighbours(problem, adult, 20)
     ]
     assert max(moves) <= allowed * (1 + 1e-12)
-    # A row along after - before is gained wholly with one label and lost wholly with the other.
+    # For a row along after - before, the gains with the two labels are opposite extremes.
     away = (after - before)[0]
     row = away / np.linalg.norm(away, axis=-1, keepdims=True)
     pair = []

@@ -123,7 +123,7 @@ def test_the_absolute_value_is_solved_as_a_convex_solver_solves_it(strength):
     assert not solution.dropped.any()
 
 
-@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # tighter than it can know
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # below the solver's tolerance
 @pytest.mark.parametrize("radius", [0.05, 0.5, 50.0])
 def test_the_ball_is_solved_as_a_convex_solver_solves_it(radius):
     matrix, linear, absolute = random_problems(8, seed=2)
@@ -264,7 +264,7 @@ def test_metrics_are_those_of_fairlearn(problem, network, streams):
 
     algorithm = FairClassification(fair="off").calibrate(Budget(50.0, 0.0), problem, network, 1)
     w = let_out(algorithm, problem, network, streams)["released"]
-    w = np.concatenate([w, np.ones_like(w), -np.ones_like(w)])  # everybody positive, nobody
+    w = np.concatenate([w, np.ones_like(w), -np.ones_like(w)])  # all predictions positive, none
     measured = {name: problem.measure(name, w) for name in fair.METRICS}
     for setting, run in product(range(3), range(4)):
         rows = problem.test[run]
@@ -553,7 +553,7 @@ def test_a_tight_exact_calibration_spends_the_whole_budget(problem, network, kin
         assert epsilon <= 1.0 + 1e-9
     ahead = replace(algorithm, zbar="data").calibrate(Budget(1.0, DELTA), problem, network, 1)
     assert (ahead.noise_rest.scale > algorithm.noise_rest.scale) == (kind != "off")
-    honest = replace(algorithm, zbar="data")  # noise for a public mean, price for one that is not
+    honest = replace(algorithm, zbar="data")  # calibrated as public, accounted as private
     epsilon = account(honest.releases(problem, network, 1), DELTA).epsilon
     assert (epsilon > 1.0 + 1e-6) == (kind != "off")
 

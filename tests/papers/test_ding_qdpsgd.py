@@ -177,7 +177,7 @@ def test_a_record_used_once_shifts_all_later_messages_of_q_dpsgd_2(scene):
         models.append(course)
     distances = [np.linalg.norm(models[0][t] - models[1][t]) for t in range(1, 21)]
     assert max(distances[: first - 1]) == 0
-    # Theorem 15 charges the message of this round alone, and for no other is the record sampled
+    # Theorem 15 accounts for the message of this round only, the only one that samples the record.
     assert min(distances[first - 1 :]) > 0.01 * distances[first - 1] > 0
 
 
@@ -233,7 +233,7 @@ def test_level_and_delta_of_coins_are_stated():
         one_run_epsilon(90, 100, 1000, delta=0.0)
     with pytest.raises(TypeError):
         one_run_epsilon(90, 100, 1000, confidence=0.95)
-    with pytest.raises(InvalidInput, match="delta"):  # of an audit that was not calibrated
+    with pytest.raises(InvalidInput, match="delta"):  # an audit that was not calibrated
         of_coins(90, delta=math.nan)
     with pytest.raises(InvalidInput, match="confidence"):
         of_coins(90, confidence=1.0)

@@ -334,7 +334,7 @@ def test_squared_loss_has_no_guarantee_and_under_c1_the_one_of_its_weight(
 
 
 def test_sensitivity_24_bounds_what_a_record_can_do(streams):
-    """Random replacements of a record under Huber's loss, mean over records."""
+    """Replace a record at random under Huber's loss, averaged over records."""
     problem = made(streams, loss="mean", gradient_bound=1.0)
     rng = np.random.default_rng(5)
     curvature = np.full((1, 1, AGENTS, 1), 24.0)

@@ -67,7 +67,7 @@ def test_the_error_of_the_predecessor_is_that_of_its_messages_at_its_budget():
 def test_a_tuned_predecessor_beats_algorithm_1_and_stops_short_without_noise():
     stops, converges, lasting, tuned = descent_remarks.sentence_4().parts
     assert stops.holds and converges.holds and lasting.holds and not tuned.holds
-    # Of the first step, whose decay is 0.5, ln(1 - q^t/20) sums to about -1/10.
+    # With decay q = 0.5, the sum of ln(1 - q^t/20) over all steps is about -1/10.
     remaining = math.prod(1 - 0.5**t / 20 for t in range(60))
     assert remaining == pytest.approx(math.exp(-0.1), rel=0.005)
     # One step with Laplace noise, scale 2 R p / (N_i epsilon), is better than Theorem 2's noise.

@@ -31,7 +31,7 @@ EDGES = [(1, 2), (1, 4), (2, 3), (2, 5), (3, 4), (4, 5)]
 SIMULATION = {"c": 2.0, "shift": 2.0, "initial_noise": True}
 DAMPED = {"schedule": "exponential", "c": 1.0, "q": 0.4, "p": 0.8, "initial_noise": True}
 FAMILY_LEVEL = 1e-3
-TWO_ROWS = {  # three agents, each of whom sees two numbers at a time
+TWO_ROWS = {  # three agents with two measurements per iteration
     "theta": [0.5, -2.0, 1.0],
     "initial": [0.0, 0.0, 0.0],
     "noise": 0.3,
@@ -447,7 +447,7 @@ def test_moments_are_the_sum_over_all_noises_that_went_in(problem, network, stre
 def shortened(cell, *, horizon, runs, louder=1.0):
     """Return a cell with fewer iterations and runs; ``louder`` multiplies the privacy noise.
 
-    A run's draws are its own, whatever the block: large blocks are fewer steps of small arrays.
+    The samples of a run do not depend on the block size; large blocks take fewer array operations.
     """
     settings = []
     for setting in cell["settings"]:

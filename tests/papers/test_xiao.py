@@ -491,7 +491,7 @@ def test_without_a_box_gaussian_noise_has_no_finite_epsilon_at_delta_zero(proble
     assert lower_bound(releases, 1e-5).epsilon <= account(releases, 1e-5).epsilon
 
 
-# What the paper's own constants and conditions say.
+# Constants and conditions of the paper.
 
 
 def test_a_budget_pays_for_all_coordinates_and_for_no_random_weights(problem, network):
@@ -516,7 +516,7 @@ def test_a_change_of_the_objective_that_is_a_constant_is_local_sensitivity_zero(
     assert np.isfinite(problem.gradient(x)).all()
 
 
-# The workflow's own cells, small.
+# Cells of the workflow at a small scale.
 
 
 @pytest.fixture(scope="module")
