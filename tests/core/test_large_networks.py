@@ -386,6 +386,20 @@ def test_gossip_of_a_thousand_agents_ends_at_the_noise_of_their_mean(scaled):
     assert np.allclose(of_agent, errors, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("agents", "has_bound"), [(10_000, True), (10_001, False)])
+def test_networks_above_the_limit_have_no_bound_of_theorem_2(agents, has_bound):
+    """The bound needs the second eigenvalue, for which only the ring is fast enough here."""
+    mean_problem = world("gradient_descent", agents)
+    ring = network(agents, {"name": "ring", "weights": "metropolis"})
+    quantities: dict = {}
+    mean_problem.algorithm.run(
+        mean_problem.problem, ring, Streams(0, (0,)), np.array([1]),
+        lambda t, active, observables: quantities.update(observables),
+    )  # fmt: skip
+    assert "expected" in quantities
+    assert ("bound" in quantities) is has_bound
+
+
 # --- Memory ---------------------------------------------------------------------------------------
 
 

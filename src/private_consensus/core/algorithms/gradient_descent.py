@@ -35,6 +35,9 @@ SENSITIVITIES = ("record", "lipschitz")
 SPENDINGS = ("theorem_2", "whole")
 SETTLED, MAX_ROUNDS = 1e-9, 100_000
 """Relative change at which Stage II with lost messages ends, and its largest number of rounds."""
+MAX_AGENTS_OF_BOUND = 10_000
+"""Largest network with the bound of Theorem 2. It needs the second eigenvalue of the mixing matrix,
+whose computation takes longer than all iterations in larger networks."""
 
 
 class GradientDescentState(NamedTuple):
@@ -317,7 +320,8 @@ class GradientDescent(Iterative):
         """Return the limit of Stage II, and the error of a reconstruction by an eavesdropper.
 
         The error is relative to the descent target and averaged over agents. If the problem states
-        its optimum ``target``, the bound of Theorem 2 and the expected error are included.
+        its optimum ``target``, the expected error is included and, with at most
+        ``MAX_AGENTS_OF_BOUND`` agents, the bound of Theorem 2.
 
         Parameters
         ----------
@@ -344,7 +348,8 @@ class GradientDescent(Iterative):
             relative_error = ((reconstructed - truth) ** 2).sum(-1) / (truth**2).sum(-1)
             quantities["reconstruction"] = np.sqrt(relative_error).mean(-1)
             if problem.offers("target"):
-                quantities["bound"] = self._theorem_2(problem, network, t)
+                if network.n_agents <= MAX_AGENTS_OF_BOUND:
+                    quantities["bound"] = self._theorem_2(problem, network, t)
                 quantities["expected"] = self.expected_error(problem, t)
         return quantities
 
