@@ -279,7 +279,7 @@ def test_most_is_more_than_half(means, expected):
 def test_some_is_one_at_least_in_every_part():
     """One point confirms a part; the part fails only if all of its points are contradicted."""
 
-    def part(name, run):
+    def below_test(name, run):
         return Test(kind="below", quantifier="some", part=name, series=series(run),
                     against=series("two"), x="x")  # fmt: skip
 
@@ -288,9 +288,9 @@ def test_some_is_one_at_least_in_every_part():
         measurements("two", [1.0] * 4),
     ])  # fmt: skip
     for tests, expected in (
-        ([part("a", "one"), part("a", "never")], HELD),
-        ([part("a", "one"), part("b", "never")], IN_PART),
-        ([part("b", "never")], NOT_HELD),
+        ([below_test("a", "one"), below_test("a", "never")], HELD),
+        ([below_test("a", "one"), below_test("b", "never")], IN_PART),
+        ([below_test("b", "never")], NOT_HELD),
     ):
         assert evaluate(tests, frames, NO_PRIVACY).verdict == expected
 

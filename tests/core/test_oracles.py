@@ -29,18 +29,18 @@ class Watched:
     """Wrapper of a problem that records the attributes that are read."""
 
     def __init__(self, problem):
-        self.problem, self.asked = problem, set()
+        self.problem, self.attributes_read = problem, set()
 
     @property
     def __class__(self):
         return type(self.problem)
 
     def __getattr__(self, name):
-        self.asked.add(name)
+        self.attributes_read.add(name)
         return getattr(self.problem, name)
 
 
-def asked_for(name: str) -> tuple:
+def read_attributes(name: str) -> tuple:
     """Return the attributes of a problem that an algorithm reads in a run, and the algorithm."""
     make, budget, options = WITH_DRAWS[name]
     watched = Watched(make(0.0))
@@ -51,7 +51,7 @@ def asked_for(name: str) -> tuple:
     draws = algorithm.draws(make(0.0), STREAMS)
     for t in range(1, HORIZON + 1):
         state = algorithm.step(state, watched, NETWORK, next(draws), t)
-    return watched.asked, algorithm
+    return watched.attributes_read, algorithm
 
 
 COMPUTED = {"smoothness", "optimum", "optimum_norm", "own_optimum", "lipschitz", "mean", "target"}
@@ -61,7 +61,7 @@ CHECKED_ONLY = {"ldp_admm": {"smoothness"}}
 
 @pytest.mark.parametrize("name", WITH_DRAWS)
 def test_what_an_algorithm_sets_itself_by_is_declared(name):
-    attributes_read, algorithm = asked_for(name)
+    attributes_read, algorithm = read_attributes(name)
     assert attributes_read & COMPUTED <= {*algorithm.uses} | CHECKED_ONLY.get(name, set())
 
 

@@ -50,12 +50,12 @@ def numbers(y, variant="one", source="made", series="", guarantee=""):
     }, strict=False)  # fmt: skip
 
 
-def drawn(frame, **changes):
+def chart_of(frame, **changes):
     figure = {"title": "A figure", "panels": [panel(**changes)]}
-    return checked(plotting.draw("none", "nobody", frame, figure, STYLES))
+    return validated(plotting.draw("none", "nobody", frame, figure, STYLES))
 
 
-def checked(specification):
+def validated(specification):
     """Validate a Vega-Lite specification against its schema and return it."""
     assert specification["$schema"] == alt.SCHEMA_URL
     validate_jsonschema(specification, alt.load_schema())
@@ -78,7 +78,7 @@ def domain_of(specification) -> list[float]:
 
 
 def test_values_below_a_logarithmic_axis_lie_in_a_strip_of_their_own():
-    specification = drawn(numbers([1e-2, 0.0, 1e-3]), y_domain=[1e-5, 1.0])
+    specification = chart_of(numbers([1e-2, 0.0, 1e-3]), y_domain=[1e-5, 1.0])
     points = values_of(specification)
     assert [p["dot"] for p in points] == [1e-2, None, 1e-3]
     assert [p["exact"] for p in points] == [1e-2, 0.0, 1e-3]
@@ -90,7 +90,7 @@ def test_values_below_a_logarithmic_axis_lie_in_a_strip_of_their_own():
 
 
 def test_what_is_nowhere_positive_lies_below_a_logarithmic_axis():
-    points = values_of(drawn(numbers([0.0, -1.0])))
+    points = values_of(chart_of(numbers([0.0, -1.0])))
     assert {p["place"] for p in points} == {"below the axis"}
 
 
@@ -99,7 +99,7 @@ def test_what_is_nowhere_positive_lies_below_a_logarithmic_axis():
     [("adult (mirror)", False), ("adult (surrogate)", True), ("us (surrogate); made", True)],
 )
 def test_surrogate_data_is_said_on_the_figure_itself(source, loud):
-    title = drawn(numbers([1.0, 2.0], source=source))["title"]
+    title = chart_of(numbers([1.0, 2.0], source=source))["title"]
     first = title["subtitle"][0]
     assert ("Adult" if source == "adult (mirror)" else source) in first
     assert first.startswith("SURROGATE DATA") == loud
@@ -122,7 +122,7 @@ def test_a_drawing_does_not_depend_on_what_was_drawn_before_it(tmp_path):
 
 def test_a_curve_has_its_own_label_colour_and_dash():
     frame = pl.concat([numbers([1.0, 2.0]), numbers([2.0, 3.0], "two")])
-    text = json.dumps(drawn(frame))
+    text = json.dumps(chart_of(frame))
     for expected in ('"domain": ["first", "second"]', "#0072B2", "#E69F00", "[4, 2]"):
         assert expected in text
 
@@ -131,11 +131,11 @@ def test_a_curve_has_its_own_label_colour_and_dash():
 def test_a_curve_without_a_proven_guarantee_is_marked_and_explained(series):
     proven = numbers([1.0, 2.0], guarantee="proven")
     frame = pl.concat([proven, numbers([2.0, 3.0], "two", series=series, guarantee="not proven")])
-    specification = drawn(frame)
+    specification = chart_of(frame)
     name = series or "second"
     assert {p["curve"] for p in values_of(specification)} == {"first", f"{name} \u2020"}
     assert specification["title"]["subtitle"][-1].startswith("\u2020 no guarantee is proven")
-    assert not [line for line in drawn(proven)["title"]["subtitle"] if "\u2020" in line]
+    assert not [line for line in chart_of(proven)["title"]["subtitle"] if "\u2020" in line]
 
 
 def test_a_note_on_the_data_stands_below_the_title():
@@ -152,7 +152,7 @@ def test_a_note_on_the_data_stands_below_the_title():
 
 
 def test_long_curves_are_thinned_evenly():
-    points = values_of(drawn(numbers([1.0 + i for i in range(3 * MOST_POINTS)])))
+    points = values_of(chart_of(numbers([1.0 + i for i in range(3 * MOST_POINTS)])))
     assert len(points) == MOST_POINTS
     gaps = {b["x"] - a["x"] for a, b in pairwise(points)}
     assert gaps == {3.0}
@@ -160,7 +160,7 @@ def test_long_curves_are_thinned_evenly():
 
 def test_curves_along_an_axis_are_told_apart():
     frame = pl.concat([numbers([1.0, 2.0], series="T = 1"), numbers([2.0, 3.0], series="T = 2")])
-    assert '"domain": ["T = 1", "T = 2"]' in json.dumps(drawn(frame))
+    assert '"domain": ["T = 1", "T = 2"]' in json.dumps(chart_of(frame))
 
 
 def test_figures_are_the_same_bytes_when_repeated(tmp_path):
@@ -227,7 +227,7 @@ def test_a_band_costs_a_pdf_less_than_a_kilobyte_a_point(tmp_path):
 
 @pytest.mark.parametrize(("count", "dotted"), [(40, True), (41, False)])
 def test_many_points_are_a_line_without_dots(count, dotted):
-    layers = drawn(numbers([1.0 + i for i in range(count)]))["layer"]
+    layers = chart_of(numbers([1.0 + i for i in range(count)]))["layer"]
     dots = next(layer for layer in layers if layer["mark"]["type"] == "point")
     assert (dots["encoding"]["opacity"] != {"value": 0.0}) == dotted
 
@@ -235,7 +235,7 @@ def test_many_points_are_a_line_without_dots(count, dotted):
 @pytest.mark.parametrize("domain", [None, [1e-5, 1.0]])
 @pytest.mark.parametrize("log", [True, False])
 def test_infinite_values_lie_in_a_strip_above_the_axis(domain, log):
-    specification = drawn(numbers([1e-2, float("inf"), 1e-3]), y_domain=domain, log_y=log)
+    specification = chart_of(numbers([1e-2, float("inf"), 1e-3]), y_domain=domain, log_y=log)
     points = values_of(specification)
     assert [p["place"] for p in points] == ["on the axis", "above the axis", "on the axis"]
     assert [points[1][column] for column in ("exact", "y", "low", "high")] == [None] * 4
@@ -246,19 +246,19 @@ def test_infinite_values_lie_in_a_strip_above_the_axis(domain, log):
 
 
 def test_a_curve_without_any_finite_value_lies_in_the_strip():
-    points = values_of(drawn(numbers([float("inf")] * 3)))
+    points = values_of(chart_of(numbers([float("inf")] * 3)))
     assert {p["place"] for p in points} == {"above the axis"}
     assert all(p["exact"] is None for p in points)
 
 
 def test_a_goal_that_is_never_reached_is_said_not_to_be():
-    text = json.dumps(drawn(numbers([1e-2, float("inf")]), goals=[1.0, 2.0]))
+    text = json.dumps(chart_of(numbers([1e-2, float("inf")]), goals=[1.0, 2.0]))
     assert "not reached" in text
 
 
 def test_no_mark_is_cut_and_curves_off_the_axis_are_in_lines_of_their_own():
     y = [1e-2, float("inf"), 1e-3]
-    points = values_of(specification := drawn(pl.concat([numbers(y), numbers(y, "two")])))
+    points = values_of(specification := chart_of(pl.concat([numbers(y), numbers(y, "two")])))
     low, high = domain_of(specification)
     assert all(low < value < high for p in points if (value := p["dot"] or p["beyond"]))
     assert len({p["beyond"] for p in points} - {None}) == 2
@@ -267,9 +267,9 @@ def test_no_mark_is_cut_and_curves_off_the_axis_are_in_lines_of_their_own():
 
 
 def test_a_specification_that_no_schema_allows_is_told():
-    specification = drawn(numbers([1.0, 2.0]))
+    specification = chart_of(numbers([1.0, 2.0]))
     with pytest.raises(ValidationError):
-        checked(
+        validated(
             {**specification, "layer": [{**specification["layer"][0], "mark": {"type": "curve"}}]}
         )
 
@@ -304,7 +304,7 @@ def two_panels(second, **changes):
         [f.with_columns(panel=pl.lit(t)) for f, t in zip(frames, "ab", strict=True)]
     )
     figure = {"title": "A figure", "panels": [panel(title=t, **changes) for t in "ab"]}
-    return checked(plotting.draw("none", "nobody", combined, figure, STYLES))["concat"]
+    return validated(plotting.draw("none", "nobody", combined, figure, STYLES))["concat"]
 
 
 def test_panels_of_one_quantity_have_one_axis_unless_one_would_be_lost_on_it():
@@ -336,7 +336,7 @@ def named_figure(names, titles, **changes) -> dict:
         for i, name in enumerate(names(title))
     ]
     figure = {"title": "A figure", "panels": [panel(title=title) for title in titles], **changes}
-    return checked(plotting.draw("none", "nobody", pl.concat(frames), figure, {}))
+    return validated(plotting.draw("none", "nobody", pl.concat(frames), figure, {}))
 
 
 @pytest.mark.parametrize(
@@ -449,9 +449,9 @@ def test_a_picture_with_a_palette_shows_the_same():
 
 def test_print_explains_the_dagger_and_drops_the_rest_of_the_heading():
     frame = numbers([1.0, 2.0], guarantee="not proven")
-    chart = sized(drawn(frame), 3.3)
+    chart = sized(chart_of(frame), 3.3)
     assert "\u2020 no guarantee is proven" in chart["title"]["text"][0]
-    assert "title" not in sized(drawn(numbers([1.0, 2.0])), 3.3)
+    assert "title" not in sized(chart_of(numbers([1.0, 2.0])), 3.3)
 
 
 def test_a_drawing_above_nine_inches_is_not_printed(tmp_path, capsys):

@@ -46,7 +46,7 @@ def forget():
         getattr(provenance, name).cache_clear()
 
 
-def hashed(*modules, **options) -> str:
+def uncached_hash(*modules, **options) -> str:
     forget()
     return code_hash(*modules, **options)
 
@@ -60,32 +60,32 @@ def test_imports_are_followed_however_far(package):
 
 @pytest.mark.parametrize("file", ["a.py", "b.py", "c.py", "sub/d.py"])
 def test_an_edit_changes_the_hash_of_what_imports_it_and_of_nothing_else(package, file):
-    before = {name: hashed(f"small.{name}") for name in "abc"}
+    before = {name: uncached_hash(f"small.{name}") for name in "abc"}
     (package / file).write_text((package / file).read_text() + "\nadded = 1\n")
-    changed = {name for name in "abc" if hashed(f"small.{name}") != before[name]}
+    changed = {name for name in "abc" if uncached_hash(f"small.{name}") != before[name]}
     assert changed == {"a.py": {"a"}, "b.py": {"a", "b"}}.get(
         file, {"a", "c"} if file == "c.py" else {"a"}
     )
 
 
 def test_layout_comments_and_docstrings_do_not_count(package):
-    before = hashed("small.a")
+    before = uncached_hash("small.a")
     (package / "b.py").write_text(
         '# why\n"""Other words."""\n\n\ndef f(x):\n\n    return (x + 1)\n'
     )
-    assert hashed("small.a") == before
+    assert uncached_hash("small.a") == before
     (package / "b.py").write_text("def f(x):\n    return x + 2\n")
-    assert hashed("small.a") != before
+    assert uncached_hash("small.a") != before
 
 
 def test_scripts_count_with_all_that_they_import(package, tmp_path):
     script = tmp_path / "script.py"
     script.write_text("from small.sub.d import value\n")
-    before = hashed(files=[script])
+    before = uncached_hash(files=[script])
     (package / "b.py").write_text("def f(x):\n    return 0\n")
-    assert hashed(files=[script]) == before
+    assert uncached_hash(files=[script]) == before
     (package / "c.py").write_text("x = 2\n")
-    assert hashed(files=[script]) != before
+    assert uncached_hash(files=[script]) != before
 
 
 def test_an_algorithm_does_not_depend_on_drawing_or_on_other_algorithms():
@@ -136,15 +136,15 @@ def foreign(package, monkeypatch):
     ("file", "changes"), [("method.py", True), ("part/helper.py", True), ("unused.py", False)]
 )
 def test_a_module_of_another_package_is_followed_through_that_package(foreign, file, changes):
-    before = hashed("elsewhere.method")
+    before = uncached_hash("elsewhere.method")
     (foreign / file).write_text((foreign / file).read_text() + "added = 1\n")
-    assert (hashed("elsewhere.method") != before) is changes
+    assert (uncached_hash("elsewhere.method") != before) is changes
 
 
 def test_a_module_of_another_package_is_followed_into_ours(foreign, package):
-    before = hashed("elsewhere.method")
+    before = uncached_hash("elsewhere.method")
     (package / "c.py").write_text("x = 2\n")
-    assert hashed("elsewhere.method") != before
+    assert uncached_hash("elsewhere.method") != before
     assert "sys" not in imported_modules("elsewhere.method")
 
 

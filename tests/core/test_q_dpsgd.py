@@ -51,7 +51,7 @@ def scene(runs=(0,), agents=4, records=240, precision="double", **options):
     return problem, networks.build(streams, "erdos_renyi", agents, **graph), streams
 
 
-def watched(algorithm, horizon=1, **options):
+def observables_of(algorithm, horizon=1, **options):
     """Return the observables by iteration, with copies of models, since rounds overwrite them."""
     problem, network, streams = scene(**options)
     at = {}
@@ -186,7 +186,7 @@ def chi_square(draws, variance, *, of=None) -> float:
     return stats.chisquare(observed, draws.size * np.array([tail, *law, tail])).pvalue
 
 
-def drawn(variance, shape=(20, 20_000), key=KEY):
+def discrete_samples(variance, shape=(20, 20_000), key=KEY):
     z = np.zeros(shape, np.float32)
     Grid(1.0, 3, clipped=False).add_noise(z, math.sqrt(variance), key, 0)
     return z.astype(int).ravel()
@@ -194,7 +194,7 @@ def drawn(variance, shape=(20, 20_000), key=KEY):
 
 @pytest.mark.parametrize("variance", [0.3, 2.0, 9.7, 400.0])
 def test_discrete_draws_have_their_law_and_no_other(variance):
-    draws = drawn(variance)
+    draws = discrete_samples(variance)
     assert chi_square(draws, variance) > 1e-3
     assert chi_square(draws, variance * 1.05, of=variance) < 1e-6
     assert chi_square(draws, variance / 1.05, of=variance) < 1e-6
@@ -215,7 +215,7 @@ def test_a_step_of_many_agents_is_that_of_each_agent():
 def test_discrete_draws_agree_with_the_rejection_sampler():
     exact = discrete_gaussian(np.random.default_rng(0), 2, 60_000)
     support = np.arange(-4, 5)
-    counts = [[(sample == k).sum() for k in support] for sample in (drawn(2.0), exact)]
+    counts = [[(sample == k).sum() for k in support] for sample in (discrete_samples(2.0), exact)]
     assert stats.chi2_contingency(counts).pvalue > 1e-3
 
 
@@ -269,7 +269,7 @@ def test_discrete_draws_are_those_of_opendp():
 
 def test_with_z_equal_to_x_the_sum_of_models_moves_by_the_sum_of_gradients_alone():
     algorithm = QDPSGD1(**FINE)
-    at, problem, _, streams = watched(algorithm, 1, agents=4)
+    at, problem, _, streams = observables_of(algorithm, 1, agents=4)
     draw, sizes = draw_of(algorithm, problem, streams)
     x0 = np.broadcast_to(problem.initial("random", streams)[0], (4, problem.dim)).copy()
     g = problem.clipped_gradient(x0, draw.rows[0], sizes, 0.5)
@@ -283,7 +283,7 @@ def test_with_z_equal_to_x_the_sum_of_models_moves_by_the_sum_of_gradients_alone
 def test_a_round_is_the_formula(noise_on):
     """Compare with one round of Algorithm 4, computed agent by agent on the same draws."""
     algorithm = QDPSGD1(eta=0.125, sigma=0.8, noise_on=noise_on, e0=0.7)
-    at, problem, network, streams = watched(algorithm, 1)
+    at, problem, network, streams = observables_of(algorithm, 1)
     draw, sizes = draw_of(algorithm, problem, streams)
     W, n = network.mixing[0], problem.n_agents
     x = np.broadcast_to(problem.initial("random", streams)[0], (n, problem.dim)).copy()
@@ -301,8 +301,8 @@ def test_a_round_is_the_formula(noise_on):
 
 
 def test_noise_has_its_scale_both_ways():
-    noisy, _, _, _ = watched(QDPSGD1(sigma=2.0, **FINE), agents=6)
-    quiet, _, _, _ = watched(QDPSGD1(sigma=0.0, **FINE), agents=6)
+    noisy, _, _, _ = observables_of(QDPSGD1(sigma=2.0, **FINE), agents=6)
+    quiet, _, _, _ = observables_of(QDPSGD1(sigma=0.0, **FINE), agents=6)
     a, e = QDPSGD1().steps(1.0)
     unit = (noisy[1]["internal"] - quiet[1]["internal"]).ravel() / (a * e * 2.0 * 0.5)
     assert stats.kstest(unit, stats.norm.cdf).pvalue > 0.01
@@ -317,7 +317,7 @@ def test_no_agent_round_or_purpose_shares_draws(monkeypatch):
         used.extend((*key, counter + i) for i in range(len(x)))
 
     monkeypatch.setattr("private_consensus.core.algorithms.families.q_dpsgd.descend", listen)
-    _, problem, _, streams = watched(QDPSGD1(), 5, agents=4, runs=(0, 1))
+    _, problem, _, streams = observables_of(QDPSGD1(), 5, agents=4, runs=(0, 1))
     assert len(set(used)) == len(used) == 5 * 4 * 2
     draw = next(QDPSGD1().draws(problem, streams))
     words = [tuple(key) for keys in draw.keys.values() for key in keys]
@@ -338,7 +338,7 @@ def test_fewer_than_121_rounds_are_warned_of():
     with pytest.warns(OutsideRange, match="T = 120"):
         QDPSGD1()._warn(np.array([120.0, 500.0]))
     with pytest.warns(OutsideRange):
-        watched(QDPSGD2(), 2)
+        observables_of(QDPSGD2(), 2)
 
 
 def test_an_agent_without_a_gradient_adds_no_noise():
@@ -348,7 +348,7 @@ def test_an_agent_without_a_gradient_adds_no_noise():
     np.testing.assert_allclose(algorithm.noise_scale(0, np.array([0, 4, 20])), [0, 0.5, 0.5])
 
 
-def stepped(algorithm, x, draw=None):
+def models_after_round(algorithm, x, draw=None):
     """Return the models after one round from given models."""
     problem, network, streams = scene()
     algorithm = replace(algorithm, T=np.array([100.0]))
@@ -362,12 +362,17 @@ def test_only_with_its_own_broadcast_an_agent_forgets_its_exact_model():
     for own_model, forgets in (("exact", False), ("broadcast", True)):
         algorithm = QDPSGD2(own=own_model, sigma=1.0)
         # 0 is rounded to 0, and so is 1e-13 except once in 1e12 samples: the messages are equal.
-        models_from_zero, models_from_perturbed = stepped(algorithm, 0.0), stepped(algorithm, 1e-13)
+        models_from_zero, models_from_perturbed = (
+            models_after_round(algorithm, 0.0),
+            models_after_round(algorithm, 1e-13),
+        )
         assert np.array_equal(models_from_zero, models_from_perturbed) == forgets
 
 
 def test_messages_of_the_second_version_carry_the_noise():
-    loud, quiet = (stepped(QDPSGD2(sigma=s, eta=0.1, grid="open", e0=1.0), 0.0) for s in (4.0, 0.0))
+    loud, quiet = (
+        models_after_round(QDPSGD2(sigma=s, eta=0.1, grid="open", e0=1.0), 0.0) for s in (4.0, 0.0)
+    )
     problem, network, streams = scene()
     W = network.mixing[0]
     draw = next(QDPSGD2().draws(problem, streams))
@@ -378,10 +383,10 @@ def test_messages_of_the_second_version_carry_the_noise():
 
 
 def test_sdm_that_sends_everything_and_goes_all_the_way_is_clipped_dsgd():
-    sdm = watched(SDMDSGD(theta=1.0, c=1.0), 5)[0]
-    dsgd = watched(DSGD(gradients="clipped"), 5)[0]
+    sdm = observables_of(SDMDSGD(theta=1.0, c=1.0), 5)[0]
+    dsgd = observables_of(DSGD(gradients="clipped"), 5)[0]
     np.testing.assert_allclose(sdm[5]["internal"], dsgd[5]["internal"], atol=1e-12)
-    plain = watched(DSGD(), 5)[0]
+    plain = observables_of(DSGD(), 5)[0]
     assert np.abs(plain[5]["internal"] - dsgd[5]["internal"]).max() > 1e-3
 
 
@@ -394,7 +399,7 @@ def test_sparsification_is_unbiased_and_sends_its_share():
 
 
 def test_dsgd_descends_and_agrees():
-    at, problem, _, _ = watched(DSGD(alpha=0.5), 120)
+    at, problem, _, _ = observables_of(DSGD(alpha=0.5), 120)
     first, last = (problem.measure("training_loss", at[t]["internal"])[0, 0] for t in (1, 120))
     assert last < first - 0.03
     assert problem.measure("consensus_error", at[120]["internal"])[0, 0] < 1.0
@@ -435,12 +440,12 @@ def test_settings_with_smaller_batches_take_the_first_of_the_larger():
 
 
 def test_seconds_and_bits_of_a_round_are_those_of_the_run_time_model():
-    at, problem, _, streams = watched(QDPSGD1(), 4)
+    at, problem, _, streams = observables_of(QDPSGD1(), 4)
     np.testing.assert_allclose(at[4]["seconds"], 4 * (20 / 50 + 3 * 3 / 16))
     np.testing.assert_allclose(at[4]["bits"], 4 * 3 * problem.dim)
     assert at[1]["saturated"].shape == (1, 1)
     for algorithm, sending, bits in ((DSGD(), 3.0, 16), (SDMDSGD(), 0.9, 4.8)):
-        at, problem, _, streams = watched(algorithm, 4)
+        at, problem, _, streams = observables_of(algorithm, 4)
         draws = algorithm.draws(problem, streams)
         waited = sum(20 / next(draws).speeds.min() for _ in range(4))
         np.testing.assert_allclose(at[4]["seconds"], waited + 4 * sending)
@@ -632,9 +637,9 @@ def test_without_a_budget_there_is_no_noise_and_dsgd_wants_none():
         ("algorithm.gradients", lambda: DSGD(gradients="half")),
         ("algorithm.theta", lambda: SDMDSGD(theta=1.5)),
         ("algorithm.c", lambda: SDMDSGD(c=0.0)),
-        ("algorithm.B", lambda: watched(DSGD(B=100))),
+        ("algorithm.B", lambda: observables_of(DSGD(B=100))),
         ("network.scale", lambda: scene(scale=0.5)),
-        ("network.scale", lambda: watched(QDPSGD1(), agents=6, scale=0.51)),
+        ("network.scale", lambda: observables_of(QDPSGD1(), agents=6, scale=0.51)),
         ("network.scale", lambda: sigma_of_scaled(QDPSGD1())),
         ("variance", lambda: rows.discrete_table(0.0)),
         ("variance", lambda: rows.discrete_table(1e11)),
@@ -652,7 +657,7 @@ def sigma_of_scaled(algorithm):
 
 
 def test_negative_weights_are_allowed_by_name():
-    at = watched(QDPSGD1(negative_weights=True, e0=1.0), 2, agents=6, scale=0.51)[0]
+    at = observables_of(QDPSGD1(negative_weights=True, e0=1.0), 2, agents=6, scale=0.51)[0]
     assert np.isfinite(at[2]["internal"]).all()
 
 

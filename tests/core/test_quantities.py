@@ -13,7 +13,7 @@ from private_consensus.reproduction.experiments.quantities import QUANTITIES, qu
 from worlds import world
 
 
-def shown(name: str) -> set[str]:
+def observable_names(name: str) -> set[str]:
     """Return the names of all observables of an algorithm in a small setting."""
     instance = world(name)
     names: set[str] = set()
@@ -26,7 +26,7 @@ def shown(name: str) -> set[str]:
 
 @pytest.mark.parametrize("name", algorithms.names())
 def test_what_is_declared_is_what_an_algorithm_shows_when_it_runs(name):
-    assert sorted(quantities_of(name)) == sorted(shown(name))
+    assert sorted(quantities_of(name)) == sorted(observable_names(name))
 
 
 def test_no_other_algorithm_is_declared():

@@ -167,7 +167,7 @@ class LastIteration:
             self.state = self.algorithm.step(self.state, self.make(0.0), NETWORK, next(draws), t)
         self.draw = next(draws)
 
-    def shown(self, quantities, *, change: float = 0.0, draw=None) -> np.ndarray:
+    def observed_values(self, quantities, *, change: float = 0.0, draw=None) -> np.ndarray:
         problem = self.make(change)
         draw = self.draw if draw is None else draw
         state = self.algorithm.step(self.state, problem, NETWORK, draw, self.last)
@@ -176,14 +176,20 @@ class LastIteration:
 
     def moved_by_noise(self, quantities) -> np.ndarray:
         """Return one column per coordinate of the noise."""
-        base = self.shown(quantities)
+        base = self.observed_values(quantities)
         return np.stack(
-            [(self.shown(quantities, draw=draw) - base) / STEP for draw in louder(self.draw)], -1
+            [
+                (self.observed_values(quantities, draw=draw) - base) / STEP
+                for draw in louder(self.draw)
+            ],
+            -1,
         )
 
     def unhidden(self, *quantities: str) -> float:
         """Return the fraction of the change by data that no change of the noise can compensate."""
-        change = (self.shown(quantities, change=STEP) - self.shown(quantities)) / STEP
+        change = (
+            self.observed_values(quantities, change=STEP) - self.observed_values(quantities)
+        ) / STEP
         columns = self.moved_by_noise(quantities)
         answer = np.linalg.lstsq(columns, change, rcond=1e-9)[0]
         return float(np.linalg.norm(change - columns @ answer) / np.linalg.norm(change))
@@ -232,16 +238,16 @@ def last_round(name: str, **options):
         state = algorithm.step(state, problem, NETWORK, next(draws), t)
     draw = next(draws)
 
-    def shown(data, keys):
+    def observables_of(data, keys):
         state_copy = type(state)(*(np.array(array) for array in state))
         after = algorithm.step(state_copy, data, NETWORK, draw._replace(keys=keys), HORIZON)
         return algorithm.observables(after, data, HORIZON)
 
     changed_keys = {name: {**draw.keys, name: draw.keys[name] + np.uint32(1)} for name in KEYS}
     return (
-        shown(problem, draw.keys),
-        shown(trained(0.1), draw.keys),
-        {name: shown(problem, keys) for name, keys in changed_keys.items()},
+        observables_of(problem, draw.keys),
+        observables_of(trained(0.1), draw.keys),
+        {name: observables_of(problem, keys) for name, keys in changed_keys.items()},
     )
 
 
@@ -334,7 +340,7 @@ def private(plan, experiment: str, algorithm: str, run: str) -> bool:
     return np.isfinite(epsilon)
 
 
-def kept(quantity: str) -> bool:
+def is_internal(quantity: str) -> bool:
     return quantity.startswith("internal")
 
 
@@ -344,7 +350,7 @@ def test_curves_of_what_is_not_released_are_no_headline(plan):
         for panel in spec.panels:
             for curve in panel.curves:
                 experiment = curve.experiment or panel.experiment
-                if kept(curve.measure[0]) and private(
+                if is_internal(curve.measure[0]) and private(
                     plan, experiment, curve.method, curve.variant
                 ):
                     curve_count += 1
@@ -370,7 +376,7 @@ def test_claims_are_judged_by_what_is_released(plan):
                 sides = [s for test in tested.tests for s in (test.series, test.against) if s]
                 if not any(
                     s.measure
-                    and kept(s.measure[0])
+                    and is_internal(s.measure[0])
                     and private(plan, s.experiment, s.method, s.variant)
                     for s in sides
                 ):
@@ -393,13 +399,17 @@ def test_tables_repairs_and_tuning_are_by_what_is_released(plan):
     ]
     tables = [table.measure[0] for table in plan.tables.values()]
     assert tuned and tables
-    assert not any(map(kept, (*QUANTITIES, *tuned, *tables)))
+    assert not any(map(is_internal, (*QUANTITIES, *tuned, *tables)))
 
 
 def test_every_private_experiment_measures_something_that_is_released(plan):
     """An internal quantity is accompanied by a released one."""
     for name, experiment in plan.experiments.items():
         quantities = {quantity for quantity, _ in experiment.measures}
-        if any(map(kept, quantities)):
-            sent = {quantity.removeprefix("internal_") for quantity in quantities if kept(quantity)}
+        if any(map(is_internal, quantities)):
+            sent = {
+                quantity.removeprefix("internal_")
+                for quantity in quantities
+                if is_internal(quantity)
+            }
             assert quantities & {*QUANTITIES, *sent - {"internal"}}, name

@@ -49,7 +49,7 @@ def scene(inputs: int, hidden: int):
     return problem, networks.build(STREAMS, "erdos_renyi", AGENTS, probability=0.6, scale=1.0)
 
 
-def shown(batch, problem, network):
+def recorded_observables(batch, problem, network):
     recorded = []
 
     def observe(t, active, observables):
@@ -66,9 +66,9 @@ def shown(batch, problem, network):
 @pytest.mark.parametrize("name", BATCHES)
 def test_one_pass_gives_the_bytes_of_one_operation_at_a_time(name, shape, monkeypatch):
     problem, network = scene(*SHAPES[shape])
-    together = shown(BATCHES[name], problem, network)
+    together = recorded_observables(BATCHES[name], problem, network)
     monkeypatch.setattr(DecentralizedSGD, "_in_one_pass", lambda *arguments: None)
-    separate = shown(BATCHES[name], problem, network)
+    separate = recorded_observables(BATCHES[name], problem, network)
     assert all(finite for _, finite, _ in together[:-1])  # the last is the outcome
     assert not any(finite for _, finite, _ in separate)
     for (t, _, fused_arrays), (_, _, separate_arrays) in zip(together, separate, strict=True):
@@ -128,11 +128,12 @@ class OnItsGrid(QDPSGD1):
 def test_what_a_version_puts_in_place_of_a_part_is_what_runs():
     problem, network = scene(20, 3)
     start = problem.initial("random", STREAMS)
-    for _, _, observables in shown([Own()], problem, network)[:-1]:
+    for _, _, observables in recorded_observables([Own()], problem, network)[:-1]:
         assert (observables["internal"][0] == start).all()
         assert (observables["saturated"] == 0.25).all()
     usual, custom = (
-        shown([kind(sigma=0.0)], problem, network)[0][2] for kind in (QDPSGD1, OnItsGrid)
+        recorded_observables([kind(sigma=0.0)], problem, network)[0][2]
+        for kind in (QDPSGD1, OnItsGrid)
     )
     assert not np.array_equal(usual["internal"], custom["internal"])
     assert (custom["saturated"] == 0).all()

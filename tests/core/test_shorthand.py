@@ -297,14 +297,14 @@ def test_what_a_short_file_stands_for_is_a_paper():
 def test_complete_experiments_figures_and_tables_stand_for_themselves(path):
     """The complete form has the keys of a file; only ``added`` is derived from the name."""
 
-    def drawn(file: dict) -> dict:
+    def without_added(file: dict) -> dict:
         sections = {key: file.get(key, {}) for key in ("experiments", "figures", "tables")}
         for figure in sections["figures"].values():
             figure.pop("added", None)
         return sections
 
-    first = drawn(complete({"experiments": {}, **read_yaml(path)}, path.stem))
-    assert drawn(complete(first, path.stem)) == first
+    first = without_added(complete({"experiments": {}, **read_yaml(path)}, path.stem))
+    assert without_added(complete(first, path.stem)) == first
 
 
 NOTHING = object()

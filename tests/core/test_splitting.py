@@ -30,7 +30,7 @@ OPTIONS = {
 }
 
 
-def same(a, b):
+def assert_equal_shares(a, b):
     assert a.agents == b.agents and a.columns == b.columns and a.bound == b.bound
     for name in ("features", "labels", "sizes", "test_features", "test_labels"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
@@ -41,21 +41,23 @@ def test_every_kind_of_table_gives_equal_shares(tmp_path):
     assert shares.agents == ("a", "b", "c") and shares.sizes.tolist() == [9, 2, 4]
     assert shares.columns == ("age", "income", "sex=f", "sex=m")
     TABLE.write_csv(tmp_path / "own.csv")
-    same(shares, pc.split(tmp_path / "own.csv", **OPTIONS))
-    same(shares, pc.split(str(tmp_path / "own.csv"), **OPTIONS))
-    same(shares, pc.split(TABLE.lazy(), **OPTIONS))
-    same(shares, pc.split({name: TABLE[name].to_list() for name in TABLE.columns}, **OPTIONS))
+    assert_equal_shares(shares, pc.split(tmp_path / "own.csv", **OPTIONS))
+    assert_equal_shares(shares, pc.split(str(tmp_path / "own.csv"), **OPTIONS))
+    assert_equal_shares(shares, pc.split(TABLE.lazy(), **OPTIONS))
+    assert_equal_shares(
+        shares, pc.split({name: TABLE[name].to_list() for name in TABLE.columns}, **OPTIONS)
+    )
     labels, sites = TABLE["ill"].to_numpy(), TABLE["site"].to_list()
     separate = {**OPTIONS, "label": labels, "agent": sites}
-    same(shares, pc.split(TABLE.drop("ill", "site"), **separate))
+    assert_equal_shares(shares, pc.split(TABLE.drop("ill", "site"), **separate))
 
 
 def test_a_pandas_table_gives_the_same_shares():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({name: TABLE[name].to_list() for name in TABLE.columns})
-    same(pc.split(TABLE, **OPTIONS), pc.split(frame, **OPTIONS))
+    assert_equal_shares(pc.split(TABLE, **OPTIONS), pc.split(frame, **OPTIONS))
     frame["sex"] = frame["sex"].astype("category")
-    same(pc.split(TABLE, **OPTIONS), pc.split(frame, **OPTIONS))
+    assert_equal_shares(pc.split(TABLE, **OPTIONS), pc.split(frame, **OPTIONS))
 
 
 def test_an_array_has_numbered_columns():
@@ -207,7 +209,7 @@ def test_shares_by_number_and_fraction_and_the_test_set():
     unsplit = pc.split(TABLE, **OPTIONS | columns | {"agent": 1}).features[0]
     assert sorted(map(tuple, all_rows)) == sorted(map(tuple, unsplit))
     again = pc.split(TABLE, **OPTIONS | columns | {"agent": 4, "test": 0.5})
-    same(even, again)
+    assert_equal_shares(even, again)
 
 
 def test_coefficients_are_in_units_of_the_table():

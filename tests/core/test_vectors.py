@@ -35,7 +35,7 @@ RNG = np.random.default_rng(2)
 FLOATS = [np.float64, np.float32]
 
 
-def given(kind, count=3):
+def random_vectors(kind, count=3):
     """Return random SIMD vectors of one register each, with both signs."""
     lanes = DOUBLE_LANES if np.dtype(kind).itemsize == 8 else LANES
     return (RNG.normal(size=(count, lanes)) + 0.1).astype(kind)
@@ -49,7 +49,7 @@ def arithmetic(a, b, c, out):
 
 @pytest.mark.parametrize("kind", FLOATS)
 def test_operators_are_those_of_numbers(kind):
-    a, b, c = given(kind)
+    a, b, c = random_vectors(kind)
     out = np.empty_like(a)
     arithmetic(a, b, c, out)
     assert np.allclose(out, (a + b) / (c * c + 1) + a, rtol=4 * np.finfo(kind).eps)
@@ -62,7 +62,7 @@ def beside(a, number, out):
 
 @pytest.mark.parametrize("kind", FLOATS)
 def test_a_number_beside_a_vector_stands_in_all_lanes(kind):
-    (a,) = given(kind, 1)
+    (a,) = random_vectors(kind, 1)
     out = np.empty_like(a)
     beside(a, kind(0.3), out)
     assert np.allclose(out, a * kind(0.3) + kind(0.3), rtol=4 * np.finfo(kind).eps)
@@ -75,7 +75,7 @@ def fused(a, b, c, out):
 
 def test_a_product_that_is_added_is_rounded_at_most_twice():
     """A fused multiply-add rounds once, and separate operations round twice."""
-    a, b, c = given(np.float32)
+    a, b, c = random_vectors(np.float32)
     out = np.empty_like(a)
     fused(a, b, c, out)
     exact = a.astype(float) + b.astype(float) * c.astype(float)
@@ -118,7 +118,7 @@ def viewed(a, d, negative, roundtrip):
 
 
 def test_views_keep_the_bits():
-    (a,), (d,) = given(np.float32, 1), given(np.float64, 1)
+    (a,), (d,) = random_vectors(np.float32, 1), random_vectors(np.float64, 1)
     negative, roundtrip = np.empty_like(a), np.empty_like(d)
     viewed(a, d, negative, roundtrip)
     assert (negative == -a).all()
@@ -126,7 +126,7 @@ def test_views_keep_the_bits():
 
 
 @compiled
-def chosen(a, b, low, high, where):
+def selections(a, b, low, high, where):
     x, y = load(a, 0), load(b, 0)
     store(low, 0, minimum(x, y))
     store(high, 0, maximum(x, y))
@@ -135,10 +135,10 @@ def chosen(a, b, low, high, where):
 
 @pytest.mark.parametrize("kind", FLOATS)
 def test_choices_and_what_they_make_of_nan(kind):
-    a, b = given(kind, 2)
+    a, b = random_vectors(kind, 2)
     a[0] = np.nan
     low, high, where = (np.empty_like(a) for _ in range(3))
-    chosen(a, b, low, high, where)
+    selections(a, b, low, high, where)
     assert (low[1:] == np.minimum(a, b)[1:]).all()
     assert (high[1:] == np.maximum(a, b)[1:]).all()
     assert (where == np.where(a > 0, b, -b)).all()
@@ -154,7 +154,7 @@ def halves(a, out, rounded):
 
 
 def test_a_vector_is_widened_and_narrowed_again():
-    (a,) = given(np.float32, 1)
+    (a,) = random_vectors(np.float32, 1)
     out, rounded = np.empty(LANES), np.empty_like(a)
     halves(a, out, rounded)
     assert (out == a.astype(float)).all()
@@ -179,7 +179,7 @@ def folded(a):
 
 @pytest.mark.parametrize("kind", FLOATS)
 def test_lanes_are_added_by_halves_and_compared(kind):
-    (a,) = given(kind, 1)
+    (a,) = random_vectors(kind, 1)
     halves = a
     while len(halves) > 1:
         halves = halves[: len(halves) // 2] + halves[len(halves) // 2 :]

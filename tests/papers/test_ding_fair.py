@@ -66,7 +66,7 @@ def network(streams):
     return networks.build(streams, "single", 1)
 
 
-def let_out(algorithm, problem, network, streams, settings=1):
+def observables_of(algorithm, problem, network, streams, settings=1):
     observables: dict = {}
 
     def observe(t, active, new_values):
@@ -78,7 +78,7 @@ def let_out(algorithm, problem, network, streams, settings=1):
 
 
 def released(algorithm, problem, network, streams):
-    return let_out(algorithm, problem, network, streams)["released"][0, :, 0]
+    return observables_of(algorithm, problem, network, streams)["released"][0, :, 0]
 
 
 # --- Minima ------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def test_metrics_are_those_of_fairlearn(problem, network, streams):
     import fairlearn.metrics as oracle  # slow to import
 
     algorithm = FairClassification(fair="off").calibrate(Budget(50.0, 0.0), problem, network, 1)
-    w = let_out(algorithm, problem, network, streams)["released"]
+    w = observables_of(algorithm, problem, network, streams)["released"]
     w = np.concatenate([w, np.ones_like(w), -np.ones_like(w)])  # all predictions positive, none
     measured = {name: problem.measure(name, w) for name in fair.METRICS}
     for setting, run in product(range(3), range(4)):
@@ -741,9 +741,9 @@ def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, network, st
         algorithm.calibrate(Budget(epsilon, delta), problem, network, 1)
         for epsilon in (0.1, 3.0, np.inf, 100.0)
     ]
-    together = let_out(stack(calibrated), problem, network, streams, settings=4)
+    together = observables_of(stack(calibrated), problem, network, streams, settings=4)
     for index, single in enumerate(calibrated):
-        alone = let_out(single, problem, network, streams)
+        alone = observables_of(single, problem, network, streams)
         for quantity, values in alone.items():
             assert np.allclose(together[quantity][index], values[0], rtol=1e-10, atol=1e-10)
 

@@ -209,7 +209,7 @@ def test_a_curve_runs_along_a_measured_cost_and_ends_where_its_run_ends():
 # --- The one-run audit ----------------------------------------------------------------------------
 
 
-def of_coins(right, guesses=100, records=1000, *, delta=0.0, confidence=0.95):
+def coin_epsilon(right, guesses=100, records=1000, *, delta=0.0, confidence=0.95):
     return one_run_epsilon(right, guesses, records, delta=delta, confidence=confidence)
 
 
@@ -217,15 +217,15 @@ def test_all_coins_right_has_a_closed_form():
     for confidence in (0.95, 0.999):
         chance = (1 - confidence) ** (1 / 100)
         closed = math.log(chance / (1 - chance))
-        assert of_coins(100, confidence=confidence) == pytest.approx(closed)
-    assert of_coins(50) == 0
-    bounds = [of_coins(right) for right in range(50, 101)]
+        assert coin_epsilon(100, confidence=confidence) == pytest.approx(closed)
+    assert coin_epsilon(50) == 0
+    bounds = [coin_epsilon(right) for right in range(50, 101)]
     assert bounds == sorted(bounds)
-    assert of_coins(90, delta=1e-5) < of_coins(90)
-    assert of_coins(90, confidence=0.999) < of_coins(90)
+    assert coin_epsilon(90, delta=1e-5) < coin_epsilon(90)
+    assert coin_epsilon(90, confidence=0.999) < coin_epsilon(90)
     assert one_run_pvalue(0.0, 60, 100, 1000, delta=0.0) == pytest.approx(binom.sf(59, 100, 0.5))
     with pytest.raises(InvalidInput, match="right"):
-        of_coins(11, 10, 100)
+        coin_epsilon(11, 10, 100)
 
 
 def test_level_and_delta_of_coins_are_stated():
@@ -234,16 +234,16 @@ def test_level_and_delta_of_coins_are_stated():
     with pytest.raises(TypeError):
         one_run_epsilon(90, 100, 1000, confidence=0.95)
     with pytest.raises(InvalidInput, match="delta"):  # an audit that was not calibrated
-        of_coins(90, delta=math.nan)
+        coin_epsilon(90, delta=math.nan)
     with pytest.raises(InvalidInput, match="confidence"):
-        of_coins(90, confidence=1.0)
+        coin_epsilon(90, confidence=1.0)
 
 
 def test_bound_holds_for_randomised_response_and_finds_three_quarters_of_it():
     draw = np.random.default_rng(1)
     true, records = 1.0, 2000
     right = draw.binomial(records, 1 / (1 + math.exp(-true)), size=400)
-    bounds = np.array([of_coins(int(r), records, records) for r in np.unique(right)])
+    bounds = np.array([coin_epsilon(int(r), records, records) for r in np.unique(right)])
     bounds = bounds[np.searchsorted(np.unique(right), right)]
     assert np.mean(bounds > true) <= 0.08
     assert np.median(bounds) > 0.75 * true

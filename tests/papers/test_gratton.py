@@ -34,7 +34,7 @@ OBJECTIVES = {
 }
 
 
-def made(streams, **changes):
+def build_problem(streams, **changes):
     return lasso.build(streams, AGENTS, **{"records": 20, "dim": 10, **changes})
 
 
@@ -70,7 +70,7 @@ def last_of(algorithm, problem, network, streams, horizon):
 def test_the_reference_minimises_the_sum_of_the_agents_objectives(streams, objective):
     from sklearn.linear_model import Lasso  # slow to import
 
-    problem = made(streams, **OBJECTIVES[objective])
+    problem = build_problem(streams, **OBJECTIVES[objective])
     X = problem.features.reshape(len(streams.runs), -1, problem.dim)
     y = problem.responses.reshape(len(streams.runs), -1)
     weight = problem.weight * 2 * y.shape[1]
@@ -83,8 +83,8 @@ def test_the_reference_minimises_the_sum_of_the_agents_objectives(streams, objec
 
 def test_objectives_b_and_c_have_the_minimiser_of_33_and_a_has_not(streams):
     """Equation (33) with the same features has eta = 1 and no factor 1/N_k."""
-    a, b, c = (made(streams, **OBJECTIVES[name]) for name in "ABC")
-    raw = made(streams, normalised=False)
+    a, b, c = (build_problem(streams, **OBJECTIVES[name]) for name in "ABC")
+    raw = build_problem(streams, normalised=False)
     assert np.allclose(c.optimum, raw.optimum, atol=1e-10)
     distance = np.linalg.norm(a.optimum - b.optimum, axis=-1) / b.optimum_norm
     assert distance.min() > 0.3
@@ -92,7 +92,7 @@ def test_objectives_b_and_c_have_the_minimiser_of_33_and_a_has_not(streams):
 
 
 def test_error_is_infinite_where_the_minimiser_is_zero(streams):
-    problem = made(streams, loss="mean", eta=1e3)
+    problem = build_problem(streams, loss="mean", eta=1e3)
     assert np.array_equal(problem.optimum, np.zeros_like(problem.optimum))
     x = np.ones((2, len(streams.runs), AGENTS, problem.dim))
     assert np.isinf(problem.measure("normalised_error", x)).all()
@@ -101,7 +101,7 @@ def test_error_is_infinite_where_the_minimiser_is_zero(streams):
 
 @pytest.mark.parametrize("bound", [np.inf, 1.0])
 def test_gradient_by_central_differences(streams, bound):
-    problem = made(streams, gradient_bound=bound)
+    problem = build_problem(streams, gradient_bound=bound)
     rng = np.random.default_rng(1)
     x, direction = rng.normal(size=(2, 12, AGENTS, 10))
 
@@ -117,7 +117,7 @@ def test_gradient_by_central_differences(streams, bound):
 
 @pytest.mark.parametrize("bound", [np.inf, 1.0])
 def test_proximal_point_satisfies_its_optimality_condition(streams, bound):
-    problem = made(streams, gradient_bound=bound)
+    problem = build_problem(streams, gradient_bound=bound)
     rng = np.random.default_rng(2)
     linear, centre = rng.normal(size=(2, 1, 12, AGENTS, 10))
     penalty = np.full((1, 1, AGENTS, 1), 24.0)
@@ -130,7 +130,7 @@ def test_proximal_point_satisfies_its_optimality_condition(streams, bound):
 
 @pytest.mark.parametrize("bound", [np.inf, 1.0])
 def test_a_setting_does_not_depend_on_the_others(streams, bound):
-    problem = made(streams, gradient_bound=bound)
+    problem = build_problem(streams, gradient_bound=bound)
     rng = np.random.default_rng(3)
     linear, centre, start = rng.normal(size=(3, 2, 12, AGENTS, 10))
     penalty = rng.uniform(1.0, 30.0, (2, 1, AGENTS, 1))
@@ -140,7 +140,7 @@ def test_a_setting_does_not_depend_on_the_others(streams, bound):
 
 
 def test_a_step_of_dp_admm_is_equal_for_one_setting_and_for_several(streams):
-    problem, network = made(streams), graph(streams)
+    problem, network = build_problem(streams), graph(streams)
     single = DPADMM(rho=3.0, eta_0=0.2, noise=0.1)
     batch = stack([single, replace(single, rho=12.0), replace(single, noise=1.0)])
     states = []
@@ -156,7 +156,7 @@ def test_a_step_of_dp_admm_is_equal_for_one_setting_and_for_several(streams):
 
 def test_no_record_of_hubers_loss_pulls_harder_than_the_bound(streams):
     """Records of squared loss exceed the bound c_1 = 1 of the paper."""
-    bounded, squared = made(streams, gradient_bound=1.0), made(streams)
+    bounded, squared = build_problem(streams, gradient_bound=1.0), build_problem(streams)
     r = np.einsum("rkjp,rp->rkj", squared.features, squared.optimum) - squared.responses
     assert (np.abs(2 * r) > 1).mean() > 0.05
     assert bounded.record_gradient_change == pytest.approx(2.0)
@@ -168,7 +168,7 @@ def test_no_record_of_hubers_loss_pulls_harder_than_the_bound(streams):
 
 @pytest.mark.parametrize("objective", ["B", "C"])
 def test_admm_without_noise_reaches_the_reference(streams, network, objective):
-    problem = made(streams, **OBJECTIVES[objective])
+    problem = build_problem(streams, **OBJECTIVES[objective])
     last = last_of(ExactADMM(calibration="none"), problem, network, streams, 1500)
     assert problem.measure("normalised_error", last["released"]).max() < 1e-8
 
@@ -177,14 +177,14 @@ def test_printed_objective_is_far_from_converged_after_200_iterations(streams, n
     """Without noise the published objective converges slowly, which motivates objective B."""
     error = {}
     for name in "AB":
-        problem = made(streams, **OBJECTIVES[name])
+        problem = build_problem(streams, **OBJECTIVES[name])
         last = last_of(ExactADMM(calibration="none"), problem, network, streams, 200)
         error[name] = np.median(problem.measure("normalised_error", last["released"]))
     assert error["A"] > 0.05 > 1e-4 > error["B"]
 
 
 def test_27_and_its_solution_for_the_step_are_inverse(streams, network):
-    problem = made(streams)
+    problem = build_problem(streams)
     calibrated = DZOA().calibrate(BUDGET, problem, network, 1)
     length = calibrated.step_length(problem, network)
     alpha_R = length * calibrated.L * np.sqrt(10 * np.log(20))
@@ -198,7 +198,7 @@ def test_27_and_its_solution_for_the_step_are_inverse(streams, network):
 def test_one_inner_loop_has_the_mean_of_the_exact_update(streams, network):
     """With L = 1 and a tiny penalty it is unbiased (Lemma 1), up to a small bias at kinks."""
     many = Streams(streams.root, tuple(range(600)), streams.groups)
-    problem = made(Streams(streams.root, (0,), streams.groups), eta=1e-9)
+    problem = build_problem(Streams(streams.root, (0,), streams.groups), eta=1e-9)
     wide = replace(
         problem,
         features=np.repeat(problem.features, 600, 0),
@@ -223,7 +223,7 @@ def test_compiled_and_plain_steps_agree_on_whole_trials(quantity, streams, monke
         settings = [Setting(DZOA(T=30, L=4.0), BUDGET, 15)]
         groups = {"data": "d", "noise": engine}
         options = {"root": 1, "groups": groups, "runs": 40, "block": 40}
-        [values] = simulated(settings, made, graph, watch=watch, **options)
+        [values] = simulated(settings, build_problem, graph, watch=watch, **options)
         log_errors[engine] = np.log(values[15, "released", "normalised_error"])
     difference = log_errors["compiled"] - log_errors["plain"]
     if quantity == "mean":
@@ -233,7 +233,7 @@ def test_compiled_and_plain_steps_agree_on_whole_trials(quantity, streams, monke
 
 
 def test_settings_share_draws_and_do_not_change_each_other(streams, network):
-    problem = made(streams)
+    problem = build_problem(streams)
     settings = [DZOA(L=L, T=20).calibrate(BUDGET, problem, network, 3) for L in (1.0, 2.0)]
     recorder = Recorder()
     stack(settings).run(problem, network, streams, np.array([3, 3]), recorder)
@@ -245,7 +245,7 @@ def test_divergence_is_counted(streams):
     watch = MeasurementPlan((("released", "normalised_error"),))
     settings = [Setting(DZOA(L=L, T=50), BUDGET, 30) for L in (0.01, 1.0)]
     options = {"root": 1, "groups": {}, "runs": 4, "block": 4, "divergence": "record"}
-    wild, tame = simulated(settings, made, graph, watch=watch, **options)
+    wild, tame = simulated(settings, build_problem, graph, watch=watch, **options)
     assert np.isinf(wild[30, "released", "normalised_error"]).all()
     assert np.isfinite(tame[30, "released", "normalised_error"]).all()
 
@@ -254,13 +254,13 @@ def test_divergence_is_counted(streams):
 
 
 def test_dp_admm_without_noise_reaches_the_reference(streams, network):
-    problem = made(streams)
+    problem = build_problem(streams)
     last = last_of(DPADMM(rho=3.0, eta_0=0.3), problem, network, streams, 4000)
     assert problem.measure("normalised_error", last["released"]).max() < 1e-3
 
 
 def test_dp_admm_repeats_the_published_step(streams, network):
-    problem = made(streams)
+    problem = build_problem(streams)
     algorithm = DPADMM(rho=2.0, eta_0=0.5).calibrate(BUDGET, problem, network, 2)
     units = algorithm.draws(problem, streams)
     first, second = next(units), next(units)
@@ -280,7 +280,7 @@ def test_dp_admm_repeats_the_published_step(streams, network):
 
 
 def test_d_zoa_has_no_guarantee_and_the_total_is_claimed(streams, network):
-    problem = made(streams)
+    problem = build_problem(streams)
     algorithm = DZOA().calibrate(BUDGET, problem, network, 200)
     guarantee = account(algorithm.releases(problem, network, 200), BUDGET.delta)
     assert np.isinf(guarantee.epsilon) and not guarantee.proven
@@ -290,7 +290,7 @@ def test_d_zoa_has_no_guarantee_and_the_total_is_claimed(streams, network):
 
 
 def test_the_gaussian_baseline_spends_exactly_the_total(streams, network):
-    problem = made(streams, loss="mean", gradient_bound=1.0)
+    problem = build_problem(streams, loss="mean", gradient_bound=1.0)
     algorithm = ExactADMM(calibration="gaussian_dp").calibrate(BUDGET, problem, network, 200)
     guarantee = account(algorithm.releases(problem, network, 200), BUDGET.delta)
     assert guarantee.epsilon == pytest.approx(total_epsilon(0.95, 1e-3, 200), rel=1e-6)
@@ -300,7 +300,7 @@ def test_the_gaussian_baseline_spends_exactly_the_total(streams, network):
 
 def test_no_noise_is_calibrated_to_a_gradient_without_a_bound(streams, network):
     with pytest.raises(InvalidInput, match=r"algorithm.calibration: found 'gaussian_dp'"):
-        ExactADMM(calibration="gaussian_dp").calibrate(BUDGET, made(streams), network, 200)
+        ExactADMM(calibration="gaussian_dp").calibrate(BUDGET, build_problem(streams), network, 200)
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_squared_loss_has_no_guarantee_and_under_c1_the_one_of_its_weight(
 
     Epsilon of 200 iterations follows from the exact trade-off function, independently of the code.
     """
-    budget, problem = Budget(epsilon, 1e-3), made(streams, loss=loss)
+    budget, problem = Budget(epsilon, 1e-3), build_problem(streams, loss=loss)
     noisy = algorithm.calibrate(budget, problem, network, 200)
     guarantee = account(noisy.releases(problem, network, 200), 1e-3)
     assert guarantee.epsilon == np.inf and not guarantee.proven
@@ -335,7 +335,7 @@ def test_squared_loss_has_no_guarantee_and_under_c1_the_one_of_its_weight(
 
 def test_sensitivity_24_bounds_what_a_record_can_do(streams):
     """Replace a record at random under Huber's loss, averaged over records."""
-    problem = made(streams, loss="mean", gradient_bound=1.0)
+    problem = build_problem(streams, loss="mean", gradient_bound=1.0)
     rng = np.random.default_rng(5)
     curvature = np.full((1, 1, AGENTS, 1), 24.0)
     linear = rng.normal(size=(1, 12, AGENTS, 10))
@@ -354,7 +354,7 @@ def test_sensitivity_24_bounds_what_a_record_can_do(streams):
 @pytest.mark.parametrize(("epsilon", "exceeds"), [(0.95, True), (0.15, False)])
 def test_29_is_below_the_exact_total_at_epsilon_near_one(streams, network, epsilon, exceeds):
     """Erratum E2.5: this holds even for added Gaussian noise."""
-    problem = made(streams, loss="mean", gradient_bound=1.0)
+    problem = build_problem(streams, loss="mean", gradient_bound=1.0)
     budget = Budget(epsilon, 1e-3)
     algorithm = ExactADMM().calibrate(budget, problem, network, 200)
     exact = account(algorithm.releases(problem, network, 200), 1e-3).epsilon
@@ -367,7 +367,7 @@ def test_29_is_below_the_exact_total_at_epsilon_near_one(streams, network, epsil
 
 
 def audited(streams, network, **changes):
-    problem = made(streams, loss="mean", eta=0.05)
+    problem = build_problem(streams, loss="mean", eta=0.05)
     few = Streams(streams.root, (0, 1), streams.groups)
     problem = replace(problem, features=problem.features[:2], responses=problem.responses[:2])
     algorithm = ReleaseAudit(replicates=4000, confidence=0.999, **changes)
@@ -387,7 +387,7 @@ def test_the_audit_refutes_the_claim_and_spares_the_gaussian_mechanism(streams, 
 
 
 def test_neighbours_keep_to_all_assumptions(streams):
-    problem = made(streams, loss="mean", eta=0.05)
+    problem = build_problem(streams, loss="mean", eta=0.05)
     for run in range(4):
         scene = neighbours(problem, run, 32.0, 1.0)
         moved = np.linalg.norm(scene.minimisers[0] - scene.minimisers[1])
@@ -406,7 +406,7 @@ def test_neighbours_keep_to_all_assumptions(streams):
 )  # fmt: skip
 def test_budgets_that_theorem_1_does_not_cover(streams, network, algorithm, budget, key):
     with pytest.raises(InvalidInput, match=key):
-        algorithm.calibrate(budget, made(streams), network, 10)
+        algorithm.calibrate(budget, build_problem(streams), network, 10)
 
 
 def test_a_disconnected_graph_is_refused(streams):
@@ -425,11 +425,11 @@ def test_too_few_samples_are_warned_of():
 @pytest.mark.parametrize(
     ("build", "key"),
     [
-        (lambda s: made(s, loss="median"), "problem.loss"),
-        (lambda s: made(s, responses="none"), "problem.responses"),
-        (lambda s: made(s, records=0), "problem.records"),
-        (lambda s: made(s, eta=0.0), "problem.eta"),
-        (lambda s: made(s, noise_variance=-1.0), "problem.noise_variance"),
+        (lambda s: build_problem(s, loss="median"), "problem.loss"),
+        (lambda s: build_problem(s, responses="none"), "problem.responses"),
+        (lambda s: build_problem(s, records=0), "problem.records"),
+        (lambda s: build_problem(s, eta=0.0), "problem.eta"),
+        (lambda s: build_problem(s, noise_variance=-1.0), "problem.noise_variance"),
         (lambda s: DZOA(L=0.0), "algorithm.L"),
         (lambda s: ExactADMM(calibration="guess"), "algorithm.calibration"),
         (lambda s: DPADMM(eta_0=-1.0), "algorithm.eta_0"),
