@@ -56,7 +56,7 @@ def comparison_answers():
     return json.loads(json.dumps(answers(results, DESIGN, []), allow_nan=False))
 
 
-def places(comparison_answers, observer, epsilon=1.0):
+def methods_of_cell(comparison_answers, observer, epsilon=1.0):
     (cell,) = [
         c for c in comparison_answers["problems"]["mean_estimation"] if c["cell"][-1] == epsilon
     ]
@@ -67,7 +67,7 @@ def places(comparison_answers, observer, epsilon=1.0):
 
 
 def test_a_cell_says_who_is_best_by_how_much_and_how_sure(comparison_answers):
-    cell = places(comparison_answers, "eavesdropper")
+    cell = methods_of_cell(comparison_answers, "eavesdropper")
     assert list(cell) == ["talks", "local_training"]
     assert [row["may_be_best"] for row in cell.values()] == [1, 0]
     assert cell["local_training"]["behind_low"] == pytest.approx(3.0, abs=0.1)
@@ -80,13 +80,16 @@ def test_a_cell_says_who_is_best_by_how_much_and_how_sure(comparison_answers):
 
 
 def test_fronts_are_told_by_bits_in_the_order_of_the_costs(comparison_answers):
-    cell = places(comparison_answers, "eavesdropper")
+    cell = methods_of_cell(comparison_answers, "eavesdropper")
     # Local training has fewer messages and bits; the other method fewer gradients and less loss.
     assert (cell["talks"]["front"], cell["local_training"]["front"]) == (0b111, 0b011)
 
 
 def test_who_is_private_for_an_eavesdropper_is_a_yardstick_for_weaker_observers(comparison_answers):
-    assert list(places(comparison_answers, "sums")) == ["secure_aggregation", "local_training"]
+    assert list(methods_of_cell(comparison_answers, "sums")) == [
+        "secure_aggregation",
+        "local_training",
+    ]
     assert comparison_answers["observers"] == ["eavesdropper", "sums"]
 
 

@@ -168,13 +168,17 @@ def test_settings_can_be_handed_on_as_plain_values(tmp_path):
 
 def test_the_table_of_sources_is_complete():
     for dataset in DATA_SETS:
-        about = entry(dataset)
-        assert about.citation and about.mirror.files and about.mirror.version
-        assert len(about.mirror.checksum) == 64
-        for kinds in about.mirror.files.values():
+        catalogue_entry = entry(dataset)
+        assert (
+            catalogue_entry.citation
+            and catalogue_entry.mirror.files
+            and catalogue_entry.mirror.version
+        )
+        assert len(catalogue_entry.mirror.checksum) == 64
+        for kinds in catalogue_entry.mirror.files.values():
             assert all(len(value) == 64 for value in kinds.values())
-        for way in about.publishers:
-            assert way.licence and way.url.startswith("https://")
+        for publisher in catalogue_entry.publishers:
+            assert publisher.licence and publisher.url.startswith("https://")
     assert all(len({p.url for p in entry(d).publishers}) >= 2 for d in ("mnist", "cifar10"))
     assert len({fingerprint(d) for d in DATA_SETS}) == len(DATA_SETS)
 
@@ -222,11 +226,11 @@ def test_a_provenance_that_says_nothing_is_named(tmp_path, monkeypatch, contents
 
 @pytest.mark.parametrize("how", ["halved", "other rows", "gone"])
 def test_raw_data_that_are_not_what_was_acquired_are_named(tmp_path, how):
-    raw, about = tmp_path / "adult.parquet", tmp_path / "adult.provenance.json"
+    raw, provenance_file = tmp_path / "adult.parquet", tmp_path / "adult.provenance.json"
     acquired, provenance = acquire("adult", Acquisition(source="surrogate", surrogate_rows=1000))
     write_raw(raw, acquired)
-    write_provenance(about, provenance)
-    assert read_acquired(raw, about)[1] == provenance
+    write_provenance(provenance_file, provenance)
+    assert read_acquired(raw, provenance_file)[1] == provenance
     if how == "gone":
         raw.unlink()
     elif how == "halved":
@@ -234,4 +238,4 @@ def test_raw_data_that_are_not_what_was_acquired_are_named(tmp_path, how):
     else:
         write_raw(raw, acquired.reverse())
     with pytest.raises(InvalidInput, match=r"adult\.parquet: .*delete it"):
-        read_acquired(raw, about)
+        read_acquired(raw, provenance_file)

@@ -80,14 +80,17 @@ def test_files_and_ucimlrepo_give_the_same_checksum(small):
 
 def served_by(publisher, monkeypatch, table, archive: bytes, fetch="raise SystemExit('down')"):
     """Serve Adult locally; ``fetch`` replaces the download by ucimlrepo."""
-    about = entry("adult")
+    catalogue_entry = entry("adult")
     monkeypatch.setattr(adult, "_FETCH", fetch)
     publisher.files["/adult.zip"] = archive
     checksum = checksums.of_table(table)
     publishers = tuple(
-        replace(p, url=f"{publisher.url}/adult.zip", checksum=checksum) for p in about.publishers
+        replace(p, url=f"{publisher.url}/adult.zip", checksum=checksum)
+        for p in catalogue_entry.publishers
     )
-    monkeypatch.setattr(acquisition, "entry", lambda _: replace(about, publishers=publishers))
+    monkeypatch.setattr(
+        acquisition, "entry", lambda _: replace(catalogue_entry, publishers=publishers)
+    )
 
 
 def zipped(train: bytes = TRAIN, test: bytes = TEST) -> bytes:

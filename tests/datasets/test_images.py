@@ -47,12 +47,14 @@ def digits():
 
 def hosts(monkeypatch, dataset, urls, checksum, **options):
     """Replace the URLs and the checksum of the download sources of a data set."""
-    about = entry(dataset)
+    catalogue_entry = entry(dataset)
     publishers = tuple(
         replace(p, url=url, checksum=checksum, options=options)
-        for p, url in zip(about.publishers, urls, strict=False)
+        for p, url in zip(catalogue_entry.publishers, urls, strict=False)
     )
-    monkeypatch.setattr(acquisition, "entry", lambda _: replace(about, publishers=publishers))
+    monkeypatch.setattr(
+        acquisition, "entry", lambda _: replace(catalogue_entry, publishers=publishers)
+    )
 
 
 def test_another_wrapping_has_the_same_checksum(publisher, monkeypatch, tmp_path, digits):

@@ -14,28 +14,28 @@ ALONE = ("us", "brazil", "cifar10")
 
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_a_key_is_asked_for_where_no_way_does_without(name):
-    about = entry(name)
-    keys = {publisher.key for publisher in about.publishers}
-    assert about.needs.startswith("Nothing") == (None in keys)
+    catalogue_entry = entry(name)
+    keys = {publisher.key for publisher in catalogue_entry.publishers}
+    assert catalogue_entry.needs.startswith("Nothing") == (None in keys)
     for key in keys - {None}:
-        assert key in about.needs
+        assert key in catalogue_entry.needs
 
 
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_checked_by_checksum_is_said_of_what_is(name):
-    about = entry(name)
-    pinned = {bool(p.checksum or p.options.get("archive")) for p in about.publishers}
+    catalogue_entry = entry(name)
+    pinned = {bool(p.checksum or p.options.get("archive")) for p in catalogue_entry.publishers}
     assert len(pinned) == 1
-    assert ("by checksum" in about.needs) == pinned.pop()
-    without = re.search(r"(no|Neither has a) checksum that is published", about.needs)
-    assert bool(without) == ("by checksum" not in about.needs)
+    assert ("by checksum" in catalogue_entry.needs) == pinned.pop()
+    without = re.search(r"(no|Neither has a) checksum that is published", catalogue_entry.needs)
+    assert bool(without) == ("by checksum" not in catalogue_entry.needs)
 
 
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_numbers_are_said_to_need_the_mirrors_edition_where_publishers_have_another(name):
-    about = entry(name)
-    same = all(p.checksum == about.mirror.checksum for p in about.publishers)
-    assert same == (name not in ALONE) == ("alone" not in about.needs)
+    catalogue_entry = entry(name)
+    same = all(p.checksum == catalogue_entry.mirror.checksum for p in catalogue_entry.publishers)
+    assert same == (name not in ALONE) == ("alone" not in catalogue_entry.needs)
 
 
 def test_a_card_says_what_its_data_set_needs():

@@ -85,10 +85,10 @@ def test_aggregates_of_a_table_come_back_in_its_surrogate():
         label="income",
         positive=25_000,
     )
-    about = surrogates.aggregate(table, schema)
-    assert about["positive"] == 0.4 and about["columns"]["sex"]["Male"] == [0.75, 0.4]
-    about["model"] = {"label": ["income", 0, 40_000], "loading": 0.3, "sharpness": 1.0}
-    drawn = surrogates.draw(about, 400, np.random.default_rng(0))
+    aggregates = surrogates.aggregate(table, schema)
+    assert aggregates["positive"] == 0.4 and aggregates["columns"]["sex"]["Male"] == [0.75, 0.4]
+    aggregates["model"] = {"label": ["income", 0, 40_000], "loading": 0.3, "sharpness": 1.0}
+    drawn = surrogates.draw(aggregates, 400, np.random.default_rng(0))
     assert (drawn["sex"] == "Male").sum() == 300
     assert drawn["age"].min() >= 20 and drawn["age"].max() <= 69
     assert set(drawn["income"]) == {0, 40_000}
@@ -104,14 +104,14 @@ def test_small_categories_and_extremes_can_be_kept_out():
         label="income",
         positive=0,
     )
-    about = surrogates.aggregate(table, schema, smallest=10, trim=0.01)
-    assert set(about["columns"]["sex"]) == {"Male"}
-    assert max(about["columns"]["x"]["quantiles"]) < 1000
+    aggregates = surrogates.aggregate(table, schema, smallest=10, trim=0.01)
+    assert set(aggregates["columns"]["sex"]) == {"Male"}
+    assert max(aggregates["columns"]["x"]["quantiles"]) < 1000
 
 
 def test_the_stored_aggregates_of_brazil_tell_no_single_record():
-    about = catalogue.aggregates("brazil")
-    for column in about["columns"].values():
+    aggregates = catalogue.aggregates("brazil")
+    for column in aggregates["columns"].values():
         if "quantiles" not in column:
             # A share of 0.000 stands for fewer than 19 records, which are left out.
             assert all(share >= 0.001 for share, _ in column.values())

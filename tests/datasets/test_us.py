@@ -157,14 +157,16 @@ def zipped(name: str, text: str) -> bytes:
 @pytest.fixture
 def bureau(publisher, monkeypatch):
     """Start a local server with the data of the Census Bureau: two states, equal five persons."""
-    about = entry("us")
+    catalogue_entry = entry("us")
     census = replace(
-        about.publishers[1], url=publisher.url, options={"states": {"xx": "77", "yy": "78"}}
+        catalogue_entry.publishers[1],
+        url=publisher.url,
+        options={"states": {"xx": "77", "yy": "78"}},
     )
     for state, number in census.options["states"].items():
         publisher.files[f"/csv_p{state}.zip"] = zipped(f"psam_p{number}.csv", PERSONS)
         publisher.files[f"/csv_h{state}.zip"] = zipped(f"psam_h{number}.csv", HOUSES)
-    changed = replace(about, publishers=(about.publishers[0], census))
+    changed = replace(catalogue_entry, publishers=(catalogue_entry.publishers[0], census))
     monkeypatch.setattr(acquisition, "entry", lambda _: changed)
     return publisher
 

@@ -115,8 +115,12 @@ def brute_force(weights, horizon, changes, victim, observed, known_agents=(), **
     rows = descent_rows(weights, horizon, changes, victim, unknown=unknown, **options)
     noise, moved = [], []
     for state in rows:
-        for item in observed:
-            agent_weights = item if isinstance(item, dict) else {item: Fraction(1)}
+        for agent_or_weights in observed:
+            agent_weights = (
+                agent_or_weights
+                if isinstance(agent_or_weights, dict)
+                else {agent_or_weights: Fraction(1)}
+            )
             noise.append(
                 [
                     sum(w * state[j][0][q] for j, w in agent_weights.items())

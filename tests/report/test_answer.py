@@ -63,7 +63,7 @@ def test_a_small_scale_answers_nothing(results):
 
 
 @pytest.mark.parametrize(
-    ("authors", "where", "expected"),
+    ("authors", "venue", "expected"),
     [
         (["Jimin Wang", "Jianwei Tan", "Ji-Feng Zhang"], "Journal, 2022", "Wang et al. 2022"),
         (["Jiahao Ding"], "dissertation, 2022", "Ding 2022"),
@@ -71,9 +71,14 @@ def test_a_small_scale_answers_nothing(results):
         ([], "Not a paper", "In short"),
     ],
 )
-def test_papers_are_called_by_their_authors(authors, where, expected):
-    info = {"authors": authors, "venue": where, "title": "A title", "short_title": "In short"}
-    assert cited(info) == expected
+def test_papers_are_called_by_their_authors(authors, venue, expected):
+    paper_fields = {
+        "authors": authors,
+        "venue": venue,
+        "title": "A title",
+        "short_title": "In short",
+    }
+    assert cited(paper_fields) == expected
 
 
 def test_the_readme_states_the_privacy_of_the_published_settings():

@@ -6,7 +6,7 @@ from private_consensus.reproduction.datasets.origin import Provenance
 from private_consensus.reproduction.report.closing import REAL_DATA_HINT, closing_lines
 
 
-def kept(folder, dataset, source, because):
+def write_provenance_file(folder, dataset, source, because):
     folder.mkdir(parents=True, exist_ok=True)
     provenance = Provenance(
         dataset=dataset, source=source, where="generated here", version="1", checksum="0" * 64,
@@ -17,12 +17,12 @@ def kept(folder, dataset, source, because):
 
 def test_a_run_ends_with_its_report_and_with_what_is_no_real_data(tmp_path):
     assert closing_lines(tmp_path) == []
-    kept(tmp_path / "raw", "adult", "mirror", "a mirror is named")
+    write_provenance_file(tmp_path / "raw", "adult", "mirror", "a mirror is named")
     (tmp_path / "report").mkdir()
     (tmp_path / "report" / "index.html").write_text("<html>")
     (report,) = closing_lines(tmp_path)
     assert str(tmp_path / "report" / "index.html") in report
-    kept(tmp_path / "raw", "brazil", "surrogate", "no key was given")
+    write_provenance_file(tmp_path / "raw", "brazil", "surrogate", "no key was given")
     assert closing_lines(tmp_path) == [
         report, "brazil is SURROGATE DATA: no key was given", REAL_DATA_HINT,
     ]  # fmt: skip

@@ -25,7 +25,7 @@ COSTS = ["messages", "bits", "gradient_evaluations", "seconds"]
 METHODS = ["local_training", "talks", "hopes"]
 
 
-def place(method, mean, best, share=None):
+def method_row(method, mean, best, share=None):
     values = {
         "method": method, "mean": mean, "low": 0.9 * mean, "high": 1.1 * mean,
         "behind_low": 0.0 if best else 0.25, "may_be_best": best, "share": share,
@@ -48,7 +48,7 @@ def cell(epsilon, *rows, **changes):
     }  # fmt: skip
 
 
-ALONE = place(0, 8.0, 0, share=0.0), place(0, 8.0, 1, share=0.0)
+ALONE = method_row(0, 8.0, 0, share=0.0), method_row(0, 8.0, 1, share=0.0)
 RANKING = {
     "methods": ["talks", "hopes"], "mean_ranks": [1.0, 2.0], "low": [0.5, 1.5], "high": [1.5, 2.5],
     "cells": 2, "of": 3, "p": None, "problems": ["lasso", "means"], "indistinguishable": ["hopes"],
@@ -101,9 +101,9 @@ FOUND = {
         "ratio": 1.1, "low": -0.001, "high": 0.003, "points": 98, "passed": True,
     }],
     "problems": {"lasso": [
-        cell(0.1, ALONE[1], place(1, 9.0, 0, share=-0.25)),
-        cell(1.0, place(1, 2.0, 1, share=0.75), ALONE[0]),
-        cell(1.0, place(1, 1.0, 1), links=0.2),
+        cell(0.1, ALONE[1], method_row(1, 9.0, 0, share=-0.25)),
+        cell(1.0, method_row(1, 2.0, 1, share=0.75), ALONE[0]),
+        cell(1.0, method_row(1, 1.0, 1), links=0.2),
     ]},
     "budgets": {"lasso": [{"end": "local_training", "epsilon": 1.0, "goal": 8.0,
                            "needed": {"talks": [0.3, 0.0, INFINITE]}}]},

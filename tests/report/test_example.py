@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "catch_a_wrong_algorithm.py"
 
 
-def shown(text: str) -> str:
+def single_spaced(text: str) -> str:
     """Return a text with single spaces."""
     return " ".join(text.split())
 
@@ -25,13 +25,13 @@ def test_the_audit_catches_the_wrong_algorithm_and_the_page_shows_its_output(res
     assert correct == "GradientDescent: not contradicted"
     assert wrong == "Wrong: differs from its declaration"
     assert findings and all("noise" in finding for finding in findings)
-    page = shown(Tree(pages(results)["audits.html"]).text)
+    page = single_spaced(Tree(pages(results)["audits.html"]).text)
     code = SCRIPT.read_text(encoding="utf-8")
-    assert shown(output) in page
-    assert shown(code[code.index("class Wrong") : code.index("\n\n\nmeans")]) in page
-    readme = shown((ROOT / "README.md").read_text(encoding="utf-8"))
-    step = shown(code[code.index("def step") : code.index("\n\n\nmeans")])
-    assert shown(output) in readme and step in readme
+    assert single_spaced(output) in page
+    assert single_spaced(code[code.index("class Wrong") : code.index("\n\n\nmeans")]) in page
+    readme = single_spaced((ROOT / "README.md").read_text(encoding="utf-8"))
+    step = single_spaced(code[code.index("def step") : code.index("\n\n\nmeans")])
+    assert single_spaced(output) in readme and step in readme
     first = readme.index("class Wrong")
     assert all(
         first < readme.index(marker) for marker in ("make smoke", "import private_consensus")

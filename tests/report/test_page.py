@@ -21,13 +21,13 @@ from .html_tree import Tree
 
 
 def test_only_headline_verdicts_are_counted(results):
-    counts = {item["verdict"]: item["count"] for item in verdicts.counts(results.claims)}
+    counts = {row["verdict"]: row["count"] for row in verdicts.counts(results.claims)}
     assert counts == dict.fromkeys(VERDICTS, 2)
 
 
 def test_a_verdict_that_nobody_got_is_counted_as_zero():
     counts = verdicts.counts([claim("first", 0, "held")])
-    assert [item["count"] for item in counts] == [1, 0, 0, 0, 0]
+    assert [row["count"] for row in counts] == [1, 0, 0, 0, 0]
 
 
 def test_scorecard_has_a_row_a_claim_and_each_figure_shows_all_variants(results):
@@ -194,16 +194,16 @@ def test_every_inner_link_has_a_target_and_every_name_is_used_once(results):
     trees = {"index.html": Tree(page(results))}
     trees |= {name: Tree(text) for name, text in pages(results).items()}
     names = {page: tree.all("id") for page, tree in trees.items()}
-    for where, tree in trees.items():
-        assert len(names[where]) == len(set(names[where]))
+    for page_name, tree in trees.items():
+        assert len(names[page_name]) == len(set(names[page_name]))
         for link in tree.attributes("a", "href"):
             path, _, name = link.partition("#")
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(where), path or "."))
-            target = target if path else where
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(page_name), path or "."))
+            target = target if path else page_name
             if name and target in names:
-                assert name in names[target], (where, link)
-        assert set(tree.attributes("use", "href")) <= {f"#{name}" for name in names[where]}
-        assert set(tree.all("aria-labelledby")) <= set(names[where])
+                assert name in names[target], (page_name, link)
+        assert set(tree.attributes("use", "href")) <= {f"#{name}" for name in names[page_name]}
+        assert set(tree.all("aria-labelledby")) <= set(names[page_name])
 
 
 def test_every_picture_has_words(results):
@@ -340,8 +340,8 @@ def test_five_papers_and_sixty_figures_fit(figures):
 def test_claims_of_no_paper_are_shown_and_called_by_their_title(results):
     """Claims on further methods are counted, filtered and judged."""
     paper_config = results.papers["first"]
-    info = {**paper_config["paper"], "number": "", "title": "Methods beside", "authors": []}
-    beside = {**paper_config, "paper": info}
+    paper_fields = {**paper_config["paper"], "number": "", "title": "Methods beside", "authors": []}
+    beside = {**paper_config, "paper": paper_fields}
     mixed = results_of({"first": beside}, claims=results.claims[:1], privacy=results.privacy[:1])
     front, text = page(mixed), pages(mixed)["papers/first.html"]
     assert '<option value="first">Methods beside</option>' in pages(mixed)["scorecard.html"]

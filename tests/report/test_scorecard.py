@@ -46,8 +46,8 @@ def test_verdicts_fall_back_once_they_are_asked_together(results):
     first = rows["first", "first_c01"]
     assert first["high_holm"] > first["high"]
     counts = {
-        item["verdict"]: item["count_after_holm"]
-        for item in scorecard.counts(scored(results_with_p))
+        verdict_count["verdict"]: verdict_count["count_after_holm"]
+        for verdict_count in scorecard.counts(scored(results_with_p))
     }
     assert counts == {"held": 2, "held in part": 0, "did not hold": 2, "undecided": 2,
                       "cannot be tested": 2}  # fmt: skip

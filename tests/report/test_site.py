@@ -150,9 +150,13 @@ def test_what_is_made_beside_the_workflow_is_shown_where_it_is_there(results, tm
         )  # fmt: skip
 
     for folder in (None, tmp_path / "results"):
-        none = read(folder)
-        assert (none.comparison, none.audit, none.library) == ({}, {}, False)
-        assert none.faults[0]["outcome"] == "not tried"
+        empty_results = read(folder)
+        assert (empty_results.comparison, empty_results.audit, empty_results.library) == (
+            {},
+            {},
+            False,
+        )
+        assert empty_results.faults[0]["outcome"] == "not tried"
     contents = {
         "smoke/comparison/answers.json": b'{"runs": 3}',
         "paper/comparison/answers.json": b'{"runs": 10}',

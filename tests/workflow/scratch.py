@@ -178,7 +178,7 @@ def make(folder: Path, *targets: str, runs: int = 2, cores: int = 1) -> subproce
     return call(folder, command(*targets, runs=runs, cores=cores))
 
 
-def said(done: subprocess.CompletedProcess) -> str:
+def output_of(done: subprocess.CompletedProcess) -> str:
     """Return the printed output of a call."""
     return done.stdout + done.stderr
 
@@ -190,8 +190,8 @@ def planned(folder: Path, *targets: str) -> dict[str, int]:
 
 
 def _announced(done: subprocess.CompletedProcess, targets: tuple[str, ...]) -> dict[str, int]:
-    assert done.returncode == 0, said(done)
-    table = re.search(r"job +count\n-+ +-+\n(.*?)\ntotal", said(done), re.S)
+    assert done.returncode == 0, output_of(done)
+    table = re.search(r"job +count\n-+ +-+\n(.*?)\ntotal", output_of(done), re.S)
     rows = (row.split() for row in table[1].splitlines()) if table else ()
     return {name: int(count) for name, count in rows if name not in targets}
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 import yaml
-from scratch import COMMAND, ROOT, SNAKEMAKE, Warm, call, copy_to, said
+from scratch import COMMAND, ROOT, SNAKEMAKE, Warm, call, copy_to, output_of
 
 import private_consensus as pc
 from private_consensus import algorithms, networks
@@ -67,7 +67,7 @@ def test_an_algorithm_is_added_as_the_page_says(folder, warm):
     ]
     # A single call, to save time.
     done = warm.call(folder, [*SNAKEMAKE, *lines[0][:2], *targets, *lines[0][-2:]])
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, output_of(done)
     assert (folder / "results/paper/figures/mine_fig1.svg").exists()
     claims = pl.read_parquet(folder / "results/paper/claims/mine.parquet")
     assert claims["id"].to_list() == ["mine_c01", "mine_c02", "mine_c03"]
@@ -92,7 +92,7 @@ def test_a_broken_copy_of_the_readers_own_is_caught_as_the_page_says(folder):
     for line in AUDITS:
         done = call(folder, [*COMMAND, *shlex.split(line)])
         code, verdict = ends[line.split()[1]]
-        assert done.returncode == code, said(done)
+        assert done.returncode == code, output_of(done)
         assert verdict in done.stdout.split("verdict")[1]
 
 
@@ -177,13 +177,13 @@ network = networks.build(Streams(0, (0,)), **{options!r})
 print(network.degrees.tolist(), {options["name"]!r} in TOPOLOGIES)
 """
     done = call(folder, ["python", program])
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, output_of(done)
     assert done.stdout.split("\n")[0] == "[5, 3, 3, 3, 3, 3] True"
 
 
 def test_a_data_set_is_added_as_the_page_says(folder, warm):
     done = warm.call(folder, [*SNAKEMAKE, *shlex.split(CARD)])
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, output_of(done)
     card = json.loads((folder / "results/paper/cards/coins-onehot.json").read_text())
     assert (card["rows"], card["dim"], card["provenance"]["source"]) == (6, 4, "mirror")
     with np.load(folder / "results/paper/prepared/coins-onehot.npz", allow_pickle=False) as arrays:

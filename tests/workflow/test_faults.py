@@ -28,7 +28,7 @@ from scratch import (
     Warm,
     command,
     copy_to,
-    said,
+    output_of,
 )  # fmt: skip
 
 import faults
@@ -154,7 +154,7 @@ def finishes_like(
 ) -> None:
     """Assert that the next run succeeds with byte-identical output."""
     done = warm.make(folder, target, runs=RUNS)
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, output_of(done)
     expected = {f: b for f, b in reference.items() if target == FIGURE or Path(f).name == CELL_FILE}
     assert made_in(folder) == expected
 
@@ -194,7 +194,7 @@ def test_a_killed_main_process_asks_for_an_unlock(warm, folder, reference):
     assert not (folder / CELL).exists()
     blocked = warm.make(folder, FIGURE, runs=RUNS)
     assert blocked.returncode == 1
-    assert "--unlock" in said(blocked)
+    assert "--unlock" in output_of(blocked)
     assert warm.make(folder, *UNLOCK, runs=RUNS).returncode == 0
     finishes_like(warm, folder, reference)
 
@@ -208,7 +208,7 @@ def test_two_calls_at_once(warm, folder, reference):
     first = begun(folder)
     second = warm.make(folder, FIGURE, runs=RUNS)
     assert second.returncode == 1
-    assert "lock" in said(second).lower()
+    assert "lock" in output_of(second).lower()
     let_go(folder)
     output = first.output()
     assert first.returncode == 0, output
@@ -221,7 +221,7 @@ def test_a_full_disk_is_named_and_leaves_nothing(warm, folder, reference):
     done = warm.make(folder, FIGURE, runs=RUNS)
     (folder / "full").unlink()
     assert done.returncode == 1
-    assert re.search(r"File too large|No space left", said(done))
+    assert re.search(r"File too large|No space left", output_of(done))
     assert not list((folder / "results/smoke/runs").rglob("*.*"))
     finishes_like(warm, folder, reference)
 
@@ -241,7 +241,7 @@ def test_a_results_folder_that_cannot_be_written_is_named(warm, folder, referenc
     (folder / "results").write_text("not a folder")
     done = warm.make(folder, FIGURE, runs=RUNS)
     assert done.returncode == 1
-    assert re.search(r"(Not a directory|File exists|Permission).*results", said(done), re.S)
+    assert re.search(r"(Not a directory|File exists|Permission).*results", output_of(done), re.S)
     (folder / "results").unlink()
     finishes_like(warm, folder, reference)
 
@@ -256,8 +256,8 @@ def test_a_corrupted_intermediate_file_is_named(warm, undisturbed, tmp_path, ref
         path.write_bytes(path.read_bytes()[:n_bytes_kept])
         done = warm.make(folder, FIGURE, runs=RUNS)
         assert done.returncode == 1
-        assert f"{file}: found 'a damaged file'" in said(done)
-        assert advice in said(done)
+        assert f"{file}: found 'a damaged file'" in output_of(done)
+        assert advice in output_of(done)
         path.unlink()
     finishes_like(warm, folder, reference, FIGURE)
 
@@ -302,18 +302,18 @@ def test_credentials_of_a_mirror_are_in_no_file_of_a_reproduction(warm, folder, 
     """Search the inputs and records of a job, and the files of a killed job."""
     monkeypatch.setenv("PRIVATE_CONSENSUS_MIRROR", "http://user:pa55word@127.0.0.1:1/data")
     target = "results/smoke/raw/adult.parquet"
-    output = said(warm.make(folder, target))
+    output = output_of(warm.make(folder, target))
     assert re.search(
         r"data.mirror: found 'http://\*\*\*@127.0.0.1:1/data', expected a mirror", output
     )
     refused = warm.call(
         folder, [*command(target), "data={mirrorr: 'http://user:pa55word@127.0.0.1/'}"]
     )
-    assert re.search(r"data.mirrorr: unknown key \(found 'http://\*\*\*@127", said(refused))
+    assert re.search(r"data.mirrorr: unknown key \(found 'http://\*\*\*@127", output_of(refused))
     files = [file for file in folder.rglob("*") if file.is_file()]
     assert any(".snakemake" in str(file) for file in files)
     leaking_files = [str(file) for file in files if b"pa55word" in file.read_bytes()]
-    assert (leaking_files, "pa55word" in output + said(refused)) == ([], False)
+    assert (leaking_files, "pa55word" in output + output_of(refused)) == ([], False)
 
 
 def test_the_reference_is_written_by_publishing_alone(warm, folder):
@@ -326,8 +326,8 @@ def test_the_reference_is_written_by_publishing_alone(warm, folder):
         (["--force", str(reference_file.relative_to(folder)), "--config"], "no rule to produce"),
     ):
         done = warm.call(folder, [*SNAKEMAKE, "--cores", "1", *arguments, "papers=[showkatbakhsh]"])
-        assert done.returncode == 1 and "Traceback" not in said(done)
-        assert message.lower() in said(done).lower()
+        assert done.returncode == 1 and "Traceback" not in output_of(done)
+        assert message.lower() in output_of(done).lower()
     assert reference_file.read_bytes() == b"kept"
     assert [f.name for f in (folder / "results").rglob("*") if f.is_file()] == [reference_file.name]
 
@@ -340,8 +340,8 @@ def test_a_target_that_is_none_is_told_in_one_line(warm, folder):
          "did you mean showkatbakhsh_fig1"),
     ):  # fmt: skip
         done = warm.make(folder, target, "--dry-run")
-        assert done.returncode == 1 and "Traceback" not in said(done)
-        assert message in said(done)
+        assert done.returncode == 1 and "Traceback" not in output_of(done)
+        assert message in output_of(done)
 
 
 def test_a_key_that_stands_twice_stops_the_workflow(warm, folder):
@@ -352,7 +352,7 @@ def test_a_key_that_stands_twice_stops_the_workflow(warm, folder):
     assert done.returncode == 1
     first = next(number for number, line in enumerate(lines, 1) if line.startswith("seed:"))
     message = f"config.yaml: found \"line {len(lines) + 1}: 'seed' again, first in line {first}"
-    assert message in said(done)
+    assert message in output_of(done)
 
 
 def test_every_fault_told_in_the_documentation_has_its_test():
@@ -400,8 +400,8 @@ def test_outcomes_are_of_the_rows_that_were_tried_now_and_earlier(tmp_path, monk
         ]
         Path(xml_path).write_text(f"<testsuite>{cases}</testsuite>")
 
-    about = faults.about()
-    monkeypatch.setattr(faults, "about", lambda: about)
+    environment_record = faults.about()
+    monkeypatch.setattr(faults, "about", lambda: environment_record)
     monkeypatch.setattr(faults.subprocess, "run", run)
     ends = []
     for row in (passing_row, failing_row):

@@ -68,4 +68,4 @@ def test_the_executor_of_the_makefile_is_installed_with_the_project():
     assert "forks" in (ROOT / "Makefile").read_text()
     packages = find_packages(str(ROOT / "src"))
     assert "snakemake_executor_plugin_forks" in packages
-    assert "snakemake_executor_plugin_forks" in {info.name for info in pkgutil.iter_modules()}
+    assert "snakemake_executor_plugin_forks" in {module.name for module in pkgutil.iter_modules()}

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from scratch import call, said
+from scratch import call, output_of
 from setuptools import Distribution
 
 from private_consensus import cli
@@ -78,7 +78,7 @@ def paths(study: Path) -> list[str]:
 def test_what_is_written_runs_meets_its_budget_and_passes_its_own_tests(study):
     program = PROGRAM.format(paths=paths(study), name=NAME, folder=str(study))
     done = call(study, ["python", program])
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, output_of(done)
     report = json.loads(done.stdout.splitlines()[-1])
     assert {f"{NAME}_fig1", "showkatbakhsh_fig1"} <= set(report["figures"])
     assert report["label"] == NAME
@@ -93,11 +93,11 @@ def test_a_study_is_planned_by_the_workflow_as_a_module(study):
     arguments += ["--", "of_this_study", "adult"]
     program = SNAKEMAKE.format(paths=paths(study), arguments=arguments)
     done = call(study, ["python", program])
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, output_of(done)
     for job in ("run_cell", "draw_figure", "judge_claims", "audit_settings", "study", "acquire"):
-        assert re.search(rf"^{job} +\d+$", said(done), re.MULTILINE)
+        assert re.search(rf"^{job} +\d+$", output_of(done), re.MULTILINE)
     prepared = sum(preparation.dataset == "adult" for preparation in PREPARATIONS.values())
-    assert re.search(rf"^prepare +{prepared}$", said(done), re.MULTILINE)
+    assert re.search(rf"^prepare +{prepared}$", output_of(done), re.MULTILINE)
 
 
 AUDIT = """
@@ -137,8 +137,8 @@ figures:
 @pytest.mark.workflow
 def test_a_wrong_account_is_found_and_stands_on_the_page_instead_of_holds(study):
     """Run init, audit and reproduce as a user does."""
-    wrong = Path(__file__).with_name("wrong_momentum.py").read_text()
-    (study / f"src/{NAME}/algorithm.py").write_text(wrong)
+    source = Path(__file__).with_name("wrong_momentum.py").read_text()
+    (study / f"src/{NAME}/algorithm.py").write_text(source)
     paper = study / f"config/papers/{NAME}.yaml"
     head = paper.read_text().split("experiments:")[0]
     paper.write_text(head + FIGURE.format(name=NAME))
@@ -147,7 +147,7 @@ def test_a_wrong_account_is_found_and_stands_on_the_page_instead_of_holds(study)
     audits.write_text(audits.read_text().replace(entry, f"{entry}, variant: released"))
 
     done = call(study, ["python", AUDIT.format(paths=paths(study), name=NAME)])
-    assert "ended with 1" in done.stdout, said(done)
+    assert "ended with 1" in done.stdout, output_of(done)
     fault = re.compile(r"changes the draw by [2-9]\.\d+ times the declared sensitivity")
     assert fault.search(re.sub(r"[\s│]+", " ", done.stdout))
     assert "differs from its declaration" in done.stdout.split("verdict")[1]
@@ -202,7 +202,7 @@ sys.exit(main(["check", {folder!r}, "--scale", "smoke", "--json"]))
 def test_a_study_is_checked_without_an_installation_and_without_results(study):
     program = CHECK.format(source=str(ROOT / "src"), folder=str(study))
     done = call(study, ["python", program])
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, output_of(done)
     counts = json.loads(done.stdout)
     assert (counts["valid"], counts["experiments"], counts["audited entries"]) == (True, 1, 1)
     assert not (study / "results").exists()
@@ -229,8 +229,15 @@ def test_each_error_of_a_paper_is_one_line(tmp_path, capsys):
 
 def test_a_summary_has_a_section_for_each_thing_that_there_is():
     files = ["results/smoke/figures/mine_fig1.svg", "results/smoke/figures/mine_fig1.pdf"]
-    none = {"tables": [], "claims": [], "privacy": [], "audits": [], "errata": {}, "level": 0.01}
-    text = summary(figures=files, **none)
+    empty_tables = {
+        "tables": [],
+        "claims": [],
+        "privacy": [],
+        "audits": [],
+        "errata": {},
+        "level": 0.01,
+    }
+    text = summary(figures=files, **empty_tables)
     assert text == "## Figures and tables\n\n- `results/smoke/figures/mine_fig1` (.svg, .pdf)\n"
 
 

@@ -26,8 +26,8 @@ from scratch import (
     copy_to,
     edited_for_now,
     make,
+    output_of,
     planned,
-    said,
 )
 
 from private_consensus.reproduction.datasets import Provenance, write_provenance
@@ -47,7 +47,7 @@ def run_folder(tmp_path_factory) -> Path:
     """
     folder = with_a_small_study(copy_to(tmp_path_factory.mktemp("made")))
     done = make(folder, *STUDY)
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, output_of(done)
     return folder
 
 
@@ -165,7 +165,7 @@ def test_data_of_a_mirror_stay_when_none_is_named_any_more(warm, tmp_path, monke
     assert done.returncode != 0
     assert (
         "data.mirror: missing, expected the mirror from which adult in results/smoke/raw"
-        in said(done)
+        in output_of(done)
     )
     write_provenance(file, Provenance(dataset="adult", source="surrogate", **unsaid))
     assert warm.make(folder, FIGURE, "--dry-run").returncode == 0
@@ -181,7 +181,7 @@ def test_numbers_do_not_depend_on_cores_or_on_the_number_of_runs(run_folder, war
     folder = copy_to(tmp_path)
     files = [f"results/smoke/runs/{name}/gradient_descent.parquet" for name in (FIGURE, OTHER)]
     done = warm.make(folder, *files, runs=3, cores=2)
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, output_of(done)
     for file in files:
         first, second = pl.read_parquet(run_folder / file), pl.read_parquet(folder / file)
         assert second.filter(pl.col("run") < 2).equals(first)
@@ -196,8 +196,8 @@ def test_a_stale_result_is_refused_even_where_the_records_were_lost(edited, warm
     assert planned(edited) == {}
     done = make(edited, FIGURE)
     assert done.returncode == 1
-    assert "made with other code" in said(done)
-    assert "run `snakemake" in said(done)
+    assert "made with other code" in output_of(done)
+    assert "run `snakemake" in output_of(done)
 
 
 def test_kept_results_with_new_times_are_kept(edited, warm):
@@ -235,7 +235,7 @@ def test_two_reproductions_are_the_same_bytes(run_folder, warm, tmp_path):
     folder = with_a_small_study(copy_to(tmp_path))
     interrupted(folder, *STUDY[::-1], runs=2)
     done = warm.make(folder, *STUDY[::-1], runs=2, cores=2)
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, output_of(done)
     first, second = results_in(run_folder), results_in(folder)
     assert first.keys() == second.keys()
     assert [name for name in first if first[name] != second[name]] == []
