@@ -136,7 +136,7 @@ def test_the_advice_of_the_repository_fits_its_design():
     judgements = judged(stated, synthetic(design, runs=6), [cell.row() for cell in cells(design)])
     assert [row["id"] for row in judgements] == list(stated)
     words = {row["id"]: row["verdict"] for row in judgements}
-    # Made-up losses rise by a factor with each method of the design's order.
+    # Synthetic losses increase by a factor from each method to the next.
     assert words["communicate"] != "held"
     assert all(row["answer"] for row in judgements)
     assert all(row["because"] for row in judgements)

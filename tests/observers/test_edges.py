@@ -51,7 +51,7 @@ def square(system, observer, victim, changes=None):
 @pytest.mark.parametrize("horizon", [1, 7])
 @pytest.mark.parametrize("observer", [Eavesdropper(), agent(0), secure_agent(0)])
 def test_of_two_agents_each_round_is_a_mechanism_of_its_own(horizon, observer):
-    """An agent knows its own part, so each received message is a state plus fresh noise."""
+    """Each message is a known state plus input and fresh noise, so mu^2 adds up over rounds."""
     system = noised_descent(floats(metropolis(path(2))), horizon, gain=0.5, noise=0.25)
     assert square(system, observer, 1) == pytest.approx(4 * horizon, rel=1e-9)
 

@@ -271,7 +271,7 @@ class Forgetful(Coalition):
 
 
 def test_who_forgets_its_own_noise_thinks_to_know_less():
-    """For a ring of eight, two rounds and two hops, it gives 0.67 instead of 1."""
+    """For a ring of eight, two rounds and two hops, mu^2 is 2/3 instead of 1."""
     system = gossip(weights(ring(8)), 2)
     assert squares(system, agent(0))[2] == pytest.approx(1, rel=1e-9)
     assert squares(system, Forgetful((0,)))[2] == pytest.approx(2 / 3, rel=1e-9)

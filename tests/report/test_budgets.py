@@ -57,7 +57,7 @@ def test_the_search_covers_the_text_of_pages(results):
     words = ["which", "algorithm", "is", "best"]
     entry = rows["comparison.html"]
     assert all(word in f"{entry['text']} {entry['names']}".lower() for word in words)
-    # A word of the caption, of the reason of a test, and of a page without an entry of its own.
+    # Words from a caption, from the reason of a test, and from a page without a separate entry.
     assert "seen" in rows["papers/first.html#first_fig1"]["words"]
     assert "ordering" in rows["papers/first.html#first_c01"]["words"]
     assert (
