@@ -73,7 +73,7 @@ benchmark: $(READY)
 	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-columns=min,median,rounds
 	PYTHONPATH=. $(BIN)/python -m benchmarks.growth all
 
-# Measure the time of other libraries for the same results, for docs/reference/other_libraries.md. They are installed in the
+# Measure the time of other libraries for the same results, for docs/explanation/performance.md. They are installed in the
 # environment .peers. The table lists those that cannot be installed.
 peers: $(READY)
 	$(BIN)/python -m benchmarks.peers.environment .peers

@@ -4,10 +4,10 @@
     python -m benchmarks.growth table [name ...]              of 10,000 agents
     python -m benchmarks.growth largest [name ...]            of 100,000
     python -m benchmarks.growth exponents [name ...]          against each size
-    python -m benchmarks.growth page                          tables and plot of what was measured
     python -m benchmarks.growth all                           all of these
 
-Measurements are kept in ``benchmarks/measured/growth.jsonl``, each in the place of the one before.
+Measurements are stored in ``benchmarks/measured/growth.jsonl``; each replaces the earlier one.
+``make docs`` writes their tables and their plot.
 Those of tables are processes of their own: seconds of the processor from an empty process with its
 libraries loaded to the last measured number, and the most memory that the process ever had. Against
 a size, time is that of an iteration and memory what is allocated beyond the libraries.
@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from private_consensus.common.errors import OutsideRange
+from private_consensus.common.spreadsheets import markdown_table
 from private_consensus.core.simulation import (
     Environment,
     MeasurementPlan,
@@ -40,11 +41,10 @@ from private_consensus.core.simulation import (
 from private_consensus.privacy import Budget
 
 from . import measuring
-from .worlds import INAPPLICABLE, RANDOM_REGULAR, RING, WORLDS, network, world
+from .worlds import RANDOM_REGULAR, RING, WORLDS, network, world
 
 KEPT = measuring.ROOT / "benchmarks" / "measured" / "growth.jsonl"
 NAMED_BY = ("kind", "name", "size")
-PLOT = measuring.ROOT / "docs" / "images" / "growth.svg"
 SINGLE = {"OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
 
 SIZES = {"agents": 1000, "dim": 10, "records": 10, "runs": 1, "settings": 1, "iterations": 100}
@@ -187,88 +187,57 @@ def slope(values: Sequence[float], measured: Sequence[float]) -> float:
     return float(np.polyfit(np.log(values), np.log(measured), 1)[0])
 
 
-def pages(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """All tables of what was measured."""
+def tables(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return the tables of the stored measurements in Markdown."""
     of = {kind: [line for line in lines if line["kind"] == kind] for kind in CHOSEN}
-    yield f"With 10,000 agents, one run, 100 iterations ({_where(of['table'])}):\n"
-    yield from measuring.rows(*_table(of["table"], TABLE))
-    yield ""
-    yield beyond(of["table"])
-    yield f"\nWith 100,000 ({_where(of['largest'])}):\n"
-    yield from measuring.rows(*_table(of["largest"], LARGE))
-    where = _where(of["exponents"])
-    yield f"\nExponents of an iteration's time ({where}), the expected ones in brackets:\n"
-    yield from measuring.rows(*_exponents(of["exponents"], "seconds", 0))
-    yield "\nExponents of memory beyond the libraries':\n"
-    yield from measuring.rows(*_exponents(of["exponents"], "mb", 1))
-    yield f"\n![Time and memory of an iteration against agents](../images/{PLOT.name})"
+    head = ["algorithm", "agents", "CPU s", "limit s", "memory MB"]
+    return "\n".join(
+        [
+            f"CPU time and peak memory of one run ({_measured(of['table'])}):\n",
+            markdown_table(head, _sizes([*of["table"], *of["largest"]])),
+            f"Exponents of the time per iteration ({_measured(of['exponents'])}), with the "
+            "expected exponents in brackets:\n",
+            markdown_table(*_exponents(of["exponents"], "seconds", 0)),
+            "Exponents of the memory in addition to that of the libraries:\n",
+            markdown_table(*_exponents(of["exponents"], "mb", 1)),
+            "![Time and memory of an iteration against agents](/_generated/growth.svg)\n",
+        ]
+    )
 
 
-def _where(lines: Sequence[Mapping[str, Any]]) -> str:
-    """The days and the machines of measurements."""
+def _measured(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return the days and the machines of measurements."""
     days = sorted({line["day"] for line in lines})
-    machines = dict.fromkeys(line["machine"] for line in lines)
-    days, machines = (" and ".join(dict.fromkeys(part)) for part in ((days[0], days[-1]), machines))
-    return f"{days}, one core of {machines}"
+    machines = " and ".join(sorted({line["machine"] for line in lines}))
+    return f"{' to '.join(dict.fromkeys((days[0], days[-1])))}, one core of {machines}"
 
 
-def _table(lines: Sequence[Mapping[str, Any]], size: int) -> Iterator[list[str]]:
-    yield ["algorithm", "network s", "noise s", "run s", "CPU s in all", "limit s", "memory MB"]
-    found = {line["name"]: line for line in lines}
-    limited = size == TABLE
-    for name, (_, _, kind, _) in WORLDS.items():
-        if name in found:
-            line = found[name]
-            parts = [_seconds(line[key]) for key in ("network", "noise", "run", "cpu")]
-            limit = f"{SECONDS[kind]:g}" if limited else ""
-            yield [name, *parts, limit, f"{line['mb']:.0f}"]
-        elif limited:
-            yield [name, "not measured yet", *[""] * 5]
-    for name, why in INAPPLICABLE.items() if limited else ():
-        yield [name, f"does not apply: {why}", *[""] * 5]
+def _sizes(lines: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
+    order = list(WORLDS)
+    for line in sorted(lines, key=lambda line: (line["agents"], order.index(line["name"]))):
+        limit = f"{SECONDS[WORLDS[line['name']][2]]:g}" if line["agents"] == TABLE else ""
+        numbers = (f"{line['agents']:,}", f"{line['cpu']:.1f}", limit, f"{line['mb']:.0f}")
+        yield [line["name"], *numbers]
 
 
-def _seconds(measured: float | None) -> str:
-    return "not measured" if measured is None else f"{measured:.1f}"
-
-
-def beyond(lines: Sequence[Mapping[str, Any]]) -> str:
-    """Who is beyond a limit."""
-    limits = {line["name"]: SECONDS[WORLDS[line["name"]][2]] for line in lines}
-    slow = [
-        f"{line['name']} ({line['cpu']:.1f} of {limits[line['name']]:.0f} s)"
-        for line in lines if line["cpu"] > limits[line["name"]]
-    ]  # fmt: skip
-    most = MEGABYTES[TABLE]
-    large = [f"{line['name']} ({line['mb']:.0f} MB)" for line in lines if line["mb"] > most]
-    slow, large = (", ".join(names) or "none" for names in (slow, large))
-    return f"Beyond their seconds: {slow}. Beyond {most:,.0f} MB: {large}."
-
-
-def _exponents(lines: Sequence[Mapping[str, Any]], key: str, place: int) -> Iterator[list[str]]:
-    yield ["algorithm", *(f"{size} {values[0]} to {values[-1]}" for size, values in GROWN.items())]
-    found = {(line["name"], line["size"]): line for line in lines}
+def _exponents(
+    lines: Sequence[Mapping[str, Any]], key: str, index: int
+) -> tuple[list[str], list[list[str]]]:
+    """Return titles and rows of the table of measured and expected exponents."""
+    titles = [f"{size} {values[0]} to {values[-1]}" for size, values in GROWN.items()]
+    measured = {(line["name"], line["size"]): line for line in lines}
+    rows = []
     for name, expected in EXPECTED.items():
-        if (name, "agents") in found:
-            measured = (
-                slope(found[name, size]["values"], found[name, size][key]) for size in GROWN
-            )
-            cells = zip(measured, expected[place], strict=True)
-            yield [name, *(f"{ours + 0.0:.2f} ({theirs:g})" for ours, theirs in cells)]
+        slopes = [
+            slope(measured[name, size]["values"], measured[name, size][key]) for size in GROWN
+        ]
+        cells = zip(slopes, expected[index], strict=True)
+        rows.append([name, *(f"{actual + 0.0:.2f} ({bound:g})" for actual, bound in cells)])
+    return ["algorithm", *titles], rows
 
 
 CHOSEN = {"table": WORLDS, "largest": LARGEST, "exponents": EXPECTED}
 """Whom each kind of measurement is made of."""
-
-
-def write_page() -> None:
-    """Tables between the page's marks, and the plot beside it."""
-    from .plots import growth_plot, write
-
-    lines = measuring.read(KEPT)
-    measuring.replace_page("growth", "\n".join(pages(lines)) + "\n", measuring.GROWTH_PAGE)
-    grown = [line for line in lines if line["kind"] == "exponents" and line["size"] == "agents"]
-    write(growth_plot(grown), PLOT)
 
 
 def main() -> None:
@@ -282,8 +251,7 @@ def main() -> None:
     commands.add_parser("against").add_argument("name", choices=sorted(EXPECTED))
     for kind, names in CHOSEN.items():
         commands.add_parser(kind).add_argument("names", nargs="*", default=list(names))
-    for command in ("page", "all"):
-        commands.add_parser(command)
+    commands.add_parser("all")
     given = parser.parse_args()
     if given.command == "one":
         print(json.dumps(one(given.name, {key: getattr(given, key) for key in SIZES})))
@@ -293,10 +261,8 @@ def main() -> None:
     elif given.command in CHOSEN:
         measure(given.command, given.names)
     else:
-        if given.command == "all":
-            for kind, names in CHOSEN.items():
-                measure(kind, list(names))
-        write_page()
+        for kind, names in CHOSEN.items():
+            measure(kind, list(names))
 
 
 if __name__ == "__main__":

@@ -20,10 +20,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from private_consensus.common.readable import read_json
+from private_consensus.common.spreadsheets import markdown_table
 from private_consensus.core.kernels.forks import fewest
 from private_consensus.reproduction.experiments.plan import Plan, load
 from private_consensus.reproduction.experiments.schema import read_yaml
 from private_consensus.reproduction.publishing.profile import jobs
+
+from .jobs import of_comparison, seconds
 
 BEFORE_BLOCKS = 0.025
 """Share of a cell's time for its problem, noise and privacy, which are computed once: 2.2 % of the
@@ -144,27 +147,41 @@ def _split(job: Job, cell: Mapping, cores: int) -> Job:
 
 
 def measured(folder: Path) -> tuple[str, dict[str, float]]:
-    """Scale of a run, or of a reference, and what each of its jobs took."""
+    """Return the scale of a run or of a reference, and the time of each job of the full run."""
     manifest = folder / "manifest.json"
     if manifest.is_file():
-        found = read_json(manifest)
-        return found["scale"], found["wall seconds"]
-    # A job in several processes has more CPU-seconds than it takes.
-    return folder.name, {row["job"]: min(row["CPU s"], row["wall s"]) for row in jobs(folder)}
+        stored = read_json(manifest)
+        return stored["scale"], stored["wall seconds"]
+    return folder.name, seconds(row for row in jobs(folder) if not of_comparison(row["job"]))
 
 
-def table(folder: Path, counts: Collection[int], queue: float) -> str:
-    """Markdown: a row for each number of cores."""
-    scale, seconds = measured(folder)
-    plan = load({**read_yaml(Path("config", "config.yaml")), "scale": scale}, Path("config"))
-    lines = ["| cores | seconds | with queueing | longest cell s |", "|---|---|---|---|"]
+def table(plan: Plan, times: Mapping[str, float], counts: Collection[int], queue: float) -> str:
+    """Format the predicted wall times as a Markdown table.
+
+    Parameters
+    ----------
+    plan : Plan
+        Configuration of the run.
+    times : mapping
+        Measured time of each job.
+    counts : collection of int
+        Numbers of cores; one row for each.
+    queue : float
+        Seconds that each job waits in a queue, for the second prediction.
+
+    Returns
+    -------
+    str
+    """
+    titles = ("cores", "wall s", f"wall s with {queue:g} s of queueing per job", "longest cell s")
+    rows = []
     for cores in counts:
-        work = planned(plan, seconds, cores)
+        work = planned(plan, times, cores)
         cells = [work[".".join(pair)].seconds for pair in plan.cells() if ".".join(pair) in work]
-        times = (makespan(work, cores, wait) for wait in (0.0, queue))
-        shown = (f"{number:.0f}" for number in (*times, max(cells, default=0.0)))
-        lines.append(f"| {cores} | {' | '.join(shown)} |")
-    return "\n".join(lines) + "\n"
+        walls = (makespan(work, cores, wait) for wait in (0.0, queue))
+        shown = (f"{number:,.0f}" for number in (*walls, max(cells, default=0.0)))
+        rows.append((str(cores), *shown))
+    return markdown_table(titles, rows)
 
 
 if __name__ == "__main__":
@@ -173,4 +190,6 @@ if __name__ == "__main__":
     parser.add_argument("--cores", nargs="+", type=int, default=[2, 16, 32, 64])
     parser.add_argument("--queue", type=float, default=25.0, help="seconds a job waits in a queue")
     options = parser.parse_args()
-    print(table(options.run, options.cores, options.queue), end="")
+    scale, times = measured(options.run)
+    plan = load({**read_yaml(Path("config", "config.yaml")), "scale": scale}, Path("config"))
+    print(table(plan, times, options.cores, options.queue), end="")

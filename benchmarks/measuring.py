@@ -1,4 +1,4 @@
-"""What was measured, kept as lines of JSON, and pages that follow from it."""
+"""Measurements that are stored as lines of JSON."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import datetime
 import json
 import os
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from private_consensus.common.provenance import atomic_write
 
 ROOT = Path(__file__).parents[1]
-GROWTH_PAGE = ROOT / "docs" / "reference" / "growth.md"
-PEERS_PAGE = ROOT / "docs" / "reference" / "other_libraries.md"
 
 
 def here() -> dict[str, str]:
@@ -43,26 +41,3 @@ def keep(path: Path, line: dict[str, Any], named_by: Iterable[str]) -> None:
     ]
     with atomic_write(path) as temporary:
         temporary.write_text("".join(json.dumps(each) + "\n" for each in [*others, line]), "utf-8")
-
-
-def rows(*table: Iterable[str]) -> Iterator[str]:
-    """A table in Markdown; its first row is the head."""
-    head, *others = (list(row) for row in table)
-    yield from (f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *others))
-
-
-def replace_page(name: str, page: str, path: Path) -> None:
-    """Put a page between a file's marks of that name."""
-    text = replaced(path.read_text(encoding="utf-8"), name, page)
-    with atomic_write(path) as temporary:
-        temporary.write_text(text, "utf-8")
-
-
-def replaced(text: str, name: str, page: str) -> str:
-    """A text with another page between its marks."""
-    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
-    before, first, rest = text.partition(begin)
-    _, last, after = rest.partition(end)
-    if not (first and last):
-        raise SystemExit(f"no {begin.strip()} ... {end.strip()} in the file")
-    return before + begin + page + end + after

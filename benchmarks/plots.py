@@ -1,31 +1,29 @@
-"""Plots of what was measured."""
+"""Plots of stored measurements."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 import polars as pl
 import vl_convert as vlc
 
-from private_consensus.common.provenance import atomic_write
 from private_consensus.reproduction.plotting.drawings import small_svg
 from private_consensus.reproduction.plotting.theme import CONFIG, GREY
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
 DASHES = ((1, 0), (6, 3), (1.5, 1.5), (8, 2, 1.5, 2))
 LOOKS = [(colour, dash) for dash in DASHES for colour in COLOURS]
-PANELS = {"seconds": "CPU seconds an iteration", "mb": "megabytes beyond the libraries'"}
+PANELS = {"seconds": "CPU seconds per iteration", "mb": "megabytes without libraries"}
 
 
 def growth_plot(lines: Sequence[Mapping[str, Any]]) -> alt.HConcatChart:
-    """Time and memory against agents, both logarithmic; dotted: proportional to agents."""
-    return alt.hconcat(*(_grown(lines, key, title) for key, title in PANELS.items())).configure(
-        **CONFIG
-    )
+    """Plot time and memory against agents, both logarithmic; dotted: proportional to agents."""
+    lines = [line for line in lines if line["kind"] == "exponents" and line["size"] == "agents"]
+    panels = (_grown(lines, key, title) for key, title in PANELS.items())
+    return alt.hconcat(*panels).configure(**CONFIG)
 
 
 def _grown(lines: Sequence[Mapping[str, Any]], key: str, title: str) -> alt.LayerChart:
@@ -60,24 +58,6 @@ def _grown(lines: Sequence[Mapping[str, Any]], key: str, title: str) -> alt.Laye
     return (linear + curves).properties(width=300, height=240)
 
 
-def ratio_plot(lines: Sequence[Mapping[str, Any]]) -> alt.Chart:
-    """How many times as long as ours each peer takes; left of the line it is faster."""
-    points = pl.DataFrame(
-        [
-            {"peer": f"{line['what']}: {line['peer']}", "ratio": line["ratio"]}
-            for line in lines
-            if line.get("ratio")
-        ]
-    )
-    ratio = alt.X("ratio:Q", scale=alt.Scale(type="log"), title="time of the peer over ours")
-    peer = alt.Y("peer:N", sort=None, title=None, axis=alt.Axis(labelLimit=420))
-    dots = alt.Chart(points).mark_point(filled=True, size=60, color=COLOURS[0]).encode(ratio, peer)
-    even = alt.Chart(pl.DataFrame({"ratio": [1.0]})).mark_rule(color=GREY).encode(x="ratio:Q")
-    return (even + dots).properties(width=320, height={"step": 16}).configure(**CONFIG)
-
-
-def write(chart: alt.TopLevelMixin, path: Path) -> None:
-    """As an SVG."""
-    drawing = small_svg(vlc.vegalite_to_svg(json.dumps(chart.to_dict())))
-    with atomic_write(path) as temporary:
-        temporary.write_text(drawing, encoding="utf-8")
+def svg(chart: alt.TopLevelMixin) -> str:
+    """Return a chart as SVG."""
+    return small_svg(vlc.vegalite_to_svg(json.dumps(chart.to_dict())))

@@ -13,6 +13,7 @@ from sphinx_gallery.scrapers import figure_rst
 import private_consensus as pc
 from private_consensus import cli
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 import reference_pages
 
@@ -101,7 +102,7 @@ def block(writer, node):
 
 
 def generated_pages(app):
-    """Write the help of all commands, one page per algorithm, and the reference pages."""
+    """Write the help of all commands, one page per algorithm, reference pages and measurements."""
     source = Path(app.srcdir)
     _write(source / "_generated" / "commands.txt", "\n".join(help_texts(cli._parser())))
     names = reference_pages.built_in()
@@ -113,7 +114,7 @@ def generated_pages(app):
     lines = ["Algorithm pages", "===============", "", ".. toctree::", "   :maxdepth: 1", "",
              *(f"   {name}" for name in names), ""]  # fmt: skip
     _write(source / "api" / "algorithms" / "index.rst", "\n".join(lines))
-    for path, text in reference_pages.pages().items():
+    for path, text in (reference_pages.pages() | reference_pages.performance()).items():
         _write(source / path, text)
 
 

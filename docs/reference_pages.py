@@ -13,6 +13,8 @@ from typing import Any
 
 import polars as pl
 import yaml
+from benchmarks import growth, jobs, makespan, measuring, plots
+from benchmarks.peers import table as peers
 
 import private_consensus as pc
 from private_consensus.core.algorithms.base import METHOD
@@ -129,6 +131,20 @@ def pages() -> dict[str, str]:
     return {f"reference/generated/{name}.rst": text for name, text in made.items()} | {
         "results/index.rst": results()
     }
+
+
+def performance() -> dict[str, str]:
+    """Return tables and plot of the page on performance, by their path below ``docs``."""
+    grown, targets = measuring.read(growth.KEPT), measuring.read(jobs.KEPT)
+    (run,) = (target["jobs"] for target in targets if target["target"] == "reproduce")
+    parts = {
+        "jobs.txt": jobs.tables(targets),
+        "cores.txt": makespan.table(loaded_plan(), jobs.seconds(run), (2, 16, 32, 64), 25.0),
+        "growth.txt": growth.tables(grown),
+        "growth.svg": plots.svg(plots.growth_plot(grown)),
+        "libraries.txt": peers.table(measuring.read(peers.KEPT)),
+    }
+    return {f"_generated/{name}": text for name, text in parts.items()}
 
 
 def title(text: str, line: str = "=") -> str:

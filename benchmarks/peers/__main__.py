@@ -1,4 +1,4 @@
-"""Measure all installed peers, and write the results to docs/reference/other_libraries.md.
+"""Measure all installed libraries, and store the results in benchmarks/measured/peers.jsonl.
 
 make peers
 """
@@ -20,7 +20,7 @@ os.environ.update(SINGLE)
 
 from .. import measuring  # noqa: E402
 from .environment import found  # noqa: E402
-from .table import KEPT, PARTS, write_page  # noqa: E402
+from .table import KEPT, PARTS  # noqa: E402
 
 
 def measure(parts: Sequence[str]) -> None:
@@ -36,12 +36,10 @@ def measure(parts: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Parts by name, or all; ``page`` alone writes the page of what is kept."""
-    if sys.argv[1:] != ["page"]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            measure(sys.argv[1:] or PARTS)
-    write_page()
+    """Measure the parts that the command line names, or all."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        measure(sys.argv[1:] or PARTS)
 
 
 if __name__ == "__main__":

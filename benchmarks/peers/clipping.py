@@ -119,7 +119,7 @@ def _opacus(problem, x, rows):
         clipped(model(one[0]), one[1]).backward()
         return _vector(p.grad / BATCH for p in model.parameters())
 
-    yield "Opacus, ghost clipping", ghost, "one model a call"
+    yield "Opacus, ghost clipping", ghost, "one model per call"
 
     samples = [GradSampleModule(_module(problem, own), loss_reduction="sum") for own in x]
 
@@ -137,7 +137,7 @@ def _opacus(problem, x, rows):
             p.grad_sample = None
         return found
 
-    yield "Opacus, gradients of records stored", stored, "one model a call"
+    yield "Opacus, gradients of records stored", stored, "one model per call"
 
 
 def _module(problem, own):

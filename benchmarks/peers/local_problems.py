@@ -48,7 +48,10 @@ def measured() -> Iterator[dict[str, Any]]:
             continue
         norm = _gradient_norm(problem, found, alone)
         same = f"within {np.abs(found - exact).max():.0e}, gradient {norm:.0e}"
-        for what, ours in ((f"{WHAT}, eight a register", full), (f"{WHAT}, one a call", single)):
+        for what, ours in (
+            (f"{WHAT}, eight per register", full),
+            (f"{WHAT}, one per call", single),
+        ):
             yield line(what, name, ours, took / AGENTS, same)
 
 

@@ -1,42 +1,42 @@
-"""The table and the plot of what was measured of peers."""
+"""The table of the measured libraries."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from private_consensus.common.spreadsheets import markdown_table
 
 from .. import measuring
 
 KEPT = measuring.ROOT / "benchmarks" / "measured" / "peers.jsonl"
-PLOT = measuring.ROOT / "docs" / "images" / "peers.svg"
 PARTS = ("local_problems", "clipping", "normals", "accounting")
-ABSENT = {"decent-bench": ("whole iterations", ": it requires Python 3.13")}
-"""What a peer would be measured for, and what is known to stand against it."""
+SEPARATE = "separate"
+"""Part of the stored rows that no module of this package measures."""
+REASONS = {"decent-bench": " (it requires Python 3.13)"}
+"""Reasons why a library cannot be installed."""
+HEAD = ("task", "library", "private-consensus", "time of library", "ratio", "results", "")
 
 
-def pages(kept: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The table of what was measured, and who is missing."""
-    last = kept[-1]
-    versions = ", ".join(f"{name} {version}" for name, version in last["versions"].items())
-    yield f"{last['day']}, one core of {last['machine']}; {versions}."
-    if last["missing"]:
-        yield f"Could not be installed here, and so not measured: {', '.join(last['missing'])}."
-    yield ""
-    head = ["what", "peer", "ours", "peer's", "peer's / ours", "results", ""]
-    absent = [_absent(name) for name in last["missing"]]
-    yield from measuring.rows(head, *map(_row, lines_of(kept)), *absent)
-    yield f"\n![Time of peers over ours](../images/{PLOT.name})"
+def table(stored: Sequence[Mapping[str, Any]]) -> str:
+    """Return the table of the stored measurements in Markdown, with machines and versions."""
+    parts = {part["part"]: part for part in stored}
+    ordered = [parts[name] for name in (*PARTS, SEPARATE) if name in parts]
+    missing = {name + REASONS.get(name, "") for part in ordered for name in part["missing"]}
+    return "\n".join(
+        [
+            *dict.fromkeys(map(_origin, ordered)),
+            f"Not installed, and so not measured: {', '.join(sorted(missing))}." if missing else "",
+            "",
+            markdown_table(HEAD, [_row(line) for part in ordered for line in part["lines"]]),
+        ]
+    )
 
 
-def lines_of(kept: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Lines of all parts, in the order of parts."""
-    of = {part["part"]: part["lines"] for part in kept}
-    return [line for part in PARTS for line in of.get(part, ())]
-
-
-def _absent(peer: str) -> list[str]:
-    what, why = ABSENT.get(peer, ("", ""))
-    return [what, peer, "", "", "", "not measured", f"cannot be installed here{why}"]
+def _origin(part: Mapping[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in part["versions"].items())
+    begin = "Rows that were measured separately: " if part["part"] == SEPARATE else ""
+    return f"{begin}{part['day']}, one core of {part['machine']}; {versions}."
 
 
 def _row(line: Mapping[str, Any]) -> list[str]:
@@ -52,12 +52,3 @@ def spelled(seconds: float) -> str:
     units = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
     unit, size = next((pair for pair in units if seconds >= pair[1]), units[-1])
     return f"{seconds / size:.3g} {unit}"
-
-
-def write_page() -> None:
-    """Table and plot."""
-    from ..plots import ratio_plot, write
-
-    kept = measuring.read(KEPT)
-    measuring.replace_page("peers", "\n".join(pages(kept)) + "\n", measuring.PEERS_PAGE)
-    write(ratio_plot(lines_of(kept)), PLOT)

@@ -1,11 +1,12 @@
-"""Test that pages of benchmarks follow from the stored measurements."""
+"""Test that stored measurements are complete, within their limits, and shown in tables."""
 
 import json
 
 import numpy as np
-import pytest
-from benchmarks import growth, measuring
+from benchmarks import growth, jobs, measuring
 from benchmarks.worlds import INAPPLICABLE, WORLDS
+
+JOB = {"wall s": 9.0, "CPU s": 12.0, "memory MB": 1200}
 
 
 def test_a_power_has_its_exponent_as_slope():
@@ -15,36 +16,50 @@ def test_a_power_has_its_exponent_as_slope():
 
 
 def test_a_measurement_takes_the_place_of_the_earlier_one(tmp_path):
-    kept = tmp_path / "kept.jsonl"
+    path = tmp_path / "kept.jsonl"
     for name, seconds in (("a", 1.0), ("b", 2.0), ("a", 3.0)):
-        measuring.keep(kept, {"name": name, "seconds": seconds}, ["name"])
-    assert {line["name"]: line["seconds"] for line in measuring.read(kept)} == {"a": 3.0, "b": 2.0}
-    assert len(kept.read_text().splitlines()) == 2
+        measuring.keep(path, {"name": name, "seconds": seconds}, ["name"])
+    assert {line["name"]: line["seconds"] for line in measuring.read(path)} == {"a": 3.0, "b": 2.0}
+    assert len(path.read_text().splitlines()) == 2
 
 
-def test_a_page_stands_between_its_marks_alone():
-    text = "a\n<!-- x -->\nold\n<!-- end of x -->\nb\n<!-- y -->\nc\n<!-- end of y -->\n"
-    assert measuring.replaced(text, "x", "new\n") == text.replace("old", "new")
-    with pytest.raises(SystemExit, match="no <!-- z -->"):
-        measuring.replaced(text, "z", "")
-
-
-def test_who_is_beyond_a_limit_is_named():
-    found = (("d_zoa", 60.5, 10.0), ("admm", 59.0, 1001.0), ("pdop", 10.5, 999.0))
-    lines = [{"name": name, "cpu": cpu, "mb": mb} for name, cpu, mb in found]
-    assert growth.beyond(lines) == (
-        "Beyond their seconds: d_zoa (60.5 of 60 s), pdop (10.5 of 10 s). "
-        "Beyond 1,000 MB: admm (1001 MB)."
-    )
-
-
-def test_the_published_tables_are_those_of_the_kept_measurements():
-    """All algorithms are measured or have a reason, and the page is up to date."""
+def test_every_algorithm_is_measured_below_its_limits_or_has_a_reason():
     lines = measuring.read(growth.KEPT)
-    page = measuring.GROWTH_PAGE.read_text()
-    assert "\n".join(growth.pages(lines)) in page
-    measured = {line["name"] for line in lines if line["kind"] == "table"}
-    assert measured == set(WORLDS) and measured.isdisjoint(INAPPLICABLE)
+    table = [line for line in lines if line["kind"] == "table"]
+    assert {line["name"] for line in table} == set(WORLDS)
+    assert INAPPLICABLE.keys().isdisjoint(WORLDS)
+    assert all(line["cpu"] <= growth.SECONDS[WORLDS[line["name"]][2]] for line in table)
+    sizes = [line for line in lines if "agents" in line]
+    assert all(line["mb"] <= growth.MEGABYTES[line["agents"]] for line in sizes)
     against = {(line["name"], line["size"]) for line in lines if line["kind"] == "exponents"}
     assert against == {(name, size) for name in growth.EXPECTED for size in growth.GROWN}
     assert all(json.dumps(line, allow_nan=False) for line in lines)
+
+
+def test_the_tables_of_growth_have_times_memory_and_exponents():
+    text = growth.tables(measuring.read(growth.KEPT))
+    assert "| d_zoa | 10,000 | 43.0 | 60 | 296 |" in text
+    assert "| muffliato | 0.94 (1) |" in text and "one core of AMD EPYC" in text
+
+
+def test_the_tables_of_jobs_have_totals_groups_and_the_heaviest_jobs():
+    rows = [{"job": f"ding_fig{i}.dsgd", **JOB} for i in range(3)] + [
+        {**JOB, "job": "figure.a", "CPU s": 4.0},
+        {**JOB, "job": "gather", "CPU s": 1.0},
+    ]
+    origin = {"day": "2026-01-01", "machine": "M", "cores": 2, "commit": "abc", "wall": 40.0}
+    targets = [{"target": "reproduce", **origin, "jobs": rows}]
+    targets.append({"target": "comparison", **origin, "wall": None, "jobs": rows[:1]})
+    text = jobs.tables(targets)
+    where = "2026-01-01, 2 cores of M, commit abc |"
+    assert f"| `make reproduce` | 5 | 40 | 41 | 1,200 | {where}" in text
+    assert f"| `make comparison` | 1 | not measured | 12 | 1,200 | {where}" in text
+    assert "| `ding` | 3 | 36 |\n| other jobs | 2 | 5 |" in text
+    assert "| `ding_fig0.dsgd` | 9 | 12 | 1,200 |" in text
+
+
+def test_stored_jobs_belong_to_their_target_and_a_job_of_several_processes_takes_its_wall_time():
+    for line in measuring.read(jobs.KEPT):
+        is_comparison = line["target"] == "comparison"
+        assert all(jobs.of_comparison(row["job"]) == is_comparison for row in line["jobs"])
+    assert jobs.seconds([{"job": "a", **JOB}]) == {"a": 9.0}

@@ -1,0 +1,96 @@
+"""Times of the jobs of a full run and of the comparison.
+
+    python -m benchmarks.jobs results/paper reproduce 1265     wall time of the whole run in seconds
+    python -m benchmarks.jobs results/paper comparison
+
+stores them in ``benchmarks/measured/jobs.jsonl``; ``make docs`` writes their tables.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from private_consensus.common.spreadsheets import markdown_table
+from private_consensus.reproduction.publishing.profile import jobs
+
+from . import measuring
+
+KEPT = measuring.ROOT / "benchmarks" / "measured" / "jobs.jsonl"
+TITLES = ("job", "wall s", "CPU s", "memory MB")
+HEAVIEST = 8
+"""Number of jobs in the table of the heaviest jobs."""
+SMALL = 10.0
+"""CPU-seconds below which groups of jobs share one row."""
+
+
+def store(folder: Path, target: str, wall: float | None) -> None:
+    """Store the jobs of a target of the Makefile.
+
+    Parameters
+    ----------
+    folder : path
+        Results of a run with both targets, or with one.
+    target : str
+        ``reproduce`` or ``comparison``.
+    wall : float, optional
+        Wall time of the target, in seconds.
+    """
+    is_comparison = target == "comparison"
+    rows = [row for row in jobs(folder) if of_comparison(row["job"]) == is_comparison]
+    commit = subprocess.check_output(["git", "rev-parse", "--short=8", "HEAD"], text=True).strip()
+    line = {"target": target, "commit": commit, "cores": os.cpu_count(), "wall": wall, "jobs": rows}
+    measuring.keep(KEPT, {**measuring.here(), **line}, ["target"])
+
+
+def of_comparison(job: str) -> bool:
+    """Return True for a job of the comparison, which is no part of a full run."""
+    return job.startswith(("comparison.", "answers"))
+
+
+def seconds(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the time of each job; a job with several processes takes less than its CPU time."""
+    return {row["job"]: min(row["CPU s"], row["wall s"]) for row in rows}
+
+
+def tables(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return the totals of both targets, and groups of jobs and the heaviest jobs of a full run."""
+    (rows,) = (line["jobs"] for line in lines if line["target"] == "reproduce")
+    heaviest = [[f"`{row['job']}`", *(f"{row[key]:,.0f}" for key in TITLES[1:])] for row in rows]
+    return "\n".join(
+        [
+            markdown_table(("target", "jobs", *TITLES[1:], "measured"), map(_totals, lines)),
+            markdown_table(("jobs", "number", "CPU s"), _groups(rows)),
+            markdown_table(TITLES, heaviest[:HEAVIEST]),
+        ]
+    )
+
+
+def _totals(line: Mapping[str, Any]) -> list[str]:
+    cpu = sum(row["CPU s"] for row in line["jobs"])
+    memory = max(row["memory MB"] for row in line["jobs"])
+    wall = f"{line['wall']:,.0f}" if line["wall"] else "not measured"
+    origin = f"{line['day']}, {line['cores']} cores of {line['machine']}, commit {line['commit']}"
+    numbers = (f"{len(line['jobs'])}", wall, f"{cpu:,.0f}", f"{memory:,}")
+    return [f"`make {line['target']}`", *numbers, origin]
+
+
+def _groups(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """Return number and CPU time of the jobs whose names have equal first words."""
+    groups = defaultdict(list)
+    for row in rows:
+        groups[f"`{re.split('[._]', row['job'])[0]}`"].append(row["CPU s"])
+    for name in [name for name, times in groups.items() if sum(times) < SMALL]:
+        groups["other jobs"] += groups.pop(name)
+    ordered = sorted(groups.items(), key=lambda group: (group[0] == "other jobs", -sum(group[1])))
+    return [[name, str(len(times)), f"{sum(times):,.0f}"] for name, times in ordered]
+
+
+if __name__ == "__main__":
+    store(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]) if len(sys.argv) > 3 else None)
