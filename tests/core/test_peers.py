@@ -46,7 +46,7 @@ def test_a_time_has_its_unit(seconds, text):
 
 def test_the_stored_measurements_have_all_parts_and_the_rows_in_which_jax_is_near_or_faster():
     stored = read(KEPT)
-    assert {part["part"] for part in stored} == {*PARTS, SEPARATE}
+    assert {measurement["part"] for measurement in stored} == {*PARTS, SEPARATE}
     text = table(stored)
     assert "| JAX, ghost norms | 220 us | 350 us | 1.6 |" in text
     assert "5 x 8,000 x 104 | JAX | 2.63 ms | 1.96 ms | 0.75 |" in text
