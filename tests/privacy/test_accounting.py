@@ -37,10 +37,16 @@ def gaussians(scale, count=1, **options):
 
 
 def test_many_gaussians_are_one_with_less_noise():
-    one = epsilon(gaussians(2.0 / math.sqrt(50)), DELTA, "gaussian")
-    assert epsilon(gaussians(2.0, 50), DELTA, "gaussian") == pytest.approx(one, rel=1e-12)
-    assert epsilon(gaussians(np.full(50, 2.0)), DELTA, "gaussian") == pytest.approx(one, rel=1e-12)
-    assert epsilon(gaussians(2.0) * 50, DELTA, "gaussian") == pytest.approx(one, rel=1e-12)
+    single_epsilon = epsilon(gaussians(2.0 / math.sqrt(50)), DELTA, "gaussian")
+    assert epsilon(gaussians(2.0, 50), DELTA, "gaussian") == pytest.approx(
+        single_epsilon, rel=1e-12
+    )
+    assert epsilon(gaussians(np.full(50, 2.0)), DELTA, "gaussian") == pytest.approx(
+        single_epsilon, rel=1e-12
+    )
+    assert epsilon(gaussians(2.0) * 50, DELTA, "gaussian") == pytest.approx(
+        single_epsilon, rel=1e-12
+    )
 
 
 def test_mu_squared_adds_over_iterations_and_repeats():
@@ -93,9 +99,9 @@ def randomised_response_epsilon(loss, count, delta):
 )
 def test_pure_releases_compose_as_well_as_is_possible(loss, count):
     best = randomised_response_epsilon(loss, count, DELTA)
-    found = account([pure(loss, count=count)], DELTA)
-    assert best * (1 - 1e-9) <= found.epsilon <= best * 1.003
-    assert found.epsilon <= min(loss * count, epsilon([pure(loss, count=count)], DELTA, "zcdp"))
+    guarantee = account([pure(loss, count=count)], DELTA)
+    assert best * (1 - 1e-9) <= guarantee.epsilon <= best * 1.003
+    assert guarantee.epsilon <= min(loss * count, epsilon([pure(loss, count=count)], DELTA, "zcdp"))
 
 
 def test_laplace_costs_less_than_any_mechanism_of_the_same_pure_epsilon():
@@ -120,7 +126,7 @@ def test_one_laplace_shift_dominates_a_vector_of_the_same_l1_shift():
     p, q = np.multiply.outer(shifted[0], shifted[0]), np.multiply.outer(shifted[1], shifted[2])
     vector = hockey_stick(p, q, bounds)
     assert np.all(vector <= laplace_curve(2.0, bounds) + 1e-4)
-    # the comparison can tell: against a shift of 1.6 it fails
+    # the comparison has power: it fails for a shift of 1.6
     assert np.any(vector > laplace_curve(1.6, bounds) + 1e-3)
 
 
@@ -192,14 +198,14 @@ def test_samplings_with_different_relations_do_not_mix():
 
 def test_mixtures_take_the_least_of_all_accountants():
     mixture = [*gaussians(10.0, 30), Release("laplace", 1.0, 20.0, count=30)]
-    found = account(mixture, DELTA)
-    each = {method: epsilon(mixture, DELTA, method) for method in METHODS}
-    assert found.epsilon == min(each.values()) == each[found.method] < math.inf
-    assert each["gaussian"] == each["pure"] == math.inf
-    assert each["gaussian+pure"] == pytest.approx(
+    guarantee = account(mixture, DELTA)
+    epsilons = {method: epsilon(mixture, DELTA, method) for method in METHODS}
+    assert guarantee.epsilon == min(epsilons.values()) == epsilons[guarantee.method] < math.inf
+    assert epsilons["gaussian"] == epsilons["pure"] == math.inf
+    assert epsilons["gaussian+pure"] == pytest.approx(
         1.5 + epsilon(gaussians(10.0, 30), DELTA), rel=1e-12
     )
-    assert found.epsilon > epsilon(gaussians(10.0, 30), DELTA)
+    assert guarantee.epsilon > epsilon(gaussians(10.0, 30), DELTA)
 
 
 def test_a_small_pure_part_beside_gaussians_is_added():
@@ -236,8 +242,8 @@ def test_gaussians_are_never_purely_private():
 
 
 def test_an_unproven_sensitivity_is_handed_on():
-    found = account(gaussians(2.0, proven=False, note="assumes bounded gradients"), DELTA)
-    assert not found.proven and found.note == "assumes bounded gradients"
+    guarantee = account(gaussians(2.0, proven=False, note="assumes bounded gradients"), DELTA)
+    assert not guarantee.proven and guarantee.note == "assumes bounded gradients"
     assert account(gaussians(2.0), DELTA).proven
 
 
@@ -251,9 +257,9 @@ def test_a_network_is_as_private_as_its_weakest_agent():
 
 
 def test_a_guarantee_is_within_a_budget_or_not():
-    found = Guarantee(1.0, 1e-5, "gaussian")
-    assert found.within(Budget(1.0, 1e-5)) and found.within(Budget(2, 1e-4))
-    assert not found.within(Budget(0.99, 1e-5)) and not found.within(Budget(1.0, 1e-6))
+    guarantee = Guarantee(1.0, 1e-5, "gaussian")
+    assert guarantee.within(Budget(1.0, 1e-5)) and guarantee.within(Budget(2, 1e-4))
+    assert not guarantee.within(Budget(0.99, 1e-5)) and not guarantee.within(Budget(1.0, 1e-6))
 
 
 def test_many_different_losses_are_rounded_up_and_none_is_lost():
@@ -264,9 +270,9 @@ def test_many_different_losses_are_rounded_up_and_none_is_lost():
     fine = np.sort(np.repeat([group.loss for group in levelled], [g.count for g in levelled]))
     assert np.all(fine >= losses)
     releases = [Release("laplace", losses, 30.0)]
-    found = epsilon(releases, DELTA, "pld")
-    assert found < epsilon(releases, DELTA, "zcdp") < epsilon(releases, DELTA, "pure")
-    assert found > gaussian_epsilon(np.linalg.norm(losses / 30) * 0.8, DELTA)
+    composed_epsilon = epsilon(releases, DELTA, "pld")
+    assert composed_epsilon < epsilon(releases, DELTA, "zcdp") < epsilon(releases, DELTA, "pure")
+    assert composed_epsilon > gaussian_epsilon(np.linalg.norm(losses / 30) * 0.8, DELTA)
 
 
 @settings(max_examples=25, deadline=None)
@@ -294,6 +300,6 @@ def test_wrong_input_is_named():
 
 
 def test_delta_of_the_reported_epsilon_is_the_delta_asked_for():
-    found = account(gaussians(np.geomspace(3, 30, 100)), DELTA)
+    guarantee = account(gaussians(np.geomspace(3, 30, 100)), DELTA)
     mu = gaussian_dp(gaussians(np.geomspace(3, 30, 100)))
-    assert gaussian_delta(mu, found.epsilon) == pytest.approx(DELTA, rel=1e-9)
+    assert gaussian_delta(mu, guarantee.epsilon) == pytest.approx(DELTA, rel=1e-9)

@@ -64,17 +64,17 @@ def test_gaussian_rates_lie_inside_the_region_of_their_privacy_profile_and_touch
 def test_coverage_is_exact_for_all_pairs_of_rates_on_the_boundary_of_a_claim(measure, level):
     """Enumerate the outcomes of 12 and 12 runs with their binomial probabilities."""
     true = 0.8
-    found = np.zeros((RUNS + 1, RUNS + 1))
+    p_values = np.zeros((RUNS + 1, RUNS + 1))
     for k, m in itertools.product(range(RUNS + 1), repeat=2):
         counts = Counts(k, RUNS, m, RUNS)
-        found[k, m] = Bound(counts, 0.0, 1 - level, 1.0, measure, True).p_value(
+        p_values[k, m] = Bound(counts, 0.0, 1 - level, 1.0, measure, True).p_value(
             **_claim(measure, true)
         )
     q = np.linspace(0.0, 1.0, 101)
     p = measure.largest(q, true)
     hits, numbers = (stats.binom.pmf(np.arange(RUNS + 1), RUNS, x[:, None]) for x in (p, q))
     for alpha in (level, level / 2):
-        wrong = np.einsum("ck,km,cm->c", hits, (found <= alpha).astype(float), numbers)
+        wrong = np.einsum("ck,km,cm->c", hits, (p_values <= alpha).astype(float), numbers)
         assert wrong.max() <= alpha
         assert wrong.max() > alpha / 50  # an empty test would cover too
 
@@ -87,34 +87,39 @@ def _claim(measure, value):
 
 
 def test_a_bound_is_the_least_claim_that_is_not_contradicted():
-    found = event_bound(900, 1000, 300, 1000, delta=0.01, confidence=0.99)
+    bound = event_bound(900, 1000, 300, 1000, delta=0.01, confidence=0.99)
     assert (
-        found.p_value(epsilon=found.epsilon) <= 0.01 < found.p_value(epsilon=found.epsilon + 2e-3)
+        bound.p_value(epsilon=bound.epsilon) <= 0.01 < bound.p_value(epsilon=bound.epsilon + 2e-3)
     )
-    assert found.contradicts(epsilon=0.9 * found.epsilon)
-    assert not found.contradicts(epsilon=1.1 * found.epsilon)
-    assert found.contradicts(mu=0.9 * found.mu) and not found.contradicts(mu=1.1 * found.mu)
+    assert bound.contradicts(epsilon=0.9 * bound.epsilon)
+    assert not bound.contradicts(epsilon=1.1 * bound.epsilon)
+    assert bound.contradicts(mu=0.9 * bound.mu) and not bound.contradicts(mu=1.1 * bound.mu)
 
 
 def test_the_bound_is_sharper_than_two_limits_at_half_the_level_and_below_the_estimate():
-    for hits, other, delta in ((1000, 400, 0.01), (1197, 803, 0.0), (2000, 0, 1e-5), (40, 2, 0.0)):
-        found = event_bound(hits, 2000, other, 2000, delta=delta, confidence=0.999)
+    for hits, neighbour_hits, delta in (
+        (1000, 400, 0.01),
+        (1197, 803, 0.0),
+        (2000, 0, 1e-5),
+        (40, 2, 0.0),
+    ):
+        bound = event_bound(hits, 2000, neighbour_hits, 2000, delta=delta, confidence=0.999)
         low = clopper_pearson(hits, 2000, 0.0005)[0]
-        high = clopper_pearson(other, 2000, 0.0005)[1]
-        assert found.epsilon > float(Epsilon(delta).value(low, high))
+        high = clopper_pearson(neighbour_hits, 2000, 0.0005)[1]
+        assert bound.epsilon > float(Epsilon(delta).value(low, high))
         with np.errstate(divide="ignore"):
-            assert found.epsilon < float(Epsilon(delta).value(hits / 2000, other / 2000))
+            assert bound.epsilon < float(Epsilon(delta).value(hits / 2000, neighbour_hits / 2000))
 
 
 def test_perfect_distinction_has_the_closed_form_of_its_probability():
     r"""Hits in all and none of n runs have probability :math:`(1-e^{-\epsilon})^n` at p = 1."""
-    found = event_bound(500, 500, 0, 500, delta=0.0, confidence=0.99)
+    bound = event_bound(500, 500, 0, 500, delta=0.0, confidence=0.99)
     # p = 1 - e^-epsilon (1 - q) needs more: the largest over q of p^n (1 - q)^n
     q = np.geomspace(1e-6, 1 - 1e-6, 20_001)
-    p = np.minimum(np.exp(found.epsilon) * q, 1 - np.exp(-found.epsilon) * (1 - q))
+    p = np.minimum(np.exp(bound.epsilon) * q, 1 - np.exp(-bound.epsilon) * (1 - q))
     largest = np.max(p**500 * (1 - q) ** 500)
     assert 0.9 * 0.005 < largest <= 0.005
-    assert found.epsilon == found.ceiling
+    assert bound.epsilon == bound.ceiling
 
 
 def test_both_directions_are_looked_at():
@@ -178,9 +183,9 @@ def test_stopping_early_keeps_the_level_of_a_true_claim_and_finds_a_false_one_so
         sequential(coin_audit(0.6, 0.3, rng), claim, runs=100, first=25, confidence=0.7)
         for _ in range(100)
     ]
-    flagged = sum(found.contradicted for found in true)
+    flagged = sum(outcome.contradicted for outcome in true)
     assert 0 < flagged <= stats.binom.ppf(0.999, 100, 0.3)
-    assert all(found.runs == 100 for found in true if not found.contradicted)
+    assert all(outcome.runs == 100 for outcome in true if not outcome.contradicted)
     false = sequential(coin_audit(0.9, 0.1, rng), claim, runs=400, first=50, confidence=0.99)
     assert false.contradicted and false.runs < 400
 
@@ -218,9 +223,9 @@ def test_computed_bounds_spend_nothing_and_are_contradicted_by_themselves():
         {"p_value": float("nan"), "bound": 0.5, "claimed": 1.0},
         {"p_value": 0.006},
     ]
-    found = holm(rows, 0.01)
-    assert [row["contradicted"] for row in found] == [True, True, False, True]
-    assert [row["adjusted"] for row in found] == pytest.approx([0.008, 0.0, 1.0, 0.008])
+    adjusted_rows = holm(rows, 0.01)
+    assert [row["contradicted"] for row in adjusted_rows] == [True, True, False, True]
+    assert [row["adjusted"] for row in adjusted_rows] == pytest.approx([0.008, 0.0, 1.0, 0.008])
 
 
 def test_the_p_value_of_an_audit_counts_all_its_bounds():
@@ -234,9 +239,9 @@ def test_the_p_value_of_an_audit_counts_all_its_bounds():
 
 
 def test_gaussian_epsilon_of_a_refuted_mu_is_refuted_by_the_profile():
-    found = mu_bound(1704, 2000, 1032, 2000, delta=0.01, confidence=0.999)
+    bound = mu_bound(1704, 2000, 1032, 2000, delta=0.01, confidence=0.999)
     profile = Profile([(gaussian_epsilon(0.5, d), d) for d in (0.2, 0.1, 0.05, 0.01, 1e-3)])
-    assert found.p_value(profile=profile) <= 1e-3
+    assert bound.p_value(profile=profile) <= 1e-3
 
 
 def drawn_bounds(measure):
@@ -251,9 +256,11 @@ def drawn_bounds(measure):
 @pytest.mark.parametrize("claim", [{"epsilon": 0.2}, {"epsilon": 2.0}, {"mu": 0.5}, {"mu": 1.5}])
 def test_the_least_of_many_p_values_is_found_without_computing_all(measure, claim):
     """Use a new list per repetition, since computed p-values are cached."""
-    whole = [bound.p_value(**claim) for bound in drawn_bounds(measure)]
-    part = [bound.p_value_lower_bound(**claim) for bound in drawn_bounds(measure)]
-    assert all(some <= all_of_it for some, all_of_it in zip(part, whole, strict=True))
-    assert any(0 < some < all_of_it for some, all_of_it in zip(part, whole, strict=True))
-    assert claim_p_value(drawn_bounds(measure), claim) == min(whole)
-    assert claim_p_value(reversed(drawn_bounds(measure)), claim) == min(whole)
+    p_values = [bound.p_value(**claim) for bound in drawn_bounds(measure)]
+    lower_bounds = [bound.p_value_lower_bound(**claim) for bound in drawn_bounds(measure)]
+    assert all(lower_p <= exact_p for lower_p, exact_p in zip(lower_bounds, p_values, strict=True))
+    assert any(
+        0 < lower_p < exact_p for lower_p, exact_p in zip(lower_bounds, p_values, strict=True)
+    )
+    assert claim_p_value(drawn_bounds(measure), claim) == min(p_values)
+    assert claim_p_value(reversed(drawn_bounds(measure)), claim) == min(p_values)

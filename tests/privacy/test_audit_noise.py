@@ -51,13 +51,13 @@ def judged(noise, law, confidence=0.99, **options):
 @pytest.mark.parametrize("law", LAWS)
 def test_correct_noise_is_flagged_no_more_often_than_stated_by_any_kind_of_test(law):
     rng = np.random.default_rng(1)
-    found = [
+    reports = [
         judged(drawn(law, rng, (12, 4, 2, 3)), law, 0.6, other=drawn(law, rng, (12, 4, 2, 3)))
         for _ in range(80)
     ]
-    assert sum(not one.passes for one in found) <= stats.binom.ppf(0.999, 80, 0.4)
+    assert sum(not report.passes for report in reports) <= stats.binom.ppf(0.999, 80, 0.4)
     for kind in KINDS:
-        wrong = sum(one.p_values[kind] < 0.4 for one in found)
+        wrong = sum(report.p_values[kind] < 0.4 for report in reports)
         assert wrong <= stats.binom.ppf(0.999, 80, 0.4 / len(KINDS))
 
 
@@ -71,9 +71,9 @@ def test_scale_is_judged_on_both_sides(law):
             broken = integers(np.random.default_rng(3), factor * SIGMA, SHAPE)
         else:
             broken = factor * noise
-        found = judged(broken, law)
-        assert kind in found.kinds
-        assert found.estimate == pytest.approx(factor, rel=0.1)
+        report = judged(broken, law)
+        assert kind in report.kinds
+        assert report.estimate == pytest.approx(factor, rel=0.1)
 
 
 def faulty(noise, fault):
@@ -136,15 +136,15 @@ def test_each_fault_is_found_under_each_law(law, fault):
 
 def test_a_fault_is_placed():
     noise = faulty(drawn("gaussian", np.random.default_rng(5)), "last round")
-    found = {one.kind: one.where for one in judged(noise, "gaussian").findings}
-    assert "round 11" in found["too small"]
+    locations = {finding.kind: finding.where for finding in judged(noise, "gaussian").findings}
+    assert "round 11" in locations["too small"]
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_noise_of_one_data_set_added_to_the_other_is_found(law):
     noise = drawn(law, np.random.default_rng(6))
-    found = judged(noise, law, 0.999, other=noise.copy())
-    assert "dependent" in found.kinds
+    report = judged(noise, law, 0.999, other=noise.copy())
+    assert "dependent" in report.kinds
 
 
 def test_an_equal_value_here_and_there_is_what_a_grid_of_float32_gives():
@@ -179,29 +179,32 @@ def test_the_law_itself_is_tested():
 def within(noise, law, share):
     """Return the noise with its tails cut: the shorter values, repeated to the same shape."""
     lengths = np.linalg.norm(noise, axis=-1) if law == "gamma_norm" else np.abs(noise)
-    kept = noise[lengths <= np.quantile(lengths, share)]
-    return np.resize(kept, noise.shape)
+    central_noise = noise[lengths <= np.quantile(lengths, share)]
+    return np.resize(central_noise, noise.shape)
 
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace", "gamma_norm", "discrete_gaussian"])
 def test_tails_that_are_cut_and_outliers_are_found(law):
     rng = np.random.default_rng(16)
-    most = 600 if law == "gamma_norm" else 3_000
-    cut = within(drawn(law, rng), law, 1 - 30 / most)[:50]
-    found = {one.kind: one.where for one in judged(rng.permuted(cut, axis=0), law, 0.999).findings}
-    assert found["wrong shape"] == "tails are cut"
+    tail_count = 600 if law == "gamma_norm" else 3_000
+    cut = within(drawn(law, rng), law, 1 - 30 / tail_count)[:50]
+    locations = {
+        finding.kind: finding.where
+        for finding in judged(rng.permuted(cut, axis=0), law, 0.999).findings
+    }
+    assert locations["wrong shape"] == "tails are cut"
     noise = drawn(law, rng)
     noise[3, 2, 1] = np.rint(40 * SIGMA) if law == "discrete_gaussian" else 40.0
-    found = {one.kind: one.where for one in judged(noise, law, 0.999).findings}
-    assert found["wrong shape"] == "outliers"
+    locations = {finding.kind: finding.where for finding in judged(noise, law, 0.999).findings}
+    assert locations["wrong shape"] == "outliers"
 
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace", "gamma_norm"])
 def test_the_same_noise_with_its_coordinates_in_another_order_is_found(law):
     noise = drawn(law, np.random.default_rng(17))
     noise[:, 5, 2] = -noise[:, 1, 0][..., ::-1]
-    found = {one.kind: one.where for one in judged(noise, law, 0.999).findings}
-    assert found["reused"] == "norms of releases 4 and 22"
+    locations = {finding.kind: finding.where for finding in judged(noise, law, 0.999).findings}
+    assert locations["reused"] == "norms of releases 4 and 22"
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -209,8 +212,8 @@ def test_the_largest_length_has_the_distribution_that_is_said(law):
     """The p-values of both sides are at least uniform, and uniform for continuous noise."""
     rng = np.random.default_rng(18)
     unit = (drawn(law, rng, (4, 2, 2, 3)) / scale_of(law) for _ in range(400))
-    found = [largest_p_values(one, law, SIGMA) for one in unit]
-    for side in np.transpose(found):
+    p_values = [largest_p_values(sample, law, SIGMA) for sample in unit]
+    for side in np.transpose(p_values):
         assert stats.kstest(side, "uniform", alternative="greater").pvalue > 1e-3
         if law != "discrete_gaussian":
             assert stats.kstest(side, "uniform").pvalue > 1e-3
@@ -220,7 +223,7 @@ def test_every_round_and_agent_has_a_part_in_the_test_of_shape():
     """The test samples 400,000 values, yet finds another distribution in one of ten rounds."""
     rng = np.random.default_rng(15)
     noise = rng.standard_normal((4_000, 10, 2, 5))
-    noise[:, 7] = rng.choice([-1.0, 1.0], size=noise[:, 7].shape)  # of the same variance
+    noise[:, 7] = rng.choice([-1.0, 1.0], size=noise[:, 7].shape)  # equal variance
     assert noise_test(noise, 1.0, law="gaussian", confidence=0.999).p_values["shape"] < 1e-3
 
 

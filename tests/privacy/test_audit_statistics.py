@@ -14,16 +14,16 @@ from private_consensus.privacy.audit.statistics import audit_statistics, best_bo
 DELTA = 0.01
 
 
-def audited(one, other, statistics=None, *, confidence=0.999, seed=0, **options):
+def audited(sample, neighbour_sample, statistics=None, *, confidence=0.999, seed=0, **options):
     return audit_statistics(
-        one, other, statistics=statistics or {}, delta=DELTA, confidence=confidence, seed=seed,
-        **options,
+        sample, neighbour_sample, statistics=statistics or {}, delta=DELTA,
+        confidence=confidence, seed=seed, **options,
     )  # fmt: skip
 
 
 def gaussians(rng, mu, runs, dim=1):
-    one, other = rng.standard_normal((2, runs, dim))
-    return one + mu / np.sqrt(dim), other
+    sample, neighbour_sample = rng.standard_normal((2, runs, dim))
+    return sample + mu / np.sqrt(dim), neighbour_sample
 
 
 MAPS = {"itself": lambda x: x, "tanh": np.tanh, "cube": lambda x: x**3, "exp": lambda x: np.exp(-x)}
@@ -35,8 +35,10 @@ def test_a_gaussian_pair_seen_through_a_monotone_map_is_contradicted_no_more_oft
     """The pair is exactly mu-GDP; a fit of normal distributions would flag 196 of 200."""
     rng, wrong = np.random.default_rng(1), 0
     for _ in range(60):
-        one, other = (MAPS[shape](x[:, 0]) for x in gaussians(rng, mu, 300))
-        bounds = audited(None, None, {"seen": (one, other)}, confidence=0.7, orderings=("mu",))
+        sample, neighbour_sample = (MAPS[shape](x[:, 0]) for x in gaussians(rng, mu, 300))
+        bounds = audited(
+            None, None, {"seen": (sample, neighbour_sample)}, confidence=0.7, orderings=("mu",)
+        )
         wrong += bounds[0].contradicts(mu=mu)
     assert wrong <= stats.binom.ppf(0.999, 60, 0.3)
 
@@ -44,42 +46,47 @@ def test_a_gaussian_pair_seen_through_a_monotone_map_is_contradicted_no_more_oft
 @pytest.mark.parametrize("ordering", ["epsilon", "mu"])
 def test_an_increasing_map_changes_nothing(ordering):
     rng = np.random.default_rng(2)
-    one, other = (x[:, 0] for x in gaussians(rng, 1.0, 1000))
-    found = [
-        audited(None, None, {"seen": (shape(one), shape(other))}, orderings=(ordering,))[0]
+    sample, neighbour_sample = (x[:, 0] for x in gaussians(rng, 1.0, 1000))
+    bounds = [
+        audited(
+            None, None, {"seen": (shape(sample), shape(neighbour_sample))}, orderings=(ordering,)
+        )[0]
         for shape in (MAPS["itself"], MAPS["tanh"], MAPS["cube"])
     ]
-    assert len({bound.counts for bound in found}) == 1
-    assert len({bound.epsilon for bound in found}) == len({bound.mu for bound in found}) == 1
+    assert len({bound.counts for bound in bounds}) == 1
+    assert len({bound.epsilon for bound in bounds}) == len({bound.mu for bound in bounds}) == 1
 
 
 def test_a_likelihood_ratio_finds_twice_the_claimed_mu_in_four_thousand_runs():
     rng, by_mu, by_epsilon = np.random.default_rng(3), 0, 0
     epsilon = gaussian_epsilon(0.25, DELTA)
     for _ in range(25):
-        one, other = (x[:, 0] for x in gaussians(rng, 0.5, 4000))
-        ratio = {"ratio": (one, other)}
+        sample, neighbour_sample = (x[:, 0] for x in gaussians(rng, 0.5, 4000))
+        ratio = {"ratio": (sample, neighbour_sample)}
         by_mu += audited(None, None, ratio, orderings=("mu",))[0].contradicts(mu=0.25)
         by_epsilon += audited(None, None, ratio)[0].contradicts(epsilon=epsilon)
     assert by_mu >= 23 and by_epsilon >= 19
 
 
 def test_a_discriminant_finds_it_too_in_twenty_coordinates():
-    rng, found = np.random.default_rng(4), 0
+    rng, detections = np.random.default_rng(4), 0
     for seed in range(2):
         bounds = audited(*gaussians(rng, 0.6, 4000, 20), seed=seed, orderings=("mu",))
-        found += claim_p_value(bounds, {"mu": 0.25}) <= 0.001
+        detections += claim_p_value(bounds, {"mu": 0.25}) <= 0.001
         assert bounds[0].statistic.startswith("linear")
-    assert found == 2
+    assert detections == 2
 
 
 def test_the_list_as_a_whole_is_wrong_no_more_often_than_stated():
     """Given and learned statistics are tested on a pair that equals its claim."""
     rng, wrong = np.random.default_rng(5), 0
     for seed in range(10):
-        one, other = gaussians(rng, 0.8, 120, 2)
-        given = {"sum": (one.sum(axis=1), other.sum(axis=1)), "first": (one[:, 0], other[:, 0])}
-        bounds = audited(one, other, given, confidence=0.6, seed=seed)
+        sample, neighbour_sample = gaussians(rng, 0.8, 120, 2)
+        statistics = {
+            "sum": (sample.sum(axis=1), neighbour_sample.sum(axis=1)),
+            "first": (sample[:, 0], neighbour_sample[:, 0]),
+        }
+        bounds = audited(sample, neighbour_sample, statistics, confidence=0.6, seed=seed)
         assert len(bounds) >= 4 and sum(bound.share for bound in bounds) == pytest.approx(1.0)
         epsilon = gaussian_epsilon(0.8, DELTA)
         contradicted = claim_p_value(bounds, {"epsilon": epsilon}) <= 0.4
@@ -91,23 +98,29 @@ def test_the_list_as_a_whole_is_wrong_no_more_often_than_stated():
 def test_the_bound_comes_near_the_truth():
     rng = np.random.default_rng(6)
     truth = 1 / (1 + np.exp(-2.0))
-    one, other = ((rng.random(4000) < share).astype(float) for share in (truth, 1 - truth))
-    found = [
+    sample, neighbour_sample = (
+        (rng.random(4000) < share).astype(float) for share in (truth, 1 - truth)
+    )
+    epsilons = [
         best_bound(
             audit_statistics(
                 None, None, statistics={"coin": pair}, delta=0.0, confidence=0.999, seed=0
             )
         ).epsilon
-        for pair in ((one, other), (other, one), (-one, -other))
+        for pair in (
+            (sample, neighbour_sample),
+            (neighbour_sample, sample),
+            (-sample, -neighbour_sample),
+        )
     ]
-    assert all(1.6 < epsilon < 2.0 for epsilon in found)
+    assert all(1.6 < epsilon < 2.0 for epsilon in epsilons)
 
 
 def test_the_best_bound_is_the_largest_whichever_comes_first():
     rng = np.random.default_rng(10)
     noise = rng.standard_normal(1000)
-    given = {f"{shift} apart": (noise + shift, noise[::-1]) for shift in (0.0, 1.0, 2.0, 1.5)}
-    bounds = audited(None, None, given)
+    statistics = {f"{shift} apart": (noise + shift, noise[::-1]) for shift in (0.0, 1.0, 2.0, 1.5)}
+    bounds = audited(None, None, statistics)
     for order in (bounds, bounds[::-1]):
         assert best_bound(order).epsilon == max(bound.epsilon for bound in bounds) > 0
     assert all(bound.refutes(0.999 * bound.epsilon) for bound in bounds if bound.epsilon)
@@ -115,9 +128,9 @@ def test_the_best_bound_is_the_largest_whichever_comes_first():
 
 
 def test_infinite_values_are_outcomes_like_others():
-    one, other = np.full(2000, np.inf), np.full(2000, -np.inf)
-    found = audited(None, None, {"told": (one, other)})[0]
-    assert found.epsilon == found.ceiling > 5
+    sample, neighbour_sample = np.full(2000, np.inf), np.full(2000, -np.inf)
+    bound = audited(None, None, {"told": (sample, neighbour_sample)})[0]
+    assert bound.epsilon == bound.ceiling > 5
     mixed = np.where(np.arange(2000) < 20, np.inf, 0.0)
     assert audited(None, None, {"told": (mixed, np.zeros(2000))})[0].epsilon == 0  # 1 %: delta
     strict = audit_statistics(
@@ -130,31 +143,34 @@ def test_the_last_digits_of_what_is_seen_do_not_turn_a_discriminant():
     """Rounding errors off all axes must not determine the direction of the discriminant."""
     rng = np.random.default_rng(15)
     mixed = rng.standard_normal((90, 90))
-    one, other = (x @ mixed for x in gaussians(rng, 1.0, 300, dim=90))
-    rounded = [x * (1 + 1e-12 * rng.standard_normal(x.shape)) for x in (one, other)]
-    exact, moved = (distinguishers.fit_distinguishers(*pair, 0) for pair in ((one, other), rounded))
+    sample, neighbour_sample = (x @ mixed for x in gaussians(rng, 1.0, 300, dim=90))
+    rounded = [x * (1 + 1e-12 * rng.standard_normal(x.shape)) for x in (sample, neighbour_sample)]
+    exact, moved = (
+        distinguishers.fit_distinguishers(*pair, 0)
+        for pair in ((sample, neighbour_sample), rounded)
+    )
     for ridge in distinguishers.RIDGES:
         name = f"linear discriminant, ridge {ridge:g}"
-        scores = exact[name](one)
-        assert np.allclose(moved[name](one), scores, rtol=0, atol=1e-7 * scores.std()), name
+        scores = exact[name](sample)
+        assert np.allclose(moved[name](sample), scores, rtol=0, atol=1e-7 * scores.std()), name
 
 
 def test_noise_that_two_messages_share_cancels_in_a_discriminant():
     rng = np.random.default_rng(7)
     shift = np.array([1.0, 0.5, 0.25])[:, None] * np.ones(2)
-    one, other = (
+    sample, neighbour_sample = (
         np.repeat(rng.standard_normal((600, 1, 2)), 3, axis=1) + world * shift for world in (1, 0)
     )
-    found = audited(one, other)
-    assert found[0].epsilon > 0.95 * found[0].ceiling
+    bounds = audited(sample, neighbour_sample)
+    assert bounds[0].epsilon > 0.95 * bounds[0].ceiling
 
 
 def test_classifiers_see_what_no_linear_statistic_does():
     """Two clusters have equal means and different spread, which means and signs ignore."""
     rng = np.random.default_rng(8)
-    one = rng.choice([-3.0, 3.0], size=(1500, 2)) + rng.standard_normal((1500, 2))
-    found = {b.statistic: b for b in audited(one, rng.standard_normal((1500, 2)))}
-    assert found["logistic regression"].epsilon > 2 and found["boosted trees"].epsilon > 2
+    sample = rng.choice([-3.0, 3.0], size=(1500, 2)) + rng.standard_normal((1500, 2))
+    bounds = {b.statistic: b for b in audited(sample, rng.standard_normal((1500, 2)))}
+    assert bounds["logistic regression"].epsilon > 2 and bounds["boosted trees"].epsilon > 2
 
 
 def test_more_coordinates_than_runs_are_handled():
@@ -166,59 +182,62 @@ def test_more_coordinates_than_runs_are_handled():
 
 def test_a_message_without_noise_is_an_atom_that_tells_all():
     rng = np.random.default_rng(10)
-    one, other = rng.standard_normal((2, 400, 3, 2))
-    one[:, 1], other[:, 1] = 0.25, 0.25000001
-    found = audited(one, other)
-    assert found[0].epsilon > 0.9 * found[0].ceiling
+    sample, neighbour_sample = rng.standard_normal((2, 400, 3, 2))
+    sample[:, 1], neighbour_sample[:, 1] = 0.25, 0.25000001
+    bounds = audited(sample, neighbour_sample)
+    assert bounds[0].epsilon > 0.9 * bounds[0].ceiling
 
 
 def test_repeats_within_a_run_are_statistics():
     rng = np.random.default_rng(11)
-    one, other = rng.standard_normal((2, 500, 4, 2, 3))
+    sample, neighbour_sample = rng.standard_normal((2, 500, 4, 2, 3))
     stopped = rng.random(500) < 0.5
-    one[stopped, 3] = one[stopped, 2]  # under D half of the runs send a message twice
-    counted = atom_statistics(one, other)
+    sample[stopped, 3] = sample[stopped, 2]  # under D half of the runs send a message twice
+    counted = atom_statistics(sample, neighbour_sample)
     assert set(counted) == {"repeated values", "equal messages"}
     np.testing.assert_array_equal(counted["equal messages"][0], np.where(stopped, 2, 0))
     np.testing.assert_array_equal(counted["repeated values"][0], np.where(stopped, 6, 0))
     assert not np.any(counted["equal messages"][1])
-    found = {bound.statistic: bound for bound in audited(one, other)}
-    assert found["equal messages"].epsilon > 2 or found["repeated values"].epsilon > 2
+    bounds = {bound.statistic: bound for bound in audited(sample, neighbour_sample)}
+    assert bounds["equal messages"].epsilon > 2 or bounds["repeated values"].epsilon > 2
 
 
 def test_atoms_are_described_by_what_repeats():
     rng = np.random.default_rng(12)
-    one, other = rng.standard_normal((2, 50, 4, 2))
-    assert find_atoms(one, other) == []
-    one[:, 0, 0] = 0.0
-    one[1, 2] = one[0, 2]
-    other[3, 1] = one[3, 1]
-    found = {atoms.kind: atoms for atoms in find_atoms(one, other)}
-    assert found["exact zeros"].share == pytest.approx(1 / 8)
-    assert found["shared values"].share == pytest.approx(2 * 2 / 400)
-    assert found["common values"].share == pytest.approx(2 / 400)
-    assert found["exact zeros"].share_other == 0
-    assert set(found) == {"exact zeros", "shared values", "common values"} | (
-        {"equal messages"} & set(found)
+    sample, neighbour_sample = rng.standard_normal((2, 50, 4, 2))
+    assert find_atoms(sample, neighbour_sample) == []
+    sample[:, 0, 0] = 0.0
+    sample[1, 2] = sample[0, 2]
+    neighbour_sample[3, 1] = sample[3, 1]
+    atoms_by_kind = {atoms.kind: atoms for atoms in find_atoms(sample, neighbour_sample)}
+    assert atoms_by_kind["exact zeros"].share == pytest.approx(1 / 8)
+    assert atoms_by_kind["shared values"].share == pytest.approx(2 * 2 / 400)
+    assert atoms_by_kind["common values"].share == pytest.approx(2 / 400)
+    assert atoms_by_kind["exact zeros"].share_other == 0
+    assert set(atoms_by_kind) == {"exact zeros", "shared values", "common values"} | (
+        {"equal messages"} & set(atoms_by_kind)
     )
 
 
 def test_the_ratio_of_atoms_is_that_of_their_frequencies():
     rng = np.random.default_rng(13)
     levels = np.array([0.0, 1.0, 2.0])
-    one, other = (rng.choice(levels, (4000, 1), p=p) for p in ((0.6, 0.3, 0.1), (0.2, 0.3, 0.5)))
-    score = fit_atoms(one, other)(levels[:, None])
+    sample, neighbour_sample = (
+        rng.choice(levels, (4000, 1), p=p) for p in ((0.6, 0.3, 0.1), (0.2, 0.3, 0.5))
+    )
+    score = fit_atoms(sample, neighbour_sample)(levels[:, None])
     np.testing.assert_allclose(score, np.log([3.0, 1.0, 0.2]), atol=0.15)
     assert (
-        fit_atoms(*rng.standard_normal((2, 100, 3)))(one[:5].repeat(3, axis=1)).tolist() == [0] * 5
+        fit_atoms(*rng.standard_normal((2, 100, 3)))(sample[:5].repeat(3, axis=1)).tolist()
+        == [0] * 5
     )
 
 
 def test_values_that_are_not_finite_are_seen():
     rng = np.random.default_rng(14)
-    one, other = rng.standard_normal((2, 400, 3))
-    one[:200, 1] = np.nan
-    assert best_bound(audited(one, other)).epsilon > 1.5
+    sample, neighbour_sample = rng.standard_normal((2, 400, 3))
+    sample[:200, 1] = np.nan
+    assert best_bound(audited(sample, neighbour_sample)).epsilon > 1.5
 
 
 def test_wrong_input_is_named():

@@ -43,18 +43,18 @@ def _series(mechanism):
 @pytest.mark.parametrize("delta", [1e-9, 1e-5, 0.01])
 def test_gaussians_that_attain_their_sensitivities_are_one_gaussian(delta):
     scales = np.array([2.0, 3.0, 5.0])
-    found = lower_bound([Release("gaussian", 1.5, scales, count=7, attained=0.5)], delta)
+    bound = lower_bound([Release("gaussian", 1.5, scales, count=7, attained=0.5)], delta)
     mu = math.sqrt(7 * np.sum((0.75 / scales) ** 2))
-    assert found.epsilon == pytest.approx(gaussian_epsilon(mu, delta), rel=1e-6)
-    assert found.method == "gaussian"
-    assert found.because == "a known pair attains 0.5 of the sensitivity"
+    assert bound.epsilon == pytest.approx(gaussian_epsilon(mu, delta), rel=1e-6)
+    assert bound.method == "gaussian"
+    assert bound.because == "a known pair attains 0.5 of the sensitivity"
 
 
 def test_at_delta_0_epsilon_is_the_sum_of_the_largest_losses():
     laplace = Release("laplace", [1.0, 2.0], 4.0, count=3, attained=0.1, reached=[0.5, 1.0])
     radial = Release("gamma_norm", 1.0, 2.0, attained=1.0)
-    found = lower_bound([laplace, radial], 0.0)
-    assert found.epsilon == pytest.approx(3 * (0.125 + 0.5) + 0.5, rel=1e-6)
+    bound = lower_bound([laplace, radial], 0.0)
+    assert bound.epsilon == pytest.approx(3 * (0.125 + 0.5) + 0.5, rel=1e-6)
     sampled = Release("laplace", 1.0, 0.5, attained=1.0, sampling=Sampling("poisson", 0.1))
     amplified = math.log1p(0.1 * math.expm1(2.0))
     assert lower_bound([sampled], 0.0).epsilon == pytest.approx(amplified, rel=1e-6)
@@ -66,12 +66,12 @@ def test_at_delta_0_epsilon_is_the_sum_of_the_largest_losses():
 def test_compositions_of_laplace_meet_an_independent_library(losses, count, delta):
     total = None
     for loss in losses:
-        one = pld.from_laplace_mechanism(1 / loss, value_discretization_interval=1e-4)
-        one = one.self_compose(count)
-        total = one if total is None else total.compose(one)
+        loss_distribution = pld.from_laplace_mechanism(1 / loss, value_discretization_interval=1e-4)
+        loss_distribution = loss_distribution.self_compose(count)
+        total = loss_distribution if total is None else total.compose(loss_distribution)
     above = total.get_epsilon_for_delta(delta)
-    found = lower_bound([Release("laplace", losses, 1.0, count=count, attained=1.0)], delta)
-    assert 0.98 * above < found.epsilon <= above
+    bound = lower_bound([Release("laplace", losses, 1.0, count=count, attained=1.0)], delta)
+    assert 0.98 * above < bound.epsilon <= above
 
 
 @pytest.mark.parametrize(("rate", "mu"), [(0.02, 1.0), (0.3, 0.5), (1.0, 2.0), (0.01, 4.0)])
@@ -79,18 +79,18 @@ def test_a_sampled_gaussian_by_numerical_integration(rate, mu):
     """Delta of the pair is at least the target at the bound, and smaller slightly beyond it."""
 
     x = np.linspace(-12, 12 + mu, 200_001)
-    other = norm.pdf(x)
-    one = (1 - rate) * other + rate * norm.pdf(x - mu)
+    base_density = norm.pdf(x)
+    mixed_density = (1 - rate) * base_density + rate * norm.pdf(x - mu)
 
     def delta_of(epsilon):
-        return np.trapezoid(np.maximum(one - math.exp(epsilon) * other, 0), x)
+        return np.trapezoid(np.maximum(mixed_density - math.exp(epsilon) * base_density, 0), x)
 
     sampling = Sampling("poisson", rate)
     for delta in (1e-5, 1e-3):
         release = Release("gaussian", mu, 1.0, attained=1.0, sampling=sampling)
-        found = lower_bound([release], delta).epsilon
-        assert delta_of(found) >= delta * (1 - 1e-6)
-        assert delta_of(1.01 * found + 1e-4) < delta
+        lower = lower_bound([release], delta).epsilon
+        assert delta_of(lower) >= delta * (1 - 1e-6)
+        assert delta_of(1.01 * lower + 1e-4) < delta
 
 
 def test_sampled_batches_are_bracketed_and_approach_the_accountant_with_the_whole_sample():
@@ -98,10 +98,10 @@ def test_sampled_batches_are_bracketed_and_approach_the_accountant_with_the_whol
                                             (fixed_batches(20), 20, 0.5, 3)):  # fmt: skip
         releases = noisy_mean(batches, records).releases(sigma, rounds)
         above = account(releases, 1e-5).epsilon
-        found = lower_bound(releases, 1e-5)
-        assert 0.9 * above < found.epsilon <= above
+        bound = lower_bound(releases, 1e-5)
+        assert 0.9 * above < bound.epsilon <= above
     exactly = gaussian_epsilon(2 / (20 * 0.5) * math.sqrt(3), 1e-5)
-    assert found.epsilon == pytest.approx(exactly, rel=0.01)
+    assert bound.epsilon == pytest.approx(exactly, rel=0.01)
     unknown = [replace(release, attained=None) for release in releases]
     assert lower_bound(unknown, 1e-5).epsilon == 0
 
@@ -109,13 +109,13 @@ def test_sampled_batches_are_bracketed_and_approach_the_accountant_with_the_whol
 @pytest.mark.parametrize(("steps", "sigma"), [(1, 1.0), (3, 2.0)])
 def test_a_discrete_gaussian_by_enumeration(steps, sigma):
     k = np.arange(-40, 41)
-    first, other = discrete_gaussian_pmf(k, sigma**2), discrete_gaussian_pmf(k - steps, sigma**2)
-    P, Q = np.outer(first, first), np.outer(other, other)
+    first, shifted = discrete_gaussian_pmf(k, sigma**2), discrete_gaussian_pmf(k - steps, sigma**2)
+    P, Q = np.outer(first, first), np.outer(shifted, shifted)
     release = Release("discrete_gaussian", steps + 0.4, sigma, count=2, attained=1.0)
     for delta in (1e-6, 1e-3):
-        found = lower_bound([release], delta).epsilon
-        assert np.maximum(P - math.exp(found) * Q, 0).sum() >= delta
-        assert np.maximum(P - math.exp(1.01 * found) * Q, 0).sum() < delta
+        lower = lower_bound([release], delta).epsilon
+        assert np.maximum(P - math.exp(lower) * Q, 0).sum() >= delta
+        assert np.maximum(P - math.exp(1.01 * lower) * Q, 0).sum() < delta
 
 
 @settings(max_examples=40, deadline=None)
@@ -139,9 +139,9 @@ def test_a_lower_bound_is_never_above_the_accountant(releases, delta):
 @pytest.mark.parametrize("loss", [0.01, 0.2, 1.5])
 def test_attained_compositions_are_known_within_5_per_cent(mechanism, loss, delta):
     releases = [Release(mechanism, loss * np.linspace(0.5, 1, 20), 1.0, attained=1.0)]
-    found, above = lower_bound(releases, delta).epsilon, account(releases, delta).epsilon
-    assert found <= above
-    assert found == above == math.inf or found > 0.95 * above or above < 1e-4
+    lower, above = lower_bound(releases, delta).epsilon, account(releases, delta).epsilon
+    assert lower <= above
+    assert lower == above == math.inf or lower > 0.95 * above or above < 1e-4
 
 
 def test_what_has_no_bound_is_infinite_and_what_is_unknown_is_0_with_the_reason():
@@ -175,8 +175,8 @@ def test_noise_known_by_its_norm_by_numerical_integration(dim, loss):
     losses = np.sqrt(r**2 + 2 * r * loss * c + loss**2) - r
     release = Release("gamma_norm", loss, 1.0, attained=1.0, dim=dim)
     for delta in (1e-3, 0.05):
-        found = lower_bound([release], delta).epsilon
-        deltas = [-np.minimum(np.expm1(e - losses), 0).mean() for e in (found, 1.03 * found)]
+        lower = lower_bound([release], delta).epsilon
+        deltas = [-np.minimum(np.expm1(e - losses), 0).mean() for e in (lower, 1.03 * lower)]
         assert deltas[0] >= delta * 0.995
         assert deltas[1] < delta
     assert lower_bound([release], 0.0).epsilon == pytest.approx(loss)
@@ -184,13 +184,13 @@ def test_noise_known_by_its_norm_by_numerical_integration(dim, loss):
 
 
 def test_a_batch_that_is_sent_in_part_tells_less():
-    (whole,) = noisy_mean(fixed_batches(20), 1000).releases(0.1, 100)
-    part = SentInPart(whole.profile.noise, 0.1, share=0.25, missed=1e-12)
-    attacked = replace(whole, attack=replace(whole, profile=part))
+    (full_release,) = noisy_mean(fixed_batches(20), 1000).releases(0.1, 100)
+    partial_profile = SentInPart(full_release.profile.noise, 0.1, share=0.25, missed=1e-12)
+    attacked = replace(full_release, attack=replace(full_release, profile=partial_profile))
     half = noisy_mean(fixed_batches(20), 1000).releases(0.2, 100)
-    found = lower_bound([attacked], 1e-5).epsilon
-    assert found == pytest.approx(lower_bound(half, 1e-5).epsilon, rel=1e-3)
-    assert found < lower_bound([whole], 1e-5).epsilon
+    lower = lower_bound([attacked], 1e-5).epsilon
+    assert lower == pytest.approx(lower_bound(half, 1e-5).epsilon, rel=1e-3)
+    assert lower < lower_bound([full_release], 1e-5).epsilon
 
 
 @pytest.mark.parametrize(("sigma", "rounds"), [(0.13, 100), (0.2, 300), (0.5, 20)])
@@ -202,8 +202,10 @@ def test_what_an_attack_attains_is_near_what_the_accountant_allows(sigma, rounds
 
 def test_gaussians_whose_number_is_random_are_their_mixture():
     """Delta of the mixture is at least the target at the bound, and smaller slightly beyond it."""
-    seen = RandomCount(0.7, (0.2, 0.3, 0.1, 0.4))
-    release = Release("pure", epsilon=9.0, attack=Release("profile", profile=seen, attained=1.0))
+    random_count = RandomCount(0.7, (0.2, 0.3, 0.1, 0.4))
+    release = Release(
+        "pure", epsilon=9.0, attack=Release("profile", profile=random_count, attained=1.0)
+    )
 
     def delta_of(epsilon):
         mus = [0.7 * math.sqrt(k) for k in (1, 2, 3)]
@@ -212,9 +214,9 @@ def test_gaussians_whose_number_is_random_are_their_mixture():
         )
 
     for delta in (1e-6, 1e-2):
-        found = lower_bound([release], delta).epsilon
-        assert delta_of(found) >= delta * (1 - 1e-6)
-        assert delta_of(1.01 * found) < delta
+        lower = lower_bound([release], delta).epsilon
+        assert delta_of(lower) >= delta * (1 - 1e-6)
+        assert delta_of(1.01 * lower) < delta
     assert lower_bound([release], 0.0).epsilon == math.inf
     never = Release("profile", profile=RandomCount(0.7, (1.0, 0.0)), attained=1.0)
     assert lower_bound([replace(release, attack=never)], 0.0).epsilon == 0.0
@@ -224,19 +226,19 @@ def test_gaussians_whose_number_is_random_are_their_mixture():
 def test_an_attack_that_is_known_up_to_factors_by_numerical_integration(blur):
     """The factors are those that hide most: the likelier outcome becomes less likely."""
     mu, x = 1.2, np.linspace(-14, 16, 300_001)
-    other, one = norm.pdf(x), norm.pdf(x - mu)
+    base_density, shifted_density = norm.pdf(x), norm.pdf(x - mu)
     attack = Release("gaussian", mu, 1.0, attained=1.0, log_tolerance=blur)
     for delta in (1e-5, 1e-2):
-        found = lower_bound([pure(9.0, attack=attack)], delta)
+        bound = lower_bound([pure(9.0, attack=attack)], delta)
         plain = lower_bound([replace(attack, log_tolerance=0.0)], delta).epsilon
-        assert 0 < found.epsilon < plain - 2 * blur
-        assert f"{blur:.2g}" in found.because
-        hidden = np.where(x > mu / 2 + found.epsilon / mu, -blur / 2, blur / 2)
-        sides = [one * np.exp(hidden), other * np.exp(-hidden)]
+        assert 0 < bound.epsilon < plain - 2 * blur
+        assert f"{blur:.2g}" in bound.because
+        hidden = np.where(x > mu / 2 + bound.epsilon / mu, -blur / 2, blur / 2)
+        sides = [shifted_density * np.exp(hidden), base_density * np.exp(-hidden)]
         sides = [side / np.trapezoid(side, x) for side in sides]
-        for side, law in zip(sides, (one, other), strict=True):
+        for side, law in zip(sides, (shifted_density, base_density), strict=True):
             assert np.abs(np.log(side / law)).max() <= blur + 1e-9
-        excess = np.maximum(sides[0] - math.exp(found.epsilon) * sides[1], 0)
+        excess = np.maximum(sides[0] - math.exp(bound.epsilon) * sides[1], 0)
         assert np.trapezoid(excess, x) >= delta
     for delta in (0.0, 1e-3):
         assert lower_bound([replace(attack, log_tolerance=math.inf)], delta).epsilon == 0.0
@@ -258,8 +260,10 @@ def test_losses_far_beyond_epsilon_take_no_memory():
     )
     near = Release("laplace", 1.0, 1.0, attained=1.0)
     tracemalloc.start()
-    both, one = (lower_bound(releases, 1e-5).epsilon for releases in ([rare, near], [near]))
+    both, near_epsilon = (
+        lower_bound(releases, 1e-5).epsilon for releases in ([rare, near], [near])
+    )
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 300e6
-    assert one * 0.98 < both <= account([rare, near], 1e-5).epsilon
+    assert near_epsilon * 0.98 < both <= account([rare, near], 1e-5).epsilon

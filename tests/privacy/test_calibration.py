@@ -53,7 +53,7 @@ def test_the_classical_scale_is_enough_where_it_is_proven(value, delta):
 def test_the_classical_scale_is_refused_where_it_is_not_proven():
     with pytest.raises(InvalidInput, match=r"budget\.epsilon"):
         classical_gaussian_scale(Budget(1.0, 1e-5))
-    # and rightly: continued to large epsilon it is false
+    # the classical formula does not hold at large epsilon
     scale = math.sqrt(2 * math.log(1.25 / 1e-5)) / 20
     assert gaussian_delta(1 / scale, 20) > 1e-5
 
@@ -85,8 +85,8 @@ def test_zcdp_calibration_inverts_its_conversion(conversion):
     budget = Budget(2.0, 1e-4)
     scale = zcdp_gaussian_scale(budget, 3.0, 30, conversion=conversion)
     releases = [Release("gaussian", 3.0, scale, count=30)]
-    found = epsilon(releases, budget.delta, "zcdp", conversion=conversion)
-    assert found == pytest.approx(budget.epsilon, rel=1e-9)
+    attained_epsilon = epsilon(releases, budget.delta, "zcdp", conversion=conversion)
+    assert attained_epsilon == pytest.approx(budget.epsilon, rel=1e-9)
     assert scale >= 3 * gaussian_noise_multiplier(budget, 30) or conversion == "shortcut"
 
 
@@ -113,29 +113,29 @@ def test_bisection_spends_the_budget_of_a_mixture():
 
 @pytest.mark.parametrize("power", [1.0, 0.3])
 def test_a_smooth_loss_is_met_in_a_few_evaluations(power):
-    asked = []
+    evaluated_scales = []
 
     def releases(scale):
-        asked.append(scale)
+        evaluated_scales.append(scale)
         return [Release("pure", epsilon=3.7 * scale**-power)]
 
-    found = calibrate(releases, Budget(0.02), tolerance=1e-9)
-    assert found == pytest.approx((3.7 / 0.02) ** (1 / power), rel=2e-9)
-    assert 3.7 * found**-power <= 0.02
-    bracketing = math.ceil(math.log(found, 4)) + 1
-    assert len(asked) - bracketing <= 8  # halvings of a factor of 4 to 1e-9 would be 31
+    calibrated_scale = calibrate(releases, Budget(0.02), tolerance=1e-9)
+    assert calibrated_scale == pytest.approx((3.7 / 0.02) ** (1 / power), rel=2e-9)
+    assert 3.7 * calibrated_scale**-power <= 0.02
+    bracketing = math.ceil(math.log(calibrated_scale, 4)) + 1
+    assert len(evaluated_scales) - bracketing <= 8  # halvings of a factor of 4 to 1e-9 would be 31
 
 
 def test_a_loss_with_a_step_is_met_within_the_halvings_of_its_bracket():
-    asked = []
+    evaluated_scales = []
 
     def releases(scale):
-        asked.append(scale)
+        evaluated_scales.append(scale)
         return [Release("pure", epsilon=5.0 if scale < math.e / 2 else 1e-9)]
 
-    found = calibrate(releases, Budget(1.0), tolerance=1e-6)
-    assert math.e / 2 <= found <= math.e / 2 * (1 + 1e-6)
-    assert len(asked) <= 2 + math.ceil(math.log2(math.log(4) / 1e-6)) + 1
+    calibrated_scale = calibrate(releases, Budget(1.0), tolerance=1e-6)
+    assert math.e / 2 <= calibrated_scale <= math.e / 2 * (1 + 1e-6)
+    assert len(evaluated_scales) <= 2 + math.ceil(math.log2(math.log(4) / 1e-6)) + 1
 
 
 def test_no_privacy_needs_no_noise_and_nothing_needs_none():

@@ -67,7 +67,7 @@ def laplace_loss(rate, loss):
 
 
 SAMPLED = ("sampled gaussian", "sampled laplace", "profile")
-# How each kind is declared, and the distribution of the losses of a mechanism that is no worse.
+# For each kind, its declaration and the loss distribution of a mechanism with at most its loss.
 KINDS = {
     "gaussian": (plain("gaussian"), lambda rate, loss: gaussian_loss(1.0, loss)),
     "laplace": (plain("laplace"), lambda rate, loss: laplace_loss(1.0, loss)),
@@ -77,7 +77,7 @@ KINDS = {
     "sampled laplace": (sampled("laplace"), laplace_loss),
     "profile": (lambda rate, loss: batch(rate, 1 / loss), gaussian_loss),
 }
-# What is sampled less is noised less.
+# Largest loss of a release for each sampling rate.
 LARGEST = {1.0: 0.3, 0.02: 1.0, 0.005: 3.0}
 DELTAS = (1e-5, 1e-8)
 
@@ -92,10 +92,10 @@ def mixture(seed, kinds, size):
     return drawn
 
 
-def composed(parts):
+def composed(components):
     """Return the epsilons of a composition, rounded down."""
-    losses = (KINDS[kind][1](rate, loss) for kind, rate, loss in parts)
-    total = reduce(lambda one, other: one.compose(other), losses)
+    losses = (KINDS[kind][1](rate, loss) for kind, rate, loss in components)
+    total = reduce(lambda first, second: first.compose(second), losses)
     return np.array([total.get_epsilon_for_delta(delta) for delta in DELTAS])
 
 
@@ -109,12 +109,12 @@ def composed(parts):
     ],
 )
 def test_no_mixture_costs_less_than_its_parts_one_by_one(kinds, size):
-    parts = mixture(size, kinds, size)
-    releases = [KINDS[kind][0](rate, loss) for kind, rate, loss in parts]
-    found = np.array([account(releases, delta).epsilon for delta in DELTAS])
-    truth = composed(parts)
-    assert np.all(truth <= found)
-    assert np.all(found <= 1.05 * truth)
+    components = mixture(size, kinds, size)
+    releases = [KINDS[kind][0](rate, loss) for kind, rate, loss in components]
+    epsilons = np.array([account(releases, delta).epsilon for delta in DELTAS])
+    truth = composed(components)
+    assert np.all(truth <= epsilons)
+    assert np.all(epsilons <= 1.05 * truth)
 
 
 def test_curves_do_not_stand_for_others_that_cost_less_at_one_order():
@@ -123,9 +123,9 @@ def test_curves_do_not_stand_for_others_that_cost_less_at_one_order():
     both = gaussian_loss(0.002, 1 / 0.2501).compose(gaussian_loss(0.2, 1 / often[-1].profile.sigma))
     truth = both.self_compose(LEVELS - 1)
     for delta in DELTAS:
-        found = account([*rare, *often], delta).epsilon
+        upper = account([*rare, *often], delta).epsilon
         least = truth.get_epsilon_for_delta(delta)
-        assert least <= found <= 1.05 * least
+        assert least <= upper <= 1.05 * least
 
 
 def _sigma_of(rate, divergence):
@@ -142,10 +142,10 @@ def test_what_is_only_concentrated_composes_as_exactly_as_its_divergences():
     total += sum(laplace_divergence(loss, orders) for loss in losses[1])
     for delta in DELTAS:
         bound = np.min(total + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1))
-        found = account(releases, delta).epsilon
-        assert bound * (1 - 1e-4) <= found <= 1.01 * bound
+        upper = account(releases, delta).epsilon
+        assert bound * (1 - 1e-4) <= upper <= 1.01 * bound
         # a discrete Gaussian may be as bad as a Gaussian
-        assert found > gaussian_epsilon(np.linalg.norm(losses[0]), delta)
+        assert upper > gaussian_epsilon(np.linalg.norm(losses[0]), delta)
 
 
 def laplace_divergence(loss, order):
@@ -174,11 +174,11 @@ class Damaged:
     """Gaussian privacy profile whose smallest orders are lost to floating-point rounding."""
 
     mu: float
-    left: float
+    lost_value: float
 
     def renyi(self):
-        found = np.asarray(RENYI_ORDERS) * self.mu**2 / 2
-        return tuple(np.where(np.asarray(RENYI_ORDERS) < 4, self.left, found).tolist())
+        divergences = np.asarray(RENYI_ORDERS) * self.mu**2 / 2
+        return tuple(np.where(np.asarray(RENYI_ORDERS) < 4, self.lost_value, divergences).tolist())
 
     def deltas(self, epsilon):
         return ()
@@ -187,19 +187,19 @@ class Damaged:
         return self.mu * (8 + self.mu / 2)
 
 
-@pytest.mark.parametrize("left", [0.0, math.nan])
-def test_curves_that_are_lost_at_some_orders_still_cost_at_the_others(left):
-    releases = [Release("profile", profile=Damaged(1.0, left), count=9)]
+@pytest.mark.parametrize("lost_value", [0.0, math.nan])
+def test_curves_that_are_lost_at_some_orders_still_cost_at_the_others(lost_value):
+    releases = [Release("profile", profile=Damaged(1.0, lost_value), count=9)]
     assert gaussian_epsilon(3.0, 1e-5) < epsilon(releases, 1e-5, "rdp") < math.inf
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "discrete_gaussian"])
 def test_losses_at_the_end_of_floating_point_are_priced_or_infinite(mechanism):
     for loss in (1e4, 1e7, 1e12, 1e200):
-        found = account([Release(mechanism, loss, 1.0), pure(1.0)], 1e-5)
+        guarantee = account([Release(mechanism, loss, 1.0), pure(1.0)], 1e-5)
         power = loss if mechanism == "laplace" else loss**2 / 2 if loss < 1e150 else math.inf
-        assert power <= found.epsilon * (1 + 1e-3)
-        assert found.epsilon <= 1.1 * power + 1
+        assert power <= guarantee.epsilon * (1 + 1e-3)
+        assert guarantee.epsilon <= 1.1 * power + 1
 
 
 def test_small_epsilons_of_a_profile_take_a_bounded_grid(monkeypatch):

@@ -98,10 +98,10 @@ TABLE = [
 
 @pytest.mark.parametrize(("epsilon", "shortcut", "safe", "cks", "step"), TABLE)
 def test_tabulated_rho(epsilon, shortcut, safe, cks, step):
-    found = [zcdp_rho(epsilon, 1e-4, conversion=name) for name in CONVERSIONS]
-    np.testing.assert_allclose(found, [shortcut, safe, cks], atol=0.5e-5)
+    rhos = [zcdp_rho(epsilon, 1e-4, conversion=name) for name in CONVERSIONS]
+    np.testing.assert_allclose(rhos, [shortcut, safe, cks], atol=0.5e-5)
     decimals = 3 if step > 0.1 else 4
-    assert np.sqrt(2 * found[1] / 30) == pytest.approx(step, abs=0.5 * 10.0**-decimals)
+    assert np.sqrt(2 * rhos[1] / 30) == pytest.approx(step, abs=0.5 * 10.0**-decimals)
 
 
 @pytest.mark.parametrize(
@@ -205,10 +205,10 @@ def test_wrong_input_is_named():
 
 def test_an_epsilon_is_the_least_number_that_is_enough_alone_and_among_others():
     mus = np.array([0.01, 0.3, 2.0, 7.0])
-    found = gaussian_epsilon(mus, 1e-5)
-    assert [gaussian_epsilon(mu, 1e-5) for mu in mus] == found.tolist()
-    assert (gaussian_log_delta(mus, found) <= np.log(1e-5)).all()
-    assert (gaussian_log_delta(mus, np.nextafter(found, 0)) > np.log(1e-5)).all()
+    epsilons = gaussian_epsilon(mus, 1e-5)
+    assert [gaussian_epsilon(mu, 1e-5) for mu in mus] == epsilons.tolist()
+    assert (gaussian_log_delta(mus, epsilons) <= np.log(1e-5)).all()
+    assert (gaussian_log_delta(mus, np.nextafter(epsilons, 0)) > np.log(1e-5)).all()
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-5, 0.3])
@@ -216,8 +216,8 @@ def test_groups_that_are_converted_side_by_side_are_what_each_is_alone(delta):
     random = np.random.default_rng(1)
     sizes = (0, 1, 1, 3, 7, 7, 7, 21, 21, 24, 64, 64, 200, 200)
     groups = [np.exp(random.uniform(-9, 4, (size, 3))) for size in sizes for _ in range(2)]
-    for place, unusual in enumerate((0.0, np.inf, 1e200)):
-        groups[-1 - place][::5, place] = unusual
+    for index, unusual in enumerate((0.0, np.inf, 1e200)):
+        groups[-1 - index][::5, index] = unusual
     alone = [conversions.gaussian_epsilon(group, delta) for group in groups]
     together = conversions.gaussian_epsilons(groups, delta)
     assert [a.tobytes() for a in alone] == [b.tobytes() for b in together]
@@ -235,7 +235,7 @@ def test_a_search_that_would_never_end_stops_with_the_numbers_that_it_would_have
             return conversions.gaussian_log_delta(row, e) <= target
 
         top = row**2 / 2 + row * np.sqrt(-2 * target)
-        found = conversions._bisect(beyond, np.zeros(12), top)
+        roots = conversions._bisect(beyond, np.zeros(12), top)
         stops.append(len(steps))
         low, high = np.zeros(12), top
         for _ in range(200):
@@ -248,5 +248,5 @@ def test_a_search_that_would_never_end_stops_with_the_numbers_that_it_would_have
             first = np.where(over.any(0), over.argmax(0), 10)
             low, high = ends[first, np.arange(12)], ends[first + 1, np.arange(12)]
         plainly.append(len(steps) - stops[-1])
-        assert np.array_equal(found, high)
+        assert np.array_equal(roots, high)
     assert max(stops) < 40 and max(plainly) == 200

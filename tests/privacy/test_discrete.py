@@ -22,14 +22,14 @@ def fits(draws, variance):
     expected = discrete_gaussian_pmf(support, variance) * draws.size
     observed = np.bincount(draws + reach, minlength=support.size)
     common = expected >= 5
-    rest = draws.size - expected[common].sum()
+    remainder = draws.size - expected[common].sum()
     return chisquare(
         np.append(observed[common], observed[~common].sum()) + 1e-12,
-        np.append(expected[common], rest) + 1e-12,
+        np.append(expected[common], remainder) + 1e-12,
     ).pvalue
 
 
-# a small ratio, whole numbers, floats whose exact fractions need long arithmetic, a wide law
+# a small ratio, integers, floats whose exact fractions need long arithmetic, a wide distribution
 VARIANCES = [Fraction(1, 4), 1, Fraction(7, 3), 0.1, 2.7, 30.1, 2500]
 
 
@@ -84,9 +84,9 @@ def test_coins_are_exact_by_words_and_by_digits():
 
 
 def test_same_generator_same_draws_and_the_shape_asked_for():
-    one = discrete_gaussian(np.random.default_rng(3), 9, (4, 5))
-    assert one.shape == (4, 5)
-    np.testing.assert_array_equal(one, discrete_gaussian(np.random.default_rng(3), 9, (4, 5)))
+    draws = discrete_gaussian(np.random.default_rng(3), 9, (4, 5))
+    assert draws.shape == (4, 5)
+    np.testing.assert_array_equal(draws, discrete_gaussian(np.random.default_rng(3), 9, (4, 5)))
     assert discrete_gaussian(np.random.default_rng(3), 9, 0).size == 0
 
 

@@ -33,8 +33,8 @@ def test_gaussians_cost_what_gaussian_differential_privacy_says():
     scales = np.array([2.0, 3.0, 4.0])
     releases = [Release("gaussian", [1.0, 1.0, 2.0], scales, count=7), Release("gaussian", 1.0, 9)]
     mu = math.sqrt(7 * (1 / 4 + 1 / 9 + 4 / 16) + 1 / 81)
-    found = theirs(PLDAccountant(), releases)
-    assert found == pytest.approx(gaussian_epsilon(mu, DELTA), rel=1e-3)
+    accounted_epsilon = theirs(PLDAccountant(), releases)
+    assert accounted_epsilon == pytest.approx(gaussian_epsilon(mu, DELTA), rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_loss_distributions_agree(releases):
     ],
 )
 def test_renyi_accountants_agree(releases):
-    found = theirs(RdpAccountant(neighboring_relation=REPLACE), releases)
-    assert found == pytest.approx(epsilon(releases, DELTA, "rdp"), rel=1e-2)
+    accounted_epsilon = theirs(RdpAccountant(neighboring_relation=REPLACE), releases)
+    assert accounted_epsilon == pytest.approx(epsilon(releases, DELTA, "rdp"), rel=1e-2)
 
 
 def test_what_has_no_event_is_refused_and_what_has_no_noise_is_not_private():

@@ -22,11 +22,11 @@ def curve(distribution):
 
 @pytest.mark.parametrize(("mu", "step"), [(0.05, 1e-4), (0.7, 1e-3), (3.3, 1e-2)])
 def test_a_gaussian_is_that_of_the_library_and_above_its_curve(mu, step):
-    found = of_gaussian(mu, step)
+    distribution = of_gaussian(mu, step)
     theirs = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=step)
-    np.testing.assert_array_equal(curve(found), curve(theirs))
+    np.testing.assert_array_equal(curve(distribution), curve(theirs))
     exact = gaussian_epsilon(mu, DELTA)
-    assert exact <= found.get_epsilon_for_delta(DELTA) <= exact * (1 + 1e-3)
+    assert exact <= distribution.get_epsilon_for_delta(DELTA) <= exact * (1 + 1e-3)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 40, 300])
@@ -34,22 +34,22 @@ def test_a_gaussian_is_that_of_the_library_and_above_its_curve(mu, step):
 def test_laplace_noise_is_that_of_the_library(loss, step, count):
     theirs = pld.from_laplace_mechanism(1 / loss, value_discretization_interval=step)
     theirs = theirs.self_compose(count) if count > 1 else theirs
-    found = of_laplace(loss, count, step)
-    np.testing.assert_array_equal(curve(found), curve(theirs))
+    distribution = of_laplace(loss, count, step)
+    np.testing.assert_array_equal(curve(distribution), curve(theirs))
 
 
 @pytest.mark.parametrize(("loss", "step"), [(1e-3, 1e-6), (0.03, 1e-5), (2.0, 1e-3)])
 def test_one_laplace_is_above_its_curve_and_near_it(loss, step):
     r"""Compare with :math:`\delta(\epsilon) = 1 - e^{(\epsilon-\ell)/2}`."""
     exact = loss + 2 * np.log1p(-DELTA)
-    found = of_laplace(loss, 1, step).get_epsilon_for_delta(DELTA)
-    assert exact - 1e-13 <= found <= exact + step
+    epsilon_bound = of_laplace(loss, 1, step).get_epsilon_for_delta(DELTA)
+    assert exact - 1e-13 <= epsilon_bound <= exact + step
 
 
 @pytest.mark.parametrize("count", [1, 3, 6, 40])
 def test_a_composition_is_that_of_the_library(count):
-    one = pld.PrivacyLossDistribution.create_from_rounded_probability(FEW, 0.0, 0.01)
-    theirs = one.self_compose(count)
+    single_release = pld.PrivacyLossDistribution.create_from_rounded_probability(FEW, 0.0, 0.01)
+    theirs = single_release.self_compose(count)
     np.testing.assert_allclose(curve(composed(FEW, count, 0.01)), curve(theirs), rtol=1e-12)
 
 
@@ -57,14 +57,16 @@ def test_a_composition_is_that_of_the_library(count):
 def test_randomised_responses_compose_as_a_binomial_law(steps, count):
     loss = 1e-3 * steps
     truth = 1 / (1 + np.exp(-loss))
-    found = composed({steps: truth, -steps: 1 - truth}, count, 1e-3)
+    distribution = composed({steps: truth, -steps: 1 - truth}, count, 1e-3)
     truths = np.arange(count + 1)
     losses = (2 * truths - count) * loss
     weights = binom.pmf(truths, count, truth)
     for epsilon in (0.0, 0.4, 1.1):
         exact = (weights * np.maximum(-np.expm1(epsilon - losses), 0)).sum()
-        # What is cut off is taken for an infinite loss: nothing is below the exact curve.
-        assert -1e-15 <= found.get_delta_for_epsilon(epsilon) - exact <= 1e-14 + 1e-12 * exact
+        # Truncated mass counts as an infinite loss, so that the curve is not below the exact one.
+        assert (
+            -1e-15 <= distribution.get_delta_for_epsilon(epsilon) - exact <= 1e-14 + 1e-12 * exact
+        )
 
 
 @pytest.mark.parametrize("sigma", [0.01, 0.003, 0.001])

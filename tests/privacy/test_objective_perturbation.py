@@ -33,14 +33,14 @@ def log_density(o, data, curvature, sigma, weight):
     return noise + np.linalg.slogdet(hessian)[1]
 
 
-def divergences(data, other, curvature, sigma, weight, points):
+def divergences(data, neighbour, curvature, sigma, weight, points):
     """Return Renyi divergences in both directions at ORDERS, by numerical integration."""
     dim = data.shape[1]
     reach = (9 * sigma + weight * (len(data) + ORDERS.max())) / curvature
     axis = np.linspace(-reach, reach, points)
     o = np.stack(np.meshgrid(*[axis] * dim, indexing="ij"), -1).reshape(-1, dim)
     cell = (axis[1] - axis[0]) ** dim
-    p, q = (log_density(o, rows, curvature, sigma, weight) for rows in (data, other))
+    p, q = (log_density(o, rows, curvature, sigma, weight) for rows in (data, neighbour))
     assert np.exp(p).sum() * cell == pytest.approx(1.0, abs=1e-6)
     return np.array(
         [
@@ -65,9 +65,9 @@ CASES = [
 def test_the_bound_is_above_the_divergence_of_minimisers_on_a_line(curvature, sigma, weight):
     """Replace one row of either sign by the opposite one, with and without other rows."""
     bound = PerturbedObjective(2 * weight / sigma, weight / 4 / curvature, one_sign=True)
-    for rest in ([], [[0.7], [-0.4]]):
-        data, other = (np.array([[z], *rest]) for z in (1.0, -1.0))
-        exact = divergences(data, other, curvature, sigma, weight, 20_001)
+    for further_rows in ([], [[0.7], [-0.4]]):
+        data, neighbour = (np.array([[z], *further_rows]) for z in (1.0, -1.0))
+        exact = divergences(data, neighbour, curvature, sigma, weight, 20_001)
         assert np.all(exact <= bound.divergence(ORDERS) * (1 + 1e-9))
         assert np.all(exact > 0)
 
@@ -77,8 +77,8 @@ def test_the_bound_is_above_the_divergence_where_rows_have_any_angle(angle):
     """In two dimensions, the direction of the shift depends on the minimiser."""
     curvature, sigma, weight = 0.5, 1.0, 0.6
     data = np.array([[1.0, 0.0], [-0.3, 0.5]])
-    other = np.array([[np.cos(angle), np.sin(angle)], [-0.3, 0.5]])
-    exact = divergences(data, other, curvature, sigma, weight, 401)
+    neighbour = np.array([[np.cos(angle), np.sin(angle)], [-0.3, 0.5]])
+    exact = divergences(data, neighbour, curvature, sigma, weight, 401)
     bound = PerturbedObjective(2 * weight / sigma, weight / 4 / curvature, one_sign=True)
     assert np.all(exact <= bound.divergence(ORDERS) * (1 + 1e-9))
 
@@ -86,8 +86,8 @@ def test_the_bound_is_above_the_divergence_where_rows_have_any_angle(angle):
 def test_a_gaussian_mechanism_of_the_same_shift_is_no_bound_without_the_jacobian():
     """Erratum E4.3: a proof with a constant shift omits the Jacobian term."""
     curvature, sigma, weight = 0.02, 4.0, 0.3
-    data, other = np.zeros((1, 1)), np.ones((1, 1))
-    exact = divergences(data, other, curvature, sigma, weight, 40_001)
+    data, neighbour = np.zeros((1, 1)), np.ones((1, 1))
+    exact = divergences(data, neighbour, curvature, sigma, weight, 40_001)
     assert exact[0] > ORDERS[0] * (weight / sigma) ** 2 / 2  # a record of gradient 0 before
     bound = PerturbedObjective(2 * weight / sigma, weight / 4 / curvature, one_sign=True)
     assert np.all(exact <= bound.divergence(ORDERS))
@@ -107,14 +107,18 @@ def test_the_moment_of_any_shift_is_its_integral():
         (True, np.maximum(0, mu * x + mu**2 / 2)), (False, mu * np.abs(x) + mu**2 / 2),
     ):  # fmt: skip
         moment = (normal * np.exp((order - 1) * worst)).sum() * step
-        found = PerturbedObjective(mu, 1.0, one_sign).divergence(order) - np.log(2.0)
-        assert found == pytest.approx(np.log(moment) / (order - 1), rel=1e-9)
+        divergence = PerturbedObjective(mu, 1.0, one_sign).divergence(order) - np.log(2.0)
+        assert divergence == pytest.approx(np.log(moment) / (order - 1), rel=1e-9)
 
 
 def test_more_noise_and_more_curvature_cost_less():
     mus, kappas = [0.1, 0.3, 1.0], [0.0, 0.01, 0.1]
-    found = np.array([[PerturbedObjective(m, k).divergence(ORDERS) for k in kappas] for m in mus])
-    assert np.all(np.diff(found, axis=0) > 0) and np.all(np.diff(found, axis=1) > 0)
+    divergence_values = np.array(
+        [[PerturbedObjective(m, k).divergence(ORDERS) for k in kappas] for m in mus]
+    )
+    assert np.all(np.diff(divergence_values, axis=0) > 0) and np.all(
+        np.diff(divergence_values, axis=1) > 0
+    )
 
 
 @pytest.mark.parametrize(("key", "value"), [("mu", -1.0), ("kappa", np.inf), ("mu", np.nan)])
@@ -131,20 +135,20 @@ def test_pp_admm_tells_the_accountant_of_the_minimiser_and_of_the_approximation(
     streams = Streams(3, (0,))
     network = networks.build(streams, "ring", 4)
     prepared = logistic_rows(400, 3)
-    found = []
+    profiles = []
     for weight in (0.02, 0.04):
         problem = logistic_regression.build(
             streams, 4, prepared=prepared, records=50, ridge=0.1, weight=weight
         )
         algorithm = RenyiAccountedPPADMM(noise=0.5, output_noise=0.5, ridge=0.2)
         profiled, approximation = algorithm.releases(problem, network, 5)
-        found.append(profiled.profile)
+        profiles.append(profiled.profile)
         assert (profiled.count, approximation.count) == (5, 5)
         assert profiled.proven and approximation.proven
         assert profiled.profile.mu == pytest.approx(2 * weight / 0.5)
         assert profiled.profile.kappa == pytest.approx(weight / 4 / (0.2 + 2 * 0.5 * 2))
-    assert found[1].mu == pytest.approx(2 * found[0].mu)
-    assert found[1].kappa == pytest.approx(2 * found[0].kappa)
+    assert profiles[1].mu == pytest.approx(2 * profiles[0].mu)
+    assert profiles[1].kappa == pytest.approx(2 * profiles[0].kappa)
     budget = Budget(1.0, 1e-4)
     fixed = PlausiblyPrivateADMM(calibration="accountant", rho_conversion="safe")
     granted, proven = (a.calibrate(budget, problem, network, 5) for a in (fixed, algorithm))

@@ -52,9 +52,9 @@ def test_each_mechanism_has_its_norm():
     ],
 )
 def test_wrong_input_is_named(arguments, key):
-    given = {"mechanism": "gaussian", "sensitivity": 1.0, "scale": 1.0} | arguments
+    parameters = {"mechanism": "gaussian", "sensitivity": 1.0, "scale": 1.0} | arguments
     with pytest.raises(InvalidInput, match=rf"release\.{key}"):
-        Release(**given)
+        Release(**parameters)
 
 
 @pytest.mark.parametrize(("kind", "rate"), [("poison", 0.1), ("poisson", 1.1), ("poisson", -1)])

@@ -38,9 +38,12 @@ def _likelihood(answers, above):
 
 
 def loss(queries, neighbour, svt):
-    one, other = patterns(queries, svt), patterns(neighbour, svt)
-    assert sum(one.values()) == pytest.approx(1, abs=1e-6)
-    return max(abs(math.log(one[answers] / other[answers])) for answers in one)
+    probabilities, neighbour_probabilities = patterns(queries, svt), patterns(neighbour, svt)
+    assert sum(probabilities.values()) == pytest.approx(1, abs=1e-6)
+    return max(
+        abs(math.log(probabilities[answers] / neighbour_probabilities[answers]))
+        for answers in probabilities
+    )
 
 
 NEIGHBOURS = [
@@ -49,7 +52,7 @@ NEIGHBOURS = [
     ([-1.0, -1, -1, -1, 2], [0.0, 0, 0, 0, 1]),
     ([3.0, 3, -4, -4, 3], [2.0, 2, -3, -3, 2]),
 ]
-# "below" wants a high threshold, "above" then a large draw, and both change against the claim
+# Pair of queries whose loss is close to the claimed epsilon.
 WORST = ([10.0] * 5 + [-20.0], [9.0] * 5 + [-19.0])
 
 
@@ -116,14 +119,17 @@ def test_simulated_answers_have_the_exact_probabilities():
     runs = 20_000
     answers = svt.run(queries, 0.0, rng.laplace(size=runs), rng.laplace(size=(runs, 4)))
     expected = patterns(queries, svt)
-    seen = dict.fromkeys(expected, 0)
+    observed_counts = dict.fromkeys(expected, 0)
     for above, answered in zip(answers.above, answers.answered, strict=True):
-        seen[tuple(bool(top) for top in above[answered])] += 1
-    counts = np.array([seen[key] for key in expected])
+        observed_counts[tuple(bool(top) for top in above[answered])] += 1
+    counts = np.array([observed_counts[key] for key in expected])
     law = np.array(list(expected.values()))
     assert stats.chisquare(counts, law / law.sum() * runs).pvalue > 1e-3
-    other = np.array(list(patterns(queries + 0.3, svt).values()))
-    assert stats.chisquare(counts, other / other.sum() * runs).pvalue < 1e-6
+    shifted_probabilities = np.array(list(patterns(queries + 0.3, svt).values()))
+    assert (
+        stats.chisquare(counts, shifted_probabilities / shifted_probabilities.sum() * runs).pvalue
+        < 1e-6
+    )
 
 
 def test_it_stops_after_the_last_allowed_answer_and_numbers_are_paid_for():
@@ -161,9 +167,9 @@ def test_the_split_has_the_least_noise():
     ],
 )
 def test_wrong_input_is_named(wrong):
-    given = {"sensitivity": 1.0, "count": 1, "epsilon_threshold": 1.0, "epsilon_queries": 1.0}
+    parameters = {"sensitivity": 1.0, "count": 1, "epsilon_threshold": 1.0, "epsilon_queries": 1.0}
     with pytest.raises(InvalidInput, match=rf"sparse_vector\.{next(iter(wrong))}"):
-        SparseVector(**(given | wrong))
+        SparseVector(**(parameters | wrong))
 
 
 # --- Thresholds that are drawn again, whatever the scales ----------------------------------------
@@ -209,12 +215,12 @@ def test_no_sequence_of_answers_costs_more_than_the_accountant_is_told(redrawn, 
     bound = cost(scales, redrawn, count=count, tests=length)
     for queries, neighbour in pairs:
         for answers in _sequences(length, count):
-            told = len(answers)
-            one, other = (
-                likelihood(answers, values[:told], scales, redrawn)
+            answer_count = len(answers)
+            probability, neighbour_probability = (
+                likelihood(answers, values[:answer_count], scales, redrawn)
                 for values in (queries, neighbour)
             )
-            assert abs(math.log(one / other)) <= bound + 1e-6
+            assert abs(math.log(probability / neighbour_probability)) <= bound + 1e-6
 
 
 def test_a_threshold_drawn_after_each_release_at_the_scale_of_one_draw_costs_once_for_each():
@@ -224,31 +230,37 @@ def test_a_threshold_drawn_after_each_release_at_the_scale_of_one_draw_costs_onc
     answers = ([False] * 12 + [True]) * 3
     queries = np.array(([15.0] * 12 + [-30.0]) * 3)
     neighbour = queries + np.where(answers, 1.0, -1.0)
-    one, other = (likelihood(answers, q, scales, "after_release") for q in (queries, neighbour))
-    spent = abs(math.log(one / other))
+    probability, neighbour_probability = (
+        likelihood(answers, q, scales, "after_release") for q in (queries, neighbour)
+    )
+    privacy_loss = abs(math.log(probability / neighbour_probability))
     bound = cost(scales, "after_release", count=3, tests=39)
     assert bound == pytest.approx(3 * 0.5 + 0.5)
-    assert 1.9 * svt.epsilon < spent <= bound
-    # and with the noise that the paper gives it, no more than one draw of that of one draw
+    assert 1.9 * svt.epsilon < privacy_loss <= bound
+    # with the larger noise that the paper sets, the loss is at most that of a single draw
     louder = 3 * svt.threshold_scale, svt.query_scale
-    one, other = (likelihood(answers, q, louder, "after_release") for q in (queries, neighbour))
-    assert abs(math.log(one / other)) <= svt.epsilon
+    probability, neighbour_probability = (
+        likelihood(answers, q, louder, "after_release") for q in (queries, neighbour)
+    )
+    assert abs(math.log(probability / neighbour_probability)) <= svt.epsilon
     assert cost(louder, "after_release", count=3, tests=39) == pytest.approx(svt.epsilon)
 
 
 def test_a_threshold_drawn_at_each_test_costs_with_the_number_of_tests():
     svt = SparseVector(1.0, 1, epsilon_threshold=0.5, epsilon_queries=0.5)
     scales = svt.threshold_scale, svt.query_scale
-    spent = [
+    privacy_losses = [
         abs(math.log(
             likelihood([False] * tests, [12.0] * tests, scales, "each")
             / likelihood([False] * tests, [11.0] * tests, scales, "each")
         ))
         for tests in (1, 4, 16)
     ]  # fmt: skip
-    assert spent == pytest.approx([spent[0], 4 * spent[0], 16 * spent[0]])
-    assert spent[-1] > 3 * svt.epsilon
-    assert spent[-1] <= cost(scales, "each", count=1, tests=16) <= 1.3 * spent[-1]
+    assert privacy_losses == pytest.approx(
+        [privacy_losses[0], 4 * privacy_losses[0], 16 * privacy_losses[0]]
+    )
+    assert privacy_losses[-1] > 3 * svt.epsilon
+    assert privacy_losses[-1] <= cost(scales, "each", count=1, tests=16) <= 1.3 * privacy_losses[-1]
 
 
 @pytest.mark.parametrize("redrawn", REDRAWS)
@@ -256,14 +268,14 @@ def test_a_threshold_drawn_at_each_test_costs_with_the_number_of_tests():
 def test_the_number_of_answers_is_bounded_from_below_and_nearly_reached(redrawn, level, scales):
     """Compare with the exact probability of every sequence of answers."""
     count, tests = 2, 6
-    found = least_answers(level, *scales, count=count, tests=tests, redrawn=redrawn)
+    bound_distribution = least_answers(level, *scales, count=count, tests=tests, redrawn=redrawn)
     exact = np.zeros(count + 1)
     for answers in _sequences(tests, count):
         queries = np.full(len(answers), -level)
         exact[sum(answers)] += likelihood(answers, queries, scales, redrawn)
-    assert found.sum() == pytest.approx(1) == pytest.approx(exact.sum())
-    at_least, truly = np.cumsum(found[::-1]), np.cumsum(exact[::-1])
-    assert (at_least <= truly + 2e-4).all()  # the grid of the exact ones
+    assert bound_distribution.sum() == pytest.approx(1) == pytest.approx(exact.sum())
+    at_least, truly = np.cumsum(bound_distribution[::-1]), np.cumsum(exact[::-1])
+    assert (at_least <= truly + 2e-4).all()  # error of the integration grid
     assert (at_least >= truly - 5e-3).all()
 
 
@@ -282,9 +294,9 @@ def test_the_technique_at_its_own_scales_costs_what_it_says():
 
 
 def test_tests_without_noise_are_not_private_and_unknown_redraws_are_refused():
-    known = {"count": 2, "tests": 5}
+    parameters = {"count": 2, "tests": 5}
     for scales in ((0.0, 1.0), (1.0, 0.0)):
-        assert math.isinf(sparse_vector_release(1.0, *scales, redrawn="once", **known).epsilon)
-    assert sparse_vector_release(1.0, 0.0, 4.0, redrawn="each", **known).epsilon == 0.25
+        assert math.isinf(sparse_vector_release(1.0, *scales, redrawn="once", **parameters).epsilon)
+    assert sparse_vector_release(1.0, 0.0, 4.0, redrawn="each", **parameters).epsilon == 0.25
     with pytest.raises(InvalidInput, match=r"sparse_vector\.redrawn"):
-        sparse_vector_release(1.0, 1.0, 1.0, redrawn="never", **known)
+        sparse_vector_release(1.0, 1.0, 1.0, redrawn="never", **parameters)

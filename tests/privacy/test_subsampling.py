@@ -74,8 +74,8 @@ def test_theorem_11_and_its_noise_are_inverse(proof, factor):
     )
     # the statement itself: epsilon(rho) + ln(1/delta) / (rho - 1)
     order = 2 * math.log(1 / DELTA) / 1.3 + 1
-    spent = 8 * order * factor**2 * 700 / (1000 ** (1 if proof else 2) * sigma**2)
-    assert spent + math.log(1 / DELTA) / (order - 1) == pytest.approx(1.3)
+    renyi_loss = 8 * order * factor**2 * 700 / (1000 ** (1 if proof else 2) * sigma**2)
+    assert renyi_loss + math.log(1 / DELTA) / (order - 1) == pytest.approx(1.3)
 
 
 def test_noise_of_theorem_11_grows_with_rounds_and_falls_with_records_and_epsilon():
@@ -108,28 +108,28 @@ def test_theorem_15_asks_for_noise_far_wider_than_three_bits():
 
 @pytest.mark.parametrize(("size", "sigma"), [(20, 0.4), (4, 0.4), (90, 0.05), (20, 5.0)])
 def test_poisson_batches_agree_with_the_library(size, sigma):
-    found = at_whole_orders(
+    curve = at_whole_orders(
         renyi_curve(noisy_mean(fixed_batches(size), 1000, sampling="poisson"), sigma)
     )
     expected = library._compute_rdp_poisson_subsampled_gaussian(size / 1000, size * sigma, WHOLE)
     usable = np.array(WHOLE) / (size * sigma) < 30
-    np.testing.assert_allclose(found[usable], expected[usable], rtol=1e-5)
+    np.testing.assert_allclose(curve[usable], expected[usable], rtol=1e-5)
 
 
 @pytest.mark.parametrize(("size", "sigma"), [(20, 0.4), (4, 0.6), (90, 0.1)])
 def test_fixed_batches_are_between_their_own_attack_and_the_general_bounds(size, sigma):
     noise = noisy_mean(fixed_batches(size), 1000)
-    found = at_whole_orders(renyi_curve(noise, sigma))
+    curve = at_whole_orders(renyi_curve(noise, sigma))
     mu, rate = 2 / (size * sigma), size / 1000
     bound = [wang_balle_kasiviswanathan(int(order), rate, mu) for order in WHOLE]
     tighter = library._compute_rdp_sample_wor_gaussian(rate, 1 / mu, WHOLE)
-    for order, value, loose, tight in zip(WHOLE, found, bound, tighter, strict=True):
+    for order, value, loose, tight in zip(WHOLE, curve, bound, tighter, strict=True):
         if order * mu > 30:
             continue
         assert value <= loose * (1 + 1e-9)
         assert value <= tight * (1 + 1e-9)
 
-        # all other gradients at -K, one at +K or at -K: the mean is -K unless the one is taken
+        # all other gradients at -K, one at +K or -K: the mean is -K unless that record is sampled
         def power(x, order=order):
             ratio = 1 - rate + rate * math.exp(mu * x - mu**2 / 2)
             return math.exp(order * math.log(ratio) + norm.logpdf(x))
@@ -159,13 +159,13 @@ def test_a_small_rate_costs_twice_the_rate_squared_to_leading_order():
 def test_the_size_is_mixed_over_and_not_averaged():
     law = Batches((4, 35), (0.5, 0.5))
     mixed = np.array(renyi_curve(noisy_mean(law, 1000), 0.2))
-    parts = np.array([renyi_curve(noisy_mean(fixed_batches(s), 1000), 0.2) for s in law.sizes])
+    curves = np.array([renyi_curve(noisy_mean(fixed_batches(s), 1000), 0.2) for s in law.sizes])
     orders = np.array(RENYI_ORDERS)
     usable = orders * 2 / (4 * 0.2) < 30
-    moments = np.exp(((orders - 1) * parts)[:, usable]).mean(0)
+    moments = np.exp(((orders - 1) * curves)[:, usable]).mean(0)
     expected = np.log(moments) / (orders - 1)[usable]
     np.testing.assert_allclose(mixed[usable], expected, rtol=1e-6)
-    assert np.all(mixed[usable] >= parts.mean(0)[usable])
+    assert np.all(mixed[usable] >= curves.mean(0)[usable])
 
 
 # --- Loss distributions and the accountant -------------------------------------------------------
@@ -174,20 +174,20 @@ def test_the_size_is_mixed_over_and_not_averaged():
 @pytest.mark.parametrize(("size", "sigma", "rounds"), [(20, 0.44, 500), (50, 0.1, 300)])
 def test_constant_poisson_batches_agree_with_the_library_s_loss_distribution(size, sigma, rounds):
     releases = noisy_mean(fixed_batches(size), 1000, sampling="poisson").releases(sigma, rounds)
-    found = epsilon(releases, DELTA, "pld")
-    one = pld.from_gaussian_mechanism(
+    accounted_epsilon = epsilon(releases, DELTA, "pld")
+    loss_distribution = pld.from_gaussian_mechanism(
         size * sigma, sampling_prob=size / 1000, value_discretization_interval=1e-4
     )
-    expected = one.self_compose(rounds).get_epsilon_for_delta(DELTA)
-    assert found == pytest.approx(expected, rel=3e-3)
-    assert found < epsilon(releases, DELTA, "rdp") < 2 * found
+    expected = loss_distribution.self_compose(rounds).get_epsilon_for_delta(DELTA)
+    assert accounted_epsilon == pytest.approx(expected, rel=3e-3)
+    assert accounted_epsilon < epsilon(releases, DELTA, "rdp") < 2 * accounted_epsilon
     assert account(releases, DELTA).method == "pld"
 
 
 def test_a_whole_data_set_as_batch_is_the_plain_gaussian_mechanism():
-    whole = noisy_mean(fixed_batches(1000), 1000)
+    full_batch = noisy_mean(fixed_batches(1000), 1000)
     plain = [Release("gaussian", 2 / 1000, 0.05, count=100)]
-    assert account(whole.releases(0.05, 100), DELTA).epsilon == pytest.approx(
+    assert account(full_batch.releases(0.05, 100), DELTA).epsilon == pytest.approx(
         account(plain, DELTA).epsilon, rel=2e-3
     )
 
@@ -231,18 +231,22 @@ def least_epsilon(law, records, sigma, rounds, *, sizes_known):
     if not sizes_known:
         shifted = [np.average(shifted, axis=0, weights=law.probabilities)]
     masses = np.zeros(0)
-    for one, weight in zip(shifted, law.probabilities if sizes_known else (1.0,), strict=True):
-        usable = (one > 0) & (base > 0)
-        loss = np.floor(np.log(one[usable] / base[usable]) / step).astype(int)
+    for distribution, weight in zip(
+        shifted, law.probabilities if sizes_known else (1.0,), strict=True
+    ):
+        usable = (distribution > 0) & (base > 0)
+        loss = np.floor(np.log(distribution[usable] / base[usable]) / step).astype(int)
         lowest = -math.ceil(0.2 / step)
-        counted = weight * np.bincount(np.maximum(loss, lowest) - lowest, one[usable])
+        counted = weight * np.bincount(np.maximum(loss, lowest) - lowest, distribution[usable])
         masses = np.pad(masses, (0, max(0, len(counted) - len(masses))))
         masses[: len(counted)] += counted
-    found = dict(zip((np.arange(len(masses)) + lowest).tolist(), masses.tolist(), strict=True))
-    one = pld.PrivacyLossDistribution.create_from_rounded_probability(
-        found, 0.0, step, pessimistic_estimate=False
+    mass_by_loss = dict(
+        zip((np.arange(len(masses)) + lowest).tolist(), masses.tolist(), strict=True)
     )
-    return one.self_compose(rounds).get_epsilon_for_delta(DELTA)
+    distribution = pld.PrivacyLossDistribution.create_from_rounded_probability(
+        mass_by_loss, 0.0, step, pessimistic_estimate=False
+    )
+    return distribution.self_compose(rounds).get_epsilon_for_delta(DELTA)
 
 
 @pytest.mark.parametrize(
@@ -297,12 +301,12 @@ def test_a_record_used_once_shifts_every_later_message_of_a_model_that_is_used_a
             gradient = (record if t == 0 else 0.0) / size
             x = keep * x - step * gradient
             transcripts[world, t] = x
-    apart = np.abs(transcripts[0] - transcripts[1])
-    np.testing.assert_allclose(apart, 2 * step * clip / size * keep ** np.arange(rounds))
+    message_change = np.abs(transcripts[0] - transcripts[1])
+    np.testing.assert_allclose(message_change, 2 * step * clip / size * keep ** np.arange(rounds))
     # Theorem 15 counts the one message of the round in which the record was used
     noise = 0.01
-    claimed = apart[0] ** 2 / (2 * noise**2)
-    actual = np.sum(apart**2) / (2 * noise**2)
+    claimed = message_change[0] ** 2 / (2 * noise**2)
+    actual = np.sum(message_change**2) / (2 * noise**2)
     assert actual == pytest.approx(claimed / (1 - keep**2), rel=1e-4)
     assert actual > 10 * claimed
 

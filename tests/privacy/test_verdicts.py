@@ -50,24 +50,26 @@ def expected(accounted, proven, lower, broken, audit):
 
 
 def combined(accounted, proven, lower, broken, audit, claimed=1.0):
-    known = {"proven": proven, "lower": lower, "argument_broken": broken, "audit": audit}
-    return verdict(claimed, accounted, **known)
+    evidence = {"proven": proven, "lower": lower, "argument_broken": broken, "audit": audit}
+    return verdict(claimed, accounted, **evidence)
 
 
 def test_the_verdict_is_that_of_the_table_for_every_combination():
     assert len(KNOWN) == 5 * 2 * 7 * 2 * 7
-    for known in KNOWN:
-        assert combined(*known) == expected(*known), known
-    assert {combined(*known) for known in KNOWN} == set(VERDICTS) - {NOT_PRIVATE}
+    for combination in KNOWN:
+        assert combined(*combination) == expected(*combination), combination
+    assert {combined(*combination) for combination in KNOWN} == set(VERDICTS) - {NOT_PRIVATE}
 
 
 def test_where_nothing_is_claimed_nothing_is_said():
-    assert {combined(*known, claimed=math.inf) for known in KNOWN} == {NOT_PRIVATE}
+    assert {combined(*combination, claimed=math.inf) for combination in KNOWN} == {NOT_PRIVATE}
 
 
 def test_a_finding_that_weakens_privacy_never_stands_next_to_holds():
-    weakened = [known for known in KNOWN if known[-1] in (VIOLATED, DIFFERS, NOT_PROVEN)]
-    assert {combined(*known) for known in weakened} == {VIOLATED, DIFFERS, NOT_PROVEN}
+    weakened = [
+        combination for combination in KNOWN if combination[-1] in (VIOLATED, DIFFERS, NOT_PROVEN)
+    ]
+    assert {combined(*combination) for combination in weakened} == {VIOLATED, DIFFERS, NOT_PROVEN}
 
 
 def test_an_inconclusive_audit_changes_nothing_but_a_proof():
@@ -75,12 +77,16 @@ def test_an_inconclusive_audit_changes_nothing_but_a_proof():
 
     It does not confirm a proof either.
     """
-    for *known, audit in KNOWN:
+    for *combination, audit in KNOWN:
         if audit is None:
-            alone = combined(*known, None)
+            alone = combined(*combination, None)
             changed = {HOLDS: INCONCLUSIVE, HOLDS_BY_SLACK: INCONCLUSIVE}.get(alone, alone)
-            assert combined(*known, INCONCLUSIVE) == changed
-            assert combined(*known, "no test") == combined(*known, "not contradicted") == alone
+            assert combined(*combination, INCONCLUSIVE) == changed
+            assert (
+                combined(*combination, "no test")
+                == combined(*combination, "not contradicted")
+                == alone
+            )
 
 
 def test_an_unknown_verdict_of_an_audit_is_refused():
@@ -123,16 +129,18 @@ def test_the_documented_table_has_the_verdicts_in_their_order():
 @pytest.mark.parametrize("method", ["gaussian", "pure", "pld", "none"])
 @pytest.mark.parametrize("accounted", [1.5, math.inf])
 @pytest.mark.parametrize("proven", [True, False])
-@pytest.mark.parametrize(("lower", "found"), [(1.2, VIOLATED), (0.9, NOT_PROVEN), (0, NOT_PROVEN)])
+@pytest.mark.parametrize(
+    ("lower", "expected_verdict"), [(1.2, VIOLATED), (0.9, NOT_PROVEN), (0, NOT_PROVEN)]
+)
 def test_more_than_is_claimed_is_violated_only_with_a_lower_bound(
-    method, accounted, proven, lower, found
+    method, accounted, proven, lower, expected_verdict
 ):
     """An exact accountant cannot know if its sensitivity is attained."""
     row = {
         "epsilon_claimed": 1.0, "epsilon_accountant": accounted, "accountant": method,
         "epsilon_lower": lower, "proven": proven, "delta": 0.0, "sampling": "none",
     }  # fmt: skip
-    assert verdict_of(row) == verdict_of(row, audit="not contradicted") == found
+    assert verdict_of(row) == verdict_of(row, audit="not contradicted") == expected_verdict
     assert verdict_of(row, audit=VIOLATED) == VIOLATED
 
 
@@ -149,9 +157,9 @@ def test_more_than_is_claimed_is_violated_only_with_a_lower_bound(
 def test_command_line_cell_and_table_say_the_same(arguments, capsys, monkeypatch):
     cells = []
 
-    def watched(*given):
-        cells.append(run_cell(*given)[1])
-        return run_cell(*given)
+    def watched(*cell_arguments):
+        cells.append(run_cell(*cell_arguments)[1])
+        return run_cell(*cell_arguments)
 
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr(cli, "run_cell", watched)
