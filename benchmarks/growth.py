@@ -76,52 +76,52 @@ EXPECTED: dict[str, tuple[Sequence[float], Sequence[float]]] = {
     "pr_admm": ((1, 2, 1, 1, 1), (1, 2, 1, 1, 1)),
     "ipp_admm": ((1, 2, 1, 1, 1), (1, 2, 1, 1, 1)),
 }
-"""Highest power of each of ``GROWN`` in an iteration's operations, and in what is held.
+"""Highest power of each size of ``GROWN`` in the operations of an iteration, and in its memory.
 
-What does not grow makes a slope smaller. Means know their records by their mean; a local solve has
-a bound on its Hessian, dim x dim, for each agent. A sampled batch has as many records whatever an
-agent has, but all of an agent's are drawn an order of."""
+Constant parts make a slope smaller. Mean estimation stores the mean of the records only. A local
+solver stores a bound on the Hessian of each agent, dim x dim. The size of a sampled batch does not
+depend on the number of records, but the agent's records are permuted before sampling."""
 
 
 def simulated(name: str, sizes: Mapping[str, int], graph: Mapping[str, Any]) -> dict[str, float]:
-    """CPU-seconds of building the network, of setting the noise and of all iterations."""
+    """Measure the CPU-seconds to build the network, to calibrate the noise and to iterate."""
     agents, runs = sizes["agents"], sizes["runs"]
     marks = [time.process_time()]
     net = network(agents, graph)
     marks.append(time.process_time())
-    made = world(name, agents, dim=sizes["dim"], records=sizes["records"], runs=runs)
+    instance = world(name, agents, dim=sizes["dim"], records=sizes["records"], runs=runs)
     budgets = [
-        Budget(made.budget.epsilon / (1 + 0.1 * s), made.budget.delta)
+        Budget(instance.budget.epsilon / (1 + 0.1 * s), instance.budget.delta)
         for s in range(sizes["settings"])
     ]
-    settings = [Setting(made.algorithm, budget, sizes["iterations"]) for budget in budgets]
-    environment = Environment(lambda streams: made.problem, lambda streams: net)
+    settings = [Setting(instance.algorithm, budget, sizes["iterations"]) for budget in budgets]
+    environment = Environment(lambda streams: instance.problem, lambda streams: net)
     calibration = calibrate(settings, environment, root=0, groups={}, runs=runs, block=runs)
     marks.append(time.process_time())
-    metric = next(iter(made.problem.metrics))
-    found = simulate(
-        calibration, watch=MeasurementPlan((("released", metric),)), divergence="record"
+    metric = next(iter(instance.problem.metrics))
+    records = simulate(
+        calibration, plan=MeasurementPlan((("released", metric),)), divergence="record"
     )
     marks.append(time.process_time())
-    (value, *_) = found.values[0].values()
+    (value, *_) = records.values[0].values()
     steps = np.diff(marks)
     return {"network": steps[0], "noise": steps[1], "run": steps[2], "value": float(value[0])}
 
 
 def warmed(name: str) -> None:
-    """Load machine code by a small run; three iterations are what tests before sending ask for."""
+    """Compile and load the kernels by a small run; tests before sending need three iterations."""
     warnings.simplefilter("ignore", OutsideRange)
     simulated(name, {**SIZES, "agents": 12, "iterations": 3}, RING)
 
 
 def one(name: str, sizes: Mapping[str, int]) -> dict[str, float]:
-    """One measurement, in this process."""
+    """Measure one algorithm at one size, in this process."""
     warmed(name)
     begin, clock = time.process_time(), time.perf_counter()
-    found = simulated(name, sizes, RANDOM_REGULAR)
+    seconds = simulated(name, sizes, RANDOM_REGULAR)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {
-        **found,
+        **seconds,
         "cpu": time.process_time() - begin,
         "wall": time.perf_counter() - clock,
         "mb": peak,
@@ -129,7 +129,7 @@ def one(name: str, sizes: Mapping[str, int]) -> dict[str, float]:
 
 
 def against(name: str) -> Iterator[dict[str, Any]]:
-    """Seconds an iteration and megabytes for the values of each size, in this process."""
+    """Measure seconds per iteration and megabytes for the values of each size, in this process."""
     warmed(name)
     base = {**SIZES, "iterations": FEW.get(name, ITERATIONS)}
     for size, values in GROWN.items():
@@ -142,7 +142,7 @@ def against(name: str) -> Iterator[dict[str, Any]]:
 
 
 def _iteration(name: str, sizes: Mapping[str, int]) -> float:
-    """The fastest of three, or of one that takes long."""
+    """Return the shortest of up to three times; a long measurement is not repeated."""
     runs: list[float] = []
     while len(runs) < 3 and sum(runs) < LONG:
         runs.append(simulated(name, sizes, RANDOM_REGULAR)["run"])
@@ -150,7 +150,7 @@ def _iteration(name: str, sizes: Mapping[str, int]) -> float:
 
 
 def _allocated(name: str, sizes: Mapping[str, int]) -> float:
-    """Megabytes at the highest; what is held does not depend on how many iterations there are."""
+    """Return the peak memory in megabytes; it does not depend on the number of iterations."""
     tracemalloc.start()
     try:
         simulated(name, {**sizes, "iterations": min(sizes["iterations"], 3)}, RANDOM_REGULAR)

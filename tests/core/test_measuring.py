@@ -36,6 +36,12 @@ def test_every_algorithm_is_measured_below_its_limits_or_has_a_reason():
     assert all(json.dumps(line, allow_nan=False) for line in lines)
 
 
+def test_a_measurement_runs_and_has_a_finite_result():
+    seconds = growth.simulated("gradient_descent", {**growth.SIZES, "agents": 12}, growth.RING)
+    assert seconds.keys() == {"network", "noise", "run", "value"}
+    assert np.isfinite(list(seconds.values())).all()
+
+
 def test_the_tables_of_growth_have_times_memory_and_exponents():
     text = growth.tables(measuring.read(growth.KEPT))
     assert "| d_zoa | 10,000 | 43.0 | 60 | 296 |" in text
