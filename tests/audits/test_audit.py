@@ -102,43 +102,45 @@ def ring():
 
 
 def audited(algorithm, budget=None, **changes):
-    given = {"runs": RUNS, "confidence": CONFIDENCE, "delta": 1e-5, **changes}
+    options = {"runs": RUNS, "confidence": CONFIDENCE, "delta": 1e-5, **changes}
     budget = budget or Budget(3.0, 1e-5)
-    return private_consensus.audit(algorithm, mean_estimation(), ring(), budget, HORIZON, **given)
+    return private_consensus.audit(algorithm, mean_estimation(), ring(), budget, HORIZON, **options)
 
 
 def test_a_correct_algorithm_of_ones_own_is_spared():
-    found = audited(Gossip())
-    assert not found.flagged and found.verdict == "not contradicted"
-    assert found.lower <= found.claimed == pytest.approx(found.declared)
-    assert found.runs == RUNS
+    audit_result = audited(Gossip())
+    assert not audit_result.flagged and audit_result.verdict == "not contradicted"
+    assert audit_result.lower <= audit_result.claimed == pytest.approx(audit_result.declared)
+    assert audit_result.runs == RUNS
 
 
 @pytest.mark.parametrize("broken", [HalfNoise, Whispering, Seeded])
 def test_broken_copies_of_it_are_not(broken):
-    found = audited(broken())
-    assert found.flagged, found.lines()
+    audit_result = audited(broken())
+    assert audit_result.flagged, audit_result.lines()
 
 
 def test_a_message_without_noise_decides_early_and_its_repair_does_not():
     for stage_two, flagged in (("literal", True), ("repaired", False)):
         algorithm = algorithms.load("gradient_descent")(stage_two=stage_two)
-        found = audited(algorithm, Budget(2.0, 1e-3), delta=1e-3)
-        assert found.contradicted == flagged
+        audit_result = audited(algorithm, Budget(2.0, 1e-3), delta=1e-3)
+        assert audit_result.contradicted == flagged
         if flagged:
-            assert found.lower > 2.0 and found.runs < RUNS  # the question is decided early
+            assert audit_result.lower > 2.0 and audit_result.runs < RUNS  # the audit stops early
         else:
-            assert found.sensitivity == pytest.approx(1.0)
-            assert all(not noise.findings for noise in found.noise)
+            assert audit_result.sensitivity == pytest.approx(1.0)
+            assert all(not noise.findings for noise in audit_result.noise)
 
 
 def test_the_p_value_pays_for_bounds_looks_and_the_right_to_stop():
-    found = audited(Whispering(), runs=400)
-    share = {look.runs: look.share for look in planned_looks(400, first=400 // EARLY)}[found.runs]
-    assert found.runs < 400 and share < 0.5
-    stated = min(1.0, claim_p_value(found.bounds, {"epsilon": found.claimed}) / share)
-    assert found.pvalue == pytest.approx(stated) and stated > 0
-    assert sum(bound.share for bound in found.bounds) == pytest.approx(1.0)
+    audit_result = audited(Whispering(), runs=400)
+    share = {look.runs: look.share for look in planned_looks(400, first=400 // EARLY)}[
+        audit_result.runs
+    ]
+    assert audit_result.runs < 400 and share < 0.5
+    stated = min(1.0, claim_p_value(audit_result.bounds, {"epsilon": audit_result.claimed}) / share)
+    assert audit_result.pvalue == pytest.approx(stated) and stated > 0
+    assert sum(bound.share for bound in audit_result.bounds) == pytest.approx(1.0)
 
 
 def test_the_same_call_gives_the_same_numbers():
@@ -177,10 +179,12 @@ def test_noise_that_decides_what_is_sent_is_not_taken_for_all_noise(scale, kind)
         Evidence(None, none, none, {}, {"message": n}, None, None, 3, 3)
         for n in choosy_messages(scale)
     ]
-    (found,) = noise_found([site], *worlds, confidence=0.999)
-    assert [text.split(",")[0] for text in found.findings] == ([] if kind is None else [kind])
+    (noise_report,) = noise_found([site], *worlds, confidence=0.999)
+    assert [text.split(",")[0] for text in noise_report.findings] == (
+        [] if kind is None else [kind]
+    )
     (believed,) = noise_found([site._replace(selected=False)], *worlds, confidence=0.999)
-    assert believed.findings  # as noise that was seen whatever it was it would be wrong
+    assert believed.findings  # without the flag, the selection is a finding
 
 
 def test_of_tests_of_what_is_noised_the_noise_is_said_to_select():
@@ -224,11 +228,11 @@ def result(*findings, **changes):
 def test_a_result_states_the_audit_and_what_follows_with_the_accountant(
     kinds, changes, verdict, stated
 ):
-    found = result(*(Finding(kind, "text") for kind in kinds), **changes)
-    assert (found.verdict, found.privacy_verdict) == (verdict, stated)
-    assert found.flagged == (verdict in ("violated", DIFFERS, "not proven"))
-    shown = dict(found.lines())
-    assert (shown["verdict"], shown.get("privacy")) == (verdict, stated)
+    audit_result = result(*(Finding(kind, "text") for kind in kinds), **changes)
+    assert (audit_result.verdict, audit_result.privacy_verdict) == (verdict, stated)
+    assert audit_result.flagged == (verdict in ("violated", DIFFERS, "not proven"))
+    labelled_lines = dict(audit_result.lines())
+    assert (labelled_lines["verdict"], labelled_lines.get("privacy")) == (verdict, stated)
 
 
 @pytest.mark.parametrize("name", ["m_admm", "pr_admm"])
@@ -243,14 +247,14 @@ def test_neighbours_that_lose_links_in_the_attacked_part_are_no_finding(name):
     noisy = example.algorithm.calibrate(example.budget, problem, network, 3)
     attack = next(attacks(problem, network, None, nearby=True))
     assert attack.network.degrees.tolist() == [2, 1, 1]
-    found = private_consensus.audit(
+    audit_result = private_consensus.audit(
         example.algorithm, problem, network, example.budget, 3, runs=60, confidence=0.999,
         delta=example.budget.delta, calibrated=noisy, attack=attack,
     )  # fmt: skip
-    assert found.findings == () and found.verdict == "not contradicted"
-    assert 0.4 < found.sensitivity <= 1.0  # of what is declared, not of twice as much
+    assert audit_result.findings == () and audit_result.verdict == "not contradicted"
+    assert 0.4 < audit_result.sensitivity <= 1.0  # relative to the declared sensitivity
     wrong = noisy.noise_sites(attack.pair[0], attack.network, 3)
-    assert sites_and_releases(noisy, wrong, found.declared, found.delta)
+    assert sites_and_releases(noisy, wrong, audit_result.declared, audit_result.delta)
 
 
 def rows(agents):

@@ -97,15 +97,15 @@ def test_settings_that_were_not_audited_inherit_a_difference_from_the_same_code(
         for variant in ("main", "other") for claimed in (1.0, 2.0, 4.0)
     ]  # fmt: skip
     rows = pl.DataFrame([*settings, setting(algorithm="another")])
-    found = judged(rows, {}, [audit(verdict=DIFFERS, findings="no noise")])
-    assert found["verdict"].to_list() == [DIFFERS] * 6 + ["holds"]
-    assert found["epsilon_empirical"].to_list() == [0.5, *[None] * 6]
-    assert all("no noise" in text for text in found["audit_findings"][:6])
+    judged_rows = judged(rows, {}, [audit(verdict=DIFFERS, findings="no noise")])
+    assert judged_rows["verdict"].to_list() == [DIFFERS] * 6 + ["holds"]
+    assert judged_rows["epsilon_empirical"].to_list() == [0.5, *[None] * 6]
+    assert all("no noise" in text for text in judged_rows["audit_findings"][:6])
     # a setting with an audit of its own is judged by that audit
     audits = [audit(verdict=DIFFERS), audit(claimed=2.0, verdict="not contradicted")]
     verdicts = judged(rows, {}, audits)["verdict"].to_list()
     assert verdicts == [DIFFERS, "holds", *[DIFFERS] * 4, "holds"]
-    # neither a violated claim nor an inconclusive audit says something of another claim
+    # an audit of one claim that is violated or inconclusive does not apply to other claims
     for outcome in ("violated", "not proven", "inconclusive"):
         verdicts = judged(rows, {}, [audit(verdict=outcome)])["verdict"].to_list()
         assert verdicts[1:] == ["holds"] * 6
@@ -156,8 +156,8 @@ def test_a_row_has_its_errata_and_the_bound_of_its_own_setting():
     rows = pl.DataFrame([setting(), setting(algorithm="another")])
     first, second = judged(rows, errata, [audit(), audit(copy="half noise")]).to_dicts()
     assert (first["errata"], first["epsilon_empirical"]) == ("E0.2", 0.5)
-    other = judged(rows, errata, [audit(claimed=2.0)]).to_dicts()[0]
-    assert other["audit"] == "not audited"  # another setting says nothing of this one
+    unaudited_row = judged(rows, errata, [audit(claimed=2.0)]).to_dicts()[0]
+    assert unaudited_row["audit"] == "not audited"  # the audit is of another setting
     assert (second["errata"], second["audit"]) == ("", "not audited")
 
 
@@ -171,9 +171,13 @@ def test_a_single_run_speaks_for_a_setting_of_an_audit_by_experiment():
          "value": of[run], "epsilon": 1.0, "delta": 1e-3}
         for quantity, of in values.items() for run in (0, 1)
     ]  # fmt: skip
-    (found,) = of_experiments(pl.DataFrame(rows))
-    assert (found["algorithm"], found["bound"], found["flagged"]) == ("release_audit", 2.0, True)
-    assert (found["delta"], found["confidence"], found["p_value"]) == (1e-3, 0.99, 1e-5)
+    (audit_row,) = of_experiments(pl.DataFrame(rows))
+    assert (audit_row["algorithm"], audit_row["bound"], audit_row["flagged"]) == (
+        "release_audit",
+        2.0,
+        True,
+    )
+    assert (audit_row["delta"], audit_row["confidence"], audit_row["p_value"]) == (1e-3, 0.99, 1e-5)
 
 
 def test_a_row_of_canaries_states_the_level_and_delta_it_was_computed_at():
@@ -187,9 +191,9 @@ def test_a_row_of_canaries_states_the_level_and_delta_it_was_computed_at():
          "quantity": quantity, "value": value}
         for quantity, value in numbers.items()
     ]  # fmt: skip
-    (found,) = of_experiments(pl.DataFrame(rows))
-    assert (found["delta"], found["confidence"]) == (1e-5, 0.999)
-    assert (found["copy"], found["flagged"]) == ("correct", True)
+    (audit_row,) = of_experiments(pl.DataFrame(rows))
+    assert (audit_row["delta"], audit_row["confidence"]) == (1e-5, 0.999)
+    assert (audit_row["copy"], audit_row["flagged"]) == ("correct", True)
 
 
 def test_repairs_are_compared_at_the_last_iteration_and_the_accountant_s_epsilon():
@@ -200,22 +204,22 @@ def test_repairs_are_compared_at_the_last_iteration_and_the_accountant_s_epsilon
         for t in (1, 2) for run in (0, 2)
     ]  # fmt: skip
     private = [
-        {**setting(variant=variant, accounted=found, proven=proven), "epsilon": 1.0}
-        for variant, found, proven in (("literal", 1.1, False), ("repaired", 0.9, True))
+        {**setting(variant=variant, accounted=accounted_epsilon, proven=proven), "epsilon": 1.0}
+        for variant, accounted_epsilon, proven in (("literal", 1.1, False), ("repaired", 0.9, True))
     ]
     pair = {"published": "descent.literal", "corrected": "descent.repaired"}
     (row,) = compared([pair], pl.DataFrame(rows), pl.DataFrame(private))
     assert (row["value_published"], row["value_corrected"]) == (3.0, 7.0)
     assert (row["epsilon_published"], row["epsilon_corrected"]) == (math.inf, 0.9)
-    others = [{**rows[0], "variant": "another"}, {**rows[0], "quantity": "kept"},
+    unrelated_rows = [{**rows[0], "variant": "another"}, {**rows[0], "quantity": "kept"},
               {**rows[0], "algorithm": "literal"}]  # fmt: skip
-    kept = released_rows([pair], pl.DataFrame([*others, *rows, *others]))
-    assert kept.equals(pl.DataFrame(rows))
-    assert compared([pair], kept, pl.DataFrame(private)) == [row]
+    selected_rows = released_rows([pair], pl.DataFrame([*unrelated_rows, *rows, *unrelated_rows]))
+    assert selected_rows.equals(pl.DataFrame(rows))
+    assert compared([pair], selected_rows, pl.DataFrame(private)) == [row]
 
 
 def test_repairs_are_compared_by_what_an_algorithm_can_change_and_where_they_are_asked_to_be():
-    """The majority class is no utility; ``where`` selects one point of a grid."""
+    """Metrics of the majority class are excluded; ``where`` selects one point of a grid."""
     rows = [
         {"experiment": "e", "algorithm": "a", "variant": variant, "interpretation": "", "run": 0,
          "t": 1, "quantity": "released", "metric": metric, "loss_scale": scale,

@@ -30,8 +30,8 @@ def audited(kind, example, **options):
     )  # fmt: skip
 
 
-def _clipping(shown):
-    """Return a descent that also shows a quantity of the clipped records of each agent."""
+def _clipping(count_outputs):
+    """Return gradient descent with a further output computed from the count of long records."""
     base = type(outsiders.example_of("clipped_record_descent").algorithm)
 
     @dataclass(frozen=True, kw_only=True)
@@ -39,9 +39,11 @@ def _clipping(shown):
         def observables(self, state, problem, t):
             lengths = np.linalg.norm(problem.features, axis=-1)
             count = np.reshape((lengths > 0.5).sum(-1), (-1, problem.n_agents))[0]
-            seen = {"released": state.x}
-            return seen | {name: np.broadcast_to(values, (*state.x.shape[:2], *np.shape(values)))
-                           for name, values in shown(count).items()}  # fmt: skip
+            released_values = {"released": state.x}
+            return released_values | {
+                name: np.broadcast_to(values, (*state.x.shape[:2], *np.shape(values)))
+                for name, values in count_outputs(count).items()
+            }
 
     return Counting
 
@@ -55,8 +57,10 @@ COUNTS = {
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_an_exact_count_of_long_records_is_found(name):
-    found = audited(_clipping(COUNTS[name]), outsiders.example_of("clipped_record_descent"))
-    assert any("output 'clipped" in finding.text for finding in found.findings), found.lines()
+    audit_result = audited(_clipping(COUNTS[name]), outsiders.example_of("clipped_record_descent"))
+    assert any("output 'clipped" in finding.text for finding in audit_result.findings), (
+        audit_result.lines()
+    )
 
 
 def _hub(agent):
@@ -69,9 +73,9 @@ def _hub(agent):
 
         def minimise(self, problem, state, linear, penalty, centre, t):
             slope = problem.gradient(np.zeros_like(centre))[..., :1] < 0
-            chosen = np.arange(problem.n_agents)[:, None] == agent
-            own = np.where(slope & chosen, 0.25, 1.0) * penalty
-            return super().minimise(problem, state, linear, own, centre, t)
+            is_agent = np.arange(problem.n_agents)[:, None] == agent
+            local_penalty = np.where(slope & is_agent, 0.25, 1.0) * penalty
+            return super().minimise(problem, state, linear, local_penalty, centre, t)
 
     return OwnPenalty
 
@@ -82,10 +86,10 @@ def test_a_penalty_that_depends_on_own_data_is_found(agent):
     example = outsiders.example_of("quarter_penalty_admm")
     problem = example.problem
     star = networks.build(Streams(0, (0,)), "star", problem.n_agents, weights="metropolis")
-    found = private_consensus.audit(
+    audit_result = private_consensus.audit(
         _hub(agent)(D=40.0), problem, star, example.budget, 2,
         runs=RUNS, confidence=0.9999, delta=example.budget.delta,
     )  # fmt: skip
-    assert any(f"record of agent {agent}" in finding.text for finding in found.findings), (
-        found.lines()
+    assert any(f"record of agent {agent}" in finding.text for finding in audit_result.findings), (
+        audit_result.lines()
     )

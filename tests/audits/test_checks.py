@@ -24,17 +24,19 @@ def one_coordinate_each(seed, repeat):
     values = random.standard_normal((RUNS, ROUNDS, AGENTS, 1))
     if repeat:
         values[:, 2] = values[:, 0]
-    chosen = random.integers(0, DIM, (RUNS, ROUNDS, AGENTS, 1)) == np.arange(DIM)
-    return np.where(chosen, values, np.nan)
+    is_noisy = random.integers(0, DIM, (RUNS, ROUNDS, AGENTS, 1)) == np.arange(DIM)
+    return np.where(is_noisy, values, np.nan)
 
 
 @pytest.mark.parametrize("repeat", [False, True])
 def test_noise_of_one_coordinate_a_round_is_compared_between_rounds(repeat):
     site = NoiseSite("message", "gaussian", np.ones(()), "l2", np.ones(ROUNDS))
     worlds = [world(one_coordinate_each(seed, repeat)) for seed in (1, 2)]
-    (found,) = noise_found([site], *worlds, confidence=0.999)
-    assert bool(found.findings) == repeat
-    assert any(text.startswith("reused, releases 0 and 4") for text in found.findings) == repeat
+    (noise_report,) = noise_found([site], *worlds, confidence=0.999)
+    assert bool(noise_report.findings) == repeat
+    assert (
+        any(text.startswith("reused, releases 0 and 4") for text in noise_report.findings) == repeat
+    )
 
 
 @pytest.mark.parametrize("decisive", [False, True])
@@ -45,5 +47,5 @@ def test_iterations_whose_noise_was_not_recovered_are_listed(recovered, decisive
     exact = CheckReport(untested=(Untested("noise in the messages of agent 0", "", decisive),))
     noise = generator(3, "first rounds").standard_normal((RUNS, recovered, AGENTS, DIM))
     report = unrecovered_noise([site], world(noise), exact)
-    assert [part.decisive for part in report.untested] == [decisive] * (recovered < ROUNDS)
-    assert all(part.item == "noise of the message after iteration 2" for part in report.untested)
+    assert [gap.decisive for gap in report.untested] == [decisive] * (recovered < ROUNDS)
+    assert all(gap.item == "noise of the message after iteration 2" for gap in report.untested)

@@ -33,8 +33,8 @@ def _settings() -> Iterator[tuple[str, Any]]:
         test_labels=(signed.test_labels > 0).astype(float), coding="zero_one",
     )  # fmt: skip
     yield "box", replace(signed, box=0.5)
-    one = {"features": signed.features[:1], "labels": signed.labels[:1]}
-    yield "one agent", replace(signed, **one)
+    single_agent = {"features": signed.features[:1], "labels": signed.labels[:1]}
+    yield "one agent", replace(signed, **single_agent)
     huber = huber_regression()
     yield "huber", huber
     yield "squared", replace(huber, gradient_bound=np.inf)
@@ -73,8 +73,8 @@ def _points(problem) -> np.ndarray:
     return 3.0 * RNG.standard_normal((2, RUNS, problem.n_agents, problem.dim))
 
 
-def _equal(here, there) -> None:
-    np.testing.assert_allclose(here, there, rtol=1e-7, atol=1e-9)
+def _equal(actual, expected) -> None:
+    np.testing.assert_allclose(actual, expected, rtol=1e-7, atol=1e-9)
 
 
 COMPRESSED = list(_pairs())
@@ -101,12 +101,14 @@ def test_constants_and_sensitivities_are_equal(problem):
     for norm in ("l1", "l2"):
         assert problem.attained_gradient_share(norm) == reference.attained_gradient_share(norm)
         for curvature in (0.1, 2.0):
-            here, there = (p.minimiser_change(norm, curvature) for p in (problem, reference))
-            _equal(here, there)
-            here, there = (
+            compressed_value, reference_value = (
+                p.minimiser_change(norm, curvature) for p in (problem, reference)
+            )
+            _equal(compressed_value, reference_value)
+            compressed_value, reference_value = (
                 p.attained_minimiser_share(norm, curvature) for p in (problem, reference)
             )
-            assert here == there
+            assert compressed_value == reference_value
 
 
 @pytest.mark.parametrize("problem", COMPRESSED)
@@ -122,13 +124,15 @@ def test_gradients_and_losses_are_equal(problem):
     _equal(problem.objective(x), reference.objective(x))
     _equal(problem.hessian(x), reference.hessian(x))
     _equal(problem.project(x), reference.project(x))
-    asked = RNG.random(x.shape[:-1]) < 0.7
-    _equal(problem.hessian_of(x, asked), reference.hessian_of(x, asked))
+    requested = RNG.random(x.shape[:-1]) < 0.7
+    _equal(problem.hessian_of(x, requested), reference.hessian_of(x, requested))
     for bound in (0.3, 1.0, 5.0):
         clipped = reference.clipped_loss(x, bound)
         _equal(problem.clipped_loss(x, bound), clipped)
-        here, there = (p.clipped_loss(x, bound, asked) for p in (problem, reference))
-        _equal(here[asked], there[asked])
+        compressed_loss, reference_loss = (
+            p.clipped_loss(x, bound, requested) for p in (problem, reference)
+        )
+        _equal(compressed_loss[requested], reference_loss[requested])
         assert problem.clipped_loss_change(bound) == reference.clipped_loss_change(bound)
 
 
@@ -141,19 +145,23 @@ def test_minimisers_are_equal(problem, penalty):
     problem = problem.repeated(RUNS)
     linear, centre, start = (_points(problem) for _ in range(3))
     penalties = np.full((1, 1, problem.n_agents, 1), penalty)
-    here, there = (p.proximal(linear, penalties, centre, start) for p in (problem, reference))
-    np.testing.assert_allclose(here, there, rtol=1e-6, atol=1e-7)
+    compressed_minimiser, reference_minimiser = (
+        p.proximal(linear, penalties, centre, start) for p in (problem, reference)
+    )
+    np.testing.assert_allclose(compressed_minimiser, reference_minimiser, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("problem", COMPRESSED)
 def test_parts_of_the_records_are_equal(problem):
     reference = whole(problem)
     half = problem.records // 2
-    for taken in (slice(0, half), slice(half, None), slice(1, 3), slice(0, 1)):
-        here, there = problem.part(taken), reference.part(taken)
-        assert here.records == there.records
+    for record_slice in (slice(0, half), slice(half, None), slice(1, 3), slice(0, 1)):
+        compressed_part, reference_part = problem.part(record_slice), reference.part(record_slice)
+        assert compressed_part.records == reference_part.records
         x = _points(problem)
-        _equal(here.repeated(RUNS).gradient(x), there.repeated(RUNS).gradient(x))
+        _equal(
+            compressed_part.repeated(RUNS).gradient(x), reference_part.repeated(RUNS).gradient(x)
+        )
 
 
 @pytest.mark.parametrize("problem", COMPRESSED)
@@ -179,5 +187,7 @@ def test_clipped_gradients_of_batches_are_equal(problem, clip):
     order = RNG.permuted(np.tile(np.arange(problem.records), (len(rows), 1)), axis=1)
     batch, sizes = np.take_along_axis(rows, order[:, :6], 1), RNG.integers(0, 7, len(rows))
     x = RNG.standard_normal((problem.n_agents, problem.dim))
-    here, there = (p.clipped_gradient(x, batch, sizes, clip) for p in (problem, reference))
-    _equal(here, there)
+    compressed_gradient, reference_gradient = (
+        p.clipped_gradient(x, batch, sizes, clip) for p in (problem, reference)
+    )
+    _equal(compressed_gradient, reference_gradient)

@@ -51,9 +51,9 @@ class Silent(LocalTraining):
 
 
 def world(kind):
-    one = conformance.world_of("local_training")
-    values = {key: getattr(one.algorithm, key) for key in ("eta", "clip", "noise")}
-    return one._replace(algorithm=kind(**values))
+    instance = conformance.world_of("local_training")
+    values = {key: getattr(instance.algorithm, key) for key in ("eta", "clip", "noise")}
+    return instance._replace(algorithm=kind(**values))
 
 
 @pytest.mark.parametrize(

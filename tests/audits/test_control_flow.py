@@ -64,9 +64,9 @@ def test_a_branch_on_private_data_is_listed_and_does_not_decide():
 
     report = _report(Branching)
     assert not report.findings
-    (part,) = report.untested
-    assert part.item.startswith("branch test_control_flow.py:") and "iteration 2" in part.item
-    assert not part.decisive
+    (gap,) = report.untested
+    assert gap.item.startswith("branch test_control_flow.py:") and "iteration 2" in gap.item
+    assert not gap.decisive
 
 
 def test_a_branch_on_messages_is_not_listed():

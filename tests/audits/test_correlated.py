@@ -57,13 +57,13 @@ def audited(case, weigh=1.0, runs=RUNS):
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_ratio_of_likelihoods_is_one_and_the_draws_are_standard_and_uncorrelated(case):
-    (one, other), findings, _, _ = audited(case)
+    (evidence, neighbour_evidence), findings, _, _ = audited(case)
     assert not findings
-    for weights in (np.exp(other.ratio), np.exp(-one.ratio)):
+    for weights in (np.exp(neighbour_evidence.ratio), np.exp(-evidence.ratio)):
         error = weights.std() / np.sqrt(RUNS)
         assert error < 0.3
         assert abs(weights.mean() - 1.0) < 4 * error
-    (unit,) = one.noise.values()
+    (unit,) = evidence.noise.values()
     flat = unit.reshape(len(unit), -1)
     flat = flat[:, np.isfinite(flat).all(0)]
     covariance = flat.T @ flat / len(flat)
@@ -78,16 +78,16 @@ def test_a_record_that_weighs_twice_what_is_declared_is_found(case):
 
 def test_what_a_record_moves_is_its_gradients_change_through_the_factor():
     """A sampled record takes part in some rounds and changes the noise of later ones."""
-    (one, _), _, algorithm, attack = audited("filtered, in batches", runs=60)
+    (evidence, _), _, algorithm, attack = audited("filtered, in batches", runs=60)
     C = np.linalg.inv(algorithm.filter_of(HORIZON))
-    apart = np.abs(attack.pair[0].features - attack.pair[1].features)[attack.agent].sum(-1)
+    feature_change = np.abs(attack.pair[0].features - attack.pair[1].features)[attack.agent].sum(-1)
     differ = attack.pair[0].labels[attack.agent] != attack.pair[1].labels[attack.agent]
-    (first,) = np.flatnonzero((apart > 0) | differ)
+    (first,) = np.flatnonzero((feature_change > 0) | differ)
     takes_part = np.arange(HORIZON) % 3 == first % 3
-    reached = np.linalg.solve(C, one.together) * takes_part
-    assert one.together == pytest.approx(np.abs(C @ reached), rel=0.05)
+    reached = np.linalg.solve(C, evidence.together) * takes_part
+    assert evidence.together == pytest.approx(np.abs(C @ reached), rel=0.05)
     bound = algorithm.losses(attack.pair[0], attack.network, HORIZON)[0] / algorithm.noise.scale
-    assert 0.5 * bound < np.linalg.norm(one.together) <= bound * (1 + 1e-6)
+    assert 0.5 * bound < np.linalg.norm(evidence.together) <= bound * (1 + 1e-6)
 
 
 def test_a_part_of_few_distinct_records_is_that_part_of_all_of_them():
@@ -98,28 +98,33 @@ def test_a_part_of_few_distinct_records_is_that_part_of_all_of_them():
     all_of_them = replace(regression(), features=rows, labels=labels)
     x = np.random.default_rng(3).standard_normal((4, 2))
     for t in range(1, 7):
-        one, other = (batch_of(problem, t, 3).gradient(x) for problem in (few, all_of_them))
-        assert one == pytest.approx(other)
+        compressed_gradient, full_gradient = (
+            batch_of(problem, t, 3).gradient(x) for problem in (few, all_of_them)
+        )
+        assert compressed_gradient == pytest.approx(full_gradient)
 
 
 def test_the_links_are_what_passed_to_each_receiver_and_their_mean_is_released():
     network = networks.build(Streams(0, (0,)), "star", 4)
     algorithm = algorithms.load("zip_dl")(noise=1.0, eta=0.05)
     streams = AuditStreams.labelled("links", 7)
-    found = execute(algorithm, regression(), network, streams, 2)
-    assert found.links.shape == (7, 2, 4, 4, 2)
-    assert not found.links[..., network.adjacency == 0, :].any()
-    others = network.mixing * ~np.eye(4, dtype=bool)
-    means = np.einsum("av,rtavd->rtad", others, found.links) / others.sum(1)[:, None]
-    assert means == pytest.approx(found.sent)
+    execution = execute(algorithm, regression(), network, streams, 2)
+    assert execution.links.shape == (7, 2, 4, 4, 2)
+    assert not execution.links[..., network.adjacency == 0, :].any()
+    neighbour_weights = network.mixing * ~np.eye(4, dtype=bool)
+    means = (
+        np.einsum("av,rtavd->rtad", neighbour_weights, execution.links)
+        / neighbour_weights.sum(1)[:, None]
+    )
+    assert means == pytest.approx(execution.sent)
 
 
 def test_what_each_of_many_receivers_hears_is_among_the_messages_that_are_looked_at():
     network = networks.build(Streams(0, (0,)), "ring", 8)
     problem = MeanEstimation(np.zeros((1, 8, 2)), 10, 1.0)
     algorithm = algorithms.load("zip_dl")(noise=1.0, eta=0.05)
-    found = execute(algorithm, problem, network, AuditStreams.labelled("links", 3), 2)
+    execution = execute(algorithm, problem, network, AuditStreams.labelled("links", 3), 2)
     for t in range(2):
         for receiver in range(8):
-            heard = found.links[:, t, :, receiver]
-            assert (found.unannounced == heard[:, None]).all((0, 2, 3)).any(), receiver
+            received = execution.links[:, t, :, receiver]
+            assert (execution.unannounced == received[:, None]).all((0, 2, 3)).any(), receiver

@@ -33,12 +33,12 @@ def test_every_erratum_has_a_computation_and_no_other_has(errata):
 
 @pytest.mark.parametrize("number", COMPUTATIONS)
 def test_the_outcome_is_as_written_down(number, errata):
-    found = compute(number)
-    assert found.outcome == errata[number].outcome
-    assert found.description
+    counterexample = compute(number)
+    assert counterexample.outcome == errata[number].outcome
+    assert counterexample.description
 
 
-# What the numbers have to be, by closed forms: (claimed, found).
+# Expected numbers by closed forms: (claimed, computed).
 KNOWN = {
     "E0.1": (1.0, math.inf),
     "E0.2": (16 / (4 + 2 * math.log(2000)), 1.476),
@@ -61,27 +61,29 @@ KNOWN = {
 
 @pytest.mark.parametrize("number", KNOWN)
 def test_the_numbers_are_those_of_closed_forms(number):
-    found = compute(number)
-    assert (found.claimed, found.computed) == pytest.approx(KNOWN[number], rel=2e-3)
+    counterexample = compute(number)
+    assert (counterexample.claimed, counterexample.computed) == pytest.approx(
+        KNOWN[number], rel=2e-3
+    )
 
 
 def test_the_ratios_at_which_theorem_20_breaks_are_those_that_are_written_down(errata):
     """The ratios follow from the normal distribution for changes 2, sqrt(2) and 1.98 of w_s."""
-    found = re.findall(r"(\d+) eps_n where", compute("E4.9c").description)
-    whole, spent = math.sqrt(13**2 / 16 + 9 * 13), 1 - (1 - 1e-5) ** 2
-    for ratio, change in zip(map(int, found), (2.0, math.sqrt(2), 1.98), strict=True):
+    stated_ratios = re.findall(r"(\d+) eps_n where", compute("E4.9c").description)
+    noise_factor, total_delta = math.sqrt(13**2 / 16 + 9 * 13), 1 - (1 - 1e-5) ** 2
+    for ratio, change in zip(map(int, stated_ratios), (2.0, math.sqrt(2), 1.98), strict=True):
         assert f"{ratio} times" in errata["E4.9c"].why
 
         def needed(times, change=change):
             eps_s = 0.01 * times
             root = math.sqrt(2 * math.log(math.sqrt(2 / math.pi) / 1e-5))
-            mu = change / whole / ((root + math.sqrt(root**2 + 2 * eps_s)) / (2 * eps_s))
+            mu = change / noise_factor / ((root + math.sqrt(root**2 + 2 * eps_s)) / (2 * eps_s))
             claimed = eps_s / 13 + 0.01 * 12 / 13
             return norm.cdf(mu / 2 - claimed / mu) - math.exp(claimed) * norm.cdf(
                 -mu / 2 - claimed / mu
             )
 
-        assert needed(0.95 * ratio) < spent < needed(1.05 * ratio)
+        assert needed(0.95 * ratio) < total_delta < needed(1.05 * ratio)
 
 
 def test_a_broken_guarantee_says_why_what_repairs_it_and_what_that_does(errata):
@@ -107,10 +109,10 @@ def test_the_command_shows_an_example_and_names_what_it_does_not_know(capsys):
 
 def test_without_a_number_the_command_lists_every_erratum_and_what_is_computed(capsys):
     assert main(["counterexample"]) == 0
-    said = capsys.readouterr().out
-    for erratum, found in COMPUTATIONS.items():
-        assert erratum in said
-        assert found.__doc__.split()[0] in said
+    output_text = capsys.readouterr().out
+    for erratum, computation in COMPUTATIONS.items():
+        assert erratum in output_text
+        assert computation.__doc__.split()[0] in output_text
 
 
 def test_the_page_names_a_test_that_exists_for_each_item(errata):

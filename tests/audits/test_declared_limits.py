@@ -55,15 +55,15 @@ class Quiet(NoisyRounds):
 class Periodic(NoisyRounds):
     """Algorithm that uses data in every seventh iteration."""
 
-    every: int = positive_integer(7)
+    period: int = positive_integer(7)
 
     def releases(self, problem, network, horizon):
-        count = ceil(horizon / int(np.max(self.every)))
+        count = ceil(horizon / int(np.max(self.period)))
         return [Release("gaussian", self.change(problem), self.sigma.scale, count=count)]
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)
-        return after if (t - 1) % int(np.max(self.every)) == 0 else state
+        return after if (t - 1) % int(np.max(self.period)) == 0 else state
 
 
 class Counted(NamedTuple):
@@ -117,7 +117,7 @@ def test_a_limit_that_is_not_reached_is_reported():
         "limit = 1001 and 1"
     )
     assert text in map(str, untested)
-    assert all(part.decisive for part in untested)
+    assert all(gap.decisive for gap in untested)
 
 
 @dataclass(frozen=True, kw_only=True)

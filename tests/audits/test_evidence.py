@@ -76,7 +76,7 @@ KNOWN = {
 def test_what_is_called_a_likelihood_ratio_is_one(name, parameters):
     r"""A log-likelihood ratio L satisfies :math:`E_{D'}[e^L] = E_D[e^{-L}] = 1`.
 
-    Neighbours that differ in a label have the same Jacobian; only they are taken here.
+    The test uses neighbours that differ in a label, whose Jacobians are equal.
     """
     problem = regression()
     algorithm = algorithms.load(name)(**parameters)
@@ -102,15 +102,15 @@ def test_gaussian_messages_of_the_extreme_pair_lose_exactly_what_the_accountant_
     r"""The ratio is normal with mean :math:`\pm\mu^2/2` and variance :math:`\mu^2`."""
     options = {"calibration": "gaussian_dp", "spending": "whole"}
     problem = mean_estimation()
-    (one, other), algorithm, _ = worlds(
+    (first_evidence, second_evidence), algorithm, _ = worlds(
         "gradient_descent", Budget(2.0, 1e-3), 6, problem, **options
     )
     mu = gaussian_dp(algorithm.releases(problem, ring(), 6))
-    for sign, values in ((1, one.ratio), (-1, other.ratio)):
+    for sign, values in ((1, first_evidence.ratio), (-1, second_evidence.ratio)):
         assert values.mean() == pytest.approx(sign * mu**2 / 2, abs=4 * mu / np.sqrt(RUNS))
         assert values.std() == pytest.approx(mu, rel=4 / np.sqrt(2 * RUNS))
     sites = algorithm.noise_sites(problem, ring(), 6)
-    assert one.moved == pytest.approx(sites[0].moved)
+    assert first_evidence.moved == pytest.approx(sites[0].moved)
 
 
 PERTURBED = ("p_admm", "dvp", "m_admm", "r_admm", "ldp_admm", "pdop", "pp_admm", "pr_admm")
@@ -119,32 +119,36 @@ PERTURBED = ("p_admm", "dvp", "m_admm", "r_admm", "ldp_admm", "pdop", "pp_admm",
 @pytest.mark.parametrize("name", PERTURBED)
 @pytest.mark.filterwarnings("ignore::private_consensus.common.errors.OutsideRange")
 def test_recovered_noise_has_the_declared_scale_and_neighbours_move_no_more_than_declared(name):
-    more = {"calibration": "accountant"} if name in ("pp_admm", "pr_admm") else {}
+    parameters = {"calibration": "accountant"} if name in ("pp_admm", "pr_admm") else {}
     budget = Budget(4.0, 1e-3)
-    (one, other), algorithm, attack = worlds(name, budget, runs=400, **more)
+    (first_evidence, second_evidence), algorithm, attack = worlds(
+        name, budget, runs=400, **parameters
+    )
     sites = {s.name: s for s in algorithm.noise_sites(attack.pair[0], attack.network, 3)}
     power = {"gaussian": 2, "laplace": 1, "gamma_norm": 1}
-    for site, unit in one.noise.items():
+    for site, unit in first_evidence.noise.items():
         if sites[site].law == "gamma_norm":
             values = np.linalg.norm(unit[np.isfinite(unit).all(-1)], axis=-1) / unit.shape[-1]
         else:
             values = np.abs(unit[np.isfinite(unit)]) ** power[sites[site].law]
         assert values.mean() == pytest.approx(1.0, abs=5 * values.std() / np.sqrt(values.size))
-    if one.moved is not None:
+    if first_evidence.moved is not None:
         (site,) = sites.values()
-        assert (np.maximum(one.moved, other.moved) <= site.moved * (1 + 1e-6)).all()
+        assert (
+            np.maximum(first_evidence.moved, second_evidence.moved) <= site.moved * (1 + 1e-6)
+        ).all()
 
 
 def test_everything_that_agents_exchange_is_recorded_however_it_is_multiplied():
     network = ring()
     recording = RecordingNetwork.on(network)
     x = np.random.default_rng(0).standard_normal((1, 5, 4, 2))
-    own = np.diag(np.diagonal(network.mixing))
+    self_weights = np.diag(np.diagonal(network.mixing))
     ways = {
         "mix": recording.mix(x),
         "product": recording.mixing @ x,
         "neighbours": recording.neighbour_sum(x),
-        "rescaled": (0.5 * (recording.mixing - own)).astype(float) @ x,
+        "rescaled": (0.5 * (recording.mixing - self_weights)).astype(float) @ x,
         "einsum": np.einsum("ij,srjd->srid", recording.mixing, x),
         "gathered": recording.gather(x, recording.closed_neighbourhoods),
     }
@@ -152,7 +156,7 @@ def test_everything_that_agents_exchange_is_recorded_however_it_is_multiplied():
     assert len(exchanged) == len(ways)
     assert all(np.array_equal(values, x[0]) for values in exchanged)
     assert np.allclose(ways["mix"], network.mix(x))
-    assert np.allclose(ways["rescaled"], 0.5 * (network.mixing - own) @ x)
+    assert np.allclose(ways["rescaled"], 0.5 * (network.mixing - self_weights) @ x)
     assert np.allclose(ways["gathered"], network.gather(x, network.closed_neighbourhoods))
     assert not hasattr(recording.degrees, "exchanged") or recording.degrees.ndim == 1
 
@@ -167,22 +171,22 @@ def test_an_exchange_that_is_not_announced_is_among_what_is_seen():
     problem = regression()
     algorithm = Leaking(calibration="given", noise=0.5)
     streams = AuditStreams.labelled("leak", 7)
-    found = execute(algorithm, problem, ring(), streams, 2)
-    assert found.sent.shape == (7, 2, 4, 3)
+    execution = execute(algorithm, problem, ring(), streams, 2)
+    assert execution.sent.shape == (7, 2, 4, 3)
     leaked = [
-        np.array_equal(found.unannounced[:, k], found.internal[:, t])
+        np.array_equal(execution.unannounced[:, k], execution.internal[:, t])
         for t in range(2)
-        for k in range(found.unannounced.shape[1])
+        for k in range(execution.unannounced.shape[1])
     ]
     assert sum(leaked) == 2
 
 
 def test_two_worlds_have_randomness_of_their_own_and_parts_of_runs_too():
     streams = [AuditStreams.labelled(label, 50) for label in ("world 0", "world 1")]
-    one, other = (s.draw("noise", "normal", (3, 2)) for s in streams)
-    assert abs(np.corrcoef(one.ravel(), other.ravel())[0, 1]) < 0.2
+    first_noise, second_noise = (s.draw("noise", "normal", (3, 2)) for s in streams)
+    assert abs(np.corrcoef(first_noise.ravel(), second_noise.ravel())[0, 1]) < 0.2
     again = AuditStreams.labelled("world 0", 50).draw("noise", "normal", (3, 2))
-    assert np.array_equal(one, again)
+    assert np.array_equal(first_noise, again)
     quiet = streams[0].without("noise")
     assert not quiet.draw("noise", "normal", (3, 2)).any()
     assert np.array_equal(
@@ -207,8 +211,8 @@ def test_a_problem_with_few_records_is_the_one_with_all(push, records):
     linear, centre = rng.standard_normal((2, 1, 5, few.n_agents, few.dim))
     penalty = rng.uniform(0.1, 2.0, (few.n_agents, 1))
     start = np.zeros_like(linear)
-    found = few.proximal(linear, penalty, centre, start)
-    assert np.allclose(found, full.proximal(linear, penalty, centre, start), atol=1e-8)
+    computed = few.proximal(linear, penalty, centre, start)
+    assert np.allclose(computed, full.proximal(linear, penalty, centre, start), atol=1e-8)
     x = 3 * rng.standard_normal((2, 5, few.n_agents, few.dim))
     for value in ("gradient", "objective", "hessian"):
         assert np.allclose(getattr(few, value)(x), getattr(full, value)(x)), value
@@ -216,9 +220,9 @@ def test_a_problem_with_few_records_is_the_one_with_all(push, records):
         losses = full.clipped_loss(x, bound)
         assert np.allclose(few.clipped_loss(x, bound), losses)
         per_agent = np.broadcast_to(bound, (*x.shape[:-1], 1))
-        for made in (few, full):
-            found = made.clipped_loss(x, per_agent, np.ones(x.shape[:-1], bool))
-            assert np.allclose(found, losses)
+        for version in (few, full):
+            computed = version.clipped_loss(x, per_agent, np.ones(x.shape[:-1], bool))
+            assert np.allclose(computed, losses)
     assert few.records == full.records == problem.records
     assert few.smoothness == pytest.approx(full.smoothness)
 
@@ -227,34 +231,41 @@ def test_a_problem_with_few_records_is_the_one_with_all(push, records):
 def test_a_lasso_with_one_record_is_the_one_that_has_its_empty_records_too(gradient_bound):
     problem = lasso.build(Streams(0, (0,)), 4, records=6, dim=3, gradient_bound=gradient_bound)
     (attack,) = attacks(problem, ring(), None, nearby=False)
-    one = attack.pair[0]
-    shape = 1, one.n_agents, problem.records
-    features, responses = np.zeros((*shape, one.dim)), np.zeros(shape)
-    features[:, :, :1], responses[:, :, :1] = one.features, one.responses
-    constants = one.weight, one.penalty, one.gradient_bound, one.row_bound
-    whole = lasso.Lasso(features, responses, *constants)
+    compressed = attack.pair[0]
+    shape = 1, compressed.n_agents, problem.records
+    features, responses = np.zeros((*shape, compressed.dim)), np.zeros(shape)
+    features[:, :, :1], responses[:, :, :1] = compressed.features, compressed.responses
+    constants = (
+        compressed.weight,
+        compressed.penalty,
+        compressed.gradient_bound,
+        compressed.row_bound,
+    )
+    full = lasso.Lasso(features, responses, *constants)
     rng = np.random.default_rng(3)
-    linear, centre = rng.standard_normal((2, 1, 5, one.n_agents, one.dim))
-    for penalty in (rng.uniform(0.1, 2.0, (one.n_agents, 1)), np.full((1, 1, 1, 1), 0.5)):
-        minima = [some.proximal(linear, penalty, centre, centre) for some in (one, whole)]
+    linear, centre = rng.standard_normal((2, 1, 5, compressed.n_agents, compressed.dim))
+    for penalty in (rng.uniform(0.1, 2.0, (compressed.n_agents, 1)), np.full((1, 1, 1, 1), 0.5)):
+        minima = [
+            version.proximal(linear, penalty, centre, centre) for version in (compressed, full)
+        ]
         assert np.array_equal(*minima)
-    assert one.records == whole.records
-    for taken in (slice(0, 6), slice(0, 2), slice(2, 6)):
-        parts = one.part(taken), whole.part(taken)
-        assert np.array_equal(*(part.gradient(centre) for part in parts))
-        assert parts[0].records == parts[1].records
+    assert compressed.records == full.records
+    for record_slice in (slice(0, 6), slice(0, 2), slice(2, 6)):
+        subsets = compressed.part(record_slice), full.part(record_slice)
+        assert np.array_equal(*(subset.gradient(centre) for subset in subsets))
+        assert subsets[0].records == subsets[1].records
 
 
 def test_neighbours_differ_in_one_record_and_by_no_more_than_it_may():
     problem = regression()
     for nearby in (False, True):
         for attack in attacks(problem, ring(), None, nearby=nearby):
-            one, other = attack.pair
-            assert one.records == other.records == problem.records
-            x = 4 * np.random.default_rng(3).standard_normal((500, one.n_agents, one.dim))
-            apart = np.linalg.norm(one.gradient(x) - other.gradient(x), axis=-1)
-            assert np.allclose(np.delete(apart, attack.agent, axis=1), 0.0)
-            assert 0 < apart.max() <= problem.record_change("l2") * (1 + 1e-9)
+            dataset, neighbour = attack.pair
+            assert dataset.records == neighbour.records == problem.records
+            x = 4 * np.random.default_rng(3).standard_normal((500, dataset.n_agents, dataset.dim))
+            gradient_change = np.linalg.norm(dataset.gradient(x) - neighbour.gradient(x), axis=-1)
+            assert np.allclose(np.delete(gradient_change, attack.agent, axis=1), 0.0)
+            assert 0 < gradient_change.max() <= problem.record_change("l2") * (1 + 1e-9)
 
 
 def test_two_rows_that_all_other_records_push_apart_move_more_than_a_label_does():
@@ -262,10 +273,10 @@ def test_two_rows_that_all_other_records_push_apart_move_more_than_a_label_does(
     problem = regression()
     changes = []
     for attack in attacks(problem, ring(), None, nearby=True):
-        one, other = attack.pair
-        x = np.zeros((1, one.n_agents, one.dim))
+        dataset, neighbour = attack.pair
+        x = np.zeros((1, dataset.n_agents, dataset.dim))
         x[..., 0] = 20.0
-        changes.append(np.linalg.norm((one.gradient(x) - other.gradient(x))[0, 0]))
+        changes.append(np.linalg.norm((dataset.gradient(x) - neighbour.gradient(x))[0, 0]))
     assert changes[0] == pytest.approx(problem.weight)
     assert max(changes) > 1.8 * problem.weight
 
@@ -276,27 +287,27 @@ def test_labels_in_zero_and_one_stay_so():
         np.abs(plain.features), np.maximum(plain.labels, 0.0), plain.features[0],
         plain.labels[0], plain.weight, plain.ridge, coding="zero_one",
     )  # fmt: skip
-    found = list(attacks(coded, ring(), None, nearby=True))
-    assert len(found) == 1
-    assert {v for problem in found[0].pair for v in problem.labels.ravel()} == {0.0, 1.0}
+    candidates = list(attacks(coded, ring(), None, nearby=True))
+    assert len(candidates) == 1
+    assert {v for problem in candidates[0].pair for v in problem.labels.ravel()} == {0.0, 1.0}
 
 
 def test_of_a_network_the_agent_with_the_fewest_neighbours_is_kept_with_these():
     star = networks.build(Streams(0, (0,)), "star", 6)
     assert around(star).n_agents == 2
     drawn = networks.build(Streams(0, (0, 1)), "random_edges", 10, edges=20)
-    kept = around(drawn)
-    assert kept.degrees[0] == drawn.degrees[0].min() == kept.n_agents - 1
+    subnetwork = around(drawn)
+    assert subnetwork.degrees[0] == drawn.degrees[0].min() == subnetwork.n_agents - 1
 
 
 @pytest.mark.parametrize("bound", [1.0, np.inf])
 def test_a_response_moves_the_gradient_by_twice_the_bound_that_is_met_or_assumed(bound):
-    made = lasso.build(Streams(0, (0,)), 4, records=5, dim=3, gradient_bound=bound)
-    (attack,) = attacks(made, ring(), None, nearby=True)
-    one, other = attack.pair
-    origin = np.zeros((1, one.n_agents, 3))
-    moved = one.gradient(origin) - other.gradient(origin)
-    assert np.linalg.norm(moved[0], axis=-1) == pytest.approx([2 * one.weight, 0, 0])
+    problem = lasso.build(Streams(0, (0,)), 4, records=5, dim=3, gradient_bound=bound)
+    (attack,) = attacks(problem, ring(), None, nearby=True)
+    dataset, neighbour = attack.pair
+    origin = np.zeros((1, dataset.n_agents, 3))
+    moved = dataset.gradient(origin) - neighbour.gradient(origin)
+    assert np.linalg.norm(moved[0], axis=-1) == pytest.approx([2 * dataset.weight, 0, 0])
 
 
 def test_a_minimum_that_is_known_is_not_solved_again_and_no_other_is_taken_for_it():
@@ -306,8 +317,8 @@ def test_a_minimum_that_is_known_is_not_solved_again_and_no_other_is_taken_for_i
     penalty = np.full((4, 1), 1.5)
     start = np.zeros_like(linear)
     exact = problem.proximal(linear, penalty, centre, start)
-    told = KnownMinimisers(problem, np.stack([exact[0]], axis=1))
-    assert np.array_equal(told.proximal(linear, penalty, centre, start), exact)
+    cached_problem = KnownMinimisers(problem, np.stack([exact[0]], axis=1))
+    assert np.array_equal(cached_problem.proximal(linear, penalty, centre, start), exact)
     wrong = KnownMinimisers(problem, np.stack([exact[0] + 0.1], axis=1))
     assert np.allclose(wrong.proximal(linear, penalty, centre, start), exact, atol=1e-9)
     assert wrong.records == problem.records
@@ -316,27 +327,27 @@ def test_a_minimum_that_is_known_is_not_solved_again_and_no_other_is_taken_for_i
 def test_a_gradient_is_kept_for_an_equal_point_alone():
     problem = regression()
     points = np.random.default_rng(9).standard_normal((2, 5, 4, 3))
-    known = KnownMinimisers(problem, points[:, None])
+    cached_problem = KnownMinimisers(problem, points[:, None])
     for x in (*points, points[1].copy(), points[0]):
-        assert np.array_equal(known.gradient(x), problem.gradient(x))
-    assert known.gradient(points[0].copy()) is known.gradient(points[0])
+        assert np.array_equal(cached_problem.gradient(x), problem.gradient(x))
+    assert cached_problem.gradient(points[0].copy()) is cached_problem.gradient(points[0])
 
 
 def test_a_batch_that_is_taken_again_with_the_noise_that_was_found_sends_what_was_sent():
     problem = regression()
     algorithm = algorithms.load("p_admm")(calibration="given", noise=0.5)
     streams = AuditStreams.labelled("again", 6)
-    found = execute(algorithm, problem, ring(), streams, 3)
+    execution = execute(algorithm, problem, ring(), streams, 3)
     units = [
         r["message"]
-        for r in recovery_of(algorithm).residuals(Hypothesis(problem, ring(), streams, found))
+        for r in recovery_of(algorithm).residuals(Hypothesis(problem, ring(), streams, execution))
     ]
     batch = stack([algorithm])
     state, draws = batch.start(problem, ring(), streams, 1), batch.draws(problem, streams)
     for t, unit in enumerate(units, 1):
         draw = recovery_of(batch).with_residual(next(draws), {"message": unit})
         state = batch.step(state, problem, ring(), draw, t)
-        assert np.allclose(state.x[0], found.sent[:, t - 1], atol=1e-9)
+        assert np.allclose(state.x[0], execution.sent[:, t - 1], atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["a threshold on neighbours", "some coordinates"])
@@ -347,14 +358,14 @@ def test_noise_of_the_first_runs_is_that_of_all_runs_cut(monkeypatch, name):
     algorithm = algorithms.load(algorithm)(**parameters)
     algorithm = algorithm.calibrate(Budget(np.inf, 0.0), problem, ring(), 3)
     streams = AuditStreams.labelled("first", runs)
-    one = execute(algorithm, problem, ring(), streams, 3)
-    whole = evidence.recovered(algorithm, problem, ring(), streams, one)
+    execution = execute(algorithm, problem, ring(), streams, 3)
+    noise_of_all_runs = evidence.recovered(algorithm, problem, ring(), streams, execution)
     monkeypatch.setattr(evidence, "NOISE_NUMBERS", 0)
-    first = evidence.recovered(algorithm, problem, ring(), streams, one)
-    assert first.keys() == whole.keys() and first
+    first = evidence.recovered(algorithm, problem, ring(), streams, execution)
+    assert first.keys() == noise_of_all_runs.keys() and first
     for site, noise in first.items():
-        assert len(whole[site]) == runs > len(noise)
-        np.testing.assert_array_equal(noise, whole[site][: len(noise)])
+        assert len(noise_of_all_runs[site]) == runs > len(noise)
+        np.testing.assert_array_equal(noise, noise_of_all_runs[site][: len(noise)])
 
 
 def test_an_algorithm_of_an_earlier_release_recovers_its_noise_itself():
@@ -365,9 +376,9 @@ def test_an_algorithm_of_an_earlier_release_recovers_its_noise_itself():
     problem = regression()
     algorithm = Older(calibration="given", noise=0.5)
     streams = AuditStreams.labelled("older", 2)
-    found = execute(algorithm, problem, ring(), streams, 1)
+    execution = execute(algorithm, problem, ring(), streams, 1)
     with pytest.warns(DeprecationWarning, match="Older.residual"):
-        (units,) = recovery_of(algorithm).residuals(Hypothesis(problem, ring(), streams, found))
+        (units,) = recovery_of(algorithm).residuals(Hypothesis(problem, ring(), streams, execution))
     assert (units["message"] == 1.0).all() and recovers_noise_itself(algorithm)
     assert not recovers_noise_itself(algorithms.load("p_admm")())
 
@@ -376,9 +387,9 @@ def test_values_that_are_shared_are_those_of_another_agent():
     sent = np.random.default_rng(4).integers(0, 3, (6, 4, 3, 2)).astype(float)
     sent[0, 0, 1] = np.nan
     attack = SimpleNamespace(agent=1)
-    found = evidence.repeats(Execution(sent, sent[:, :0], None), attack)["shared"]
+    shared_counts = evidence.repeats(Execution(sent, sent[:, :0], None), attack)["shared"]
     expected = (sent[:, :, [0, 2]] == sent[:, :, [1]]).sum((1, 2, 3))
-    assert np.array_equal(found, expected)
+    assert np.array_equal(shared_counts, expected)
 
 
 @pytest.mark.parametrize("name", ["local_training", "mafalda_sgd", "q_dpsgd_1", "dvp"])

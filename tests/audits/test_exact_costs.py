@@ -81,13 +81,13 @@ def ring():
     return networks.build(Streams(0, (0,)), "ring", AGENTS)
 
 
-def cost(algorithm, problem=None, network=None, horizon=HORIZON, most=None):
+def cost(algorithm, problem=None, network=None, horizon=HORIZON, max_attacks=None):
     """Return the report for a calibrated algorithm, on all pairs or on those of agent 0."""
     problem, network = problem or means(), network or ring()
     noisy = algorithm.calibrate(BUDGET, problem, network, horizon)
     releases = noisy.releases(problem, network, horizon)
     pairs = pairs_of_agents(noisy, problem, network, horizon)
-    attacks = [pair for of_agent in pairs.values() for pair in of_agent][:most]
+    attacks = [pair for of_agent in pairs.values() for pair in of_agent][:max_attacks]
     declared = declaration(releases, DELTA)
     return exact_costs(noisy, attacks, horizon, releases, declared, DELTA, seed=0)
 
@@ -271,7 +271,7 @@ class OwnGenerators(Descent):
         generators = streams.generators("noise")
         while True:
             shape = problem.n_agents, problem.dim
-            yield np.stack([one.normal(0.0, 1.0, shape) for one in generators])
+            yield np.stack([generator.normal(0.0, 1.0, shape) for generator in generators])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,7 +290,7 @@ CORRECT = [Descent, Reflected, Single, OwnGenerators]
 def test_correct_algorithms_are_tested_completely_and_not_accused(algorithm, problem):
     report = cost(algorithm(), problem())
     assert not report.findings
-    assert not any(part.decisive for part in report.untested), report.untested
+    assert not any(gap.decisive for gap in report.untested), report.untested
     assert "agents 0 to 3" in report.sites[0]
 
 
@@ -364,7 +364,7 @@ def test_stopping_by_messages_is_not_accused(tolerance, problem):
     """After the stop a message is a function of earlier messages and needs no noise."""
     report = cost(StopsByMessages(tolerance=tolerance), problem(), horizon=4)
     assert not report.findings
-    assert not any(part.decisive for part in report.untested), report.untested
+    assert not any(gap.decisive for gap in report.untested), report.untested
 
 
 @pytest.mark.parametrize("problem", [means, logistic])
@@ -388,10 +388,15 @@ def all_shifts(algorithm):
     pairs = pairs_of_agents(noisy, means(), ring(), HORIZON)
     tested = _Pairs(noisy, HORIZON, 0, Layout(), None)
     tested.executed(pairs[0][0], 0).messages(np.zeros((1, 1)))
-    parts = [
-        part for of_agent in pairs.values() for pair in of_agent for part in tested.shifts(pair)
+    shift_lists = [
+        step_shift
+        for of_agent in pairs.values()
+        for pair in of_agent
+        for step_shift in tested.shifts(pair)
     ]
-    return [part for shifts in parts if not isinstance(shifts, str) for part in shifts]
+    return [
+        step_shift for shifts in shift_lists if not isinstance(shifts, str) for step_shift in shifts
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -410,7 +415,7 @@ class Thresholded(Descent):
 def test_a_value_below_a_threshold_does_not_certainly_lack_noise(algorithm, is_certain):
     """Small noise does not change such a value, large noise does."""
     shifts = all_shifts(algorithm)
-    assert shifts and any(part.is_certain for part in shifts) is is_certain
+    assert shifts and any(step_shift.is_certain for step_shift in shifts) is is_certain
 
 
 @pytest.mark.parametrize("tolerance", [0.05, 0.1])
@@ -419,7 +424,7 @@ def test_the_noise_of_an_agent_that_has_stopped_costs_nothing(tolerance):
     algorithm = StopsByMessages(tolerance=tolerance)
     noisy = algorithm.calibrate(BUDGET, means(), ring(), HORIZON)
     mu = gaussian_dp(noisy.releases(means(), ring(), HORIZON))
-    lengths = [np.linalg.norm(part.units) for part in all_shifts(algorithm)]
+    lengths = [np.linalg.norm(step_shift.units) for step_shift in all_shifts(algorithm)]
     assert len(lengths) >= 3 * AGENTS
     assert max(lengths) <= mu * (1 + 1e-6)
 
@@ -439,16 +444,16 @@ class Flips(Descent):
 
 
 def test_noise_that_cannot_be_chosen_is_inconclusive():
-    found = private_consensus.audit(
+    audit_result = private_consensus.audit(
         Flips(), means(), ring(), Budget(0.5, 1e-5), HORIZON,
         runs=200, confidence=0.9999, delta=1e-5,
     )  # fmt: skip
-    assert not found.contradicted
-    gaps = [gap for gap in found.coverage.untested if "uniform" in gap.reason]
-    (part,) = (gap for gap in gaps if gap.decisive)
-    assert part.item == "noise in the messages of agents 0 to 3"
-    assert "only Gaussian, Laplace and gamma noise can be chosen" in part.reason
-    assert found.flagged or found.verdict == "inconclusive"
+    assert not audit_result.contradicted
+    gaps = [gap for gap in audit_result.coverage.untested if "uniform" in gap.reason]
+    (decisive_gap,) = (gap for gap in gaps if gap.decisive)
+    assert decisive_gap.item == "noise in the messages of agents 0 to 3"
+    assert "only Gaussian, Laplace and gamma noise can be chosen" in decisive_gap.reason
+    assert audit_result.flagged or audit_result.verdict == "inconclusive"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -498,8 +503,8 @@ def audited(algorithm, problem=None, **changes):
 
 
 def test_noise_that_is_lost_in_some_runs_is_found():
-    found = audited(Losing())
-    assert any("of runs" in finding.text for finding in found.findings)
+    audit_result = audited(Losing())
+    assert any("of runs" in finding.text for finding in audit_result.findings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -568,40 +573,42 @@ def test_declared_batches_are_tested_by_the_messages_that_they_change():
         (RoundRobin, "a record is in 1000 of 1000"),
         (CommonCoin, "two records are together"),
     ):
-        found = audited(broken(), logistic())
-        assert any(text in finding.text for finding in found.findings), broken
+        audit_result = audited(broken(), logistic())
+        assert any(text in finding.text for finding in audit_result.findings), broken
 
 
 # --- The result ---------------------------------------------------------------------------------
 
 
 def test_the_result_states_its_coverage():
-    found = audited(Descent())
-    coverage = found.coverage
+    audit_result = audited(Descent())
+    coverage = audit_result.coverage
     assert (coverage.agents, coverage.iterations) == (AGENTS, HORIZON)
     assert coverage.attacked == tuple(range(AGENTS)) and coverage.is_complete
-    assert found.verdict == "not contradicted"
-    lines = dict(found.lines())
+    assert audit_result.verdict == "not contradicted"
+    lines = dict(audit_result.lines())
     assert lines["attacked agents"] == "4 of 4: 0, 1, 2, 3"
     assert "agents 0 to 3" in lines["noise tested"]
-    low, high = found.lower_range
-    assert low <= found.lower <= high
-    assert found.epsilon_of_mu >= 0 and found.mu >= 0
+    low, high = audit_result.lower_range
+    assert low <= audit_result.lower <= high
+    assert audit_result.epsilon_of_mu >= 0 and audit_result.mu >= 0
 
 
 def test_an_untested_part_makes_a_result_inconclusive_and_is_printed():
-    found = audited(Descent())
-    part = Untested("agent 7", "no pair")
-    found = replace(found, coverage=replace(found.coverage, untested=(part,)))
-    assert found.verdict == "inconclusive"
-    assert ("not tested", "agent 7: no pair") in found.lines()
-    harmless = replace(part, decisive=False)
-    assert replace(found, coverage=Coverage(untested=(harmless,))).verdict == "not contradicted"
+    audit_result = audited(Descent())
+    gap = Untested("agent 7", "no pair")
+    audit_result = replace(audit_result, coverage=replace(audit_result.coverage, untested=(gap,)))
+    assert audit_result.verdict == "inconclusive"
+    assert ("not tested", "agent 7: no pair") in audit_result.lines()
+    harmless = replace(gap, decisive=False)
+    assert (
+        replace(audit_result, coverage=Coverage(untested=(harmless,))).verdict == "not contradicted"
+    )
 
 
 def test_reports_are_joined_without_repetition():
-    one = CheckReport(sites=("a",), outputs=("x",))
-    assert CheckReport.joined([one, one, CheckReport(sites=("b",))]).sites == ("a", "b")
+    report = CheckReport(sites=("a",), outputs=("x",))
+    assert CheckReport.joined([report, report, CheckReport(sites=("b",))]).sites == ("a", "b")
 
 
 def test_agents_of_a_star_are_of_two_classes():
@@ -624,25 +631,25 @@ def near(matrix):
 def test_the_shortest_shift_is_that_of_the_covariance():
     random = np.random.default_rng(0)
     matrix, change = random.standard_normal((3, 5)), random.standard_normal(3)
-    part = shift(near(matrix), change)
+    computed_shift = shift(near(matrix), change)
     mu = np.sqrt(change @ np.linalg.solve(matrix @ matrix.T, change))
-    assert np.linalg.norm(part.units) == pytest.approx(mu)
-    assert not part.unexplained.any() and not part.unique
+    assert np.linalg.norm(computed_shift.units) == pytest.approx(mu)
+    assert not computed_shift.unexplained.any() and not computed_shift.unique
 
 
 def test_changes_outside_of_the_range_are_unexplained():
-    part = shift(near([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0]]), np.array([1.0, 2.0, 0.0]))
-    assert not part.unexplained.any()
-    part = shift(near([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0]]), np.array([1.0, 0.0, 1.0]))
-    assert part.unexplained[:2].any() and np.isinf(part.unexplained[2])
+    computed_shift = shift(near([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0]]), np.array([1.0, 2.0, 0.0]))
+    assert not computed_shift.unexplained.any()
+    computed_shift = shift(near([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0]]), np.array([1.0, 0.0, 1.0]))
+    assert computed_shift.unexplained[:2].any() and np.isinf(computed_shift.unexplained[2])
 
 
 def test_a_release_is_repeated_between_the_first_and_the_last_ones():
     noise = np.random.default_rng(0).standard_normal((20, 700, 1, 1))
     assert noise_test(noise, 1.0, law="gaussian", confidence=0.999).passes
     noise[:, 340] = noise[:, 310]
-    found = noise_test(noise, 1.0, law="gaussian", confidence=0.999)
-    assert "releases 310 and 340" in [one.where for one in found.findings]
+    test_report = noise_test(noise, 1.0, law="gaussian", confidence=0.999)
+    assert "releases 310 and 340" in [finding.where for finding in test_report.findings]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -672,9 +679,9 @@ PROCESSED = (Thresholded, ShrunkAfterNoise, ClippedAfterNoise)
 @pytest.mark.parametrize("kind", PROCESSED)
 def test_messages_that_are_processed_after_the_noise_are_decided_and_not_accused(kind, problem):
     """A constant shift of the noise gives equal messages on both data sets."""
-    report = cost(kind(), problem(), most=4)
+    report = cost(kind(), problem(), max_attacks=4)
     assert not report.findings
-    assert not any(part.decisive for part in report.untested), report.untested
+    assert not any(gap.decisive for gap in report.untested), report.untested
 
 
 @pytest.mark.parametrize("kind", PROCESSED)
@@ -686,8 +693,8 @@ def test_half_of_the_noise_is_found_below_a_threshold(kind):
         def noise(self, draw, state, problem, t):
             return 0.5 * draw
 
-    found = [fault for fault in cost(HalfNoise(), most=1).findings if fault.weakens_privacy]
-    assert found and all("the declared releases permit" in fault.text for fault in found)
+    faults = [fault for fault in cost(HalfNoise(), max_attacks=1).findings if fault.weakens_privacy]
+    assert faults and all("the declared releases permit" in fault.text for fault in faults)
 
 
 def test_the_shift_of_a_clipped_value_is_that_of_the_value():
@@ -699,7 +706,7 @@ def test_the_shift_of_a_clipped_value_is_that_of_the_value():
     list(tested.shifts(pairs[0][0]))
     shifts = list(tested.constant_shifts(pairs[0][0]))
     mu = gaussian_dp(noisy.releases(means(), ring(), HORIZON))
-    lengths = [np.linalg.norm(part.units) for part in shifts]
+    lengths = [np.linalg.norm(step_shift.units) for step_shift in shifts]
     assert lengths == pytest.approx([mu] * len(shifts), rel=1e-6) and shifts
 
 
@@ -718,12 +725,12 @@ def test_an_execution_up_to_an_iteration_takes_no_later_step():
     executed = _Pairs(noisy, 20, 0, Layout(), None).executed(pair, 0)
     executed.messages(np.zeros((1, 1)))
     units = np.random.default_rng(0).standard_normal((2, executed.layout.units))
-    everything = executed.messages(units)
+    all_messages = executed.messages(units)
     steps.clear()
     first = executed.messages(units, last=5)
     assert max(steps) == 6
-    assert first.rows == everything.rows[: len(first.rows)] and first.rows[-1].iteration == 5
-    assert np.array_equal(first.values, everything.values[:, : len(first.rows)])
+    assert first.rows == all_messages.rows[: len(first.rows)] and first.rows[-1].iteration == 5
+    assert np.array_equal(first.values, all_messages.values[:, : len(first.rows)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -764,8 +771,8 @@ class ExactAfterThreshold(Thresholded):
 
 def test_exact_messages_after_a_threshold_do_not_pass():
     """Exact gradient steps contain no noise, so that no shift of the noise explains them."""
-    report = cost(ExactAfterThreshold(), logistic(), horizon=2, most=1)
-    assert report.findings or any(part.decisive for part in report.untested)
+    report = cost(ExactAfterThreshold(), logistic(), horizon=2, max_attacks=1)
+    assert report.findings or any(gap.decisive for gap in report.untested)
 
 
 def test_a_shift_below_declared_laplace_releases_needs_no_accountant():

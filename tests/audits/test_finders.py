@@ -45,9 +45,11 @@ def records_of(problem):
 def test_a_pair_differs_in_one_record_of_the_attacked_agent(name):
     for agent in range(getattr(examples, name)().n_agents):
         for attack in proposed(name, agent):
-            parts = zip(*(records_of(problem) for problem in attack.pair), strict=True)
-            apart = [abs(a - b).reshape(*a.shape[:2], -1).sum(-1) > 1e-9 for a, b in parts]
-            agents, records = np.nonzero(np.any(apart, axis=0))
+            array_pairs = zip(*(records_of(problem) for problem in attack.pair), strict=True)
+            is_changed = [
+                abs(a - b).reshape(*a.shape[:2], -1).sum(-1) > 1e-9 for a, b in array_pairs
+            ]
+            agents, records = np.nonzero(np.any(is_changed, axis=0))
             assert attack.agent == agent
             assert set(agents) <= {agent}
             assert len(set(records)) <= 1
@@ -58,21 +60,23 @@ def test_all_data_are_in_the_universe_of_the_problem(name):
     original = getattr(examples, name)()
     for attack in proposed(name, 0):
         for problem in attack.pair:
-            first, *others = records_of(problem)
+            first, *remaining_arrays = records_of(problem)
             lengths = np.linalg.norm(first, axis=-1)
             assert np.isfinite(first).all() and problem.records == original.records
             if name == "mean_estimation":
                 assert abs(problem.means).max() <= problem.box
             elif name == "perceptron":
                 assert (
-                    first.min() >= 0 and first.max() <= 1 and set(np.unique(others)) <= {*range(10)}
+                    first.min() >= 0
+                    and first.max() <= 1
+                    and set(np.unique(remaining_arrays)) <= {*range(10)}
                 )
             else:
                 assert lengths.max() <= 1 + 1e-9
             if name == "logistic_regression":
                 assert set(np.unique(problem.labels)) <= {-1.0, 1.0}
             if name == "census":
-                assert first.min() >= 0 and set(np.unique(others)) <= {0, 1}
+                assert first.min() >= 0 and set(np.unique(remaining_arrays)) <= {0, 1}
                 assert np.array_equal(
                     problem.features[original.test], original.features[original.test]
                 )
@@ -108,14 +112,14 @@ def test_a_branch_on_equal_records_is_reached_by_some_pair():
     algorithm = QuietOnEqualRecords().calibrate(BUDGET, problem, network, 3)
     x = np.zeros((1, 1, 3, 2))
 
-    def silent(one):
+    def silent(dataset):
         draws = (np.ones((1, 3, 2)), np.zeros((1, 3, 2)))
-        return np.array_equal(*(algorithm.noised_step(one, x, draw)[0, 0, 1] for draw in draws))
+        return np.array_equal(*(algorithm.noised_step(dataset, x, draw)[0, 0, 1] for draw in draws))
 
     assert not silent(problem)
     pairs = find_attacks(algorithm, problem, network, 3, agents=[1], max_pairs=4)
     assert {attack.agent for attack in pairs} == {1}
-    assert any(silent(one) for attack in pairs for one in attack.pair)
+    assert any(silent(dataset) for attack in pairs for dataset in attack.pair)
 
 
 def test_the_strongest_pair_comes_first_and_the_same_seed_finds_it_again():
@@ -134,12 +138,14 @@ def test_rows_of_foreign_attacks_are_real_and_those_of_the_registry_may_be_compr
     problem, network = examples.logistic_regression(), examples.complete(3)
     foreign = Descent().calibrate(BUDGET, problem, network, 3)
     for attack in find_attacks(foreign, problem, network, 3, max_pairs=20):
-        assert {type(one) for one in attack.pair} == {type(problem)}
+        assert {type(dataset) for dataset in attack.pair} == {type(problem)}
         assert attack.pair[0].features.shape == problem.features.shape
     (example,) = examples.examples("p_admm")
-    known = example.algorithm.calibrate(example.budget, *example.world[1:3], example.horizon)
-    assert not is_foreign(known)
-    names = [a.name for a in find_attacks(known, *example.world[1:3], example.horizon, max_pairs=9)]
+    registered = example.algorithm.calibrate(example.budget, *example.world[1:3], example.horizon)
+    assert not is_foreign(registered)
+    names = [
+        a.name for a in find_attacks(registered, *example.world[1:3], example.horizon, max_pairs=9)
+    ]
     assert sorted(names) == ["label", "rows at 0.3", "rows at 0.6", "rows at 0.9"]
 
 

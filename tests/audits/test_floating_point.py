@@ -97,9 +97,9 @@ def test_no_algorithm_of_the_registry_has_coarse_noise(name):
 
 def test_d_zoa_has_no_grid_of_random_directions_in_its_messages():
     """Directions have 32 bits, but they multiply slopes that are computed with 32 bits as well."""
-    one = world("d_zoa")
-    attack = Attack((one.problem, one.problem), one.network, np.eye(2)[0])
-    report = audit_floating_point(one.algorithm, attack, one.horizon, seed=0)
+    instance = world("d_zoa")
+    attack = Attack((instance.problem, instance.problem), instance.network, np.eye(2)[0])
+    report = audit_floating_point(instance.algorithm, attack, instance.horizon, seed=0)
     assert not report.findings
-    (part,) = report.untested
-    assert "only differences of messages were tested" in part.reason and not part.decisive
+    (gap,) = report.untested
+    assert "only differences of messages were tested" in gap.reason and not gap.decisive

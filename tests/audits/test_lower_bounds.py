@@ -21,22 +21,22 @@ HORIZON = 3
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_class_of_the_registry_keeps_its_lower_bound(name):
-    one = world(name)
-    releases = one.algorithm.releases(one.problem, one.network, one.horizon)
+    instance = world(name)
+    releases = instance.algorithm.releases(instance.problem, instance.network, instance.horizon)
     for delta in (0.0, 1e-4):
-        assert one.algorithm.lower_bound(releases, delta) == lower_bound(releases, delta)
+        assert instance.algorithm.lower_bound(releases, delta) == lower_bound(releases, delta)
 
 
 @pytest.mark.parametrize("name", ["gradient_descent", "local_training", "pp_admm", "dsgd"])
 def test_a_subclass_has_no_lower_bound_until_it_states_why(name):
-    one = world(name)
-    kind = type(one.algorithm)
+    instance = world(name)
+    kind = type(instance.algorithm)
     derived = type("Derived", (kind,), {})
     stating = type("Stating", (kind,), {"lower_bound_because": "the same messages"})
-    releases = one.algorithm.releases(one.problem, one.network, one.horizon)
-    known = lower_bound(releases, 1e-4)
-    assert known.epsilon > 0
-    for subclass, epsilon in ((derived, 0.0), (stating, known.epsilon)):
+    releases = instance.algorithm.releases(instance.problem, instance.network, instance.horizon)
+    base_bound = lower_bound(releases, 1e-4)
+    assert base_bound.epsilon > 0
+    for subclass, epsilon in ((derived, 0.0), (stating, base_bound.epsilon)):
         changed = object.__new__(subclass)
         bound = subclass.lower_bound(changed, releases, 1e-4)
         assert bound.epsilon == epsilon
@@ -77,11 +77,11 @@ def _world(kind):
 
 
 def test_a_share_that_is_attained_passes():
-    one = _world(Stating)
-    conformance.attained_shares_are_executed(one)
-    releases = one.algorithm.releases(one.problem, one.network, HORIZON)
+    instance = _world(Stating)
+    conformance.attained_shares_are_executed(instance)
+    releases = instance.algorithm.releases(instance.problem, instance.network, HORIZON)
     assert isinstance(releases[0], Release) and releases[0].attained == 1.0
-    assert one.algorithm.lower_bound(releases, 1e-4).epsilon == pytest.approx(2.0, rel=1e-3)
+    assert instance.algorithm.lower_bound(releases, 1e-4).epsilon == pytest.approx(2.0, rel=1e-3)
 
 
 def test_a_share_that_no_executed_attack_reaches_fails():

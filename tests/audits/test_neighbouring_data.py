@@ -22,8 +22,8 @@ def difference(pair):
     first, second = pair
     if hasattr(first, "observation_noise"):
         unit = np.full((1, *first.constant.shape[:2]), 0.5)
-        apart = sum(abs(first.data(t, unit) - second.data(t, unit)) for t in range(4))
-        return apart.sum((0, 2))
+        measurement_change = sum(abs(first.data(t, unit) - second.data(t, unit)) for t in range(4))
+        return measurement_change.sum((0, 2))
     if isinstance(first, Perceptron):
         records = first.agent_rows[0]
         features = abs(first.features - second.features)[records].sum((1, 2))

@@ -47,10 +47,12 @@ def _report(kind, agent=1):
 
 
 EXACT_NUMBERS = {
-    "sum before noise": lambda exact, x, problem, draw, own: exact.sum((-1, -2)),
-    "count of data": lambda exact, x, problem, draw, own: (problem.means > 0).sum((-1, -2)),
-    "small part of a cost": lambda exact, x, problem, draw, own: 100 + 1e-2 * exact[..., 1, 0],
-    "residual": lambda exact, x, problem, draw, own: ((x - problem.means) ** 2).sum((-1, -2)),
+    "sum before noise": lambda exact, x, problem, draw, algorithm: exact.sum((-1, -2)),
+    "count of data": lambda exact, x, problem, draw, algorithm: (problem.means > 0).sum((-1, -2)),
+    "small part of a cost": lambda exact, x, problem, draw, algorithm: (
+        100 + 1e-2 * exact[..., 1, 0]
+    ),
+    "residual": lambda exact, x, problem, draw, algorithm: ((x - problem.means) ** 2).sum((-1, -2)),
 }
 
 
@@ -63,9 +65,9 @@ def test_an_output_without_noise_is_found_at_the_first_iteration(name):
 
 
 FUNCTIONS_OF_MESSAGES = {
-    "spread": lambda exact, x, problem, draw, own: x.var((-1, -2)),
-    "count": lambda exact, x, problem, draw, own: (x > 0).sum((-1, -2)),
-    "public constant": lambda exact, x, problem, draw, own: 7.0 * problem.records,
+    "spread": lambda exact, x, problem, draw, algorithm: x.var((-1, -2)),
+    "count": lambda exact, x, problem, draw, algorithm: (x > 0).sum((-1, -2)),
+    "public constant": lambda exact, x, problem, draw, algorithm: 7.0 * problem.records,
 }
 
 
@@ -97,7 +99,7 @@ def _with_noisy_output(factor):
     """Return an algorithm that also shows its exact mean with noise of another stream."""
 
     @dataclass(frozen=True, kw_only=True)
-    class Noisy(_with_number(lambda exact, x, problem, draw, own: 0.0)):
+    class Noisy(_with_number(lambda exact, x, problem, draw, algorithm: 0.0)):
         def draws(self, problem, streams):
             seconds = streams.sequence("noise", "normal", (1,), "second")
             for noise in super().draws(problem, streams):
@@ -124,8 +126,8 @@ def test_outputs_that_are_declared_internal_are_listed_as_untested():
 
     report = _report(Internal)
     assert not report.findings
-    assert [str(part) for part in report.untested] == ["output 'number': it is declared internal"]
-    assert not any(part.decisive for part in report.untested)
+    assert [str(gap) for gap in report.untested] == ["output 'number': it is declared internal"]
+    assert not any(gap.decisive for gap in report.untested)
 
 
 @pytest.mark.parametrize("name", example_names())
@@ -133,7 +135,7 @@ def test_no_algorithm_of_the_registry_is_accused(name):
     for algorithm, attack, horizon in registry_attacks(name):
         report = audit_outputs(algorithm, attack, horizon, level=1e-5, seed=0)
         assert not report.findings
-        assert not any(part.decisive for part in report.untested)
+        assert not any(gap.decisive for gap in report.untested)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -187,4 +187,4 @@ def test_no_algorithm_of_the_registry_is_accused(name):
         for check in CHECKS:
             report = check(algorithm, attack, horizon, seed=0)
             assert not report.findings
-            assert not any(part.decisive for part in report.untested)
+            assert not any(gap.decisive for gap in report.untested)

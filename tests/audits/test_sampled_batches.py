@@ -21,31 +21,35 @@ def poisson(rate, seed=0):
     return np.random.default_rng(seed).random(SHAPE) < rate
 
 
-def found(taken, kind, rate):
+def failed_tests(batches, kind, rate):
     """Return the texts of the tests that batches fail at the level of an audit."""
-    results = list(_tested(taken, Sampling(kind, rate)))
+    results = list(_tested(batches, Sampling(kind, rate)))
     return {text.split(" at the rate")[0] for text, p in results if p * len(results) <= 5e-4}
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_batches_that_are_as_declared_are_no_finding(seed):
-    assert found(fixed(4, seed), "fixed_size", 4 / RECORDS) == set()
-    assert found(poisson(0.25, seed), "poisson", 0.25) == set()
+    assert failed_tests(fixed(4, seed), "fixed_size", 4 / RECORDS) == set()
+    assert failed_tests(poisson(0.25, seed), "poisson", 0.25) == set()
 
 
 def test_a_batch_that_is_kept_is_found():
-    kept = np.broadcast_to(fixed(4)[:1], SHAPE)
-    assert found(kept, "fixed_size", 4 / RECORDS) >= {"a batch is like the one before it"}
+    repeated_batches = np.broadcast_to(fixed(4)[:1], SHAPE)
+    assert failed_tests(repeated_batches, "fixed_size", 4 / RECORDS) >= {
+        "a batch is like the one before it"
+    }
 
 
 def test_a_fixed_size_is_not_poisson_and_a_rate_is_what_it_is():
-    assert found(fixed(3), "poisson", 0.25) == {"sizes do not vary as declared"}
-    assert "records are taken" in found(fixed(5), "fixed_size", 4 / RECORDS)
-    assert "records are taken" in found(poisson(0.3), "poisson", 0.25)
+    assert failed_tests(fixed(3), "poisson", 0.25) == {"sizes do not vary as declared"}
+    assert "records are taken" in failed_tests(fixed(5), "fixed_size", 4 / RECORDS)
+    assert "records are taken" in failed_tests(poisson(0.3), "poisson", 0.25)
 
 
 def test_a_record_that_is_preferred_is_found():
     uniform = np.random.default_rng(1).random(SHAPE)
     uniform[..., 0] *= 0.7
     preferred = uniform.argsort(-1).argsort(-1) < 4
-    assert found(preferred, "fixed_size", 4 / RECORDS) == {"some records are taken more often"}
+    assert failed_tests(preferred, "fixed_size", 4 / RECORDS) == {
+        "some records are taken more often"
+    }

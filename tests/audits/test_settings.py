@@ -40,17 +40,17 @@ def test_every_entry_of_the_configuration_names_settings():
 
 
 @pytest.mark.parametrize(
-    ("entry", "found"),
+    ("entry", "expected_name"),
     [
         ({"experiment": "a", "algorithm": "dpv"}, "dpv"),
         ({"experiment": "a", "algorithm": "dvp", "variant": "mian"}, "mian"),
     ],
 )
-def test_an_entry_that_names_nothing_is_refused(entry, found):
-    known = {"a": SimpleNamespace(algorithms={"dvp": {"main": None}})}
-    with pytest.raises(InvalidInput, match=f"audits.a.*{found}"):
-        validate_audit_entries([entry], known)
-    assert validate_audit_entries([{"experiment": "b", "algorithm": "dvp"}], known) == []
+def test_an_entry_that_names_nothing_is_refused(entry, expected_name):
+    experiments = {"a": SimpleNamespace(algorithms={"dvp": {"main": None}})}
+    with pytest.raises(InvalidInput, match=f"audits.a.*{expected_name}"):
+        validate_audit_entries([entry], experiments)
+    assert validate_audit_entries([{"experiment": "b", "algorithm": "dvp"}], experiments) == []
 
 
 def test_an_audit_of_a_setting_speaks_of_that_setting_alone():
@@ -67,9 +67,9 @@ def test_an_audit_of_a_setting_speaks_of_that_setting_alone():
     }  # fmt: skip
     changed = [{}, {"experiment": "other"}, {"coding": "zero_one"}, {"epsilon": 2.0}]
     privacy = pl.DataFrame([{**row, **change} for change in changed])
-    found = judged(privacy, {}, [audit])
-    assert found["verdict"].to_list() == ["violated", "holds", "holds", "holds"]
-    assert found["epsilon_empirical"].to_list() == [1.5, None, None, None]
+    judged_rows = judged(privacy, {}, [audit])
+    assert judged_rows["verdict"].to_list() == ["violated", "holds", "holds", "holds"]
+    assert judged_rows["epsilon_empirical"].to_list() == [1.5, None, None, None]
 
 
 def test_audits_that_use_the_whole_level_are_refused_before_they_run():
@@ -90,12 +90,12 @@ def test_a_smaller_scale_audits_the_first_settings_that_are_named():
     columns = [{"epsilon": value} for value in (0.5, 1.0, 2.0)]
     settings = [{"columns": c, "variant": v} for v in ("main", "other") for c in columns]
     cell = {"experiment": "a", "algorithm": "dvp", "settings": settings}
-    named = [{"experiment": "a", "algorithm": "dvp", "variant": "other"}]
-    assert selected_settings(cell, named) == settings[3:]
-    assert selected_settings(cell, named, 2) == settings[3:5]
+    entries = [{"experiment": "a", "algorithm": "dvp", "variant": "other"}]
+    assert selected_settings(cell, entries) == settings[3:]
+    assert selected_settings(cell, entries, 2) == settings[3:5]
     raw = yamls.read(ROOT / "config" / "audits.yaml")
-    found = read_audits(raw)
-    assert found.of_settings_at("smoke")["max_settings"] == raw["max_settings"]["smoke"]
-    assert found.of_settings_at("paper") == {"runs": 1000, "confidence": raw["confidence"]}
+    audits = read_audits(raw)
+    assert audits.of_settings_at("smoke")["max_settings"] == raw["max_settings"]["smoke"]
+    assert audits.of_settings_at("paper") == {"runs": 1000, "confidence": raw["confidence"]}
     with pytest.raises(InvalidInput, match=r"max_settings\.smoke"):
         read_audits({**raw, "max_settings": {"smoke": 0}})

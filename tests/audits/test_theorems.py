@@ -45,7 +45,7 @@ def once(name):
     return ONCE[name]
 
 
-# The counts of the texts' numbered statements, kind by kind, and of what stands between them.
+# Number of statements of each paper by kind, numbered ones and sentences between them.
 NUMBERED = {
     "showkatbakhsh": {
         "Theorem": 2,
@@ -83,10 +83,12 @@ def test_no_numbered_statement_is_missing():
         for paper, entries in RAW.items()
     }
     assert listed == NUMBERED
-    whole = re.compile(r"(\d+)$")
+    trailing_number = re.compile(r"(\d+)$")
     for kind, count in NUMBERED["ding"].items():
-        own = sorted(int(whole.search(n)[1]) for n in RAW["ding"] if n.startswith(kind))
-        assert own == list(range(1, count + 1))
+        numbers = sorted(
+            int(trailing_number.search(n)[1]) for n in RAW["ding"] if n.startswith(kind)
+        )
+        assert numbers == list(range(1, count + 1))
 
 
 def test_each_names_a_computation_or_a_reason_and_errata_that_exist():
@@ -102,17 +104,17 @@ def test_a_stronger_statement_fails(name):
     """
     finding = once(name)
     assert len(finding.description) > 20
-    margins = [part.margin for part in finding.parts]
+    margins = [theorem_part.margin for theorem_part in finding.parts]
     finite = [m for m in margins if 0 < m < math.inf]
-    assert [part.holds for part in finding.parts] == [
+    assert [theorem_part.holds for theorem_part in finding.parts] == [
         m >= 1 - p.slack for m, p in zip(margins, finding.parts, strict=True)
     ]
     if finding.verdict in (HELD, UNDECIDED, IN_PART) and finite:
         stronger = compute(name, 0.8 / max(finite))
         failing = [p for p, m in zip(stronger.parts, margins, strict=True) if m < math.inf]
-        assert failing and not any(part.holds for part in failing), name
+        assert failing and not any(theorem_part.holds for theorem_part in failing), name
     if finding.verdict in (HELD, UNDECIDED):
-        assert all(part.holds for part in finding.parts)
+        assert all(theorem_part.holds for theorem_part in finding.parts)
         assert min(margins) < math.inf or name == "consensus_innovation.lemma_4_9"
 
 
@@ -193,13 +195,13 @@ def test_numbers_that_are_known_by_hand():
     assert 0.09 < proven.measured < 2 / (2 * 21 / 40 - 0.5) * unit[40]
     # Sums of s^(1/2) and s^(-1/2) against T^2: three quarters, but for the ends of the sums.
     assert once("schedules.scales_of_noise").parts[1].measured == pytest.approx(0.75, rel=0.03)
-    small, large, every = once("zeroth_order.theorem_3").parts
-    assert small.holds and not large.holds and every.holds
+    small, large, all_agents = once("zeroth_order.theorem_3").parts
+    assert small.holds and not large.holds and all_agents.holds
     # tau = lambda_max(L+)^2 / (2 lambda_min(L-)) with 80 agents that are their own neighbours too.
     assert large.stated == pytest.approx(160**2 / (2 * 80))
     at_budget = once("sgd_remarks.remark_5").parts[3]  # T^(1 - 2 delta tilde) grows
     assert at_budget.measured == pytest.approx(-0.02, abs=1e-3)
-    # Of both laws the mean norms are d / zeta and about sqrt(d) sigma.
+    # The mean norms of the two distributions are d / zeta and about sqrt(d) sigma.
     assert once("objectives.gaussian_against_gamma").parts[0].margin == pytest.approx(1, abs=1e-3)
 
 
@@ -232,13 +234,13 @@ PAPERS = list(PAPER_OF.values())
 @pytest.mark.parametrize("paper", PAPERS)
 def test_claims_and_the_statements_that_they_name_refer_to_each_other(paper):
     claims = claims_of(paper)
-    named = {
+    stated_pairs = {
         (name, statement)
         for name, claim in claims.items()
         for statement in named_statements(paper, f"{claim['location']}; {claim['because']}")
     }
     listed = {(claim, s) for s, entry in RAW[paper].items() for claim in entry.get("claims", ())}
-    assert named <= listed and {claim for claim, _ in listed} <= claims.keys()
+    assert stated_pairs <= listed and {claim for claim, _ in listed} <= claims.keys()
 
 
 def unexplained(pairs):
@@ -291,14 +293,19 @@ def test_errata_and_statements_refer_to_each_other():
         assert not missing, (number, missing)
 
 
-# The judges.
+# Functions that compare a stated bound with measured values.
 
 
 def test_a_bound_is_held_against_its_worst_point():
-    part = bound("x", [1.0, 2.0, 3.0], [0.5, 2.5, 1.0])
-    assert (part.stated, part.measured, part.margin, part.holds) == (2.0, 2.5, 0.8, False)
+    theorem_part = bound("x", [1.0, 2.0, 3.0], [0.5, 2.5, 1.0])
+    assert (
+        theorem_part.stated,
+        theorem_part.measured,
+        theorem_part.margin,
+        theorem_part.holds,
+    ) == (2.0, 2.5, 0.8, False)
     assert bound("x", 1.0, [0.0, 1.0]).holds
-    assert not bound("x", -1.0, [0.5, 0.0]).holds  # an absurd bound, even of nothing
+    assert not bound("x", -1.0, [0.5, 0.0]).holds  # a negative bound fails
     assert not bound("x", 1.0, math.inf).holds and not bound("x", math.nan, 1.0).holds
 
 
@@ -320,17 +327,17 @@ def test_rates_tell_powers_apart():
 def test_stated_and_measured_are_what_their_names_say():
     """Neither value includes the slack: they are the stated exponent and the measured slope."""
     t = np.geomspace(10, 1e6, 30)
-    part = falls_as("x", t, t**-0.7, 0.5)
-    assert (part.stated, part.measured) == (0.5, pytest.approx(0.7))
-    part = grows_as("x", t, t**1.5, 2.0)
-    assert (part.stated, part.measured) == (2.0, pytest.approx(1.5))
+    theorem_part = falls_as("x", t, t**-0.7, 0.5)
+    assert (theorem_part.stated, theorem_part.measured) == (0.5, pytest.approx(0.7))
+    theorem_part = grows_as("x", t, t**1.5, 2.0)
+    assert (theorem_part.stated, theorem_part.measured) == (2.0, pytest.approx(1.5))
     k = np.arange(200)
     slower = np.exp(-np.where(k < 100, 0.1 * k, 10 + 0.05 * (k - 99)))
-    part = geometric("x", k, slower)
-    assert (part.stated, part.measured) == (pytest.approx(0.1), pytest.approx(0.05))
-    assert part.margin == pytest.approx(0.5) and not part.holds
-    part = at_least("x", [1.0, 2.0], [1.5, 1.8])
-    assert (part.stated, part.measured) == (2.0, 1.8) and not part.holds
+    theorem_part = geometric("x", k, slower)
+    assert (theorem_part.stated, theorem_part.measured) == (pytest.approx(0.1), pytest.approx(0.05))
+    assert theorem_part.margin == pytest.approx(0.5) and not theorem_part.holds
+    theorem_part = at_least("x", [1.0, 2.0], [1.5, 1.8])
+    assert (theorem_part.stated, theorem_part.measured) == (2.0, 1.8) and not theorem_part.holds
 
 
 def test_a_lower_bound_is_held_against_its_worst_point():
@@ -366,8 +373,10 @@ SOME = {
 
 
 def with_all(raw):
-    rest = COMPUTATIONS.keys() - {e.get("function") for p in raw.values() for e in p.values()}
-    return raw | {"rest": {name: {"statement": name, "function": name} for name in rest}}
+    remaining_names = COMPUTATIONS.keys() - {
+        e.get("function") for p in raw.values() for e in p.values()
+    }
+    return raw | {"rest": {name: {"statement": name, "function": name} for name in remaining_names}}
 
 
 def test_a_table_of_an_earlier_release_is_read_with_the_present_column_names():
@@ -381,14 +390,14 @@ def test_a_row_has_the_verdict_and_what_decided_it():
     assert first["verdict"] == HELD and first["margin"] == pytest.approx(80 / 79)
     assert second["verdict"] == UNTESTABLE and second["margin"] is None
     paper = {"title": "T", "authors": ["Jimin Wang"], "venue": "a journal, 2022"}
-    shown = view.by_paper([first, second], {"wang": paper})
-    assert (shown[0]["name"], shown[0]["title"]) == ("Wang 2022", "T")
-    assert [s["verdict"] for s in shown[0]["statements"]] == [HELD, UNTESTABLE]
+    papers = view.by_paper([first, second], {"wang": paper})
+    assert (papers[0]["name"], papers[0]["title"]) == ("Wang 2022", "T")
+    assert [s["verdict"] for s in papers[0]["statements"]] == [HELD, UNTESTABLE]
     assert view.counts([first, second])[0]["count"] == 1
 
 
 @pytest.mark.parametrize(
-    ("entry", "told"),
+    ("entry", "error_message"),
     [
         ({"statement": "a"}, "either function or because"),
         (
@@ -400,8 +409,8 @@ def test_a_row_has_the_verdict_and_what_decided_it():
         ({"statement": "a", "because": "c", "why": "d"}, "why"),
     ],
 )
-def test_a_wrong_entry_is_told(entry, told):
-    with pytest.raises(InvalidInput, match=re.escape(told)):
+def test_a_wrong_entry_is_told(entry, error_message):
+    with pytest.raises(InvalidInput, match=re.escape(error_message)):
         read_theorems(with_all({"wang": {"Theorem 1": entry}}), ["E1.1"])
 
 
