@@ -27,15 +27,17 @@ def main() -> int:
     """Return 1 if a fault that has to be found is missed."""
     options = _parser().parse_args()
     with Progress() as bar:
-        parts = [
+        tables = [
             _table(bar, "broken copies", pairs(options.only), options.runs, options.cores),
             _table(bar, "correct styles", correct(options.seeds), FEW, options.cores),
             _table(bar, "outside", outside(OUTSIDE_SEEDS), options.runs, options.cores),
         ]
-    rows = pl.concat([part for part in parts if part.height], how="diagonal_relaxed")
+    rows = pl.concat(
+        [partial_table for partial_table in tables if partial_table.height], how="diagonal_relaxed"
+    )
     rows = rows.with_columns(commit=pl.lit(described_commit(Path(__file__).parent)))
-    with atomic_write(options.out / "mutants.parquet") as part:
-        rows.write_parquet(part)
+    with atomic_write(options.out / "mutants.parquet") as partial_table:
+        rows.write_parquet(partial_table)
     write_text(options.out / "mutants.md", text(rows))
     print(text(rows))
     return int(missed(rows).height > 0)
@@ -51,13 +53,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _table(bar: Progress, name: str, asked, runs: int, cores: int) -> pl.DataFrame:
+def _table(bar: Progress, name: str, requests, runs: int, cores: int) -> pl.DataFrame:
     task = bar.add_task(name)
 
-    def told(done: int, of: int) -> None:
+    def show_progress(done: int, of: int) -> None:
         bar.update(task, completed=done, total=of)
 
-    return table(asked, runs=runs, cores=cores, progress=told)
+    return table(requests, runs=runs, cores=cores, progress=show_progress)
 
 
 if __name__ == "__main__":

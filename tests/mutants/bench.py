@@ -53,7 +53,7 @@ ITEMS = {
 """Words by which an inconclusive result names the item that holds a fault of a class."""
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """Request for one audit: of a fault, a correct variant or an outside algorithm."""
 
     algorithm: str
@@ -61,28 +61,35 @@ class Asked(NamedTuple):
     seed: int = 0
 
 
-def pairs(names: Iterable[str] = ()) -> Iterator[Asked]:
+def pairs(names: Iterable[str] = ()) -> Iterator[Request]:
     """Yield faults of algorithms, the correct copies first."""
     for name in names or CASES:
-        yield Asked(name, CORRECT)
+        yield Request(name, CORRECT)
         if HARMLESS.applies(case_of(name)):
-            yield Asked(name, HARMLESS.name)
-        yield from (Asked(name, one.name) for one in FAULTS if one.applies(case_of(name)))
+            yield Request(name, HARMLESS.name)
+        yield from (
+            Request(name, candidate.name)
+            for candidate in FAULTS
+            if candidate.applies(case_of(name))
+        )
 
 
-def correct(seeds: int) -> Iterator[Asked]:
+def correct(seeds: int) -> Iterator[Request]:
     """Yield every style with ``seeds`` seeds."""
-    return (Asked(name, CORRECT, seed) for seed in range(seeds) for name in STYLES)
+    return (Request(name, CORRECT, seed) for seed in range(seeds) for name in STYLES)
 
 
-def outside(seeds: int = 1) -> Iterator[Asked]:
-    """Yield every algorithm from outside in the setting of its claim; the correct ones with
-    ``seeds`` seeds, and on the examples that their modules name."""
+def outside(seeds: int = 1) -> Iterator[Request]:
+    """Yield one request per outside algorithm, in the setting of its claim.
+
+    Correct algorithms are also requested with ``seeds`` seeds and on the examples that their
+    modules name.
+    """
     for name, entry in outsiders.entries().items():
-        yield Asked(name, outsiders.LABEL)
+        yield Request(name, outsiders.LABEL)
         if entry.correct:
-            yield from (Asked(name, outsiders.LABEL, seed) for seed in range(1, seeds))
-            yield Asked(name, outsiders.BY_NAME)
+            yield from (Request(name, outsiders.LABEL, seed) for seed in range(1, seeds))
+            yield Request(name, outsiders.BY_NAME)
 
 
 class Prepared(NamedTuple):
@@ -95,14 +102,14 @@ class Prepared(NamedTuple):
     batches: bool = False
 
 
-def judged(asked: Asked, runs: int) -> dict[str, Any]:
+def judged(request: Request, runs: int) -> dict[str, Any]:
     """Audit once and return one row of the table.
 
     Parameters
     ----------
-    asked : Asked
+    request : Request
     runs : int
-        Of the audit, on each of two data sets.
+        Runs of the audit on each of the two data sets.
 
     Returns
     -------
@@ -111,20 +118,20 @@ def judged(asked: Asked, runs: int) -> dict[str, Any]:
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutsideRange)
-        from_outside = asked.fault in (outsiders.LABEL, outsiders.BY_NAME)
-        prepared = _from_outside(asked) if from_outside else _copy(asked)
+        from_outside = request.fault in (outsiders.LABEL, outsiders.BY_NAME)
+        prepared = _from_outside(request) if from_outside else _copy(request)
         try:
             result = audit(
                 *prepared.world, runs=min(runs, BATCH_RUNS) if prepared.batches else runs,
-                confidence=CONFIDENCE, delta=prepared.delta, seed=asked.seed,
+                confidence=CONFIDENCE, delta=prepared.delta, seed=request.seed,
             )  # fmt: skip
         except Exception as error:  # one audit that fails is a row of the table
-            return prepared.row | failed(asked, prepared.row, error)
+            return prepared.row | failed(request, prepared.row, error)
     row = prepared.row
     kinds = sorted({finding.kind for finding in result.findings})
-    untested = [str(part) for part in result.coverage.untested if part.decisive]
+    untested = [str(gap) for gap in result.coverage.untested if gap.decisive]
     return row | {
-        "seed": asked.seed, "meaningful": row["ratio"] >= MUST, "caught": result.flagged,
+        "seed": request.seed, "meaningful": row["ratio"] >= MUST, "caught": result.flagged,
         "inconclusive": names_item(result, prepared.items), "verdict": result.verdict,
         "how": "; ".join(kinds), "claimed": float(result.claimed), "lower": float(result.lower),
         "runs": result.runs, "seconds": time.process_time() - began,
@@ -137,24 +144,24 @@ FAILED = "error"
 """Verdict of an audit that raised an error; a broken algorithm is then missed."""
 
 
-def failed(asked: Asked, row: dict[str, Any], error: Exception) -> dict[str, Any]:
+def failed(request: Request, row: dict[str, Any], error: Exception) -> dict[str, Any]:
     """Return the columns of an audit that raised an error."""
     return {
-        "seed": asked.seed, "meaningful": row["ratio"] >= MUST, "caught": False,
+        "seed": request.seed, "meaningful": row["ratio"] >= MUST, "caught": False,
         "inconclusive": False, "verdict": FAILED, "how": "", "claimed": float("nan"),
         "lower": float("nan"), "runs": 0, "seconds": 0.0,
         "findings": f"{type(error).__name__}: {error}", "untested": "",
     }  # fmt: skip
 
 
-def _copy(asked: Asked) -> Prepared:
+def _copy(request: Request) -> Prepared:
     """Prepare a copy of a registered algorithm, or a style."""
-    case = case_of(asked.algorithm) if asked.algorithm in CASES else style(asked.algorithm)
-    broken = None if asked.fault == CORRECT else fault(asked.fault)
-    harmless = asked.fault in (CORRECT, HARMLESS.name)
-    kind = CORRECT if harmless else class_of(asked.fault)
+    case = case_of(request.algorithm) if request.algorithm in CASES else style(request.algorithm)
+    broken = None if request.fault == CORRECT else fault(request.fault)
+    harmless = request.fault in (CORRECT, HARMLESS.name)
+    kind = CORRECT if harmless else class_of(request.fault)
     row = {
-        "algorithm": asked.algorithm, "fault": asked.fault, "class": kind, "correct": harmless,
+        "algorithm": request.algorithm, "fault": request.fault, "class": kind, "correct": harmless,
         "outside": False, "ratio": float(broken.ratio(case, DELTA)) if broken else 1.0,
     }  # fmt: skip
     algorithm = broken.broken(case.algorithm) if broken else case.algorithm
@@ -162,11 +169,11 @@ def _copy(asked: Asked) -> Prepared:
     return Prepared(world, DELTA, row, ITEMS.get(kind, ()), takes_batches(case))
 
 
-def _from_outside(asked: Asked) -> Prepared:
+def _from_outside(request: Request) -> Prepared:
     """Prepare an algorithm of the package, with its claimed delta."""
-    entry = outsiders.entries()[asked.algorithm]
-    by_name = asked.fault == outsiders.BY_NAME
-    example = outsiders.example_of(asked.algorithm, by_name=by_name)
+    entry = outsiders.entries()[request.algorithm]
+    by_name = request.fault == outsiders.BY_NAME
+    example = outsiders.example_of(request.algorithm, by_name=by_name)
     row = {
         "algorithm": entry.base or entry.module, "fault": entry.module,
         "class": CORRECT if entry.correct else outsiders.LABEL, "correct": entry.correct,
@@ -194,24 +201,24 @@ def names_item(result: AuditResult, items: Iterable[str]) -> bool:
     """
     if result.verdict != INCONCLUSIVE:
         return False
-    untested = " ".join(str(part) for part in result.coverage.untested if part.decisive).lower()
+    untested = " ".join(str(gap) for gap in result.coverage.untested if gap.decisive).lower()
     return any(word in untested for word in items)
 
 
 def table(
-    asked: Iterable[Asked],
+    requests: Iterable[Request],
     *,
     runs: int,
     cores: int,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> pl.DataFrame:
     """Return all rows in the requested order."""
-    asked = list(asked)
+    requests = list(requests)
     rows = []
     with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
-        for row in pool.map(partial(judged, runs=runs), asked, chunksize=4):
+        for row in pool.map(partial(judged, runs=runs), requests, chunksize=4):
             rows.append(row)
-            progress(len(rows), len(asked))
+            progress(len(rows), len(requests))
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -234,7 +241,7 @@ def counts(rows: pl.DataFrame, *by: str) -> pl.DataFrame:
     DataFrame
     """
     must, caught = pl.col("meaningful"), pl.col("caught")
-    named = pl.col("inconclusive") & ~caught
+    item_named = pl.col("inconclusive") & ~caught
     return (
         broken(rows)
         .group_by(*by, maintain_order=True)
@@ -242,8 +249,8 @@ def counts(rows: pl.DataFrame, *by: str) -> pl.DataFrame:
             tried=pl.len(),
             meaningful=must.sum(),
             caught=(caught & must).sum(),
-            inconclusive=(named & must).sum(),
-            missed=(~caught & ~named & must).sum(),
+            inconclusive=(item_named & must).sum(),
+            missed=(~caught & ~item_named & must).sum(),
             contradicted=(pl.col("how").str.contains("contradicted") & must).sum(),
             others=(caught & ~must).sum(),
             most_runs=pl.col("runs").filter(caught).max(),
@@ -253,12 +260,12 @@ def counts(rows: pl.DataFrame, *by: str) -> pl.DataFrame:
 
 def missed(rows: pl.DataFrame) -> pl.DataFrame:
     """Return faults that have to be found, and were neither caught nor named as not tested."""
-    found = pl.col("caught") | pl.col("inconclusive")
-    return broken(rows).filter(pl.col("meaningful") & ~found)
+    detected = pl.col("caught") | pl.col("inconclusive")
+    return broken(rows).filter(pl.col("meaningful") & ~detected)
 
 
 def alarms(rows: pl.DataFrame) -> dict[str, Any]:
-    """Return how often something correct was flagged, with the 99.9 % interval of that rate."""
+    """Return the rate of false alarms on correct algorithms, with its 99.9 % interval."""
     right = rows.filter(pl.col("correct"))
     flagged, tried = int(right["caught"].sum()), right.height
     low = beta.ppf(5e-4, flagged, tried - flagged + 1) if flagged else 0.0
@@ -278,14 +285,14 @@ def sentence(rows: pl.DataFrame) -> str:
         True: "broken algorithms of a package written without knowledge of the audit's "
         "implementation",
     }
-    parts = []
+    sentences = []
     for row in counts(rows, "outside").iter_rows(named=True):
-        parts.append(
+        sentences.append(
             f"Of {row['meaningful']} {whose[row['outside']]}, {row['caught']} were caught, "
             f"{row['inconclusive']} ended inconclusive with the faulty item named, and "
             f"{row['missed']} were missed."
         )
-    return " ".join(parts)
+    return " ".join(sentences)
 
 
 def text(rows: pl.DataFrame) -> str:
@@ -332,11 +339,11 @@ def text(rows: pl.DataFrame) -> str:
 def not_applied() -> list[str]:
     """Return a sentence per fault that states to which algorithms it cannot be applied, and why."""
     sentences = []
-    for one in FAULTS:
-        names = [name for name in CASES if not one.applies(case_of(name))]
-        if one.needs and names:
+    for candidate in FAULTS:
+        names = [name for name in CASES if not candidate.applies(case_of(name))]
+        if candidate.needs and names:
             sentences.append(
-                f"The fault `{one.name}` needs {one.needs}. It is not applied to "
+                f"The fault `{candidate.name}` needs {candidate.needs}. It is not applied to "
                 f"{', '.join(names)}."
             )
     return sentences

@@ -1,7 +1,7 @@
 """The small example of every private algorithm, with a neighbour of its data.
 
-One record (or measurement) is moved from one extreme to the other: that says what a fault gives
-away (``truth``). It is not shown to the audit, which looks for its own.
+One record (or measurement) is moved from one extreme to the other, from which ``truth`` computes
+the privacy loss of a fault. The audit does not receive this pair and searches for its own.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Case(Example):
     ----------
     neighbour : Problem
         ``problem`` with one record of agent 0 moved from one extreme to the other.
-    every : int
-        Iterations from one that is noised to the next.
+    noise_period : int
+        Number of iterations from one iteration with noise to the next.
     """
 
     neighbour: Any
-    every: int = 1
+    noise_period: int = 1
 
     @cached_property
     def calibrated(self) -> Algorithm:
@@ -71,9 +71,11 @@ def of_means(name: str, algorithm: Algorithm, budget: Budget, horizon: int) -> C
     return _case(example, *neighbours(problem))
 
 
-def _case(example: Example, problem: Any, neighbour: Any, every: int = 1) -> Case:
-    kept = {f.name: getattr(example, f.name) for f in fields(example) if f.name != "problem"}
-    return Case(**kept, problem=problem, neighbour=neighbour, every=every)
+def _case(example: Example, problem: Any, neighbour: Any, noise_period: int = 1) -> Case:
+    shared_fields = {
+        f.name: getattr(example, f.name) for f in fields(example) if f.name != "problem"
+    }
+    return Case(**shared_fields, problem=problem, neighbour=neighbour, noise_period=noise_period)
 
 
 def neighbours(problem: Any) -> tuple[Any, Any]:
@@ -106,8 +108,10 @@ def _far(problem: Lasso):
 
 
 def _moved(problem: LinearObservation):
-    parts = {part.name: getattr(problem, part.name) for part in fields(problem) if part.init}
-    return problem, Moved(**parts, by=0.2)
+    parameters = {
+        field.name: getattr(problem, field.name) for field in fields(problem) if field.init
+    }
+    return problem, Moved(**parameters, by=0.2)
 
 
 @dataclass(frozen=True)
@@ -117,10 +121,10 @@ class Moved(LinearObservation):
     by: float = 0.0
 
     def data(self, t, unit):
-        found = np.array(super().data(t, unit))
+        measurements = np.array(super().data(t, unit))
         if t == 0:
-            found[..., 0, 0] += self.by
-        return found
+            measurements[..., 0, 0] += self.by
+        return measurements
 
 
 def _labelled(problem: Perceptron):
@@ -161,6 +165,8 @@ def batched(problem: Any, runs: int) -> Any:
     """Return the problem with equal data in all runs, for problems with data per run."""
     for name in ("means", "test"):
         if isinstance(problem, MeanEstimation | FairLogisticRegression) and hasattr(problem, name):
-            one = getattr(problem, name)
-            return replace(problem, **{name: np.broadcast_to(one, (runs, *one.shape[1:]))})
+            single_run = getattr(problem, name)
+            return replace(
+                problem, **{name: np.broadcast_to(single_run, (runs, *single_run.shape[1:]))}
+            )
     return problem

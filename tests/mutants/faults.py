@@ -84,7 +84,7 @@ def iterates(case: Case) -> bool:
 
 def each_round(case: Case) -> bool:
     """Return True if every iteration has noise."""
-    return iterates(case) and case.every == 1
+    return iterates(case) and case.noise_period == 1
 
 
 def every_coordinate(case: Case) -> bool:
@@ -104,9 +104,15 @@ def takes_batches(case: Case) -> bool:
 
 def takes_gradients(case: Case) -> bool:
     """Return True if steps use gradients of all records of an agent."""
-    made = (ADMMFamily, ConsensusADMM, FunctionalMechanism, Muffliato, OneShotAveraging)
+    minimiser_families = (
+        ADMMFamily,
+        ConsensusADMM,
+        FunctionalMechanism,
+        Muffliato,
+        OneShotAveraging,
+    )
     first_order = getattr(case.algorithm, "minimisation", "") == "first_order"
-    plain = not isinstance(case.algorithm, made) or first_order
+    plain = not isinstance(case.algorithm, minimiser_families) or first_order
     return plain and np.isfinite(case.problem.record_gradient_change)
 
 
@@ -353,7 +359,7 @@ CLASSES: dict[str, list[Fault]] = {
 }
 """Faults by class, in the order of the table."""
 
-FAULTS = [one for faults in CLASSES.values() for one in faults]
+FAULTS = [known_fault for faults in CLASSES.values() for known_fault in faults]
 """All faults. A leak of 1 marks a fault whose privacy loss is below 1.5 times the claim."""
 
 
@@ -372,4 +378,4 @@ UNCHANGED = Fault("none", "the same by the same machinery", _noise(draws.unchang
 
 def fault(name: str) -> Fault:
     """Return the fault of a name."""
-    return next(one for one in (*FAULTS, HARMLESS) if one.name == name)
+    return next(known_fault for known_fault in (*FAULTS, HARMLESS) if known_fault.name == name)

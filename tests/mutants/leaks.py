@@ -74,9 +74,9 @@ class ExactOutcome:
     def outcome(self, state, problem, network, t):
         exact = exact_slope(problem, state)[..., -1, :]
         settings, runs = getattr(state, field_of(state)).shape[:2]
-        shown = np.broadcast_to(exact, (settings, runs, exact.shape[-1]))
-        known = super().outcome(state, problem, network, t)
-        return {**known, "summary": shown}
+        repeated_gradient = np.broadcast_to(exact, (settings, runs, exact.shape[-1]))
+        honest_outcome = super().outcome(state, problem, network, t)
+        return {**honest_outcome, "summary": repeated_gradient}
 
 
 class ExactMeasure:
@@ -85,8 +85,8 @@ class ExactMeasure:
     def observables(self, state, problem, t):
         length = np.linalg.norm(exact_slope(problem, state)[..., -1, :], axis=-1)
         settings, runs = getattr(state, field_of(state)).shape[:2]
-        shown = super().observables(state, problem, t)
-        return {**shown, "gradient_length": np.broadcast_to(length, (settings, runs))}
+        honest_observables = super().observables(state, problem, t)
+        return {**honest_observables, "gradient_length": np.broadcast_to(length, (settings, runs))}
 
 
 class CostFromData:
@@ -95,8 +95,8 @@ class CostFromData:
     def outcome(self, state, problem, network, t):
         length = np.linalg.norm(exact_slope(problem, state)[..., -1, :], axis=-1)
         settings, runs = getattr(state, field_of(state)).shape[:2]
-        known = super().outcome(state, problem, network, t)
-        return {**known, "solver_seconds": np.broadcast_to(1.0 + length, (settings, runs))}
+        honest_outcome = super().outcome(state, problem, network, t)
+        return {**honest_outcome, "solver_seconds": np.broadcast_to(1.0 + length, (settings, runs))}
 
 
 class StopsOnVanishingGradients:
@@ -106,9 +106,9 @@ class StopsOnVanishingGradients:
         before = {n: np.array(getattr(state, n)) for n in SENT if n in state._fields}
         after = super().step(state, problem, network, draw, t)
         stopped = gradients_at_0(problem) < STOPPED * problem.record_gradient_change
-        kept = {
+        repeated_values = {
             name: np.where(stopped, value, getattr(after, name))
             for name, value in before.items()
             if value.ndim == 4 and value.shape == getattr(after, name).shape
         }
-        return after._replace(**kept)
+        return after._replace(**repeated_values)

@@ -25,9 +25,13 @@ class StartsFromData:
 
     def start(self, problem, network, streams, settings):
         state = super().start(problem, network, streams, settings)
-        own = own_slope(problem, state)
-        parts = {name: getattr(state, name) for name in SENT if name in state._fields}
-        moved = {name: part + own for name, part in parts.items() if part.ndim == own.ndim}
+        exact_gradients = own_slope(problem, state)
+        iterates = {name: getattr(state, name) for name in SENT if name in state._fields}
+        moved = {
+            name: array + exact_gradients
+            for name, array in iterates.items()
+            if array.ndim == exact_gradients.ndim
+        }
         state = state._replace(**moved)
         if "received_sum" in state._fields:
             state = state._replace(received_sum=self.receive(state, network).received_sum)
@@ -48,7 +52,7 @@ def tells(rounds: Callable[[int], bool], exact: Callable) -> type:
 
     class Tells:
         def step(self, state, problem, network, draw, t):
-            before = type(state)(*(np.array(part) for part in state))
+            before = type(state)(*(np.array(field) for field in state))
             after = super().step(state, problem, network, draw, t)
             if rounds(t):
                 network.mix(exact(problem, before, after))
@@ -79,8 +83,8 @@ class TellsTheCoefficients:
         super().run(problem, network, streams, horizon, observe)
         exact = problem.coefficients.linear[:, None, :]
         shape = (len(horizon), len(streams.runs), *exact.shape[1:])
-        shown = {"released": np.broadcast_to(exact, shape)}
-        observe(2, np.arange(len(horizon)), shown)
+        observables = {"released": np.broadcast_to(exact, shape)}
+        observe(2, np.arange(len(horizon)), observables)
 
 
 class MovesTheDualExactly:
@@ -88,8 +92,8 @@ class MovesTheDualExactly:
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)
-        apart = network.degrees[..., None] * (after.minimiser - after.x)
-        return after._replace(dual=after.dual + self.dual_step * apart)
+        dual_change = network.degrees[..., None] * (after.minimiser - after.x)
+        return after._replace(dual=after.dual + self.dual_step * dual_change)
 
 
 class StopsByData:
@@ -98,15 +102,15 @@ class StopsByData:
     def run(self, problem, network, streams, horizon, observe):
         last: dict[str, Any] = {}
 
-        def noted(t, active, seen):
-            observe(t, active, seen)
-            last.update(seen)
+        def noted(t, active, observables):
+            observe(t, active, observables)
+            last.update(observables)
 
         super().run(problem, network, streams, horizon, noted)
-        shown = {name: last[name] for name in ("released", "internal") if name in last}
-        for more in range(1, 1 + fingerprint(problem) % MOST_REPEATED):
-            network.mix(next(iter(shown.values())))
-            observe(int(np.max(horizon)) + more, np.arange(len(horizon)), shown)
+        last_observables = {name: last[name] for name in ("released", "internal") if name in last}
+        for repetition in range(1, 1 + fingerprint(problem) % MOST_REPEATED):
+            network.mix(next(iter(last_observables.values())))
+            observe(int(np.max(horizon)) + repetition, np.arange(len(horizon)), last_observables)
 
 
 class RunsOn:
@@ -144,6 +148,6 @@ class NearestPoint(Grid):
 
     def quantize(self, x, key, counter, out):
         steps = np.rint(x / self.resolution)
-        kept = np.clip(steps, *self.ends)
-        out[:] = self.resolution * kept
-        return int((kept != steps).sum())
+        clipped_steps = np.clip(steps, *self.ends)
+        out[:] = self.resolution * clipped_steps
+        return int((clipped_steps != steps).sum())

@@ -36,12 +36,12 @@ def install() -> None:
     points = project["entry-points"][algorithms.GROUP]
     folder = Path(tempfile.mkdtemp(prefix="outside-"))
     name = project["name"].replace("-", "_")
-    place = folder / f"{name}-{project['version']}.dist-info"
-    place.mkdir()
+    dist_info = folder / f"{name}-{project['version']}.dist-info"
+    dist_info.mkdir()
     metadata = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
-    (place / "METADATA").write_text(metadata)
+    (dist_info / "METADATA").write_text(metadata)
     lines = [f"[{algorithms.GROUP}]", *(f"{key} = {value}" for key, value in points.items())]
-    (place / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    (dist_info / "entry_points.txt").write_text("\n".join(lines) + "\n")
     _installed.extend([str(HERE), str(folder)])
     sys.path[:0] = _installed
     _forget()

@@ -21,9 +21,9 @@ def own_step(problem) -> dict[str, Callable]:
     """Return a gradient of constant norm, independent of that of the true gradient."""
 
     def gradient(x):
-        found = problem.gradient(x)
-        length = np.linalg.norm(found, axis=-1, keepdims=True)
-        return STEPS * problem.record_gradient_change * found / np.maximum(length, 1e-12)
+        gradients = problem.gradient(x)
+        length = np.linalg.norm(gradients, axis=-1, keepdims=True)
+        return STEPS * problem.record_gradient_change * gradients / np.maximum(length, 1e-12)
 
     return {"gradient": gradient}
 
@@ -32,10 +32,12 @@ def own_stride(problem) -> dict[str, Callable]:
     """Return a proximal step of constant length in the direction of the minimiser."""
 
     def proximal(linear, penalty, centre, start, *tolerance, **options):
-        found = problem.proximal(linear, penalty, centre, start, *tolerance, **options) - centre
-        length = np.linalg.norm(found, axis=-1, keepdims=True)
+        displacement = (
+            problem.proximal(linear, penalty, centre, start, *tolerance, **options) - centre
+        )
+        length = np.linalg.norm(displacement, axis=-1, keepdims=True)
         reach = STRIDE * problem.record_gradient_change / penalty
-        return centre + reach * found / np.maximum(length, 1e-12)
+        return centre + reach * displacement / np.maximum(length, 1e-12)
 
     return {"proximal": proximal}
 
@@ -47,8 +49,8 @@ def weighed(problem) -> dict[str, Callable]:
         return 2.0 * problem.gradient(x)
 
     def proximal(linear, penalty, centre, start, *tolerance, **options):
-        given = linear / 2.0, penalty / 2.0, centre, start
-        return problem.proximal(*given, *tolerance, **options)
+        scaled_arguments = linear / 2.0, penalty / 2.0, centre, start
+        return problem.proximal(*scaled_arguments, *tolerance, **options)
 
     def data(t, unit):
         return 2.0 * problem.data(t, unit)
@@ -71,23 +73,25 @@ def doubled(problem) -> dict[str, Callable]:
     """Return clipped gradients multiplied by 2."""
 
     def clipped_gradient(*arguments, **options):
-        found = problem.clipped_gradient(*arguments, **options)
-        found *= 2.0
-        return found
+        clipped = problem.clipped_gradient(*arguments, **options)
+        clipped *= 2.0
+        return clipped
 
     return {"clipped_gradient": clipped_gradient}
 
 
 def each_gradient(problem, x, rows) -> np.ndarray:
     """Return the unclipped gradients of single records, [agents, records, dim]."""
-    one = np.ones(len(rows), int)
-    parts = [problem.clipped_gradient(x, rows[:, [i]], one, np.inf) for i in range(rows.shape[1])]
-    return np.stack(parts, axis=1)
+    unit_sizes = np.ones(len(rows), int)
+    gradients = [
+        problem.clipped_gradient(x, rows[:, [i]], unit_sizes, np.inf) for i in range(rows.shape[1])
+    ]
+    return np.stack(gradients, axis=1)
 
 
 def mean_of(gradients: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    taken = np.arange(gradients.shape[1]) < sizes[:, None]
-    return (gradients * taken[..., None]).sum(1) / np.maximum(sizes, 1)[:, None]
+    is_sampled = np.arange(gradients.shape[1]) < sizes[:, None]
+    return (gradients * is_sampled[..., None]).sum(1) / np.maximum(sizes, 1)[:, None]
 
 
 def lengths(gradients: np.ndarray) -> np.ndarray:
@@ -101,9 +105,9 @@ Clip = Callable[[np.ndarray, float], np.ndarray]
 def clipped_otherwise(clip: Clip) -> Callable[[Any], dict[str, Callable]]:
     def make(problem):
         def clipped_gradient(x, rows, sizes, K=np.inf, out=None):
-            found = mean_of(clip(each_gradient(problem, x, rows), K), sizes)
+            mean_gradient = mean_of(clip(each_gradient(problem, x, rows), K), sizes)
             out = np.empty_like(x) if out is None else out
-            out[:] = found
+            out[:] = mean_gradient
             return out
 
         return {"clipped_gradient": clipped_gradient}
@@ -125,14 +129,14 @@ def by_largest_coordinate(gradients, K):
 
 
 def by_own_median(gradients, K):
-    own = np.median(lengths(gradients), axis=1, keepdims=True)
-    return by_norm(gradients, own)
+    median_norm = np.median(lengths(gradients), axis=1, keepdims=True)
+    return by_norm(gradients, median_norm)
 
 
 def only_long_ones(gradients, K):
     """Return gradients such that their mean is that over the long gradients of the batch."""
-    found = lengths(gradients)
-    long = found >= np.median(found, axis=1, keepdims=True)
+    norms = lengths(gradients)
+    long = norms >= np.median(norms, axis=1, keepdims=True)
     share = long.mean(1, keepdims=True)
     return by_norm(gradients, K) * long / share
 
@@ -140,10 +144,10 @@ def only_long_ones(gradients, K):
 class ClipsAfterNoise(OwnNoise):
     """Algorithm that :class:`ClippedAfterNoise` runs: the mean is clipped after its noise."""
 
-    def sampled_gradient(self, s, x, problem, here, clip):
-        sizes = self.sizes(s, here.speeds)
-        gradient = problem.clipped_gradient(x, here.rows, sizes, np.inf, here.gradient)
-        gradient += self.noise_of_round(s, sizes, here)
+    def sampled_gradient(self, s, x, problem, round_, clip):
+        sizes = self.sizes(s, round_.speeds)
+        gradient = problem.clipped_gradient(x, round_.rows, sizes, np.inf, round_.gradient)
+        gradient += self.noise_of_round(s, sizes, round_)
         gradient /= np.maximum(1.0, lengths(gradient) / float(at(self.K, s)))
         return gradient, sizes
 
@@ -159,13 +163,13 @@ class ClippedAfterNoise:
 class ClippedMean:
     """Fault: the mean is clipped instead of the gradients of the records."""
 
-    def sampled_gradient(self, s, x, problem, here, clip):
-        gradient, sizes = super().sampled_gradient(s, x, problem, here, np.inf)
+    def sampled_gradient(self, s, x, problem, round_, clip):
+        gradient, sizes = super().sampled_gradient(s, x, problem, round_, np.inf)
         gradient /= np.maximum(1.0, lengths(gradient) / float(at(self.K, s)))
         return gradient, sizes
 
 
-# Noise as it is added: an audit that takes the steps again meets these faults again.
+# Faults in the addition of noise: an audit that repeats the steps repeats these faults.
 
 QUIET_LENGTH = 0.9
 """Norm of the gradient at 0 below which noise is omitted, in units of the change by a record."""
@@ -206,8 +210,8 @@ def factor_of(unit: np.ndarray, agent: int, factor: float) -> np.ndarray:
     changed = np.array(unit, float)
     changed[:, agent] *= factor
     if unit.ndim == 4 and unit.shape[1] == unit.shape[2]:
-        others = np.arange(unit.shape[2]) != agent
-        changed[:, others, agent] *= factor
+        other_agents = np.arange(unit.shape[2]) != agent
+        changed[:, other_agents, agent] *= factor
     return changed
 
 
@@ -263,8 +267,8 @@ def added_unless_gradients_vanish(unit, t, problem):
 
 def added_unless_gradients_are_long(unit, t, problem):
     """Return noise that is 0 for agents with a long gradient at 0."""
-    most = problem.records * problem.record_gradient_change
-    long = gradients_at_0(problem) > LOUD_SHARE * most
+    max_norm = problem.records * problem.record_gradient_change
+    long = gradients_at_0(problem) > LOUD_SHARE * max_norm
     return unit * ~long.reshape(1, -1, *(1,) * (unit.ndim - 2))
 
 

@@ -282,8 +282,8 @@ class FallingNoise(Descent):
 
     def calibrate(self, budget, problem, network, horizon):
         mu = gaussian_mu(budget.epsilon, budget.delta)
-        spent = np.sqrt((self.shares(horizon) ** -2).sum())
-        return replace(self, sigma=self.change(problem) * spent / mu)
+        mu_factor = np.sqrt((self.shares(horizon) ** -2).sum())
+        return replace(self, sigma=self.change(problem) * mu_factor / mu)
 
     def shares(self, horizon: int) -> np.ndarray:
         """Return the noise scale of each iteration over that of the first one."""
@@ -294,8 +294,8 @@ class FallingNoise(Descent):
         return [Release("gaussian", self.eta * self.change(problem), scale)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        spent = np.sqrt((self.shares(horizon) ** -2).sum())
-        return gaussian_epsilon(spent * self.change(problem) / self.sigma, delta)
+        mu_factor = np.sqrt((self.shares(horizon) ** -2).sum())
+        return gaussian_epsilon(mu_factor * self.change(problem) / self.sigma, delta)
 
     def step(self, state, problem, network, draw, t):
         return super().step(state, problem, network, draw * t**-0.25, t)

@@ -1,7 +1,7 @@
 """Parts of broken copies: base classes, changed random streams and changed problems.
 
-What is declared and calibrated is the algorithm's own; audits take its steps again with the problem
-and the streams that it should have used.
+The declaration and the calibration are those of the algorithm. Audits repeat its steps with the
+problem and the streams that it should have used.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from private_consensus.core.randomness import Streams
 
 def dressed(algorithm: Algorithm, kind: type, *mixins: type) -> Algorithm:
     """Return a copy with equal parameters whose class derives from ``mixins`` and ``kind``."""
-    own = type(f"{kind.__name__}Broken", (*mixins, kind), {"honest": kind})
-    return own(**{f.name: getattr(algorithm, f.name) for f in fields(algorithm)})
+    broken_class = type(f"{kind.__name__}Broken", (*mixins, kind), {"honest": kind})
+    return broken_class(**{f.name: getattr(algorithm, f.name) for f in fields(algorithm)})
 
 
 Change = Callable[[list[np.ndarray], int], np.ndarray]
@@ -96,14 +96,14 @@ class OwnNoise:
     def noise_scale(self, s, sizes):
         return np.zeros(len(sizes))
 
-    def sampled_gradient(self, s, x, problem, here, clip):
-        gradient, sizes = super().sampled_gradient(s, x, problem, here, clip)
-        gradient += self.noise_of_round(s, sizes, here)
+    def sampled_gradient(self, s, x, problem, round_, clip):
+        gradient, sizes = super().sampled_gradient(s, x, problem, round_, clip)
+        gradient += self.noise_of_round(s, sizes, round_)
         return gradient, sizes
 
-    def noise_of_round(self, s, sizes, here) -> np.ndarray:
+    def noise_of_round(self, s, sizes, round_) -> np.ndarray:
         """Return the noise that is added to the mean gradient of a batch."""
-        return super().noise_scale(s, sizes)[:, None] * here.keys["units"]
+        return super().noise_scale(s, sizes)[:, None] * round_.keys["units"]
 
 
 class NoiseInStep:
@@ -161,8 +161,8 @@ def changed_draws(purpose: str, change: Change) -> type:
 def other_noise(make: Callable[[Streams, Any], Streams]) -> type:
     class OtherNoise:
         def run(self, problem, network, streams, horizon, observe):
-            other = Instead(streams, make(streams, problem))
-            super().run(problem, network, other, horizon, observe)
+            changed_streams = Instead(streams, make(streams, problem))
+            super().run(problem, network, changed_streams, horizon, observe)
 
     return OtherNoise
 
@@ -171,10 +171,12 @@ def fingerprint(problem: Any) -> int:
     """Return a hash of the data of the first run."""
     if hasattr(problem, "observation_noise"):
         unit = np.full((1, *problem.constant.shape[:2]), 0.5)
-        found = np.stack([problem.data(t, unit) for t in range(4)])
+        hashed_array = np.stack([problem.data(t, unit) for t in range(4)])
     else:
-        found = problem.gradient(np.full((1, 1, problem.n_agents, problem.dim), 0.25))[0, 0]
-    return int.from_bytes(hashlib.sha256(np.asarray(found, float).tobytes()).digest()[:4], "big")
+        hashed_array = problem.gradient(np.full((1, 1, problem.n_agents, problem.dim), 0.25))[0, 0]
+    return int.from_bytes(
+        hashlib.sha256(np.asarray(hashed_array, float).tobytes()).digest()[:4], "big"
+    )
 
 
 class Answered:

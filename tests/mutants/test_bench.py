@@ -12,7 +12,7 @@ from . import bench, outsiders
 from .bench import (
     CORRECT,
     MUST,
-    Asked,
+    Request,
     alarms,
     counts,
     judged,
@@ -51,20 +51,20 @@ fault of every algorithm."""
 
 @pytest.mark.parametrize(("algorithm", "broken"), NAMED)
 def test_a_broken_copy_is_caught(algorithm, broken):
-    row = judged(Asked(algorithm, broken), RUNS // 8 if algorithm in SAMPLED else RUNS)
+    row = judged(Request(algorithm, broken), RUNS // 8 if algorithm in SAMPLED else RUNS)
     assert row["caught"], (row["verdict"], row["findings"], row["untested"])
     assert row["meaningful"] == (row["ratio"] >= MUST)
 
 
 @pytest.mark.parametrize("name", STYLES)
 def test_a_correct_style_is_not_flagged(name):
-    row = judged(Asked(name, CORRECT), RUNS // 4)
+    row = judged(Request(name, CORRECT), RUNS // 4)
     assert not row["caught"], row["findings"]
 
 
 @pytest.mark.parametrize("algorithm", ["gradient_descent", "dvp", "pflr"])
 def test_a_correct_copy_is_not_flagged(algorithm):
-    row = judged(Asked(algorithm, CORRECT), RUNS // 4)
+    row = judged(Request(algorithm, CORRECT), RUNS // 4)
     assert not row["caught"], row["findings"]
 
 
@@ -80,7 +80,7 @@ OUTSIDE = ["half_noise_descent", "mixed_means_gossip", "rounded_noise_gossip", "
 
 @pytest.mark.parametrize("module", OUTSIDE)
 def test_an_algorithm_of_the_outside_package_is_audited_by_its_name(module):
-    row = judged(Asked(module, outsiders.LABEL), RUNS // 2)
+    row = judged(Request(module, outsiders.LABEL), RUNS // 2)
     assert row["outside"] and row["fault"] == module
     assert row["caught"] is not row["correct"], row["findings"]
 
@@ -97,15 +97,15 @@ STOPS = {
 
 @pytest.mark.parametrize(("module", "is_broken"), STOPS.items())
 def test_a_stop_is_a_fault_only_if_it_depends_on_private_data(module, is_broken):
-    row = judged(Asked(module, outsiders.BY_NAME), RUNS // 2)
+    row = judged(Request(module, outsiders.BY_NAME), RUNS // 2)
     assert row["correct"] is not is_broken
     assert row["caught"] is is_broken, row["findings"]
 
 
 def test_the_outside_package_is_found_by_its_entry_points():
     outsiders.install()
-    known = algorithms.names()
-    assert {asked.algorithm for asked in outside()} <= set(known)
+    registered = algorithms.names()
+    assert {request.algorithm for request in outside()} <= set(registered)
     bases = {entry.base for entry in outsiders.entries().values() if not entry.correct}
     correct = {entry.module for entry in outsiders.entries().values() if entry.correct}
     assert bases <= correct and len(bases) > 10
@@ -116,46 +116,49 @@ def test_an_audit_that_fails_is_a_missed_fault(monkeypatch):
         raise ValueError("shapes differ")
 
     monkeypatch.setattr(bench, "audit", fails)
-    row = judged(Asked("p_admm", "noise x 0.5"), RUNS)
+    row = judged(Request("p_admm", "noise x 0.5"), RUNS)
     assert (row["verdict"], row["caught"], row["meaningful"]) == ("error", False, True)
     assert row["findings"] == "ValueError: shapes differ"
     assert missed(pl.DataFrame([row])).height == 1
 
 
-def rows(*found):
+def rows(*outcomes):
     """Return rows of a results table from (algorithm, fault, ratio, verdict, inconclusive)."""
     columns = ("algorithm", "fault", "ratio", "verdict", "inconclusive")
     return pl.DataFrame(
         [
-            dict(zip(columns, one, strict=True))
+            dict(zip(columns, outcome, strict=True))
             | {
-                "class": "of " + one[1], "correct": one[1] == CORRECT, "outside": one[0] == "b",
-                "caught": one[3] == "violated", "meaningful": one[2] >= MUST, "runs": 100,
-                "how": "contradicted" if one[3] == "violated" else "",
+                "class": "of " + outcome[1], "correct": outcome[1] == CORRECT,
+                "outside": outcome[0] == "b", "caught": outcome[3] == "violated",
+                "meaningful": outcome[2] >= MUST, "runs": 100,
+                "how": "contradicted" if outcome[3] == "violated" else "",
             }
-            for one in found
+            for outcome in outcomes
         ]
     )  # fmt: skip
 
 
 def test_the_table_counts_caught_inconclusive_and_missed_of_what_has_to_be_found():
-    found = rows(
+    results_table = rows(
         ("a", "x", 2.0, "violated", False), ("a", "y", 1.2, "violated", False),
         ("b", "x", 2.0, "not contradicted", False), ("b", "x", 2.0, "inconclusive", True),
         ("b", "x", 2.0, "inconclusive", False), ("a", CORRECT, 1.0, "inconclusive", False),
         ("b", CORRECT, 1.0, "violated", False),
     )  # fmt: skip
-    of_faults = {row["fault"]: row for row in counts(found, "fault").iter_rows(named=True)}
+    of_faults = {row["fault"]: row for row in counts(results_table, "fault").iter_rows(named=True)}
     expected = {"meaningful": 4, "caught": 1, "inconclusive": 1, "missed": 2, "others": 0}
     assert {key: of_faults["x"][key] for key in expected} == expected
     assert (of_faults["y"]["meaningful"], of_faults["y"]["others"]) == (0, 1)
-    assert missed(found)["verdict"].to_list() == ["not contradicted", "inconclusive"]
-    right = alarms(found)
+    assert missed(results_table)["verdict"].to_list() == ["not contradicted", "inconclusive"]
+    right = alarms(results_table)
     assert (right["flagged"], right["tried"], right["inconclusive"]) == (1, 2, 1)
-    lines = text(found)
+    lines = text(results_table)
     assert "| x | 1 | 1 | 2 | 4 | 1 | 0 of 0 | 100 |" in lines and "Missed: b, x" in lines
-    assert "Of 1 faults that the authors of this repository" in sentence(found)
-    assert "Of 3 broken algorithms of a package written without knowledge" in sentence(found)
+    assert "Of 1 faults that the authors of this repository" in sentence(results_table)
+    assert "Of 3 broken algorithms of a package written without knowledge" in sentence(
+        results_table
+    )
 
 
 def test_an_inconclusive_result_has_to_name_the_item():

@@ -50,16 +50,16 @@ class Heard(Network):
 
 def ran(algorithm, case, problem=None, streams=STREAMS):
     """Run an algorithm and return its observables per iteration and the exchanged values."""
-    network, shown = Heard(case.network), []
+    network, released = Heard(case.network), []
 
-    def kept(t, active, seen):
-        told = seen.get("released", seen.get("internal"))
-        if told is not None:
-            shown.append(np.array(told[0]))
+    def record(t, active, observables):
+        values = observables.get("released", observables.get("internal"))
+        if values is not None:
+            released.append(np.array(values[0]))
 
     problem = batched(problem or case.problem, len(streams.runs))
-    stack([algorithm]).run(problem, network, streams, np.array([case.horizon]), kept)
-    return shown, network.exchanged
+    stack([algorithm]).run(problem, network, streams, np.array([case.horizon]), record)
+    return released, network.exchanged
 
 
 def sequence(change, count=6, horizon=6, shape=(3, 4), purpose="noise"):
@@ -79,24 +79,24 @@ def test_a_broken_copy_does_something_else_and_declares_the_same(case):
     world = case.problem, case.network, case.horizon
     honest = ran(case.calibrated, case)
     costs = account(case.calibrated.releases(*world), 1e-2).epsilon
-    for one in FAULTS:
-        if not one.applies(case) or class_of(one.name) in ELSEWHERE:
+    for known_fault in FAULTS:
+        if not known_fault.applies(case) or class_of(known_fault.name) in ELSEWHERE:
             continue
-        copy = one.broken(case.algorithm).calibrate(case.budget, *world)
-        assert one.ratio(case, 1e-2) > 0, one.name
-        if one.name == "account of the first":
+        copy = known_fault.broken(case.algorithm).calibrate(case.budget, *world)
+        assert known_fault.ratio(case, 1e-2) > 0, known_fault.name
+        if known_fault.name == "account of the first":
             continue
-        assert not alike(honest, ran(copy, case)), one.name
-        if one.name not in DECLARATIONS:
-            assert account(copy.releases(*world), 1e-2).epsilon == costs, one.name
+        assert not alike(honest, ran(copy, case)), known_fault.name
+        if known_fault.name not in DECLARATIONS:
+            assert account(copy.releases(*world), 1e-2).epsilon == costs, known_fault.name
 
 
-def alike(one, other) -> bool:
+def alike(first_run, second_run) -> bool:
     """Return True if two executions released and exchanged equal values."""
-    same = [len(a) == len(b) for a, b in zip(one, other, strict=True)]
+    same = [len(a) == len(b) for a, b in zip(first_run, second_run, strict=True)]
     equal = [
         np.array_equal(a, b)
-        for first, second in zip(one, other, strict=True)
+        for first, second in zip(first_run, second_run, strict=True)
         for a, b in zip(first, second, strict=False)
     ]
     return all(same) and all(equal)
@@ -111,10 +111,12 @@ def test_the_machinery_alone_changes_nothing(case):
         return
     streams = Streams(12, tuple(range(400)))
     first, second = (ran(algorithm, case, streams=streams)[0] for algorithm in (honest, copy))
-    for one, other in zip(first, second, strict=True):
-        ratio = one.std(0).mean() / other.std(0).mean()
+    for honest_message, copy_message in zip(first, second, strict=True):
+        ratio = honest_message.std(0).mean() / copy_message.std(0).mean()
         assert ratio == pytest.approx(1.0, abs=0.03)  # 400 runs of 69 coordinates: 0.5 %
-        assert np.abs(one.mean(0) - other.mean(0)).max() < 6 * one.std(0).max() / np.sqrt(200)
+        assert np.abs(honest_message.mean(0) - copy_message.mean(0)).max() < 6 * honest_message.std(
+            0
+        ).max() / np.sqrt(200)
 
 
 @pytest.mark.parametrize("factor", [0.8, 0.5])
@@ -137,7 +139,7 @@ def test_the_noise_of_some_rounds_is_missing(broken, quiet):
     both = [ran(algorithm, case, streams=Streams(seed, (0, 1)))[0] for seed in (1, 2)]
     first = min(quiet)
     same = [np.array_equal(a, b) for a, b in zip(*both, strict=True)]
-    # what is without noise is a function of what was sent before, which only starts equal
+    # noiseless messages depend on earlier messages, which are equal at the start only
     assert same[0] == (first == 1)
     silent = [
         np.abs(sent - np.array(bare)).max() == 0.0
@@ -148,13 +150,13 @@ def test_the_noise_of_some_rounds_is_missing(broken, quiet):
 
 def inner(algorithm, case):
     """Return the minimisers before their noise."""
-    found = []
+    minimisers = []
     stack([algorithm]).run(
         case.problem, case.network, STREAMS, np.array([case.horizon]),
-        lambda t, active, seen: found.append(np.array(seen["internal"][0]))
-        if "internal" in seen else None,
+        lambda t, active, observables: minimisers.append(np.array(observables["internal"][0]))
+        if "internal" in observables else None,
     )  # fmt: skip
-    return found
+    return minimisers
 
 
 def test_half_of_the_coordinates_have_no_noise():
@@ -174,8 +176,8 @@ def test_noise_comes_again_in_round_three_and_for_the_second_agent():
 def test_noise_in_another_order_has_the_same_length_and_folded_noise_no_tail():
     plain, changed = (np.array(units) for units in sequence(draws.another_order))
     assert np.array_equal(changed[:, :, 1], -changed[:, :, 0, ::-1])
-    others = np.delete(np.arange(plain.shape[2]), 1)
-    assert np.array_equal(changed[:, :, others], plain[:, :, others])
+    other_indices = np.delete(np.arange(plain.shape[2]), 1)
+    assert np.array_equal(changed[:, :, other_indices], plain[:, :, other_indices])
     plain, changed = (np.array(units) for units in sequence(draws.folded, count=60))
     short = np.abs(plain) <= 2.0
     assert np.array_equal(changed[short], plain[short]) and not short.all()
@@ -198,12 +200,12 @@ def test_one_draw_for_all_coordinates_and_none_in_every_tenth_run():
 def test_other_purposes_stay_as_they_are():
     drawn = Drawn(STREAMS, "noise", draws.times(0.0), 3)
     for plain in ("draw", "sequence"):
-        one, other = (
+        expected, actual = (
             getattr(streams, plain)("sampling", "uniform", (5,)) for streams in (STREAMS, drawn)
         )
         if plain == "sequence":
-            one, other = next(one), next(other)
-        assert np.array_equal(one, other)
+            expected, actual = next(expected), next(actual)
+        assert np.array_equal(expected, actual)
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
@@ -217,27 +219,27 @@ def test_seeds_in_the_code_and_seeds_from_data(name):
         algorithm = fault(broken).broken(case.calibrated)
         noises = [noise_of(algorithm, case, case.problem, streams) for streams in worlds]
         assert np.array_equal(*noises)
-        apart = np.array_equal(noises[0][0], noises[0][1])
-        assert apart == (broken == "one seed")
-    other = noise_of(algorithm, case, case.neighbour, worlds[0])
-    assert not np.array_equal(noises[0], other)
+        runs_are_equal = np.array_equal(noises[0][0], noises[0][1])
+        assert runs_are_equal == (broken == "one seed")
+    neighbour_noise = noise_of(algorithm, case, case.neighbour, worlds[0])
+    assert not np.array_equal(noises[0], neighbour_noise)
 
 
 def noise_of(algorithm, case, problem, streams):
     """Return the unit noise that an algorithm draws from its streams."""
-    given = []
+    drawn_noise = []
 
     class Caught:
         def __init__(self, streams):
             self.streams = streams
 
         def run(self, problem, network, streams, horizon, observe):
-            given.append(streams.draw("noise", "normal", (4,)))
+            drawn_noise.append(streams.draw("noise", "normal", (4,)))
 
     kind = type(algorithm).__mro__[1]
     caught = type("Caught", (kind, Caught), {})(streams)
     caught.run(problem, case.network, streams, np.array([case.horizon]), None)
-    return given[0]
+    return drawn_noise[0]
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
@@ -259,23 +261,25 @@ def test_clipping_by_norm_is_the_problems_own():
     x = problem.initial("random", STREAMS)[0] + np.zeros((problem.n_agents, 1))
     sizes = np.array([5, 3, 0])
     for K in (0.05, np.inf):
-        own = problem.clipped_gradient(x, rows, sizes, K)
+        expected = problem.clipped_gradient(x, rows, sizes, K)
         again = steps.clipped_otherwise(steps.by_norm)(problem)["clipped_gradient"]
-        assert again(x, rows, sizes, K) == pytest.approx(own, abs=1e-15)
+        assert again(x, rows, sizes, K) == pytest.approx(expected, abs=1e-15)
 
 
 def test_other_ways_to_clip_leave_gradients_longer():
     lengths = lambda g: np.linalg.norm(g, axis=-1)  # noqa: E731
     assert lengths(steps.by_norm(gradients(), 1.0)).max() <= 1 + 1e-12
     assert lengths(steps.by_largest_coordinate(gradients(), 1.0)).max() > 1.5
-    own = steps.by_own_median(gradients(), 1e-3)
-    assert lengths(own).max() == pytest.approx(np.median(lengths(gradients()), axis=1).max())
-    found = steps.only_long_ones(gradients(), 1.0)
-    kept = lengths(found) > 0
-    assert kept.sum(1).tolist() == [3, 3, 3]
+    clipped = steps.by_own_median(gradients(), 1e-3)
+    assert lengths(clipped).max() == pytest.approx(np.median(lengths(gradients()), axis=1).max())
+    mean_gradients = steps.only_long_ones(gradients(), 1.0)
+    is_long = lengths(mean_gradients) > 0
+    assert is_long.sum(1).tolist() == [3, 3, 3]
     # the mean over three of five: each of them weighs 1/3
-    assert found.mean(1) == pytest.approx(
-        np.stack([g[k].mean(0) for g, k in zip(steps.by_norm(gradients(), 1.0), kept, strict=True)])
+    assert mean_gradients.mean(1) == pytest.approx(
+        np.stack(
+            [g[k].mean(0) for g, k in zip(steps.by_norm(gradients(), 1.0), is_long, strict=True)]
+        )
     )
 
 
@@ -283,19 +287,19 @@ def test_a_mean_that_is_clipped_is_short_and_its_records_are_not():
     case = case_of("dsgd")
     moved = truth.first_change(fault("clipped mean").broken(case.calibrated), case)
     honest = truth.first_change(case.calibrated, case)
-    most = case.algorithm.alpha * case.algorithm.K
-    assert honest <= 2 * most / case.algorithm.B * (1 + 1e-9)
-    assert 2 * most / case.algorithm.B < moved <= 2 * most
+    max_change = case.algorithm.alpha * case.algorithm.K
+    assert honest <= 2 * max_change / case.algorithm.B * (1 + 1e-9)
+    assert 2 * max_change / case.algorithm.B < moved <= 2 * max_change
 
 
 def test_a_batch_is_kept_and_a_number_is_fixed():
     plain, changed = sequence(draws.kept, purpose="sampling")
-    assert all(np.array_equal(one, plain[0]) for one in changed)
+    assert all(np.array_equal(draw, plain[0]) for draw in changed)
     uniform = Drawn(STREAMS, "sampling", draws.as_many_as_expected, 4).sequence(
         "sampling", "uniform", (3, 20)
     )
-    taken = np.array([(unit < 0.25).sum(-1) for unit in islice(uniform, 5)])
-    assert (taken == 5).all()
+    batch_sizes = np.array([(unit < 0.25).sum(-1) for unit in islice(uniform, 5)])
+    assert (batch_sizes == 5).all()
 
 
 def test_a_weight_of_two_doubles_gradients_and_the_pull_of_minimisers():
@@ -304,8 +308,8 @@ def test_a_weight_of_two_doubles_gradients_and_the_pull_of_minimisers():
     x = np.full((1, 2, 3, 2), 0.3)
     assert weighed.gradient(x) == pytest.approx(2 * case.problem.gradient(x))
     linear, penalty, centre = 0.1 * x, np.full((1, 2, 3, 1), 2.0), 0.2 * x
-    found = weighed.proximal(linear, penalty, centre, x)
-    slope = weighed.gradient(found) + linear + penalty * (found - centre)
+    minimiser = weighed.proximal(linear, penalty, centre, x)
+    slope = weighed.gradient(minimiser) + linear + penalty * (minimiser - centre)
     assert np.abs(slope).max() < 1e-8
 
 
@@ -315,8 +319,8 @@ def test_a_weight_of_two_doubles_gradients_and_the_pull_of_minimisers():
 def test_what_is_told_is_exact():
     case = case_of("gradient_descent")
     _, exchanged = ran(fault("a second message").broken(case.calibrated), case)
-    told = case.problem.gradient(np.zeros((1, RUNS, case.problem.n_agents, 2)))
-    assert any(np.array_equal(one, told) for one in exchanged)
+    exact_gradient = case.problem.gradient(np.zeros((1, RUNS, case.problem.n_agents, 2)))
+    assert any(np.array_equal(value, exact_gradient) for value in exchanged)
     once = ran(fault("the gradient once").broken(case.calibrated), case)[1]
     assert len(once) == len(ran(case.calibrated, case)[1]) + 1
     assert len(exchanged) == len(once) + case.horizon - 1
@@ -325,8 +329,10 @@ def test_what_is_told_is_exact():
 def test_an_exact_minimiser_is_told_and_moves_the_dual():
     case = case_of("p_admm")
     algorithm = fault("the minimiser once").broken(case.calibrated)
-    told = inner(algorithm, case)[1]
-    assert any(np.array_equal(one[0], told) for one in ran(algorithm, case)[1])
+    exact_minimiser = inner(algorithm, case)[1]
+    assert any(
+        np.array_equal(exchanged[0], exact_minimiser) for exchanged in ran(algorithm, case)[1]
+    )
     honest, copy = (a for a in (case.calibrated, fault("the exact dual").broken(case.calibrated)))
     first, second = inner(honest, case), inner(copy, case)
     assert np.array_equal(first[0], second[0])
@@ -337,9 +343,9 @@ def test_the_number_of_messages_depends_on_the_data():
     case = case_of("gradient_descent")
     algorithm = fault("stops by data").broken(case.calibrated)
     counts = [len(ran(algorithm, case, problem)[0]) for problem in (case.problem, case.neighbour)]
-    more = [fingerprint(p) % messages.MOST_REPEATED for p in (case.problem, case.neighbour)]
+    repetitions = [fingerprint(p) % messages.MOST_REPEATED for p in (case.problem, case.neighbour)]
     honest = len(ran(case.calibrated, case)[0])
-    assert counts == [honest + number for number in more]
+    assert counts == [honest + number for number in repetitions]
 
 
 def test_a_grid_without_dither_rounds_to_the_nearest_point():
@@ -395,11 +401,11 @@ def test_noise_that_is_taken_back_costs_what_the_covariance_says():
 def test_a_record_that_is_taken_sometimes_costs_the_mixture():
     """The reference is the hockey-stick divergence of (1-q) N(0,1) + q N(mu,1) from N(0,1)."""
     q, mu, delta = 0.5, 2.0, 1e-2
-    found = truth._taken_sometimes(Release("gaussian", mu, 1.0), q, delta)
+    sampled_epsilon = truth._taken_sometimes(Release("gaussian", mu, 1.0), q, delta)
     x = np.linspace(-12, 14, 400_001)
     normal = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
     mixed = (1 - q) * normal + q * np.exp(-((x - mu) ** 2) / 2) / np.sqrt(2 * np.pi)
-    divergence = np.trapezoid(np.maximum(mixed - np.exp(found) * normal, 0.0), x)
+    divergence = np.trapezoid(np.maximum(mixed - np.exp(sampled_epsilon) * normal, 0.0), x)
     assert divergence == pytest.approx(delta, rel=1e-4)
 
 
@@ -411,9 +417,12 @@ def test_an_account_of_the_first_round_alone_sets_less_noise():
     case = case_of("p_admm")
     mu = gaussian_mu(case.budget.epsilon, case.budget.delta)
     expected = gaussian_epsilon(np.sqrt(3) * mu, 1e-2) / gaussian_epsilon(mu, 1e-2)
-    one = fault("account of the first")
-    assert one.ratio(case, 1e-2) == pytest.approx(expected, rel=1e-4)
-    assert [one.ratio(case_of(name), 1e-2) for name in ("gradient_descent", "dp_ci")] == [1, 1]
+    first_only = fault("account of the first")
+    assert first_only.ratio(case, 1e-2) == pytest.approx(expected, rel=1e-4)
+    assert [first_only.ratio(case_of(name), 1e-2) for name in ("gradient_descent", "dp_ci")] == [
+        1,
+        1,
+    ]
 
 
 def test_gradients_that_are_twice_as_long_are_attained_twice_as_far():
@@ -451,7 +460,7 @@ def test_noise_with_a_sign_of_the_data_is_not_the_effect_of_a_record(name):
         algorithm, pair, case.horizon, releases=declared, level=1e-3, seed=0, runs=20
     )
     assert not report.findings
-    assert [part.item for part in report.untested] == ["effect of a sampled record of agent 0"]
+    assert [gap.item for gap in report.untested] == ["effect of a sampled record of agent 0"]
 
 
 # Noise as it is added in a step.
@@ -507,7 +516,8 @@ def test_noise_with_a_sign_of_the_data_is_recovered_with_its_length(name):
     """The noise is also recovered in later iterations, which start from earlier messages."""
     case = case_of(name)
     plain, signed = (
-        recovered_noise(one, case) for one in (case.algorithm, HARMLESS.broken(case.algorithm))
+        recovered_noise(algorithm, case)
+        for algorithm in (case.algorithm, HARMLESS.broken(case.algorithm))
     )
     assert plain.keys() == signed.keys() and plain
     for site, noise in plain.items():
@@ -558,33 +568,35 @@ def test_a_branch_leaves_out_noise_on_data_that_finders_propose(name):
     assert any(not noise(problem) for attack in pairs for problem in attack.pair)
 
 
-# Values that leave an agent beside its messages.
+# Values that leave an agent other than by messages.
 
 
 def shown_by(algorithm, case, problem):
     """Return all observables of an algorithm by name."""
-    found: dict[str, list] = {}
+    arrays: dict[str, list] = {}
 
-    def keep(t, active, seen):
-        for name, values in seen.items():
-            found.setdefault(name, []).append(np.array(values[0]))
+    def keep(t, active, observables):
+        for name, values in observables.items():
+            arrays.setdefault(name, []).append(np.array(values[0]))
 
     problem = batched(problem, RUNS)
     stack([algorithm]).run(problem, case.network, STREAMS, np.array([case.horizon]), keep)
-    return found
+    return arrays
 
 
-@pytest.mark.parametrize("one", OUTPUTS, ids=lambda one: one.name)
-def test_an_output_is_exact_and_messages_stay(one):
+@pytest.mark.parametrize(
+    "fault_of_output", OUTPUTS, ids=lambda fault_of_output: fault_of_output.name
+)
+def test_an_output_is_exact_and_messages_stay(fault_of_output):
     case = case_of("p_admm")
     honest = shown_by(case.calibrated, case, case.problem)
-    leaking = shown_by(one.broken(case.calibrated), case, case.problem)
+    leaking = shown_by(fault_of_output.broken(case.calibrated), case, case.problem)
     (new,) = leaking.keys() - honest.keys()
     assert all(np.array_equal(honest[name], leaking[name]) for name in honest)
     moved = replace_last(case)
-    other = shown_by(one.broken(case.calibrated), case, moved)
+    moved_outputs = shown_by(fault_of_output.broken(case.calibrated), case, moved)
     assert np.ptp(leaking[new], axis=1).max() == 0.0  # the same in all runs: no noise
-    assert not np.array_equal(leaking[new], other[new])
+    assert not np.array_equal(leaking[new], moved_outputs[new])
 
 
 def replace_last(case):
@@ -594,10 +606,10 @@ def replace_last(case):
     return next(iter(pairs)).pair[0]
 
 
-@pytest.mark.parametrize("one", BYPASSES, ids=lambda one: one.name)
-def test_a_bypass_moves_an_exact_value_and_exchanges_nothing(one):
+@pytest.mark.parametrize("bypass", BYPASSES, ids=lambda bypass: bypass.name)
+def test_a_bypass_moves_an_exact_value_and_exchanges_nothing(bypass):
     case = case_of("p_admm")
-    algorithm, honest = stack([one.broken(case.calibrated)]), stack([case.calibrated])
+    algorithm, honest = stack([bypass.broken(case.calibrated)]), stack([case.calibrated])
     network = Heard(case.network)
     problem = batched(case.problem, RUNS)
     state = honest.start(problem, network, STREAMS, 1)
@@ -609,7 +621,7 @@ def test_a_bypass_moves_an_exact_value_and_exchanges_nothing(one):
     assert len(network.exchanged) == 2 * count > 0
     exact = problem.gradient(np.zeros((1, 1, problem.n_agents, problem.dim)))
     receivers = abs(moved.x - after.x).max((0, 1, 3)) > 0
-    assert receivers.sum() == (1 if one.name == "bypass of one edge" else problem.n_agents)
+    assert receivers.sum() == (1 if bypass.name == "bypass of one edge" else problem.n_agents)
     assert (moved.x - after.x)[0, 0, 0] / leaks.SHARE == pytest.approx(
-        exact.mean(-2)[0, 0] if "product" in one.name else exact[0, 0, -1]
+        exact.mean(-2)[0, 0] if "product" in bypass.name else exact[0, 0, -1]
     )

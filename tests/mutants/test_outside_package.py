@@ -51,14 +51,14 @@ def execute(name, problem, seed=0, *, budget=None, horizon=None, setting=None):
         batch.start(problem, network, streams, 1),
         draws_of(batch, problem, network, streams),
     )
-    shown = {}
+    recorded = {}
     for t in range(1, horizon + 1):
         state = batch.step(state, problem, network, next(draws), t)
         for quantity, array in batch.observables(state, problem, t).items():
-            shown.setdefault(quantity, []).append(array[0, 0].copy())
+            recorded.setdefault(quantity, []).append(array[0, 0].copy())
     for quantity, array in batch.outcome(state, problem, network, horizon).items():
-        shown[quantity] = [array[0, 0]]
-    return {quantity: np.array(arrays) for quantity, arrays in shown.items()}
+        recorded[quantity] = [array[0, 0]]
+    return {quantity: np.array(arrays) for quantity, arrays in recorded.items()}
 
 
 # --- The package ------------------------------------------------------------------------------
@@ -116,9 +116,9 @@ def test_the_example_runs(name):
     problem = problem_module.build(Streams(0, (0,)), 4, **parameters)
     setting = replace(BY_NAME[name].setting, agents=4, options={})
     assert type(module.ALGORITHM()) is module.ALGORITHM
-    shown = execute(name, problem, horizon=3, setting=setting)
-    assert shown["released"].shape == (3, 4, problem.dim)
-    assert np.isfinite(shown["released"]).all()
+    outputs = execute(name, problem, horizon=3, setting=setting)
+    assert outputs["released"].shape == (3, 4, problem.dim)
+    assert np.isfinite(outputs["released"]).all()
 
 
 # --- Correct algorithms -----------------------------------------------------------------------
@@ -163,20 +163,20 @@ def test_descent_without_noise_converges_to_the_mean(name, tolerance):
 
 def test_signs_without_flips_average_to_the_mean_of_signs():
     problem = MEAN.build_problem()
-    shown = execute("random_sign_gossip", problem, budget=FREE, horizon=80, setting=MEAN)
+    outputs = execute("random_sign_gossip", problem, budget=FREE, horizon=80, setting=MEAN)
     signs = np.where(problem.means[0] >= 0, 1.0, -1.0)
-    np.testing.assert_allclose(shown["released"][0], signs)
-    np.testing.assert_allclose(shown["released"][-1], np.tile(signs.mean(0), (4, 1)), atol=1e-9)
+    np.testing.assert_allclose(outputs["released"][0], signs)
+    np.testing.assert_allclose(outputs["released"][-1], np.tile(signs.mean(0), (4, 1)), atol=1e-9)
 
 
-def mean_clipped(problem, x, clip, order=2, chosen=None):
+def mean_clipped(problem, x, clip, order=2, batch=None):
     """Return the mean of clipped gradients, record by record."""
     total = np.zeros_like(x)
     for agent, point in enumerate(x):
         for record, (row, label) in enumerate(
             zip(problem.features[agent], problem.labels[agent], strict=True)
         ):
-            if chosen is not None and record not in chosen:
+            if batch is not None and record not in batch:
                 continue
             gradient = -label * row / (1 + np.exp(label * (row @ point)))
             norm = np.linalg.norm(gradient, ord=order)
@@ -207,8 +207,8 @@ def test_the_tree_adds_up_gradients_of_disjoint_records():
     x = execute("tree_noise_descent", problem, budget=FREE, setting=LOGISTIC)["released"]
     total, before = 0.0, np.zeros_like(x[0])
     for t, after in enumerate(x):
-        chosen = [record for record in range(10) if record % 5 == t]
-        total = total + mean_clipped(problem, network.mixing @ before, 0.2, chosen=chosen)
+        batch = [record for record in range(10) if record % 5 == t]
+        total = total + mean_clipped(problem, network.mixing @ before, 0.2, batch=batch)
         np.testing.assert_allclose(after, -total, atol=1e-12)
         before = after
 
@@ -231,21 +231,21 @@ def test_a_sample_holds_each_record_with_its_rate():
         algorithm, streams = load(name).ALGORITHM(), Streams(0, tuple(range(200)))
         coins = next(algorithm.draws(problem, streams)).coins
         if name == "poisson_descent":
-            taken = algorithm.in_sample(coins, 1)
-            assert taken.sum(-1).std() == pytest.approx(np.sqrt(10 * 0.2 * 0.8), rel=0.1)
+            is_sampled = algorithm.in_sample(coins, 1)
+            assert is_sampled.sum(-1).std() == pytest.approx(np.sqrt(10 * 0.2 * 0.8), rel=0.1)
         else:
-            taken = coins.argsort(-1).argsort(-1) < algorithm.size(10)
-            assert (taken.sum(-1) == 2).all()
-        assert taken.mean((0, 1)) == pytest.approx(np.full(10, 0.2), abs=0.06)
+            is_sampled = coins.argsort(-1).argsort(-1) < algorithm.size(10)
+            assert (is_sampled.sum(-1) == 2).all()
+        assert is_sampled.mean((0, 1)) == pytest.approx(np.full(10, 0.2), abs=0.06)
 
 
 def test_the_adaptive_clip_without_noise_moves_towards_the_median():
     problem = LOGISTIC.build_problem()
-    shown = execute("adaptive_clip_descent", problem, budget=FREE, horizon=60, setting=LOGISTIC)
+    outputs = execute("adaptive_clip_descent", problem, budget=FREE, horizon=60, setting=LOGISTIC)
     norms = np.linalg.norm(problem.features, axis=-1) * 0.5  # at the origin
     below = (norms <= 0.2).sum(-1)
-    np.testing.assert_allclose(shown["clip"][0, :, 0], 0.2 * np.exp(-0.3 * (below / 10 - 0.5)))
-    assert (shown["clip"][-1] > shown["clip"][0]).all()  # half of the norms are above the clip
+    np.testing.assert_allclose(outputs["clip"][0, :, 0], 0.2 * np.exp(-0.3 * (below / 10 - 0.5)))
+    assert (outputs["clip"][-1] > outputs["clip"][0]).all()  # half of the norms are above the clip
 
 
 def test_agents_take_turns_as_often_as_counted():
@@ -325,9 +325,9 @@ def test_the_noise_of_round_one_is_smaller_than_that_of_the_base(name, share):
     assert noise_std(name, 1) / noise_std(BY_NAME[name].base, 1) == pytest.approx(share, rel=1e-9)
 
 
-def gradients(shown, network, length):
+def gradients(outputs, network, length):
     """Return the noised gradients of all rounds, which follow from messages."""
-    x = shown["released"]
+    x = outputs["released"]
     z = network.mixing @ np.concatenate([np.zeros_like(x[:1]), x[:-1]])
     return (z - x) / length
 
@@ -336,66 +336,67 @@ LENGTH = 0.5 / 10
 """Step length of round_noise_descent on means of ten records."""
 
 
-def _of_neighbour(shown, network):
-    x = shown["released"]
+def _of_neighbour(outputs, network):
+    x = outputs["released"]
     return (x[1] - network.mixing @ x[0])[1] * 4 + x[0][2]
 
 
-def _of_rolled(shown, network):
-    x = shown["released"]
+def _of_rolled(outputs, network):
+    x = outputs["released"]
     return x[1] - 0.9 * network.mixing @ x[0]
 
 
-def _of_edge(shown, network):
-    x = shown["released"]
+def _of_edge(outputs, network):
+    x = outputs["released"]
     return (x[1] - network.mixing @ x[0])[1] / network.mixing[1, 0] + x[0][0]
 
 
-def _removed(shown, network):
-    x = shown["released"]
+def _removed(outputs, network):
+    x = outputs["released"]
     return x[0] - (network.mixing @ x[1] - x[2])
 
 
-def _of_duals(shown, network):
-    duals = np.concatenate([np.zeros_like(shown["dual"][:1]), shown["dual"]])
-    received = network.adjacency @ shown["released"]
+def _of_duals(outputs, network):
+    duals = np.concatenate([np.zeros_like(outputs["dual"][:1]), outputs["dual"]])
+    received = network.adjacency @ outputs["released"]
     return (np.diff(duals, axis=0) / 0.5 + received) / 2
 
 
 LEAKS = {
-    "silent_last_agent": lambda shown, network: shown["released"][0][-1],
-    "silent_middle_agent": lambda shown, network: shown["released"][0][2],
-    "silent_last_coordinate": lambda shown, network: shown["released"][0][:, -1],
-    "silent_hub": lambda shown, network: shown["released"][0][0],
-    "shared_noise_gossip": lambda shown, network: np.diff(shown["released"][0], axis=0),
-    "zero_sum_noise_gossip": lambda shown, network: shown["released"][0].sum(0),
-    "one_direction_noise": lambda shown, network: np.diff(shown["released"][0], axis=1),
+    "silent_last_agent": lambda outputs, network: outputs["released"][0][-1],
+    "silent_middle_agent": lambda outputs, network: outputs["released"][0][2],
+    "silent_last_coordinate": lambda outputs, network: outputs["released"][0][:, -1],
+    "silent_hub": lambda outputs, network: outputs["released"][0][0],
+    "shared_noise_gossip": lambda outputs, network: np.diff(outputs["released"][0], axis=0),
+    "zero_sum_noise_gossip": lambda outputs, network: outputs["released"][0].sum(0),
+    "one_direction_noise": lambda outputs, network: np.diff(outputs["released"][0], axis=1),
     "removed_noise_gossip": _removed,
-    "exact_message_gossip": lambda shown, network: shown["released"][1],
-    "exact_outcome_gossip": lambda shown, network: shown["average"][0],
+    "exact_message_gossip": lambda outputs, network: outputs["released"][1],
+    "exact_outcome_gossip": lambda outputs, network: outputs["average"][0],
     "one_neighbour_gossip": _of_neighbour,
     "rolled_means_gossip": _of_rolled,
-    "mixed_means_gossip": lambda shown, network: shown["released"][1],
+    "mixed_means_gossip": lambda outputs, network: outputs["released"][1],
     "one_edge_gossip": _of_edge,
-    "seeded_noise_gossip": lambda shown, network: shown["released"][0],
-    "quiet_second_round": lambda shown, network: (
-        gradients(shown, network, LENGTH)[1] - 10 * network.mixing @ shown["released"][0]
+    "seeded_noise_gossip": lambda outputs, network: outputs["released"][0],
+    "quiet_second_round": lambda outputs, network: (
+        gradients(outputs, network, LENGTH)[1] - 10 * network.mixing @ outputs["released"][0]
     ),
-    "quiet_after_five": lambda shown, network: (
-        gradients(shown, network, LENGTH)[6] - 10 * network.mixing @ shown["released"][5]
+    "quiet_after_five": lambda outputs, network: (
+        gradients(outputs, network, LENGTH)[6] - 10 * network.mixing @ outputs["released"][5]
     ),
-    "antithetic_descent": lambda shown, network: (
-        gradients(shown, network, LENGTH)[:2].sum(0) - 10 * network.mixing @ shown["released"][0]
+    "antithetic_descent": lambda outputs, network: (
+        gradients(outputs, network, LENGTH)[:2].sum(0)
+        - 10 * network.mixing @ outputs["released"][0]
     ),
-    "refined_outcome_descent": lambda shown, network: (
-        shown["final"][0] - (1 - 0.5) * shown["released"][-1]
+    "refined_outcome_descent": lambda outputs, network: (
+        outputs["final"][0] - (1 - 0.5) * outputs["released"][-1]
     ),
-    "exact_dual_admm": lambda shown, network: _of_duals(shown, network)[0],
-    "one_coin_signs": lambda shown, network: np.sign(
-        shown["released"][0][:, 1:] * shown["released"][0][:, :-1]
+    "exact_dual_admm": lambda outputs, network: _of_duals(outputs, network)[0],
+    "one_coin_signs": lambda outputs, network: np.sign(
+        outputs["released"][0][:, 1:] * outputs["released"][0][:, :-1]
     ),
-    "unrounded_query_gossip": lambda shown, network: np.cos(
-        2 * np.pi * shown["released"][0] / 0.05
+    "unrounded_query_gossip": lambda outputs, network: np.cos(
+        2 * np.pi * outputs["released"][0] / 0.05
     ),
 }
 
@@ -404,11 +405,11 @@ LEAKS = {
 def test_a_function_of_what_is_shown_has_no_noise(name):
     setting = BY_NAME[name].setting
     network, problem = setting.build_network(), setting.build_problem()
-    other = replace(problem, means=-problem.means * np.linspace(0.5, 0.9, problem.dim))
+    neighbour = replace(problem, means=-problem.means * np.linspace(0.5, 0.9, problem.dim))
     if name == "one_coin_signs":
-        other = replace(problem, means=problem.means * (-1.0) ** np.arange(problem.dim))
+        neighbour = replace(problem, means=problem.means * (-1.0) ** np.arange(problem.dim))
     first, second = (LEAKS[name](execute(name, problem, seed), network) for seed in (0, 1))
-    changed = LEAKS[name](execute(name, other, 0), network)
+    changed = LEAKS[name](execute(name, neighbour, 0), network)
     np.testing.assert_allclose(first, second, atol=1e-9)
     assert np.abs(changed - first).max() > 1e-3
 
@@ -432,9 +433,9 @@ def test_a_function_of_what_is_shown_has_no_noise(name):
     ],
 )
 def test_further_quantities_are_listed_by_the_class(name, quantity):
-    shown = execute(name, BY_NAME[name].setting.build_problem())
-    assert quantity in shown
-    assert set(shown) == set(load(name).ALGORITHM.quantities)
+    outputs = execute(name, BY_NAME[name].setting.build_problem())
+    assert quantity in outputs
+    assert set(outputs) == set(load(name).ALGORITHM.quantities)
 
 
 def equal_rows(problem):
@@ -471,11 +472,11 @@ def test_private_stops_differ_between_neighbours():
     problem = BY_NAME[name].setting.build_problem()
     labels = problem.labels.copy()
     labels[2, 0] *= -1
-    other, network = replace(problem, labels=labels), BY_NAME[name].setting.build_network()
+    neighbour, network = replace(problem, labels=labels), BY_NAME[name].setting.build_network()
     differing = 0
     for seed in range(100):
         stops = []
-        for data in (problem, other):
+        for data in (problem, neighbour):
             x = execute(name, data, seed)["released"]
             stops.append(any(np.array_equal(b[2], (network.mixing @ a)[2]) for a, b in pairwise(x)))
         differing += stops[0] != stops[1]
@@ -492,9 +493,9 @@ def label_changed(problem):
 def test_kept_noise_tells_which_data_set_was_used():
     problem, network = LOGISTIC.build_problem(), LOGISTIC.build_network()
     length = 0.5 / problem.smoothness
-    shown = execute("kept_noise_descent", problem)
-    before = np.concatenate([np.zeros((1, 4, 5)), shown["released"][:-1]])
-    noised = gradients(shown, network, length)
+    outputs = execute("kept_noise_descent", problem)
+    before = np.concatenate([np.zeros((1, 4, 5)), outputs["released"][:-1]])
+    noised = gradients(outputs, network, length)
     turned = problem.features.copy()
     turned[2, 0] = np.roll(turned[2, 0], 1)
     other_row = replace(problem, features=turned)
@@ -513,8 +514,8 @@ def test_the_noise_of_levels_cancels_in_round_three():
     x = execute("level_noise_tree", problem)["released"]
     sums = -x
     for data, exact in ((problem, True), (label_changed(problem), False)):
-        first = mean_clipped(data, np.zeros((4, 5)), 0.2, chosen=(0, 5))
-        third = mean_clipped(data, network.mixing @ x[1], 0.2, chosen=(2, 7))
+        first = mean_clipped(data, np.zeros((4, 5)), 0.2, batch=(0, 5))
+        third = mean_clipped(data, network.mixing @ x[1], 0.2, batch=(2, 7))
         assert np.allclose(sums[2] - sums[1] - sums[0], third - first, atol=1e-9) == exact
 
 
@@ -543,8 +544,8 @@ def test_ratios_of_samples_without_the_declared_randomness():
     mu, delta = 0.1 / algorithm.sigma.scale, setting.delta
     assert gaussian_epsilon(mu * np.sqrt(2), delta) >= BY_NAME["round_robin_sampling"].ratio
     all_rounds = gaussian_epsilon(mu * np.sqrt(10), delta / 0.2)
-    kept = np.log1p(0.2 * np.expm1(all_rounds))
-    assert kept >= BY_NAME["kept_sample_descent"].ratio
+    amplified = np.log1p(0.2 * np.expm1(all_rounds))
+    assert amplified >= BY_NAME["kept_sample_descent"].ratio
     rounds = np.arange(1, 11)
     deltas = np.exp([gaussian_log_delta(np.sqrt(k) * mu, 2.8) for k in rounds])
     assert (binom.pmf(rounds, 10, 0.2) * deltas).sum() > delta
@@ -564,8 +565,8 @@ def test_private_branches_differ_between_neighbours(name):
     means = problem.means.copy()
     means[0, 2] *= 0.42 / np.linalg.norm(means[0, 2])
     short = replace(problem, means=means)
-    other = -0.05 if name == "accepting_descent" else 1.1
-    scales = np.where(np.arange(4) == 2, other, 1.0)
+    target_scale = -0.05 if name == "accepting_descent" else 1.1
+    scales = np.where(np.arange(4) == 2, target_scale, 1.0)
     long = replace(problem, means=means * scales[:, None])
     differing = 0
     for seed in range(40):
@@ -585,11 +586,11 @@ def test_a_sampled_record_moves_a_message_by_what_the_account_assumes(name):
     """Equal state, noise and sample: the change over the noise is mu, in a fifth of all runs."""
     setting = BY_NAME[name].setting
     problem, network = setting.build_problem(), setting.build_network()
-    other = label_changed(problem)
+    neighbour_problem = label_changed(problem)
     if name == "poisson_descent":  # a zero row has no gradient, as if the record were removed
         features = problem.features.copy()
         features[2, 0] = 0.0
-        other = replace(problem, features=features)
+        neighbour_problem = replace(problem, features=features)
     algorithm = load(name).ALGORITHM().calibrate(setting.budget, problem, network, setting.horizon)
     noise = algorithm.eta * algorithm.sigma.scale
     mu = 1 / algorithm.sigma.scale
@@ -602,7 +603,9 @@ def test_a_sampled_record_moves_a_message_by_what_the_account_assumes(name):
     moved = []
     for t in range(1, setting.horizon + 1):
         draw = next(draws)
-        after, neighbour = (batch.step(state, data, network, draw, t) for data in (problem, other))
+        after, neighbour = (
+            batch.step(state, data, network, draw, t) for data in (problem, neighbour_problem)
+        )
         moved.append(np.linalg.norm(after.x - neighbour.x, axis=-1)[0, :, 2] / noise)
         state = after
     assert np.max(moved) == pytest.approx(mu, rel=1e-6)

@@ -1,8 +1,8 @@
 """Lower bounds on the true epsilon of faulty algorithms, relative to the claimed epsilon.
 
-Where noise is too small, the accountant says what the smaller noise is worth. Where the data move
-a message further than they should, one round without its noise says by how much, and the attack on
-that round alone is a lower bound.
+If the noise is too small, the accountant computes epsilon for the smaller noise. If the data change
+a message by more than declared, the change is computed from one round without noise, and the attack
+on that round alone is a lower bound.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def attained_fraction(case) -> float:
     release = case.calibrated.releases(case.problem, case.network, case.horizon)[0]
     if release.attained is not None:
         return float(np.min(release.attained))
-    known = case.problem.attained_gradient_share(
+    fraction = case.problem.attained_gradient_share(
         getattr(getattr(case.calibrated, "noise", None), "norm", release.norm)
     )
-    return 1.0 if known is None else float(known)
+    return 1.0 if fraction is None else float(fraction)
 
 
 def falling(fault, case, delta) -> float:
@@ -87,7 +87,7 @@ def falling(fault, case, delta) -> float:
         last = replace(release, sensitivity=case.horizon * np.ravel(release.sensitivity)[0])
         return _taken_sometimes(last, _rate(case), delta) / claimed
     if max(np.size(stated.losses()), stated.count) != case.horizon:
-        return 1.0  # one loss for all rounds says nothing of each
+        return 1.0  # one loss for all rounds does not give that of each round
     series = Release("gaussian", stated.losses() * rounds, 1.0)
     return float(account([series], delta).epsilon / claimed)
 
@@ -117,10 +117,10 @@ def taken_back(fault, case, delta) -> float:
     Messages with changes :math:`d_t` and noise :math:`u_t - u_{t-1}` determine
     :math:`\sum_{s \le t} d_s + u_t`."""
     release = case.calibrated.releases(case.problem, case.network, case.horizon)[0]
-    one = first_release(case)
-    each = release.losses() if release.mechanism == one.mechanism else one.losses()
-    each = np.broadcast_to(each, case.horizon) if len(each) == 1 else each
-    together = Release(one.mechanism, np.cumsum(each), 1.0)
+    message = first_release(case)
+    losses = release.losses() if release.mechanism == message.mechanism else message.losses()
+    losses = np.broadcast_to(losses, case.horizon) if len(losses) == 1 else losses
+    together = Release(message.mechanism, np.cumsum(losses), 1.0)
     return float(account([together], delta).epsilon / epsilon(case.calibrated, case, delta))
 
 
@@ -131,9 +131,11 @@ def told_again(fault, case, delta) -> float:
     in rounds 1 to t - 1, multiplied by the dual step over the penalty.
     """
     algorithm, release = case.calibrated, first_release(case)
-    each = first_change(algorithm, case) / release.scale * np.ones(case.horizon)
+    message_changes = first_change(algorithm, case) / release.scale * np.ones(case.horizon)
     share = algorithm.dual_step * case.network.degrees[0] / algorithm.penalty(case.network, 1).min()
-    together = Release("gaussian", each + share * (np.cumsum(each) - each), 1.0)
+    together = Release(
+        "gaussian", message_changes + share * (np.cumsum(message_changes) - message_changes), 1.0
+    )
     return float(account([together], delta).epsilon / epsilon(algorithm, case, delta))
 
 
@@ -207,10 +209,12 @@ class Silent(Streams):
 
 def first_change(algorithm, case) -> float:
     """Return the largest change, over some batches, of the first differing noiseless message."""
-    one, other = (
+    messages, neighbour_messages = (
         quietly(algorithm, problem, case.network) for problem in (case.problem, case.neighbour)
     )
-    moved = np.linalg.norm((one - other).reshape(*one.shape[:2], -1), axis=-1).max(-1)
+    moved = np.linalg.norm(
+        (messages - neighbour_messages).reshape(*messages.shape[:2], -1), axis=-1
+    ).max(-1)
     return float(moved[np.flatnonzero(moved)[0]])
 
 
@@ -219,14 +223,14 @@ def quietly(algorithm, problem, network, runs: int = 8) -> np.ndarray:
 
     There are two iterations because the first message of Q-DPSGD-2 does not depend on data.
     """
-    # Noise of compiled rounds comes from counters, all other from streams that are silent.
+    # Noise of compiled rounds comes from counters, all other noise from streams without noise.
     quiet = stack([replace(algorithm, sigma=0.0) if hasattr(algorithm, "sigma") else algorithm])
     sent: list[np.ndarray] = []
 
-    def noted(t, active, seen):
-        told = seen.get("released", seen.get("internal"))
-        if told is not None:
-            sent.append(np.array(told[0]))
+    def noted(t, active, observables):
+        values = observables.get("released", observables.get("internal"))
+        if values is not None:
+            sent.append(np.array(values[0]))
 
     quiet.run(problem, network, Silent(9, tuple(range(runs))), np.array([2]), noted)
     return np.stack(sent)
