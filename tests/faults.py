@@ -33,15 +33,17 @@ def main() -> int:
     rows = yamls.read(ROOT / "docs" / "faults.yaml")
     if unknown := set(options.tests) - {row["test"] for row in rows}:
         parser.error(f"no row names {', '.join(sorted(unknown))}")
-    asked = [row for row in rows if not options.tests or row["test"] in options.tests]
-    found = tried((row["test"] for row in asked), options.cores)
+    selected_rows = [row for row in rows if not options.tests or row["test"] in options.tests]
+    outcomes_by_test = tried((row["test"] for row in selected_rows), options.cores)
     earlier = read_json(options.out) if options.tests and options.out.exists() else []
-    known = {row["fault"]: row for row in earlier}
-    known |= {row["fault"]: {**about(), **judged(row, found)} for row in asked}
-    write_json(options.out, [known[row["fault"]] for row in rows if row["fault"] in known])
-    for row in asked:
-        print(f"{known[row['fault']]['outcome']}: {row['fault']}")
-    return int(any(known[row["fault"]]["outcome"] == BROKEN for row in asked))
+    recorded = {row["fault"]: row for row in earlier}
+    recorded |= {
+        row["fault"]: {**about(), **judged(row, outcomes_by_test)} for row in selected_rows
+    }
+    write_json(options.out, [recorded[row["fault"]] for row in rows if row["fault"] in recorded])
+    for row in selected_rows:
+        print(f"{recorded[row['fault']]['outcome']}: {row['fault']}")
+    return int(any(recorded[row["fault"]]["outcome"] == BROKEN for row in selected_rows))
 
 
 def tried(tests: Iterable[str], cores: int) -> dict[str, list[str]]:
@@ -49,45 +51,45 @@ def tried(tests: Iterable[str], cores: int) -> dict[str, list[str]]:
 
     The result is that of :func:`outcomes`, and empty if pytest did not end.
 
-    In a process of its own: tests fork from one that has imported nothing of the project.
+    The new process is needed because tests fork from a process without imports of the project.
     """
     with tempfile.TemporaryDirectory() as folder:
-        told = Path(folder, "junit.xml")
+        report_path = Path(folder, "junit.xml")
         shared = ["-n", str(cores), "--dist", "loadfile", "--no-loadscope-reorder"]
-        more = [*(shared if cores > 1 else ()), f"--junitxml={told}"]
-        subprocess.run([sys.executable, "-m", "pytest", *places(tests), *more], cwd=ROOT)
-        return outcomes(told.read_text(encoding="utf-8")) if told.exists() else {}
+        options = [*(shared if cores > 1 else ()), f"--junitxml={report_path}"]
+        subprocess.run([sys.executable, "-m", "pytest", *places(tests), *options], cwd=ROOT)
+        return outcomes(report_path.read_text(encoding="utf-8")) if report_path.exists() else {}
 
 
 def places(tests: Iterable[str]) -> list[str]:
     """Return the files and names of tests in the form in which pytest selects them."""
-    wanted = set(tests)
+    test_names = set(tests)
     return [
         f"{file}::{name}"
         for file in sorted((ROOT / "tests").rglob("test_*.py"))
         for name in re.findall(r"^def (test_\w+)", file.read_text(encoding="utf-8"), re.M)
-        if name in wanted
+        if name in test_names
     ]
 
 
 def outcomes(xml: str) -> dict[str, list[str]]:
     """Return the message of each case of each test: empty if it passed, or failure or skip."""
-    found: dict[str, list[str]] = {}
+    messages: dict[str, list[str]] = {}
     for case in ElementTree.fromstring(xml).iter("testcase"):
-        said = [f"{part.tag}: {part.get('message', '')}" for part in case
-                if part.tag in ("failure", "error", "skipped")]  # fmt: skip
-        found.setdefault(case.get("name", "").partition("[")[0], []).append("; ".join(said))
-    return found
+        problems = [f"{element.tag}: {element.get('message', '')}" for element in case
+                    if element.tag in ("failure", "error", "skipped")]  # fmt: skip
+        messages.setdefault(case.get("name", "").partition("[")[0], []).append("; ".join(problems))
+    return messages
 
 
-def judged(row: Mapping[str, str], found: Mapping[str, list[str]]) -> dict[str, str]:
+def judged(row: Mapping[str, str], messages_by_test: Mapping[str, list[str]]) -> dict[str, str]:
     """Return a row of the table with its outcome: passed, failed or not tried."""
-    cases = found.get(row["test"], [])
-    skipped = sorted({said for said in cases if said.startswith("skipped")})
-    if any(said and not said.startswith("skipped") for said in cases):
+    cases = messages_by_test.get(row["test"], [])
+    skipped = sorted({message for message in cases if message.startswith("skipped")})
+    if any(message and not message.startswith("skipped") for message in cases):
         return {"fault": row["fault"], "outcome": BROKEN}
     if skipped or not cases:
-        because = "; ".join(said.partition(": ")[2] for said in skipped)
+        because = "; ".join(message.partition(": ")[2] for message in skipped)
         return {"fault": row["fault"], "outcome": f"{UNTRIED}: {because}" if because else UNTRIED}
     return {"fault": row["fault"], "outcome": HELD}
 

@@ -17,7 +17,7 @@ def run(algorithm, problem, network, streams, horizon: int) -> dict[int, dict]:
         network,
         streams,
         np.array([horizon]),
-        lambda t, active, seen: at.setdefault(t, {}).update(seen),
+        lambda t, active, observables: at.setdefault(t, {}).update(observables),
     )
     return at
 

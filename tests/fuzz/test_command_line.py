@@ -32,8 +32,8 @@ SETTINGS = st.builds("{}.{}={}".format, PARTS, KEYS, VALUES)
 
 def options(**kinds):
     """Draw some options of a command with values."""
-    one = st.one_of(*(st.tuples(st.just(f"--{name}"), kind) for name, kind in kinds.items()))
-    return st.lists(one, max_size=4).map(lambda pairs: [text for pair in pairs for text in pair])
+    option = st.one_of(*(st.tuples(st.just(f"--{name}"), kind) for name, kind in kinds.items()))
+    return st.lists(option, max_size=4).map(lambda pairs: [text for pair in pairs for text in pair])
 
 
 SMALL = ["--horizon", "2", "--runs", "2", "--agents", "3"]
@@ -93,10 +93,12 @@ def test_whatever_is_typed_has_an_exit_code_and_no_traceback(typed):
         warnings.simplefilter("ignore")
         try:
             code = cli.main(arguments)
-        except SystemExit as left:
-            code = left.code
+        except SystemExit as exit_error:
+            code = exit_error.code
     assert code in (0, 1, 2)
     if code == 2:
         assert err.getvalue().strip()
-        told = [line for line in err.getvalue().splitlines() if line.startswith("private-consen")]
-        assert len(told) <= 1
+        error_lines = [
+            line for line in err.getvalue().splitlines() if line.startswith("private-consen")
+        ]
+        assert len(error_lines) <= 1

@@ -95,8 +95,8 @@ def places(tree, path=()):
     yield path
     if not isinstance(tree, dict | list):
         return
-    for key, part in tree.items() if isinstance(tree, dict) else enumerate(tree):
-        yield from places(part, (*path, key))
+    for key, subtree in tree.items() if isinstance(tree, dict) else enumerate(tree):
+        yield from places(subtree, (*path, key))
 
 
 def at(tree, path):
@@ -111,7 +111,7 @@ OWN = [path for path in places(CONFIG) if path]
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def errors_of(tmp_path_factory):
     """Return a function that lists the errors of a paper and a configuration; empty if valid."""
     folder = tmp_path_factory.mktemp("config")
     (folder / "papers").mkdir()
@@ -131,7 +131,7 @@ def told(tmp_path_factory):
     return tell
 
 
-def test_a_paper_with_anything_in_it_is_planned_or_refused(told):
+def test_a_paper_with_anything_in_it_is_planned_or_refused(errors_of):
     @cases(40)
     @given(st.lists(st.tuples(st.sampled_from(PLACES), VALUES), min_size=1, max_size=2))
     def try_out(changes):
@@ -139,26 +139,26 @@ def test_a_paper_with_anything_in_it_is_planned_or_refused(told):
         for (*parents, last), value in changes:
             try:
                 at(paper, parents)[last] = value
-            except (KeyError, IndexError, TypeError):  # the first change took it away
+            except (KeyError, IndexError, TypeError):  # the first change removed this node
                 continue
-        assert all(told(paper) or ["planned"])
+        assert all(errors_of(paper) or ["planned"])
 
     try_out()
 
 
-def test_a_configuration_with_anything_in_it_is_used_or_refused(told):
+def test_a_configuration_with_anything_in_it_is_used_or_refused(errors_of):
     @cases(10)
     @given(st.sampled_from(OWN), VALUES)
     def try_out(path, value):
         config = copy.deepcopy(CONFIG)
         at(config, path[:-1])[path[-1]] = value
-        assert all(told(config=config) or ["planned"])
+        assert all(errors_of(config=config) or ["planned"])
 
     try_out()
 
 
 @pytest.mark.parametrize("path", MAPPINGS, ids=lambda path: ".".join(map(str, path)) or "paper")
-def test_an_unknown_key_is_nowhere_passed_over(told, path):
+def test_an_unknown_key_is_nowhere_passed_over(errors_of, path):
     paper = copy.deepcopy(PAPER)
     at(paper, path)["unheard_of"] = 1
-    assert any("unheard_of" in line for line in told(paper))
+    assert any("unheard_of" in line for line in errors_of(paper))

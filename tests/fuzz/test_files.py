@@ -39,14 +39,14 @@ CARD = Card(
 def damage(draw, size: int):
     """Draw a corruption of bytes: cut off, overwrite, insert or clear some bytes."""
     kind = draw(st.sampled_from(["cut", "bytes", "insert", "zeros"]))
-    place = draw(st.integers(0, size))
+    position = draw(st.integers(0, size))
     if kind == "cut":
-        return lambda content: content[:place]
+        return lambda content: content[:position]
     if kind == "insert":
-        more = draw(st.binary(min_size=1, max_size=30))
-        return lambda content: content[:place] + more + content[place:]
+        inserted = draw(st.binary(min_size=1, max_size=30))
+        return lambda content: content[:position] + inserted + content[position:]
     new = bytes(draw(st.integers(1, 64))) if kind == "zeros" else draw(st.binary(max_size=12))
-    return lambda content: content[:place] + new + content[place + len(new) :]
+    return lambda content: content[:position] + new + content[position + len(new) :]
 
 
 def refused_or_read(read, path) -> object:
@@ -93,33 +93,33 @@ READERS = {
 
 @pytest.mark.parametrize("name", READERS)
 def test_a_damaged_file_is_refused_or_read(written, tmp_path_factory, name):
-    whole, frame = written
+    contents, frame = written
     path = tmp_path_factory.mktemp("damaged") / name
 
     @cases(25)
-    @given(damage(len(whole[name])))
+    @given(damage(len(contents[name])))
     def try_out(change):
-        path.write_bytes(change(whole[name]))
-        found = refused_or_read(READERS[name], path)
-        if name == "result.parquet" and found is not None:
-            assert found.drop("source").equals(frame)
+        path.write_bytes(change(contents[name]))
+        loaded = refused_or_read(READERS[name], path)
+        if name == "result.parquet" and loaded is not None:
+            assert loaded.drop("source").equals(frame)
 
-    path.write_bytes(whole[name])
+    path.write_bytes(contents[name])
     assert READERS[name](path) is not None
     try_out()
 
 
 def test_acquired_data_are_never_read_with_what_speaks_of_others(written, tmp_path_factory):
-    whole, _ = written
-    raw, told = (tmp_path_factory.mktemp("acquired") / n for n in ("raw.parquet", "told.json"))
+    contents, _ = written
+    raw, metadata = (tmp_path_factory.mktemp("acquired") / n for n in ("raw.parquet", "told.json"))
 
     @cases(15)
-    @given(damage(len(whole["raw.parquet"])), damage(len(whole["told.json"])))
+    @given(damage(len(contents["raw.parquet"])), damage(len(contents["told.json"])))
     def try_out(of_raw, of_told):
-        raw.write_bytes(of_raw(whole["raw.parquet"]))
-        told.write_bytes(of_told(whole["told.json"]))
-        # The checksum that is told belongs to no table.
-        assert refused_or_read(lambda path: read_acquired(path, told), raw) is None
+        raw.write_bytes(of_raw(contents["raw.parquet"]))
+        metadata.write_bytes(of_told(contents["told.json"]))
+        # The checksum in the metadata belongs to no table.
+        assert refused_or_read(lambda path: read_acquired(path, metadata), raw) is None
 
     try_out()
 

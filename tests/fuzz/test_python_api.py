@@ -215,22 +215,22 @@ def test_the_arguments_that_are_changed_are_accepted(call):
 def test_any_argument_is_used_or_refused_by_name(call, data):
     names = st.sampled_from([*CALLS[call]])
     changes = data.draw(st.dictionaries(names, ANYTHING, min_size=1, max_size=2))
-    found = refused_or_made(call, {**CALLS[call], **changes})
-    for number in numbers_in(found):
+    returned = refused_or_made(call, {**CALLS[call], **changes})
+    for number in numbers_in(returned):
         assert number == number, (named(call), changes)
-    if isinstance(found, Guarantee) and found.epsilon == 0 and call is privacy.account:
+    if isinstance(returned, Guarantee) and returned.epsilon == 0 and call is privacy.account:
         if "releases" in changes:
             assert all(np.all(release.losses() == 0) for release in changes["releases"])
         else:  # epsilon 0 holds from the total variation of the Laplace pair on, 1 - exp(-loss / 2)
             (release,) = PURE
-            assert found.delta >= -np.expm1(-release.losses().item() / 2)
+            assert returned.delta >= -np.expm1(-release.losses().item() / 2)
 
 
-def numbers_in(found) -> list[float]:
+def numbers_in(returned) -> list[float]:
     """Return the privacy losses and scales of a result, none of which may be NaN."""
-    if isinstance(found, float):
-        return [found]
-    return [found.epsilon, found.delta] if isinstance(found, Guarantee | Budget) else []
+    if isinstance(returned, float):
+        return [returned]
+    return [returned.epsilon, returned.delta] if isinstance(returned, Guarantee | Budget) else []
 
 
 @cases(20)
@@ -238,10 +238,10 @@ def numbers_in(found) -> list[float]:
 def test_any_argument_of_a_simulation_is_used_or_refused_by_name(data):
     names = st.sampled_from([*CALLS[pc.simulate]])
     changes = data.draw(st.dictionaries(names, ANYTHING, min_size=1, max_size=2))
-    found = refused_or_made(pc.simulate, {**CALLS[pc.simulate], **changes})
-    if found is not None:
-        assert found.measurements.height > 0
-        assert found.measurements["t"].max() <= changes.get("horizon", 2)
+    simulation = refused_or_made(pc.simulate, {**CALLS[pc.simulate], **changes})
+    if simulation is not None:
+        assert simulation.measurements.height > 0
+        assert simulation.measurements["t"].max() <= changes.get("horizon", 2)
 
 
 def fitted(**parameters):
@@ -263,20 +263,20 @@ def test_any_parameter_of_the_estimator_is_used_or_refused_by_name(data):
 def test_any_argument_of_an_audit_is_used_or_refused_by_name(data):
     names = st.sampled_from([*CALLS[pc.audit]])
     changes = data.draw(st.dictionaries(names, ANYTHING, min_size=1, max_size=2))
-    found = refused_or_made(pc.audit, {**CALLS[pc.audit], **changes})
-    assert found is None or 0 <= found.lower < math.inf
+    audit_result = refused_or_made(pc.audit, {**CALLS[pc.audit], **changes})
+    assert audit_result is None or 0 <= audit_result.lower < math.inf
 
 
 @cases(50)
 @given(st.sampled_from(algorithms.names()), st.data())
 def test_any_hyperparameter_is_used_or_refused_by_name(name, data):
     kind = algorithms.load(name)
-    known = {field.name: field for field in fields(kind) if field.init}
-    changed = data.draw(st.sampled_from(sorted(known)))
+    parameters = {field.name: field for field in fields(kind) if field.init}
+    changed = data.draw(st.sampled_from(sorted(parameters)))
     value = data.draw(ANYTHING)
-    given = {key: 0.5 for key, field in known.items() if _is_needed(field)}
-    found = refused_or_made(kind, {**given, changed: value})
-    if found is not None and isinstance(known[changed].default, float):
+    arguments = {key: 0.5 for key, field in parameters.items() if _is_needed(field)}
+    algorithm = refused_or_made(kind, {**arguments, changed: value})
+    if algorithm is not None and isinstance(parameters[changed].default, float):
         assert not isinstance(value, str | bytes | bool | complex)
 
 
@@ -335,10 +335,10 @@ def test_each_argument_of_each_method_is_checked_by_name_and_by_position(method,
 @pytest.mark.parametrize("name", ["gradient_descent", "exact_admm", "q_dpsgd_2"])
 def test_a_formula_that_divides_by_delta_is_infinite_at_0(name):
     example = EXAMPLES[name]
-    place = example.problem, example.network, example.horizon
-    noisy = example.algorithm.calibrate(example.budget, *place)
-    assert noisy.epsilon_by_formula(0.0, *place) == math.inf
-    assert 0 < noisy.epsilon_by_formula(1e-3, *place) < math.inf
+    setting = example.problem, example.network, example.horizon
+    noisy = example.algorithm.calibrate(example.budget, *setting)
+    assert noisy.epsilon_by_formula(0.0, *setting) == math.inf
+    assert 0 < noisy.epsilon_by_formula(1e-3, *setting) < math.inf
 
 
 def _is_needed(field) -> bool:
@@ -422,9 +422,9 @@ def test_a_privacy_loss_below_zero_or_of_no_number_is_refused(call, arguments):
 def test_the_loss_of_very_many_releases_is_bounded_in_time(mechanism):
     """The bound adds up mu^2/2 in zCDP and converts the sum to epsilon."""
     with soon():
-        found = privacy.account([Release(mechanism, 1.0, 1e8, count=10**12)], 1e-5)
+        guarantee = privacy.account([Release(mechanism, 1.0, 1e8, count=10**12)], 1e-5)
     rho = 10**12 * privacy.laplace_rho(1e-8)
-    assert 0 < found.epsilon <= privacy.zcdp_epsilon(rho, 1e-5) and found.method != "pld"
+    assert 0 < guarantee.epsilon <= privacy.zcdp_epsilon(rho, 1e-5) and guarantee.method != "pld"
 
 
 def test_a_message_repeats_the_beginning_of_a_long_value():

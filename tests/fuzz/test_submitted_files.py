@@ -44,8 +44,8 @@ BY_TYPE = {
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, 1e300])
     | st.text("ab<\x1b\n", max_size=4),
-    lambda parts: st.lists(parts, max_size=2)
-    | st.dictionaries(st.sampled_from(["method", "because", "x", "epsilon"]), parts, max_size=2),
+    lambda children: st.lists(children, max_size=2)
+    | st.dictionaries(st.sampled_from(["method", "because", "x", "epsilon"]), children, max_size=2),
     max_leaves=4,
 )  # fmt: skip
 
@@ -63,12 +63,12 @@ def accepted(path) -> pl.DataFrame | None:
     """Return the table of a submission; None if it is refused."""
     with soon():
         try:
-            found = submission(path, DESIGN)
+            submitted = submission(path, DESIGN)
         except InvalidInput as error:
             assert all(line.isprintable() for line in str(error).splitlines())
             assert len(str(error)) < 30_000
             return None
-    return found.table
+    return submitted.table
 
 
 def require_valid(table: pl.DataFrame) -> None:
@@ -96,10 +96,10 @@ def test_changed_values_are_refused_or_possible(written):
         changed = pl.lit(value, COLUMNS[column])
         table = TABLE.with_columns(pl.when(where).then(changed).otherwise(column).alias(column))
         table.write_parquet(path)
-        told = {**json.loads(manifest), "sha256": {path.name: file_hash(path)}}
-        manifest_of(path).write_text(encoded(sealed(told)))
-        if (found := accepted(path)) is not None:
-            require_valid(found)
+        changed_manifest = {**json.loads(manifest), "sha256": {path.name: file_hash(path)}}
+        manifest_of(path).write_text(encoded(sealed(changed_manifest)))
+        if (accepted_table := accepted(path)) is not None:
+            require_valid(accepted_table)
 
     try_out()
 
@@ -112,14 +112,16 @@ def test_rows_that_are_missing_or_twice_are_refused(written):
     def try_out(data):
         column = data.draw(st.sampled_from(["run", "tuning", "epsilon", "measure", "agents"]))
         value = data.draw(st.sampled_from(TABLE[column].unique().sort().to_list()))
-        kept = TABLE.filter(pl.col(column) != value)
-        table = data.draw(st.sampled_from([kept, pl.concat([TABLE, TABLE.head(3)])]))
+        remaining_rows = TABLE.filter(pl.col(column) != value)
+        table = data.draw(st.sampled_from([remaining_rows, pl.concat([TABLE, TABLE.head(3)])]))
         table.write_parquet(path)
-        told = {**json.loads(manifest), "sha256": {path.name: file_hash(path)}}
-        manifest_of(path).write_text(encoded(sealed(told)))
-        found = accepted(path)
-        # A measure that no cell has need not be there, unless every run has it.
-        assert found is None or (column == "measure" and value not in set(found["measure"]))
+        changed_manifest = {**json.loads(manifest), "sha256": {path.name: file_hash(path)}}
+        manifest_of(path).write_text(encoded(sealed(changed_manifest)))
+        accepted_table = accepted(path)
+        # A measure that no cell requires may be absent from all runs.
+        assert accepted_table is None or (
+            column == "measure" and value not in set(accepted_table["measure"])
+        )
 
     try_out()
 
@@ -130,22 +132,22 @@ def test_changed_manifests_are_refused(written):
 
     @cases(60)
     @given(st.sampled_from([*KEYS, "more", "rules.runs", "rules.more", "methods.x"]), JSON)
-    def try_out(place, value):
-        told = json.loads(manifest)
-        *parents, last = place.split(".")
+    def try_out(key, value):
+        node = json.loads(manifest)
+        *parents, last = key.split(".")
         for parent in parents:
-            told = told[parent]
-        before = told.get(last)
-        told[last] = value
-        whole = json.loads(manifest)
+            node = node[parent]
+        before = node.get(last)
+        node[last] = value
+        changed_manifest = json.loads(manifest)
         if parents:
-            whole[parents[0]] = told
+            changed_manifest[parents[0]] = node
         else:
-            whole[last] = value
-        manifest_of(path).write_text(encoded(sealed(whole)))
-        same = place in ("made_by", "checksum") and isinstance(value, str | None)
-        same = same or json.dumps(value) == json.dumps(before) or place == "checksum"
-        assert accepted(path) is None or same or (place == "absent" and value == [])
+            changed_manifest[last] = value
+        manifest_of(path).write_text(encoded(sealed(changed_manifest)))
+        same = key in ("made_by", "checksum") and isinstance(value, str | None)
+        same = same or json.dumps(value) == json.dumps(before) or key == "checksum"
+        assert accepted(path) is None or same or (key == "absent" and value == [])
 
     try_out()
 
