@@ -369,9 +369,9 @@ def test_stopping_by_messages_is_not_accused(tolerance, problem):
 
 @pytest.mark.parametrize("problem", [means, logistic])
 def test_stopping_by_a_gradient_is_found(problem):
-    result = audited(StopsByGradient(), problem())
+    audit_result = audited(StopsByGradient(), problem())
     texts = ("carries no noise", "determine a value without noise")
-    assert any(text in finding.text for finding in result.findings for text in texts)
+    assert any(text in finding.text for finding in audit_result.findings for text in texts)
 
 
 @pytest.mark.parametrize("problem", [means, logistic])

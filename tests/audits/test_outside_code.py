@@ -85,8 +85,10 @@ class NoiseInProportion(Descent):
 
 
 def test_noise_that_vanishes_on_one_data_set_is_found():
-    result = audited(NoiseInProportion)
-    assert any("carries no noise on one of the two" in finding.text for finding in result.findings)
+    audit_result = audited(NoiseInProportion)
+    assert any(
+        "carries no noise on one of the two" in finding.text for finding in audit_result.findings
+    )
 
 
 @pytest.mark.parametrize("problem", [mean_estimation, logistic_regression])
@@ -172,12 +174,15 @@ def test_faults_of_guarantees_for_an_added_record_are_found(kind):
 
 
 def test_the_result_says_what_a_claim_for_an_added_record_permits():
-    result = audited(AddRemove, logistic_regression)
+    audit_result = audited(AddRemove, logistic_regression)
     # Two changes of mu cost more than twice epsilon at the same delta.
     mu = gaussian_mu(BUDGET.epsilon, BUDGET.delta)
-    assert result.permitted == pytest.approx(gaussian_epsilon(2 * mu, BUDGET.delta), rel=1e-3)
-    assert ("permitted by the claim", f"epsilon {result.permitted:.4g} between data sets that "
-            "differ in a replaced record: one removed, one added") in result.lines()  # fmt: skip
+    assert audit_result.permitted == pytest.approx(gaussian_epsilon(2 * mu, BUDGET.delta), rel=1e-3)
+    assert (
+        "permitted by the claim",
+        f"epsilon {audit_result.permitted:.4g} between data sets that "
+        "differ in a replaced record: one removed, one added",
+    ) in audit_result.lines()
     assert audited(Descent, logistic_regression).permitted is None
 
 
@@ -210,8 +215,8 @@ class Pairwise(NoisyRounds):
 @pytest.mark.parametrize("kind, problem", [(AddRemove, logistic_regression),
                                            (Pairwise, mean_estimation)])  # fmt: skip
 def test_a_correct_algorithm_is_not_accused(kind, problem):
-    result = audited(kind, problem)
-    assert not result.flagged, result.findings
+    audit_result = audited(kind, problem)
+    assert not audit_result.flagged, audit_result.findings
 
 
 class WholeAgents(Descent):
@@ -247,11 +252,11 @@ class NeverTaken(Descent):
 
 
 def test_branches_that_were_not_executed_and_sizes_are_listed():
-    result = audited(NeverTaken)
-    lines = dict(result.coverage.lines())
+    audit_result = audited(NeverTaken)
+    lines = dict(audit_result.coverage.lines())
     sizes = "3 agents, 20 records per agent, 3 iterations, 2 coordinates, delta 0.0001"
     assert lines["size"] == sizes and lines["graph"] == "degrees 2"
-    (gap,) = (gap for gap in result.coverage.untested if gap.item.startswith("branch"))
+    (gap,) = (gap for gap in audit_result.coverage.untested if gap.item.startswith("branch"))
     assert "(if problem.n_agents > 1000)" in gap.item and not gap.decisive
     assert not any("branch" in gap.item for gap in audited(Descent).coverage.untested)
 
@@ -280,14 +285,14 @@ class AnotherGenerator(Descent):
     ],
 )
 def test_noise_that_does_not_come_from_the_streams_is_a_finding(kind, agent, generator):
-    result = audited(kind)
-    assert result.verdict == "differs from its declaration"
-    (finding,) = result.findings
+    audit_result = audited(kind)
+    assert audit_result.verdict == "differs from its declaration"
+    (finding,) = audit_result.findings
     assert finding.text.startswith(
         f"random numbers in the message of agent {agent} in iteration 1 come from {generator} "
         "instead of the streams that the algorithm was given"
     )
-    assert not any("no noise" in line for _, line in result.lines())
+    assert not any("no noise" in line for _, line in audit_result.lines())
 
 
 class Resent(Descent):

@@ -121,21 +121,22 @@ def judged(request: Request, runs: int) -> dict[str, Any]:
         from_outside = request.fault in (outsiders.LABEL, outsiders.BY_NAME)
         prepared = _from_outside(request) if from_outside else _copy(request)
         try:
-            result = audit(
+            audit_result = audit(
                 *prepared.world, runs=min(runs, BATCH_RUNS) if prepared.batches else runs,
                 confidence=CONFIDENCE, delta=prepared.delta, seed=request.seed,
             )  # fmt: skip
         except Exception as error:  # one audit that fails is a row of the table
             return prepared.row | failed(request, prepared.row, error)
     row = prepared.row
-    kinds = sorted({finding.kind for finding in result.findings})
-    untested = [str(gap) for gap in result.coverage.untested if gap.decisive]
+    kinds = sorted({finding.kind for finding in audit_result.findings})
+    untested = [str(gap) for gap in audit_result.coverage.untested if gap.decisive]
     return row | {
-        "seed": request.seed, "meaningful": row["ratio"] >= MUST, "caught": result.flagged,
-        "inconclusive": names_item(result, prepared.items), "verdict": result.verdict,
-        "how": "; ".join(kinds), "claimed": float(result.claimed), "lower": float(result.lower),
-        "runs": result.runs, "seconds": time.process_time() - began,
-        "findings": "; ".join(finding.text for finding in result.findings),
+        "seed": request.seed, "meaningful": row["ratio"] >= MUST, "caught": audit_result.flagged,
+        "inconclusive": names_item(audit_result, prepared.items), "verdict": audit_result.verdict,
+        "how": "; ".join(kinds), "claimed": float(audit_result.claimed),
+        "lower": float(audit_result.lower), "runs": audit_result.runs,
+        "seconds": time.process_time() - began,
+        "findings": "; ".join(finding.text for finding in audit_result.findings),
         "untested": "; ".join(untested),
     }  # fmt: skip
 
@@ -186,12 +187,12 @@ def _from_outside(request: Request) -> Prepared:
     return Prepared(example.world, example.budget.delta, row, items)
 
 
-def names_item(result: AuditResult, items: Iterable[str]) -> bool:
+def names_item(audit_result: AuditResult, items: Iterable[str]) -> bool:
     """Return True if the result is inconclusive and names the item that holds the fault.
 
     Parameters
     ----------
-    result : AuditResult
+    audit_result : AuditResult
     items : iterable of str
         Words for the item; one of them has to be in what was not tested.
 
@@ -199,9 +200,9 @@ def names_item(result: AuditResult, items: Iterable[str]) -> bool:
     -------
     bool
     """
-    if result.verdict != INCONCLUSIVE:
+    if audit_result.verdict != INCONCLUSIVE:
         return False
-    untested = " ".join(str(gap) for gap in result.coverage.untested if gap.decisive).lower()
+    untested = " ".join(str(gap) for gap in audit_result.coverage.untested if gap.decisive).lower()
     return any(word in untested for word in items)
 
 

@@ -163,13 +163,13 @@ def test_the_table_counts_caught_inconclusive_and_missed_of_what_has_to_be_found
 
 def test_an_inconclusive_result_has_to_name_the_item():
     case = case_of("p_admm")
-    result = audit(
+    audit_result = audit(
         case.algorithm, case.problem, case.network, case.budget, case.horizon,
         runs=40, confidence=0.99, delta=1e-2,
     )  # fmt: skip
     agent = Untested("messages of agent 2", "their noise was not recovered")
     coverage = Coverage(untested=(agent,))
-    unsure = replace(result, findings=(), coverage=coverage)
+    unsure = replace(audit_result, findings=(), coverage=coverage)
     assert names_item(unsure, ("noise",)) and not names_item(unsure, ("outcome",))
     assert not names_item(replace(unsure, coverage=Coverage()), ("noise",))
 

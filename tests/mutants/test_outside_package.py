@@ -476,8 +476,8 @@ def test_private_stops_differ_between_neighbours():
     differing = 0
     for seed in range(100):
         stops = []
-        for data in (problem, neighbour):
-            x = execute(name, data, seed)["released"]
+        for dataset in (problem, neighbour):
+            x = execute(name, dataset, seed)["released"]
             stops.append(any(np.array_equal(b[2], (network.mixing @ a)[2]) for a, b in pairwise(x)))
         differing += stops[0] != stops[1]
     assert differing > 0
@@ -500,12 +500,12 @@ def test_kept_noise_tells_which_data_set_was_used():
     turned[2, 0] = np.roll(turned[2, 0], 1)
     other_row = replace(problem, features=turned)
     # The other label of a row moves the gradient of every point by the same vector.
-    for data, constant in (
+    for dataset, constant in (
         (problem, True),
         (label_changed(problem), True),
         (other_row, False),
     ):
-        noise = noised - np.array([data.gradient(z) for z in network.mixing @ before])
+        noise = noised - np.array([dataset.gradient(z) for z in network.mixing @ before])
         assert np.allclose(noise, noise[0], atol=1e-9) == constant
 
 
@@ -570,7 +570,7 @@ def test_private_branches_differ_between_neighbours(name):
     long = replace(problem, means=means * scales[:, None])
     differing = 0
     for seed in range(40):
-        x, y = (execute(name, data, seed)["released"] for data in (short, long))
+        x, y = (execute(name, dataset, seed)["released"] for dataset in (short, long))
         if name == "censored_descent":
             differing += (x[0][2] == 0).all() != (y[0][2] == 0).all()
         elif name == "accepting_descent":
@@ -604,7 +604,7 @@ def test_a_sampled_record_moves_a_message_by_what_the_account_assumes(name):
     for t in range(1, setting.horizon + 1):
         draw = next(draws)
         after, neighbour = (
-            batch.step(state, data, network, draw, t) for data in (problem, neighbour_problem)
+            batch.step(state, dataset, network, draw, t) for dataset in (problem, neighbour_problem)
         )
         moved.append(np.linalg.norm(after.x - neighbour.x, axis=-1)[0, :, 2] / noise)
         state = after

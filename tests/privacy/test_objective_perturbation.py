@@ -18,29 +18,29 @@ from private_consensus.privacy.objective_perturbation import PerturbedObjective
 ORDERS = np.array([1.25, 2.0, 4.0, 10.0])
 
 
-def log_density(o, data, curvature, sigma, weight):
+def log_density(o, rows, curvature, sigma, weight):
     r"""Return the log-density of the minimiser with objective perturbation at the points o.
 
     The objective is curvature/2 |x|^2 + weight sum ln(1 + exp(z'x)) + b'x. The density is that of
     the noise b with minimiser o, times the Jacobian of the map. The shape of o is [points, d].
     """
     dim = o.shape[1]
-    margins = o @ data.T
-    slope = curvature * o + weight * expit(margins) @ data
+    margins = o @ rows.T
+    slope = curvature * o + weight * expit(margins) @ rows
     bend = weight * expit(margins) * expit(-margins)
-    hessian = curvature * np.eye(dim) + np.einsum("pj,jk,jl->pkl", bend, data, data)
+    hessian = curvature * np.eye(dim) + np.einsum("pj,jk,jl->pkl", bend, rows, rows)
     noise = -(slope**2).sum(1) / (2 * sigma**2) - dim * np.log(sigma * np.sqrt(2 * np.pi))
     return noise + np.linalg.slogdet(hessian)[1]
 
 
-def divergences(data, neighbour, curvature, sigma, weight, points):
+def divergences(dataset, neighbour, curvature, sigma, weight, points):
     """Return Renyi divergences in both directions at ORDERS, by numerical integration."""
-    dim = data.shape[1]
-    reach = (9 * sigma + weight * (len(data) + ORDERS.max())) / curvature
+    dim = dataset.shape[1]
+    reach = (9 * sigma + weight * (len(dataset) + ORDERS.max())) / curvature
     axis = np.linspace(-reach, reach, points)
     o = np.stack(np.meshgrid(*[axis] * dim, indexing="ij"), -1).reshape(-1, dim)
     cell = (axis[1] - axis[0]) ** dim
-    p, q = (log_density(o, rows, curvature, sigma, weight) for rows in (data, neighbour))
+    p, q = (log_density(o, rows, curvature, sigma, weight) for rows in (dataset, neighbour))
     assert np.exp(p).sum() * cell == pytest.approx(1.0, abs=1e-6)
     return np.array(
         [
@@ -66,19 +66,19 @@ def test_the_bound_is_above_the_divergence_of_minimisers_on_a_line(curvature, si
     """Replace one row of either sign by the opposite one, with and without other rows."""
     bound = PerturbedObjective(2 * weight / sigma, weight / 4 / curvature, one_sign=True)
     for further_rows in ([], [[0.7], [-0.4]]):
-        data, neighbour = (np.array([[z], *further_rows]) for z in (1.0, -1.0))
-        exact = divergences(data, neighbour, curvature, sigma, weight, 20_001)
+        dataset, neighbour = (np.array([[z], *further_rows]) for z in (1.0, -1.0))
+        exact = divergences(dataset, neighbour, curvature, sigma, weight, 20_001)
         assert np.all(exact <= bound.divergence(ORDERS) * (1 + 1e-9))
         assert np.all(exact > 0)
 
 
 @pytest.mark.parametrize("angle", [1.2, 2.4])
 def test_the_bound_is_above_the_divergence_where_rows_have_any_angle(angle):
-    """In two dimensions, the direction of the shift depends on the minimiser."""
+    """Compare in two dimensions, where the direction of the shift depends on the minimiser."""
     curvature, sigma, weight = 0.5, 1.0, 0.6
-    data = np.array([[1.0, 0.0], [-0.3, 0.5]])
+    dataset = np.array([[1.0, 0.0], [-0.3, 0.5]])
     neighbour = np.array([[np.cos(angle), np.sin(angle)], [-0.3, 0.5]])
-    exact = divergences(data, neighbour, curvature, sigma, weight, 401)
+    exact = divergences(dataset, neighbour, curvature, sigma, weight, 401)
     bound = PerturbedObjective(2 * weight / sigma, weight / 4 / curvature, one_sign=True)
     assert np.all(exact <= bound.divergence(ORDERS) * (1 + 1e-9))
 
@@ -86,8 +86,8 @@ def test_the_bound_is_above_the_divergence_where_rows_have_any_angle(angle):
 def test_a_gaussian_mechanism_of_the_same_shift_is_no_bound_without_the_jacobian():
     """Erratum E4.3: a proof with a constant shift omits the Jacobian term."""
     curvature, sigma, weight = 0.02, 4.0, 0.3
-    data, neighbour = np.zeros((1, 1)), np.ones((1, 1))
-    exact = divergences(data, neighbour, curvature, sigma, weight, 40_001)
+    dataset, neighbour = np.zeros((1, 1)), np.ones((1, 1))
+    exact = divergences(dataset, neighbour, curvature, sigma, weight, 40_001)
     assert exact[0] > ORDERS[0] * (weight / sigma) ** 2 / 2  # a record of gradient 0 before
     bound = PerturbedObjective(2 * weight / sigma, weight / 4 / curvature, one_sign=True)
     assert np.all(exact <= bound.divergence(ORDERS))

@@ -96,7 +96,7 @@ def test_noise_that_ignores_the_count_is_caught():
 
 
 def test_a_threshold_noised_anew_at_every_query_is_not_free():
-    """Each answer "below" then has a cost that adds up (Ding, IPP-ADMM)."""
+    """The losses of all answers "below" add up if every query has a new threshold (IPP-ADMM)."""
     svt = SparseVector.split(1.0, sensitivity=1.0, count=1, equal=True)
     weight = stats.laplace.pdf(GRID, scale=svt.threshold_scale) * (GRID[1] - GRID[0])
 

@@ -327,7 +327,7 @@ def test_bound_on_a_reused_model_covers_what_gradients_can_do():
 
 
 def test_a_message_of_its_own_broadcasts_is_priced_like_a_discrete_gaussian():
-    """Without subsampling, at rate 1, the cost is that of zCDP noise."""
+    """The privacy loss without subsampling (rate 1) is that of discrete Gaussian noise in zCDP."""
     noise = noisy_message(fixed_batches(50), 50, **MESSAGE)
     (loss,) = noise.losses
     assert loss == pytest.approx(2 * 0.02 / 50 + 0.1 * 10 / 0.5)
