@@ -1,6 +1,6 @@
-"""Ridge logistic regressions of 8,000 records and 104 features, as section 3 of paper 004 has them.
+"""Ridge logistic regressions of 8,000 records and 104 features, as in Ding, section 3.
 
-Without the terms that link an agent to its neighbours, which scikit-learn has not.
+The terms that couple an agent to its neighbours are omitted: scikit-learn does not have them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from private_consensus.core.problems import logistic_regression
+from private_consensus.core.problems.logistic_regression.solver import solve_in_lanes
 from private_consensus.core.randomness import Streams
 
 from ..bench_local_solver import one_at_a_time, rows
@@ -32,10 +33,10 @@ def measured() -> Iterator[dict[str, Any]]:
         weight="mean", loss_scale=SCALE, partition="per_run",
     )  # fmt: skip
     many, alone = _asked(problem, SETTINGS), _asked(problem, 1)
-    exact = problem.proximal_simd(*alone, 1e-9)
+    exact = solve_in_lanes(problem, *alone, 1e-9)
 
     def lanes(asked):
-        return lambda: problem.proximal_simd(*asked, NORM)
+        return lambda: solve_in_lanes(problem, *asked, NORM)
 
     full = seconds(lanes(many)) / (SETTINGS * AGENTS)
     single = seconds(lanes(alone)) / AGENTS

@@ -257,10 +257,6 @@ def test_outputs_of_the_aggregates_have_the_stated_law(streams, aggregator):
 # Gradient descent.
 
 
-def apart(points, pair):
-    return np.abs(points[pair[0]] - points[pair[1]]).sum()
-
-
 @pytest.mark.parametrize("graph", ["shared", "per_run"])
 def test_aggregates_of_gradient_descent_equal_a_loop(problem, streams, graph):
     if graph == "shared":
