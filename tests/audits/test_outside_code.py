@@ -330,3 +330,26 @@ def test_a_limit_in_terms_of_the_problem_is_reached():
     algorithm = calibrated(Schedule, attack, T)
     horizon, untested = audit_horizon(algorithm, T, attack.pair[0], attack.network)
     assert horizon > 2 * attack.pair[0].records and not untested
+
+
+class HalfNoise(Descent):
+    def noise(self, draw):
+        return super().noise(draw) / 2
+
+
+@pytest.mark.parametrize(("algorithm", "is_flagged"), [(Descent, False), (HalfNoise, True)])
+def test_agents_may_have_different_numbers_of_records_and_no_test_data(algorithm, is_flagged):
+    """Audit on padded records: positions behind an agent's last record stay empty."""
+    problem = logistic_regression(agents=4)
+    sizes = problem.records - np.arange(4) % 2
+    is_padding = np.arange(problem.records) >= sizes[:, None]
+    features = np.where(is_padding[..., None], 0.0, problem.features)
+    labels = np.where(is_padding, -1.0, problem.labels)
+    uneven = replace(
+        problem, features=features, labels=labels, sizes=sizes,
+        test_features=np.empty((0, problem.dim)), test_labels=np.empty(0),
+    )  # fmt: skip
+    result = audit(
+        algorithm(), uneven, complete(4), BUDGET, T, runs=200, confidence=0.99, delta=1e-3
+    )
+    assert result.flagged is is_flagged, result.lines()

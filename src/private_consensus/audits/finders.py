@@ -284,10 +284,17 @@ class LogisticUniverse(Universe):
         self, background: Background, record: Record, agent: int, index: int = 0
     ) -> Any:
         features, labels = (np.array(array, float) for array in background)
+        counts = self.problem.record_counts
+        index = min(index, int(counts[agent]) - 1)
         features[agent, index], labels[agent, index] = record
-        tests = self.problem.test_features.reshape(-1, *self.problem.test_features.shape[-2:])[0]
-        answers = self.problem.test_labels.reshape(-1, self.problem.test_labels.shape[-1])[0]
-        test_data = {"test_features": tests, "test_labels": answers}
+        padding = np.arange(features.shape[1]) >= counts[:, None]
+        features[padding], labels[padding] = 0.0, self.negative
+        test_features, test_labels = self.problem.test_features, self.problem.test_labels
+        first_run = (0,) * (test_labels.ndim - 1)
+        test_data = {
+            "test_features": test_features[first_run],
+            "test_labels": test_labels[first_run],
+        }
         return replace(self.problem, features=features, labels=labels, **test_data)
 
 
