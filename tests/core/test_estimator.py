@@ -46,7 +46,9 @@ def test_without_privacy_it_finds_the_model_of_scikit_learn():
 
 
 def test_one_fit_uses_the_budget_and_no_more():
-    fitted = Estimator(epsilon=1.0, **PRIVATE).fit(FEATURES, LABELS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # fit has no argument that bounds columns
+        fitted = Estimator(epsilon=1.0, **PRIVATE).fit(FEATURES, LABELS)
     guarantee = fitted.result_.guarantee
     assert guarantee.epsilon == pytest.approx(1.0, rel=1e-6) and guarantee.proven
     assert len(fitted.result_.models.average) == 1

@@ -145,6 +145,11 @@ def test_an_exported_model_has_its_guarantee_and_predicts_in_units_of_the_table(
     )
     np.testing.assert_array_equal(exported["model"], done.models.average[1])
     assert set(exported["coefficients"]) == {"x0", "x1", "intercept"}
+    assert exported["labels"] == {"-1": 0, "+1": 1} and exported["clip"] == 1.0
+    assert exported["bounds"] == {"x0": None, "x1": None} and exported["from_records"] == []
+    rule = SHARES.prediction_rule(done.models.average[1])
+    assert exported["encoded_coefficients"] == rule["encoded_coefficients"]
+    assert exported["encoded_intercept"] == rule["encoded_intercept"]
     with pytest.raises(InvalidInput, match="run: found 3"):
         done.export(tmp_path / "model.json", run=3)
 

@@ -1,5 +1,7 @@
 """Test user data: equal problems from all table formats, and bounds that no record decides."""
 
+import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +11,9 @@ import pytest
 import private_consensus as pc
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.splitting import UnscaledColumns
 
+pytestmark = pytest.mark.filterwarnings("ignore::private_consensus.core.splitting.UnscaledColumns")
 RANDOM = np.random.default_rng(7)
 SITES = np.repeat(["c", "a", "b"], [4, 9, 2])
 TABLE = pl.DataFrame(
@@ -149,7 +153,10 @@ def test_records_out_of_bounds_are_refused_and_only_clip_changes_them():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"clip": None}, "bound: missing, expected bound or clip .* bounds of income"),
+        (
+            {"clip": None},
+            "bound: missing, expected bound or clip .* bounds of income; public=True computes",
+        ),
         ({"categories": None}, "data.sex: .* expected numbers, or categories="),
         ({"labels": None}, "labels: missing, expected the two labels"),
         ({"labels": (1, 2)}, r"ill of data\[agent c, row 0\]: found 0, expected 1 or 2"),
@@ -165,6 +172,10 @@ def test_records_out_of_bounds_are_refused_and_only_clip_changes_them():
         ({"labels": [[0], [1]]}, "labels: found .0., expected two different labels"),
         ({"fractions": [0.5, 0.5]}, "fractions: found .* expected None, unless agent is a number"),
         ({"public": 1}, "public: found 1, expected True or False"),
+        (
+            {"labels": (1, 2), "public": True},
+            r"ill of data.*: found 0, expected 1 or 2; .*labels=\(first, second\) or labels=None",
+        ),
     ],
 )
 def test_what_is_missing_or_does_not_fit_is_named(changed, message):
@@ -221,6 +232,79 @@ def test_coefficients_are_in_units_of_the_table():
     odds = slopes["intercept"] + slopes["age"] * row["age"] + slopes["income"] * row["income"]
     odds += slopes[f"sex={row['sex']}"]
     assert odds == pytest.approx(model @ problem.features[0, 0])
+
+
+@pytest.mark.parametrize("clip", [None, 0.8, 50.0])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_prediction_rule_gives_the_margins_of_all_records(clip, intercept):
+    """Predict from the table and the rule, with records outside the bounds if there is clipping."""
+    income = pl.col("income") * (1.0 if clip is None else 3.0)
+    table = TABLE.with_columns(income=income, ill=pl.Series(["no", "yes", "no"] * 5))
+    bounds = {"age": (0, 100), "income": (-3, 3)}
+    options = {**OPTIONS, "bounds": bounds, "clip": clip, "labels": ("no", "yes")}
+    shares = pc.split(table, **options)
+    problem = shares.logistic_regression(intercept=intercept)
+    model = np.random.default_rng(3).normal(size=problem.dim)
+    rule = shares.prediction_rule(model)
+    assert rule["labels"] == {"-1": "no", "+1": "yes"} and rule["clip"] == clip
+    assert rule["bounds"] == {"age": (0, 100), "income": (-3, 3), "sex=f": None, "sex=m": None}
+    for number, site in enumerate(shares.agents):
+        for j, record in enumerate(table.filter(site=site).rows(named=True)):
+            values = {"sex=f": float(record["sex"] == "f"), "sex=m": float(record["sex"] == "m")}
+            for name, (low, high) in bounds.items():
+                value = record[name] if clip is None else min(max(record[name], low), high)
+                values[name] = (2 * value - low - high) / (high - low)
+            norm = math.sqrt(sum(value**2 for value in values.values()))
+            factor = 1.0 if clip is None else min(1.0, clip / norm)
+            slopes = rule["encoded_coefficients"]
+            odds = rule["encoded_intercept"]
+            odds += factor * sum(slopes[name] * values[name] for name in values)
+            assert odds == pytest.approx(model @ problem.features[number, j])
+            assert rule["labels"]["+1" if problem.labels[number, j] > 0 else "-1"] == record["ill"]
+    unlabelled = pc.split(table.drop("ill"), **options | {"label": None})
+    with pytest.raises(InvalidInput, match="shares: found 'records without labels'"):
+        unlabelled.prediction_rule(model)
+
+
+def test_columns_without_bounds_are_named_if_records_are_clipped():
+    with pytest.warns(UnscaledColumns, match="bounds missing for age, income: clip") as record:
+        pc.split(TABLE, **OPTIONS | {"bounds": None})
+    assert record[0].filename == __file__
+    bounded = OPTIONS | {"bounds": {"age": (0, 100), "income": (-5, 5)}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnscaledColumns)
+        pc.split(TABLE, **bounded)
+        pc.split(TABLE, **OPTIONS | {"bounds": None, "clip": None, "bound": 100.0})
+
+
+def test_the_representation_has_public_facts_and_no_record():
+    shares = pc.split(TABLE, **OPTIONS | {"test": 0.5})
+    assert (
+        repr(shares)
+        == str(shares)
+        == (
+            "Shares(3 agents; records per agent: a: 5, b: 1, c: 2; "
+            "columns: age, income, sex=f, sex=m; labels -1, +1: 0, 1; test records: 7)"
+        )
+    )
+    wide = pc.split(np.ones((300, 50)), agent=100, bound=100.0)
+    assert "no labels" in repr(wide) and "x7 and 42 more" in repr(wide)
+    assert "7: 3 and 92 more" in repr(wide)
+
+
+def test_the_mean_of_categories_is_their_fraction():
+    options = {"agent": "site", "bounds": {"age": (0, 100)}, "categories": {"sex": ["f", "m"]}}
+    shares = pc.split(TABLE, features=["age", "sex"], **options)
+    problem = shares.mean_estimation()
+    fraction = (TABLE["sex"] == "f").mean()
+    expected = [TABLE["age"].mean(), fraction, 1 - fraction]
+    assert shares.unscaled(problem.target[0]) == pytest.approx(expected)
+    unbounded = pc.split(TABLE, **options | {"features": ["income", "sex"], "bounds": None}, clip=1)
+    with pytest.raises(InvalidInput, match="bounds: found 'income'"):
+        unbounded.mean_estimation()
+    ambiguous = TABLE.with_columns(pl.col("income").alias("sex=f"))
+    with pytest.raises(InvalidInput, match=r"data: found .*sex=f.*expected different names"):
+        pc.split(ambiguous, features=["sex=f", "sex"], clip=1.0, **options | {"bounds": None})
 
 
 def test_the_mean_of_uneven_shares_is_that_of_all_records():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from private_consensus.core import algorithms, networks
 from private_consensus.core.algorithms.base import step_parameters
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
-from private_consensus.core.splitting import SCALARS, split
+from private_consensus.core.splitting import SCALARS, UnscaledColumns, split
 from private_consensus.privacy import Budget
 
 from .results import Result, simulate
@@ -126,9 +127,10 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         bound = self._row_bound(X, budget)
         seed = self._seed()
         agents = min(arguments.whole("agents", self.agents, 1), len(X))
-        shares = split(
-            X, label=y, agent=agents, labels=tuple(self.classes_.tolist()), clip=bound, seed=seed
-        )
+        labels = tuple(self.classes_.tolist())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnscaledColumns)  # fit has no argument for bounds
+            shares = split(X, label=y, agent=agents, labels=labels, clip=bound, seed=seed)
         problem = shares.logistic_regression(self.ridge)
         expected = "a mapping of parameters of the algorithm, or None"
         parameters = {} if self.parameters is None else self.parameters

@@ -217,7 +217,8 @@ class Result:
             File to write.
         shares : Shares, optional
             Records on which the logistic regression was built. The file then contains the
-            coefficients in the units of the table.
+            coefficients in the units of the table, and the values that determine each prediction
+            (:meth:`Shares.prediction_rule`).
         run : int, default 0
             Index of the run. Publishing further runs increases the privacy loss.
 
@@ -229,7 +230,8 @@ class Result:
         Raises
         ------
         InvalidInput
-            If the algorithm releases no model of each agent, or for a run that does not exist.
+            If the algorithm releases no model of each agent, if ``shares`` has no labels, or for a
+            run that does not exist.
         """
         arguments.instance("path", path, str | Path, "the path of a file")
         average = self.models.average
@@ -251,6 +253,7 @@ class Result:
         }
         if shares is not None:
             contents["coefficients"] = shares.coefficients(average[run])
+            contents |= shares.prediction_rule(average[run])
         write_text(Path(path), to_json(contents) + "\n")
         return Path(path)
 

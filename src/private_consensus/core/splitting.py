@@ -1,13 +1,14 @@
 """Distribution of the records of a user's table to agents, and problems on these records.
 
 The names of columns, the agents and the number of records of each agent are public. Bounds, label
-set and categories are arguments. They are computed from the records only with ``public=True``,
-which declares the records public.
+set and categories are arguments. With ``public=True``, which declares the records public, label
+set, categories and a bound on the l2 norm can be computed from the records.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,9 +29,15 @@ SCALARS = (str, int, float, np.generic)
 """Types of labels and categories."""
 MAX_AGENTS = 100_000
 """Largest number of agents."""
+MAX_LISTED = 8
+"""Largest number of agents or columns that a description lists."""
 
 
-@dataclass(frozen=True, eq=False)
+class UnscaledColumns(UserWarning):
+    """Warning of numeric columns without bounds, whose values keep their scale."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Shares:
     """Records of agents, encoded as numbers, and the bounds that hold for every record.
 
@@ -52,9 +59,15 @@ class Shares:
         l2 norm that no encoded record exceeds.
     ranges : tuple of (float, float) or None
         For each column the range that is scaled to [-1, 1]; None: not scaled.
+    indicators : tuple of bool
+        True for each column of a category, whose values are 0 and 1 before clipping.
     from_records : tuple of str
-        Bounds, label sets and categories that were computed from the records, which were declared
-        public. No guarantee covers these values.
+        Norm bound, label set and categories that were computed from the records, which were
+        declared public. No guarantee covers these values.
+    label_names : tuple, or None
+        Labels of the table that became -1 and +1, in this order. None: records without labels.
+    clip : float or None
+        l2 norm to which longer records were scaled. None: no record was changed.
     """
 
     features: np.ndarray
@@ -66,7 +79,23 @@ class Shares:
     columns: tuple[str, ...]
     bound: float
     ranges: tuple[tuple[float, float] | None, ...]
+    indicators: tuple[bool, ...]
     from_records: tuple[str, ...] = ()
+    label_names: tuple[Any, Any] | None = None
+    clip: float | None = None
+
+    def __repr__(self) -> str:
+        """Return the public facts of the records: agents, sizes, columns and labels."""
+        sizes = [f"{name}: {size}" for name, size in zip(self.agents, self.sizes, strict=True)]
+        parts = [
+            f"records per agent: {_listed(sizes)}",
+            f"columns: {_listed(self.columns)}",
+            "no labels"
+            if self.label_names is None
+            else "labels -1, +1: {!r}, {!r}".format(*self.label_names),
+            f"test records: {len(self.test_features)}",
+        ]
+        return f"Shares({self.n_agents} agents; {'; '.join(parts)})"
 
     @property
     def n_agents(self) -> int:
@@ -85,7 +114,7 @@ class Shares:
         Parameters
         ----------
         ridge : float, default 0.001
-            Coefficient :math:`\lambda` of the regulariser.
+            Coefficient :math:`\lambda` of the regulariser, which includes the constant coordinate.
         intercept : bool, default True
             True to append a constant coordinate. The rows of the problem are then (row/bound, 1)
             divided by the square root of 2, so that their norm is at most 1.
@@ -125,8 +154,9 @@ class Shares:
     def mean_estimation(self) -> MeanEstimation:
         """Return the problem of estimating the mean of all records, in scaled columns.
 
-        All records have equal weights. All columns need ``bounds``, which are scaled to the box
-        [-1, 1].
+        All records have equal weights. Numeric columns need ``bounds``, which are scaled to the box
+        [-1, 1]. Columns of categories keep their values 0 and 1, which lie in the box. With
+        ``clip``, the result is the mean of the clipped records.
 
         Returns
         -------
@@ -136,9 +166,9 @@ class Shares:
         Raises
         ------
         InvalidInput
-            If a column has no bounds, or N is no multiple of n.
+            If a numeric column has no bounds, or N is no multiple of n.
         """
-        unbounded = [c for c, r in zip(self.columns, self.ranges, strict=True) if r is None]
+        unbounded = _unscaled(self.columns, self.ranges, self.indicators)
         require(not unbounded, "bounds", ", ".join(unbounded), "bounds for each of these columns")
         total, largest = int(self.sizes.sum()), int(self.sizes.max())
         expected = f"a multiple of the {self.n_agents} agents"
@@ -168,8 +198,9 @@ class Shares:
     def coefficients(self, model: np.ndarray) -> dict[str, float]:
         """Return the coefficients of a logistic regression in the units of the table.
 
-        The log odds of the second label are the intercept plus the sum of coefficient times value,
-        for a record within the bounds.
+        The log odds of the second label are the intercept plus the sum of coefficient times value.
+        This holds for a record within the bounds whose encoded norm is at most ``clip``. For other
+        records, use :meth:`prediction_rule`.
 
         Parameters
         ----------
@@ -181,6 +212,53 @@ class Shares:
         dict of str to float
             One entry per column, and ``intercept``.
         """
+        encoded_slopes, constant = self._encoded_coefficients(model)
+        slopes = {}
+        for name, slope, limits in zip(self.columns, encoded_slopes, self.ranges, strict=True):
+            low, high = limits or (-1.0, 1.0)
+            slopes[name] = float(2.0 * slope / (high - low))
+            constant -= slopes[name] * (low + high) / 2
+        return {**slopes, "intercept": float(constant)}
+
+    def prediction_rule(self, model: np.ndarray) -> dict[str, Any]:
+        """Return the values that determine the prediction of any record of the table.
+
+        First, values outside of the bounds are replaced by the nearest bound if ``clip`` is a
+        number. Columns with bounds are then scaled to [-1, 1]; the column of a category is 1 or 0.
+        An encoded record longer than ``clip`` is scaled to this norm. The log odds of the second
+        label are the intercept plus the sum of encoded coefficient times encoded value.
+
+        Parameters
+        ----------
+        model : ndarray, shape (columns,) or (columns + 1,)
+            Model of :meth:`logistic_regression`; with an intercept it has one more coordinate.
+
+        Returns
+        -------
+        dict
+            ``labels`` (labels of the table by ``-1`` and ``+1``), ``bounds`` by column (None: not
+            scaled), ``clip`` (None: no clipping), ``encoded_coefficients`` by column,
+            ``encoded_intercept``, and ``from_records``.
+
+        Raises
+        ------
+        InvalidInput
+            If the records have no labels, or for a model of another shape.
+        """
+        if self.label_names is None:
+            raise InvalidInput("shares", "records without labels", "records with labels")
+        slopes, intercept = self._encoded_coefficients(model)
+        return {
+            "labels": dict(zip(("-1", "+1"), self.label_names, strict=True)),
+            "bounds": dict(zip(self.columns, self.ranges, strict=True)),
+            "clip": self.clip,
+            "encoded_coefficients": dict(zip(self.columns, slopes.tolist(), strict=True)),
+            "encoded_intercept": intercept,
+            "from_records": list(self.from_records),
+        }
+
+    def _encoded_coefficients(self, model: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the coefficients of the encoded columns, and the intercept."""
         model = arguments.array("model", model, "a 1-D array of coefficients")
         count = len(self.columns)
         expected = f"the shape ({count},), or ({count + 1},) with an intercept"
@@ -188,12 +266,7 @@ class Shares:
         constant = 0.0
         if len(model) > count:
             model, constant = model[:-1] / math.sqrt(2.0), float(model[-1]) / math.sqrt(2.0)
-        slopes = {}
-        for name, slope, limits in zip(self.columns, model / self.bound, self.ranges, strict=True):
-            low, high = limits or (-1.0, 1.0)
-            slopes[name] = float(2.0 * slope / (high - low))
-            constant -= slopes[name] * (low + high) / 2
-        return {**slopes, "intercept": float(constant)}
+        return model / self.bound, constant
 
 
 def split(
@@ -214,7 +287,8 @@ def split(
 ) -> Shares:
     """Distribute the records of a table to agents.
 
-    Records outside of the bounds are refused. Only ``clip`` changes them.
+    Records outside of the bounds are refused. Only ``clip`` changes them. The method
+    :meth:`Shares.logistic_regression` states the weights of the records.
 
     Parameters
     ----------
@@ -242,14 +316,16 @@ def split(
         each has ``bounds`` or ``categories``.
     clip : float, optional
         Bound on the l2 norm, to which longer records are scaled. Before that, values outside of
-        ``bounds`` are replaced by the nearest bound.
+        ``bounds`` are replaced by the nearest bound. A warning names numeric columns without
+        ``bounds``: they keep their scale, so that large values dominate a clipped record.
     test : float, default 0
         Fraction of each agent's records, rounded down, for the public test set.
     seed : int, default 0
         Seed of the random assignment and of the test set.
     public : bool, default False
-        Declares the records public: missing bounds, categories and label sets are computed from
-        them. No guarantee covers these values.
+        Declares the records public. Missing categories, the labels with ``labels=None``, and a
+        missing bound on the norm are then computed from them. No guarantee covers these values.
+        ``bounds`` are never computed: a column without them is not scaled.
 
     Returns
     -------
@@ -274,21 +350,46 @@ def split(
     selected = _feature_columns(table, features, skipped - {None})
     locate = _Locator(names, owners)
     from_records: list[str] = []
-    signs = None
+    signs = label_names = None
     if label is not None:
-        signs = _signs(table[label], label, labels, locate, public, from_records)
+        signs, label_names = _signs(table[label], label, labels, locate, public, from_records)
     encoder = _Encoder(locate, categories or {}, bounds, clip is not None, public, from_records)
     _require_known("categories", categories, selected)
     _require_known("bounds", bounds if isinstance(bounds, Mapping) else None, selected)
     for name in selected:
         encoder.add(table[name])
+    expected = "different names of columns and of column=category"
+    require(len(set(encoder.columns)) == len(encoder.columns), "data", encoder.columns, expected)
     rows = np.stack(encoder.values, axis=-1)
     rows, norm_bound = _within_norm(rows, bound, clip, encoder, locate, public, from_records)
+    unscaled = _unscaled(encoder.columns, encoder.ranges, encoder.indicators)
+    if clip is not None and unscaled and len(encoder.columns) > 1:
+        message = (
+            f"bounds missing for {_listed(unscaled)}: clip scales whole records, so that columns "
+            "with large values dominate them; bounds scales each column to [-1, 1]"
+        )
+        warnings.warn(message, UnscaledColumns, stacklevel=2)
     return _arranged_by_agent(
         rows, signs, owners, names, test_fraction, seed,
         columns=tuple(encoder.columns), bound=norm_bound, ranges=tuple(encoder.ranges),
-        from_records=tuple(from_records),
+        from_records=tuple(from_records), label_names=label_names,
+        clip=None if clip is None else norm_bound, indicators=tuple(encoder.indicators),
     )  # fmt: skip
+
+
+def _unscaled(
+    columns: Sequence[str], ranges: Sequence[Any], indicators: Sequence[bool]
+) -> list[str]:
+    """Return the numeric columns without bounds."""
+    triples = zip(columns, ranges, indicators, strict=True)
+    return [name for name, limits, indicator in triples if limits is None and not indicator]
+
+
+def _listed(items: Sequence[str]) -> str:
+    """Return the first items, and the number of further items."""
+    listed = ", ".join(items[:MAX_LISTED])
+    further = len(items) - MAX_LISTED
+    return f"{listed} and {further} more" if further > 0 else listed
 
 
 class _Locator:
@@ -457,8 +558,8 @@ def _signs(
     locate: _Locator,
     public: bool,
     from_records: list[str],
-) -> np.ndarray:
-    """Return the labels as -1 and +1."""
+) -> tuple[np.ndarray, tuple[Any, Any]]:
+    """Return the labels as -1 and +1, and the two labels of the table."""
     values = column.to_list()
     if labels is None:
         require(public, "labels", None, "the two labels, or public=True to compute them")
@@ -468,8 +569,11 @@ def _signs(
     require(len(pair) == 2 and pair[0] != pair[1], "labels", labels, "two different labels")
     valid = np.array([value in pair for value in values])
     expected = f"{pair[0]!r} or {pair[1]!r}; other labels need labels=(first, second)"
+    if public:
+        expected += " or labels=None"
     locate.require(valid, name, values, expected)
-    return np.array([1.0 if value == pair[1] else -1.0 for value in values])
+    signs = np.array([1.0 if value == pair[1] else -1.0 for value in values])
+    return signs, (pair[0], pair[1])
 
 
 class _Encoder:
@@ -489,6 +593,7 @@ class _Encoder:
         self.values: list[np.ndarray] = []
         self.columns: list[str] = []
         self.ranges: list[tuple[float, float] | None] = []
+        self.indicators: list[bool] = []
         self.squares = 0.0
         """Largest squared norm of a record; infinite if a column has no bounds."""
 
@@ -517,6 +622,7 @@ class _Encoder:
         for category in allowed:
             self.values.append(np.array([value == category for value in values], float))
             self.columns.append(f"{name}={category}")
+            self.indicators.append(True)
             self.ranges.append(None)
         self.squares += 1.0
 
@@ -527,6 +633,7 @@ class _Encoder:
         limits = self._limits(name)
         self.columns.append(name)
         self.ranges.append(limits)
+        self.indicators.append(False)
         if limits is None:
             self.values.append(numbers)
             self.squares = math.inf
@@ -564,8 +671,8 @@ def _within_norm(
     if bound is None:
         if math.isfinite(encoder.squares):
             return rows, math.sqrt(encoder.squares)
-        names = [c for c, r in zip(encoder.columns, encoder.ranges, strict=True) if r is None]
-        expected = f"bound or clip (an l2 norm), or bounds of {', '.join(names)}; or public=True"
+        names = ", ".join(_unscaled(encoder.columns, encoder.ranges, encoder.indicators))
+        expected = f"bound or clip (an l2 norm), or bounds of {names}; public=True computes bound"
         require(public, "bound", None, expected)
         from_records.append("bound on the l2 norm")
         return rows, float(norms.max()) or 1.0
