@@ -56,3 +56,33 @@ def test_it_has_at_most_fifteen_lines_and_needs_the_base_package_only():
     modules = [n.names[0].name for n in ast.parse(SCRIPT.read_text()).body if hasattr(n, "names")]
     assert modules == ["private_consensus"]
     assert "```{literalinclude} ../../examples/own_data.py" in PAGE
+    assert "(../../examples/own_data.py)" in PAGE
+
+
+def test_the_steps_of_the_page_predict_as_the_exported_model(variables):
+    """All records are clipped, since a category alone has norm 1."""
+    problem, model = variables["problem"], json.loads(Path("model.json").read_text())
+    table = pl.read_csv("clinics.csv").to_dict()
+    table = {name: column.to_numpy() for name, column in table.items()}
+    columns = list(model["encoded_coefficients"])
+    values = np.stack(
+        [
+            table["sex"] == name.removeprefix("sex=")
+            if (limits := model["bounds"][name]) is None
+            else (2 * np.clip(table[name], *limits) - sum(limits)) / (limits[1] - limits[0])
+            for name in columns
+        ],
+        axis=-1,
+    )
+    norms = np.linalg.norm(values, axis=-1, keepdims=True)
+    values *= np.minimum(1.0, model["clip"] / norms)
+    margins = values @ [*model["encoded_coefficients"].values()] + model["encoded_intercept"]
+    rows = np.concatenate([problem.features[i, :n] for i, n in enumerate(problem.record_counts)])
+    expected = np.concatenate([rows, problem.test_features]) @ model["model"]
+    np.testing.assert_allclose(np.sort(margins), np.sort(expected), atol=1e-12)
+    labels = np.where(margins > 0, model["labels"]["+1"], model["labels"]["-1"])
+    assert (labels == table["ill"]).mean() > 0.74
+    slopes = model["coefficients"]
+    odds = slopes["age"] * table["age"] + slopes["dose"] * table["dose"] + slopes["intercept"]
+    odds += np.where(table["sex"] == "f", slopes["sex=f"], slopes["sex=m"])
+    assert np.abs(odds - margins).max() > 0.1  # the coefficients omit the clipping
