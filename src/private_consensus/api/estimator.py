@@ -45,8 +45,9 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
     horizon : int, default 100
         Number of iterations.
     bound : float or None, default None
-        l2 norm to which longer records are scaled. None: the largest norm of a record, which is
-        computed from the records and allowed for an infinite ``epsilon`` only.
+        l2 norm to which ``fit`` scales longer records; predictions do not scale records. None: the
+        largest norm of a record, which is computed from the records and allowed for an infinite
+        ``epsilon`` only.
     classes : sequence of two labels or None, default None
         Label set. None: computed from the records, which is allowed for an infinite ``epsilon``
         only.
