@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from private_consensus.reproduction.datasets import catalogue
+from private_consensus.reproduction.experiments import conditions
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.conditions import conditions_of
 from private_consensus.reproduction.experiments.schema import read_yaml
@@ -33,6 +35,11 @@ def plan():
 )  # fmt: skip
 def test_conditions_are_those_of_the_settings(plan, figure, expected):
     assert expected in conditions_of(plan, figure)
+
+
+def test_a_data_set_that_a_user_adds_is_named_by_its_title(plan, monkeypatch):
+    monkeypatch.delitem(conditions.DATA_NAMES, "adult")
+    assert conditions_of(plan, "ding_fig8").startswith(f"{catalogue.entry('adult').title}; ")
 
 
 def test_a_smaller_scale_has_its_own_number_of_runs():

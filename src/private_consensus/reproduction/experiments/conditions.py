@@ -8,6 +8,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from ..datasets import PREPARATIONS
+from ..datasets.catalogue import entry
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -180,7 +181,7 @@ def _variation(curves: Sequence[CurveConditions], quantity: str) -> str:
 
 def _data_text(curves: Sequence[CurveConditions]) -> str:
     names = dict.fromkeys(name for curve in curves for name in sorted(curve.datasets))
-    return " and ".join(DATA_NAMES[name] for name in names)
+    return " and ".join(DATA_NAMES.get(name) or entry(name).title for name in names)
 
 
 def _statistics_text(curves: Sequence[CurveConditions]) -> list[str]:
