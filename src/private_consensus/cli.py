@@ -35,8 +35,8 @@ from .common.errors import (
 from .common.extras import how_to_install
 from .common.json_values import to_json
 from .common.secrets import redacted
-from .common.spelling import spelling_suggestion
-from .common.terminal import first_sentence, rendered
+from .common.spelling import ONE_OF, spelling_suggestion
+from .common.terminal import first_sentence, rendered, with_inherited_parameters
 from .core import algorithms, problems, synthetic
 from .core.algorithms.base import parameters, step_parameters, unstable_steps
 from .core.networks import default_parameters
@@ -50,6 +50,7 @@ from .reproduction.experiments.checks import (
 )
 from .reproduction.experiments.quantities import quantities_of
 from .reproduction.studies.commands import add_commands
+from .reproduction.studies.reproduction import install_hint
 
 OUT = Console()
 ERR = Console(stderr=True)
@@ -76,7 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines = str(error).splitlines()
         if len(lines) > MAX_LINES:
             lines = [*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more"]
-        _print_error("; ".join(filter(None, [*lines, spelling_suggestion(error)])))
+        hints = [spelling_suggestion(error), _install_hint(error)]
+        _print_error("; ".join(filter(None, [*lines, *hints])))
         return 2
     except ModuleNotFoundError as error:
         if (line := how_to_install(error)) is None:
@@ -91,6 +93,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         _print_error(str(error))
         return 2
+
+
+def _install_hint(error: InvalidInput) -> str:
+    """Return how to install the study that defines an unknown algorithm; else an empty text."""
+    is_unknown = error.key in ("algorithm.name", "NAME") and error.expected.startswith(ONE_OF)
+    return install_hint(error.value) if is_unknown and isinstance(error.value, str) else ""
 
 
 def _print_error(message: str) -> None:
@@ -424,8 +432,11 @@ def _describe(options) -> None:
     else:
         names = ", ".join(algorithms.names() + problems.names())
         raise InvalidInput("NAME", name, f"one of {names}")
-    texts = [rendered(inspect.getdoc(documented) or "") for documented in (module, built)]
     is_algorithm = inspect.isclass(built)
+    docstrings = [inspect.getdoc(module) or "", inspect.getdoc(built) or ""]
+    if is_algorithm:
+        docstrings[1] = with_inherited_parameters(built)
+    texts = [rendered(docstring) for docstring in docstrings]
     fields = dataclasses.fields(built) if is_algorithm else ()
     defaults = {f.name: _default(f) for f in fields}
     contents: dict[str, Any] = {
@@ -435,7 +446,7 @@ def _describe(options) -> None:
         "not_charged": _unaccounted_uses(name),
     }
     output = [text + "\n" for text in texts]
-    output += [f"Unaccounted use of private data: {line}" for line in contents["not_charged"]]
+    output += [_labelled_use(line) for line in contents["not_charged"]]
     if is_algorithm:
         contents |= {"relation": str(_with_defaults(built).relation), "parameters": defaults}
         output.append(f"\nNeighbouring relation: {contents['relation']}")
@@ -451,6 +462,13 @@ def _with_defaults(built: type) -> Any:
 
 def _default(field: dataclasses.Field) -> str:
     return "required" if field.default is dataclasses.MISSING else repr(field.default)
+
+
+def _labelled_use(description: str) -> str:
+    """Return a line on data that epsilon does not cover: an assumption, or a use of records."""
+    is_assumption = description.endswith(" public")
+    label = "Assumption" if is_assumption else "Unaccounted use of private data"
+    return f"{label}: {description}"
 
 
 def _unaccounted_uses(name: str) -> list[str]:

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -157,6 +158,38 @@ def test_a_study_that_init_writes_can_be_audited_and_run_once_it_is_installed(
     assert code == 0 and "not contradicted" in out
     code, out, _ = call("run", "mystudy", "--runs", "2")
     assert code == 0 and "by the accountant" in out
+
+
+@pytest.mark.parametrize(("inside", "folder"), [(False, "newstudy"), (True, ".")])
+@pytest.mark.parametrize("command", ["audit", "run", "describe"])
+def test_an_error_states_how_to_install_the_study_of_an_unknown_algorithm(
+    call, monkeypatch, tmp_path, command, inside, folder
+):
+    monkeypatch.chdir(tmp_path)
+    write_study("newstudy")
+    if inside:
+        monkeypatch.chdir("newstudy")
+    code, _, err = call(command, "newstudy")
+    assert code == 2 and err.rstrip().endswith(f"not installed: pip install -e {folder}")
+    code, _, err = call(command, "another_name")
+    assert code == 2 and "pip install" not in err
+    Path(folder, "pyproject.toml").write_text("project = 1")
+    code, _, err = call(command, "another_name")
+    assert code == 2 and "pip install" not in err
+
+
+@pytest.mark.parametrize("name", algorithms.names())
+def test_describe_explains_every_parameter(as_json, name):
+    contents = as_json("describe", name)
+    for parameter in contents["parameters"]:
+        entry = rf"^(?:\w+, )*{parameter}(?:, \w+)* : .+\n +\S"
+        assert re.search(entry, contents["description"], re.MULTILINE), parameter
+
+
+def test_describe_distinguishes_assumptions_from_uses_of_private_data(call):
+    _, out, _ = call("describe", "lasso")
+    assert "\nAssumption: the number of an agent's records is public\n" in out
+    assert "\nUnaccounted use of private data: where features are normalised" in out
 
 
 def test_progress_is_shown_on_a_terminal_only(call, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import re
 import textwrap
 
@@ -72,6 +74,37 @@ def rendered(docstring: str) -> str:
 def first_sentence(docstring: str) -> str:
     """Return the first paragraph of a docstring in one line."""
     return inline(" ".join(docstring.strip().partition("\n\n")[0].split()))
+
+
+def with_inherited_parameters(described: type) -> str:
+    """Return the docstring of a dataclass, followed by the parameters of its base classes.
+
+    The description of a parameter is that of the first base class that documents it. Parameters
+    without a description are omitted.
+    """
+    docstring = inspect.getdoc(described) or ""
+    own = _parameter_entries(described)
+    entries: dict[str, str] = {}
+    for base in described.__mro__[1:]:
+        entries = {**_parameter_entries(base), **entries}
+    names = [field.name for field in dataclasses.fields(described)]
+    inherited = dict.fromkeys(
+        entries[name] for name in names if name in entries and name not in own
+    )
+    if not inherited:
+        return docstring
+    title = "Inherited parameters"
+    return "\n".join([docstring + "\n", title, "-" * len(title), *inherited])
+
+
+def _parameter_entries(documented: type) -> dict[str, str]:
+    """Map the parameters of a class's own docstring to their lines, in numpydoc format."""
+    docstring = inspect.cleandoc(vars(documented).get("__doc__") or "")
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=\n\n\S|\Z)", docstring, re.M | re.S)
+    if section is None:
+        return {}
+    lines = re.split(r"\n(?=\S)", section[1].rstrip())
+    return {name: line for line in lines for name in line.partition(" :")[0].split(", ")}
 
 
 def _sign(match: re.Match[str]) -> str:

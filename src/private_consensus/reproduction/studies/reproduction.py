@@ -110,6 +110,22 @@ def package_folders(folder: Path) -> list[str]:
     return [str(folder / METADATA_FOLDER), str(folder / "src")]
 
 
+def install_hint(algorithm: str) -> str:
+    """Return the command that installs the study that defines an algorithm.
+
+    The study is the working directory, or the folder in it with the name of the algorithm. The text
+    is empty if neither study declares the algorithm as an entry point.
+    """
+    for folder in (Path(), Path(algorithm)):
+        try:
+            is_defined = algorithm in _project(folder).get("entry-points", {}).get(GROUP, {})
+        except (AttributeError, OSError, TypeError, ValueError):
+            continue  # the folder has no valid pyproject.toml
+        if is_defined:
+            return f"the study that defines {algorithm} is not installed: pip install -e {folder}"
+    return ""
+
+
 def _project(folder: Path) -> Mapping:
     """Return the table ``project`` of the pyproject.toml of a study, empty without a file."""
     file = folder / "pyproject.toml"
