@@ -380,8 +380,8 @@ class LogisticRegression(Problem):
         r"""Compute the mean of clipped gradients of records, plus the regulariser's gradient.
 
         It is :math:`\frac1{|S|}\sum_S
-        \frac{wN_i\nabla\ell}{\max(1, \|wN_i\nabla\ell\|/K)} + \lambda x`: the gradient of the
-        regulariser is not clipped.
+        \frac{wN\nabla\ell}{\max(1, \|wN\nabla\ell\|/K)} + \lambda x`, with N the largest number of
+        records of an agent. The gradient of the regulariser is not clipped.
 
         Parameters
         ----------
