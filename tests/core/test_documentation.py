@@ -4,14 +4,17 @@ import os
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import altair as alt
+import numpy as np
 import pytest
 
 import private_consensus as pc
 from private_consensus.core.algorithms import families
 from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.problems.base import Problem
+from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.reproduction.claims.schema import Test
 from private_consensus.reproduction.claims.statements import logarithmic
 from private_consensus.reproduction.report.page import TOPICS
@@ -193,6 +196,31 @@ def test_the_page_on_the_report_describes_each_of_its_pages():
     text = (DOCS / "getting-started/read_the_report.md").read_text()
     described = set(re.findall(r"^\| ([^|]+) \| .+ \|$", text, re.MULTILINE))
     assert set(TOPICS.values()) <= described
+
+
+def test_the_block_on_clipping_has_the_stated_scale_and_sensitivity():
+    """A record changes the gradient by at most 2K/N_i; without clipping it is N/N_i times f_i's."""
+    text = (DOCS / "reference/problems_and_networks.md").read_text()
+    block = re.search(r"^```python\n(.*?)^```", text, re.M | re.S)[1]
+    random, sizes, ridge = np.random.default_rng(0), np.array([6, 4, 2]), 0.1
+    rows, labels = random.standard_normal((3, 6, 2)), random.choice([-1.0, 1.0], (3, 6))
+    rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
+    padding = np.arange(6) >= sizes[:, None]
+    rows[padding], labels[padding] = 0.0, -1.0
+    z = random.standard_normal((1, 1, 3, 2))
+
+    def gradient(clip, rows=rows):
+        problem = LogisticRegression(rows, labels, rows[0], labels[0], 0.3, ridge, sizes=sizes)
+        step = {"np": np, "self": SimpleNamespace(clip=clip), "z": z, "problem": problem}
+        exec(block, step)
+        return step["gradient"], problem.gradient(z)
+
+    unclipped, exact = gradient(np.inf)
+    np.testing.assert_allclose(unclipped - ridge * z, (exact - ridge * z) * 6 / sizes[:, None])
+    neighbour = rows.copy()
+    neighbour[2, 0] = -rows[2, 0]
+    change = np.linalg.norm(gradient(0.01, neighbour)[0] - gradient(0.01)[0], axis=-1)
+    np.testing.assert_allclose(change[0, 0], [0, 0, 2 * 0.01 / 2], atol=1e-12)
 
 
 def test_the_block_on_observers_runs():
