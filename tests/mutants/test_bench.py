@@ -31,6 +31,7 @@ SAMPLED = ("sdm_dsgd",)
 NAMED = [
     ("gradient_descent", "noise x 0.5"),
     ("gradient_descent", "none in the last round"),
+    ("muffliato_gd", "none in the last round"),
     ("dp_ci", "half the coordinates"),
     ("fair_classification", "one seed"),
     ("dvp", "same in two rounds"),

@@ -59,7 +59,7 @@ from .judging import (
 )
 from .neighbours import Attack, attacks, one_graph
 from .noise_recovery import recovers_noise_itself
-from .other_sizes import audit_other_size
+from .other_sizes import audit_other_size, audit_requested_horizon
 from .outputs import audit_outputs, pairs_of_outputs
 from .partial import audit_view
 from .probing import agent_classes, coupled_difference, is_foreign, pairs_of_agents, strongest
@@ -180,6 +180,7 @@ def audit(
     noisy, claimed = _stated(calibrated or algorithm.calibrate(*setting), setting, relation)
     require(math.isfinite(claimed), "budget.epsilon", claimed, "a finite claim to be tested")
     limits: tuple[Untested, ...] = ()
+    requested = noisy, setting
     if calibrated is None and attack is None:
         horizon, limits = audit_horizon(noisy, horizon, problem, network)
         setting = budget, problem, network, horizon
@@ -244,6 +245,10 @@ def audit(
         for pair in pairs
         for check in checks
     ]
+    if plan.every and horizon != requested[1][-1]:
+        reports.append(
+            audit_requested_horizon(requested[0], plan.every, requested[1], delta, seed=seed)
+        )
     if plan.every and is_foreign(noisy):
         with executed_lines(source_files(type(noisy))) as lines:
             for tried in (budget, Budget(math.inf)):

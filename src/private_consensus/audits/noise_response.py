@@ -484,7 +484,8 @@ class Executed:
 
     @property
     def _numbers_of_run(self) -> int:
-        return self.horizon * self.problem.n_agents * self.problem.dim
+        messages = self.horizon * self.problem.n_agents * self.problem.dim
+        return max(messages, self.layout.units)
 
     def _execute(self, values: np.ndarray, last: float) -> Transcripts:
         runs = len(values)
