@@ -147,3 +147,10 @@ def test_draws_of_an_earlier_release_run_with_a_deprecation_message():
     with pytest.warns(DeprecationWarning, match="draws_per_edge"):
         drawn = draws_of(Older(), None, "network", "streams")
     assert list(drawn) == ["network", "streams"]
+
+
+@pytest.mark.parametrize("name", ["omega", "change"])
+def test_an_empty_array_is_no_parameter(name):
+    """Test a field without a rule and a field with one."""
+    with pytest.raises(InvalidInput, match=rf"algorithm\.{name}: found \[\]"):
+        algorithms.load("random_aggregation")(**{name: []})
