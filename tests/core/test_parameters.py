@@ -150,7 +150,6 @@ def test_draws_of_an_earlier_release_run_with_a_deprecation_message():
 
 
 @pytest.mark.parametrize("name", ["omega", "change"])
-def test_an_empty_array_is_no_parameter(name):
-    """Test a field without a rule and a field with one."""
+def test_parameters_that_are_compared_are_not_empty(name):
     with pytest.raises(InvalidInput, match=rf"algorithm\.{name}: found \[\]"):
         algorithms.load("random_aggregation")(**{name: []})

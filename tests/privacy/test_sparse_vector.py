@@ -9,7 +9,7 @@ from scipy import stats
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import SparseVector, account, sparse_vector_release
-from private_consensus.privacy.sparse_vector import REDRAWS, capped_binomial, least_answers
+from private_consensus.privacy.sparse_vector import REDRAWS, Answers, capped_binomial, least_answers
 
 GRID = np.linspace(-60, 60, 24_001)
 
@@ -300,3 +300,8 @@ def test_tests_without_noise_are_not_private_and_unknown_redraws_are_refused():
     assert sparse_vector_release(1.0, 0.0, 4.0, redrawn="each", **parameters).epsilon == 0.25
     with pytest.raises(InvalidInput, match=r"sparse_vector\.redrawn"):
         sparse_vector_release(1.0, 1.0, 1.0, redrawn="never", **parameters)
+
+
+def test_answers_are_arrays_of_one_shape():
+    with pytest.raises(InvalidInput, match=r"answers\.values"):
+        Answers(np.zeros(2, bool), np.zeros(2, bool), [[1.0], [2.0, 3.0]])

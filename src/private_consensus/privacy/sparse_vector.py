@@ -213,6 +213,8 @@ class Answers:
             value = getattr(self, key)
             is_bool = isinstance(value, np.ndarray) and value.dtype == bool
             require(is_bool, f"answers.{key}", value, "an array of bool")
+        is_float = isinstance(self.values, np.ndarray) and self.values.dtype == float
+        require(is_float, "answers.values", self.values, "an array of float")
         shapes = tuple(np.shape(getattr(self, key)) for key in ("answered", "above", "values"))
         require(len(set(shapes)) == 1, "answers", shapes, "arrays of one shape")
 

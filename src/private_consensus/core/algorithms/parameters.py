@@ -255,7 +255,7 @@ def _or_none(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 def _has_type(value: Any, kinds: str, integral: bool, nan: bool) -> bool:
     array = _array(value)
-    if array is None or array.dtype.kind not in kinds or array.size == 0:
+    if array is None or array.dtype.kind not in kinds:
         return False
     if array.dtype.kind != "f":
         return True
@@ -317,9 +317,7 @@ def _all(holds: Callable[[Any], Any]) -> Callable[[Any], bool]:
         if type(value) in (int, float):
             return _is_representable(value) and bool(holds(value))
         array = _array(value)
-        if array is None or array.dtype.kind not in "iuf" or array.size == 0:
-            return False
-        return bool(np.all(holds(array)))
+        return array is not None and array.dtype.kind in "iuf" and bool(np.all(holds(array)))
 
     return holds_everywhere
 
