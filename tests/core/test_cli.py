@@ -142,6 +142,8 @@ def test_privacy_goes_both_ways(call):
         (["run", "gradient_descent", "--set", "algorithm"], "--set: found 'algorithm'"),
         (["run", "gradient_descent", "--set", "algorithm.x=1"], "algorithm: found"),
         (["run", "gradient_descent", "--set", "problem.records=0"], "problem.records: found 0"),
+        (["run", "gradient_descent", "--set", "problem.name=[]"], "problem.name: found []"),
+        (["run", "gradient_descent", "--set", "network.name={}"], "network.name: found {}"),
         (["describe", "nothing"], "NAME: found 'nothing', expected one of"),
         (["privacy", "--scale", "0"], "--scale: found 0"),
         (["privacy", "--epsilon", "-1"], "budget.epsilon: found -1"),

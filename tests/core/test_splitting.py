@@ -366,3 +366,8 @@ def test_a_file_that_is_missing_is_named(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidInput, match=f"data: found '{path}', expected a CSV file"):
         pc.split(path, **OPTIONS)
+
+
+def test_labels_of_different_lengths_are_refused():
+    with pytest.raises(InvalidInput, match="rows of different lengths"):
+        pc.split(np.zeros((2, 1)), label=[[1.0], [2.0, 3.0]], agent=2, clip=1.0)

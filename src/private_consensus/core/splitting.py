@@ -463,7 +463,10 @@ def _in_order(values: Sequence[Any]) -> list[Any]:
 
 def _series(name: Any, values: Any) -> pl.Series:
     """Return a column; texts and categories of pandas are converted to Python objects."""
-    array = values if isinstance(values, pl.Series) else np.asarray(values)
+    try:
+        array = values if isinstance(values, pl.Series) else np.asarray(values)
+    except ValueError as error:
+        raise InvalidInput(str(name), "rows of different lengths", "one axis") from error
     if isinstance(array, np.ndarray):
         require(array.ndim == 1, str(name), f"an array of shape {array.shape}", "one axis")
         if array.dtype.kind not in "iufb":

@@ -100,6 +100,15 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
     yield from integer_errors("seed", cell["seed"], 0)
     yield from integer_errors("runs", cell["runs"], 1, MAX_SIZES["runs"])
     built = _load(cell["algorithm"])
+    unnamed = [
+        f"{part}.name: found {setting[part].get('name')!r}, expected a text"
+        for setting in cell["settings"]
+        for part in ("problem", "network")
+        if isinstance(setting[part].get("name"), list | dict)
+    ]
+    if unnamed:
+        yield from dict.fromkeys(unnamed)
+        return
     wrong = [*_wrong_parts(built, cell["settings"]), *_wrong_problems(built, cell["settings"])]
     yield from wrong
     if not wrong:
