@@ -41,6 +41,7 @@ NAMED = [
     ("coordinate_descent", "a second message"),
     ("m_admm", "account of the first"),
     ("decor", "added x 0.5"),
+    ("decor", "seeded from data"),
     ("local_training", "noise told"),
     ("local_training", "added x 0.5"),
     ("mafalda_sgd", "added x 0.5"),

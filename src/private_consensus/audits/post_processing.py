@@ -139,7 +139,7 @@ def constant_shift(
         None if no shift gives equal messages for all tested draws.
     """
     times = [row.iteration for row in local_response.rows]
-    largest = int(np.bincount(first).max())
+    largest = int(np.bincount(first, minlength=1).max())
     numbers = len(first) * len(set(times))
     if times != sorted(times) or numbers > MAX_NUMBERS or numbers * largest > MAX_PRODUCTS:
         return None
