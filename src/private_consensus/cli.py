@@ -446,7 +446,7 @@ def _describe(options) -> None:
         "not_charged": _unaccounted_uses(name),
     }
     output = [text + "\n" for text in texts]
-    output += [_labelled_use(line) for line in contents["not_charged"]]
+    output += [f"Not covered by epsilon: {line}" for line in contents["not_charged"]]
     if is_algorithm:
         contents |= {"relation": str(_with_defaults(built).relation), "parameters": defaults}
         output.append(f"\nNeighbouring relation: {contents['relation']}")
@@ -462,13 +462,6 @@ def _with_defaults(built: type) -> Any:
 
 def _default(field: dataclasses.Field) -> str:
     return "required" if field.default is dataclasses.MISSING else repr(field.default)
-
-
-def _labelled_use(description: str) -> str:
-    """Return a line on data that epsilon does not cover: an assumption, or a use of records."""
-    is_assumption = description.endswith(" public")
-    label = "Assumption" if is_assumption else "Unaccounted use of private data"
-    return f"{label}: {description}"
 
 
 def _unaccounted_uses(name: str) -> list[str]:

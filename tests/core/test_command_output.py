@@ -186,10 +186,10 @@ def test_describe_explains_every_parameter(as_json, name):
         assert re.search(entry, contents["description"], re.MULTILINE), parameter
 
 
-def test_describe_distinguishes_assumptions_from_uses_of_private_data(call):
+def test_describe_states_what_epsilon_does_not_cover(call):
     _, out, _ = call("describe", "lasso")
-    assert "\nAssumption: the number of an agent's records is public\n" in out
-    assert "\nUnaccounted use of private data: where features are normalised" in out
+    assert "\nNot covered by epsilon: the number of an agent's records is public\n" in out
+    assert "\nNot covered by epsilon: where features are normalised" in out
 
 
 def test_progress_is_shown_on_a_terminal_only(call, monkeypatch):

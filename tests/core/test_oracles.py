@@ -173,4 +173,4 @@ def test_privacy_rows_carry_the_lines_of_all_places(plan):
 def test_describe_says_what_is_not_charged(name, text, capsys):
     assert cli.main(["describe", name]) == 0
     output_text = " ".join(capsys.readouterr().out.split())
-    assert "Unaccounted use of private data: " in output_text and text in output_text
+    assert "Not covered by epsilon: " in output_text and text in output_text

@@ -180,7 +180,7 @@ def audit(
     noisy, claimed = _stated(calibrated or algorithm.calibrate(*setting), setting, relation)
     require(math.isfinite(claimed), "budget.epsilon", claimed, "a finite claim to be tested")
     limits: tuple[Untested, ...] = ()
-    requested = noisy, setting
+    requested_noisy, requested_setting = noisy, setting
     if calibrated is None and attack is None:
         horizon, limits = audit_horizon(noisy, horizon, problem, network)
         setting = budget, problem, network, horizon
@@ -245,10 +245,9 @@ def audit(
         for pair in pairs
         for check in checks
     ]
-    if plan.every and horizon != requested[1][-1]:
-        reports.append(
-            audit_requested_horizon(requested[0], plan.every, requested[1], delta, seed=seed)
-        )
+    if plan.every and horizon != requested_setting[-1]:
+        of_requested = requested_noisy, plan.every, requested_setting
+        reports.append(audit_requested_horizon(*of_requested, delta, seed=seed))
     if plan.every and is_foreign(noisy):
         with executed_lines(source_files(type(noisy))) as lines:
             for tried in (budget, Budget(math.inf)):

@@ -8,7 +8,7 @@ records of every agent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from .exact_costs import exact_costs
 from .finders import agent_data, universe_of
 from .judging import against_accountant, declaration
 from .neighbours import Attack, attacks
-from .result import CheckReport, Finding, Untested
+from .result import CheckReport, Untested
 
 EDGES = (*((0, agent) for agent in range(1, 8)), (1, 2), (2, 3), (1, 3), (4, 5), (7, 8))
 """Edges of a graph with degrees 1, 2, 3 and 7."""
@@ -83,7 +83,8 @@ def audit_other_size(
         exact = exact_costs(noisy, pairs, setting[-1], releases, declared, delta, seed=seed)
     except Exception as error:  # code from outside may raise anything
         return CheckReport(untested=(Untested(size, f"{type(error).__name__}: {error}", False),))
-    return _at_size(size, (*against_accountant(declared, claimed), *exact.findings), exact)
+    findings = (*against_accountant(declared, claimed), *exact.findings)
+    return _at_size(size, replace(exact, findings=findings), decisive=False)
 
 
 def audit_requested_horizon(
@@ -114,22 +115,25 @@ def audit_requested_horizon(
     Returns
     -------
     CheckReport
-        Without decisive parts: the longer execution reports them.
     """
     _, problem, network, horizon = setting
     releases = algorithm.releases(problem, network, horizon)
     declared = declaration(releases, delta)
     exact = exact_costs(algorithm, attacks, horizon, releases, declared, delta, seed=seed)
-    return _at_size(f"{horizon} iterations", exact.findings, exact)
+    return _at_size(f"{horizon} iterations", exact, decisive=True)
 
 
-def _at_size(size: str, findings: Iterable[Finding], exact: CheckReport) -> CheckReport:
-    """Return a report whose texts name the size; its untested parts are not decisive."""
-    named = tuple(replace(finding, text=f"with {size}: {finding.text}") for finding in findings)
-    untested = tuple(
-        Untested(f"{size}: {gap.item}", gap.reason, False) for gap in exact.untested if gap.decisive
+def _at_size(size: str, exact: CheckReport, *, decisive: bool) -> CheckReport:
+    """Name the size in the findings and in the decisive untested parts of exact costs."""
+    findings = tuple(
+        replace(finding, text=f"with {size}: {finding.text}") for finding in exact.findings
     )
-    return CheckReport(named, sites=exact.sites and (size,), untested=untested)
+    untested = tuple(
+        Untested(f"{size}: {gap.item}", gap.reason, decisive)
+        for gap in exact.untested
+        if gap.decisive
+    )
+    return CheckReport(findings, sites=exact.sites and (size,), untested=untested)
 
 
 def _pairs(algorithm: Algorithm, problem: Any, network: Network) -> Iterator[Attack]:

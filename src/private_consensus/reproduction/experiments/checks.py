@@ -104,7 +104,7 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
         f"{part}.name: found {setting[part].get('name')!r}, expected a text"
         for setting in cell["settings"]
         for part in ("problem", "network")
-        if isinstance(setting[part].get("name"), list | dict)
+        if not isinstance(setting[part].get("name"), str | None)
     ]
     if unnamed:
         yield from dict.fromkeys(unnamed)
