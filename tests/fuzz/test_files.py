@@ -109,6 +109,19 @@ def test_a_damaged_file_is_refused_or_read(written, tmp_path_factory, name):
     try_out()
 
 
+def test_every_changed_bit_of_a_result_is_noticed(written, tmp_path):
+    contents, _ = written
+    whole, path = contents["result.parquet"], tmp_path / "result.parquet"
+    rng = np.random.default_rng(2)
+    for position in rng.choice(len(whole), 400, replace=False):
+        content = bytearray(whole)
+        content[position] ^= 1 << rng.integers(8)
+        path.write_bytes(content)
+        assert results.damaged(path) == [str(path)]
+        with pytest.raises(InvalidInput, match=r"result\.parquet"):
+            results.read(path)
+
+
 def test_acquired_data_are_never_read_with_what_speaks_of_others(written, tmp_path_factory):
     contents, _ = written
     raw, metadata = (tmp_path_factory.mktemp("acquired") / n for n in ("raw.parquet", "told.json"))

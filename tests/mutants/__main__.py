@@ -1,18 +1,21 @@
 """Run all mutation tests: ``python -m tests.mutants``.
 
-The results are written to ``results/paper/audit/mutants.{parquet,md}``.
+The results are written to ``results/paper/audit/mutants.{parquet,md}``. Each row is added to
+``mutants.jsonl`` when it is known; a bench that was stopped continues there.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 from rich.progress import Progress
 
-from private_consensus.common.provenance import atomic_write, write_text
+from private_consensus.common.provenance import write_text
+from private_consensus.reproduction.experiments import results
 from private_consensus.reproduction.report import described_commit
 
 from .bench import correct, missed, outside, pairs, table, text
@@ -26,18 +29,25 @@ OUTSIDE_SEEDS = 3
 def main() -> int:
     """Return 1 if a fault that has to be found is missed."""
     options = _parser().parse_args()
+    parts = {
+        "broken copies": (pairs(options.only), options.runs),
+        "correct styles": (correct(options.seeds), FEW),
+        "outside": (outside(OUTSIDE_SEEDS), options.runs),
+    }
     with Progress() as bar:
         tables = [
-            _table(bar, "broken copies", pairs(options.only), options.runs, options.cores),
-            _table(bar, "correct styles", correct(options.seeds), FEW, options.cores),
-            _table(bar, "outside", outside(OUTSIDE_SEEDS), options.runs, options.cores),
-        ]
+            table(
+                requests, runs=runs, cores=options.cores, record=options.out / "mutants.jsonl",
+                progress=_shown(bar, name),
+            )
+            for name, (requests, runs) in parts.items()
+        ]  # fmt: skip
     rows = pl.concat(
         [partial_table for partial_table in tables if partial_table.height], how="diagonal_relaxed"
     )
     rows = rows.with_columns(commit=pl.lit(described_commit(Path(__file__).parent)))
-    with atomic_write(options.out / "mutants.parquet") as partial_table:
-        rows.write_parquet(partial_table)
+    provenance = results.stamp({}, code=described_commit(Path(__file__).parent), source="none")
+    results.write(rows, options.out / "mutants.parquet", provenance)
     write_text(options.out / "mutants.md", text(rows))
     print(text(rows))
     return int(missed(rows).height > 0)
@@ -53,13 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _table(bar: Progress, name: str, requests, runs: int, cores: int) -> pl.DataFrame:
+def _shown(bar: Progress, name: str) -> Callable[[int, int], None]:
     task = bar.add_task(name)
-
-    def show_progress(done: int, of: int) -> None:
-        bar.update(task, completed=done, total=of)
-
-    return table(requests, runs=runs, cores=cores, progress=show_progress)
+    return lambda done, of: bar.update(task, completed=done, total=of)
 
 
 if __name__ == "__main__":

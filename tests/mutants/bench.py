@@ -7,20 +7,24 @@ others and has a seed of its own, so that the table is the same on any number of
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import partial
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 from scipy.stats import beta
 
 from private_consensus import audit
 from private_consensus.audits.result import INCONCLUSIVE, AuditResult
 from private_consensus.common.errors import OutsideRange
+from private_consensus.common.provenance import checksums, settings_hash
 
 from . import outsiders
 from .cases import CASES, case_of
@@ -35,6 +39,10 @@ CORRECT = "none"
 """Name of the fault that a correct algorithm has."""
 BATCH_RUNS = 150
 """Runs of algorithms with sampled batches, whose runs take longest."""
+AUDITS_PER_PROCESS = 40
+"""A process that audits many algorithms grows to several gigabytes; it is replaced after these."""
+HERE = Path(__file__).parent
+SOURCES = HERE.parents[1] / "src" / "private_consensus"
 UNSPECIFIC = {
     "agent", "agents", "all", "every", "each", "that", "with", "from", "this", "into", "round",
     "rounds", "value", "exact", "private", "data",
@@ -211,16 +219,62 @@ def table(
     *,
     runs: int,
     cores: int,
+    record: Path,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> pl.DataFrame:
-    """Return all rows in the requested order."""
+    """Return all rows in the requested order.
+
+    Parameters
+    ----------
+    requests : iterable of Request
+    runs : int
+        Runs of each audit on each of the two data sets.
+    cores : int
+    record : Path
+        File to which each row is added when it is known. Rows that the same code added before are
+        not computed again, so that a stopped bench continues.
+    progress : callable
+        Called with the number of known rows and of all rows.
+
+    Returns
+    -------
+    DataFrame
+    """
     requests = list(requests)
-    rows = []
-    with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
-        for row in pool.map(partial(judged, runs=runs), requests, chunksize=4):
-            rows.append(row)
-            progress(len(rows), len(requests))
-    return pl.DataFrame(rows, infer_schema_length=None)
+    code = settings_hash(checksums((*SOURCES.rglob("*.py"), *HERE.rglob("*.py")), HERE))
+    rows = recorded(record, code, runs)
+    record.parent.mkdir(parents=True, exist_ok=True)
+    missing = [request for request in requests if request not in rows]
+    with (
+        get_context("spawn").Pool(cores, maxtasksperchild=AUDITS_PER_PROCESS) as pool,
+        record.open("a") as stream,
+    ):
+        audits = pool.imap_unordered(partial(_of, runs=runs), missing)
+        for done, (request, row) in enumerate(audits, len(requests) - len(missing) + 1):
+            rows[request] = row
+            entry = {"code": code, "runs": runs, "request": request, "row": row}
+            stream.write(json.dumps(entry, default=np.generic.item) + "\n")
+            stream.flush()
+            progress(done, len(requests))
+    return pl.DataFrame([rows[request] for request in requests], infer_schema_length=None)
+
+
+def _of(request: Request, runs: int) -> tuple[Request, dict[str, Any]]:
+    return request, judged(request, runs)
+
+
+def recorded(record: Path, code: str, runs: int) -> dict[Request, dict[str, Any]]:
+    """Read the rows that the same code computed with the same number of runs.
+
+    An incomplete last line, of a bench that was stopped while it wrote, is ignored.
+    """
+    rows = {}
+    for line in record.read_text().splitlines() if record.exists() else ():
+        with suppress(json.JSONDecodeError):
+            entry = json.loads(line)
+            if (entry["code"], entry["runs"]) == (code, runs):
+                rows[Request(*entry["request"])] = entry["row"]
+    return rows
 
 
 def broken(rows: pl.DataFrame) -> pl.DataFrame:

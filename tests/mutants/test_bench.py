@@ -1,5 +1,6 @@
 """Test a part of the mutation tests with fixed seeds."""
 
+import json
 from dataclasses import replace
 
 import polars as pl
@@ -111,6 +112,21 @@ def test_the_outside_package_is_found_by_its_entry_points():
     bases = {entry.base for entry in outsiders.entries().values() if not entry.correct}
     correct = {entry.module for entry in outsiders.entries().values() if entry.correct}
     assert bases <= correct and len(bases) > 10
+
+
+def test_a_stopped_bench_continues(tmp_path, monkeypatch):
+    """Keep a row of the same code and number of runs, and ignore an incomplete line."""
+    record, requests = tmp_path / "mutants.jsonl", [Request("p_admm", CORRECT)]
+    first = bench.table(requests, runs=40, cores=1, record=record)
+    known = record.read_text()
+    record.write_text(known + known[:100])
+    monkeypatch.setattr(bench, "judged", None)  # no audit is executed
+    again = bench.table(requests, runs=40, cores=1, record=record)
+    assert again.equals(first) and again["verdict"].to_list() == ["not contradicted"]
+    entry = json.loads(known)
+    assert bench.recorded(record, entry["code"], 40).keys() == set(requests)
+    assert not bench.recorded(record, entry["code"], 41)
+    assert not bench.recorded(record, "other code", 40)
 
 
 def test_an_audit_that_fails_is_a_missed_fault(monkeypatch):

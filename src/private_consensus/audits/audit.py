@@ -98,6 +98,7 @@ SEEDS = 3
 OBSERVERS = ("global",)
 EARLY = 2
 """The first look uses the number of runs divided by this number."""
+SIZE_AFTER_FAULT = Untested("problems of another size", "the audited size shows a fault", False)
 FEWEST = 40
 """Smallest number of runs: a statistic is fitted on a half of them and tested on the other."""
 
@@ -245,7 +246,8 @@ def audit(
         for pair in pairs
         for check in checks
     ]
-    if plan.every and horizon != requested_setting[-1]:
+    has_fault = any(finding.weakens_privacy for finding in plan.exact.findings)
+    if plan.every and horizon != requested_setting[-1] and not has_fault:
         of_requested = requested_noisy, plan.every, requested_setting
         reports.append(audit_requested_horizon(*of_requested, delta, seed=seed))
     if plan.every and is_foreign(noisy):
@@ -253,7 +255,11 @@ def audit(
             for tried in (budget, Budget(math.inf)):
                 with suppress(Exception):  # code from outside may raise anything
                     algorithm.calibrate(tried, problem, network, horizon)
-            reports.append(audit_other_size(algorithm, problem, budget, horizon, delta, seed=seed))
+            reports.append(
+                CheckReport(untested=(SIZE_AFTER_FAULT,))
+                if has_fault
+                else audit_other_size(algorithm, problem, budget, horizon, delta, seed=seed)
+            )
             for pair in plan.every:
                 coupled_difference(noisy, pair, horizon)
         reports.append(CheckReport(untested=branches_not_executed(type(noisy), lines)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,8 @@ RENAMED_EVERYWHERE = {
 
 CHECKSUMS = "checksums.json"
 """Name of a file with the checksums of all other files of its folder."""
+UNKNOWN = "sha256:" + "0" * 64
+"""Text in the place of a result's own checksum when the checksum is computed."""
 
 
 def stamp(
@@ -99,7 +102,7 @@ def write(
     provenance: Mapping[str, str],
     companions: Iterable[str] = (),
 ) -> None:
-    """Write a result as Parquet, with its provenance and the checksums of rows and other files.
+    """Write a result as Parquet, with its provenance and the checksums of this and other files.
 
     Parameters
     ----------
@@ -114,11 +117,9 @@ def write(
     """
     files = json.dumps(checksums(companions, Path(path).parent))
     with atomic_write(path) as temporary:
-        frame.write_parquet(temporary)
-        # The metadata follow the rows in the file, so that the hash of the rows ignores them.
-        frame.write_parquet(
-            temporary, metadata={**provenance, "rows": _rows_hash(temporary), "files": files}
-        )
+        frame.write_parquet(temporary, metadata={**provenance, "files": files, "checksum": UNKNOWN})
+        before, _, after = temporary.read_bytes().rpartition(UNKNOWN.encode())
+        temporary.write_bytes(before + _checksum(before, after) + after)
 
 
 def damaged(path: str | Path) -> list[str]:
@@ -132,23 +133,18 @@ def damaged(path: str | Path) -> list[str]:
             content = read_json(path)
             return changed(content, Path(path).parent) if Path(path).name == CHECKSUMS else []
         with readable(path):
-            metadata = pl.read_parquet_metadata(path)
-            damaged_rows = (
-                []
-                if metadata.get("rows", rows_hash := _rows_hash(Path(path))) == rows_hash
-                else [str(path)]
-            )
-            return damaged_rows + changed(
-                json.loads(metadata.get("files", "{}")), Path(path).parent
-            )
+            if not _is_whole(Path(path)):
+                return [str(path)]
+            files = pl.read_parquet_metadata(path).get("files", "{}")
+            return changed(json.loads(files), Path(path).parent)
     except InvalidInput:
         return [str(path)]
 
 
 def rows_of(path: str | Path) -> pl.DataFrame:
-    """Read the rows of a result and check their hash; columns have their present names.
+    """Read the rows of a result and check its checksum; columns have their present names.
 
-    The hash is needed because a damaged Parquet file may still be readable.
+    The checksum is needed because a damaged Parquet file may still be readable.
 
     Raises
     ------
@@ -156,17 +152,30 @@ def rows_of(path: str | Path) -> pl.DataFrame:
         If the file is missing or damaged.
     """
     with readable(path):
-        written = pl.read_parquet_metadata(path).get("rows")
-        require(written in (None, _rows_hash(Path(path))), str(path), DAMAGED, EXPECTED)
+        require(_is_whole(Path(path)), str(path), DAMAGED, EXPECTED)
         names = RENAMED_EVERYWHERE | RENAMED.get(Path(path).stem, {})
         return pl.read_parquet(path).rename(names, strict=False)
 
 
-def _rows_hash(path: Path) -> str:
-    """Compute the SHA-256 of a Parquet file up to its footer, whose length is in the last bytes."""
+def _is_whole(path: Path) -> bool:
+    """Return True if a result has its checksum, before the damaged file is parsed.
+
+    Earlier releases wrote the checksum of the rows alone, that is of the file up to its footer,
+    whose length is in the last bytes.
+    """
     content = path.read_bytes()
+    if written := list(re.finditer(rb"sha256:[0-9a-f]{64}", content)):
+        start, end = written[-1].span()
+        return content[start:end] == _checksum(content[:start], content[end:])
     footer = int.from_bytes(content[-8:-4], "little")
-    return hashlib.sha256(content[: -8 - footer]).hexdigest()
+    rows = hashlib.sha256(content[: -8 - footer]).hexdigest()
+    return pl.read_parquet_metadata(path).get("rows") == rows
+
+
+def _checksum(before: bytes, after: bytes) -> bytes:
+    """Compute the checksum of a file from the bytes before and after its own checksum."""
+    digest = hashlib.sha256(before + UNKNOWN.encode() + after).hexdigest()
+    return f"sha256:{digest}".encode()
 
 
 def read(path: str | Path) -> pl.DataFrame:
