@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from private_consensus import audit
+from private_consensus.audits.audit import SIZE_AFTER_FAULT
 from private_consensus.audits.declared_limits import audit_horizon
 from private_consensus.audits.examples import complete, logistic_regression, mean_estimation
 from private_consensus.audits.other_sizes import audit_other_size
@@ -89,6 +90,11 @@ def test_noise_that_vanishes_on_one_data_set_is_found():
     assert any(
         "carries no noise on one of the two" in finding.text for finding in audit_result.findings
     )
+
+
+def test_a_fault_at_the_audited_size_makes_other_sizes_superfluous():
+    assert SIZE_AFTER_FAULT in audited(NoiseInProportion).coverage.untested
+    assert SIZE_AFTER_FAULT not in audited(Descent).coverage.untested
 
 
 @pytest.mark.parametrize("problem", [mean_estimation, logistic_regression])
