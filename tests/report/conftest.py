@@ -20,6 +20,11 @@ DRAWN, REAL, MADE_UP = "drawn as the paper describes", "adult (mirror)", "adult 
 VERDICTS = ("held", "held in part", "did not hold", "undecided", "cannot be tested")
 
 
+def write_result(frame: pl.DataFrame, path: Path) -> None:
+    """Write a result without provenance."""
+    write(frame, path, stamp({}, code="", source=""))
+
+
 def variant(interpretation: str = "resolved") -> dict[str, Any]:
     return {"interpretation": interpretation, "because": "a reason", "set": {}}
 

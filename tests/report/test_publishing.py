@@ -27,7 +27,7 @@ from private_consensus.reproduction.publishing import reference as reference_of_
 from private_consensus.reproduction.publishing.aggregates import MAX_ROWS
 from private_consensus.reproduction.publishing.comparison import changed, paired, quantile
 
-from .conftest import MADE_UP
+from .conftest import MADE_UP, write_result
 
 AUDITED = {
     "experiment": [""], "algorithm": ["one"], "variant": [""], "setting": ["representative"],
@@ -50,10 +50,10 @@ def each_picture_is_made_once(monkeypatch):
 def run(results, run_folder):
     """Write a run at the scale of the papers and return it with its folder."""
     paper_results = replace(results, scale="paper")
-    pl.DataFrame(paper_results.claims).write_parquet(run_folder / "claims.parquet")
-    pl.DataFrame(paper_results.privacy).write_parquet(run_folder / "privacy.parquet")
+    write_result(pl.DataFrame(paper_results.claims), run_folder / "claims.parquet")
+    write_result(pl.DataFrame(paper_results.privacy), run_folder / "privacy.parquet")
     (run_folder / "audit").mkdir(exist_ok=True)
-    pl.DataFrame(AUDITED).write_parquet(run_folder / "audit" / "audits.parquet")
+    write_result(pl.DataFrame(AUDITED), run_folder / "audit" / "audits.parquet")
     return paper_results, run_folder
 
 
@@ -79,7 +79,7 @@ def test_a_reference_is_whole_and_says_what_made_it(reference):
 def test_a_long_table_is_kept_with_its_summary_and_never_as_text(run, tmp_path):
     results, run_folder = run
     pairs = pl.DataFrame({"observer": [0, 1], "target_agent": [1, 0], "guarantee": [0.5, 0.25]})
-    pairs.write_parquet(run_folder / "audit" / "observers.parquet")
+    write_result(pairs, run_folder / "audit" / "observers.parquet")
     (run_folder / "audit" / "observers.csv").write_text("kind,worst\nagent,0.5\n")
     folder = tmp_path / "reference"
     publish(results, run=run_folder, folder=folder, config=CONFIG, papers=CONFIG["papers"])
@@ -93,11 +93,11 @@ def test_the_bench_of_an_older_reference_is_kept_until_it_is_made_again(run, tmp
     folder = tmp_path / "reference"
     old, new = (pl.DataFrame({"fault": [name], "caught": [True]}) for name in ("old", "new"))
     (folder / "audit").mkdir(parents=True)
-    old.write_parquet(folder / "audit" / "mutants.parquet")
+    write_result(old, folder / "audit" / "mutants.parquet")
     (folder / "faults.json").write_text("[]")
     for made_again, expected in ((False, "old"), (True, "new")):
         if made_again:
-            new.write_parquet(run_folder / "audit" / "mutants.parquet")
+            write_result(new, run_folder / "audit" / "mutants.parquet")
         publish(results, run=run_folder, folder=folder, config=CONFIG, papers=CONFIG["papers"])
         published = pl.read_parquet(folder / "audit" / "mutants.parquet")
         assert published["fault"].to_list() == [expected]
@@ -246,18 +246,18 @@ def test_the_same_run_has_not_moved(run, reference, capsys):
 def test_a_number_a_verdict_and_an_epsilon_that_change_are_named(run, reference, capsys):
     _, run_folder = run
     numbers = pl.read_parquet(run_folder / "data" / "first_fig1.parquet")
-    numbers.with_columns(y=pl.col("y") + 1).write_parquet(
-        run_folder / "data" / "first_fig1.parquet"
+    write_result(
+        numbers.with_columns(y=pl.col("y") + 1), run_folder / "data" / "first_fig1.parquet"
     )
     claims = pl.read_parquet(run_folder / "claims.parquet")
-    claims.with_columns(verdict=pl.lit("held")).write_parquet(run_folder / "claims.parquet")
+    write_result(claims.with_columns(verdict=pl.lit("held")), run_folder / "claims.parquet")
     privacy = pl.read_parquet(run_folder / "privacy.parquet")
-    privacy.with_columns(epsilon_accountant=pl.lit(9.0)).write_parquet(
-        run_folder / "privacy.parquet"
+    write_result(
+        privacy.with_columns(epsilon_accountant=pl.lit(9.0)), run_folder / "privacy.parquet"
     )
     (run_folder / "data" / "second_fig1.parquet").unlink()
     flagged = pl.DataFrame(AUDITED | {"flagged": [True]})
-    flagged.write_parquet(run_folder / "audit" / "audits.parquet")
+    write_result(flagged, run_folder / "audit" / "audits.parquet")
     comparison = compare(run_folder, reference)
     assert sum(line.startswith("first_fig1:") for line in comparison.changed) == 2
     assert any("epsilon_accountant" in line for line in comparison.changed)
@@ -274,12 +274,12 @@ def test_a_lower_bound_that_moved_or_is_gone_is_named(run, reference, column):
     _, run_folder = run
     tables = [pl.read_parquet(folder / "privacy.parquet") for folder in (reference, run_folder)]
     for folder, privacy, bound in zip((reference, run_folder), tables, (1.0, 1.1), strict=True):
-        privacy.with_columns(pl.lit(bound).alias(column)).write_parquet(folder / "privacy.parquet")
+        write_result(privacy.with_columns(pl.lit(bound).alias(column)), folder / "privacy.parquet")
     assert all(f"{column} differs" in line for line in compare(run_folder, reference).changed)
-    tables[1].drop(column, strict=False).write_parquet(run_folder / "privacy.parquet")
+    write_result(tables[1].drop(column, strict=False), run_folder / "privacy.parquet")
     assert all(f"{column} is missing" in line for line in compare(run_folder, reference).changed)
     assert compare(run_folder, reference).changed
-    tables[0].with_columns(pl.lit(1.0).alias(column)).write_parquet(run_folder / "privacy.parquet")
+    write_result(tables[0].with_columns(pl.lit(1.0).alias(column)), run_folder / "privacy.parquet")
     assert compare(run_folder, reference).changed == ()
 
 
@@ -289,14 +289,14 @@ def test_an_exact_comparison_finds_changes_below_the_monte_carlo_error(run, refe
     file = run_folder / "data" / "first_fig1.parquet"
     numbers = pl.read_parquet(file)
     for factor, same in ((1 + 1e-9, True), (1 + 1e-5, False)):
-        numbers.with_columns(y=pl.col("y") * factor).write_parquet(file)
+        write_result(numbers.with_columns(y=pl.col("y") * factor), file)
         assert compare(run_folder, reference, exact=True).same is same
     (line,) = compare(run_folder, reference, exact=True).changed
     assert line.startswith("data/first_fig1.parquet: y differs in ")
     assert cli.main(["compare", str(run_folder), "--reference", str(reference), "--exact"]) == 1
-    numbers.reverse().write_parquet(file)
+    write_result(numbers.reverse(), file)
     assert not compare(run_folder, reference, exact=True).same
-    numbers.head(1).write_parquet(file)
+    write_result(numbers.head(1), file)
     assert (
         f"{numbers.height} rows became 1" in compare(run_folder, reference, exact=True).changed[0]
     )
@@ -380,7 +380,7 @@ def test_a_small_svg_moves_no_mark_by_more_than_a_twentieth_of_a_pixel():
 def test_an_audit_that_names_records_is_refused(run, tmp_path):
     results, run_folder = run
     leaky = pl.DataFrame(AUDITED).with_columns(record=pl.lit(7))
-    leaky.write_parquet(run_folder / "audit" / "audits.parquet")
+    write_result(leaky, run_folder / "audit" / "audits.parquet")
     folder = tmp_path / "new"
     with pytest.raises(InvalidInput, match="audit/audits"):
         publish(results, run=run_folder, folder=folder, config=CONFIG, papers=CONFIG["papers"])

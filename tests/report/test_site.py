@@ -25,6 +25,7 @@ from private_consensus.reproduction.report import (
 from private_consensus.reproduction.report.reading import svg_size, timing
 from private_consensus.reproduction.report.site import write_zipped
 
+from .conftest import write_result
 from .html_tree import Tree
 
 
@@ -114,8 +115,8 @@ def test_numbers_can_be_had_as_csv(site, tmp_path):
 def test_read_results_gathers_what_figures_say_of_themselves(run_folder, results, tmp_path):
     import polars as pl
 
-    pl.DataFrame(results.claims).write_parquet(tmp_path / "claims.parquet")
-    pl.DataFrame(results.privacy).write_parquet(tmp_path / "privacy.parquet")
+    write_result(pl.DataFrame(results.claims), tmp_path / "claims.parquet")
+    write_result(pl.DataFrame(results.privacy), tmp_path / "privacy.parquet")
     (tmp_path / "job.tsv").write_text("s\tcpu_time\tmax_rss\n1.5\t1.0\t100.0\n")
     (tmp_path / "faults.yaml").write_text("- fault: a cut\n  what to do: nothing\n")
     read = read_results(
@@ -138,8 +139,8 @@ def test_read_results_gathers_what_figures_say_of_themselves(run_folder, results
 def test_what_is_made_beside_the_workflow_is_shown_where_it_is_there(results, tmp_path):
     import polars as pl
 
-    pl.DataFrame(results.claims).write_parquet(tmp_path / "claims.parquet")
-    pl.DataFrame(results.privacy).write_parquet(tmp_path / "privacy.parquet")
+    write_result(pl.DataFrame(results.claims), tmp_path / "claims.parquet")
+    write_result(pl.DataFrame(results.privacy), tmp_path / "privacy.parquet")
     (tmp_path / "faults.yaml").write_text("- fault: a cut\n  what to do: nothing\n")
 
     def read(folder):
@@ -169,7 +170,7 @@ def test_what_is_made_beside_the_workflow_is_shown_where_it_is_there(results, tm
         file.write_bytes(content)
     bench = tmp_path / "results" / "smoke" / "audit" / "mutants.parquet"
     bench.parent.mkdir()
-    pl.DataFrame({"fault": ["half the noise"]}).write_parquet(bench)
+    write_result(pl.DataFrame({"fault": ["half the noise"]}), bench)
     site_results = read(tmp_path / "results")
     assert site_results.comparison == {"runs": 3} and site_results.library
     (tmp_path / "results" / "smoke" / "comparison" / "answers.json").unlink()
