@@ -62,7 +62,7 @@ def test_a_broken_copy_is_caught(algorithm, broken):
 @pytest.mark.parametrize("name", STYLES)
 def test_a_correct_style_is_not_flagged(name):
     row = judged(Request(name, CORRECT), RUNS // 4)
-    assert not row["caught"], row["findings"]
+    assert not row["caught"] and row["verdict"] != bench.FAILED, row["findings"]
 
 
 @pytest.mark.parametrize("algorithm", ["gradient_descent", "dvp", "pflr"])

@@ -47,6 +47,7 @@ from .declared_limits import audit_horizon
 from .evidence import Evidence, observed
 from .exact_costs import exact_costs
 from .floating_point import audit_floating_point
+from .hidden_inputs import audit_calibration, kept_variables
 from .judging import (
     ORDERINGS,
     Declaration,
@@ -62,8 +63,16 @@ from .noise_recovery import recovers_noise_itself
 from .other_sizes import audit_other_size, audit_requested_horizon
 from .outputs import audit_outputs, pairs_of_outputs
 from .partial import audit_view
-from .probing import agent_classes, coupled_difference, is_foreign, pairs_of_agents, strongest
+from .probing import (
+    agent_classes,
+    coupled_difference,
+    is_foreign,
+    pairs_of_agents,
+    strongest,
+    untried_positions,
+)
 from .received_state import audit_presence_of_noise, audit_received_state
+from .repeated_values import audit_missing_noise, audit_repeated_values
 from .replay import executed_lines, source_files
 from .result import AuditResult, CheckReport, Coverage, NoiseFound, Untested, listed
 from .sampled_batches import sampled_record_change, sampling_found
@@ -99,6 +108,9 @@ OBSERVERS = ("global",)
 EARLY = 2
 """The first look uses the number of runs divided by this number."""
 SIZE_AFTER_FAULT = Untested("problems of another size", "the audited size shows a fault", False)
+FEWER = 2
+"""Runs on an agent that has the graph position of an attacked one are divided by this number: only
+code that treats agents differently shows another effect there."""
 FEWEST = 40
 """Smallest number of runs: a statistic is fitted on a half of them and tested on the other."""
 
@@ -199,12 +211,16 @@ def audit(
     limit = claimed if factor == 1.0 else max(factor * claimed, of_pairs.epsilon)
     level = (1.0 - confidence) / 2
     share = level / len(plan.attacks)
-    looks = planned_looks(runs, first=max(FEWEST, runs // EARLY))
+    looks, fewer_looks = (
+        planned_looks(count, first=max(FEWEST, count // EARLY))
+        for count in (runs, max(FEWEST, runs // FEWER))
+    )
     results: list[_PairStatistics] = []
     for index, pair in enumerate(plan.attacks):
         results.append(
             _tested(
-                noisy, pair, horizon, limit, of_pairs, looks,
+                noisy, pair, horizon, limit, of_pairs,
+                looks if index < plan.representatives else fewer_looks,
                 delta=delta, level=share, seed=seed,
                 progress=lambda done, index=index: progress(
                     (index * runs + done) // len(plan.attacks), runs
@@ -255,6 +271,12 @@ def audit(
             for tried in (budget, Budget(math.inf)):
                 with suppress(Exception):  # code from outside may raise anything
                     algorithm.calibrate(tried, problem, network, horizon)
+            reports.append(audit_calibration(algorithm, plan.every, budget, horizon))
+            hidden = (*kept_variables(type(noisy)), *untried_positions(problem))
+            reports.append(CheckReport(untested=hidden))
+            for tested in results:
+                reports.append(audit_repeated_values(tested.attack, tested.evidence))
+                reports.append(audit_missing_noise(tested.evidence))
             reports.append(
                 CheckReport(untested=(SIZE_AFTER_FAULT,))
                 if has_fault
@@ -325,7 +347,9 @@ class _AuditPlan(NamedTuple):
     Parameters
     ----------
     attacks : sequence of Attack
-        Attacks for the tests of statistics.
+        Attacks for the tests of statistics, those with all runs first.
+    representatives : int
+        Number of attacks with all runs: one agent per class of agents with equal graph positions.
     every : sequence of Attack
         Attacks for checks without an error level, one per agent.
     of_outputs : sequence of Attack
@@ -342,6 +366,7 @@ class _AuditPlan(NamedTuple):
     """
 
     attacks: Sequence[Attack]
+    representatives: int
     every: Sequence[Attack]
     of_outputs: Sequence[Attack]
     exact: CheckReport
@@ -361,7 +386,7 @@ def _plan(
         reason = "the pair of data sets was given"
         untested = (Untested(listed(other_agents), reason, False),) if other_agents else ()
         return _AuditPlan(
-            (attack,), (), (), CheckReport(), (attack.agent,), (attack.name,), untested
+            (attack,), 1, (), (), CheckReport(), (attack.agent,), (attack.name,), untested
         )
     graph = one_graph(network)
     pairs = pairs_of_agents(noisy, problem, graph, horizon, seed=seed)
@@ -371,7 +396,15 @@ def _plan(
     if source.findings:
         selected = [pairs[agents[0]][0] for agents in agent_classes(graph, pairs)][:MAX_ATTACKED]
         return _AuditPlan(
-            selected, (), (), source, tuple(pairs), names, source.untested, is_reproducible=False
+            selected,
+            len(selected),
+            (),
+            (),
+            source,
+            tuple(pairs),
+            names,
+            source.untested,
+            is_reproducible=False,
         )
     exact = exact_costs(noisy, all_pairs, horizon, releases, declared, delta, seed=seed)
     missing = [agent for agent in range(graph.n_agents) if agent not in pairs]
@@ -379,10 +412,13 @@ def _plan(
     if missing:
         reason = "the problem states no neighbours for them"
         untested.append(Untested(listed(missing), reason, not recovers_noise_itself(noisy)))
+    selected = [agents[0] for agents in agent_classes(graph, pairs)][:MAX_ATTACKED]
+    representatives = len(selected)
     if any(gap.decisive for gap in exact.untested):
         selected = list(pairs)[:MAX_ATTACKED]
-    else:
-        selected = [agents[0] for agents in agent_classes(graph, pairs)][:MAX_ATTACKED]
+        representatives = len(selected)
+    elif is_foreign(noisy):
+        selected = list(dict.fromkeys([*selected, *pairs]))[:MAX_ATTACKED]
     strongest_pairs = {
         agent: strongest(noisy, pairs[agent], horizon)
         for agent in dict.fromkeys([*selected, *list(pairs)[:MAX_ATTACKED]])
@@ -395,6 +431,7 @@ def _plan(
     ]
     return _AuditPlan(
         attacked_pairs,
+        representatives,
         tuple(strongest_pairs.values()),
         of_outputs,
         exact,

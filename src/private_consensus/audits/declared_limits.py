@@ -79,9 +79,22 @@ def audit_horizon(
     reached = [limit.iterations for limit in limits if limit.iterations <= max_horizon]
     extended = max([horizon, *reached])
     missing = sorted({limit.name for limit in limits if limit.iterations > max_horizon})
+    error = _failure(algorithm, problem, network, extended) if extended > horizon else ""
+    if error:
+        item = f"{extended} iterations, after which all declared limits take effect"
+        return horizon, (Untested(item, f"their execution ends with an error: {error}"),)
     return extended, tuple(
         Untested(name, _effect(algorithm, name, extended, problem, network)) for name in missing
     )
+
+
+def _failure(algorithm: Algorithm, problem: Any, network: Any, iterations: int) -> str:
+    """Return the error with which an execution ends, or an empty text."""
+    try:
+        _messages(algorithm, problem, network, iterations)
+    except Exception as error:  # code from outside may raise anything
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def _effect(algorithm: Algorithm, limit: str, iterations: int, problem: Any, network: Any) -> str:
@@ -108,10 +121,10 @@ def _first_difference(
 ) -> int | None:
     """Return the first iteration whose messages differ if parameters are changed.
 
-    It is 0 if all messages are equal, and None if the changed algorithm does not run.
+    It is 0 if all messages are equal, and None if either algorithm does not run.
     """
-    base = _messages(algorithm, problem, network, iterations)
     try:
+        base = _messages(algorithm, problem, network, iterations)
         changed = _messages(replace(algorithm, **changes), problem, network, iterations)
     except (ArithmeticError, InvalidInput, TypeError, ValueError, IndexError):
         return None

@@ -273,7 +273,10 @@ class _Pairs:
             solutions = [shift]
             if differs:
                 reverse = self._certain_at(executions[::-1], local_response[0], start, base)
-                solutions += [] if reverse is None else [reverse]
+                if reverse is not None:
+                    # Without noise, iterates may be at a kink, where draws are not unique.
+                    shorter = reverse.units / (1.0 + NOISE_DIFFERS)
+                    solutions.append(reverse._replace(units=shorter))
             yield solutions
         if not solved:
             yield self._rough(executions)

@@ -9,7 +9,7 @@ largest, so that code that branches on data takes its branches.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -57,6 +57,32 @@ class Universe(ABC):
 
     def __init__(self, problem: Any):
         self.problem = problem
+
+    @property
+    def has_positions(self) -> bool:
+        """True if an agent has several rows, of which any may be replaced."""
+        return self.problem.records > 1
+
+    def problem_with_records(self, background: Background, record: Record, index: int) -> Any:
+        """Return the problem in which ``record`` is at one position of every agent.
+
+        Parameters
+        ----------
+        background : tuple of ndarray
+            Records of all agents.
+        record : tuple of ndarray
+            Record, in the parts of a background.
+        index : int
+            Position of the record.
+
+        Returns
+        -------
+        Problem
+        """
+        arrays = tuple(np.array(array, float) for array in background)
+        for array, value in zip(arrays, record, strict=True):
+            array[:, index] = value
+        return self.problem_with(arrays, record, 0, index)
 
     @abstractmethod
     def backgrounds(self, record: Record, rng: np.random.Generator) -> dict[str, Background]:
@@ -120,6 +146,23 @@ class Universe(ABC):
         for array, first, second in zip(arrays, pair.first, pair.second, strict=True):
             array[agent, 1 : 1 + count], array[agent, 1 + count :] = first, second
         return arrays
+
+    def between_all(self, pair: Pair, counts: Sequence[int]) -> Any:
+        """Return the problem in which each agent has a data set between two extreme ones.
+
+        Parameters
+        ----------
+        pair : Pair
+        counts : sequence of int
+            Number of other records that equal the first record of the pair, for each agent.
+
+        Returns
+        -------
+        Problem
+        """
+        for agent, count in enumerate(counts):
+            pair = pair._replace(background=self.between(pair, agent, count))
+        return self.problem_with_records(pair.background, pair.second, 0)
 
     def direction(self, first: Record, second: Record) -> np.ndarray:
         """Return the unit vector along which two records differ, or a diagonal if they do not.
@@ -300,6 +343,13 @@ class LogisticUniverse(Universe):
 
 class MeanUniverse(Universe):
     """Records in the box; a background has the mean of each agent's other records."""
+
+    has_positions = False
+
+    def problem_with_records(self, background: Background, record: Record, index: int) -> Any:
+        records = self.problem.records
+        means = (np.asarray(background[0]) * (records - 1) + record[0]) / records
+        return replace(self.problem, means=means[None])
 
     def records(self) -> dict[str, tuple[Record, Record]]:
         corner = np.full(self.problem.dim, self.problem.box)

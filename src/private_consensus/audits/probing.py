@@ -14,9 +14,7 @@ from private_consensus.core.networks import Network
 
 from .execution import execute
 from .finders import (
-    Background,
     Pair,
-    Record,
     Universe,
     agent_data,
     extreme_data,
@@ -27,16 +25,18 @@ from .finders import (
     universe_of,
 )
 from .neighbours import Attack, attacks
+from .result import Untested
 from .streams import AuditStreams
 
 CLIMBS = 6
 """Random changes of the data that :func:`find_attacks` tries per attacked agent."""
-POSITIONS = 32
-"""Positions of the replaced record that are tried."""
+POSITIONS = 128
+"""Largest number of positions of the replaced record that are tried, for each agent."""
 STEPS = 16
 """Data sets between two others whose messages are compared, for each refinement."""
-KINDS = 4
-"""Kinds of pairs tried on every agent; the first agent is attacked with all kinds."""
+KINDS, THOROUGH = 4, 10
+"""Kinds of pairs tried on each agent after the first :data:`THOROUGH` ones, which are attacked with
+all kinds: code from outside may treat any agent differently."""
 COUPLED_RUNS = 2
 """Runs with equal draws on both data sets."""
 PAIRS = 4
@@ -122,16 +122,19 @@ def find_attacks(
         return [attack for scored in ranked for _, attack in scored[:max_pairs]]
     strong: list[Attack] = []
     kinds: set[str] = set()
-    location = _location(algorithm, problem, network, horizon)
-    for agent in [0] if agents is None else agents:
+    indices = _weakest_positions(algorithm, problem, network, horizon)
+    counts = _jumps(algorithm, problem, network, horizon)
+    for number, agent in enumerate([0] if agents is None else agents):
         rng = np.random.default_rng([seed, agent])
         pairs = list(_proposed(algorithm, problem, network, agent, rng))
-        if kinds:
+        if number >= THOROUGH:
             pairs = [attack for attack in pairs if attack.name in kinds] or pairs
         scored = _ranked(lambda pair: coupled_difference(algorithm, pair, horizon), pairs)
-        kinds = kinds or {attack.name for attack in _distinct(scored, KINDS)}
+        kinds |= {attack.name for attack in _distinct(scored, KINDS)}
         scored += _searched(algorithm, problem, network, agent, horizon, rng)
-        later = _located_pairs(problem, network, agent, location, rng)
+        later = _located_pairs(
+            problem, network, agent, _Location(indices[agent], counts[agent]), rng
+        )
         scored += _ranked(lambda pair: coupled_difference(algorithm, pair, horizon), later)
         strong += _distinct(sorted(scored, key=lambda pair: -pair[0]), max_pairs)
     return strong
@@ -194,41 +197,118 @@ class _Location(NamedTuple):
     count: int
 
 
-def _location(algorithm: Algorithm, problem: Any, network: Network, horizon: int) -> _Location:
-    """Return the position at which a replaced record changes noiseless messages of agent 0 most.
+def _weakest_positions(
+    algorithm: Algorithm, problem: Any, network: Network, horizon: int
+) -> list[int]:
+    """Return the position at which a replaced record changes noiseless messages most, per agent.
 
-    A record may have a larger weight at one position than at others. Messages may jump at one of
-    the data sets between two extreme ones. Neither shows in pairs of extreme data.
+    A record may have a larger weight at one position than at others. The records of all agents are
+    replaced together, so that two executions test a position of all agents.
     """
     universe = universe_of(problem)
-    if universe is None or universe.problem.records < 2:
-        return _Location(0, 0)
-    records = universe.problem.records
+    agents = network.n_agents
+    if universe is None or not universe.has_positions:
+        return [0] * agents
     pair = _first_pair(universe, np.random.default_rng(0))
-    noiseless_streams = AuditStreams.labelled("probe", 1).without("noise")
+    changes = []
+    tried = positions_tried(universe.problem.records)
+    for index in tried:
+        first, second = (
+            _noiseless(algorithm, universe.problem_with_records(pair.background, record, index),
+                       network, horizon)
+            for record in (pair.first, pair.second)
+        )  # fmt: skip
+        changes.append([_change(first[..., i, :], second[..., i, :]) for i in range(agents)]
+                       if first.shape == second.shape else [math.inf] * agents)  # fmt: skip
+    return [tried[i] for i in np.argmax(changes, axis=0)]
 
-    def messages(background: Background, record: Record, index: int = 0) -> np.ndarray:
-        data = universe.problem_with(background, record, 0, index)
-        return execute(algorithm, data, network, noiseless_streams, horizon).sent
 
-    def change(first: np.ndarray, second: np.ndarray) -> float:
-        if first.shape != second.shape:
-            return math.inf
-        return float(f"{np.nan_to_num(np.linalg.norm(first - second), nan=math.inf):.{DIGITS}g}")
+def positions_tried(records: int) -> list[int]:
+    """Return the positions of the replaced record that an audit tries, evenly distributed.
 
-    indices = np.unique(np.linspace(0, records - 1, min(records, POSITIONS)).round().astype(int))
-    changes = [
-        change(*(messages(pair.background, record, i) for record in (pair.first, pair.second)))
-        for i in indices.tolist()
-    ]
-    low, high = 0, records - 1
-    while high - low > 1:
-        counts = np.unique(np.linspace(low, high, STEPS + 1).round().astype(int)).tolist()
-        sent = [messages(universe.between(pair, 0, count), pair.second) for count in counts]
-        steps = [change(*ends) / (b - a) for ends, a, b in zip(
-            pairwise(sent), counts[:-1], counts[1:], strict=True)]  # fmt: skip
-        low, high = counts[int(np.argmax(steps))], counts[int(np.argmax(steps)) + 1]
-    return _Location(int(indices[int(np.argmax(changes))]), low)
+    Parameters
+    ----------
+    records : int
+        Number of records of an agent.
+
+    Returns
+    -------
+    list of int
+    """
+    evenly = np.linspace(0, records - 1, min(records, POSITIONS))
+    return np.unique(evenly.round().astype(int)).tolist()
+
+
+def untried_positions(problem: Any) -> tuple[Untested, ...]:
+    """List positions of the replaced record that no audit tries.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    tuple of Untested
+        They decide no verdict.
+    """
+    universe = universe_of(problem)
+    if universe is None or not universe.has_positions:
+        return ()
+    records = universe.problem.records
+    tried = len(positions_tried(records))
+    if tried == records:
+        return ()
+    item = f"{records - tried} of {records} positions of the replaced record"
+    return (Untested(item, "an agent has more records than positions are tried", decisive=False),)
+
+
+def _jumps(algorithm: Algorithm, problem: Any, network: Network, horizon: int) -> list[int]:
+    """Return after how many equal records the messages of each agent jump most.
+
+    Messages, or the size of their noise, may jump at one of the data sets between two extreme ones,
+    which does not show in pairs of extreme data. An execution moves the data of all agents.
+    """
+    universe = universe_of(problem)
+    agents = network.n_agents
+    if universe is None or universe.problem.records < 2:
+        return [0] * agents
+    pair = _first_pair(universe, np.random.default_rng(0))
+    low, high = np.zeros(agents, int), np.full(agents, universe.problem.records - 1)
+    while (high - low > 1).any():
+        counts = low + np.linspace(0.0, high - low, STEPS + 1).round().astype(int)
+        sent = [
+            _coupled(algorithm, universe.between_all(pair, of_agents.tolist()), network, horizon)
+            for of_agents in counts
+        ]
+        sizes = np.maximum(np.diff(counts, axis=0), 1)
+        steps = np.array([
+            [_change(*(messages[..., i, :] for messages in ends)) for i in range(agents)]
+            for ends in pairwise(sent)
+        ]) / sizes  # fmt: skip
+        steps[np.diff(counts, axis=0) == 0] = -1.0
+        largest = steps.argmax(0), np.arange(agents)
+        low, high = counts[largest], counts[largest[0] + 1, largest[1]]
+    return low.tolist()
+
+
+def _coupled(algorithm: Algorithm, problem: Any, network: Network, horizon: int) -> np.ndarray:
+    """Return the messages of a run without noise, and those of runs with given noise."""
+    noisy = AuditStreams.labelled("coupled", COUPLED_RUNS)
+    sent = execute(algorithm, problem, network, noisy, horizon).sent
+    noiseless = _noiseless(algorithm, problem, network, horizon)
+    return np.concatenate([noiseless, sent]) if noiseless.shape[1:] == sent.shape[1:] else sent
+
+
+def _noiseless(algorithm: Algorithm, problem: Any, network: Network, horizon: int) -> np.ndarray:
+    """Return the messages of one run without noise."""
+    streams = AuditStreams.labelled("probe", 1).without("noise")
+    return execute(algorithm, problem, network, streams, horizon).sent
+
+
+def _change(first: np.ndarray, second: np.ndarray) -> float:
+    if first.shape != second.shape:
+        return math.inf
+    return float(f"{np.nan_to_num(np.linalg.norm(first - second), nan=math.inf):.{DIGITS}g}")
 
 
 def _first_pair(universe: Universe, rng: np.random.Generator) -> Pair:

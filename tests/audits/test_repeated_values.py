@@ -1,0 +1,68 @@
+"""Test the check of values that continuous noise repeats."""
+
+import numpy as np
+import pytest
+
+from private_consensus import audit
+from private_consensus.audits.examples import complete, mean_estimation
+from private_consensus.audits.repeated_values import repeated
+from toys import BUDGET, NoisyRounds, State
+
+RUNS = 4000
+rng = np.random.default_rng(3)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_continuous_noise_and_noise_on_grids_repeat_no_value(seed):
+    values = np.random.default_rng(seed).standard_normal(RUNS)
+    assert list(repeated(values)) == []
+    assert list(repeated(values.astype(np.float32))) == []
+    for step in (1e-5, 1e-4, 1e-3, 1e-2, 0.1):
+        assert list(repeated(np.round(values / step) * step)) == [], step
+
+
+@pytest.mark.parametrize("step", [0.0, 1e-5])
+def test_a_value_in_few_runs_is_found(step):
+    values = rng.standard_normal(RUNS)
+    values[:12] = 0.25
+    values = np.round(values / step) * step if step else values
+    ((value, count),) = repeated(values)
+    assert value == pytest.approx(0.25, abs=1e-4) and count >= 12
+
+
+class FailOpen(NoisyRounds):
+    """Fault: a message in 200 has no noise."""
+
+    def draws(self, problem, streams):
+        shape = (problem.n_agents, problem.dim)
+        normal = streams.sequence("noise", "normal", shape)
+        return zip(normal, streams.sequence("sampling", "uniform", (problem.n_agents, 1), "coin"),
+                   strict=False)  # fmt: skip
+
+    def noise(self, draw):
+        noise, coin = draw
+        return super().noise(noise) * (coin > 0.005)
+
+
+class CutTails(NoisyRounds):
+    """Fault: noise is cut at 2.7 deviations."""
+
+    def noise(self, draw):
+        return super().noise(np.clip(draw, -2.7, 2.7))
+
+
+class Clipped(NoisyRounds):
+    """Noisy messages are projected to the box, which is no fault."""
+
+    def step(self, state, problem, network, draw, t):
+        return State(problem.project(super().step(state, problem, network, draw, t).x))
+
+
+@pytest.mark.parametrize("kind, is_broken", [(FailOpen, True), (CutTails, True), (Clipped, False)])
+def test_rare_messages_without_continuous_noise_are_found(kind, is_broken):
+    problem = mean_estimation()
+    audit_result = audit(
+        kind(), problem, complete(problem.n_agents), BUDGET, 3,
+        runs=RUNS, confidence=0.9999, delta=BUDGET.delta,
+    )  # fmt: skip
+    assert audit_result.flagged is is_broken, audit_result.findings
