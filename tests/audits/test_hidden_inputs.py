@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from private_consensus import audit
+from private_consensus import algorithms, audit
 from private_consensus.audits.examples import complete, logistic_regression, mean_estimation
 from private_consensus.audits.finders import universe_of
 from private_consensus.audits.hidden_inputs import (
@@ -15,7 +15,13 @@ from private_consensus.audits.hidden_inputs import (
     audit_calibration,
     kept_variables,
 )
-from private_consensus.audits.probing import POSITIONS, positions_tried, untried_positions
+from private_consensus.audits.probing import (
+    POSITIONS,
+    REVIEWED,
+    is_foreign,
+    positions_tried,
+    untried_positions,
+)
 from private_consensus.core.algorithms.base import column
 from toys import BUDGET, NoisyRounds, State, mean_attack
 
@@ -85,6 +91,13 @@ class LastWeighted(Weighted):
 def test_a_record_of_one_agent_with_a_larger_weight_is_found(kind):
     findings = audited(kind, logistic_regression).findings
     assert any(f"agent {ONLY}" in finding.text for finding in findings)
+
+
+def test_reviewed_algorithms_are_those_of_this_package_and_a_new_one_is_audited_thoroughly():
+    assert set(algorithms.names()) >= REVIEWED
+    kind = algorithms.load("gradient_descent")
+    new = type("NewMethod", (kind,), {"__module__": "private_consensus.core.algorithms.new_method"})
+    assert is_foreign(new()) and not is_foreign(kind())
 
 
 def test_positions_are_all_tried_or_listed():

@@ -100,10 +100,10 @@ def kept_variables(kind: type) -> tuple[Untested, ...]:
     tuple of Untested
         Decisive: the effect of an earlier execution on a later one is not tested.
     """
-    package = Path(inspect.getfile(Algorithm)).parents[2]
+    package, own = Path(inspect.getfile(Algorithm)).parents[2], inspect.getsourcefile(kind)
     found = []
     for file in sorted(source_files(kind)):
-        if package in Path(file).parents:
+        if package in Path(file).parents and file != own:
             continue
         try:
             tree = ast.parse(Path(file).read_text(encoding="utf-8"))

@@ -41,6 +41,16 @@ COUPLED_RUNS = 2
 """Runs with equal draws on both data sets."""
 PAIRS = 4
 """Pairs of all finders that an audit adds to the extreme ones, per agent."""
+REVIEWED = {
+    "admm", "canary_audit", "coordinate_descent", "d_zoa", "decor", "dgd", "dp_admm", "dp_ci",
+    "dp_ci_moments", "dsgd", "dvp", "exact_admm", "fair_classification", "gradient_descent",
+    "ipp_admm", "ldp_admm", "ldp_gradient_descent", "ldp_subgradient", "local_training",
+    "logistic", "m_admm", "mafalda_sgd", "muffliato", "muffliato_gd", "one_shot_averaging",
+    "p_admm", "pdop", "pflr", "pp_admm", "pp_admm_renyi", "pr_admm", "q_dpsgd_1", "q_dpsgd_2",
+    "r_admm", "random_aggregation", "release_audit", "sdm_dsgd", "secure_aggregation", "zip_dl",
+}  # fmt: skip
+"""Modules of this package whose algorithms were also audited as subclasses from outside, in
+``tests/mutants``. All other code is audited with all finders and statistics."""
 DIGITS = 6
 """Digits of a difference that count, so that rounding errors rank no pair above another."""
 
@@ -71,8 +81,9 @@ def strongest(algorithm: Algorithm, candidates: Iterable[Attack], horizon: int) 
 
 
 def is_foreign(algorithm: Algorithm) -> bool:
-    """Return True if the class is defined outside of this package."""
-    return type(algorithm).__module__.split(".")[0] != __name__.split(".")[0]
+    """Return True if the class is defined outside of this package, or is new in it."""
+    parts = type(algorithm).__module__.split(".")
+    return parts[0] != __name__.split(".")[0] or parts[-1] not in REVIEWED
 
 
 def find_attacks(
@@ -87,9 +98,10 @@ def find_attacks(
 ) -> list[Attack]:
     """Find the pairs of data sets that change the messages of each agent most.
 
-    Algorithms of this package are attacked with the extreme pairs of :func:`.neighbours.attacks`.
-    For code from outside, several finders propose pairs, and random changes of the strongest one
-    follow. Pairs are ranked by how far messages of coupled runs differ, with and without noise.
+    Reviewed algorithms of this package are attacked with the extreme pairs of
+    :func:`.neighbours.attacks`. For other code, several finders propose pairs, and random changes
+    of the strongest one follow. Pairs are ranked by how far messages of coupled runs differ, with
+    and without noise.
 
     Parameters
     ----------
