@@ -249,7 +249,9 @@ def likelihood_ratio(
             return None, None
         first_units, second_units = (unit[site.name] for unit in units)
         ratio += density(first_units) - density(second_units)
-        agent_units = (unit[:, attack.agent] for unit in (first_units, second_units))
+        # The noise of a sum of messages has one row for all agents.
+        row = attack.agent if first_units.shape[1] > 1 else 0
+        agent_units = (unit[:, row] for unit in (first_units, second_units))
         moved.append(length(np.nan_to_num(np.subtract(*agent_units))))
     return (ratio, np.stack(moved, axis=1)) if moved else (None, None)
 
