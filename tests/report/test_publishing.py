@@ -283,6 +283,17 @@ def test_a_lower_bound_that_moved_or_is_gone_is_named(run, reference, column):
     assert compare(run_folder, reference).changed == ()
 
 
+def test_the_comparison_of_methods_is_compared_if_the_run_has_one(run, reference):
+    _, run_folder = run
+    losses = pl.DataFrame({"method": ["one", "two"], "run": [0, 0], "loss": [0.5, 0.7]})
+    for folder, table in ((reference, losses), (run_folder, losses.with_columns(loss=0.6))):
+        assert compare(run_folder, reference, exact=True).same
+        (folder / "comparison").mkdir(exist_ok=True)
+        write_result(table, folder / "comparison" / "runs.parquet")
+    (line,) = compare(run_folder, reference, exact=True).changed
+    assert line.startswith("comparison/runs.parquet: loss differs")
+
+
 def test_an_exact_comparison_finds_changes_below_the_monte_carlo_error(run, reference, capsys):
     _, run_folder = run
     assert cli.main(["compare", str(run_folder), "--reference", str(reference), "--exact"]) == 0

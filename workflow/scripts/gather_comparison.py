@@ -5,11 +5,14 @@ import json
 import polars as pl
 
 from private_consensus.common.job_logging import job_logging
-from private_consensus.common.provenance import atomic_write, write_text
+from private_consensus.common.provenance import write_text
 from private_consensus.common.readable import read_json
 from private_consensus.comparison.design import ComparisonDesign, described
 from private_consensus.comparison.schema import KEYS, checked, one_row_per_run
 from private_consensus.reproduction.experiments.results import rows_of, sources, stamp, write
+
+COMPRESSION = 19
+"""Level of Zstandard for the table that is published."""
 
 design, out = snakemake.params.design, snakemake.output
 with job_logging(snakemake.log[0], design, snakemake.log.usage):
@@ -22,7 +25,6 @@ with job_logging(snakemake.log[0], design, snakemake.log.usage):
     ]
     description = described(ComparisonDesign.model_validate(design), *lists)
     write_text(out.cells, json.dumps(description, indent=1) + "\n")
-    with atomic_write(out.runs) as temporary:
-        one_row_per_run(rows).write_parquet(temporary, compression="zstd", compression_level=19)
     provenance = stamp(design, snakemake.params.code, sources(parts))
+    write(one_row_per_run(rows), out.runs, provenance, compression_level=COMPRESSION)
     write(rows, out.results, provenance, [out.cells, out.runs])

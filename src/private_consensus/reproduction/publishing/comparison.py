@@ -50,7 +50,8 @@ EPSILONS = (
 PROVENANCE = ("source", "commit", "seconds", "date")
 """Columns with the origin of a number, which are not compared."""
 OTHER_TARGETS = ("mutants",)
-"""Tables that another target computes, which are not compared."""
+"""Tables that another target computes, which are not compared. The comparison of methods is another
+target too; it is compared if the run has one."""
 
 
 @dataclass(frozen=True)
@@ -134,10 +135,15 @@ def _compare_within_errors(run: Path, reference: Path) -> Comparison:
 
 
 def _compare_exactly(run: Path, reference: Path) -> Comparison:
+    others = (*OTHER_TARGETS, *([] if (run / "comparison").is_dir() else ["comparison"]))
     tables = [
-        file for file in sorted(reference.rglob("*.parquet")) if file.stem not in OTHER_TARGETS
+        file
+        for file in sorted(reference.rglob("*.parquet"))
+        if file.stem not in others and file.parent.name not in others
     ]
-    documents = sorted((reference / "comparison").glob("*.json"))
+    documents = (
+        sorted((reference / "comparison").glob("*.json")) if "comparison" not in others else []
+    )
     names, missing = _shared([*tables, *documents], run, reference)
     compared, lines = 0, []
     for name in names:
