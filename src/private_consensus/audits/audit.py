@@ -6,7 +6,7 @@ level of the result:
 - the exact cost of pairs of data sets of every agent, from the response of all messages to all
   noise draws (:mod:`.exact_costs`);
 - statistics of independent executions on both data sets, for at least one agent of each class of
-  structurally equal agents;
+  structurally equal agents, and for the first ten agents of new code;
 - the distribution of the noise that is recovered at the declared sites.
 
 Parts that no test covers are listed in the result. If one of them could hide a fault, the verdict

@@ -47,6 +47,14 @@ class Pair(NamedTuple):
     name: str
 
 
+def _placed(background: Background, record: Record, where: Any) -> Background:
+    """Return a background with a record at some positions of its arrays."""
+    arrays = tuple(np.array(array, float) for array in background)
+    for array, value in zip(arrays, record, strict=True):
+        array[where] = value
+    return arrays
+
+
 class Universe(ABC):
     """Data sets that a problem admits, with the sizes of the problem.
 
@@ -79,10 +87,7 @@ class Universe(ABC):
         -------
         Problem
         """
-        arrays = tuple(np.array(array, float) for array in background)
-        for array, value in zip(arrays, record, strict=True):
-            array[:, index] = value
-        return self.problem_with(arrays, record, 0, index)
+        return self.problem_with(_placed(background, record, np.s_[:, index]), record, 0, index)
 
     @abstractmethod
     def backgrounds(self, record: Record, rng: np.random.Generator) -> dict[str, Background]:
@@ -189,10 +194,7 @@ class Universe(ABC):
         agent : int
             Agent whose records are replaced.
         """
-        arrays = tuple(np.array(array, float) for array in background)
-        for array, value in zip(arrays, record, strict=True):
-            array[agent] = value
-        return arrays
+        return _placed(background, record, np.s_[agent])
 
     def second_record(self, background: Background, agent: int) -> Record | None:
         """Return the record of an agent after the replaced record, or None if it has one record.

@@ -12,16 +12,18 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from .evidence import Evidence
+from .evidence import WHOLE, Evidence
 from .neighbours import Attack
-from .result import DIFFERS, CheckReport, Finding, listed
+from .result import DIFFERS, CheckReport, Finding, Untested, listed
 
 LEVEL = 1e-8
 """Probability with which noise on a grid is taken for continuous noise with a repeated value."""
 ZERO, SEVERAL = 1e-10, 3
 """Size of recovered noise that is zero but for rounding errors, and fewest messages with it."""
-OTHERS = 3
+MARGIN = 3
 """Added to the number of other equal values, as a bound of their expected number."""
+MOST = 3
+"""Values that are examined, the most frequent first."""
 
 
 def audit_repeated_values(attack: Attack, evidence: Sequence[Evidence]) -> CheckReport:
@@ -40,6 +42,9 @@ def audit_repeated_values(attack: Attack, evidence: Sequence[Evidence]) -> Check
         which messages are clipped, is none.
     """
     both = [observed.whole[:, : attack.pair[0].dim] for observed in evidence]
+    if not all(messages.shape[1] for messages in both):
+        item = f"repeated values in the first message of agent {attack.agent}"
+        return CheckReport(untested=(Untested(item, f"more than {WHOLE} numbers", decisive=False),))
     for first, second in (both, both[::-1]):
         for coordinate in range(min(first.shape[1], second.shape[1])):
             for value, count in repeated(first[:, coordinate]):
@@ -95,10 +100,10 @@ def repeated(values: np.ndarray) -> Iterator[tuple[float, int]]:
     """
     distinct, counts = np.unique(values, return_counts=True)
     total = len(values)
-    for index in np.argsort(-counts)[:OTHERS]:
+    for index in np.argsort(-counts)[:MOST]:
         count = int(counts[index])
         others = counts[counts < count]
-        expected = (float((others * (others - 1)).sum()) + OTHERS) / total
+        expected = (float((others * (others - 1)).sum()) + MARGIN) / total
         bound = math.log(total) + (count - 1) * math.log(expected) - math.lgamma(count + 1)
         if count > 1 and bound < math.log(LEVEL):
             yield float(distinct[index]), count
