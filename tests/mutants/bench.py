@@ -42,7 +42,13 @@ BATCH_RUNS = 150
 AUDITS_PER_PROCESS = 40
 """A process that audits many algorithms grows to several gigabytes; it is replaced after these."""
 HERE = Path(__file__).parent
-SOURCES = HERE.parents[1] / "src" / "private_consensus"
+PACKAGE = HERE.parents[1] / "src" / "private_consensus"
+SOURCES = (
+    HERE,
+    *(PACKAGE / folder for folder in ("common", "privacy", "core", "audits")),
+    PACKAGE / "reproduction" / "analyses",
+)
+"""Folders of the code that determines a row; no audit runs code of other folders."""
 UNSPECIFIC = {
     "agent", "agents", "all", "every", "each", "that", "with", "from", "this", "into", "round",
     "rounds", "value", "exact", "private", "data",
@@ -241,7 +247,8 @@ def table(
     DataFrame
     """
     requests = list(requests)
-    code = settings_hash(checksums((*SOURCES.rglob("*.py"), *HERE.rglob("*.py")), HERE))
+    files = (file for folder in SOURCES for file in folder.rglob("*.py"))
+    code = settings_hash(checksums(files, HERE))
     rows = recorded(record, code, runs)
     record.parent.mkdir(parents=True, exist_ok=True)
     missing = [request for request in requests if request not in rows]
