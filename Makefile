@@ -1,6 +1,7 @@
 # Each target first creates or updates the environment .venv if necessary.
 PYTHON ?= python3
-CORES ?= $(shell nproc 2>/dev/null || echo 2)
+# `nproc` would return OMP_NUM_THREADS, if set.
+CORES ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 2)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready

@@ -617,6 +617,9 @@ def _audit(options) -> int:
                 *setting, runs=runs, confidence=confidence, delta=delta, seed=options.seed,
                 progress=lambda done, of: bar.update(task, completed=done, total=of),
             )  # fmt: skip
+            algorithm, problem, network, budget, horizon = setting
+            algorithm = algorithm.calibrate(budget, problem, network, horizon)
+            setting = algorithm, problem, network, budget, horizon
     findings = [{"kind": finding.kind, "text": finding.text} for finding in result.findings]
     numbers = (
         "claimed", "permitted", "delta", "declared", "lower", "ceiling", "confidence", "runs"

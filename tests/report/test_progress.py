@@ -93,6 +93,18 @@ def test_unknown_jobs_cost_the_mean_of_their_rule(clock):
     assert estimate.remaining_s(290.0) == pytest.approx((10 + 60 + 2 + 90.5) / 2)
 
 
+def test_a_rule_that_was_not_published_has_no_estimate_before_its_first_job_ends(clock):
+    estimate = RemainingTime({"write_plan": {"plan": 1.0}}, print)
+    event(estimate, "run_info", stats={"write_plan": 1, "compare_methods": 5, "total": 6})
+    begin(estimate, 1, "write_plan", "plan")
+    assert estimate.line(0.0) == ""
+    event(estimate, "job_finished", job_id=1)
+    begin(estimate, 2, "compare_methods", "first")
+    clock.now = 200.0
+    event(estimate, "job_finished", job_id=2)
+    assert estimate.remaining_s(200.0) == pytest.approx(4 * 200.0)
+
+
 def test_without_published_seconds_all_jobs_cost_the_same(clock):
     estimate = RemainingTime({}, print)
     event(estimate, "run_info", stats={"run_cell": 4, "total": 4})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from statistics import fmean
@@ -17,8 +18,9 @@ PRIOR_S = 60.0
 
 
 class Job(NamedTuple):
-    """A running job: expected duration, and start time on the monotonic clock, both in seconds."""
+    """A running job: rule, expected duration, start time on the monotonic clock, in seconds."""
 
+    rule: str
     expected_s: float
     start_s: float
 
@@ -57,6 +59,7 @@ class RemainingTime(logging.Handler):
         self._cores = 1
         self._number_of_jobs = 0
         self._waiting: dict[str, int] = {}
+        self._measured: dict[str, list[float]] = {}
         self._running: dict[int, Job] = {}
         self._finished = 0
         self._expected_s = 0.0
@@ -114,16 +117,35 @@ class RemainingTime(logging.Handler):
             return None
         if not self._published:
             return (now - self._start_s) * remaining / self._finished
-        ratio = (self._measured_s + PRIOR_S) / (self._expected_s + PRIOR_S)
+        if 2 * self._unknown() > remaining:
+            return None
         running = [
-            max(job.expected_s * ratio - (now - job.start_s), 0.0) for job in self._running.values()
+            max(job.expected_s * self._ratio(job.rule) - (now - job.start_s), 0.0)
+            for job in self._running.values()
         ]
-        waiting = sum(count * self._mean_of(rule) for rule, count in self._waiting.items())
-        return max((waiting * ratio + sum(running)) / self._cores, *running, 0.0)
+        waiting = sum(
+            count * self._mean_of(rule) * self._ratio(rule) for rule, count in self._waiting.items()
+        )
+        return max((waiting + sum(running)) / self._cores, *running, 0.0)
+
+    def _ratio(self, rule: str) -> float:
+        if rule not in self._published:
+            return 1.0
+        return (self._measured_s + PRIOR_S) / (self._expected_s + PRIOR_S)
 
     def _mean_of(self, rule: str) -> float:
-        durations = self._published.get(rule)
-        return fmean(durations.values()) if durations else self._mean_s
+        published = self._published.get(rule)
+        if published:
+            return fmean(published.values())
+        measured = self._measured.get(rule)
+        return fmean(measured) if measured else self._mean_s
+
+    def _unknown(self) -> int:
+        """Count the remaining jobs of rules of which no job was published or has finished."""
+        running = Counter(job.rule for job in self._running.values())
+        counts = running + Counter(self._waiting)
+        known = {*self._published, *self._measured}
+        return sum(count for rule, count in counts.items() if rule not in known)
 
     def _start(self, stats: Mapping[str, int]) -> None:
         counts = dict(stats)
@@ -138,13 +160,17 @@ class RemainingTime(logging.Handler):
         if expected_s is None:
             expected_s = self._mean_of(rule)
         self._waiting[rule] = max(self._waiting.get(rule, 0) - 1, 0)
-        self._running[jobid] = Job(expected_s, time.monotonic())
+        self._running[jobid] = Job(rule, expected_s, time.monotonic())
 
     def _finish(self, jobid: int) -> None:
         self._finished += 1
         if job := self._running.pop(jobid, None):
-            self._expected_s += job.expected_s
-            self._measured_s += time.monotonic() - job.start_s
+            duration_s = time.monotonic() - job.start_s
+            if job.rule in self._published:
+                self._expected_s += job.expected_s
+                self._measured_s += duration_s
+            else:
+                self._measured.setdefault(job.rule, []).append(duration_s)
 
     def _repeat(self) -> None:
         while not self.ended.wait(self._interval_s):
