@@ -1,7 +1,5 @@
 """Test that a setting is calibrated once for its runs, its privacy row and its audit."""
 
-from functools import wraps
-
 import numpy as np
 import polars as pl
 import pytest
@@ -206,25 +204,14 @@ def test_each_setting_is_calibrated_once(monkeypatch):
     assert len(calls) == 2
 
 
-def test_environments_with_one_problem_build_it_once_and_compute_what_each_computes_alone(
-    monkeypatch,
-):
-    """Two networks share the data of a block; the output is byte-identical to separate runs."""
-    built, build = [], logistic_regression.build
-
-    @wraps(build)  # its annotations state whether the problem is shared
-    def counted(streams, *arguments, **options):
-        built.append(streams.runs)
-        return build(streams, *arguments, **options)
-
-    prepared, cell_spec = {"rows": logistic_rows(400, 3)}, cell()
-    [setting] = cell_spec["settings"]
+def test_a_cell_computes_in_each_environment_what_a_cell_of_it_alone_computes():
+    """Two networks in one cell; the output is byte-identical to separate cells."""
+    prepared = {"rows": logistic_rows(400, 3)}
+    [setting] = cell()["settings"]
     ring = {**setting, "network": {"name": "ring", "agents": AGENTS}, "variant": "ring"}
     alone = [
         run_cell(cell(settings=[single_setting]), prepared) for single_setting in (setting, ring)
     ]
-    monkeypatch.setattr(logistic_regression, "build", counted)
     together = run_cell(cell(settings=[setting, ring]), prepared)
-    assert built == [(0,), (0, 1, 2, 3, 4), (5, 6, 7, 8, 9), (10, 11, 12, 13, 14)]
     for joined, separate in zip(together, zip(*alone, strict=True), strict=True):
         assert joined.equals(pl.concat(separate))

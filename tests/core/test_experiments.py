@@ -480,6 +480,15 @@ def timed_plan():
     return timed(plan_of_all)
 
 
+def test_streams_are_shared_by_the_algorithms_that_are_named():
+    plan = plan_of_all()
+    groups = [
+        plan.cell("gratton_fig2", name)["groups"]["noise"]
+        for name in ("d_zoa", "exact_admm", "dp_admm")
+    ]
+    assert groups == ["gratton_fig3a d_zoa", "gratton_fig3a exact_admm", "gratton_fig2 dp_admm"]
+
+
 def a_million_steps() -> None:
     """Run a million loop steps, which take about 0.017 s on an idle machine."""
     for _ in range(10**6):

@@ -243,24 +243,6 @@ def test_the_optimum_of_every_run_agrees_with_an_independent_solver(streams, cod
         assert np.allclose(problem.optimum[0], reference, atol=1e-8)
 
 
-def test_a_problem_is_rescaled_as_it_would_be_built(streams):
-    """A rescaled problem shares its data without a copy."""
-    options = {"prepared": prepared_rows(), "records": 100, "ridge": 0.01, "weight": "mean"}
-    first, rebuilt = (
-        logistic_regression.build(streams, AGENTS, **options, loss_scale=scale)
-        for scale in (1.0, 9)
-    )
-    rescaled = logistic_regression.rescaled(first, **{**options, "loss_scale": 9})
-    assert (rescaled.weight, rescaled.ridge) == (rebuilt.weight, rebuilt.ridge)
-    assert rescaled.features is first.features and rescaled._signed is first._signed
-    inputs = proximal_inputs(rebuilt)
-    assert np.array_equal(
-        solver.solve_in_lanes(rescaled, *inputs), solver.solve_in_lanes(rebuilt, *inputs)
-    )
-    with pytest.raises(InvalidInput, match=r"problem.loss_scale: found 0"):
-        logistic_regression.rescaled(first, **{**options, "loss_scale": 0})
-
-
 @pytest.mark.parametrize("weight", ["mean", 17.5])
 def test_the_proximal_solve_is_optimal_and_equals_a_loop(streams, weight):
     """The weight 17.5 corresponds to 1750 for the mean; there, Newton replaces the slow bound."""

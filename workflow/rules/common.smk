@@ -127,11 +127,6 @@ def tunings_of(wildcards):
     return cell_files("runs", pairs, wildcards.scale)
 
 
-def source_cells_of(wildcards):
-    pairs = PLAN.source_cells(wildcards.experiment, wildcards.algorithm)
-    return cell_files("shared", pairs, wildcards.scale)
-
-
 def cell_files(kind, cells, scale):
     return [
         f"results/{scale}/{kind}/{experiment}/{algorithm}.parquet"

@@ -1,15 +1,13 @@
-"""Run one algorithm of one experiment.  Inputs: prepared data, tuning runs, measurements of other cells.  Outputs: measurements, privacy, and measurements that other cells reuse."""
+"""Run one algorithm of one experiment.  Inputs: prepared data, tuning runs.  Outputs: measurements, privacy."""
 
 
 rule run_cell:
     input:
         prepared=prepared_of,
         tuning_runs=tunings_of,
-        reused=source_cells_of,
     output:
         runs="results/{scale}/runs/{experiment}/{algorithm}.parquet",
         privacy="results/{scale}/privacy/{experiment}/{algorithm}.parquet",
-        shared="results/{scale}/shared/{experiment}/{algorithm}.parquet",
     log:
         "results/{scale}/logs/{experiment}.{algorithm}.log",
         usage="results/{scale}/timings/{experiment}.{algorithm}.tsv",
@@ -23,9 +21,6 @@ rule run_cell:
     params:
         cell=lambda wildcards: PLAN.cell(wildcards.experiment, wildcards.algorithm),
         code=code_of_cell,
-        requests=lambda wildcards: PLAN.requests_to(
-            wildcards.experiment, wildcards.algorithm
-        ),
     message:
         "Runs of {wildcards.experiment}, {wildcards.algorithm}"
     script:

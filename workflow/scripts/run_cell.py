@@ -1,16 +1,13 @@
-"""Run a cell; write its measurements, its privacy, and measurements that other cells reuse."""
+"""Run a cell; write its measurements and its privacy."""
 
 import logging
-
-import polars as pl
 
 from private_consensus.common.job_logging import job_logging
 from private_consensus.core.kernels.compiling import limited_threads
 from private_consensus.reproduction.datasets import Prepared
-from private_consensus.reproduction.experiments.cells import compute_cell
+from private_consensus.reproduction.experiments.cells import run_cell
 from private_consensus.reproduction.experiments.results import (
     read_all,
-    rows_of,
     source_of,
     stamp,
     write,
@@ -20,19 +17,15 @@ log = snakemake.log
 with job_logging(log[0], snakemake.params.cell, log.usage), limited_threads(snakemake.threads):
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
     prepared = {data.name: data for data in loaded}
-    reused = snakemake.input.reused
-    results = compute_cell(
+    runs, privacy = run_cell(
         snakemake.params.cell,
         prepared,
         lambda done, total: logging.info("%d of %d runs", done, total),
         read_all(snakemake.input.tuning_runs) if snakemake.input.tuning_runs else None,
         processes=snakemake.threads,
-        requests=snakemake.params.requests,
-        reused=pl.concat(map(rows_of, reused)) if reused else None,
     )
     provenance = stamp(
         snakemake.params.cell, snakemake.params.code, source_of(loaded), snakemake.input.prepared
     )
-    write(results.runs, snakemake.output.runs, provenance)
-    write(results.privacy, snakemake.output.privacy, provenance)
-    write(results.requested, snakemake.output.shared, provenance)
+    write(runs, snakemake.output.runs, provenance)
+    write(privacy, snakemake.output.privacy, provenance)

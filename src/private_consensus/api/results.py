@@ -33,7 +33,6 @@ from private_consensus.core.simulation import (
     MAX_RUNS,
     Environment,
     MeasurementPlan,
-    MeasurementRequest,
     Setting,
 )
 from private_consensus.core.splitting import Shares
@@ -338,17 +337,21 @@ def simulate(
     for _, metric in measures:
         require(metric in metrics, "measures", metric, f"one of {', '.join(metrics)}")
         _require_test_records(calibration.problem, metric)
-    final = MeasurementRequest(MeasurementPlan(FINAL), frozenset({0}), runs)
+    plan = MeasurementPlan((*measures, *FINAL), times, intermediate=measures)
     try:
-        records = simulation.simulate(
-            calibration, plan=MeasurementPlan(measures, times), progress=progress, requests=[final]
-        )
+        records = simulation.simulate(calibration, plan=plan, progress=progress)
     except Diverged as error:
         for name, (step, largest) in unstable_steps(algorithm, calibration.problem).items():
             text = f"{name} = {step:.4g} is above 2/L = {largest:.4g}"
             error.add_note(f"{text}, the largest stable step of gradient descent")
         raise
-    measured = {(quantity, metric) for _, quantity, metric in records.values[0]}
+    recorded = records.values[0]
+    final_values = {
+        quantity: recorded.pop((horizon, quantity, metric))
+        for quantity, metric in FINAL
+        if (horizon, quantity, metric) in recorded
+    }
+    measured = {(quantity, metric) for _, quantity, metric in recorded}
     for quantity, metric in measures:
         expected = f"a quantity that {type(algorithm).__name__} records, such as released"
         require((quantity, metric) in measured, "measures", quantity, expected)
@@ -359,7 +362,6 @@ def simulate(
     ]
     guarantees = [account(of_case, budget.delta) for of_case in releases]
     worst = max(range(len(releases)), key=lambda index: guarantees[index].epsilon)
-    final_values = {quantity: array for (_, quantity, _), array in records.additional[0].items()}
     derivation = [
         *derive(releases[worst], budget),
         *_calibration(calibration.algorithms[0][0], guarantees[worst].epsilon, budget),

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -123,13 +123,6 @@ class Calibration:
         for algorithm, graph in zip(self.algorithms[index], self.graphs, strict=False):
             cases.setdefault(uncalibrated.graph_statistics(graph), Case(algorithm, graph))
         return list(cases.values())
-
-    def only(self, indices: Sequence[int]) -> Calibration:
-        """Return the calibration of the settings with some indices."""
-        settings, algorithms = (
-            [entries[index] for index in indices] for entries in (self.settings, self.algorithms)
-        )
-        return replace(self, settings=settings, algorithms=algorithms)
 
     def of_block(self, index: int, first: int) -> Algorithm:
         """Return the algorithm of a setting for the block of runs that starts at ``first``.
@@ -302,14 +295,6 @@ class MeasurementPlan:
         return triples | {(horizon, of, averaged(metric)) for of, metric in self.averages}
 
 
-class MeasurementRequest(NamedTuple):
-    """Additional measurements of the settings with some indices, in the first runs only."""
-
-    plan: MeasurementPlan
-    settings: frozenset[int]
-    runs: int
-
-
 def averaged(metric: str) -> str:
     """Return the name under which a metric's mean over all iterations of a run is recorded."""
     return f"mean_{metric}"
@@ -323,13 +308,9 @@ class Records:
     ----------
     values : list of dict
         For each setting, a mapping from (t, quantity, metric) to an array ``[runs]``.
-    additional : list of dict
-        Additional measurements in the same form, for all runs of the blocks that contain the
-        requested runs.
     """
 
     values: list[dict[tuple[int, str, str], np.ndarray]] = field(default_factory=list)
-    additional: list[dict[tuple[int, str, str], np.ndarray]] = field(default_factory=list)
 
     def rows(self) -> dict[str, np.ndarray]:
         """Return the columns setting, t, quantity, metric, run, value: one row per measurement."""
@@ -353,7 +334,6 @@ def simulate(
     divergence: str = "raise",
     progress: Callable[[int, int], None] = lambda done, total: None,
     processes: int = 1,
-    requests: Sequence[MeasurementRequest] = (),
 ) -> Records:
     """Run every setting and record its measurements.
 
@@ -369,8 +349,6 @@ def simulate(
         Called after each block with the number of finished runs and of all runs.
     processes : int, default 1
         Number of worker processes. The results do not depend on it.
-    requests : sequence of MeasurementRequest
-        Additional measurements; their averages have to be those of ``plan``.
 
     Returns
     -------
@@ -382,97 +360,36 @@ def simulate(
         At the first non-finite iterate, naming algorithm, setting, iteration and run; not with
         ``divergence="record"``.
     """
-    (records,) = simulate_together(
-        [calibration], plan=plan, divergence=divergence, progress=progress, processes=processes,
-        requests=[requests],
-    )  # fmt: skip
-    return records
-
-
-def simulate_together(
-    calibrations: Sequence[Calibration],
-    *,
-    plan: MeasurementPlan,
-    divergence: str = "raise",
-    progress: Callable[[int, int], None] = lambda done, total: None,
-    processes: int = 1,
-    requests: Sequence[Sequence[MeasurementRequest]],
-) -> list[Records]:
-    """Run several environments on the same runs and record their measurements.
-
-    Each block of runs is computed for all environments before the next block, so that objects that
-    the environments share are built once. The results do not depend on this order.
-
-    Parameters
-    ----------
-    calibrations : sequence of Calibration
-        One calibration per environment, with equal numbers of runs and equal blocks.
-    plan : MeasurementPlan
-        Quantities and metrics to record.
-    divergence : {"raise", "record"}
-        See :func:`simulate`.
-    progress : callable
-        Called after each block with the number of finished runs and of all runs.
-    processes : int, default 1
-        Number of worker processes. The results do not depend on it.
-    requests : sequence of sequences of MeasurementRequest
-        Additional measurements for each calibration.
-
-    Returns
-    -------
-    list of Records
-        One element per calibration.
-    """
     require(divergence in DIVERGENCES, "divergence", divergence, f"one of {', '.join(DIVERGENCES)}")
-    runs, block = calibrations[0].runs, calibrations[0].block
+    runs, block = calibration.runs, calibration.block
     beginnings = range(0, runs, block)
 
-    def compute(first: int) -> list[list[dict]]:
+    def compute(first: int) -> list[dict]:
         recorder_type = _Recorder if divergence == "raise" else _DivergenceRecorder
         handling = None if divergence == "raise" else "ignore"
         with np.errstate(over=handling, invalid=handling):
-            return [
-                _run_block(
-                    calibration,
-                    first,
-                    plan,
-                    [request for request in additional if first < request.runs],
-                    recorder_type,
-                )
-                for calibration, additional in zip(calibrations, requests, strict=True)
-            ]
+            return _run_block(calibration, first, plan, recorder_type)
 
-    blocks: list[list[list[dict]]] = []
+    blocks: list[list[dict]] = []
     computed = map_in_forks(compute, beginnings, processes)
-    for first, block_results in zip(beginnings, computed, strict=True):
-        blocks.append(block_results)
+    for first, block_values in zip(beginnings, computed, strict=True):
+        blocks.append(block_values)
         progress(min(first + block, runs), runs)
-    return [
-        _records(calibration, plan, block_results)
-        for calibration, *block_results in zip(calibrations, *blocks, strict=True)
-    ]
-
-
-def _records(calibration: Calibration, plan: MeasurementPlan, blocks: list[list[dict]]) -> Records:
-    """Collect the measurements of all blocks of one environment."""
-    runs, records = calibration.runs, Records()
-    for index, setting in enumerate(calibration.settings):
-        planned = plan.keys(setting.horizon, setting.intermediate)
-        joined = {key: _joined(blocks, index, key)[:runs] for key in blocks[0][index]}
-        records.values.append({key: joined[key] for key in joined if key in planned})
-        records.additional.append({key: joined[key] for key in joined if key not in planned})
-    return records
-
-
-def _joined(blocks: list[list[dict]], index: int, key: tuple[int, str, str]) -> np.ndarray:
-    return np.concatenate([block[index][key] for block in blocks if key in block[index]])
+    return Records(
+        [
+            {
+                key: np.concatenate([values[index][key] for values in blocks])[:runs]
+                for key in blocks[0][index]
+            }
+            for index in range(len(calibration.settings))
+        ]
+    )
 
 
 def _run_block(
     calibration: Calibration,
     first: int,
     plan: MeasurementPlan,
-    requests: Sequence[MeasurementRequest],
     recorder_type: type[_Recorder],
 ) -> list[dict]:
     """Run a block of one environment; return the measurements of each setting."""
@@ -484,12 +401,8 @@ def _run_block(
     measured: list[dict] = [{} for _ in settings]
     algorithms = [calibration.of_block(index, first) for index in range(len(settings))]
     for members in _batches(algorithms):
-        additional_plans = [
-            (request.plan, np.array([member in request.settings for member in members]))
-            for request in requests
-        ]
         member_settings = [settings[i] for i in members]
-        recorder = recorder_type(plan, problem, streams, member_settings, additional_plans)
+        recorder = recorder_type(plan, problem, streams, member_settings)
         horizon = np.array([settings[i].horizon for i in members])
         stack([algorithms[i] for i in members]).run(problem, network, streams, horizon, recorder)
         for index, member in enumerate(members):
@@ -506,32 +419,14 @@ def _batches(algorithms: Sequence[Algorithm]) -> Collection[list[int]]:
 
 
 class _Recorder:
-    """Recorder of the planned measurements, which raises an error for a non-finite iterate.
-
-    ``additional`` has further measurement plans, each with a mask of the settings to which it
-    applies.
-    """
+    """Recorder of the planned measurements, which raises an error for a non-finite iterate."""
 
     def __init__(
-        self,
-        plan: MeasurementPlan,
-        problem: Problem,
-        streams: Streams,
-        settings: list[Setting],
-        additional: Sequence[tuple[MeasurementPlan, np.ndarray]] = (),
+        self, plan: MeasurementPlan, problem: Problem, streams: Streams, settings: list[Setting]
     ):
-        self.averages = plan.averages
-        self.problem, self.streams, self.settings = problem, streams, settings
-        all_settings = np.ones(len(settings), bool)
-        intermediate = np.array([setting.intermediate for setting in settings])
-        # Plan, mask of settings at their last iteration, mask of settings before it.
-        self.plans = [
-            (plan, all_settings, intermediate),
-            *((further, mask, mask) for further, mask in additional),
-        ]
-        self.measures = dict.fromkeys(pair for each, *_ in self.plans for pair in each.measures)
+        self.plan, self.problem, self.streams, self.settings = plan, problem, streams, settings
+        self.intermediate = np.array([setting.intermediate for setting in settings])
         self.horizon = np.array([setting.horizon for setting in settings])
-        self.times = {*self.horizon.tolist()}.union(*(each.iterations for each, *_ in self.plans))
         self.measured: list[dict] = [{} for _ in settings]
         self.sums: list[dict] = [defaultdict(float) for _ in settings]
 
@@ -540,35 +435,26 @@ class _Recorder:
         if not isinstance(observables, Finite):
             for array in {id(array): array for array in observables.values()}.values():
                 self._require_finite(t, active, array)
-        for quantity, metric in self.averages:
+        for quantity, metric in self.plan.averages:
             if quantity in observables:
                 self._add(t, active, quantity, metric, observables[quantity])
-        due = self._due(t, active)
-        if not any(mask.any() for _, mask in due):
+        is_last = self.horizon[active] == t
+        self._measure_all(t, active, is_last, self.plan.measures, observables)
+        if t in self.plan.iterations:
+            before_last = ~is_last & self.intermediate[active]
+            measures = self.plan.intermediate_measures
+            self._measure_all(t, active, before_last, measures, observables)
+
+    def _measure_all(self, t, active, mask, measures, observables) -> None:
+        """Measure the active settings of a mask."""
+        measured = np.flatnonzero(mask)
+        if not len(measured):
             return
-        for quantity, metric in self.measures:
-            if quantity not in observables:
-                continue
-            masks = [mask for measures, mask in due if (quantity, metric) in measures]
-            measured = np.flatnonzero(np.any(masks, axis=0))
-            if len(measured):
+        for quantity, metric in measures:
+            if quantity in observables:
                 self._measure(
                     t, active[measured], quantity, metric, observables[quantity][measured]
                 )
-
-    def _due(self, t: int, active: np.ndarray) -> list[tuple[Any, np.ndarray]]:
-        """Return the measures of each plan with a mask of the active settings to which they apply.
-
-        Some measures apply at the last iteration of a setting, others at intermediate iterations.
-        """
-        if t not in self.times:
-            return []
-        is_last, due = self.horizon[active] == t, []
-        for plan, at_end, before_end in self.plans:
-            due.append((plan.measures, at_end[active] & is_last))
-            if t in plan.iterations:
-                due.append((plan.intermediate_measures, before_end[active] & ~is_last))
-        return due
 
     def _add(self, t, active, quantity, metric, array) -> None:
         values = self._values(metric, array)

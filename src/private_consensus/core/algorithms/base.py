@@ -102,9 +102,6 @@ class Algorithm(ABC):
         analysis of a method.
     deterministic : bool
         True if the algorithm samples nothing, so that one run suffices.
-    draws_once : bool
-        True if settings with different problems and networks can share one set of draws. They
-        are then computed in one batch.
     ranges : mapping
         Search ranges of the tuned parameters and of ``horizon``. Parameters with the value None
         are unused and are not tuned.
@@ -138,7 +135,6 @@ class Algorithm(ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     kind: ClassVar[str] = METHOD
     deterministic: ClassVar[bool] = False
-    draws_once: ClassVar[bool] = False
     ranges: ClassVar[Mapping[str, Range]] = {}
     internal_outputs: ClassVar[tuple[str, ...]] = ("internal",)
     lower_bound_because: ClassVar[str] = ""

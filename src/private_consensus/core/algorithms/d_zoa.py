@@ -62,7 +62,6 @@ class DZOA(ConsensusADMM):
     noise: Noise = noise_field("nothing (assumed noise)")
 
     needs: ClassVar[tuple[str, ...]] = ("gram", "pull", "penalty")
-    draws_once: ClassVar[bool] = True
     source: ClassVar[str] = "Gratton et al., Algorithm 1, eqs. (7)-(13), (20), (25), (27), (29)"
     oracles: ClassVar[tuple[str, ...]] = (
         "the step size is computed from the norm of the non-private optimum (27)",

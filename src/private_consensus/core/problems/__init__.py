@@ -2,8 +2,7 @@
 
 Each module has a function ``build(streams, agents, **parameters)``, the names of its ``METRICS``
 and parameters of an ``EXAMPLE``. A parameter ``partition`` is "shared" or "per_run": whether all
-runs share one partition of the records. ``RESCALED`` names parameters that the data do not depend
-on: ``rescaled(problem, **parameters)`` is another problem with the same data.
+runs share one partition of the records.
 """
 
 from __future__ import annotations

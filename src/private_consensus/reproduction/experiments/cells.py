@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,47 +20,20 @@ from private_consensus.core.simulation import (
     Case,
     Environment,
     MeasurementPlan,
-    MeasurementRequest,
-    Records,
     Setting,
     averaged,
     calibrate,
-    simulate_together,
+    simulate,
 )
 from private_consensus.privacy import Budget, account, verdict_of
 
 from .data_use import unaccounted_uses
-from .sharing import identity
 
 Prepared = Mapping[str, Any]
 
 Distinct = list[list[int]]
 """Settings with the same problem and network, by index in the cell: one list per distinct setting,
 with the indices of all settings that are equal to it."""
-
-KEYS = {"t": pl.Int64, "quantity": pl.String, "metric": pl.String}
-ROWS = {**KEYS, "run": pl.Int64, "value": pl.Float64}
-REUSED = {"identity": pl.String, **ROWS}
-"""Columns of measurements that one cell computes for another. ``identity`` is the hash of the
-setting (:func:`.sharing.identity`)."""
-
-
-class CellResults(NamedTuple):
-    """Results of one cell.
-
-    Attributes
-    ----------
-    runs : DataFrame
-        Measurements: one row per setting, run, iteration and measure.
-    privacy : DataFrame
-        One row per setting and neighbouring relation.
-    requested : DataFrame
-        Measurements that other cells requested, with the columns ``REUSED``.
-    """
-
-    runs: pl.DataFrame
-    privacy: pl.DataFrame
-    requested: pl.DataFrame
 
 
 def run_cell(
@@ -93,44 +65,6 @@ def run_cell(
     privacy : DataFrame
         One row per setting and neighbouring relation.
     """
-    return compute_cell(cell, prepared, progress, tuning_runs, processes)[:2]
-
-
-def compute_cell(
-    cell: Mapping[str, Any],
-    prepared: Prepared,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-    tuning_runs: pl.DataFrame | None = None,
-    processes: int = 1,
-    *,
-    requests: Sequence[Mapping[str, Any]] = (),
-    reused: pl.DataFrame | None = None,
-) -> CellResults:
-    """Run all settings of one cell, and exchange measurements with other cells.
-
-    Parameters
-    ----------
-    cell : mapping
-        One algorithm of one experiment, with all its settings.
-    prepared : mapping
-        Name of each prepared data set to the data set.
-    progress : callable, optional
-        Called with the number of completed runs and the number of all runs.
-    tuning_runs : DataFrame, optional
-        Measurements of the tuning grids; required if a setting has tuned parameters.
-    processes : int, default 1
-        Number of worker processes for blocks of runs. The results do not depend on it.
-    requests : sequence of mappings
-        Requests of other cells, as :func:`.sharing.requests_to` returns them.
-    reused : DataFrame, optional
-        Measurements that other cells computed, with the columns ``REUSED``. Their settings are not
-        simulated again.
-
-    Returns
-    -------
-    CellResults
-        Measurements and privacy as in :func:`run_cell`, and the requested measurements.
-    """
     cell = {**cell, "settings": [with_tuned(spec, tuning_runs) for spec in cell["settings"]]}
     plan = MeasurementPlan(
         tuple(map(tuple, cell["measures"])),
@@ -138,57 +72,27 @@ def compute_cell(
         tuple(map(tuple, cell.get("averages", ()))),
         tuple(map(tuple, cell.get("intermediate_measures", ()))),
     )
-    shared_rows = pl.DataFrame(schema=REUSED) if reused is None else reused
-    exchanged = {*shared_rows["identity"], *_names(requests)}
-    measured, private, exchanged_rows = [], [], []
-    for environments_by_data in _simulated_together(cell):
-        group = [environment for same_data in environments_by_data for environment in same_data]
-        calibrations = [
-            calibration
-            for same_data in environments_by_data
-            for calibration in _calibrated(cell, same_data, prepared)
-        ]
-        names = [
-            [identity(cell, s) if exchanged else "" for s in _specifications(cell, environment)]
-            for environment in group
-        ]
-        group_rows = _measured(
-            calibrations, names, plan, shared_rows, requests,
-            divergence=cell.get("divergence", "raise"), progress=progress, processes=processes,
+    measured, private = [], []
+    for environment in _by_environment(cell["settings"]):
+        calibration = calibrated_cell(cell, _specifications(cell, environment), prepared)
+        records = simulate(
+            calibration, plan=plan, divergence=cell.get("divergence", "raise"), progress=progress,
+            processes=processes,
         )  # fmt: skip
-        for distinct, calibration, (rows, requested_rows) in zip(
-            group, calibrations, group_rows, strict=True
-        ):
-            expectation = f"quantities that {cell['algorithm']} records"
-            require(len(rows) > 0, "measures", cell["measures"], expectation)
-            pairs = [
-                (index, member) for index, members in enumerate(distinct) for member in members
-            ]
-            shared = pl.DataFrame(pairs, schema=["setting", "member"], orient="row")
-            measured.append(rows.join(shared, on="setting").drop("setting"))
-            exchanged_rows.append(requested_rows)
-            private += _privacy_of(cell, calibration, pairs)
+        expectation = f"quantities that {cell['algorithm']} records"
+        require(any(records.values), "measures", cell["measures"], expectation)
+        pairs = [(index, member) for index, members in enumerate(environment) for member in members]
+        equal_settings = pl.DataFrame(pairs, schema=["setting", "member"], orient="row")
+        rows = pl.DataFrame(records.rows())
+        measured.append(rows.join(equal_settings, on="setting").drop("setting"))
+        private += _privacy_of(cell, calibration, pairs)
     labels = _labels(cell)
     order = ["member", "quantity", "metric", "t", "run"]
     runs = labels.join(pl.concat(measured), on="member").sort(order)
     privacy = labels.join(pl.DataFrame(private), on="member", suffix="_of_guarantee").sort(
         "member", maintain_order=True
     )
-    return CellResults(runs.drop("member"), privacy.drop("member"), pl.concat(exchanged_rows))
-
-
-def _calibrated(
-    cell: Mapping[str, Any], environments: Sequence[Distinct], prepared: Prepared
-) -> list[Calibration]:
-    """Calibrate the settings of environments with equal data; build the data only once."""
-    environment_settings = [_specifications(cell, environment) for environment in environments]
-    if len(environment_settings) == 1:
-        return [calibrated_cell(cell, environment_settings[0], prepared)]
-    shared = _SharedProblem(environment_settings[0][0], prepared)
-    return [
-        calibrated_cell(cell, settings, prepared, partial(shared.problem, settings[0]["problem"]))
-        for settings in environment_settings
-    ]
+    return runs.drop("member"), privacy.drop("member")
 
 
 def _specifications(cell: Mapping[str, Any], environment: Distinct) -> list[Mapping[str, Any]]:
@@ -203,51 +107,6 @@ def _specifications(cell: Mapping[str, Any], environment: Distinct) -> list[Mapp
         }
         for equal_settings in ([cell["settings"][index] for index in same] for same in environment)
     ]
-
-
-class _SharedProblem:
-    """Builder of problems with equal data for several environments.
-
-    The data of some runs are built once. Problems that differ in other parameters only are derived
-    from the first problem.
-    """
-
-    def __init__(self, specification: Mapping[str, Any], prepared: Prepared):
-        self.build = environment_of(specification, prepared).problem
-        self.module = problems.load(specification["problem"]["name"])
-        self.first = specification["problem"]
-        self.built: dict[str, Any] = {}
-        self.runs: tuple[int, ...] = ()
-
-    def problem(self, specification: Mapping[str, Any], streams: Streams) -> Any:
-        """Return the problem that a specification describes, for the runs of some streams.
-
-        Parameters
-        ----------
-        specification : mapping
-            Name and parameters of the problem.
-        streams : Streams
-            Random streams of the runs.
-
-        Returns
-        -------
-        Problem
-            The problem of an earlier call if runs and specification are equal.
-        """
-        if self.runs != streams.runs:
-            self.built.clear()  # before building, since the new data need as much memory
-            self.built[settings_hash(self.first)] = self.build(streams)
-            self.runs = streams.runs
-        name = settings_hash(specification)
-        if name not in self.built:
-            changes = {
-                key: value
-                for key, value in specification.items()
-                if key not in ("name", "prepared")
-            }
-            base = self.built[settings_hash(self.first)]
-            self.built[name] = _build("problem", self.module.rescaled, base, **changes)
-        return self.built[name]
 
 
 def _privacy_of(
@@ -269,108 +128,10 @@ def _privacy_of(
     return rows
 
 
-def _measured(
-    calibrations: Sequence[Calibration],
-    names: Sequence[Sequence[str]],
-    plan: MeasurementPlan,
-    shared_rows: pl.DataFrame,
-    requests: Sequence[Mapping[str, Any]],
-    **options: Any,
-) -> list[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Return two tables per environment: measurements of all settings, and requested measurements.
-
-    Settings whose measurements are not among ``shared_rows`` are simulated.
-    """
-    shared_names = set(shared_rows["identity"])
-    computed_indices = [
-        [index for index, name in enumerate(group_names) if name not in shared_names]
-        for group_names in names
-    ]
-    computed = [group for group, indices in enumerate(computed_indices) if indices]
-    records = [Records() for _ in calibrations]
-    if computed:
-        requested_values = [
-            [
-                _request(request, [names[group][index] for index in computed_indices[group]])
-                for request in requests
-            ]
-            for group in computed
-        ]
-        remaining = [calibrations[group].only(computed_indices[group]) for group in computed]
-        for group, group_records in zip(
-            computed,
-            simulate_together(remaining, plan=plan, requests=requested_values, **options),
-            strict=True,
-        ):
-            records[group] = group_records
-    groups = zip(calibrations, names, computed_indices, records, strict=True)
-    return [_with_reused(*group, plan, shared_rows, requests) for group in groups]
-
-
-def _with_reused(
-    calibration: Calibration,
-    names: Sequence[str],
-    computed_indices: Sequence[int],
-    records: Records,
-    plan: MeasurementPlan,
-    shared_rows: pl.DataFrame,
-    requests: Sequence[Mapping[str, Any]],
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return simulated and reused measurements of an environment, and the requested ones."""
-    shared_names = set(shared_rows["identity"])
-    rows = _rows(records.values, computed_indices)
-    exchanged_rows = pl.concat([rows, _rows(records.additional, computed_indices)])
-    setting_names = pl.DataFrame({"setting": np.arange(len(names)), "identity": names})
-    exchanged_rows = exchanged_rows.join(
-        setting_names.filter(pl.col("identity").is_in(_names(requests))), on="setting"
-    )
-    reused_rows = [
-        _reused(shared_rows, name, plan, calibration.settings[index], calibration.runs).select(
-            pl.lit(index, pl.Int64).alias("setting"), pl.all()
-        )
-        for index, name in enumerate(names)
-        if name in shared_names
-    ]
-    return pl.concat([rows, *reused_rows]), exchanged_rows.select(list(REUSED))
-
-
-def _names(requests: Sequence[Mapping[str, Any]]) -> set[str]:
-    return {name for request in requests for name in request["settings"]}
-
-
-def _request(request: Mapping[str, Any], names: Sequence[str]) -> MeasurementRequest:
-    plan = MeasurementPlan(
-        tuple(map(tuple, request["measures"])),
-        frozenset(request["iterations"]),
-        intermediate=tuple(map(tuple, request.get("intermediate_measures", ()))),
-    )
-    indices = frozenset(index for index, name in enumerate(names) if name in request["settings"])
-    return MeasurementRequest(plan, indices, request["runs"])
-
-
-def _reused(
-    shared_rows: pl.DataFrame, name: str, plan: MeasurementPlan, setting: Setting, runs: int
-) -> pl.DataFrame:
-    """Select the measurements of one setting from those that other cells computed."""
-    planned = plan.keys(setting.horizon, setting.intermediate)
-    keys = pl.DataFrame(sorted(planned), schema=KEYS, orient="row")
-    setting_rows = shared_rows.filter(pl.col("identity") == name, pl.col("run") < runs)
-    return setting_rows.join(keys, on=list(KEYS), how="semi").select(list(ROWS))
-
-
-def _rows(values: list[dict], settings: Sequence[int]) -> pl.DataFrame:
-    """Return one row per measurement; ``settings`` maps positions in ``values`` to settings."""
-    if not any(values):
-        return pl.DataFrame(schema={"setting": pl.Int64, **ROWS})
-    columns = Records(values).rows()
-    return pl.DataFrame({**columns, "setting": np.asarray(settings)[columns["setting"]]})
-
-
 def calibrated_cell(
     cell: Mapping[str, Any],
     specifications: Sequence[Mapping[str, Any]],
     prepared: Prepared,
-    problem: Callable[[Streams], Any] | None = None,
 ) -> Calibration:
     """Calibrate the noise of the settings of a cell that share one problem and one network.
 
@@ -384,9 +145,6 @@ def calibrated_cell(
         Settings with one problem and one network.
     prepared : mapping
         Name of each prepared data set to the data set.
-    problem : callable, optional
-        Function that builds the problem from random streams. It replaces the function of the
-        environment if several environments share their data.
 
     Returns
     -------
@@ -394,10 +152,9 @@ def calibrated_cell(
         Settings, problem and network, with calibrated noise.
     """
     deterministic = algorithms.load(cell["algorithm"]).deterministic
-    environment = environment_of(specifications[0], prepared)
     return calibrate(
         [setting_of(cell["algorithm"], spec) for spec in specifications],
-        environment if problem is None else environment._replace(problem=problem),
+        environment_of(specifications[0], prepared),
         root=cell["seed"],
         groups=cell["groups"],
         runs=1 if deterministic else cell["runs"],
@@ -619,29 +376,6 @@ def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:
         for key, value in row.items():
             columns[key].append(float(value) if isinstance(value, float) else value)
     return pl.DataFrame(dict(columns), strict=False)
-
-
-def _simulated_together(cell: Mapping[str, Any]) -> list[list[list[Distinct]]]:
-    """Group the environments that are simulated together; each group lists them by data.
-
-    All environments form one group if the algorithm samples for all of them simultaneously.
-    Otherwise there is one group per data set, so that only one data set is in memory.
-    """
-    problems_of_cell = _by_problem(cell["settings"])
-    if algorithms.load(cell["algorithm"]).draws_once:
-        return [problems_of_cell]
-    return [[environments] for environments in problems_of_cell]
-
-
-def _by_problem(settings: list[Mapping[str, Any]]) -> list[list[Distinct]]:
-    """Group the environments with equal data."""
-    environments = defaultdict(list)
-    for distinct in _by_environment(settings):
-        spec = settings[distinct[0][0]]
-        rescaled = getattr(problems.load(spec["problem"]["name"]), "RESCALED", ())
-        data = {key: value for key, value in spec["problem"].items() if key not in rescaled}
-        environments[settings_hash([data, spec["network"]["agents"]])].append(distinct)
-    return list(environments.values())
 
 
 def _by_environment(settings: list[Mapping[str, Any]]) -> list[Distinct]:

@@ -19,7 +19,6 @@ from private_consensus.common.fields import validate
 from private_consensus.core import algorithms, problems
 
 from ..datasets import DATA_SETS
-from . import sharing
 from .checks import too_many, wrong_horizon, wrong_settings
 from .conditions import conditions_of
 from .files import read_paper
@@ -71,17 +70,12 @@ class Plan:
         Styles of curves by ``algorithm.variant``.
     expanded : dict
         Cache of :meth:`cell`.
-    reused : dict
-        Cache of :meth:`reused_settings`.
     """
 
     config: Config
     papers: Mapping[str, Paper]
     styles: Mapping[str, Style]
     expanded: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict, repr=False)
-    reused: dict[tuple[str, str], dict[str, tuple[str, str]]] = field(
-        default_factory=dict, repr=False
-    )
 
     @property
     def experiments(self) -> dict[str, Experiment]:
@@ -123,47 +117,6 @@ class Plan:
             cell = expand(self.experiments[experiment], experiment, algorithm, self.config)
             self.expanded[experiment, algorithm] = cell
         return self.expanded[experiment, algorithm]
-
-    def reused_settings(self) -> dict[tuple[str, str], dict[str, tuple[str, str]]]:
-        """Map each cell to its settings that another cell computes: identity of the setting to
-        (experiment, algorithm) of the other cell.
-        """
-        if not self.reused:
-            self.reused.update(
-                sharing.reused_settings({pair: self.cell(*pair) for pair in self.cells()})
-            )
-        return self.reused
-
-    def source_cells(self, experiment: str, algorithm: str) -> list[tuple[str, str]]:
-        """Return the cells whose results a cell reuses.
-
-        Parameters
-        ----------
-        experiment, algorithm : str
-            Names of the cell that reuses the settings.
-
-        Returns
-        -------
-        list of (str, str)
-            Sorted (experiment, algorithm) pairs.
-        """
-        return sorted(set(self.reused_settings().get((experiment, algorithm), {}).values()))
-
-    def requests_to(self, experiment: str, algorithm: str) -> list[dict[str, Any]]:
-        """Return the measurements that other cells request from a cell, as plain JSON.
-
-        Parameters
-        ----------
-        experiment, algorithm : str
-            Names of the cell that computes the measurements.
-
-        Returns
-        -------
-        list of dict
-            Requests as :func:`.sharing.requests_to` returns them.
-        """
-        cells = {pair: self.cell(*pair) for pair in self.reused_settings()}
-        return sharing.requests_to(cells, self.reused_settings(), (experiment, algorithm))
 
     def modules(self, experiment: str, *algorithms: str) -> list[str]:
         """Return the modules that the cells of an experiment load by name.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from private_consensus.common.arrays import require_each, require_rows_within
@@ -13,8 +11,6 @@ from ...randomness import Streams
 from .objective import CODINGS, LogisticRegression
 
 PARTITIONS = ("shared", "per_run")
-RESCALED = ("loss_scale",)
-"""Parameters that the data do not depend on."""
 
 
 def build(
@@ -98,40 +94,6 @@ def build(
         box,
         coding,
     )
-
-
-def rescaled(
-    problem: LogisticRegression,
-    *,
-    records: int,
-    ridge: float,
-    weight: float | str = 1.0,
-    loss_scale: float = 1.0,
-    **same: Any,
-) -> LogisticRegression:
-    r"""Return a problem with the same data and another scale of the loss.
-
-    Parameters
-    ----------
-    problem : LogisticRegression
-        Problem that was built with other values of the parameters below.
-    records : int
-        Number of records per agent.
-    ridge : float
-        Regularisation per record.
-    weight : float or "mean"
-        Weight of one record's loss; "mean" is ``loss_scale`` / records.
-    loss_scale : float
-        Factor C of the mean loss and of the ridge.
-    **same
-        Parameters that determine the data; ignored.
-
-    Returns
-    -------
-    LogisticRegression
-    """
-    weight = _weight(weight, loss_scale, records)
-    return problem.weighted(weight, ridge * records * weight)
 
 
 def _weight(weight: float | str, loss_scale: float, records: int) -> float:

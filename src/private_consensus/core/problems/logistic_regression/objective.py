@@ -293,25 +293,6 @@ class LogisticRegression(Problem):
         """Lipschitz constant over the box; infinite without a box."""
         return self.weight * self.records + self.ridge * self.box * np.sqrt(self.dim)
 
-    def weighted(self, weight: float, ridge: float) -> LogisticRegression:
-        r"""Return a problem with the same data and other weights.
-
-        Parameters
-        ----------
-        weight : float
-            Weight ``w`` of one record's loss.
-        ridge : float
-            Coefficient :math:`\lambda` of the regulariser.
-
-        Returns
-        -------
-        LogisticRegression
-            Problem that shares the solvers' derived data with this problem.
-        """
-        problem = self.with_valid(weight=weight, ridge=ridge)
-        vars(problem)["agent_records"] = self.agent_records
-        return problem
-
     @cached_property
     def agent_records(self) -> solver.AgentRecords:
         """Records times their labels, with the derived data of the local solvers."""
