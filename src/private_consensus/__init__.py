@@ -27,6 +27,7 @@ _MODULES = {
 }
 _OBJECTS = {
     "Algorithm": "core.algorithms.base",
+    "AuditResult": "audits.result",
     "Budget": "privacy",
     "DecentralizedLogisticRegression": "api.estimator",
     "Guarantee": "privacy",

@@ -7,6 +7,7 @@ from .api.estimator import (
 from .api.results import Result as Result
 from .api.results import simulate as simulate
 from .audits.audit import audit as audit
+from .audits.result import AuditResult as AuditResult
 from .common.errors import InvalidInput as InvalidInput
 from .core import algorithms as algorithms
 from .core import networks as networks

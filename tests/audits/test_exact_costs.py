@@ -457,6 +457,37 @@ def test_noise_that_cannot_be_chosen_is_inconclusive():
 
 
 @dataclass(frozen=True, kw_only=True)
+class SecretBits(Descent):
+    """Correct: randomised response on signs of means, with secret coins of the purpose sampling."""
+
+    hidden_sampling = True
+
+    def draws(self, problem, streams):
+        shape = problem.n_agents, problem.dim
+        return streams.sequence("sampling", "uniform", shape, "coin")
+
+    def releases(self, problem, network, horizon):
+        return [Release("pure", epsilon=problem.dim * np.log(3.0))]
+
+    def step(self, state, problem, network, draw, t):
+        if t > 1:
+            return state
+        bit = np.where(problem.means > 0, 1.0, -1.0)
+        return state._replace(x=np.where(draw < 0.25, -bit, bit) + np.zeros_like(state.x))
+
+
+def test_secret_coins_of_the_purpose_sampling_are_inconclusive():
+    audit_result = private_consensus.audit(
+        SecretBits(), means(), ring(), Budget(50.0, 0.0), HORIZON,
+        runs=200, confidence=0.9999, delta=0.0,
+    )  # fmt: skip
+    assert not audit_result.findings
+    assert audit_result.verdict == "inconclusive"
+    reasons = [gap.reason for gap in audit_result.coverage.untested if gap.decisive]
+    assert "only secret random numbers of the purpose sampling change them" in reasons
+
+
+@dataclass(frozen=True, kw_only=True)
 class OfAgents(Descent):
     """Fault: the change of one record is declared for all data of an agent."""
 

@@ -173,7 +173,7 @@ CALLS = {
 SLOW = {pc.audit, pc.simulate}
 COVERED_ELSEWHERE = {
     "audit_verdict", "verdict", "verdict_of",  # words of verdicts: tests/privacy/test_verdicts.py
-    "Result", "Shares",  # returned by simulate and split
+    "Result", "Shares", "AuditResult",  # returned by simulate, split and audit
     "DecentralizedLogisticRegression",  # below: fit checks what the constructor only keeps
 }  # fmt: skip
 EXAMPLES = {example.name: example for example in examples()}

@@ -200,7 +200,8 @@ def silent_messages(
 ) -> CheckReport:
     """Find messages without noise in some runs, for any values of other random draws.
 
-    Each run is repeated with other noise. A number of a message that stays equal in all repetitions
+    Each run is repeated with other noise; if no message depends on noise, with other secret
+    sampling. A number of a message that stays equal in all repetitions
     carries no noise in this run. It is a fault if it changes with the data, and if almost all other
     runs send different numbers in all repetitions: numbers with few possible values are equal by
     chance.
@@ -217,27 +218,37 @@ def silent_messages(
     CheckReport
     """
     streams = AuditStreams.labelled("messages without noise", SILENT_RUNS, seed)
-    noise_streams = [streams.with_groups(noise=f"repetition {k}") for k in range(REPETITIONS)]
     first_setting, second_setting = ((problem, attack.network) for problem in attack.pair)
     first = execute(algorithm, *first_setting, streams, horizon).sent
     changed = execute(algorithm, *second_setting, streams, horizon).sent
-    repeated = [execute(algorithm, *first_setting, group, horizon).sent for group in noise_streams]
-    if any(sent.shape != first.shape for sent in (changed, *repeated)):
-        return CheckReport()
     tolerance = 1e-9 * np.abs(first).max(initial=0.0)
-    equal = np.all([np.abs(sent - first) <= tolerance for sent in repeated], axis=0)
+    varied = [("noise",), ("noise", "sampling")] if algorithm.hidden_sampling else [("noise",)]
+    for purposes in varied:
+        repeated = [
+            execute(
+                algorithm, *first_setting,
+                streams.with_groups(**dict.fromkeys(purposes, f"repetition {k}")), horizon,
+            ).sent
+            for k in range(REPETITIONS)
+        ]  # fmt: skip
+        if any(sent.shape != first.shape for sent in (changed, *repeated)):
+            return CheckReport()
+        equal = np.all([np.abs(sent - first) <= tolerance for sent in repeated], axis=0)
+        if not equal.all():
+            break
     ordered = np.sort(np.stack([first, *repeated]), axis=0)
     distinct = (np.diff(ordered, axis=0) > tolerance).all(0)
     is_unchanged = equal & (np.abs(changed - first) > tolerance)
     is_continuous = distinct.sum(0) >= CONTINUOUS * np.maximum(1, (~equal).sum(0))
     never = equal.all(0) & (distinct.mean() >= CONTINUOUS * (~equal).mean())
     faulty = is_unchanged.any(0) & (is_continuous & distinct.any(0) | never)
+    known = "; no message depends on the purpose noise" if equal.all() else ""
     findings = []
     for t, agent in np.argwhere(faulty.any(-1))[:1]:
         runs = float(is_unchanged[:, t, agent].any(-1).mean())
         text = (
             f"the message of agent {agent} in iteration {t + 1} carries no noise in {runs:.0%} of "
-            f"runs and changes with a record of agent {attack.agent}"
+            f"runs and changes with a record of agent {attack.agent}{known}"
         )
         findings.append(Finding(DIFFERS, text))
     return CheckReport(tuple(findings), sites=("presence of noise in each run",))

@@ -152,6 +152,8 @@ def _exact_costs(
     tested = _Pairs(algorithm, horizon, seed, layout, internal)
     rows = tested.executed(attacks[0], 0).messages(np.zeros((1, 1))).rows
     reason = _reason(layout, len(rows))
+    if not (reason or layout.units) and algorithm.hidden_sampling:
+        reason = "only secret random numbers of the purpose sampling change them"
     if reason:
         return _untested(algorithm, agents, reason)
     findings: list[Fault] = []

@@ -110,11 +110,14 @@ class LoudStreams(PairedStreams):
     weak : list of str
         Receives the purposes of random numbers that have another distribution: these are drawn
         again only.
+    unbounded : list of str
+        Receives the purposes of random numbers that are multiplied.
     """
 
     agents: int = 0
     agent: int | None = None
     weak: list[str] = field(default_factory=list)
+    unbounded: list[str] = field(default_factory=list)
 
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
@@ -141,6 +144,8 @@ class LoudStreams(PairedStreams):
         opposite = OPPOSITES.get(sampled)
         if opposite is None:
             self.weak.append(purpose)
+        if opposite is _loud_numbers:
+            self.unbounded.append(purpose)
         rows = self.agent is not None and bool(shape) and shape[0] == self.agents
         fresh = AuditStreams.sequence(again, purpose, law, shape, name)
         for unit, loud in zip(unchanged, fresh, strict=False):
@@ -231,6 +236,7 @@ class Trace:
     calls: list[int] = field(default_factory=list)
     all_exchanges: list[np.ndarray] = field(default_factory=list)
     is_weak: bool = False
+    is_bounded: bool = False
 
     def sampled_release(self, t: int) -> np.ndarray | None:
         """Return the message of iteration ``t`` with the sampled noise."""
@@ -786,6 +792,7 @@ def _replays(algorithm: Algorithm, attack: Any, horizon: int, seed: int) -> Repl
     for trace in (of_all, of_agent, of_neighbour):
         if trace is not None:
             trace.is_weak = bool(loud.weak)
+            trace.is_bounded = not loud.unbounded
     return Replays(recorded, neighbour, of_all, of_agent, of_neighbour, error)
 
 
@@ -801,7 +808,8 @@ def lacks_noise(first: Any, second: Any, loud: Any, trace: Trace) -> bool:
         Values with amplified noise.
     trace : Trace
         The execution with amplified noise. If some of its noise could not be amplified, all runs
-        have to agree, and discrete values are assumed to depend on noise.
+        have to agree, and discrete values are assumed to depend on noise. All runs have to agree,
+        too, if all random numbers are uniform: discrete noise often adds the same number.
 
     Returns
     -------
@@ -814,6 +822,8 @@ def lacks_noise(first: Any, second: Any, loud: Any, trace: Trace) -> bool:
     if trace.is_weak or not first.ndim or len(first) != RUNS:
         discrete = trace.is_weak and 2 * np.unique(first).size <= max(first.size, 3)
         return bool(differs.any() and same.all() and not discrete)
+    if trace.is_bounded:
+        return bool((differs.any(0) & same.all(0)).any())
     pairs = (differs.reshape(2, RUNS // 2, -1), same.reshape(2, RUNS // 2, -1))
     return bool((pairs[0].any(0) & pairs[1].all(0)).any())
 

@@ -196,6 +196,10 @@ class AuditResult:
         this number of runs can give. A claim above the ceiling cannot be contradicted.
     confidence : float
         Probability that no bound and no finding of the result is wrong.
+    relation : str
+        Neighbouring relation of the tested statement.
+    observer : str
+        Name of the observer of the messages.
     bounds : tuple
         Bound for each statistic and delta.
     noise : tuple of NoiseFound
@@ -212,6 +216,8 @@ class AuditResult:
         Smallest epsilon above which no claim can be refuted with the requested runs.
     executed : str
         Description of the executions.
+    statistic : str
+        Statistic with the largest lower bound.
     lower_range : tuple of float
         Smallest and largest lower bound of epsilon over several partitions of the runs. It does
         not enter the verdict.
