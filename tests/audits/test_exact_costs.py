@@ -484,7 +484,28 @@ def test_secret_coins_of_the_purpose_sampling_are_inconclusive():
     assert not audit_result.findings
     assert audit_result.verdict == "inconclusive"
     reasons = [gap.reason for gap in audit_result.coverage.untested if gap.decisive]
-    assert "only secret random numbers of the purpose sampling change them" in reasons
+    assert (
+        "the algorithm draws no noise, only secret random numbers of the purpose sampling"
+        in reasons
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecretCoinsForNoise(SecretBits):
+    """Fault: declares Gaussian noise, and adds a small uniform number instead."""
+
+    releases = Descent.releases
+
+    def step(self, state, problem, network, draw, t):
+        return state._replace(x=problem.means + 1e-3 * draw + np.zeros_like(state.x))
+
+
+def test_secret_coins_replace_no_declared_noise():
+    audit_result = private_consensus.audit(
+        SecretCoinsForNoise(), means(), ring(), Budget(50.0, 1e-5), HORIZON,
+        runs=200, confidence=0.9999, delta=1e-5,
+    )  # fmt: skip
+    assert any("carries no noise" in finding.text for finding in audit_result.findings)
 
 
 @dataclass(frozen=True, kw_only=True)

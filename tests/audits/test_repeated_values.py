@@ -1,11 +1,15 @@
 """Test the check of values that continuous noise repeats."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 
-from private_consensus import audit
+from private_consensus import Budget, Release, audit
 from private_consensus.audits.examples import complete, mean_estimation
 from private_consensus.audits.repeated_values import repeated
+from private_consensus.core.algorithms.base import column
+from private_consensus.core.algorithms.parameters import positive
 from toys import BUDGET, NoisyRounds, State
 
 RUNS = 4000
@@ -56,6 +60,42 @@ class Clipped(NoisyRounds):
 
     def step(self, state, problem, network, draw, t):
         return State(problem.project(super().step(state, problem, network, draw, t).x))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Levels(NoisyRounds):
+    """Means on a grid with discrete Laplace noise, which is correct."""
+
+    rate: float = positive(1.0)
+
+    def draws(self, problem, streams):
+        shape = problem.n_agents, problem.dim
+        return zip(
+            streams.sequence("noise", "uniform", shape, "up"),
+            streams.sequence("noise", "uniform", shape, "down"),
+            strict=False,
+        )
+
+    def calibrate(self, budget, problem, network, horizon):
+        return replace(self, rate=budget.epsilon / (2 * horizon * problem.dim))
+
+    def releases(self, problem, network, horizon):
+        return [Release("pure", epsilon=2 * self.rate, count=horizon * problem.dim)]
+
+    def step(self, state, problem, network, draw, t):
+        grid = 2 * problem.box / problem.records
+        up, down = (np.floor(-np.log1p(-uniform) / column(self.rate)) for uniform in draw)
+        return State((np.round(problem.means / grid) + up - down) * grid)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_discrete_noise_is_not_accused(seed):
+    problem = mean_estimation()
+    audit_result = audit(
+        Levels(), problem, complete(problem.n_agents), Budget(24.0, 0.0), 2,
+        runs=400, confidence=0.9999, delta=0.0, seed=seed,
+    )  # fmt: skip
+    assert not audit_result.flagged, audit_result.findings
 
 
 @pytest.mark.parametrize("kind, is_broken", [(FailOpen, True), (CutTails, True), (Clipped, False)])

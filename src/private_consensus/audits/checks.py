@@ -19,7 +19,7 @@ from private_consensus.privacy.audit.laws import drawn
 from private_consensus.privacy.audit.noise import noise_test
 from private_consensus.privacy.audit.selected import selected_noise_test
 
-from .evidence import Evidence, longer
+from .evidence import Evidence, has_secret_coins, longer
 from .execution import execute
 from .neighbours import Attack
 from .result import DIFFERS, CheckReport, Finding, NoiseFound, Untested
@@ -196,21 +196,28 @@ def source_of_noise(
 
 
 def silent_messages(
-    algorithm: Algorithm, attack: Attack, horizon: int, *, seed: int, **_: Any
+    algorithm: Algorithm,
+    attack: Attack,
+    horizon: int,
+    *,
+    releases: Sequence[Release],
+    seed: int,
+    **_: Any,
 ) -> CheckReport:
     """Find messages without noise in some runs, for any values of other random draws.
 
-    Each run is repeated with other noise; if no message depends on noise, with other secret
-    sampling. A number of a message that stays equal in all repetitions
-    carries no noise in this run. It is a fault if it changes with the data, and if almost all other
-    runs send different numbers in all repetitions: numbers with few possible values are equal by
-    chance.
+    Each run is repeated with other noise. If no message depends on noise, it is repeated with other
+    secret coins as well. A number of a message that stays equal in all repetitions carries no noise
+    in this run. It is a fault if it changes with the data, and if almost all other runs send
+    different numbers in all repetitions: numbers with few possible values are equal by chance.
 
     Parameters
     ----------
     algorithm : Algorithm
     attack : Attack
     horizon : int
+    releases : sequence of Release
+        Declared releases.
     seed : int
 
     Returns
@@ -222,8 +229,8 @@ def silent_messages(
     first = execute(algorithm, *first_setting, streams, horizon).sent
     changed = execute(algorithm, *second_setting, streams, horizon).sent
     tolerance = 1e-9 * np.abs(first).max(initial=0.0)
-    varied = [("noise",), ("noise", "sampling")] if algorithm.hidden_sampling else [("noise",)]
-    for purposes in varied:
+    varied = [("noise",), ("noise", "sampling")]
+    for purposes in varied if has_secret_coins(algorithm, releases) else varied[:1]:
         repeated = [
             execute(
                 algorithm, *first_setting,
@@ -242,13 +249,13 @@ def silent_messages(
     is_continuous = distinct.sum(0) >= CONTINUOUS * np.maximum(1, (~equal).sum(0))
     never = equal.all(0) & (distinct.mean() >= CONTINUOUS * (~equal).mean())
     faulty = is_unchanged.any(0) & (is_continuous & distinct.any(0) | never)
-    known = "; no message depends on the purpose noise" if equal.all() else ""
+    hint = "; no message depends on draws of the purpose noise" if equal.all() else ""
     findings = []
     for t, agent in np.argwhere(faulty.any(-1))[:1]:
         runs = float(is_unchanged[:, t, agent].any(-1).mean())
         text = (
             f"the message of agent {agent} in iteration {t + 1} carries no noise in {runs:.0%} of "
-            f"runs and changes with a record of agent {attack.agent}{known}"
+            f"runs and changes with a record of agent {attack.agent}{hint}"
         )
         findings.append(Finding(DIFFERS, text))
     return CheckReport(tuple(findings), sites=("presence of noise in each run",))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from private_consensus.core.algorithms.base import DENSITIES, Algorithm
 from private_consensus.core.networks import Network
+from private_consensus.privacy import Release
 
 from .execution import Execution, execute
 from .known_minimisers import KnownMinimisers
@@ -202,6 +203,27 @@ def _explained(runs: int, numbers_per_run: int) -> int:
     return min(runs, max(50, NOISE_NUMBERS // numbers_per_run))
 
 
+def samples_secretly(algorithm: Algorithm, releases: Sequence[Release]) -> bool:
+    """Return True if no observer knows the random numbers of the purpose sampling."""
+    return algorithm.hidden_sampling or any(release.sampling for release in releases)
+
+
+def has_secret_coins(algorithm: Algorithm, releases: Sequence[Release]) -> bool:
+    """Return True if secret sampling may replace noise: all releases are pure, without a noise.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    releases : sequence of Release
+
+    Returns
+    -------
+    bool
+    """
+    is_pure = all(release.mechanism == "pure" for release in releases)
+    return is_pure and samples_secretly(algorithm, releases)
+
+
 def likelihood_ratio(
     algorithm: Algorithm, attack: Attack, streams: AuditStreams, execution: Execution
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -226,7 +248,7 @@ def likelihood_ratio(
     """
     public_streams, public = streams.without("noise"), execution.public()
     releases = algorithm.releases(attack.pair[0], attack.network, execution.sent.shape[1])
-    hidden = algorithm.hidden_sampling or any(release.sampling for release in releases)
+    hidden = samples_secretly(algorithm, releases)
     if hidden:
         public_streams = public_streams.without("sampling")
     data: list[Any] = [

@@ -12,6 +12,7 @@ from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.randomness import generator
 from private_consensus.privacy import Release, account
 
+from .evidence import has_secret_coins
 from .judging import Declaration, neighbouring_steps
 from .neighbours import Attack
 from .noise_recovery import recovers_noise_itself
@@ -152,8 +153,8 @@ def _exact_costs(
     tested = _Pairs(algorithm, horizon, seed, layout, internal)
     rows = tested.executed(attacks[0], 0).messages(np.zeros((1, 1))).rows
     reason = _reason(layout, len(rows))
-    if not (reason or layout.units) and algorithm.hidden_sampling:
-        reason = "only secret random numbers of the purpose sampling change them"
+    if not (reason or layout.units) and has_secret_coins(algorithm, releases):
+        reason = "the algorithm draws no noise, only secret random numbers of the purpose sampling"
     if reason:
         return _untested(algorithm, agents, reason)
     findings: list[Fault] = []

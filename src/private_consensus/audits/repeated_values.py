@@ -87,8 +87,9 @@ def audit_missing_noise(evidence: Sequence[Evidence]) -> CheckReport:
 def repeated(values: np.ndarray) -> Iterator[tuple[float, int]]:
     """Yield values that occur more often than on a grid with the other values.
 
-    If ``n`` values have expected numbers of equal ones of at most ``m``, the probability that ``k``
-    are equal is at most ``n m^(k - 1) / k!``.
+    There are none if most values occur several times, since noise on a coarse grid is discrete.
+    If ``n`` values have expected numbers of equal ones of at most ``m``, the probability that
+    ``k`` are equal is at most ``n m^(k - 1) / k!``.
 
     Parameters
     ----------
@@ -100,6 +101,8 @@ def repeated(values: np.ndarray) -> Iterator[tuple[float, int]]:
     """
     distinct, counts = np.unique(values, return_counts=True)
     total = len(values)
+    if 2 * np.count_nonzero(counts == 1) < total:
+        return
     for index in np.argsort(-counts)[:MOST]:
         count = int(counts[index])
         others = counts[counts < count]

@@ -96,10 +96,10 @@ class PairedStreams(AuditStreams):
 class LoudStreams(PairedStreams):
     """Streams whose noise and sampling are drawn again, with extreme values.
 
-    Normal and Laplace noise is multiplied by :data:`LOUDNESS`; uniform numbers are 0 or 1 up to
-    rounding. The second half of the runs has the opposite values of the first half, so that a
-    comparison of a random number with a threshold ends differently in the two halves. Starting
-    points and graphs stay.
+    Normal and Laplace noise is multiplied by :data:`LOUDNESS`; uniform numbers are close to 0 or 1.
+    The second half of the runs has the opposite values of the first half, so that a comparison of a
+    random number with a threshold ends differently in the two halves. Starting points and graphs
+    stay.
 
     Parameters
     ----------
@@ -142,6 +142,8 @@ class LoudStreams(PairedStreams):
         again = replace(self, groups={**self.groups, purpose: "loud"})
         sampled = UNIT_LAWS[law] if isinstance(law, str) else law
         opposite = OPPOSITES.get(sampled)
+        if purpose == "noise" and opposite is _extreme_numbers:
+            opposite = _distinct_extremes
         if opposite is None:
             self.weak.append(purpose)
         if opposite is _loud_numbers:
@@ -184,6 +186,16 @@ def _extreme_numbers(unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return 0 or 1 up to rounding, and 1 or 0."""
     low = unit < 0.5
     return np.where(low, TINY, 1.0 - TINY), np.where(low, 1.0 - TINY, TINY)
+
+
+def _distinct_extremes(unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return distinct numbers close to 0 or 1, and close to 1 or 0.
+
+    The logarithms of equal numbers would cancel in noise that is the difference of two draws.
+    """
+    low, position = unit < 0.5, 2 * unit % 1
+    near = TINY ** (0.5 + 0.5 * position)
+    return np.where(low, near, 1.0 - near), np.where(low, 1.0 - near, near)
 
 
 OPPOSITES: dict[Any, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {
@@ -792,7 +804,7 @@ def _replays(algorithm: Algorithm, attack: Any, horizon: int, seed: int) -> Repl
     for trace in (of_all, of_agent, of_neighbour):
         if trace is not None:
             trace.is_weak = bool(loud.weak)
-            trace.is_bounded = not loud.unbounded
+            trace.is_bounded = "noise" not in loud.unbounded
     return Replays(recorded, neighbour, of_all, of_agent, of_neighbour, error)
 
 
@@ -808,8 +820,8 @@ def lacks_noise(first: Any, second: Any, loud: Any, trace: Trace) -> bool:
         Values with amplified noise.
     trace : Trace
         The execution with amplified noise. If some of its noise could not be amplified, all runs
-        have to agree, and discrete values are assumed to depend on noise. All runs have to agree,
-        too, if all random numbers are uniform: discrete noise often adds the same number.
+        have to agree, and discrete values are assumed to depend on noise. All runs also have to
+        agree if all noise is uniform: discrete noise often adds equal numbers.
 
     Returns
     -------

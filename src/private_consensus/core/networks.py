@@ -819,13 +819,6 @@ def _complete(agents: int) -> np.ndarray:
     return np.transpose(np.triu_indices(agents, 1))
 
 
-def drawn(name: str) -> bool:
-    """Return True if graphs of this family are sampled from the graph streams."""
-    return name in _RANDOM_GRAPHS
-
-
-_RANDOM_GRAPHS = ("erdos_renyi", "random_edges", "random_regular")
-
 _FIXED_GRAPHS: dict[str, Callable[[int], Iterable[tuple[int, int]]]] = {
     "ring": lambda agents: ((i, (i + 1) % agents) for i in range(agents)),
     "path": lambda agents: pairwise(range(agents)),

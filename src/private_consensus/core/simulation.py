@@ -275,25 +275,6 @@ class MeasurementPlan:
         """Pairs that are measured before the last iteration."""
         return self.intermediate or self.measures
 
-    def keys(self, horizon: int, intermediate: bool = True) -> set[tuple[int, str, str]]:
-        """Return the (iteration, quantity, metric) triples to record in a run.
-
-        Parameters
-        ----------
-        horizon : int
-            Number of iterations of the run.
-        intermediate : bool, default True
-            True if metrics are recorded at intermediate iterations, not only at the last.
-
-        Returns
-        -------
-        set of tuple
-        """
-        times = [t for t in self.iterations if t < horizon] if intermediate else []
-        triples = {(t, *measure) for t in times for measure in self.intermediate_measures}
-        triples |= {(horizon, *measure) for measure in self.measures}
-        return triples | {(horizon, of, averaged(metric)) for of, metric in self.averages}
-
 
 def averaged(metric: str) -> str:
     """Return the name under which a metric's mean over all iterations of a run is recorded."""
