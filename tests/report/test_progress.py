@@ -78,19 +78,19 @@ def test_estimates_of_a_run_like_the_published_one_are_within_a_factor_of_two(cl
     assert duration - 120 < 2 * estimates[120] < 4 * (duration - 120)
 
 
-def test_unknown_jobs_cost_the_mean_of_their_rule(clock):
+def test_unnamed_jobs_cost_the_mean_of_their_rule(clock):
     published = {
         "run_cell": {"long": 300.0, "short": 10.0, "middle": 50.0},
         "draw_figure": {"f": 2.0},
     }
     estimate = RemainingTime(published, print)
     event(estimate, "resources_info", cores="2")
-    event(estimate, "run_info", stats={"run_cell": 3, "draw_figure": 1, "new_rule": 1, "total": 5})
+    event(estimate, "run_info", stats={"run_cell": 3, "draw_figure": 1, "total": 4})
     begin(estimate, 1, "run_cell", "long")
-    # 300 + two of mean 30 + 2 + the mean 90.5 of all jobs, on two cores; the longest job takes 300.
+    # 300 + two of mean 30 + 2, on two cores; the longest job takes 300.
     assert estimate.remaining_s(0.0) == pytest.approx(300.0)
     clock.now = 290.0
-    assert estimate.remaining_s(290.0) == pytest.approx((10 + 60 + 2 + 90.5) / 2)
+    assert estimate.remaining_s(290.0) == pytest.approx((10 + 60 + 2) / 2)
 
 
 def test_a_rule_that_was_not_published_has_no_estimate_before_its_first_job_ends(clock):
@@ -100,9 +100,12 @@ def test_a_rule_that_was_not_published_has_no_estimate_before_its_first_job_ends
     assert estimate.line(0.0) == ""
     event(estimate, "job_finished", job_id=1)
     begin(estimate, 2, "compare_methods", "first")
+    begin(estimate, 3, "compare_methods", "second")
+    assert estimate.line(0.0) == "1 of 6 jobs done"
     clock.now = 200.0
     event(estimate, "job_finished", job_id=2)
-    assert estimate.remaining_s(200.0) == pytest.approx(4 * 200.0)
+    # The second job has its whole mean duration behind it; three jobs wait.
+    assert estimate.remaining_s(200.0) == pytest.approx(3 * 200.0)
 
 
 def test_without_published_seconds_all_jobs_cost_the_same(clock):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from statistics import fmean
@@ -18,21 +17,22 @@ PRIOR_S = 60.0
 
 
 class Job(NamedTuple):
-    """A running job: rule, expected duration, start time on the monotonic clock, in seconds."""
+    """A running job: rule, published duration or None, start time on the monotonic clock."""
 
     rule: str
-    expected_s: float
+    published_s: float | None
     start_s: float
 
 
 class RemainingTime(logging.Handler):
     """Estimate the remaining time of a run from the events of Snakemake's log.
 
-    The expected duration of a job is its duration in the published run of the same scale. The log
-    does not name jobs before they start. Their expected duration is the mean over the published
-    jobs of their rule that have not started. Expected durations are multiplied by the ratio of
-    measured and published durations of finished jobs. Without a published run, all jobs have the
-    same expected duration.
+    The expected duration of a job is its duration in the published run of the same scale, times the
+    ratio of measured and published durations of finished jobs. The log does not name jobs before
+    they start. Their expected duration is the mean over the published jobs of their rule that have
+    not started. For a rule that was not published, it is the mean over its finished jobs. There is
+    no estimate while a remaining job belongs to a rule with neither. Without a published run, all
+    jobs have the same expected duration.
 
     Parameters
     ----------
@@ -52,8 +52,6 @@ class RemainingTime(logging.Handler):
     ) -> None:
         super().__init__()
         self._published = {rule: dict(seconds) for rule, seconds in published.items()}
-        durations = [s for seconds in published.values() for s in seconds.values()]
-        self._mean_s = fmean(durations) if durations else 0.0
         self._print_line = print_line
         self._interval_s = interval_s
         self._cores = 1
@@ -86,7 +84,9 @@ class RemainingTime(logging.Handler):
             self._finish(fields["job_id"])
 
     def line(self, now: float) -> str:
-        """Describe finished jobs and remaining time; empty before the first and after the last job.
+        """Describe finished jobs and remaining time, if it can be estimated.
+
+        The line is empty before the first estimate or finished job, and after the last job.
 
         Parameters
         ----------
@@ -94,9 +94,9 @@ class RemainingTime(logging.Handler):
             Present time on the monotonic clock, in seconds.
         """
         remaining_s = self.remaining_s(now)
-        if remaining_s is None:
-            return ""
         counts = f"{self._finished:,} of {self._number_of_jobs:,} jobs done"
+        if remaining_s is None:
+            return counts if 0 < self._finished < self._number_of_jobs else ""
         minutes = round(remaining_s / 60)
         if minutes < 1:
             return f"{counts}; less than a minute left"
@@ -117,35 +117,30 @@ class RemainingTime(logging.Handler):
             return None
         if not self._published:
             return (now - self._start_s) * remaining / self._finished
-        if 2 * self._unknown() > remaining:
+        waiting = {rule: count for rule, count in self._waiting.items() if count}
+        rules = {*waiting, *(job.rule for job in self._running.values())}
+        if not rules <= {*self._published, *self._measured}:
             return None
-        running = [
-            max(job.expected_s * self._ratio(job.rule) - (now - job.start_s), 0.0)
+        ratio = (self._measured_s + PRIOR_S) / (self._expected_s + PRIOR_S)
+        running_s = [
+            max(self._expected(job.rule, job.published_s, ratio) - (now - job.start_s), 0.0)
             for job in self._running.values()
         ]
-        waiting = sum(
-            count * self._mean_of(rule) * self._ratio(rule) for rule, count in self._waiting.items()
+        waiting_s = sum(
+            count * self._expected(rule, None, ratio) for rule, count in waiting.items()
         )
-        return max((waiting + sum(running)) / self._cores, *running, 0.0)
+        return max((waiting_s + sum(running_s)) / self._cores, *running_s, 0.0)
 
-    def _ratio(self, rule: str) -> float:
-        if rule not in self._published:
-            return 1.0
-        return (self._measured_s + PRIOR_S) / (self._expected_s + PRIOR_S)
+    def _expected(self, rule: str, published_s: float | None, ratio: float) -> float:
+        """Return the expected duration of a job in seconds, by itself or as the mean of its rule.
 
-    def _mean_of(self, rule: str) -> float:
-        published = self._published.get(rule)
-        if published:
-            return fmean(published.values())
-        measured = self._measured.get(rule)
-        return fmean(measured) if measured else self._mean_s
-
-    def _unknown(self) -> int:
-        """Count the remaining jobs of rules of which no job was published or has finished."""
-        running = Counter(job.rule for job in self._running.values())
-        counts = running + Counter(self._waiting)
-        known = {*self._published, *self._measured}
-        return sum(count for rule, count in counts.items() if rule not in known)
+        Published jobs are removed when they start; measured jobs are used if none is left.
+        """
+        if published_s is not None:
+            return ratio * published_s
+        if published := self._published.get(rule):
+            return ratio * fmean(published.values())
+        return fmean(self._measured.get(rule, [0.0]))
 
     def _start(self, stats: Mapping[str, int]) -> None:
         counts = dict(stats)
@@ -156,21 +151,18 @@ class RemainingTime(logging.Handler):
 
     def _begin(self, jobid: int, rule: str, log: list[str]) -> None:
         name = PurePath(log[0]).stem if log else ""
-        expected_s = self._published.get(rule, {}).pop(name, None)
-        if expected_s is None:
-            expected_s = self._mean_of(rule)
+        published_s = self._published.get(rule, {}).pop(name, None)
         self._waiting[rule] = max(self._waiting.get(rule, 0) - 1, 0)
-        self._running[jobid] = Job(rule, expected_s, time.monotonic())
+        self._running[jobid] = Job(rule, published_s, time.monotonic())
 
     def _finish(self, jobid: int) -> None:
         self._finished += 1
         if job := self._running.pop(jobid, None):
             duration_s = time.monotonic() - job.start_s
-            if job.rule in self._published:
-                self._expected_s += job.expected_s
+            self._measured.setdefault(job.rule, []).append(duration_s)
+            if job.published_s is not None:
+                self._expected_s += job.published_s
                 self._measured_s += duration_s
-            else:
-                self._measured.setdefault(job.rule, []).append(duration_s)
 
     def _repeat(self) -> None:
         while not self.ended.wait(self._interval_s):
