@@ -20,6 +20,7 @@ from private_consensus.privacy.observers import (
     contraction_bound,
     light_cone_bound,
     mu,
+    muffliato_gd,
     noised_descent,
     secure_agent,
     statement,
@@ -220,3 +221,22 @@ def test_contraction_asks_for_noised_descent():
     assert error.value.key == "system"
     with pytest.raises(InvalidInput):
         Inputs(expansion=-1.0)
+
+
+@pytest.mark.parametrize("expansion", [None, 1.0])
+@pytest.mark.parametrize("output", ["model", "message"])
+@pytest.mark.parametrize("observer", [FinalModels(of=(0,)), FinalModels(of=(0, 1), mean=True)])
+@pytest.mark.parametrize("shape", [path(4), star(4), ring(5)])
+def test_guarantees_against_some_final_models_cover_fixed_inputs(
+    shape, observer, output, expansion
+):
+    """A model after gossip mixes last states of neighbours; fixed inputs are a special case."""
+    mixing = floats(metropolis(shape))
+    for steps, rounds in ((1, 1), (3, 1), (2, 2)):
+        system = muffliato_gd(mixing, steps, rounds, noise=0.2, output=output)
+        for victim in range(len(mixing)):
+            for changes in (Once(), Constant()):
+                guarantee = statement(
+                    system, observer, victim, changes, Inputs(expansion=expansion)
+                )
+                assert guarantee.mu >= guarantee.open_loop.lower

@@ -267,3 +267,10 @@ def test_losses_far_beyond_epsilon_take_no_memory():
     tracemalloc.stop()
     assert peak < 300e6
     assert near_epsilon * 0.98 < both <= account([rare, near], 1e-5).epsilon
+
+
+def test_the_lower_bound_of_a_sampled_huge_loss_is_finite():
+    huge = Release("laplace", 750.0, 1.0, sampling=Sampling("poisson", 0.5), attained=1.0)
+    exact = 750.0 + math.log(0.5)
+    assert lower_bound([huge], 0.0).epsilon == pytest.approx(exact, rel=1e-8)
+    assert lower_bound([huge], 0.0).epsilon <= account([huge], 0.0).epsilon

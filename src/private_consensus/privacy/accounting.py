@@ -66,6 +66,8 @@ METHODS = ("pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld")
 
 # Below this delta, rounding errors of the Fourier transforms dominate the result.
 PLD_SMALLEST_DELTA = 1e-10
+# Bound on the error of delta by rounding in these transforms, per composed release.
+FFT_ERROR = 1e-16
 # Number of levels to which different losses of one mechanism and sampling are rounded up before a
 # numerical accountant composes them.
 LEVELS = 48
@@ -559,11 +561,14 @@ def _pld(groups: tuple[_Group, ...], delta: float) -> float:
         return 0.0
     if bound > MAX_LOSS:
         return math.inf
+    smaller_delta = delta - FFT_ERROR * sum(group.count for group in groups)
+    if smaller_delta <= 0:
+        return math.inf
     largest = max((group.profile.largest() for group in groups if group.profile), default=0.0)
     finest = largest / MAX_PROFILE_STEPS
     while True:
         step = max(10.0 ** (math.floor(math.log10(bound)) - GRID_DECIMALS), finest)
-        epsilon = float(_composed(groups, step).get_epsilon_for_delta(delta))
+        epsilon = float(_composed(groups, step).get_epsilon_for_delta(smaller_delta))
         if step == finest or not 0 < epsilon < bound / REFINEMENT_FACTOR:
             return epsilon
         bound = epsilon
@@ -654,13 +659,14 @@ def _response_masses(loss: float, step: float) -> dict[int, float]:
     square of the step.
     """
     low = math.floor(loss / step)
-    truth = [1 / (1 + math.exp(-value)) for value in (low * step, (low + 1) * step, loss)]
-    truth_gap = truth[1] - truth[0]  # 0 where both are 1 in floating point
-    upper = min(1.0, max(0.0, (truth[2] - truth[0]) / truth_gap)) if truth_gap > 0 else 1.0
+    # Probabilities of a false response are accurate for large losses, where others are 1.
+    lie = [1 / (1 + math.exp(value)) for value in (low * step, (low + 1) * step, loss)]
+    gap = lie[0] - lie[1]
+    upper = min(1.0, max(0.0, (lie[0] - lie[2]) / gap)) if gap > 0 else 1.0
     masses: dict[int, float] = defaultdict(float)
-    for grid_index, weight, probability in ((low, 1 - upper, truth[0]), (low + 1, upper, truth[1])):
-        masses[grid_index] += weight * probability
-        masses[-grid_index] += weight * (1 - probability)
+    for grid_index, weight, probability in ((low, 1 - upper, lie[0]), (low + 1, upper, lie[1])):
+        masses[grid_index] += weight * (1 - probability)
+        masses[-grid_index] += weight * probability
     return dict(masses)
 
 

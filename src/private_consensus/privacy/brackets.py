@@ -212,7 +212,12 @@ def _largest_loss(release: Release) -> float:
     if release.mechanism in ("gaussian", "discrete_gaussian", "profile"):
         return math.inf if np.any(losses > 0) else 0.0
     if release.sampling is not None:
-        losses = np.log1p(release.sampling.rate * np.expm1(losses))
+        rate = release.sampling.rate
+        losses = np.where(
+            losses > 1,  # expm1 overflows for large losses
+            losses + np.log(rate + (1 - rate) * np.exp(-losses)),
+            np.log1p(rate * np.expm1(np.minimum(losses, 1))),
+        )
     return (1 - ROUNDING_MARGIN) * release.count * math.fsum(losses)
 
 

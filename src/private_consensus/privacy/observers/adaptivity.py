@@ -225,7 +225,7 @@ def light_cone(system: LinearSystem, observer: Observer) -> np.ndarray:
     """
     n = system.n_agents
     reached = np.zeros(n, dtype=bool)
-    reached[_agents_with_observed_last_state(observer, n)] = True
+    reached[_agents_with_observed_last_state(system, observer)] = True
     arrives = np.zeros((system.horizon, n), dtype=bool)
     for t in reversed(range(system.horizon)):
         round_ = system.rounds[t]
@@ -237,11 +237,18 @@ def light_cone(system: LinearSystem, observer: Observer) -> np.ndarray:
     return arrives
 
 
-def _agents_with_observed_last_state(observer: Observer, n: int) -> list[int]:
-    """Return the agents whose last states are observed, at least in part."""
+def _agents_with_observed_last_state(system: LinearSystem, observer: Observer) -> list[int]:
+    """Return the agents whose last states are observed, at least in part.
+
+    A final model may be a mixture of last states, for example after a last round of gossip.
+    """
+    every_agent = list(range(system.n_agents))
     if isinstance(observer, FinalModels):
-        return list(range(n)) if observer.of is None else list(observer.of)
-    return list(range(n)) if observer.receives_last_states else []
+        if system.output is None or system.output.shape[1] != system.n_agents:
+            return every_agent
+        observed = observer.final_rows(system) @ dense(system.output)
+        return np.flatnonzero((observed != 0).any(0)).tolist()
+    return every_agent if observer.receives_last_states else []
 
 
 def _influences(round_: Round, n: int) -> np.ndarray:
@@ -376,7 +383,7 @@ def contraction_bound(
 def _hidden(system: LinearSystem, observer: Observer) -> np.ndarray:
     """Return True, per round and agent, if states on neighbouring data sets may differ."""
     hidden = np.ones((system.horizon, system.n_agents), dtype=bool)
-    hidden[-1, _agents_with_observed_last_state(observer, system.n_agents)] = False
+    hidden[-1, _agents_with_observed_last_state(system, observer)] = False
     if isinstance(observer, FinalModels):
         return hidden
     hidden[:, list(observer.members)] = False
