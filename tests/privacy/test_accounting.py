@@ -115,6 +115,13 @@ def test_rounding_errors_make_no_epsilon_too_small(loss, count, delta):
     assert best * (1 - 1e-9) <= guarantee.epsilon <= best * 1.02
 
 
+@pytest.mark.parametrize("loss", [700.0, 720.0, 800.0, 5000.0])
+def test_a_huge_pure_loss_is_bounded_by_itself(loss):
+    assert loss - 1e-3 <= account([pure(loss)], 1e-5).epsilon <= loss
+    by_distributions = epsilon([pure(loss)], 1e-5, "pld")
+    assert by_distributions >= loss - 1e-3
+
+
 def test_laplace_costs_less_than_any_mechanism_of_the_same_pure_epsilon():
     laplace = [Release("laplace", 1.0, 5.0, count=100)]
     for method in ("zcdp", "rdp", "pld"):

@@ -47,6 +47,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import expit
 
 from private_consensus.common.errors import arguments, require
 
@@ -660,7 +661,7 @@ def _response_masses(loss: float, step: float) -> dict[int, float]:
     """
     low = math.floor(loss / step)
     # Probabilities of a false response are accurate for large losses, where others are 1.
-    lie = [1 / (1 + math.exp(value)) for value in (low * step, (low + 1) * step, loss)]
+    lie = [float(expit(-value)) for value in (low * step, (low + 1) * step, loss)]
     gap = lie[0] - lie[1]
     upper = min(1.0, max(0.0, (lie[0] - lie[2]) / gap)) if gap > 0 else 1.0
     masses: dict[int, float] = defaultdict(float)
