@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import errno
-import gc
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -261,22 +260,9 @@ def _syntax(path: str) -> _Syntax:
 @cache
 def syntax_of(text: str) -> _Syntax:
     """Return the abstract syntax of a source text without docstrings, and its imports."""
-    with _without_garbage_collection():
-        tree = ast.parse(text)
+    tree = ast.parse(text)
     imports = [node for node in _statements(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     return _Syntax(ast.dump(_without_docstrings(tree)), tuple(imports))
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Disable the garbage collector in a block; syntax trees have no cycles to collect."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

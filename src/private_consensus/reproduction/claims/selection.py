@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,23 +19,6 @@ CURVE = ("experiment", "algorithm", "variant")
 Curves = Mapping[tuple[Any, ...], pl.DataFrame]
 
 
-def by_curve(frame: pl.DataFrame) -> Curves:
-    """Split rows by experiment, algorithm and variant, so that a series is selected quickly.
-
-    The rows of a curve are contiguous in the output of a cell. The parts are therefore slices of
-    ``frame`` without copies.
-    """
-    keys = frame.select(CURVE)
-    begins = keys.select(pl.any_horizontal(pl.all().ne_missing(pl.all().shift())).arg_true())
-    starts = begins.to_series().to_list()
-    curves: dict[tuple[Any, ...], list[pl.DataFrame]] = {}
-    for key, (start, end) in zip(
-        keys[starts].iter_rows(), pairwise([*starts, frame.height]), strict=True
-    ):
-        curves.setdefault(key, []).append(frame[start:end])
-    return {key: pl.concat(pieces) for key, pieces in curves.items()}
-
-
 def rows_for(tests: Sequence[Test], curves: Curves, none: pl.DataFrame) -> pl.DataFrame:
     """Collect the rows of all series of some tests, each row once.
 
@@ -44,7 +27,7 @@ def rows_for(tests: Sequence[Test], curves: Curves, none: pl.DataFrame) -> pl.Da
     tests : sequence of Test
         Tests with one or two series.
     curves : mapping
-        Rows by (experiment, algorithm, variant), as :func:`by_curve` returns them.
+        Rows by (experiment, algorithm, variant), in the order of the results.
     none : DataFrame
         Table without rows, which is returned if no series has rows.
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 import polars as pl
+from scipy.linalg import block_diag
 
 from private_consensus.common.errors import InvalidInput, require
 
@@ -164,17 +165,7 @@ def estimated(
         f"{name}{label}" for c, label in zip(contrast_list, labels, strict=True) for name in c.names
     ]
     regions = [contrast.region for contrast in contrast_list for _ in contrast.names]
-    return _linear(test, names, block_diagonal([c.matrix for c in contrast_list]), values, regions)
-
-
-def block_diagonal(blocks: Sequence[np.ndarray]) -> np.ndarray:
-    """Place matrices along the diagonal of a matrix that is zero elsewhere."""
-    rows, columns = np.sum([block.shape for block in blocks], axis=0)
-    matrix, row, column = np.zeros((rows, columns)), 0, 0
-    for block in blocks:
-        matrix[row : row + len(block), column : column + block.shape[1]] = block
-        row, column = row + len(block), column + block.shape[1]
-    return matrix
+    return _linear(test, names, block_diag(*(c.matrix for c in contrast_list)), values, regions)
 
 
 def logarithmic(test: Test) -> bool:
@@ -201,7 +192,7 @@ def contrasts(test: Test, x: Sequence[np.ndarray]) -> list[Contrast]:
         size = sum(map(len, x))
         matrix = np.concatenate([np.eye(size), -np.eye(size)], axis=1)
         if test.kind == "lower":
-            average = block_diagonal([np.full((1, len(points)), 1 / len(points)) for points in x])
+            average = block_diag(*(np.full((1, len(points)), 1 / len(points)) for points in x))
             names = [f"average over {test.x}"] * len(x)
             return [Contrast(names, average @ matrix, _compared(test))]
         names = [f"{test.x} {point:g}" for points in x for point in points]

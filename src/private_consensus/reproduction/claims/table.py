@@ -11,7 +11,7 @@ import polars as pl
 from .intervals import MIN_RUNS, too_few_runs
 from .judging import NEVER, NOTHING, Verdict, evaluate
 from .schema import Claim, Test, TestedVariant
-from .selection import by_curve, rows_for
+from .selection import CURVE, rows_for
 from .words import CONFIRMED, CONTRADICTED, TIED, UNDECIDED, UNTESTABLE
 
 SCHEMA = {
@@ -81,7 +81,8 @@ def judge_all(
     DataFrame
         One row per claim and variant, with the columns of ``SCHEMA``.
     """
-    curves, none = by_curve(runs), runs.clear()
+    curves = runs.partition_by(*CURVE, as_dict=True, maintain_order=True)
+    none = runs.clear()
     rows = [
         {
             **_described(identity, claim, variant),

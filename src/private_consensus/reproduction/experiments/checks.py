@@ -24,9 +24,6 @@ from private_consensus.core import algorithms, networks, problems, synthetic
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
 
-_load = cache(algorithms.load)
-"""Cached, because the registry searches the folder of algorithms on each call."""
-_class_of = cache(problems.class_of)
 MAX_SIZES = {
     "settings": 100_000,
     "horizon": 10_000_000,
@@ -99,7 +96,7 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
     """Yield one line per error in the settings of a cell, each error once."""
     yield from integer_errors("seed", cell["seed"], 0)
     yield from integer_errors("runs", cell["runs"], 1, MAX_SIZES["runs"])
-    built = _load(cell["algorithm"])
+    built = algorithms.load(cell["algorithm"])
     unnamed = [
         f"{part}.name: found {setting[part].get('name')!r}, expected a text"
         for setting in cell["settings"]
@@ -122,7 +119,7 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
 def _wrong_problems(built: type, settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield one line for each problem that lacks a feature that the algorithm needs."""
     for name in dict.fromkeys(setting["problem"]["name"] for setting in settings):
-        offers = _class_of(name).offers
+        offers = problems.class_of(name).offers
         lacking = [need for need in getattr(built, "needs", ()) if not offers(need)]
         if lacking:
             yield f"problem.name: found {name!r}, expected a problem with {', '.join(lacking)}"

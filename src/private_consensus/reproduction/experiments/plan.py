@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
@@ -38,9 +37,6 @@ from .schema import (
     read_yaml,
     resolve_delta,
 )
-
-_module_of = cache(algorithms.module_of)
-"""Cached, because the registry searches the folder of algorithms on each call."""
 
 NUMBERED = re.compile(r"Figure \w")
 """Start of the title of a figure that is numbered in its paper."""
@@ -118,14 +114,14 @@ class Plan:
             self.expanded[experiment, algorithm] = cell
         return self.expanded[experiment, algorithm]
 
-    def modules(self, experiment: str, *algorithms: str) -> list[str]:
+    def modules(self, experiment: str, *names: str) -> list[str]:
         """Return the modules that the cells of an experiment load by name.
 
         Parameters
         ----------
         experiment : str
             Name of the experiment, whose problem has a module.
-        *algorithms : str
+        *names : str
             Names of the algorithms.
 
         Returns
@@ -134,7 +130,7 @@ class Plan:
             Modules of the algorithms, then the module of the problem.
         """
         problem = self.experiments[experiment].problem.name
-        return [*map(_module_of, algorithms), problems.module_of(problem)]
+        return [*map(algorithms.module_of, names), problems.module_of(problem)]
 
     def paper_of(self, figure: str) -> str:
         """Return the key of the paper to which a figure, table or experiment belongs."""
@@ -261,10 +257,10 @@ class Plan:
         list of str
             Sorted names of prepared data sets.
         """
-        algorithms = [algorithm] if algorithm else self.experiments[experiment].algorithms
+        names = [algorithm] if algorithm else self.experiments[experiment].algorithms
         prepared = {
             setting["problem"].get("prepared")
-            for name in algorithms
+            for name in names
             for setting in self.cell(experiment, name)["settings"]
         }
         return sorted(prepared - {None})

@@ -23,48 +23,6 @@ from private_consensus.common.readable import DAMAGED, EXPECTED, read_json, read
 
 DRAWN = "drawn as the paper describes"
 """Source of experiments that need no data set."""
-RENAMED = {
-    "claims": {
-        "place": "location",
-        "headline": "is_primary",
-        "flip": "verdict_margin",
-        "elements": "parts",
-        "shared": "level_divisor",
-        "needed": "runs_needed",
-        "untestable": "untestable_because",
-    },
-    "privacy": {
-        "lower_by": "lower_bound_method",
-        "lower_because": "bound_gap_reason",
-        "oracles": "unaccounted_data_use",
-        "epsilon_if_assumed": "epsilon_under_assumption",
-        "delta_right": "delta_of_guarantee",
-    },
-    "theorems": {"says": "statement", "lines": "description"},
-    "errata": {
-        "place": "location",
-        "found": "computed",
-        "outcome_found": "outcome_computed",
-        "lines": "description",
-    },
-    "repairs": {
-        "printed": "published",
-        "value_printed": "value_published",
-        "epsilon_printed": "epsilon_published",
-        "repaired": "corrected",
-        "value_repaired": "value_corrected",
-        "epsilon_repaired": "epsilon_corrected",
-    },
-}
-"""New names of columns by file, for results that an earlier release wrote or published."""
-RENAMED_EVERYWHERE = {
-    "reading": "interpretation",
-    "victim": "target_agent",
-    "printed": "published",
-    "printed_std": "published_std",
-}
-"""New names of columns that many files have, e.g. the numbers of each figure or table."""
-
 CHECKSUMS = "checksums.json"
 """Name of a file with the checksums of all other files of its folder."""
 UNKNOWN = "sha256:" + "0" * 64
@@ -147,7 +105,7 @@ def damaged(path: str | Path) -> list[str]:
 
 
 def rows_of(path: str | Path) -> pl.DataFrame:
-    """Read the rows of a result and check its checksum; columns have their present names.
+    """Read the rows of a result and check its checksum.
 
     The checksum is needed because a damaged Parquet file may still be readable.
 
@@ -158,8 +116,7 @@ def rows_of(path: str | Path) -> pl.DataFrame:
     """
     with readable(path):
         require(_is_whole(Path(path)), str(path), DAMAGED, EXPECTED)
-        names = RENAMED_EVERYWHERE | RENAMED.get(Path(path).stem, {})
-        return pl.read_parquet(path).rename(names, strict=False)
+        return pl.read_parquet(path)
 
 
 def _is_whole(path: Path) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import block_diag
 
 from private_consensus.core.networks import laplacian
 
@@ -26,11 +27,8 @@ def _example_rows(t: float) -> np.ndarray:
 
 def _coupling(adjacency: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return the coupling L x I_n + H H^T for one measurement row per agent."""
-    agents, dim = rows.shape
-    blocks = np.zeros((agents * dim, agents * dim))
-    for i, row in enumerate(rows):
-        blocks[i * dim : (i + 1) * dim, i * dim : (i + 1) * dim] = np.outer(row, row)
-    return np.kron(laplacian(adjacency), np.eye(dim)) + blocks
+    blocks = block_diag(*(np.outer(row, row) for row in rows))
+    return np.kron(laplacian(adjacency), np.eye(rows.shape[1])) + blocks
 
 
 def _moments(
