@@ -305,7 +305,7 @@ def _set_parameters(section) -> list[str]:
 
 def _wrong_measures(key_path: str, experiment: Experiment) -> Iterator[str]:
     metrics = problems.load(experiment.problem.name).METRICS
-    observables = dict.fromkeys(q for name in experiment.algorithms for q in quantities_of(name))
+    observables = dict.fromkeys(q for name in experiment.algorithms for q in _quantities_of(name))
     for quantity, metric in experiment.measures:
         if quantity not in observables:
             yield expected(f"{key_path}.measures", quantity, observables)
@@ -414,9 +414,12 @@ def _wrong_curve(
 
 def _wrong_quantity(key_path: str, algorithm: str, quantity: str) -> Iterator[str]:
     """Yield a line if an algorithm does not record a quantity; skip unknown algorithms."""
-    if algorithm in algorithms.names() and quantity not in quantities_of(algorithm):
-        allowed = expected(key_path, quantity, quantities_of(algorithm))
+    if algorithm in algorithms.names() and quantity not in _quantities_of(algorithm):
+        allowed = expected(key_path, quantity, _quantities_of(algorithm))
         yield f"{allowed}, the quantities of {algorithm}"
+
+
+_quantities_of = cache(quantities_of)
 
 
 def _wrong_where(
