@@ -115,11 +115,21 @@ def test_rounding_errors_make_no_epsilon_too_small(loss, count, delta):
     assert best * (1 - 1e-9) <= guarantee.epsilon <= best * 1.02
 
 
-@pytest.mark.parametrize("loss", [700.0, 720.0, 800.0, 5000.0])
-def test_a_huge_pure_loss_is_bounded_by_itself(loss):
-    assert loss - 1e-3 <= account([pure(loss)], 1e-5).epsilon <= loss
-    by_distributions = epsilon([pure(loss)], 1e-5, "pld")
-    assert by_distributions >= loss - 1e-3
+@pytest.mark.parametrize("loss", [150.0123, 449.4569, 700.0, 720.0, 800.0, 5000.0])
+@pytest.mark.parametrize("count", [1, 3])
+def test_epsilon_of_huge_pure_losses_is_no_smaller_than_their_sum(loss, count):
+    """All responses are true but for rounding, so that delta = 1 - exp(epsilon - sum)."""
+    exact = count * loss + math.log1p(-1e-5)
+    assert exact * (1 - 1e-12) <= account([pure(loss, count=count)], 1e-5).epsilon <= count * loss
+    assert exact * (1 - 1e-12) <= epsilon([pure(loss, count=count)], 1e-5, "pld")
+
+
+def test_the_number_of_gaussians_does_not_enter_the_allowance_for_rounding():
+    """Gaussians without sampling are one release of the composition."""
+    many = account([Release("gaussian", 1e-3, 1.0, count=10**6), pure(0.5)], 1e-10)
+    few = account([Release("gaussian", 1.0, 1.0), pure(0.5)], 1e-10)
+    assert many.epsilon == pytest.approx(few.epsilon, rel=1e-6)
+    assert many.method == few.method == "pld"
 
 
 def test_laplace_costs_less_than_any_mechanism_of_the_same_pure_epsilon():

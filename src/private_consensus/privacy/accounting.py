@@ -67,7 +67,8 @@ METHODS = ("pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld")
 
 # Below this delta, rounding errors of the Fourier transforms dominate the result.
 PLD_SMALLEST_DELTA = 1e-10
-# Bound on the error of delta by rounding in these transforms, per composed release.
+# Allowance for the error of delta by rounding in these transforms, per composed release. The
+# largest measured error is 2e-17.
 FFT_ERROR = 1e-16
 # Number of levels to which different losses of one mechanism and sampling are rounded up before a
 # numerical accountant composes them.
@@ -562,7 +563,7 @@ def _pld(groups: tuple[_Group, ...], delta: float) -> float:
         return 0.0
     if bound > MAX_LOSS:
         return math.inf
-    smaller_delta = delta - FFT_ERROR * sum(group.count for group in groups)
+    smaller_delta = delta - FFT_ERROR * sum(group.count for group in _merged_gaussians(groups))
     if smaller_delta <= 0:
         return math.inf
     largest = max((group.profile.largest() for group in groups if group.profile), default=0.0)
@@ -660,12 +661,12 @@ def _response_masses(loss: float, step: float) -> dict[int, float]:
     square of the step.
     """
     low = math.floor(loss / step)
-    # Probabilities of a false response are accurate for large losses, where others are 1.
-    lie = [float(expit(-value)) for value in (low * step, (low + 1) * step, loss)]
-    gap = lie[0] - lie[1]
-    upper = min(1.0, max(0.0, (lie[0] - lie[2]) / gap)) if gap > 0 else 1.0
+    # For large losses a true response has probability 1 in floating point; a false one is accurate.
+    false = [float(expit(-value)) for value in (low * step, (low + 1) * step, loss)]
+    gap = false[0] - false[1]
+    upper = min(1.0, max(0.0, (false[0] - false[2]) / gap)) if gap > 0 else 1.0
     masses: dict[int, float] = defaultdict(float)
-    for grid_index, weight, probability in ((low, 1 - upper, lie[0]), (low + 1, upper, lie[1])):
+    for grid_index, weight, probability in ((low, 1 - upper, false[0]), (low + 1, upper, false[1])):
         masses[grid_index] += weight * (1 - probability)
         masses[-grid_index] += weight * probability
     return dict(masses)
