@@ -182,11 +182,12 @@ def test_the_bench_names_the_authors_of_faults_and_counts_inconclusive_audits(re
         return {
             "algorithm": "a", "fault": fault, "class": "noise", "meaningful": not correct,
             "how": "", "caught": verdict == "violated", "runs": 10, "correct": correct,
-            "outside": outside, "inconclusive": inconclusive,
+            "outside": outside, "inconclusive": inconclusive, "verdict": verdict,
         }  # fmt: skip
 
     rows = [
         audited("x", False, "violated"),
+        audited("v", False, "inconclusive", correct=True),
         audited("y", True, "inconclusive", inconclusive=True),
         audited("z", True, "inconclusive"),
         audited("w", True, "violated", correct=True),
@@ -199,7 +200,9 @@ def test_the_bench_names_the_authors_of_faults_and_counts_inconclusive_audits(re
         "and 1 faults were missed."
     ) in bench["sentence"]
     assert bench["missed"] == ["a: z"]
-    assert (bench["correct"], bench["alarms"]) == (1, 1)
+    assert (bench["correct"], bench["alarms"]) == (2, 1)
+    right = {"name": "a", "audits": 2, "alarms": 1, "inconclusive": 1}
+    assert bench["correct_algorithms"] == [right]
     (noise,) = bench["classes"]
     assert (noise["caught"], noise["inconclusive"], noise["missed"]) == ("1 of 3", 1, 1)
     text = pages(replace(results, audit={**results.audit, "mutants": rows}))["audits.html"]

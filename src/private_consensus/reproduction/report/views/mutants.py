@@ -1,4 +1,4 @@
-"""Count the faults that audits catch, by fault and by algorithm."""
+"""Count the faults that audits catch, and the findings about correct algorithms."""
 
 from __future__ import annotations
 
@@ -49,7 +49,24 @@ def audit_counts(rows: Iterable[Row]) -> dict[str, Any]:
         "commit": rows[0].get("commit", ""),
         "correct": len(correct),
         "alarms": sum(row["caught"] for row in correct),
+        "correct_algorithms": _counts_of_correct(correct),
     }
+
+
+def _counts_of_correct(rows: list[Row]) -> list[dict[str, Any]]:
+    """Count audits of correct algorithms with a finding, and inconclusive ones, by algorithm."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(algorithm_title(row["algorithm"]), []).append(row)
+    return [
+        {
+            "name": name,
+            "audits": len(group),
+            "alarms": sum(row["caught"] for row in group),
+            "inconclusive": sum(row.get("verdict") == "inconclusive" for row in group),
+        }
+        for name, group in groups.items()
+    ]
 
 
 def _is_correct(row: Row) -> bool:
