@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import inspect
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -49,8 +50,7 @@ from .reproduction.experiments.checks import (
     wrong_horizon,
 )
 from .reproduction.experiments.quantities import quantities_of
-from .reproduction.studies.commands import add_commands
-from .reproduction.studies.reproduction import install_hint
+from .reproduction.studies.reproduction import install_hint, reproduce
 
 OUT = Console()
 ERR = Console(stderr=True)
@@ -218,7 +218,21 @@ def _parser() -> argparse.ArgumentParser:
     option = add("completion", _completion, "print the completion script of a shell")
     option("shell", choices=SHELLS, help="shell that reads the script")
 
-    add_commands(commands)
+    option = add("init", _init, "write a study of your own to a new folder")
+    option("study", metavar="STUDY", help="new folder; its name names the study")
+
+    option = add("check", _check, "validate a configuration without running it")
+    option(
+        "path", metavar="PATH", nargs="?", default=".",
+        help="folder of a study, or a file of config/papers (default: this folder)",
+    )  # fmt: skip
+    option("--scale", help="scale of the settings (default: that of the configuration)")
+
+    option = add("reproduce", _reproduce, "compute figures, claims and audits of a study")
+    option("study", metavar="STUDY", nargs="?", default=".", help="folder of the study")
+    option("--scale", help="smoke for a small run (default: that of the configuration)")
+    option("--cores", type=int, default=os.cpu_count() or 1, help="parallel jobs")
+
     for command in commands.choices.values():
         command.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
@@ -927,14 +941,7 @@ def _counterexample(options) -> None:
         return
     with _waiting(f"counterexample {options.id}"):
         result = compute(options.id)
-    contents = {
-        "id": options.id,
-        "quantity": result.quantity,
-        "claimed": result.claimed,
-        "computed": result.computed,
-        "outcome": result.outcome,
-        "description": result.description,
-    }
+    contents = {"id": options.id, **vars(result)}
     numbers = f"{result.claimed:.4g} according to the paper, {result.computed:.4g} computed"
     lines = [result.description, f"{result.quantity}: {numbers}", f"{options.id}: {result.outcome}"]
     _emit(options, contents, *lines)
@@ -1047,6 +1054,42 @@ def _profile(options) -> None:
     table, sentences = profile_table(options.run, options.count), beyond_limits(options.run)
     contents = {"table": table, "beyond_limits": sentences}
     _emit(options, contents, table.rstrip("\n"), *sentences)
+
+
+def _init(options) -> None:
+    """Write a new study, and print its files and the next command."""
+    from .reproduction.studies.writing import write_study
+
+    files = [os.path.relpath(path) for path in write_study(options.study)]
+    step = f"private-consensus reproduce {options.study} --scale smoke"
+    _emit(options, {"files": files, "next": [step]}, *files, f"Next: {step}")
+
+
+def _check(options) -> int:
+    """Validate a configuration, and print the counts or the errors; return 1 for errors."""
+    from .reproduction.studies.checking import check
+
+    try:
+        counts, errors = check(options.path, options.scale), []
+    except InvalidInput as error:
+        counts, errors = {}, [redacted(line) for line in str(error).splitlines()]
+    listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
+    lines = errors or [f"The configuration is valid ({listed})"]
+    _emit(options, {"valid": not errors, "errors": errors, **counts}, *lines)
+    return 1 if errors else 0
+
+
+def _reproduce(options) -> int:
+    """Compute a study, and print the last lines of its summary; return the code of Snakemake."""
+    code = reproduce(options.study, options.scale, options.cores, log_to_stderr=options.json)
+    from .reproduction.report.closing import closing_lines  # with packages of an extra
+
+    summaries = Path(options.study, "results").glob("*/summary.md")
+    newest = None if code else max(summaries, key=os.path.getmtime, default=None)
+    lines = [] if newest is None else closing_lines(newest.parent)
+    output = [] if newest is None else [f"Results: {newest}", *lines]
+    _emit(options, {"exit_code": code, "summary": newest, "lines": lines}, *output)
+    return code
 
 
 def _card(row: Mapping[str, Any]) -> list[tuple[str, str]]:

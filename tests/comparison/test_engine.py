@@ -131,7 +131,7 @@ def test_what_is_not_noised_runs_once_and_has_its_measures_at_each_budget(monkey
             epsilon,
             "tuned",
             engine.calibrated(name, tuning_candidate, epsilon, 1, world),
-            tuning_candidate.horizon,
+            tuning_candidate,
         )
         for tuning_candidate in (default, slower)
         for epsilon in EPSILONS
@@ -396,7 +396,7 @@ def test_the_public_start_reaches_the_iterates_and_leaves_the_noise(design):
     for from_public in (False, True):
         start_candidate = TuningCandidate(still, 3, from_public)
         calibrated = engine.calibrated("dp_gd", start_candidate, 1.0, 1, world)
-        setting = CalibratedCandidate(1.0, "tuned", calibrated, 3, from_public)
+        setting = CalibratedCandidate(1.0, "tuned", calibrated, start_candidate)
         ends.append(engine.measured("dp_gd", [setting], world)[0]["excess_loss_mean"])
         noise = calibrated.algorithm.noise.scale
     np.testing.assert_allclose(ends[0], engine.pool.data_free().excess)

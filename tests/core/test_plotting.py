@@ -15,6 +15,7 @@ from jsonschema import ValidationError
 from PIL import Image
 
 from private_consensus.reproduction import plotting
+from private_consensus.reproduction.experiments.numbers import graph_points
 from private_consensus.reproduction.plotting.curves import CROWDED, MOST_POINTS, arranged
 from private_consensus.reproduction.plotting.drawings import (
     HIDDEN,
@@ -37,7 +38,7 @@ STYLES = {
 
 def panel(**changes):
     return {"title": "", "x": "x", "x_title": "rounds", "y_title": "error", "log_x": False,
-            "log_y": True, "y_domain": None, **changes}  # fmt: skip
+            "log_y": True, "y_domain": None, "graph": False, **changes}  # fmt: skip
 
 
 def numbers(y, variant="one", source="made", series="", guarantee=""):
@@ -291,11 +292,29 @@ def test_a_table_stands_once_under_a_name_made_of_what_it_holds(marks):
     assert not specification_of(other_table)["datasets"].keys() & first["datasets"].keys()
 
 
-@pytest.mark.parametrize(("columns", "expected"), [(None, 5), (1, 1), (2, 2), (5, 5), (9, 5)])
+@pytest.mark.parametrize(("columns", "expected"), [(1, 1), (2, 2), (5, 5), (9, 5)])
 def test_panels_stand_in_rows_of_so_many_columns_below_one_legend(columns, expected):
     chart = arranged([{"mark": "point", "width": i} for i in range(5)], columns)
     assert (len(chart["concat"]), chart["columns"]) == (5, expected)
     assert "resolve" not in chart
+
+
+def test_each_panel_of_graphs_shows_its_own_graph():
+    graphs = {"ring": {"name": "ring", "agents": 4}, "path": {"name": "path", "agents": 3}}
+    panels = [{"title": title, "graph": True} for title in graphs]
+    frames = [
+        graph_points(network, 0).with_columns(panel=pl.lit(title), source=pl.lit("none"))
+        for title, network in graphs.items()
+    ]
+    figure = {"title": "Graphs", "panels": panels}
+    drawing = validated(plotting.draw("none", "nobody", pl.concat(frames), figure, {}))
+    numbers_of_rows = {
+        panel["title"]: [
+            len(drawing["datasets"][layer["data"]["name"]]) for layer in panel["layer"][:2]
+        ]
+        for panel in drawing["hconcat"]
+    }
+    assert numbers_of_rows == {"ring": [4, 4], "path": [2, 3]}
 
 
 def two_panels(second, **changes):

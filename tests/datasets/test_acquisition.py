@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import socket
+from dataclasses import asdict
 
 import pytest
 import requests
@@ -157,8 +158,8 @@ def test_a_mirror_behind_a_url_with_wrong_files(publisher, tmp_path):
 
 def test_provenance_survives_json():
     values = {f: f for f in Provenance.__dataclass_fields__}
-    provenance = Provenance.from_dict(values)
-    assert Provenance.from_dict(json.loads(json.dumps(provenance.to_dict()))) == provenance
+    provenance = Provenance(**values)
+    assert Provenance(**json.loads(json.dumps(asdict(provenance)))) == provenance
 
 
 def test_settings_can_be_handed_on_as_plain_values(tmp_path):

@@ -8,6 +8,7 @@ import json
 import pickle
 import tarfile
 from contextlib import suppress
+from dataclasses import asdict
 
 import numpy as np
 import polars as pl
@@ -79,7 +80,7 @@ def written(tmp_path_factory):
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
     frame.write_parquet(folder / "raw.parquet")
-    (folder / "told.json").write_text(json.dumps(TOLD.to_dict()))
+    (folder / "told.json").write_text(json.dumps(asdict(TOLD)))
     return {path.name: path.read_bytes() for path in folder.iterdir()}, frame
 
 

@@ -14,7 +14,7 @@ from limits import cases, soon
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.common.provenance import file_hash
-from private_consensus.comparison.schema import COLUMNS, MEASURES, RANGES, SLUG
+from private_consensus.comparison.schema import COLUMNS, MEASURES, SLUG
 from private_consensus.comparison.submissions import (
     KEYS,
     encoded,
@@ -74,7 +74,7 @@ def accepted(path) -> pl.DataFrame | None:
 def require_valid(table: pl.DataFrame) -> None:
     """Fail unless every value is one that a run can have."""
     assert table["value"].is_finite().all() and not any(table.null_count().row(0))
-    for measure, (low, high) in RANGES.items():
+    for measure, (low, high) in MEASURES.items():
         assert table.filter(pl.col("measure") == measure)["value"].is_between(low, high).all()
     assert all(SLUG.fullmatch(name) for name in table["method"].unique())
     proven = table.filter("proven")

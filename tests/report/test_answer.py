@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from private_consensus.reproduction.claims.decisions import may_decide
+from private_consensus.reproduction.claims.words import may_decide
 from private_consensus.reproduction.experiments.citations import cited
 from private_consensus.reproduction.experiments.results import rows_of
 from private_consensus.reproduction.report.page import page

@@ -1,6 +1,7 @@
 """Test the message at the end of a run."""
 
 import json
+from dataclasses import asdict
 
 from private_consensus.reproduction.datasets.origin import Provenance
 from private_consensus.reproduction.report.closing import REAL_DATA_HINT, closing_lines
@@ -12,7 +13,7 @@ def write_provenance_file(folder, dataset, source, because):
         dataset=dataset, source=source, where="generated here", version="1", checksum="0" * 64,
         because=because, licence="CC0",
     )  # fmt: skip
-    (folder / f"{dataset}.provenance.json").write_text(json.dumps(provenance.to_dict()))
+    (folder / f"{dataset}.provenance.json").write_text(json.dumps(asdict(provenance)))
 
 
 def test_a_run_ends_with_its_report_and_with_what_is_no_real_data(tmp_path):

@@ -11,8 +11,7 @@ from itertools import pairwise
 import polars as pl
 import pytest
 
-from private_consensus.reproduction.report import page
-from private_consensus.reproduction.report.page import pages, paper_view, shared_content
+from private_consensus.reproduction.report.page import page, pages, paper_view, shared_content
 from private_consensus.reproduction.report.reading import with_outcomes
 from private_consensus.reproduction.report.views import privacy, verdicts
 
@@ -55,7 +54,7 @@ def test_a_table_is_shown_with_its_claims():
     method = {"label": "descent <b>", "method": "descent", "variant": "repaired"}
     paper_config["tables"] = {
         "first_table1": {
-            "title": "Paper 000, Table 1: errors", "caption": "In short.", "added": False,
+            "title": "Paper 000, Table 1: errors", "caption": "In short.",
             "row_title": "epsilon", "extra_columns": {"share": "released.share"},
             "blocks": [{"label": "Adult", "experiment": "first_fig1", "methods": [method]}],
         }

@@ -21,11 +21,10 @@ from private_consensus.reproduction.publishing import (
     compare,
     profile_table,
     publish,
-    require_aggregates,
 )
 from private_consensus.reproduction.publishing import reference as reference_of_runs
-from private_consensus.reproduction.publishing.aggregates import MAX_ROWS
 from private_consensus.reproduction.publishing.comparison import changed, paired, quantile
+from private_consensus.reproduction.publishing.reference import MAX_ROWS, require_aggregates
 
 from .conftest import MADE_UP, write_result
 

@@ -16,7 +16,7 @@ from scipy.stats import t
 from private_consensus import algorithms as registry
 from private_consensus.common import spreadsheets
 from private_consensus.reproduction.report import write_site
-from private_consensus.reproduction.report.page import page, pages, scored, shared_content
+from private_consensus.reproduction.report.page import page, pages, shared_content
 from private_consensus.reproduction.report.views import (
     algorithms,
     delivered,
@@ -38,7 +38,7 @@ def with_p(results, *p):
 
 def test_verdicts_fall_back_once_they_are_asked_together(results):
     results_with_p = with_p(results, *[1e-9, 0.02, 1e-9, 1, 1] * 2)
-    rows = {(row["paper"], row["id"]): row for row in scored(results_with_p)}
+    rows = {(row["paper"], row["id"]): row for row in scorecard.scored(results_with_p)}
     assert len(rows) == 10
     assert rows["first", "first_c01"]["is_significant"]
     assert rows["first", "first_c02"]["verdict_holm"] == "undecided"
@@ -47,7 +47,7 @@ def test_verdicts_fall_back_once_they_are_asked_together(results):
     assert first["high_holm"] > first["high"]
     counts = {
         verdict_count["verdict"]: verdict_count["count_after_holm"]
-        for verdict_count in scorecard.counts(scored(results_with_p))
+        for verdict_count in scorecard.counts(scorecard.scored(results_with_p))
     }
     assert counts == {"held": 2, "held in part": 0, "did not hold": 2, "undecided": 2,
                       "cannot be tested": 2}  # fmt: skip
@@ -65,7 +65,7 @@ def test_an_interval_of_many_claims_is_students_at_the_level_that_holm_leaves(re
 
 
 def test_the_three_files_say_the_same(results):
-    file_texts = scorecard.files(scored(results))
+    file_texts = scorecard.files(scorecard.scored(results))
     rows = list(csv.DictReader(file_texts["scorecard.csv"].splitlines()))
     parsed = json.loads(file_texts["scorecard.json"])
     assert [row["id"] for row in rows] == [row["id"] for row in parsed["claims"]]
@@ -169,7 +169,9 @@ def test_a_configuration_cannot_typeset_anything(results, run_folder, tmp_path):
 def test_a_number_that_is_missing_is_not_adjusted(results):
     nothing = dict.fromkeys(("value", "low", "high"), math.nan)
     rows = [{**row, **nothing, "parts": 0} for row in results.claims]
-    assert all(math.isnan(row["low_holm"]) for row in scored(replace(results, claims=rows)))
+    assert all(
+        math.isnan(row["low_holm"]) for row in scorecard.scored(replace(results, claims=rows))
+    )
 
 
 @pytest.mark.parametrize(
@@ -221,7 +223,7 @@ NASTY = "=HYPERLINK(1) | <script>x</script> [a](javascript:1) `b`\n| c | *d*"
 def test_a_spreadsheet_or_a_page_of_markdown_executes_nothing_of_a_scorecard(results):
     claims = [{**row, "claim": NASTY, "id": f"{sign}{row['id']}"}
               for row, sign in zip(results.claims, "=+-@\t\r=+", strict=False)]  # fmt: skip
-    file_texts = scorecard.files(scored(replace(results, claims=claims)))
+    file_texts = scorecard.files(scorecard.scored(replace(results, claims=claims)))
     rows = list(csv.DictReader(io.StringIO(file_texts["scorecard.csv"], newline="")))
     words = [row[key] for row in rows for key in ("id", "claim", "verdict", "command")]
     assert rows and not [word for word in words if word[:1] in tuple("=+-@\t\r")]

@@ -12,21 +12,22 @@ import pytest
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.reproduction.report import (
-    ASSETS,
     CHECKSUMS,
-    DOWNLOADS,
     FILES,
-    TOPICS,
     assets_hash,
     described_commit,
     read_results,
     write_site,
 )
+from private_consensus.reproduction.report.page import TOPICS
 from private_consensus.reproduction.report.reading import svg_size, timing
-from private_consensus.reproduction.report.site import write_zipped
+from private_consensus.reproduction.report.site import ASSETS, write_zipped
 
 from .conftest import write_result
 from .html_tree import Tree
+
+DOWNLOADS = ("svg", "png", "pdf", "parquet", "csv.zip", "js")
+"""Kinds of files of ``report/figures``."""
 
 
 @pytest.fixture
@@ -119,14 +120,18 @@ def test_read_results_gathers_what_figures_say_of_themselves(run_folder, results
     write_result(pl.DataFrame(results.privacy), tmp_path / "privacy.parquet")
     (tmp_path / "job.tsv").write_text("s\tcpu_time\tmax_rss\n1.5\t1.0\t100.0\n")
     (tmp_path / "faults.yaml").write_text("- fault: a cut\n  what to do: nothing\n")
-    read = read_results(
-        scale="smoke", papers=results.papers, labels={}, commit="c",
-        claims=tmp_path / "claims.parquet", privacy=tmp_path / "privacy.parquet",
-        numbers=[run_folder / "data" / "first_fig1.parquet"],
-        images=[run_folder / "figures" / "first_fig1.svg"], cards=[],
-        timings=[tmp_path / "job.tsv", tmp_path / "missing.tsv"],
-        faults=tmp_path / "faults.yaml",
-    )  # fmt: skip
+    plan = {"papers": results.papers, "labels": {}, "config": {"seed": 7},
+            "timings": [tmp_path / "job.tsv", tmp_path / "missing.tsv"]}  # fmt: skip
+    files = {
+        "claims": tmp_path / "claims.parquet",
+        "privacy": tmp_path / "privacy.parquet",
+        "numbers": [run_folder / "data" / "first_fig1.parquet"],
+        "svg": [run_folder / "figures" / "first_fig1.svg"],
+        "cards": [],
+        "faults": tmp_path / "faults.yaml",
+    }
+    read = read_results(plan, files, scale="smoke", commit="c")
+    assert read.seed == 7
     fact = read.facts["first_fig1"]
     assert fact["source"] == results.facts["first_fig1"]["source"]
     assert fact["runs"] == (20, 20)
@@ -143,12 +148,14 @@ def test_what_is_made_beside_the_workflow_is_shown_where_it_is_there(results, tm
     write_result(pl.DataFrame(results.privacy), tmp_path / "privacy.parquet")
     (tmp_path / "faults.yaml").write_text("- fault: a cut\n  what to do: nothing\n")
 
+    plan = {"papers": {}, "labels": {}, "config": {"seed": 7}, "timings": []}
+    files = {
+        "claims": tmp_path / "claims.parquet", "privacy": tmp_path / "privacy.parquet",
+        "numbers": [], "svg": [], "cards": [], "faults": tmp_path / "faults.yaml",
+    }  # fmt: skip
+
     def read(folder):
-        return read_results(
-            scale="smoke", papers={}, labels={}, commit="c", claims=tmp_path / "claims.parquet",
-            privacy=tmp_path / "privacy.parquet", numbers=[], images=[], cards=[], timings=[],
-            faults=tmp_path / "faults.yaml", folder=folder,
-        )  # fmt: skip
+        return read_results(plan, files, scale="smoke", commit="c", folder=folder)
 
     for folder in (None, tmp_path / "results"):
         empty_results = read(folder)

@@ -103,7 +103,7 @@ rule audit:
             "level": AUDITS.level,
             "errata": ERRATA_HASH,
         },
-        code=code_of_audits,
+        code=lambda w: code_of("audit.py", *LOADED_BY_NAME),
     message:
         "Audits of small examples, and computations for errata"
     script:
@@ -135,7 +135,9 @@ rule compare_repairs:
         runtime=5,
     params:
         pairs=PAIRS,
-        code=code_of_repairs,
+        code=lambda w: code_of(
+            "compare_repairs.py", *map(algorithms.module_of, sorted(REPAIRED))
+        ),
     message:
         "Compare published and corrected variants at equal epsilon"
     script:

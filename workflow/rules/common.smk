@@ -135,11 +135,8 @@ def cell_files(kind, cells, scale):
 
 
 def partitions_of(figure, scale):
-    return (
-        [f"results/{scale}/partitions/{figure}.parquet"]
-        if PLAN.partitions(figure)
-        else []
-    )
+    shown = PLAN.partitions(figure)
+    return [f"results/{scale}/partitions/{figure}.parquet"] if shown else []
 
 
 def views_of(figure, scale):
@@ -166,23 +163,6 @@ def expected_of(figure):
             [name for name in PLAN.tables if name == figure],
         )
     )
-
-
-def code_of_audits(wildcards):
-    return code_of("audit.py", *LOADED_BY_NAME)
-
-
-def code_of_observers(wildcards):
-    return code_of("observers.py", *LOADED_BY_NAME)
-
-
-def code_of_views(wildcards):
-    return code_of("compute_views.py", *LOADED_BY_NAME)
-
-
-def code_of_repairs(wildcards):
-    modules = map(algorithms.module_of, sorted(REPAIRED))
-    return code_of("compare_repairs.py", *modules)
 
 
 def code_of_audited(wildcards):

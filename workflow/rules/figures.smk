@@ -48,7 +48,7 @@ rule compute_views:
         runtime=5,
     params:
         views=lambda w: PLAN.views(w.figure),
-        code=code_of_views,
+        code=lambda w: code_of("compute_views.py", *LOADED_BY_NAME),
     message:
         "Privacy loss to observers for {wildcards.figure}"
     script:

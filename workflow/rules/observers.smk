@@ -21,7 +21,7 @@ rule observers:
         runtime=15,
     params:
         settings=OBSERVED,
-        code=code_of_observers,
+        code=lambda w: code_of("observers.py", *LOADED_BY_NAME),
     message:
         "Privacy loss of each agent to each observer"
     script:

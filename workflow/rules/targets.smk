@@ -5,13 +5,15 @@ ensures this as long as its records in .snakemake exist. If the records were los
 reports the command to run.
 """
 
-for name in PLAN.figures:
+for name in [*PLAN.figures, *PLAN.tables]:
+    is_table = name in PLAN.tables
+    folder, kinds = ("tables", TABLE_KINDS) if is_table else ("figures", FIGURE_KINDS)
 
     rule:
         name:
             name
         input:
-            expand(f"results/{SCALE}/figures/{name}.{{kind}}", kind=FIGURE_KINDS),
+            expand(f"results/{SCALE}/{folder}/{name}.{{kind}}", kind=kinds),
             f"results/{SCALE}/data/{name}.parquet",
         log:
             f"results/{SCALE}/logs/target.{name}.log",
@@ -20,31 +22,9 @@ for name in PLAN.figures:
             "../envs/jobs.yml"
         params:
             scale=SCALE,
-            expected=lambda w, figure=name: expected_of(figure),
+            expected=lambda w, target=name: expected_of(target),
         message:
-            f"The figure: results/{SCALE}/figures/{name}.svg"
-        script:
-            "../scripts/require_current.py"
-
-
-for name in PLAN.tables:
-
-    rule:
-        name:
-            name
-        input:
-            expand(f"results/{SCALE}/tables/{name}.{{kind}}", kind=TABLE_KINDS),
-            f"results/{SCALE}/data/{name}.parquet",
-        log:
-            f"results/{SCALE}/logs/target.{name}.log",
-        localrule: True
-        conda:
-            "../envs/jobs.yml"
-        params:
-            scale=SCALE,
-            expected=lambda w, table=name: expected_of(table),
-        message:
-            f"The table: results/{SCALE}/tables/{name}.md"
+            f"Result: results/{SCALE}/{folder}/{name}.{'md' if is_table else 'svg'}"
         script:
             "../scripts/require_current.py"
 

@@ -3,7 +3,7 @@
 from private_consensus import algorithms
 from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction.claims import Claim, judge_all
-from private_consensus.reproduction.claims.decisions import may_decide
+from private_consensus.reproduction.claims.words import may_decide
 from private_consensus.reproduction.experiments.results import read_all, sources, stamp, write
 
 with job_logging(snakemake.log[0], snakemake.params.claims, snakemake.log.usage):

@@ -12,21 +12,7 @@ params, files = snakemake.params, snakemake.input
 plan = read_json(files.plan)
 with job_logging(snakemake.log[0], plan["config"]):
     require_current(plan["expected"], scale=params.scale)
-    results = read_results(
-        scale=params.scale,
-        papers=plan["papers"],
-        labels=plan["labels"],
-        commit=params.commit,
-        claims=files.claims,
-        privacy=files.privacy,
-        numbers=files.numbers,
-        images=files.svg,
-        tables=files.tables,
-        cards=files.cards,
-        theorems=files.theorems,
-        timings=plan["timings"],
-        seed=plan["config"]["seed"],
-    )
+    results = read_results(plan, files, scale=params.scale, commit=params.commit)
     publish(
         results,
         run=Path(files.claims).parent,

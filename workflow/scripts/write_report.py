@@ -12,23 +12,7 @@ plan = read_json(snakemake.input.plan)
 with job_logging(snakemake.log[0], plan["config"], snakemake.log.usage):
     require_current(plan["expected"], scale=scale)
     results = read_results(
-        scale=scale,
-        papers=plan["papers"],
-        labels=plan["labels"],
-        commit=snakemake.params.commit,
-        claims=snakemake.input.claims,
-        privacy=snakemake.input.privacy,
-        numbers=snakemake.input.numbers,
-        images=snakemake.input.svg,
-        tables=snakemake.input.tables,
-        cards=snakemake.input.cards,
-        timings=plan["timings"],
-        faults=snakemake.input.faults,
-        audit=snakemake.input.audit,
-        theorems=snakemake.input.theorems,
-        documents=snakemake.input.documents,
-        folder="results",
-        seed=plan["config"]["seed"],
+        plan, snakemake.input, scale=scale, commit=snakemake.params.commit, folder="results"
     )
     folder = Path(snakemake.output.page).parent
     write_site(results, source=folder.parent, folder=folder)

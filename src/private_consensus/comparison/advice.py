@@ -2,7 +2,7 @@
 
 A question of ``config/advice.yaml`` has a test: which method has the smaller mean in which cells.
 Its answer is the verdict of the test. Cells whose budget is too small for the data
-(:mod:`.baselines`) are omitted. Tests are judged like the claims of papers
+(:func:`.tables.learnable`) are omitted. Tests are judged like the claims of papers
 (:mod:`..claims.judging`), by differences of means over common runs. Holm's method corrects for the
 number of questions. Questions whose test does not hold are reported too.
 """
@@ -37,9 +37,8 @@ from private_consensus.reproduction.claims.words import (
     UNTESTABLE,
 )
 
-from .baselines import baselines_of, learnable_cells
 from .schema import ANYONE, CELL, MEASURES
-from .tables import PartitionedRows, compared, cube
+from .tables import PartitionedRows, baselines_of, compared, cube, learnable_cells
 
 ANSWERS = {
     HELD: "yes", IN_PART: "in part", NOT_HELD: "no", UNDECIDED: "undecided",
@@ -56,18 +55,14 @@ Cells = Literal["base", "agents", "graph", "partition", "missing", "links", "sam
 class Side(Strict):
     """Side of a comparison: a method, its tuning, and values of axes that replace the cell's."""
 
-    method: str = Field(
-        description="a method of the design; `others` for every other ranked method; `each` for "
-        "every ranked method, compared with itself"
-    )
-    tuning: Literal["tuned_paid", "tuned", "transferred"] = Field(
-        default="tuned_paid",
-        description="tuned_paid: tuning counted in the budget; tuned: tuning that is not counted; "
-        "transferred: parameters of other problems",
-    )
-    where: dict[str, Any] = Field(
-        default_factory=dict, description="values of axes that replace those of the cell"
-    )
+    method: str
+    """Method of the design; `others` for every other ranked method; `each` for every ranked method,
+    compared with itself."""
+    tuning: Literal["tuned_paid", "tuned", "transferred"] = "tuned_paid"
+    """tuned_paid: tuning counted in the budget; tuned: tuning that is not counted; transferred:
+    parameters of other problems."""
+    where: dict[str, Any] = Field(default_factory=dict)
+    """Values of axes that replace those of the cell."""
 
 
 class Pairwise(Strict):
@@ -78,42 +73,40 @@ class Pairwise(Strict):
     separately.
     """
 
-    smaller: Side = Field(description="side that has the smaller mean if the test holds")
-    than: Side = Field(description="other side of the comparison")
-    measure: str = Field(default="excess_loss_mean", description="measure whose mean is compared")
-    cells: Cells = Field(
-        default="base",
-        description="compared cells: the base cells, those that vary one axis, the sample, or all",
-    )
-    where: dict[str, list[Any]] = Field(
-        default_factory=dict, description="values of axes of the compared cells"
-    )
-    quantifier: Literal["each", "universal", "most", "some"] = Field(
-        default="universal",
-        description="pairs of cell and method for which the inequality has to hold",
-    )
-    group_by: Literal["", "problem"] = Field(
-        default="", description="problem: the quantifier applies to each problem separately"
-    )
+    smaller: Side
+    """Side that has the smaller mean if the test holds."""
+    than: Side
+    """Other side of the comparison."""
+    measure: str = "excess_loss_mean"
+    """Measure whose mean is compared."""
+    cells: Cells = "base"
+    """Compared cells: the base cells, those that vary one axis, the sample, or all."""
+    where: dict[str, list[Any]] = Field(default_factory=dict)
+    """Values of axes of the compared cells."""
+    quantifier: Literal["each", "universal", "most", "some"] = "universal"
+    """Pairs of cell and method for which the inequality has to hold."""
+    group_by: Literal["", "problem"] = ""
+    """problem: the quantifier applies to each problem separately."""
 
 
 class Sentence(Strict):
     """Question and the tests that answer it."""
 
-    question: str = Field(min_length=1, description="question as the report shows it")
-    because: str = Field(
-        min_length=1, description="methods and cells that answer the question, in words"
-    )
-    observer: str = Field(
-        default="eavesdropper", description="observer for whom the compared methods are ranked"
-    )
-    tests: list[Pairwise] = Field(min_length=1, description="tests whose verdict is the answer")
+    question: str = Field(min_length=1)
+    """Question as the report shows it."""
+    because: str = Field(min_length=1)
+    """Methods and cells that answer the question, in words."""
+    observer: str = "eavesdropper"
+    """Observer for whom the compared methods are ranked."""
+    tests: list[Pairwise] = Field(min_length=1)
+    """Tests whose verdict is the answer."""
 
 
 class Advice(Strict):
     """Content of ``config/advice.yaml``."""
 
-    sentences: dict[str, Sentence] = Field(description="questions with their tests, by name")
+    sentences: dict[str, Sentence]
+    """Questions with their tests, by name."""
 
 
 def read_advice(path: str | Path, methods: Sequence[str]) -> dict[str, Sentence]:

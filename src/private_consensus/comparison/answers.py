@@ -20,7 +20,6 @@ import polars as pl
 
 from private_consensus.common.fields import INFINITE
 
-from .baselines import baselines_of, learnable_cells, remaining
 from .headline import local_baselines, sentences
 from .ranks import Ranking, rank
 from .schema import ANYONE, CELL, OBSERVERS, PRIMARY, TRANSFERRED, TUNINGS
@@ -35,7 +34,15 @@ from .statistics import (
     methods_by_mean,
     tuning_ratio,
 )
-from .tables import Cube, PartitionedRows, compared, cube
+from .tables import (
+    Cube,
+    PartitionedRows,
+    baselines_of,
+    compared,
+    cube,
+    learnable_cells,
+    remaining,
+)
 
 LOSS = "excess_loss_mean"
 STRONGEST = OBSERVERS[0]

@@ -85,23 +85,23 @@ class Cell:
 class Axes(Strict):
     """Values of each axis; the first value of each is that of the base cell."""
 
-    agents: list[int] = Field(min_length=1, description="numbers of agents")
-    graph: list[str] = Field(min_length=1, description="communication graphs, by name in `graphs`")
-    partition: list[str] = Field(
-        min_length=1, description="partitions of records to agents, by name in `partitions`"
-    )
-    missing: list[float] = Field(
-        min_length=1, description="probabilities that an agent is missing in a round"
-    )
-    links: list[float] = Field(
-        min_length=1, description="probabilities that an edge of the graph fails in a round"
-    )
+    agents: list[int] = Field(min_length=1)
+    """Numbers of agents."""
+    graph: list[str] = Field(min_length=1)
+    """Communication graphs, by name in `graphs`."""
+    partition: list[str] = Field(min_length=1)
+    """Partitions of records to agents, by name in `partitions`."""
+    missing: list[float] = Field(min_length=1)
+    """Probabilities that an agent is missing in a round."""
+    links: list[float] = Field(min_length=1)
+    """Probabilities that an edge of the graph fails in a round."""
 
 
 class Titled(Open):
     """Title in the report; keys that are not listed are parameters."""
 
-    title: str = Field(min_length=1, description="title in the report")
+    title: str = Field(min_length=1)
+    """Title in the report."""
 
 
 class Limits(Strict):
@@ -112,73 +112,58 @@ class Limits(Strict):
     range is of use.
     """
 
-    unit: Literal["", "step", "curvature", "gradient"] = Field(
-        default="", description="unit of the range: step (1/L), curvature (L), gradient (G) or none"
-    )
-    low: float = Field(gt=0, description="smallest value of the search")
-    high: float = Field(gt=0, description="largest value of the search")
-    default: float = Field(gt=0, description="value if the parameter is not tuned")
-    natural: dict[Literal["low", "high"], str] = Field(
-        default_factory=dict,
-        description="reason why values beyond low or beyond high are useless, by limit",
-    )
+    unit: Literal["", "step", "curvature", "gradient"] = ""
+    """Unit of the range: step (1/L), curvature (L), gradient (G) or none."""
+    low: float = Field(gt=0)
+    """Smallest value of the search."""
+    high: float = Field(gt=0)
+    """Largest value of the search."""
+    default: float = Field(gt=0)
+    """Value if the parameter is not tuned."""
+    natural: dict[Literal["low", "high"], str] = Field(default_factory=dict)
+    """Reason why values beyond low or beyond high are useless, by limit."""
 
 
 class ProblemDesign(Titled):
     """Records, number of iterations and search ranges of a problem."""
 
-    records: int = Field(ge=1, description="number of records of all agents together")
-    horizon: int = Field(
-        ge=1, description="number of iterations of methods whose horizon is not tuned"
-    )
-    ranges: dict[str, Limits] = Field(
-        default_factory=dict,
-        description="search range of each tuned parameter, in place of that of the algorithm",
-    )
+    records: int = Field(ge=1)
+    """Number of records of all agents together."""
+    horizon: int = Field(ge=1)
+    """Number of iterations of methods whose horizon is not tuned."""
+    ranges: dict[str, Limits] = Field(default_factory=dict)
+    """Search range of each tuned parameter, in place of that of the algorithm."""
 
 
 class MethodDesign(Strict):
     """Algorithm or baseline of the comparison, with its tuned and fixed parameters."""
 
-    title: str = Field(min_length=1, description="name of the method in the report")
-    observer: str = Field(
-        default="eavesdropper",
-        description="observer against whom the guarantee holds: eavesdropper, outsider, sums, "
-        "neighbour, or anyone for methods without private records",
-    )
-    algorithm: dict[str, Any] = Field(
-        default_factory=dict, description="name and fixed parameters of the algorithm"
-    )
-    baseline: Literal["", "data_free", "majority", "public_minimiser"] = Field(
-        default="", description="model without privacy cost, in place of an algorithm"
-    )
-    public_start: bool = Field(
-        default=True, description="true if tuning may start the algorithm at the public model"
-    )
-    ranges: dict[str, Limits] = Field(
-        default_factory=dict,
-        description="search range of each tuned parameter, in place of the problem's range",
-    )
-    per_problem: dict[str, dict[str, Any]] = Field(
-        default_factory=dict,
-        description="further parameters of the algorithm, by problem or group of problems",
-    )
-    horizon: int | None = Field(
-        default=None, ge=1, description="number of iterations; default: tuned, or the problem's"
-    )
-    tuned: bool = Field(default=True, description="true if parameters of the method are tuned")
-    proven: bool = Field(
-        default=True,
-        description="false for a method without a proven guarantee, which has the noise of its "
-        "paper and no rank",
-    )
-    problems: list[str] | None = Field(
-        default=None,
-        description="problems that the method can solve, or the name of a group; default: all",
-    )
-    because: str = Field(
-        default="", description="version of the method, and reason for excluded problems"
-    )
+    title: str = Field(min_length=1)
+    """Name of the method in the report."""
+    observer: str = "eavesdropper"
+    """Observer against whom the guarantee holds: eavesdropper, outsider, sums, neighbour, or anyone
+    for methods without private records."""
+    algorithm: dict[str, Any] = Field(default_factory=dict)
+    """Name and fixed parameters of the algorithm."""
+    baseline: Literal["", "data_free", "majority", "public_minimiser"] = ""
+    """Model without privacy cost, in place of an algorithm."""
+    public_start: bool = True
+    """True if tuning may start the algorithm at the public model."""
+    ranges: dict[str, Limits] = Field(default_factory=dict)
+    """Search range of each tuned parameter, in place of the problem's range."""
+    per_problem: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Further parameters of the algorithm, by problem or group of problems."""
+    horizon: int | None = Field(default=None, ge=1)
+    """Number of iterations; default: tuned, or the problem's."""
+    tuned: bool = True
+    """True if parameters of the method are tuned."""
+    proven: bool = True
+    """False for a method without a proven guarantee, which has the noise of its paper and no
+    rank."""
+    problems: list[str] | None = None
+    """Problems that the method can solve, or the name of a group; default: all."""
+    because: str = ""
+    """Version of the method, and reason for excluded problems."""
 
     @model_validator(mode="after")
     def _is_algorithm_or_baseline(self) -> MethodDesign:
@@ -207,71 +192,88 @@ class MethodDesign(Strict):
 class Sample(Strict):
     """Space-filling sample of cells."""
 
-    cells: int = Field(ge=0, le=MAX_SAMPLED_CELLS, description="number of sampled cells")
-    seed: int = Field(ge=0, description="seed of the sample")
+    cells: int = Field(ge=0, le=MAX_SAMPLED_CELLS)
+    """Number of sampled cells."""
+    seed: int = Field(ge=0)
+    """Seed of the sample."""
 
 
 class Tuning(Strict):
     """Number and seeds of the tuning trials of each method on each problem."""
 
-    trials: int = Field(ge=1, description="number of trials per method and problem")
-    seed: int = Field(ge=0, description="seed of the search")
-    public_records: int = Field(
-        ge=1, description="number of records that no agent holds, for start and selection"
-    )
-    checked: list[str] = Field(
-        default_factory=list, description="methods whose tuning is compared with a fine grid"
-    )
-    checked_on: str = Field(
-        default="", description="problem on which tuning is compared with a fine grid"
-    )
+    trials: int = Field(ge=1)
+    """Number of trials per method and problem."""
+    seed: int = Field(ge=0)
+    """Seed of the search."""
+    public_records: int = Field(ge=1)
+    """Number of records that no agent holds, for start and selection."""
+    checked: list[str] = Field(default_factory=list)
+    """Methods whose tuning is compared with a fine grid."""
+    checked_on: str = ""
+    """Problem on which tuning is compared with a fine grid."""
 
 
 class Unit(Strict):
     """Neighbouring relation of the comparison."""
 
-    unit: str = Field(description="protected unit: record or agent")
-    change: str = Field(description="difference of neighbouring data sets: replace or add_remove")
+    unit: str
+    """Protected unit: record or agent."""
+    change: str
+    """Difference of neighbouring data sets: replace or add_remove."""
 
 
 class Reduced(Strict):
     """Problems, cells and numbers of runs of the comparison at a smaller scale."""
 
-    problems: list[str] = Field(min_length=1, description="problems at this scale")
-    epsilons: list[float] = Field(min_length=1, description="total epsilons at this scale")
-    runs: int = Field(ge=1, description="number of runs per cell at this scale")
-    records: int | None = Field(
-        default=None, ge=1, description="number of records of each problem at this scale"
-    )
-    sample: int = Field(ge=0, description="number of sampled cells at this scale")
-    trials: int = Field(ge=1, description="number of tuning trials at this scale")
-    axes: Axes = Field(description="values of each axis at this scale")
+    problems: list[str] = Field(min_length=1)
+    """Problems at this scale."""
+    epsilons: list[float] = Field(min_length=1)
+    """Total epsilons at this scale."""
+    runs: int = Field(ge=1)
+    """Number of runs per cell at this scale."""
+    records: int | None = Field(default=None, ge=1)
+    """Number of records of each problem at this scale."""
+    sample: int = Field(ge=0)
+    """Number of sampled cells at this scale."""
+    trials: int = Field(ge=1)
+    """Number of tuning trials at this scale."""
+    axes: Axes
+    """Values of each axis at this scale."""
 
 
 class ComparisonDesign(Strict):
     """Content of ``config/comparison.yaml``."""
 
-    delta: float = Field(gt=0, lt=1, description="total delta of every method")
-    relation: Unit = Field(description="neighbouring relation of every guarantee")
-    seed: int = Field(ge=0, description="root seed of the random streams")
-    runs: int = Field(ge=1, description="number of runs per cell")
-    epsilons: list[float] = Field(min_length=1, description="total epsilons of the cells")
-    axes: Axes = Field(description="conditions that differ between cells")
-    sample: Sample = Field(description="cells that combine values of several axes")
-    graphs: dict[str, Titled] = Field(description="communication graphs by name")
-    partitions: dict[str, Titled] = Field(description="partitions of records to agents by name")
-    problems: dict[str, ProblemDesign] = Field(description="problems by name")
-    groups: dict[str, list[str]] = Field(
-        default_factory=dict, description="groups of problems by name, to which methods refer"
-    )
-    tuning: Tuning = Field(description="selection of the parameters of the methods")
-    jobs: int = Field(
-        default=6, ge=1, description="number of workflow jobs among which the methods are divided"
-    )
-    methods: dict[str, MethodDesign] = Field(description="compared methods by name")
-    scales: dict[str, Reduced] = Field(
-        default_factory=dict, description="reduced designs by name of the smaller scale"
-    )
+    delta: float = Field(gt=0, lt=1)
+    """Total delta of every method."""
+    relation: Unit
+    """Neighbouring relation of every guarantee."""
+    seed: int = Field(ge=0)
+    """Root seed of the random streams."""
+    runs: int = Field(ge=1)
+    """Number of runs per cell."""
+    epsilons: list[float] = Field(min_length=1)
+    """Total epsilons of the cells."""
+    axes: Axes
+    """Conditions that differ between cells."""
+    sample: Sample
+    """Cells that combine values of several axes."""
+    graphs: dict[str, Titled]
+    """Communication graphs by name."""
+    partitions: dict[str, Titled]
+    """Partitions of records to agents by name."""
+    problems: dict[str, ProblemDesign]
+    """Problems by name."""
+    groups: dict[str, list[str]] = Field(default_factory=dict)
+    """Groups of problems by name, to which methods refer."""
+    tuning: Tuning
+    """Selection of the parameters of the methods."""
+    jobs: int = Field(default=6, ge=1)
+    """Number of workflow jobs among which the methods are divided."""
+    methods: dict[str, MethodDesign]
+    """Compared methods by name."""
+    scales: dict[str, Reduced] = Field(default_factory=dict)
+    """Reduced designs by name of the smaller scale."""
 
     @model_validator(mode="before")
     @classmethod

@@ -65,13 +65,12 @@ class CalibratedCandidate(NamedTuple):
     epsilon: float
     tuning: str
     calibrated: Calibrated
-    horizon: int
-    from_public: bool = False
+    candidate: TuningCandidate
 
     @property
     def key(self) -> tuple[Algorithm, int, bool]:
         """Algorithm, horizon and starting point, which determine the runs."""
-        return self.calibrated.algorithm, self.horizon, self.from_public
+        return self.calibrated.algorithm, self.candidate.horizon, self.candidate.from_public
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +296,7 @@ class Engine:
     ) -> None:
         """Run the trials of one stage at all budgets, and record their losses."""
         public_start = self.design.methods[name].public_start
-        settings, labels = [], []
+        settings, unit_points = [], []
         for epsilon, tuning in keys:
             earlier = self.trials.setdefault((name, epsilon, tuning), [])
             search_centre = best(earlier).units if earlier else centre
@@ -310,16 +309,13 @@ class Engine:
                     calibrated = self.calibrated(name, trial, epsilon, copies, world)
                 except InvalidInput:
                     continue
-                settings.append(
-                    CalibratedCandidate(
-                        epsilon, tuning, calibrated, trial.horizon, trial.from_public
-                    )
-                )
-                labels.append((units, trial))
+                settings.append(CalibratedCandidate(epsilon, tuning, calibrated, trial))
+                unit_points.append(units)
         scored = self.measured(name, settings, world, self._score)
-        for setting, (units, trial), values in zip(settings, labels, scored, strict=True):
+        for setting, units, values in zip(settings, unit_points, scored, strict=True):
             loss = float(np.mean(values[setting.tuning]))
-            self.trials[name, setting.epsilon, setting.tuning].append(Trial(units, trial, loss))
+            trials = self.trials[name, setting.epsilon, setting.tuning]
+            trials.append(Trial(units, setting.candidate, loss))
 
     # --- Runs -----------------------------------------------------------------------------------
 
@@ -364,8 +360,9 @@ class Engine:
         self, name: str, batch: list[CalibratedCandidate], world: CellProblem, measures: Measures
     ) -> list[dict[str, np.ndarray]]:
         """Run a batch of settings with a common structure and horizon."""
-        horizon, network = batch[0].horizon, self._network(name, world)
-        problem = world.from_public if batch[0].from_public else world.problem
+        first_algorithm, horizon, from_public = batch[0].key
+        network = self._network(name, world)
+        problem = world.from_public if from_public else world.problem
         algorithm_name = self.design.methods[name].algorithm["name"]
         recorded: dict[str, np.ndarray] = {}
 
@@ -400,14 +397,8 @@ class Engine:
         messages = recorded.get("messages", sent)
         values["messages"] = np.broadcast_to(messages, recorded["released"].shape[:2])
         values["bits"] = bits_of(values["messages"], world.problem, recorded, horizon)
-        calibrated_algorithm = batch[0].calibrated.algorithm
-        gradients = gradients_of(
-            algorithm_name,
-            calibrated_algorithm,
-            world.problem,
-            self.design.problems[self.problem].records,
-            horizon,
-        )
+        records = self.design.problems[self.problem].records
+        gradients = gradients_of(algorithm_name, first_algorithm, world.problem, records, horizon)
         for key, value in {"gradient_evaluations": gradients, "seconds": seconds}.items():
             values[key] = np.full(recorded["released"].shape[:2], value)
         return [{key: value[s] for key, value in values.items()} for s in range(len(batch))]
@@ -462,7 +453,8 @@ class Engine:
             if self.design.methods[name].baseline or (name, first, TRANSFERRED) in self.candidates
         ]
         frames = []
-        for environment, environment_cells in _by_environment(self.cells):
+        for environment in dict.fromkeys(cell.environment for cell in self.cells):
+            environment_cells = [cell for cell in self.cells if cell.environment == environment]
             try:
                 world = self.world(environment, self.design.seed, self.design.runs)
             except InvalidInput as error:
@@ -574,11 +566,7 @@ class Engine:
                     where = {**asdict(world.environment), "epsilon": epsilon, "tuning": tuning}
                     self._record_absence(name, str(error), **where)
                     continue
-                settings.append(
-                    CalibratedCandidate(
-                        epsilon, tuning, calibrated, configured.horizon, configured.from_public
-                    )
-                )
+                settings.append(CalibratedCandidate(epsilon, tuning, calibrated, configured))
         return settings
 
     def _frame(
@@ -622,13 +610,6 @@ class Engine:
 
 def _finite_or(values: np.ndarray, replacement: float) -> np.ndarray:
     return np.where(np.isfinite(values), values, replacement)
-
-
-def _by_environment(problem_cells: list[Cell]) -> list[tuple[CellConditions, list[Cell]]]:
-    groups: dict[CellConditions, list[Cell]] = defaultdict(list)
-    for cell in problem_cells:
-        groups[cell.environment].append(cell)
-    return list(groups.items())
 
 
 def engines_of(

@@ -9,17 +9,16 @@ base cells share one level (Bonferroni).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
 from private_consensus.common.multiplicity import ALPHA
 
-from .baselines import remaining
 from .ranks import Ranking
 from .schema import ANYONE, CELL, OBSERVERS
 from .statistics import LOCAL, methods_by_mean
-from .tables import compared, cube
+from .tables import compared, cube, remaining
 
 PHRASES = {
     "tuned_paid": "If tuning is counted in the budget",
@@ -32,27 +31,11 @@ WINS, OPEN, BEATEN = "wins", "open", "beaten"
 """Outcomes of local training: only it may be best; others may be too; some method is better."""
 
 
-class LocalBaseline(NamedTuple):
-    """Outcome of local training on one problem, by budget in ascending order."""
-
-    problem: str
-    outcomes: list[tuple[float, str]]
-
-    def until(self, *words: str) -> float | None:
-        """Return the largest budget up to which every outcome is in ``words``, or None."""
-        largest = None
-        for epsilon, outcome in self.outcomes:
-            if outcome not in words:
-                break
-            largest = epsilon
-        return largest
-
-
 def local_baselines(
     table: pl.DataFrame,
     cells: Iterable[Mapping[str, Any]],
     outcomes: Mapping[tuple, bool | None],
-) -> list[LocalBaseline]:
+) -> dict[str, list[tuple[float, str]]]:
     """Compare local training with the other private methods, by problem and budget of base cells.
 
     Methods are those for the eavesdropper, with the primary tuning.
@@ -65,11 +48,12 @@ def local_baselines(
         Rows of ``cells.json``.
     outcomes : mapping of tuple to bool or None
         For each cell, whether some private method is better than all baselines
-        (:mod:`.baselines`). Cells without such a method are omitted.
+        (:func:`.tables.learnable`). Cells without such a method are omitted.
 
     Returns
     -------
-    list of LocalBaseline
+    dict of str to list of tuple
+        For each problem, the budgets in ascending order with the outcomes of local training.
     """
     base = {tuple(cell[key] for key in CELL) for cell in cells if cell["axis"] == "base"}
     private = compared(table, OBSERVERS[0]).filter(pl.col("observer") != ANYONE)
@@ -82,7 +66,7 @@ def local_baselines(
         problem_outcomes.append(
             (losses.cells[row][-1], _outcome([p.method for p in ranked if p.may_be_best]))
         )
-    return [LocalBaseline(problem, sorted(words)) for problem, words in by_problem.items()]
+    return {problem: sorted(words) for problem, words in by_problem.items()}
 
 
 def _outcome(best: Sequence[str]) -> str:
@@ -94,7 +78,7 @@ def _outcome(best: Sequence[str]) -> str:
 def sentences(
     rankings: Mapping[str, Ranking],
     outcomes: Mapping[tuple, bool | None],
-    local: Sequence[LocalBaseline],
+    local: Mapping[str, Sequence[tuple[float, str]]],
     titles: Mapping[str, str],
     methods: Mapping[str, str],
 ) -> list[str]:
@@ -105,9 +89,9 @@ def sentences(
     rankings : mapping of str to Ranking
         Ranking over the cells that remain, for each kind of tuning, the primary one first.
     outcomes : mapping of tuple to bool or None
-        Results of :func:`.baselines.learnable_cells` for the primary tuning.
-    local : sequence of LocalBaseline
-        Outcomes of local training by problem.
+        Results of :func:`.tables.learnable_cells` for the primary tuning.
+    local : mapping of str to sequence of tuple
+        Result of :func:`local_baselines`.
     titles : mapping
         Titles of the problems.
     methods : mapping
@@ -165,12 +149,14 @@ def _too_small(outcomes: Mapping[tuple, bool | None]) -> list[str]:
     ]
 
 
-def _local(outcomes: Sequence[LocalBaseline], titles: Mapping[str, str]) -> list[str]:
+def _local(
+    local: Mapping[str, Sequence[tuple[float, str]]], titles: Mapping[str, str]
+) -> list[str]:
     """State where local training is the only private method that may be best, and where not."""
     by_word: dict[str, list[str]] = {}
-    for outcome in outcomes:
-        for epsilon, word in outcome.outcomes:
-            title = titles.get(outcome.problem, outcome.problem)
+    for problem, outcomes in local.items():
+        for epsilon, word in outcomes:
+            title = titles.get(problem, problem)
             by_word.setdefault(word, []).append(f"{title} at ε = {epsilon:g}")
     cells = sum(map(len, by_word.values()))
     if not cells:

@@ -14,13 +14,12 @@ from private_consensus.core import algorithms
 from private_consensus.reproduction.claims.intervals import MIN_RUNS
 
 from .answers import LOSS, STRONGEST
-from .baselines import baselines_of, learnable_cells, remaining
 from .design import ComparisonDesign, MethodDesign, cells, read_comparison
 from .ranks import Ranking, rank
 from .schema import ANYONE, CELL, TUNINGS, read_results
 from .statistics import LOCAL, methods_by_mean
 from .submissions import NOT_TUNED, submission, together, write_submission
-from .tables import compared, cube
+from .tables import baselines_of, compared, cube, learnable_cells, remaining
 
 SUFFIX = ".parquet"
 
@@ -324,7 +323,7 @@ def observer_of(table: pl.DataFrame, methods: Sequence[str]) -> str:
 def standings(table: pl.DataFrame, observer: str) -> tuple[Ranking, list[Standing]]:
     """Rank the methods for an observer, with tuning counted in the budget.
 
-    Cells whose budget is too small for the data are omitted (:mod:`.baselines`).
+    Cells whose budget is too small for the data are omitted (:func:`.tables.learnable`).
 
     Parameters
     ----------

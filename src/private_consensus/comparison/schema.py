@@ -32,21 +32,9 @@ only, as under secure aggregation. A neighbour is any agent, which receives the 
 ``anyone`` learns nothing about an agent's record: the model is a baseline without privacy cost.
 ``none`` is no privacy."""
 
-MEASURES = {
-    "excess_loss_mean": "excess loss of what is released, mean over agents",
-    "excess_loss_worst": "excess loss of what is released, worst agent",
-    "accuracy_mean": "test accuracy of what is released, mean over agents",
-    "accuracy_worst": "test accuracy of what is released, worst agent",
-    "consensus_error": "mean squared distance of agents from their mean",
-    "messages": "messages sent by all agents",
-    "bits": "bits sent by all agents",
-    "gradient_evaluations": "gradients of single records computed by all agents",
-    "seconds": "wall time of a run, in seconds",
-}
-
 NEGATIVE_EXCESS = -1e-6
 """Smallest excess loss: by rounding, a model may be better than the computed minimum."""
-RANGES = {
+MEASURES = {
     **dict.fromkeys(("excess_loss_mean", "excess_loss_worst"), (NEGATIVE_EXCESS, float("inf"))),
     **dict.fromkeys(("accuracy_mean", "accuracy_worst"), (0.0, 1.0)),
     **dict.fromkeys(
@@ -54,7 +42,17 @@ RANGES = {
         (0.0, float("inf")),
     ),
 }
-"""Smallest and largest value of each measure. Infinity is the loss of a run that diverged."""
+"""Smallest and largest value of each measure. Infinity is the loss of a run that diverged.
+
+- ``excess_loss_mean``, ``excess_loss_worst``: excess loss of the released models, mean over agents
+  and worst agent
+- ``accuracy_mean``, ``accuracy_worst``: test accuracy of the released models, mean over agents and
+  worst agent
+- ``consensus_error``: mean squared distance of agents from their mean
+- ``messages``, ``bits``: messages and bits sent by all agents
+- ``gradient_evaluations``: gradients of single records computed by all agents
+- ``seconds``: wall time of a run, in seconds
+"""
 ROUNDING = 1e-6
 """Relative difference by which a lower bound may exceed the accountant's epsilon."""
 SLUG = re.compile(r"[a-z][a-z0-9_]{0,59}")
@@ -157,7 +155,7 @@ def checked(frame: pl.DataFrame, name: str = "results") -> pl.DataFrame:
 
 def _check_ranges(frame: pl.DataFrame, name: str) -> None:
     """Refuse values that their measure cannot have."""
-    for measure, (low, high) in RANGES.items():
+    for measure, (low, high) in MEASURES.items():
         rows = frame.filter(pl.col("measure") == measure)
         invalid_rows = rows.filter(
             pl.col("value").is_nan() | (pl.col("value") < low) | (pl.col("value") > high)

@@ -1,14 +1,24 @@
-"""Table of the comparison as arrays: cells by methods by runs."""
+"""Table of the comparison as arrays: cells by methods by runs.
+
+A baseline is a model without privacy cost. It depends on no record of an agent: the model without
+data, the class frequencies of the public records, and the minimiser on the public records. A
+private method is of use in a cell only if it is better than all baselines (:func:`learnable`). A
+cell without such a method is marked "budget too small for these data".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from private_consensus.common.multiplicity import ALPHA
+from private_consensus.reproduction.claims.intervals import MIN_RUNS
+
 from .schema import ANYONE, CELL, PRIMARY
+from .statistics import interval
 
 LARGER_IS_BETTER = ("accuracy_mean", "accuracy_worst")
 
@@ -85,22 +95,16 @@ def cube(table: pl.DataFrame, measure: str, tuning: str = PRIMARY) -> Cube:
         Measures whose larger values are better have the opposite sign.
     """
     rows = table.filter((pl.col("measure") == measure) & (pl.col("tuning") == tuning))
-    cells = sorted(rows.select(*CELL).unique().rows())
-    methods = sorted(rows["method"].unique())
-    if not cells:
+    cells = rows.select(*CELL).unique().sort(*CELL)
+    methods = rows.select("method").unique().sort("method")
+    if cells.is_empty():
         return Cube([], [], np.empty((0, 0, 0)))
-    wide = rows.pivot(on="run", index=[*CELL, "method"], values="value", sort_columns=True).sort(
-        *CELL, "method"
-    )
-    row_of, column_of = ({key: i for i, key in enumerate(keys)} for keys in (cells, methods))
-    runs = wide.drop(*CELL, "method").cast(pl.Float64).fill_null(np.nan).to_numpy()
-    values = np.full((len(cells), len(methods), runs.shape[1]), np.nan)
-    indices = [
-        (row_of[tuple(cell)], column_of[name])
-        for *cell, name in wide.select(*CELL, "method").rows()
-    ]
-    values[tuple(np.transpose(indices))] = runs
-    return Cube(cells, methods, signed(measure) * values)
+    index = [*CELL, "method"]
+    wide = rows.pivot(on="run", index=index, values="value", sort_columns=True)
+    grid = cells.join(methods, how="cross").join(wide, on=index, how="left").sort(index)
+    runs = grid.drop(index).cast(pl.Float64).fill_null(np.nan).to_numpy(order="c")
+    values = runs.reshape(cells.height, methods.height, -1)
+    return Cube(cells.rows(), methods["method"].to_list(), signed(measure) * values)
 
 
 class PartitionedRows:
@@ -186,3 +190,77 @@ def compared(table: pl.DataFrame, observer: str, references: Collection[str] = (
     """
     ranked = pl.col("observer").is_in([observer, ANYONE]) | pl.col("method").is_in(list(references))
     return table.filter(ranked & pl.col("proven") & (pl.col("observer") != "none"))
+
+
+def baselines_of(table: pl.DataFrame) -> list[str]:
+    """Return the names of the baselines that have rows in a table."""
+    return table.filter(pl.col("observer") == ANYONE)["method"].unique().sort().to_list()
+
+
+def learnable(
+    runs: Mapping[str, np.ndarray], baselines: Collection[str], alpha: float = ALPHA
+) -> bool | None:
+    """Return True if some private method is better than all baselines of a cell.
+
+    A method is better if, for each baseline, the lower end of the interval of the paired
+    difference of losses is above 0. The one-sided level ``alpha`` is shared by the private methods
+    (Bonferroni). It need not be shared by the baselines, because all of them must be beaten.
+
+    Parameters
+    ----------
+    runs : mapping of str to ndarray, shape (runs,)
+        Losses of each method in the same runs; lower is better.
+    baselines : collection of str
+        Names of the baselines; those without runs in the cell are ignored.
+    alpha : float
+        One-sided level.
+
+    Returns
+    -------
+    bool or None
+        None if the cell has too few runs, no baseline or no private method: it is not judged.
+    """
+    private = [values for name, values in runs.items() if name not in baselines]
+    free = [values for name, values in runs.items() if name in baselines]
+    if not private or not free or len(free[0]) < MIN_RUNS:
+        return None
+    with np.errstate(invalid="ignore"):  # infinity minus infinity
+        gains = np.array(free)[None] - np.array(private)[:, None]
+    low = interval(gains, 2 * alpha / len(private))[1]
+    return bool((low > 0).all(axis=1).any())
+
+
+def learnable_cells(losses: Cube, baselines: Collection[str]) -> dict[tuple, bool | None]:
+    """Return the outcome of :func:`learnable` for each cell of a cube.
+
+    Parameters
+    ----------
+    losses : Cube
+        Losses of the methods that are ranked for one observer, with baselines.
+    baselines : collection of str
+        Names of the baselines.
+
+    Returns
+    -------
+    dict of tuple to bool or None
+    """
+    return {cell: learnable(losses.of_cell(i), baselines) for i, cell in enumerate(losses.cells)}
+
+
+def remaining(losses: Cube, outcomes: Mapping[tuple, Any]) -> Cube:
+    """Return a cube without the cells whose budget is too small.
+
+    Parameters
+    ----------
+    losses : Cube
+        Losses by cell and method.
+    outcomes : mapping
+        Results of :func:`learnable_cells`; cells that are not judged remain.
+
+    Returns
+    -------
+    Cube
+    """
+    return losses.part(
+        [i for i, cell in enumerate(losses.cells) if outcomes.get(cell) is not False]
+    )

@@ -71,17 +71,14 @@ def _method_checks(engine: Engine, name: str) -> Iterator[dict[str, Any]]:
                 calibrated = engine.calibrated(name, configured, epsilon, 1, selection)
             except InvalidInput:
                 continue
-            horizon, start = configured.horizon, configured.from_public
-            settings.append(CalibratedCandidate(epsilon, TUNED, calibrated, horizon, start))
+            settings.append(CalibratedCandidate(epsilon, TUNED, calibrated, configured))
         losses = [
             values["excess_loss_mean"].mean()
             for values in engine.measured(name, settings, selection)
         ]
         calibrated = engine.calibrated(name, tuned_candidate, epsilon, 1, evaluation)
         compared = [
-            CalibratedCandidate(
-                epsilon, TUNED, calibrated, tuned_candidate.horizon, tuned_candidate.from_public
-            ),
+            CalibratedCandidate(epsilon, TUNED, calibrated, tuned_candidate),
             settings[int(np.argmin(losses))],
         ]
         tuned, best = (

@@ -5,47 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from private_consensus.common.errors import Refused as ConfigurationError
-from private_consensus.common.fields import validate
+from private_consensus.common.fields import Strict, validate
 
 from ..experiments.references import unknown_variant
 
 
-class AuditedCell(BaseModel):
+class AuditedCell(Strict):
     """Settings of one cell that are audited."""
 
-    model_config = ConfigDict(extra="forbid")
+    experiment: str
+    """Experiment with the audited settings."""
+    algorithm: str
+    """Algorithm of the experiment."""
+    variant: str | None = None
+    """Audited variant; default: all."""
+    where: dict[str, Any] = Field(default_factory=dict)
+    """Value of each axis for which settings are audited; default: all."""
+    because: str = ""
+    """Explanation of an unexpected outcome."""
 
-    experiment: str = Field(description="experiment with the audited settings")
-    algorithm: str = Field(description="algorithm of the experiment")
-    variant: str | None = Field(default=None, description="audited variant; default: all")
-    where: dict[str, Any] = Field(
-        default={}, description="value of each axis for which settings are audited; default: all"
-    )
-    because: str = Field(default="", description="explanation of an unexpected outcome")
 
-
-class Audits(BaseModel):
+class Audits(Strict):
     """Content of ``config/audits.yaml``."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    level: float = Field(
-        gt=0, lt=1, description="probability that any result of the table of audits is wrong"
-    )
-    confidence: float = Field(
-        gt=0, lt=1, description="confidence level of the bounds of each single audit"
-    )
-    runs: dict[str, int] = Field(
-        description="largest number of runs on each of two neighbouring data sets, by scale"
-    )
-    max_settings: dict[str, Annotated[int, Field(ge=1)]] = Field(
-        default_factory=dict,
-        description="largest number of audited settings per cell, by scale; default: all",
-    )
-    settings: list[AuditedCell] = Field(description="settings of experiments that are audited")
+    level: float = Field(gt=0, lt=1)
+    """Probability that any result of the table of audits is wrong."""
+    confidence: float = Field(gt=0, lt=1)
+    """Confidence level of the bounds of each single audit."""
+    runs: dict[str, int]
+    """Largest number of runs on each of two neighbouring data sets, by scale."""
+    max_settings: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
+    """Largest number of audited settings per cell, by scale; default: all."""
+    settings: list[AuditedCell]
+    """Settings of experiments that are audited."""
 
     def entries(self) -> list[dict[str, Any]]:
         """Return the entries of the settings as plain values, without defaults and reasons."""

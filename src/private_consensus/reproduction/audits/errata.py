@@ -6,38 +6,38 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.common.fields import validate
+from private_consensus.common.fields import Strict, validate
 
 from ..statements.counterexamples import COMPUTATIONS, compute
 
 
-class Erratum(BaseModel):
+class Erratum(Strict):
     """Suspected error in a statement of a paper."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    location: str = Field(description="location in the paper: theorem, equation or figure")
-    statements: list[str] = Field(
-        default=[], description="affected statements, by their names in theorems.yaml"
-    )
-    severity: Literal["breaks", "proof", "noise", "ambiguous", "misprint", "sound"] = Field(
-        description="consequence: breaks (a guarantee is false), proof (only a proof is wrong), "
-        "noise (needlessly much noise), ambiguous, misprint, or sound (no error)"
-    )
-    outcome: Literal["confirmed", "in part", "refuted"] = Field(
-        description="expected outcome of the computation: is the suspicion confirmed?"
-    )
-    statement: str = Field(description="statement of the paper, or suspected error")
-    why: str = Field(description="reason for the suspicion")
-    repair: str = Field(description="correction")
-    effect: str = Field(default="", description="effect of the correction on the paper's figures")
-    repaired: list[str] = Field(
-        default=[], description="variants with the correction, as algorithm.variant"
-    )
-    affects: list[str] = Field(description="affected algorithms, or variants as algorithm.variant")
+    location: str
+    """Location in the paper: theorem, equation or figure."""
+    statements: list[str] = Field(default_factory=list)
+    """Affected statements, by their names in theorems.yaml."""
+    severity: Literal["breaks", "proof", "noise", "ambiguous", "misprint", "sound"]
+    """Consequence: breaks (a guarantee is false), proof (only a proof is wrong), noise (needlessly
+    much noise), ambiguous, misprint, or sound (no error)."""
+    outcome: Literal["confirmed", "in part", "refuted"]
+    """Expected outcome of the computation: is the suspicion confirmed?"""
+    statement: str
+    """Statement of the paper, or suspected error."""
+    why: str
+    """Reason for the suspicion."""
+    repair: str
+    """Correction."""
+    effect: str = ""
+    """Effect of the correction on the paper's figures."""
+    repaired: list[str] = Field(default_factory=list)
+    """Variants with the correction, as algorithm.variant."""
+    affects: list[str]
+    """Affected algorithms, or variants as algorithm.variant."""
 
 
 def read_errata(raw: Mapping[str, Any]) -> dict[str, Erratum]:

@@ -164,29 +164,24 @@ def _lacks_runs(verdict: Verdict) -> bool:
 
 def _numbers(verdict: Verdict) -> dict[str, Any]:
     states = [element.state for element in verdict.elements]
+    accept_low, accept_high = verdict.accept
     numbers = {
-        "kind": verdict.kind,
-        "statistic": verdict.statistic,
-        "value": verdict.value,
-        "low": verdict.low,
-        "high": verdict.high,
-        "accept_low": verdict.accept[0],
-        "accept_high": verdict.accept[1],
+        **vars(verdict),
+        "accept_low": accept_low,
+        "accept_high": accept_high,
         "verdict_margin": verdict.margin,
-        "p": verdict.p,
-        "error": verdict.error,
-        "skewness": verdict.skewness,
-        "runs_needed": verdict.runs_needed,
     }
     return {
         # Undefined numbers are null.
-        **{key: None if _missing(value) else value for key, value in numbers.items()},
+        **{
+            key: None if _missing(value) else value
+            for key, value in numbers.items()
+            if key in SCHEMA
+        },
         "parts": len(states),
         "confirmed": states.count(CONFIRMED),
         "contradicted": states.count(CONTRADICTED),
         "tied": states.count(TIED),
-        "level_divisor": verdict.level_divisor,
-        "runs": verdict.runs,
     }
 
 

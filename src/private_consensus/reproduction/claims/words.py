@@ -1,4 +1,4 @@
-"""Names of verdicts on claims and theorems, and the verdict that follows from those on parts."""
+"""Verdicts on claims and theorems: names, combination, and the scale that decides them."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ CONFIRMED, CONTRADICTED, TIED, OPEN = "confirmed", "contradicted", "tied", "unde
 """States of one statistic of a claim. Tied: exactly equal although the claim states a strict
 inequality."""
 
+DECISIVE = "paper"
+"""Scale with the numbers of runs, the grids and the data of the papers."""
+
 
 def combined(verdicts: Sequence[str]) -> str:
     """Return the verdict on a claim from the verdicts on its parts.
@@ -37,3 +40,21 @@ def combined(verdicts: Sequence[str]) -> str:
     if NOT_HELD in verdicts:
         return IN_PART if HELD in verdicts else NOT_HELD
     return UNDECIDED
+
+
+def may_decide(scale: str) -> bool:
+    """Return True if results of a scale may decide a claim, a sentence of advice or a ranking.
+
+    A smaller scale has fewer runs and shorter grids. It only tests the workflow; its numbers are
+    reported without verdicts.
+
+    Parameters
+    ----------
+    scale : str
+        Name of the scale, such as ``paper`` or ``smoke``.
+
+    Returns
+    -------
+    bool
+    """
+    return scale == DECISIVE

@@ -5,9 +5,7 @@ and protected attributes 0 and 1. The checksum of the contents identifies real d
 named, with the reason, in the provenance, on the data card and in the log.
 """
 
-from private_consensus.core import partition
-
-from .acquisition import Acquisition, acquire, read_acquired, suffix_of, write_provenance, write_raw
+from .acquisition import Acquisition, acquire, read_acquired, write_provenance, write_raw
 from .card import Card
 from .catalogue import DATA_SETS, fingerprint
 from .origin import Provenance
@@ -25,10 +23,8 @@ __all__ = [
     "Provenance",
     "acquire",
     "fingerprint",
-    "partition",
     "prepare",
     "read_acquired",
-    "suffix_of",
     "summary",
     "write_provenance",
     "write_raw",

@@ -239,7 +239,8 @@ def _from_publisher(
             because=pinned + "; ".join(["first available source", *reasons]),
             licence=publisher.licence,
         )
-        write_raw(cached / f"raw.{suffix_of(raw)}", raw)
+        suffix = "parquet" if isinstance(raw, pl.DataFrame) else "npz"
+        write_raw(cached / f"raw.{suffix}", raw)
         write_provenance(cached / "provenance.json", provenance)
         return raw, provenance
 
@@ -299,11 +300,6 @@ def _require_folder(path: Path) -> None:
     )
 
 
-def suffix_of(raw: Raw) -> str:
-    """Return the file suffix of canonical contents: ``parquet`` for tables, ``npz`` for images."""
-    return "parquet" if isinstance(raw, pl.DataFrame) else "npz"
-
-
 def write_raw(path: str | Path, raw: Raw) -> None:
     """Write the canonical contents of a data set atomically.
 
@@ -334,7 +330,7 @@ def read_raw(path: str | Path) -> Raw:
 def read_provenance(path: str | Path) -> Provenance:
     """Read a ``.provenance.json`` file; raise :class:`InvalidInput` if it is missing or damaged."""
     with readable(path):
-        return Provenance.from_dict(read_json(path))
+        return Provenance(**read_json(path))
 
 
 def read_acquired(raw: str | Path, provenance: str | Path) -> tuple[Raw, Provenance]:
@@ -373,4 +369,4 @@ def write_provenance(path: str | Path, provenance: Provenance) -> None:
     provenance : Provenance
         Source, version and checksum of the contents.
     """
-    write_json(path, provenance.to_dict())
+    write_json(path, asdict(provenance))

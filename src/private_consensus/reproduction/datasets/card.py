@@ -99,14 +99,8 @@ class Card:
         origin = values["provenance"]
         return {
             **values,
-            "columns": list(self.columns),
-            "notes": list(self.notes),
-            "source": origin["source"],
             "host": origin["where"],
-            "because": origin["because"],
-            "checksum": origin["checksum"],
-            "licence": origin["licence"],
-            "version": origin["version"],
+            **{key: origin[key] for key in ("source", "because", "checksum", "licence", "version")},
             "publishable": self.provenance.publishable,
         }
 

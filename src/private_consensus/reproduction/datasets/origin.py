@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 SOURCES = ("publisher", "mirror", "surrogate")
 
@@ -47,12 +46,3 @@ class Provenance:
     def publishable(self) -> bool:
         """True if the licence allows the redistribution of records; that of IPUMS does not."""
         return "no redistribution" not in self.licence
-
-    def to_dict(self) -> dict[str, str]:
-        """Return plain values for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, str]) -> Provenance:
-        """Build a provenance from the values of :meth:`to_dict`."""
-        return cls(**values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -37,17 +38,12 @@ def summary(acquisition: Acquisition, *, seed: int = 0) -> list[dict[str, Any]]:
 def _row(name: str, acquisition: Acquisition, seed: int) -> dict[str, Any]:
     start = time.monotonic()
     raw, provenance = acquire(name, acquisition, seed=seed)
+    about = entry(name)
     return {
-        "dataset": name,
-        "title": entry(name).title,
+        "title": about.title,
         **_size(name, raw),
-        "source": provenance.source,
-        "where": provenance.where,
-        "version": provenance.version,
-        "because": provenance.because,
-        "checksum": provenance.checksum,
-        "licence": provenance.licence,
-        "needs": entry(name).needs,
+        **asdict(provenance),
+        "needs": about.needs,
         "preparations": [p.name for p in PREPARATIONS.values() if p.dataset == name],
         "seconds": round(time.monotonic() - start, 2),
     }

@@ -363,9 +363,8 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
 
 def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:
     """Return the columns that identify each setting of a cell; ``member`` is its index."""
-    columns = defaultdict(list)
-    for member, spec in enumerate(cell["settings"]):
-        row = {
+    rows = [
+        {
             "member": member,
             "experiment": cell["experiment"],
             "algorithm": cell["algorithm"],
@@ -373,9 +372,9 @@ def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:
             "interpretation": spec["interpretation"],
             **spec["columns"],
         }
-        for key, value in row.items():
-            columns[key].append(float(value) if isinstance(value, float) else value)
-    return pl.DataFrame(dict(columns), strict=False)
+        for member, spec in enumerate(cell["settings"])
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None, strict=False)
 
 
 def _by_environment(settings: list[Mapping[str, Any]]) -> list[Distinct]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -73,6 +74,7 @@ def points(grid: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield dict(zip(grid, point, strict=True))
 
 
+@dataclass(frozen=True)
 class _Panels:
     """Expansion of the panels of one figure.
 
@@ -88,18 +90,10 @@ class _Panels:
         Key of the figure, with which error lines start.
     """
 
-    def __init__(
-        self,
-        file: Mapping[str, Any],
-        experiments: Experiments,
-        default: Mapping[str, Any],
-        key_path: str,
-    ):
-        self.sets = file.get("curves", {})
-        self.titles = file.get("titles", {})
-        self.experiments = experiments
-        self.default = default
-        self.key_path = key_path
+    file: Mapping[str, Any]
+    experiments: Experiments
+    default: Mapping[str, Any]
+    key_path: str
 
     def of(self, figure: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield the complete panels of a figure, one per point of its grids."""
@@ -132,9 +126,10 @@ class _Panels:
             return select(panel, ("title", "x_title", "y_title", "privacy_loss"))
         panel = {**self.default, **panel}
         expanded = select(panel, PANEL_KEYS)
-        expanded.setdefault("x_title", self.titles.get(panel.get("x"), panel.get("x", "")))
-        if panel.get("measure") in self.titles:
-            expanded.setdefault("y_title", self.titles[panel["measure"]])
+        titles = self.file.get("titles", {})
+        expanded.setdefault("x_title", titles.get(panel.get("x"), panel.get("x", "")))
+        if panel.get("measure") in titles:
+            expanded.setdefault("y_title", titles[panel["measure"]])
         expanded["curves"] = [
             self._curve(curve, panel) for entry in self._chosen(panel) for curve in _products(entry)
         ]
@@ -149,7 +144,8 @@ class _Panels:
                     yield {"method": member} if isinstance(member, str) else member
 
     def _named(self, entry: Any) -> list[Any]:
-        return _listed(self.sets.get(entry, entry) if isinstance(entry, str) else entry)
+        sets = self.file.get("curves", {})
+        return _listed(sets.get(entry, entry) if isinstance(entry, str) else entry)
 
     def _curve(self, curve: Mapping[str, Any], panel: Mapping[str, Any]) -> dict[str, Any]:
         merged = {**select(panel, CURVE_KEYS), **curve}
@@ -157,7 +153,7 @@ class _Panels:
         algorithm, _, variant = merged["method"].partition(".")
         variant = variant or merged.get("variant")
         if not variant:
-            expected = f"algorithm.variant, or one of {', '.join(self.sets)}"
+            expected = f"algorithm.variant, or one of {', '.join(self.file.get('curves', {}))}"
             raise configuration_error(key_path, merged["method"], expected)
         if "measure" not in merged:
             raise configuration_error(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -186,15 +186,8 @@ def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
     quantity, metric = split_measure(curve["measure"])
     if metric.startswith(DATA_FREE):
         return ""
-    rows = privacy.filter(pl.col("variant") == curve["variant"])
-    for column, value in curve["where"].items():
-        if column in rows.columns:
-            column_values = pl.col(column)
-            rows = rows.filter(
-                column_values.is_between(*value)
-                if isinstance(value, list)
-                else column_values == value
-            )
+    where = {key: value for key, value in curve["where"].items() if key in privacy.columns}
+    rows = privacy.filter(pl.col("variant") == curve["variant"], *_selected(where))
     verdicts = set(rows["verdict"]) - {NOT_PRIVATE}
     if not verdicts:
         return ""
@@ -259,19 +252,23 @@ def _interval(kind: str) -> tuple[pl.Expr, pl.Expr, str]:
     return value.mean() - error, value.mean() + error, INTERVAL
 
 
+def _selected(where: Mapping[str, Any]) -> Iterator[pl.Expr]:
+    """Yield one condition per column: a value, or a list of the two ends of a closed interval."""
+    for name, value in where.items():
+        column = pl.col(name)
+        yield column.is_between(*value) if isinstance(value, list) else column == value
+
+
 def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: str) -> pl.DataFrame:
     quantity, metric = split_measure(measure)
+    for column in curve["where"]:
+        require(column in runs.columns, "curve.where", column, "the name of an axis, t or run")
     rows = runs.filter(
-        (pl.col("variant") == curve["variant"])
-        & (pl.col("quantity") == quantity)
-        & (pl.col("metric") == metric)
+        pl.col("variant") == curve["variant"],
+        pl.col("quantity") == quantity,
+        pl.col("metric") == metric,
+        *_selected(curve["where"]),
     )
-    for column, value in curve["where"].items():
-        require(column in rows.columns, "curve.where", column, "the name of an axis, t or run")
-        column_values = pl.col(column)
-        rows = rows.filter(
-            column_values.is_between(*value) if isinstance(value, list) else column_values == value
-        )
     expected = f"measurements of {measure}: check variant, where and the measures of the experiment"
     require(rows.height > 0, "curve", dict(curve), expected)
     return rows

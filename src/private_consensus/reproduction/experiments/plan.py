@@ -180,7 +180,8 @@ class Plan:
         panels = self.figures[figure].panels
         for panel, panel_model in zip(drawing["panels"], panels, strict=True):
             if panel["graph"]:
-                panel["network"] = _network(self.experiments[panel["experiment"]])
+                network = self.experiments[panel["experiment"]].network
+                panel["network"] = network.model_dump(mode="json", exclude_none=True)
                 panel["seed"] = self.config.seed
             if panel_model.privacy_loss:
                 reduced = panel_model.privacy_loss.at(self.config.scale)
@@ -460,11 +461,6 @@ def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], Scale
     return grids | {key: list(values) for key, values in reduced.axes.items()}, reduced
 
 
-def _network(experiment: Experiment) -> dict[str, Any]:
-    network = experiment.network.model_dump(mode="json")
-    return {key: value for key, value in network.items() if value is not None}
-
-
 def _iterations(experiment: Experiment, settings: list[dict[str, Any]]) -> list[int]:
     if experiment.iterations == "all":
         horizons = [setting["horizon"] for setting in settings]
@@ -476,11 +472,8 @@ def _iterations(experiment: Experiment, settings: list[dict[str, Any]]) -> list[
 
 def _base(experiment: Experiment) -> dict[str, Any]:
     """Return the setting of an experiment before axes and variants change it."""
-    base = experiment.model_dump(include=set(PARTS) - {"algorithm"})
-    base["algorithm"] = {}
-    for section in ("problem", "network"):
-        base[section] = {key: value for key, value in base[section].items() if value is not None}
-    return base
+    parts = experiment.model_dump(include=set(PARTS) - {"algorithm"}, exclude_none=True)
+    return {**parts, "algorithm": {}}
 
 
 def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

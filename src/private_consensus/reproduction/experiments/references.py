@@ -300,7 +300,7 @@ def _parameters(function: Callable, skipped: int) -> list[str]:
 
 
 def _set_parameters(section) -> list[str]:
-    return [name for name, value in section.model_dump().items() if value is not None]
+    return list(section.model_dump(exclude_none=True))
 
 
 def _wrong_measures(key_path: str, experiment: Experiment) -> Iterator[str]:

@@ -120,18 +120,13 @@ def rows_of(path: str | Path) -> pl.DataFrame:
 
 
 def _is_whole(path: Path) -> bool:
-    """Return True if a result has its checksum, before the damaged file is parsed.
-
-    Earlier releases wrote the checksum of the rows alone, that is of the file up to its footer,
-    whose length is in the last bytes.
-    """
+    """Return True if a result has its checksum, before the damaged file is parsed."""
     content = path.read_bytes()
-    if written := list(re.finditer(rb"sha256:[0-9a-f]{64}", content)):
-        start, end = written[-1].span()
-        return content[start:end] == _checksum(content[:start], content[end:])
-    footer = int.from_bytes(content[-8:-4], "little")
-    rows = hashlib.sha256(content[: -8 - footer]).hexdigest()
-    return pl.read_parquet_metadata(path).get("rows") == rows
+    written = list(re.finditer(rb"sha256:[0-9a-f]{64}", content))
+    if not written:
+        return False
+    start, end = written[-1].span()
+    return content[start:end] == _checksum(content[:start], content[end:])
 
 
 def _checksum(before: bytes, after: bytes) -> bytes:

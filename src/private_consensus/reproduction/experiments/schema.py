@@ -538,12 +538,7 @@ class Views(Strict):
 
     def request(self) -> dict[str, Any]:
         """Return the request as plain JSON, without parameters that are None."""
-        request = self.model_dump(mode="json", exclude={"scales"})
-        for section in ("problem", "network", "algorithm"):
-            request[section] = {
-                k: value for k, value in request[section].items() if value is not None
-            }
-        return request
+        return self.model_dump(mode="json", exclude={"scales"}, exclude_none=True)
 
 
 class PanelFields(FileEntry):
@@ -751,8 +746,6 @@ class Table(TableEntry):
 
     blocks: Annotated[list[Block], Field(min_length=1)]
     """Blocks of rows, one experiment each."""
-    added: Flag = False
-    """True: not a table of the paper."""
 
 
 class PaperInfo(Strict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -11,6 +11,7 @@ import polars as pl
 from private_consensus.common.errors import require
 from private_consensus.common.fields import split_measure
 from private_consensus.common.spreadsheets import markdown as escaped
+from private_consensus.common.spreadsheets import markdown_table
 
 NONE = "–"
 """Text of an absent number."""
@@ -164,13 +165,9 @@ def markdown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
         The Markdown text.
     """
     titles, rows = formatted(numbers, table)
-    lines = [_md_line(titles), _md_line(["---"] * len(titles)), *map(_md_line, rows)]
-    body = "\n".join(lines)
-    return f"# {table['title']}\n\n{body}\n\n{table['caption']}\n\nData: {_sources(numbers)}.\n"
-
-
-def _md_line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(escaped(cell) for cell in cells) + " |"
+    header, *cells = [[escaped(text) for text in row] for row in [titles, *rows]]
+    body = markdown_table(header, cells)
+    return f"# {table['title']}\n\n{body}\n{table['caption']}\n\nData: {_sources(numbers)}.\n"
 
 
 SPECIAL = str.maketrans(

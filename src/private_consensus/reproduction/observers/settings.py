@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from private_consensus.audits.views.causal import Observation, observation
-from private_consensus.audits.views.epsilon import ObservedEpsilon, epsilons
+from private_consensus.audits.views.epsilon import epsilons
 from private_consensus.audits.views.table import kinds
 from private_consensus.common.errors import InvalidInput, require
 from private_consensus.common.fields import Strict, validate
@@ -19,51 +19,56 @@ from private_consensus.core import algorithms, networks, problems
 from private_consensus.core.kernels.forks import map_in_forks
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account, gaussian_mu
-from private_consensus.privacy.observers import Observer
 
 
 class Graph(Strict):
     """Communication graph with its title."""
 
-    title: str = Field(description="name of the graph in the report")
-    network: dict[str, Any] = Field(description="graph family, number of agents and weights")
+    title: str
+    """Name of the graph in the report."""
+    network: dict[str, Any]
+    """Graph family, number of agents and weights."""
 
 
 class ObservedMethod(Strict):
     """Observed algorithm with its parameters."""
 
-    title: str = Field(description="name of the algorithm in the report")
-    algorithm: dict[str, Any] = Field(description="name and parameters of the algorithm")
-    problem: dict[str, Any] | None = Field(
-        default=None, description="problem of this algorithm; default: the common problem"
-    )
+    title: str
+    """Name of the algorithm in the report."""
+    algorithm: dict[str, Any]
+    """Name and parameters of the algorithm."""
+    problem: dict[str, Any] | None = None
+    """Problem of this algorithm; default: the common problem."""
 
 
 class ReducedObservers(Strict):
     """Budgets, graphs and rounds of a smaller scale."""
 
-    epsilons: list[float] = Field(min_length=1, description="total epsilons at this scale")
-    graphs: list[str] = Field(min_length=1, description="names of graphs at this scale")
-    horizon: int | None = Field(
-        default=None, ge=1, description="number of rounds at this scale; default: unchanged"
-    )
+    epsilons: list[float] = Field(min_length=1)
+    """Total epsilons at this scale."""
+    graphs: list[str] = Field(min_length=1)
+    """Names of graphs at this scale."""
+    horizon: int | None = Field(default=None, ge=1)
+    """Number of rounds at this scale; default: unchanged."""
 
 
 class Observed(Strict):
     """Content of ``config/observers.yaml``."""
 
-    delta: float = Field(gt=0, lt=1, description="delta of every guarantee")
-    horizon: int = Field(ge=1, description="number of rounds of messages")
-    epsilons: list[float] = Field(
-        min_length=1,
-        description="total epsilons against the eavesdropper, for which noise is calibrated",
-    )
-    problem: dict[str, Any] = Field(description="name and parameters of the common problem")
-    graphs: dict[str, Graph] = Field(description="communication graphs by name")
-    algorithms: dict[str, ObservedMethod] = Field(description="observed algorithms by name")
-    scales: dict[str, ReducedObservers] = Field(
-        default_factory=dict, description="reductions by name of the smaller scale"
-    )
+    delta: float = Field(gt=0, lt=1)
+    """Delta of every guarantee."""
+    horizon: int = Field(ge=1)
+    """Number of rounds of messages."""
+    epsilons: list[float] = Field(min_length=1)
+    """Total epsilons against the eavesdropper, for which noise is calibrated."""
+    problem: dict[str, Any]
+    """Name and parameters of the common problem."""
+    graphs: dict[str, Graph]
+    """Communication graphs by name."""
+    algorithms: dict[str, ObservedMethod]
+    """Observed algorithms by name."""
+    scales: dict[str, ReducedObservers] = Field(default_factory=dict)
+    """Reductions by name of the smaller scale."""
 
     @model_validator(mode="after")
     def _require_known_values(self) -> Observed:
@@ -231,32 +236,20 @@ def _rows_of(observed: Observation, delta: float) -> Iterator[dict[str, Any]]:
     accounted = _epsilon_of(observed.algorithm, delta, *instance)
     for kind, observers in kinds(observed):
         for observer in observers:
-            losses = epsilons(observed, observer, delta)
-            for row in _rows_of_observer(observed, observer, losses):
-                yield {"accounted": accounted, "kind": kind, **row}
-
-
-def _rows_of_observer(
-    observed: Observation, observer: Observer, losses: Mapping[int, ObservedEpsilon]
-) -> Iterator[dict[str, Any]]:
-    """Yield one row per target agent, from the losses by target agent."""
-    for target, loss in losses.items():
-        yield {
-            "members": ", ".join(map(str, observer.members)),
-            "target_agent": target,
-            "distance": _distance(observed, observer, target)
-            if observed.network.n_agents > 1
-            else None,
-            **vars(loss),
-            "label": loss.label,
-            "reason": observed.reason,
-        }
-
-
-def _distance(observed: Observation, observer: Observer, target: int) -> int | None:
-    """Return the number of edges from an agent to the nearest member of an observer."""
-    distances = [int(observed.distances[target, v]) for v in observer.members]
-    return min(distances) if distances else None
+            for target, loss in epsilons(observed, observer, delta).items():
+                distances = (int(observed.distances[target, v]) for v in observer.members)
+                yield {
+                    "accounted": accounted,
+                    "kind": kind,
+                    "members": ", ".join(map(str, observer.members)),
+                    "target_agent": target,
+                    "distance": min(distances, default=None)
+                    if observed.network.n_agents > 1
+                    else None,
+                    **vars(loss),
+                    "label": loss.label,
+                    "reason": observed.reason,
+                }
 
 
 def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

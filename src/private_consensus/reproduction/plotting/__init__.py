@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Mapping
 from importlib import import_module
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ SHARED = {
 
 
 def module_of(paper: str) -> str | None:
-    """Return the name of the module with the drawings of a paper; None if it has only curves."""
+    """Return the name of the module with the drawings of a paper; None if it has none."""
     modules = {module.name for module in pkgutil.iter_modules(__path__)} - SHARED
     return f"{__name__}.{paper}" if paper in modules else None
 
@@ -33,7 +34,7 @@ def draw(
     """Draw a figure from its numbers as a Vega-Lite specification.
 
     The module of the paper may have a function with the name of the figure. Otherwise the figure
-    consists of curves.
+    consists of communication graphs or of curves.
 
     Parameters
     ----------
@@ -57,9 +58,11 @@ def draw(
     from altair.utils.schemapi import debug_mode
 
     from .curves import curves
+    from .panels import graph
 
     module = module_of(paper)
     drawings = vars(import_module(module)) if module else {}
+    default = graph if all(map(itemgetter("graph"), figure["panels"])) else curves
     # Without validation of parts; the finished chart is validated.
     with debug_mode(False):
-        return drawings.get(name, curves)(numbers, figure, styles)
+        return drawings.get(name, default)(numbers, figure, styles)

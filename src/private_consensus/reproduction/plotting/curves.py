@@ -110,15 +110,15 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
     return finish(named_data(chart), figure["title"], numbers["source"][0], *notes)
 
 
-def arranged(panels: Sequence[dict[str, Any]], columns: int | None = None) -> dict[str, Any]:
+def arranged(panels: Sequence[dict[str, Any]], columns: int) -> dict[str, Any]:
     """Arrange the charts of panels in rows.
 
     Parameters
     ----------
     panels : sequence of dict
         Chart of each panel.
-    columns : int, optional
-        Panels per row; all in one row by default.
+    columns : int
+        Largest number of panels per row.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def arranged(panels: Sequence[dict[str, Any]], columns: int | None = None) -> di
     """
     if len(panels) == 1:
         return panels[0]
-    columns = min(columns or len(panels), len(panels))
+    columns = min(columns, len(panels))
     return {"concat": list(panels), "columns": columns, "spacing": {"row": GAP, "column": GAP}}
 
 

@@ -1,4 +1,4 @@
-"""Functions for panels of Altair charts, which the drawings of several papers use."""
+"""Communication graphs, and functions for panels of Altair charts of several papers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,58 @@ import polars as pl
 from private_consensus.common.symbols import typeset
 
 from .captions import facts
-from .theme import finish
+from .figure_styles import OKABE_ITO
+from .theme import GREY, finish
 
 Spec = Mapping[str, Any]
 GAPS = {"row": 24, "column": 36}
+EDGE = ("x", "y", "x_end", "y_end", "edge_from", "edge_to")
+"""Columns of edges."""
+
+
+def graph(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
+    """Draw communication graphs, one per panel.
+
+    Parameters
+    ----------
+    numbers : polars.DataFrame
+        Positions of nodes and ends of edges, per panel.
+    figure : mapping
+        Specification of the figure.
+    styles : mapping
+        Unused; every drawing function takes it.
+
+    Returns
+    -------
+    dict
+        Vega-Lite specification.
+    """
+    panels = [
+        _graph(numbers.filter(pl.col("panel") == panel["title"]), panel)
+        for panel in figure["panels"]
+    ]
+    return finish(alt.hconcat(*panels), figure["title"], numbers["source"][0], facts(figure))
+
+
+def _graph(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
+    position = {
+        "x": alt.X("x:Q").axis(None).scale(domain=[-1.25, 1.25]),
+        "y": alt.Y("y:Q").axis(None).scale(domain=[-1.15, 1.25]),
+    }
+    nodes = table(points.filter(pl.col("kind") == "node"), "x", "y", "node").encode(**position)
+    edges = table(points.filter(pl.col("kind") == "edge"), *EDGE).encode(
+        **position,
+        x2="x_end:Q",
+        y2="y_end:Q",
+        tooltip=[alt.Tooltip("edge_from:Q", title="from"), alt.Tooltip("edge_to:Q", title="to")],
+    )
+    layers = [
+        edges.mark_rule(strokeWidth=2, color=GREY),
+        nodes.mark_circle(size=900, color=OKABE_ITO[0], opacity=1.0).encode(tooltip=["node:Q"]),
+        nodes.mark_text(color="white", fontSize=15, fontWeight="bold").encode(text="node:Q"),
+    ]
+    # The title of the panel contains "assumed" if the paper does not describe the graph.
+    return layered(layers, panel, 260, 250)
 
 
 def side_by_side(
@@ -50,9 +98,7 @@ def side_by_side(
     return finish(chart, figure["title"], numbers["source"][0], facts(figure), *notes)
 
 
-def axes(
-    panel: Spec, x: tuple[str, Any, Any], y: tuple[str, Any, Any], *, title: str | None = None
-) -> tuple[alt.X, alt.Y]:
+def axes(panel: Spec, x: tuple[str, Any, Any], y: tuple[str, Any, Any]) -> tuple[alt.X, alt.Y]:
     """Return the x axis and the y axis of a panel, with their titles.
 
     Parameters
@@ -61,8 +107,6 @@ def axes(
         Specification of the panel, with the titles of its axes.
     x, y : tuple
         Column with its type, scale, and ticks of the axis.
-    title : str, optional
-        Title of the y axis; default: that of the specification.
 
     Returns
     -------
@@ -71,7 +115,7 @@ def axes(
     (x_column, x_scale, x_ticks), (y_column, y_scale, y_ticks) = x, y
     return (
         alt.X(x_column).title(typeset(panel["x_title"])).scale(x_scale).axis(x_ticks),
-        alt.Y(y_column).title(typeset(title or panel["y_title"])).scale(y_scale).axis(y_ticks),
+        alt.Y(y_column).title(typeset(panel["y_title"])).scale(y_scale).axis(y_ticks),
     )
 
 

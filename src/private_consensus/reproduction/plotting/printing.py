@@ -59,7 +59,7 @@ def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
     heading = spec.pop("title", {})
     spec["config"] = _config(spec.get("config", {}))
     columns = _in_columns(spec, inches)
-    units = list(_units(spec))
+    units = [view for view in _views(spec) if _has_size(view)]
     ratios = [unit["height"] / unit["width"] for unit in units]
     width = target / columns - AXIS
     _titles(spec, width)
@@ -126,13 +126,17 @@ def _in_columns(spec: dict[str, Any], inches: float) -> int:
     return 1
 
 
-def _units(view: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the charts inside a specification that have a width and a height."""
-    if isinstance(view.get("width"), int | float) and isinstance(view.get("height"), int | float):
-        yield view
+def _views(view: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a chart and all charts inside it."""
+    yield view
     for several in ("concat", "hconcat", "vconcat"):
         for inner in view.get(several, ()):
-            yield from _units(inner)
+            yield from _views(inner)
+
+
+def _has_size(view: dict[str, Any]) -> bool:
+    """Return True if a chart has a width and a height in pixels."""
+    return all(isinstance(view.get(key), int | float) for key in ("width", "height"))
 
 
 def _field(layer: dict[str, Any], channel: str) -> str | None:
@@ -183,17 +187,9 @@ def _titles(spec: dict[str, Any], available_width: float) -> None:
                 row["title"] = "\n".join(lines)
                 layer["mark"]["dy"] -= LINE * (len(lines) - 1)
                 layer["mark"]["lineBreak"] = "\n"
-    for view in _titled(spec):
-        view["title"] = _lines(view["title"], available_width)
-
-
-def _titled(view: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the charts inside a specification that have a title."""
-    if view.get("title"):
-        yield view
-    for several in ("concat", "hconcat", "vconcat"):
-        for inner in view.get(several, ()):
-            yield from _titled(inner)
+    for view in _views(spec):
+        if view.get("title"):
+            view["title"] = _lines(view["title"], available_width)
 
 
 def _lines(text: str, available_width: float) -> list[str]:

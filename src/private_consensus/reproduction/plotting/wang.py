@@ -1,4 +1,4 @@
-"""Drawings of Wang et al. (2022): graph, trajectories of estimates, errors with exact values."""
+"""Drawings of Wang et al. (2022): trajectories of estimates, and errors with exact values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import polars as pl
 from private_consensus.common.symbols import typeset
 
 from .axes import Extent, common, extent
-from .captions import facts
 from .figure_styles import OKABE_ITO
 from .panels import axes, layered, series_colour, side_by_side, table
-from .theme import GREY, INK, WIDTH, finish
+from .theme import GREY, INK, WIDTH
 
 ZOOM = (-3.0, 3.0)
 """Range of estimates in the lower view of a trajectory, as in the figures of the paper."""
@@ -29,48 +28,9 @@ EPSILONS = ("#440154", "#3B528B", "#21918C", "#3FA655", "#C9A500", "#E06A1B")
 """Colours by epsilon, darker for smaller values; all are legible on white."""
 
 DRAWN = ("series", "variant", "x", "y", "low", "high", "runs")
-EDGE = ("x", "y", "x_end", "y_end", "edge_from", "edge_to")
-"""Columns of drawn errors, and of edges."""
+"""Columns of drawn errors."""
 
 Spec = Mapping[str, Any]
-
-
-def wang_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
-    """Draw the communication graph.
-
-    Parameters
-    ----------
-    numbers : polars.DataFrame
-        Positions of nodes and ends of edges.
-    figure : mapping
-        Specification of the figure.
-    styles : mapping
-        Unused; every drawing function takes it.
-
-    Returns
-    -------
-    dict
-        Vega-Lite specification.
-    """
-    position = {
-        "x": alt.X("x:Q").axis(None).scale(domain=[-1.25, 1.25]),
-        "y": alt.Y("y:Q").axis(None).scale(domain=[-1.15, 1.25]),
-    }
-    nodes = table(numbers.filter(pl.col("kind") == "node"), "x", "y", "node").encode(**position)
-    edges = table(numbers.filter(pl.col("kind") == "edge"), *EDGE).encode(
-        **position,
-        x2="x_end:Q",
-        y2="y_end:Q",
-        tooltip=[alt.Tooltip("edge_from:Q", title="from"), alt.Tooltip("edge_to:Q", title="to")],
-    )
-    chart = alt.layer(
-        edges.mark_rule(strokeWidth=2, color=GREY),
-        nodes.mark_circle(size=900, color=OKABE_ITO[0], opacity=1.0).encode(tooltip=["node:Q"]),
-        nodes.mark_text(color="white", fontSize=15, fontWeight="bold").encode(text="node:Q"),
-    )
-    # The title of the panel contains "assumed" if the paper does not describe the graph.
-    panel = chart.properties(width=260, height=250, title=typeset(figure["panels"][0]["title"]))
-    return finish(alt.hconcat(panel), figure["title"], numbers["source"][0], facts(figure))
 
 
 def wang_fig2(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:

@@ -18,6 +18,7 @@ differ by a relative :data:`ROUNDING`; words, counts and truth values must be id
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,20 +180,14 @@ def _require_comparable(run: str | Path, reference: str | Path) -> tuple[Path, P
         ("reference", reference / "manifest.json", "a folder that `make publish` has written"),
         ("run", run / "claims.parquet", "results of a whole run, e.g. results/paper"),
     ):
-        if not _is_file(file):
+        # Path.is_file raises an error if a name is too long.
+        if not os.path.isfile(file):
             raise InvalidInput(key, redacted(str(file.parent)), expected)
     scales = [_scale_of(folder) for folder in (run, reference)]
     if None not in scales and scales[0] != scales[1]:
         same = f"{scales[1]}, the scale of the reference"
         raise InvalidInput(f"scale of {run}", scales[0], same)
     return run, reference
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a name that is too long
-        return False
 
 
 def _scale_of(folder: Path) -> str | None:

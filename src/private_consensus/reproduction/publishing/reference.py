@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from private_consensus.common.errors import InvalidInput
 from private_consensus.common.provenance import atomic_write, checksums, write_json, write_text
 from private_consensus.common.spreadsheets import csv
@@ -15,11 +17,9 @@ from private_consensus.common.spreadsheets import csv
 from ..experiments.freshness import actual_stamp
 from ..experiments.results import rows_of
 from ..plotting.drawings import png_of, small_svg
-from ..report.page import scored
-from ..report.reading import Results, svg_size
+from ..report.reading import Results, surrogates_in, svg_size
 from ..report.site import CORRECTIONS
-from ..report.views.scorecard import files as scorecard_files
-from .aggregates import require_aggregates
+from ..report.views import scorecard
 from .manifest import manifest
 
 MAX_BYTES = 25_000_000
@@ -33,6 +33,10 @@ FAULTS = "faults.json"
 WIDTH = 1600.0
 """Width of published PNG files, in pixels."""
 TABLES = ("csv", "md", "tex")
+IDENTIFIERS = frozenset({"record", "row_id", "index", "run", "person", "feature"})
+"""Columns that identify single records or single runs."""
+MAX_ROWS = 100_000
+"""Largest number of rows of a table of aggregates."""
 
 
 def publish(
@@ -142,10 +146,34 @@ def _surrogates(results: Results) -> str:
     sources += [row.get("source") or "" for row in (*results.claims, *results.privacy)]
     sources += [s for frame in results.tables.values() for s in frame["source"].unique()]
     sources += [f"{card['dataset']} ({card['source']})" for card in results.cards]
-    origins = [
-        origin for source in sources for origin in source.split("; ") if "surrogate" in origin
+    return "; ".join(surrogates_in(sources))
+
+
+def require_aggregates(name: str, frame: pl.DataFrame) -> None:
+    """Raise an error if a table could contain individual records.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table in the message.
+    frame : DataFrame
+        Table to publish.
+
+    Raises
+    ------
+    InvalidInput
+        If a column identifies single records or runs, a column has lists or bytes, or there are
+        more than :data:`MAX_ROWS` rows.
+    """
+    identifiers = sorted(IDENTIFIERS & set(frame.columns))
+    nested = [
+        column for column, kind in frame.schema.items() if kind.is_nested() or kind == pl.Binary
     ]
-    return "; ".join(dict.fromkeys(origins))
+    if identifiers or nested:
+        expected = "columns of aggregates, without identifiers and nested values"
+        raise InvalidInput(f"{name}: columns", ", ".join(identifiers + nested), expected)
+    if frame.height > MAX_ROWS:
+        raise InvalidInput(f"{name}: rows", frame.height, f"at most {MAX_ROWS} rows of aggregates")
 
 
 def _write(results: Results, run: Path, folder: Path) -> None:
@@ -170,7 +198,7 @@ def _write(results: Results, run: Path, folder: Path) -> None:
             write_text(folder / f"{name}.csv", text)
         elif (run / f"{name}.csv").is_file():
             _copy(run / f"{name}.csv", folder / f"{name}.csv")
-    for name, text in scorecard_files(scored(results)).items():
+    for name, text in scorecard.files(scorecard.scored(results)).items():
         write_text(folder / name, text)
     write_text(folder / "README.md", gallery(results))
 
@@ -205,15 +233,13 @@ def small_png(svg: str) -> bytes:
 
 def gallery(results: Results) -> str:
     """Format the counts of the scorecard and all figures as Markdown, with relative links."""
-    from ..report.views.scorecard import counts
-
     introduction = (
         f"Results of commit `{results.commit}` at the scale of the papers, on real data. "
         "`manifest.json` lists versions, data and machine; `scorecard.md` lists the verdicts."
     )
     lines = ["# Reference results", "", introduction, ""]
     lines += [f"- {c['verdict']}: {c['count']} ({c['count_after_holm']} after Holm's adjustment)"
-              for c in counts(scored(results))]  # fmt: skip
+              for c in scorecard.counts(scorecard.scored(results))]  # fmt: skip
     for paper in results.papers.values():
         lines += [
             "",

@@ -6,22 +6,16 @@ and ``site`` writes the folder.
 
 from ..experiments.commands import described_commit
 from ..experiments.results import CHECKSUMS
-from .page import TOPICS, page
-from .reading import Results, optional_parts, read_results
-from .site import ASSETS, DOWNLOADS, assets_hash, write_site
+from .reading import optional_parts, read_results
+from .site import assets_hash, write_site
 from .views.scorecard import FILES
 
 __all__ = [
-    "ASSETS",
     "CHECKSUMS",
-    "DOWNLOADS",
     "FILES",
-    "TOPICS",
-    "Results",
     "assets_hash",
     "described_commit",
     "optional_parts",
-    "page",
     "read_results",
     "write_site",
 ]

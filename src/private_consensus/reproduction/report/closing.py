@@ -28,13 +28,10 @@ def closing_lines(results: str | Path) -> list[str]:
     results = Path(results)
     page = results / "report" / "index.html"
     lines = [f"Report: {page}"] if page.is_file() else []
-    provenance_files = sorted((results / "raw").glob("*.provenance.json"))
+    provenances = map(read_provenance, sorted((results / "raw").glob("*.provenance.json")))
     surrogates = [
-        provenance
-        for provenance in map(read_provenance, provenance_files)
+        f"{provenance.dataset} is SURROGATE DATA: {provenance.because}"
+        for provenance in provenances
         if provenance.is_surrogate
     ]
-    lines += [
-        f"{provenance.dataset} is SURROGATE DATA: {provenance.because}" for provenance in surrogates
-    ]
-    return [*lines, REAL_DATA_HINT] if surrogates else lines
+    return [*lines, *surrogates, REAL_DATA_HINT] if surrogates else lines

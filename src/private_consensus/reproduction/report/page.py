@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from private_consensus.common.symbols import typeset
+from private_consensus.core.algorithms import names as registered_names
 
 from ..experiments.commands import command
 from .formats import code, words
 from .names import LINKS, algorithm_title, figure_name
-from .reading import Results
+from .reading import Results, surrogates_in
 from .views import (
     algorithms,
     answer,
@@ -22,7 +22,6 @@ from .views import (
     documents,
     figures,
     privacy,
-    run,
     scorecard,
     tables,
     verdicts,
@@ -108,13 +107,7 @@ def _rendered(template: str, shared: dict[str, Any], name: str, **values: Any) -
 def algorithms_used(results: Results) -> list[str]:
     """Return the registered algorithms of the experiments; each has a page."""
     names = {name for spec in results.experiments.values() for name in spec["algorithms"]}
-    return sorted(names & set(algorithms.registered_names()))
-
-
-def scored(results: Results) -> list[dict[str, Any]]:
-    """Return the rows of the scorecard, with wall times."""
-    seconds = run.seconds_of_figures(results.papers, results.timings)
-    return scorecard.rows(results.claims, results.papers, seconds, results.scale)
+    return sorted(names & set(registered_names()))
 
 
 @cache
@@ -138,21 +131,12 @@ def environment() -> Environment:
     return templates
 
 
-def _cached(key: str, results: Results, compute: Callable[[], Any]) -> Any:
-    if key not in results.views:
-        results.views[key] = compute()
-    return results.views[key]
-
-
+@lru_cache(maxsize=1)
 def shared_content(results: Results) -> dict[str, Any]:
     """Return the variables of the front page and of the PDF."""
-    return _cached("shared content", results, lambda: _shared_content(results))
-
-
-def _shared_content(results: Results) -> dict[str, Any]:
     papers = results.papers
     by_variant = privacy.privacy_by_variant(results)
-    claims = scored(results)
+    claims = scorecard.scored(results)
     first = next((name for paper in papers.values() for name in paper["figures"]), "")
     return {
         "scale": results.scale,
@@ -170,11 +154,12 @@ def _shared_content(results: Results) -> dict[str, Any]:
         "as_claimed": delivered.AS_CLAIMED,
         "privacy_counts": privacy.privacy_counts(by_variant),
         "papers": [paper_view(key, results) for key in papers],
-        "surrogates": surrogates(results),
+        "surrogates": surrogates_in(fact["source"] for fact in results.facts.values()),
         "commit": results.commit,
     }
 
 
+@lru_cache(maxsize=16)
 def paper_view(key: str, results: Results) -> dict[str, Any]:
     """Collect the content of a paper's page: figures and tables with claims, details, privacy.
 
@@ -183,17 +168,13 @@ def paper_view(key: str, results: Results) -> dict[str, Any]:
     key : str
         Key of the paper.
     results : Results
-        Results of one scale; the view is cached in it.
+        Results of one scale.
 
     Returns
     -------
     dict
         Variables of the page template.
     """
-    return _cached(f"paper {key}", results, lambda: _paper_view(key, results))
-
-
-def _paper_view(key: str, results: Results) -> dict[str, Any]:
     paper = results.papers[key]
     claims = [row for row in results.claims if row["paper"] == key]
     rows = [row for row in results.privacy if row["experiment"] in paper["experiments"]]
@@ -241,12 +222,3 @@ def _link_descriptions(paper_figures: list[dict[str, Any]]) -> None:
         for experiment in figure["experiments"]:
             target = {"name": figure["name"], "heading": figure["heading"]}
             experiment["described_at"] = first.setdefault(experiment["name"], target)
-
-
-def surrogates(results: Results) -> list[str]:
-    """List the sources that are surrogate data, without duplicates."""
-    descriptions = [fact["source"] for fact in results.facts.values()]
-    origins = [
-        origin for source in descriptions for origin in source.split("; ") if "surrogate" in origin
-    ]
-    return list(dict.fromkeys(origins))

@@ -16,7 +16,7 @@ from private_consensus.common.provenance import versions
 from private_consensus.common.readable import read_json
 from private_consensus.common.usage import read_usage, was_measured
 
-from ..claims.decisions import may_decide
+from ..claims.words import may_decide
 from ..experiments.citations import cited
 from ..experiments.results import provenance_of, rows_of
 from .undecided import without_decisions
@@ -35,9 +35,11 @@ OPTIONAL_PARTS = {
 """Optional parts of a report: target of ``make`` to the path of its result, in ``results``."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Results:
     """All results that the report shows, at one scale.
+
+    Objects are hashed by identity, so that functions of the results can be cached.
 
     Parameters
     ----------
@@ -99,8 +101,6 @@ class Results:
     commit: str = "unknown"
     versions: Mapping[str, str] = field(default_factory=dict)
     timings: Sequence[Row] = field(default_factory=list)
-    views: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """Cache of content that several pages show; ``dataclasses.replace`` starts an empty one."""
 
     def __post_init__(self) -> None:
         """Remove the decisions of a comparison at a reduced scale."""
@@ -131,88 +131,68 @@ class Results:
 
 
 def read_results(
+    plan: Mapping[str, Any],
+    files: Any,
     *,
     scale: str,
-    papers: Mapping[str, Mapping[str, Any]],
-    labels: Mapping[str, str],
     commit: str,
-    claims: str,
-    privacy: str,
-    numbers: Iterable[str],
-    images: Iterable[str],
-    cards: Iterable[str],
-    timings: Iterable[str],
-    tables: Iterable[str] = (),
-    faults: str | None = None,
-    audit: Iterable[str] = (),
-    theorems: str | None = None,
-    documents: Iterable[str] = (),
     folder: str | Path | None = None,
-    seed: int | None = None,
 ) -> Results:
     """Read the results from the files of the workflow.
 
     Parameters
     ----------
+    plan : mapping
+        Content of ``plan.json``: ``papers``, ``labels``, the configuration ``config``, and the
+        files with time and memory of jobs ``timings``. Missing files of jobs are ignored.
+    files : mapping or Namedlist of Snakemake
+        Paths by kind. Parquet files are ``claims``, ``privacy``, and those of each figure
+        (``numbers``) and table (``tables``, optional). Each figure has an SVG file (``svg``), each
+        data card a JSON file (``cards``). Also optional: Parquet files of audits, errata, corrected
+        variants and observers (``audit``), and of numbered statements (``theorems``); the YAML file
+        of tested faults (``faults``); Markdown files of the documentation (``documents``).
     scale : str
         Name of the scale.
-    papers : mapping
-        Key to the description of a paper.
-    labels : mapping
-        ``algorithm.variant`` to the name of its curve.
     commit : str
         Commit of the code.
-    claims, privacy : str
-        Parquet files with all claims, and with the privacy of all settings.
-    numbers, images, tables : iterable of str
-        Files named by a figure or table: Parquet of each figure, SVG of each figure, and Parquet of
-        each table.
-    cards : iterable of str
-        JSON files of the data cards.
-    timings : iterable of str
-        Files with time and memory of jobs; missing files are ignored.
-    faults : str, optional
-        YAML file with the tested faults.
-    audit : iterable of str
-        Parquet files of audits, errata, corrected variants and observers.
-    theorems : str, optional
-        Parquet file with the numbered statements.
-    documents : iterable of str
-        Markdown files of the documentation.
     folder : path, optional
         Folder of the results of all scales, which may contain the :data:`OPTIONAL_PARTS`.
-    seed : int, optional
-        Seed of all random streams.
 
     Returns
     -------
     Results
     """
     parts = optional_parts(folder, scale) if folder else {}
-    sizes = {Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in images}
-    facts = {Path(path).stem: figure_facts(path) for path in numbers}
+    sizes = {
+        Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in files["svg"]
+    }
+    facts = {Path(path).stem: figure_facts(path) for path in files["numbers"]}
+    faults, theorems = files.get("faults"), files.get("theorems")
     return Results(
         scale=scale,
-        papers=papers,
-        labels=labels,
+        papers=plan["papers"],
+        labels=plan["labels"],
         commit=commit,
         versions=versions(),
-        documents={Path(path).stem: Path(path).read_text(encoding="utf-8") for path in documents},
+        documents={
+            Path(path).stem: Path(path).read_text(encoding="utf-8")
+            for path in files.get("documents", ())
+        },
         library="docs" in parts,
-        seed=seed,
-        claims=rows_of(claims).to_dicts(),
-        privacy=rows_of(privacy).to_dicts(),
+        seed=plan["config"]["seed"],
+        claims=rows_of(files["claims"]).to_dicts(),
+        privacy=rows_of(files["privacy"]).to_dicts(),
         facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},
-        tables={Path(path).stem: rows_of(path) for path in tables},
-        cards=[read_json(path) for path in sorted(set(cards))],
+        tables={Path(path).stem: rows_of(path) for path in files.get("tables", ())},
+        cards=[read_json(path) for path in sorted(set(files["cards"]))],
         faults=with_outcomes(yamls.read(faults), _json(parts.get("faults"))) if faults else [],
         audit={
             Path(path).stem: rows_of(path).to_dicts()
-            for path in [*audit, *filter(None, [parts.get("mutants")])]
+            for path in [*files.get("audit", ()), *filter(None, [parts.get("mutants")])]
         },
         theorems=rows_of(theorems).to_dicts() if theorems else [],
         comparison=comparison_of(folder, scale) if folder else {},
-        timings=[timing(path) for path in map(Path, timings) if was_measured(path)],
+        timings=[timing(path) for path in map(Path, plan["timings"]) if was_measured(path)],
     )
 
 
@@ -308,14 +288,16 @@ def figure_facts(path: str | Path) -> dict[str, Any]:
     }
 
 
+def surrogates_in(sources: Iterable[str]) -> list[str]:
+    """List the surrogate data that descriptions of sources name, without duplicates."""
+    origins = [origin for source in sources for origin in source.split("; ")]
+    return list(dict.fromkeys(origin for origin in origins if "surrogate" in origin))
+
+
 def svg_size(text: str) -> dict[str, float]:
     """Return the width and height that an SVG declares; empty without them."""
     match = SVG_SIZE.search(text)
-    return (
-        {key: float(value) for key, value in zip(("width", "height"), match.groups(), strict=True)}
-        if match
-        else {}
-    )
+    return dict(zip(("width", "height"), map(float, match.groups()), strict=True)) if match else {}
 
 
 def timing(path: Path) -> dict[str, Any]:

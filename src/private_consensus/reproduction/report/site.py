@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import polars as pl
@@ -23,11 +25,11 @@ from private_consensus.common.spreadsheets import csv
 
 from ..experiments.results import CHECKSUMS
 from . import search
-from .page import page, pages, private_papers, scored
-from .pdf import write_pdf
+from .page import page, pages, private_papers, shared_content
 from .reading import Results
 from .views import comparison, observers, privacy, scorecard
 from .views.tables import LINKS as TABLE_LINKS
+from .views.verdicts import HEADINGS
 
 PAGE_ASSETS = ("report.css", "report.js", "observers.js", "comparison.js")
 ASSETS = (*PAGE_ASSETS, "search.js", "losses.js", "vega.js")
@@ -38,11 +40,11 @@ CORRECTIONS = "repairs"
 """Name of the figure of corrected variants, which belongs to no paper."""
 
 IMAGE_KINDS = ("svg", "png", "pdf")
-DOWNLOADS = (*IMAGE_KINDS, "parquet", "csv.zip", "js")
-"""Kinds of files of ``report/figures``. ``js`` is the specification of the chart as a script, since
-a page that is opened from a disk can load scripts but no JSON."""
 CSV_DIGITS = 6
 """Significant digits of numbers in CSV files; Parquet files have all digits."""
+
+PDF_TEMPLATE = "report.typ"
+"""Typst document of the PDF, which reads its content from ``report.json``."""
 
 
 def write_site(
@@ -66,21 +68,6 @@ def write_site(
         Search entries of pages outside the report.
     """
     source, folder = Path(source), Path(folder)
-    _write_pages(results, source, folder, documentation)
-    write_pdf(results, source, folder / "report.pdf")
-    if not results.is_reference:
-        write_runtime(folder / "assets" / "vega.js")
-    written = [file for file in folder.rglob("*") if file.is_file() and file.name != CHECKSUMS]
-    write_json(folder / CHECKSUMS, checksums(written, folder))
-
-
-def _write_pages(
-    results: Results,
-    source: Path,
-    folder: Path,
-    documentation: Iterable[Mapping[str, str]],
-) -> None:
-    """Write the pages, their scripts, and the downloads."""
     rendered = pages(results)
     entries = json.dumps([*search.entries(results, rendered), *documentation])
     losses = json.dumps(observers.script_data(results.audit.get("observers", [])), allow_nan=False)
@@ -102,13 +89,56 @@ def _write_pages(
         numbers = privacy.settings_table(results.privacy, results.papers[key]["experiments"])
         write_text(folder / "settings" / f"{key}.csv", csv(rounded(numbers)))
     front = {"index.html": page(results)}
-    for name, text in {**front, **rendered, **scorecard.files(scored(results))}.items():
+    for name, text in {**front, **rendered, **scorecard.files(scorecard.scored(results))}.items():
         write_text(folder / name, text)
     has_figure = results.audit.get("repairs") is not None and not results.is_reference
     for kind in IMAGE_KINDS if has_figure else ():
         _copy(
             source / "audit" / f"{CORRECTIONS}.{kind}", folder / "figures" / f"{CORRECTIONS}.{kind}"
         )
+    write_pdf(results, source, folder / "report.pdf")
+    if not results.is_reference:
+        write_runtime(folder / "assets" / "vega.js")
+    written = [file for file in folder.rglob("*") if file.is_file() and file.name != CHECKSUMS]
+    write_json(folder / CHECKSUMS, checksums(written, folder))
+
+
+def write_pdf(results: Results, source: str | Path, path: str | Path) -> None:
+    """Typeset the report as PDF; equal results of one commit give byte-identical files.
+
+    The PDF contains the front page and the papers.
+
+    Parameters
+    ----------
+    results : Results
+        Results of one scale.
+    source : path
+        Folder of the scale, which contains the subfolder ``figures``.
+    path : path
+        Target file.
+    """
+    import typst
+
+    content = as_text({**shared_content(results), "headings": HEADINGS})
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        (folder / "figures").mkdir()
+        for name in results.facts:
+            shutil.copy(Path(source, "figures", f"{name}.svg"), folder / "figures")
+        (folder / PDF_TEMPLATE).write_text(_texts("templates")[PDF_TEMPLATE], encoding="utf-8")
+        (folder / "report.json").write_text(json.dumps(content), encoding="utf-8")
+        typeset = typst.compile(str(folder / PDF_TEMPLATE), root=str(folder))
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(typeset)
+
+
+def as_text(content: Any) -> Any:
+    """Convert all values of nested mappings and lists to text, so that none is read as markup."""
+    if isinstance(content, Mapping):
+        return {str(key): as_text(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [as_text(value) for value in content]
+    return "" if content is None else str(content)
 
 
 def write_runtime(path: Path) -> None:
@@ -143,6 +173,7 @@ def write_downloads(
         write_zipped(folder / f"{name}.csv.zip", csv(rounded(pl.read_parquet(numbers))))
         if is_reference:
             continue
+        # A page that is opened from a disk can load scripts but no JSON.
         specification = (source / "figures" / f"{name}.json").read_text(encoding="utf-8")
         write_text(folder / f"{name}.js", f"figure({json.dumps(name)}, {specification});\n")
 

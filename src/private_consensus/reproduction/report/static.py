@@ -65,22 +65,24 @@ def reference_results(root: Path) -> Results:
     for paper in papers.values():
         for kind, present in (("figures", figures), ("tables", tables)):
             paper[kind] = {name: spec for name, spec in paper[kind].items() if name in present}
-    results = read_results(
-        scale=manifest["scale"],
-        papers=papers,
-        labels={name: style.label for name, style in plan.styles.items()},
-        commit=manifest["commit"],
-        claims=str(folder / "claims.parquet"),
-        privacy=str(folder / "privacy.parquet"),
-        numbers=[str(folder / "data" / f"{name}.parquet") for name in figures],
-        images=[str(folder / "figures" / f"{name}.svg") for name in figures],
-        tables=[str(folder / "data" / f"{name}.parquet") for name in tables],
-        audit=map(str, sorted((folder / "audit").glob("*.parquet"))),
-        theorems=str(folder / "theorems.parquet"),
-        documents=map(str, (root / "docs").glob("*.md")),
-        cards=(),
-        timings=(),
-    )
+    described = {
+        "papers": papers,
+        "labels": {name: style.label for name, style in plan.styles.items()},
+        "config": {"seed": None},
+        "timings": (),
+    }
+    files = {
+        "claims": folder / "claims.parquet",
+        "privacy": folder / "privacy.parquet",
+        "numbers": [folder / "data" / f"{name}.parquet" for name in figures],
+        "svg": [folder / "figures" / f"{name}.svg" for name in figures],
+        "tables": [folder / "data" / f"{name}.parquet" for name in tables],
+        "audit": sorted((folder / "audit").glob("*.parquet")),
+        "theorems": folder / "theorems.parquet",
+        "documents": (root / "docs").glob("*.md"),
+        "cards": (),
+    }
+    results = read_results(described, files, scale=manifest["scale"], commit=manifest["commit"])
     faults = yamls.read(root / "docs" / "faults.yaml")
     return replace(
         results,

@@ -6,35 +6,29 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.common.fields import validate
+from private_consensus.common.fields import Strict, validate
 
 from ..claims.words import UNTESTABLE
 from . import COMPUTATIONS, compute
 from .base import StatementResult
 
 
-class Theorem(BaseModel):
+class Theorem(Strict):
     """Numbered statement of a paper, with its computation or the reason for having none."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    statement: str = Field(description="content of the statement, in one sentence")
-    function: str = Field(
-        default="",
-        description="computation of the verdict: module.function in "
-        "private_consensus.reproduction.statements",
-    )
-    because: str = Field(default="", description="reason why the statement cannot be tested")
-    errata: list[str] = Field(
-        default=[], description="suspected errors of the statement, by their names in errata.yaml"
-    )
-    claims: dict[str, str] = Field(
-        default={},
-        description="claims on the same subject, each with the reason if its verdict may differ",
-    )
+    statement: str
+    """Content of the statement, in one sentence."""
+    function: str = ""
+    """Computation of the verdict: module.function in private_consensus.reproduction.statements."""
+    because: str = ""
+    """Reason why the statement cannot be tested."""
+    errata: list[str] = Field(default_factory=list)
+    """Suspected errors of the statement, by their names in errata.yaml."""
+    claims: dict[str, str] = Field(default_factory=dict)
+    """Claims on the same subject, each with the reason if its verdict may differ."""
 
     @model_validator(mode="after")
     def one_of_both(self) -> Theorem:

@@ -53,7 +53,8 @@ def algorithm(name: str) -> dict[str, Any]:
         "name": name,
         "title": algorithm_title(name),
         "intro": prose(inspect.getdoc(module) or ""),
-        "about": prose(_own_doc(algorithm_class)),
+        # The docstring of the class itself, without those of its base classes.
+        "about": prose(inspect.cleandoc(algorithm_class.__dict__.get("__doc__") or "")),
         "source": algorithm_class.source,
         "relation": _relation(algorithm_class),
         "parameters": [
@@ -65,34 +66,28 @@ def algorithm(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def registered_names() -> list[str]:
-    """Return the names of the registered algorithms."""
-    return algorithms.names()
-
-
 def pages(used: Iterable[str], results: Results) -> list[dict[str, Any]]:
     """Collect the content of the pages of algorithms, with delivered privacy and figures.
 
     Parameters
     ----------
     used : iterable of str
-        Names of algorithms; unknown names are ignored.
+        Names of registered algorithms.
     results : Results
         Results of one scale.
 
     Returns
     -------
     list of dict
-        Template variables of one page per algorithm, in alphabetical order.
+        Template variables of one page per algorithm.
     """
-    registered = set(algorithms.names())
     return [
         {
             **algorithm(name),
             "privacy": privacy_of_algorithm(name, results),
             "figures": figures_with(name, results),
         }
-        for name in sorted(set(used) & registered)
+        for name in used
     ]
 
 
@@ -119,11 +114,6 @@ def figures_with(name: str, results: Results) -> list[dict[str, str]]:
         for figure, spec in paper["figures"].items()
         if any(curve["method"] == name for panel in spec["panels"] for curve in panel["curves"])
     ]  # fmt: skip
-
-
-def _own_doc(algorithm_class: type) -> str:
-    """Return the docstring of the class itself, without those of its base classes."""
-    return inspect.cleandoc(algorithm_class.__dict__.get("__doc__") or "")
 
 
 def _relation(algorithm_class: type[Algorithm]) -> str:

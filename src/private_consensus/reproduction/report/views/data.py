@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+from collections.abc import Mapping, Sequence
+from io import BytesIO
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+from PIL import Image
+
 from ...datasets.catalogue import DATA_SETS, entry
 from ..formats import number, percentage, words
-from ..pictures import data_uri
 from ..reading import Results
 
 BAR, GAP, HEIGHT = 10, 2, 48
@@ -58,6 +62,17 @@ def picture(name: str, pixels: list[Any]) -> dict[str, Any]:
         "height": len(pixels),
         "alt": f"Mean image of the class {words(name)}",
     }
+
+
+def data_uri(pixels: Sequence) -> str:
+    """Encode an image as a ``data:`` address in PNG format.
+
+    ``pixels`` contains grey values [height, width] or RGB values [height, width, 3] from 0 to 255.
+    The image is not compressed, so that its bytes do not depend on the compression library.
+    """
+    content = BytesIO()
+    Image.fromarray(np.asarray(pixels, np.uint8)).save(content, "PNG", compress_level=0)
+    return f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"
 
 
 def marginal(name: str, histogram: Mapping[str, Any]) -> dict[str, Any]:

@@ -207,7 +207,7 @@ def algorithms(by_variant: Sequence[Row]) -> list[dict[str, Any]]:
                 for verdict in dict.fromkeys(row["verdict"] for row in rows)
                 if (variants_of_verdict := [row for row in rows if row["verdict"] == verdict])
             ],
-            "errata": _unique(number for row in rows for number in row["errata"]),
+            "errata": list(dict.fromkeys(number for row in rows for number in row["errata"])),
         }
         for (paper, name), rows in groups.items()
     ]  # fmt: skip
@@ -222,14 +222,6 @@ def _multiple(ratios: Iterable[float | None]) -> str:
     """Format the largest ratio of accounted to claimed epsilon; empty without a claim."""
     finite = [ratio for ratio in ratios if ratio is not None]
     return f"{number(max(finite), 2)} × claimed ε" if finite else ""
-
-
-def _unique(values: Iterable[Any]) -> list[Any]:
-    return list(dict.fromkeys(values))
-
-
-def _errata(rows: list[Row]) -> list[str]:
-    return _unique(number for row in rows for number in (row.get("errata") or "").split())
 
 
 def _bounded(rows: list[Row]) -> dict[str, Any]:
@@ -324,6 +316,9 @@ def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.Dat
 def _summary(rows: list[Row]) -> dict[str, Any]:
     verdicts = Counter(row["verdict"] for row in rows)
     worst = next((v for v in ICONS if v in verdicts), rows[0]["verdict"])
+    errata = [erratum for row in rows for erratum in (row.get("errata") or "").split()]
+    # Findings of audits, and the parts that they did not test.
+    findings = _joined(row.get("audit_findings") or "" for row in rows)
     return {
         "name": rows[0]["algorithm"],
         "algorithm": algorithm_title(rows[0]["algorithm"]),
@@ -344,16 +339,11 @@ def _summary(rows: list[Row]) -> dict[str, Any]:
         "verdict": DISPLAYED_VERDICTS.get(worst, worst),
         "icon": ICONS.get(worst, "open"),
         **_bounded(rows),
-        "audited": _audited(rows) if worst in (VIOLATED, DIFFERS, INCONCLUSIVE) else "",
-        "errata": _errata(rows),
+        "audited": findings if worst in (VIOLATED, DIFFERS, INCONCLUSIVE) else "",
+        "errata": list(dict.fromkeys(errata)),
         "count": verdicts[worst],
         "settings": len(rows),
     }
-
-
-def _audited(rows: list[Row]) -> str:
-    """Join the findings of audits and the parts that they did not test."""
-    return _joined(row.get("audit_findings") or "" for row in rows)
 
 
 def _assumed(rows: list[Row]) -> str:

@@ -37,8 +37,7 @@ FILES = ("scorecard.csv", "scorecard.md", "scorecard.json")
 
 def page(results: Results) -> dict[str, Any]:
     """Collect the content of the page of all claims."""
-    seconds = run.seconds_of_figures(results.papers, results.timings)
-    claims = rows(results.claims, results.papers, seconds, results.scale)
+    claims = scored(results)
     return {
         "scorecard": [{**row, "paper_name": results.names[row["paper"]]} for row in claims],
         "papers_with_claims": {key: name for key, name in results.names.items()
@@ -86,37 +85,18 @@ def _interval(row: Row, level: float) -> dict[str, float]:
     return {"low_holm": float(low), "high_holm": float(high)}
 
 
-def rows(
-    claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]], seconds: Mapping[str, float],
-    scale: str,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Return one row per claim, with formatted numbers and the command that reproduces it.
-
-    Parameters
-    ----------
-    claims : iterable of rows
-        One row per claim and variant.
-    papers : mapping
-        Key to paper.
-    seconds : mapping
-        Figure or table to the wall time of its jobs, in seconds.
-    scale : str
-        Name of the scale.
-
-    Returns
-    -------
-    list of dict
-    """
-    claims = list(claims)
-    adjusted_rows = adjusted(claims)
+def scored(results: Results) -> list[dict[str, Any]]:
+    """Return one row per claim: formatted numbers, wall time, and command to reproduce it."""
+    seconds = run.seconds_of_figures(results.papers, results.timings)
+    adjusted_rows = adjusted(results.claims)
     return [
         {
             **row,
             **_adjusted_numbers(row, adjusted_rows[row["id"]]),
-            "command": command(row["figure"], scale),
+            "command": command(row["figure"], results.scale),
             "seconds": seconds.get(row["figure"]),
         }
-        for row in scorecard(claims, papers)
+        for row in scorecard(results.claims, results.papers)
     ]
 
 
@@ -134,25 +114,25 @@ def _adjusted_numbers(row: Row, claim: Row) -> dict[str, Any]:
     }
 
 
-def counts(scored: Iterable[Row]) -> list[dict[str, Any]]:
+def counts(claims: Iterable[Row]) -> list[dict[str, Any]]:
     """Count the claims by verdict, before and after Holm's adjustment."""
-    scored = list(scored)
+    claims = list(claims)
     return [
         {
             "verdict": verdict,
             "icon": ICONS[verdict],
-            "count": sum(row["verdict"] == verdict for row in scored),
+            "count": sum(row["verdict"] == verdict for row in claims),
             "count_after_holm": sum(
-                row["verdict"] == verdict and row["is_significant"] for row in scored
+                row["verdict"] == verdict and row["is_significant"] for row in claims
             ),
         }
         for verdict in VERDICTS
     ]
 
 
-def table(scored: Iterable[Row]) -> pl.DataFrame:
+def table(claims: Iterable[Row]) -> pl.DataFrame:
     """Return the scorecard as a table with the columns :data:`COLUMNS`."""
-    return pl.DataFrame([_unformatted(row) for row in scored], infer_schema_length=None)
+    return pl.DataFrame([_unformatted(row) for row in claims], infer_schema_length=None)
 
 
 def _unformatted(row: Row) -> dict[str, Any]:
@@ -165,18 +145,18 @@ def _unformatted(row: Row) -> dict[str, Any]:
     return plain
 
 
-def files(scored: Iterable[Row]) -> dict[str, str]:
+def files(claims: Iterable[Row]) -> dict[str, str]:
     """Return the scorecard as CSV, Markdown and JSON, by file name."""
-    scored = list(scored)
-    frame = table(scored) if scored else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
+    claims = list(claims)
+    frame = table(claims) if claims else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
     return {
         "scorecard.csv": csv(frame),
-        "scorecard.md": markdown(scored),
+        "scorecard.md": markdown(claims),
         "scorecard.json": json.dumps(
             {"alpha": ALPHA,
              "adjustment": "Holm, over the primary variants of the claims of all papers",
              "counts": [{key: c[key] for key in ("verdict", "count", "count_after_holm")}
-                        for c in counts(scored)],
+                        for c in counts(claims)],
              "claims": [_finite(row) for row in frame.to_dicts()]},
             indent=1,
         ) + "\n",
@@ -193,13 +173,13 @@ def _finite(row: Row) -> dict[str, Any]:
 
 def markdown(claims: Iterable[Row]) -> str:
     """Format the counts of verdicts and one row per claim as Markdown."""
-    scored = list(claims)
+    claims = list(claims)
     titles = ("claim", "verdict", "statistic", "value", "interval", "Holm", "runs", "remark",
               "figure")  # fmt: skip
     tallies = [
         f"- {item['verdict']}: {item['count']} "
         f"({item['count_after_holm']} after Holm's adjustment)\n"
-        for item in counts(scored)
+        for item in counts(claims)
     ]
     rows = [
         (f"{code(row['id'])} {cell(row['claim'])}",
@@ -207,7 +187,7 @@ def markdown(claims: Iterable[Row]) -> str:
                      row["interval"] or NONE, _after_holm(row), number(row["runs"]),
                      row["remark"] or NONE)),
          code(row["command"]))
-        for row in scored
+        for row in claims
     ]  # fmt: skip
     return f"# Scorecard\n\n{''.join(tallies)}\n{markdown_table(titles, rows)}"
 

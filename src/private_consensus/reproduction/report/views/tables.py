@@ -45,7 +45,6 @@ def table(name: str, paper: Mapping[str, Any], numbers: pl.DataFrame, scale: str
         "title": spec["title"],
         "heading": heading(spec["title"], paper["paper"]["number"]),
         "caption": spec["caption"],
-        "added": spec["added"],
         "titles": titles,
         "rows": rows,
         "source": source,
