@@ -107,7 +107,7 @@ def audited(algorithm, budget=None, **changes):
     return private_consensus.audit(algorithm, mean_estimation(), ring(), budget, HORIZON, **options)
 
 
-def test_a_correct_algorithm_of_ones_own_is_spared():
+def test_a_correct_user_defined_algorithm_is_not_contradicted():
     audit_result = audited(Gossip())
     assert not audit_result.flagged and audit_result.verdict == "not contradicted"
     assert audit_result.lower <= audit_result.claimed == pytest.approx(audit_result.declared)
@@ -115,12 +115,12 @@ def test_a_correct_algorithm_of_ones_own_is_spared():
 
 
 @pytest.mark.parametrize("broken", [HalfNoise, Whispering, Seeded])
-def test_broken_copies_of_it_are_not(broken):
+def test_faulty_variants_of_gossip_are_flagged(broken):
     audit_result = audited(broken())
     assert audit_result.flagged, audit_result.lines()
 
 
-def test_a_message_without_noise_decides_early_and_its_repair_does_not():
+def test_a_noiseless_message_stops_the_audit_early_and_its_correction_passes():
     for stage_two, flagged in (("literal", True), ("repaired", False)):
         algorithm = algorithms.load("gradient_descent")(stage_two=stage_two)
         audit_result = audited(algorithm, Budget(2.0, 1e-3), delta=1e-3)
@@ -132,7 +132,7 @@ def test_a_message_without_noise_decides_early_and_its_repair_does_not():
             assert all(not noise.findings for noise in audit_result.noise)
 
 
-def test_the_p_value_pays_for_bounds_looks_and_the_right_to_stop():
+def test_the_p_value_is_corrected_for_interim_looks_and_attacked_agents():
     audit_result = audited(Whispering(), runs=400)
     share = {look.runs: look.share for look in planned_looks(400, first=400 // EARLY)}[
         audit_result.runs
@@ -144,7 +144,7 @@ def test_the_p_value_pays_for_bounds_looks_and_the_right_to_stop():
     assert sum(bound.share for bound in audit_result.bounds) == pytest.approx(1.0)
 
 
-def test_the_same_call_gives_the_same_numbers():
+def test_equal_calls_give_equal_results():
     first, second = (audited(Gossip(), runs=200, seed=3) for _ in range(2))
     assert first.lower == second.lower and first.pvalue == second.pvalue
 
@@ -157,14 +157,14 @@ def test_the_same_call_gives_the_same_numbers():
         ({"budget": Budget(float("inf"), 1e-5)}, "budget.epsilon"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_audited_is_said_before_anything_runs(changes, key):
+def test_invalid_audit_arguments_raise_an_error_with_their_name(changes, key):
     algorithm = algorithms.load("gradient_descent")()
     with pytest.raises(InvalidInput, match=f"^{key}: found"):
         audited(algorithm, **changes)
 
 
 def choosy_messages(scale):
-    """Return noise of a site whose messages are sent for large noise only, [data sets, ...]."""
+    """Return noise, [data sets, ...]; a message is not sent if its noise sums to -0.5 or less."""
     random = generator(4, "choosy")
     noise = random.standard_normal((2, 300, 3, 3, 2))
     kind = noise.sum(-1, keepdims=True) > -0.5
@@ -172,8 +172,8 @@ def choosy_messages(scale):
 
 
 @pytest.mark.parametrize(("scale", "kind"), [(1.0, None), (0.5, "too small"), (2.0, "too large")])
-def test_noise_that_decides_what_is_sent_is_not_taken_for_all_noise(scale, kind):
-    """Noise that selects its own messages has another distribution, which is no finding."""
+def test_the_noise_test_accounts_for_selection_of_messages_by_their_noise(scale, kind):
+    """Noise of selected messages has another distribution; the selection is no finding."""
     site = NoiseSite("message", "gaussian", np.ones(()), "l2", np.ones(3), selected=True)
     none = np.zeros((300, 0))
     worlds = [
@@ -188,7 +188,7 @@ def test_noise_that_decides_what_is_sent_is_not_taken_for_all_noise(scale, kind)
     assert believed.findings  # without the flag, the selection is a finding
 
 
-def test_of_tests_of_what_is_noised_the_noise_is_said_to_select():
+def test_ipp_admm_declares_selection_by_noise_unless_it_tests_the_minimiser():
     (example,) = examples("ipp_admm")
     world = example.problem, example.network, example.horizon
     noisy = example.algorithm.calibrate(example.budget, *world)
@@ -226,7 +226,7 @@ def result(*findings, **changes):
         ([], {"ceiling": 0.5}, "no test", "holds"),
     ],
 )  # fmt: skip
-def test_a_result_states_the_audit_and_what_follows_with_the_accountant(
+def test_an_audit_result_states_the_audit_verdict_and_the_privacy_verdict(
     kinds, changes, verdict, stated
 ):
     audit_result = result(*(Finding(kind, "text") for kind in kinds), **changes)
@@ -237,8 +237,8 @@ def test_a_result_states_the_audit_and_what_follows_with_the_accountant(
 
 
 @pytest.mark.parametrize("name", ["m_admm", "pr_admm"])
-def test_neighbours_that_lose_links_in_the_attacked_part_are_no_finding(name):
-    """The attacked part of a ring of five has fewer edges, so that the penalty is half as large.
+def test_fewer_edges_in_the_attacked_subgraph_are_no_finding(name):
+    """The attacked subgraph of a ring of five has fewer edges, which halves the penalty.
 
     A smaller penalty doubles the effect of records that are not replaced, which is no fault.
     """

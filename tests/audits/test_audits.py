@@ -53,7 +53,7 @@ def claim(**changes):
         (setting(), [erratum(outcome="refuted")], [], "holds"),
         (setting(), [], [audit()], "holds"),
         (setting(), [erratum()], [audit(), audit(bound=1.2, verdict="violated")], "violated"),
-        # a bound above the claim that misses the error level of the table
+        # a bound above the claim that is not significant at the error level of the table
         (setting(), [], [audit(bound=1.2)], "holds"),
         (setting(), [], [audit(verdict=DIFFERS)], DIFFERS),
         (setting(), [erratum()], [audit(verdict=DIFFERS)], DIFFERS),
@@ -70,19 +70,19 @@ def claim(**changes):
         (setting(claimed=math.inf, accounted=math.inf), [], [], "not private"),
     ],
 )
-def test_errata_and_audits_are_heard(row, entries, audits, verdict):
+def test_verdicts_combine_accountant_errata_and_audits(row, entries, audits, verdict):
     errata = {f"E0.{number}": entry for number, entry in enumerate(entries)}
     assert judged(pl.DataFrame([row]), errata, audits)["verdict"].item() == verdict
 
 
-def test_a_bound_above_the_claim_is_published_only_at_the_level_of_the_table():
+def test_a_lower_bound_above_the_claim_is_published_only_for_a_violated_claim():
     rows = pl.DataFrame([setting()])
     for outcome, bound in (("not contradicted", 1.0), ("violated", 1.2)):
         (row,) = judged(rows, {}, [audit(bound=1.2, verdict=outcome)]).to_dicts()
         assert (row["epsilon_empirical"], row["audit_verdict"]) == (bound, outcome)
 
 
-def test_what_differs_from_its_declaration_is_no_longer_proven_and_says_why():
+def test_a_setting_that_differs_from_its_declaration_is_unproven_with_findings():
     text = "a record changes the draw by 2 times the declared sensitivity"
     (row,) = judged(
         pl.DataFrame([setting()]), {}, [audit(verdict=DIFFERS, findings=text)]
@@ -90,7 +90,7 @@ def test_what_differs_from_its_declaration_is_no_longer_proven_and_says_why():
     assert (row["proven"], row["audit_findings"]) == (False, text)
 
 
-def test_settings_that_were_not_audited_inherit_a_difference_from_the_same_code():
+def test_unaudited_settings_inherit_a_difference_found_in_the_same_algorithm():
     """Six settings of two variants share code; only one setting was audited."""
     settings = [
         setting(variant=variant, claimed=claimed, accounted=claimed)
@@ -101,17 +101,17 @@ def test_settings_that_were_not_audited_inherit_a_difference_from_the_same_code(
     assert judged_rows["verdict"].to_list() == [DIFFERS] * 6 + ["holds"]
     assert judged_rows["epsilon_empirical"].to_list() == [0.5, *[None] * 6]
     assert all("no noise" in text for text in judged_rows["audit_findings"][:6])
-    # a setting with an audit of its own is judged by that audit
+    # a setting that was audited has the verdict of its audit
     audits = [audit(verdict=DIFFERS), audit(claimed=2.0, verdict="not contradicted")]
     verdicts = judged(rows, {}, audits)["verdict"].to_list()
     assert verdicts == [DIFFERS, "holds", *[DIFFERS] * 4, "holds"]
-    # an audit of one claim that is violated or inconclusive does not apply to other claims
+    # a violated, unproven or inconclusive claim does not change the verdicts of other claims
     for outcome in ("violated", "not proven", "inconclusive"):
         verdicts = judged(rows, {}, [audit(verdict=outcome)])["verdict"].to_list()
         assert verdicts[1:] == ["holds"] * 6
 
 
-def test_the_table_of_audits_decides_at_its_own_level():
+def test_audits_of_one_table_are_decided_by_holms_method():
     """Holm's method uses the error level that remains after the findings of all audits."""
     rows = [
         claim(p_value=1e-6, bound=2.0), claim(p_value=3e-3, bound=1.2, refutation="it needs 1.2"),
@@ -127,7 +127,7 @@ def test_the_table_of_audits_decides_at_its_own_level():
     assert (alone["verdict"], alone["findings"]) == ("violated", "it needs 1.2")
 
 
-def test_the_findings_of_all_audits_and_the_claims_share_the_level():
+def test_findings_and_claims_of_all_audits_share_one_error_level():
     """A p-value of 0.0095 is above the remaining level, 0.01 minus 1e-3 for the findings."""
     assert decided([claim(p_value=9.5e-3, confidence=0.999)], 0.01)[0]["contradicted"] is False
     assert decided([claim(p_value=9.5e-3, confidence=0.9999)], 0.01)[0]["contradicted"] is True
@@ -146,12 +146,12 @@ def test_the_findings_of_all_audits_and_the_claims_share_the_level():
         ({"testable": False}, "no test", False),
     ],
 )
-def test_a_finding_that_differs_flags_its_row(changes, verdict, flagged):
+def test_findings_determine_the_verdict_and_the_flag_of_an_audit(changes, verdict, flagged):
     (row,) = decided([claim(**changes)], 0.01)
     assert (row["verdict"], row["flagged"]) == (verdict, flagged)
 
 
-def test_a_row_has_its_errata_and_the_bound_of_its_own_setting():
+def test_a_privacy_row_has_the_errata_and_the_audit_of_its_setting():
     errata = {"E0.1": erratum(affects=["descent.other"]), "E0.2": erratum(affects=["descent"])}
     rows = pl.DataFrame([setting(), setting(algorithm="another")])
     first, second = judged(rows, errata, [audit(), audit(copy="half noise")]).to_dicts()
@@ -161,7 +161,7 @@ def test_a_row_has_its_errata_and_the_bound_of_its_own_setting():
     assert (second["errata"], second["audit"]) == ("", "not audited")
 
 
-def test_a_single_run_speaks_for_a_setting_of_an_audit_by_experiment():
+def test_an_audit_by_experiment_takes_its_numbers_from_the_first_run():
     values = {
         "epsilon_bound": (2.0, 9.0), "epsilon_claimed": (1.0, 1.0), "bound_p_value": (1e-5, 0.5),
         "bound_delta": (1e-3, 1e-3), "bound_confidence": (0.99, 0.99),
@@ -180,7 +180,7 @@ def test_a_single_run_speaks_for_a_setting_of_an_audit_by_experiment():
     assert (audit_row["delta"], audit_row["confidence"], audit_row["p_value"]) == (1e-3, 0.99, 1e-5)
 
 
-def test_a_row_of_canaries_states_the_level_and_delta_it_was_computed_at():
+def test_a_canary_audit_states_its_delta_and_confidence_level():
     """An experiment without a delta axis reports the delta of the budget."""
     numbers = {
         "bound_gradients": 1.8, "formula": 1.5, "p_value_gradients": 2e-4, "bound_delta": 1e-5,
@@ -196,7 +196,7 @@ def test_a_row_of_canaries_states_the_level_and_delta_it_was_computed_at():
     assert (audit_row["copy"], audit_row["flagged"]) == ("correct", True)
 
 
-def test_repairs_are_compared_at_the_last_iteration_and_the_accountant_s_epsilon():
+def test_corrected_variants_are_compared_by_last_value_and_accounted_epsilon():
     keys = {"experiment": "fig1", "algorithm": "descent", "quantity": "released", "metric": "error"}
     rows = [
         {**keys, "variant": variant, "t": t, "run": run, "epsilon": 1.0, "value": value * t + run}
@@ -218,7 +218,7 @@ def test_repairs_are_compared_at_the_last_iteration_and_the_accountant_s_epsilon
     assert compared([pair], selected_rows, pl.DataFrame(private)) == [row]
 
 
-def test_repairs_are_compared_by_what_an_algorithm_can_change_and_where_they_are_asked_to_be():
+def test_corrected_variants_are_compared_by_one_metric_at_selected_grid_points():
     """Metrics of the majority class are excluded; ``where`` selects one point of a grid."""
     rows = [
         {"experiment": "e", "algorithm": "a", "variant": variant, "interpretation": "", "run": 0,

@@ -31,7 +31,10 @@ def audited(kind, example, **options):
 
 
 def _clipping(count_outputs):
-    """Return gradient descent with a further output computed from the count of long records."""
+    """Return gradient descent with an additional output computed from a count of records.
+
+    The count is the number of records with norm above 0.5.
+    """
     base = type(outsiders.example_of("clipped_record_descent").algorithm)
 
     @dataclass(frozen=True, kw_only=True)
@@ -56,7 +59,7 @@ COUNTS = {
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_an_exact_count_of_long_records_is_found(name):
+def test_an_output_computed_from_an_exact_count_of_records_is_found(name):
     audit_result = audited(_clipping(COUNTS[name]), outsiders.example_of("clipped_record_descent"))
     assert any("output 'clipped" in finding.text for finding in audit_result.findings), (
         audit_result.lines()
@@ -81,7 +84,7 @@ def _hub(agent):
 
 
 @pytest.mark.parametrize("agent", [0, 3])
-def test_a_penalty_that_depends_on_own_data_is_found(agent):
+def test_a_penalty_that_depends_on_local_data_is_found(agent):
     """Agent 0 is the hub of a star."""
     example = outsiders.example_of("quarter_penalty_admm")
     problem = example.problem

@@ -29,7 +29,7 @@ def one_coordinate_each(seed, repeat):
 
 
 @pytest.mark.parametrize("repeat", [False, True])
-def test_noise_of_one_coordinate_a_round_is_compared_between_rounds(repeat):
+def test_noise_of_one_coordinate_per_round_is_compared_between_rounds(repeat):
     site = NoiseSite("message", "gaussian", np.ones(()), "l2", np.ones(ROUNDS))
     worlds = [world(one_coordinate_each(seed, repeat)) for seed in (1, 2)]
     (noise_report,) = noise_found([site], *worlds, confidence=0.999)
@@ -41,7 +41,7 @@ def test_noise_of_one_coordinate_a_round_is_compared_between_rounds(repeat):
 
 @pytest.mark.parametrize("decisive", [False, True])
 @pytest.mark.parametrize("recovered", [2, ROUNDS])
-def test_iterations_whose_noise_was_not_recovered_are_listed(recovered, decisive):
+def test_iterations_without_recovered_noise_are_listed_as_untested(recovered, decisive):
     """Unrecovered noise decides the verdict unless the exact costs cover all agents."""
     site = NoiseSite("message", "gaussian", np.ones((ROUNDS, 1, 1)), "l2", np.ones(ROUNDS))
     exact = CheckReport(untested=(Untested("noise in the messages of agent 0", "", decisive),))

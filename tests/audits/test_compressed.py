@@ -152,7 +152,7 @@ def test_minimisers_are_equal(problem, penalty):
 
 
 @pytest.mark.parametrize("problem", COMPRESSED)
-def test_parts_of_the_records_are_equal(problem):
+def test_gradients_of_subsets_of_records_are_equal(problem):
     reference = whole(problem)
     half = problem.records // 2
     for record_slice in (slice(0, half), slice(half, None), slice(1, 3), slice(0, 1)):
@@ -165,10 +165,10 @@ def test_parts_of_the_records_are_equal(problem):
 
 
 @pytest.mark.parametrize("problem", COMPRESSED)
-def test_measures_of_models_are_equal(problem):
-    """Errors and optima of the compressed problem are those of all records."""
+def test_error_counts_and_local_optima_are_equal(problem):
+    """Errors and optima of the compressed problem equal those of the problem with all records."""
     if isinstance(problem, FewResponses):
-        pytest.skip("it has no labels")
+        pytest.skip("the problem has no labels")
     reference, x = whole(problem).repeated(RUNS), _points(problem)
     problem = problem.repeated(RUNS)
     _equal(problem.local_error_counts(x), reference.local_error_counts(x))
@@ -180,7 +180,7 @@ def test_measures_of_models_are_equal(problem):
 @pytest.mark.parametrize("clip", [0.2, np.inf])
 def test_clipped_gradients_of_batches_are_equal(problem, clip):
     if isinstance(problem, FewResponses):
-        pytest.skip("it has no clipped gradients")
+        pytest.skip("the problem has no clipped gradients")
     reference = whole(problem)
     rows = reference.rows_of(0)
     assert np.array_equal(problem.rows_of(0), rows)

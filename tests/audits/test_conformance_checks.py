@@ -18,7 +18,7 @@ OWN = np.random.default_rng(0)
 
 @dataclass(frozen=True, kw_only=True)
 class OwnNoise(LocalTraining):
-    """Algorithm whose noise comes from a generator without the given seed."""
+    """Algorithm whose noise comes from a generator that does not use the seed of the run."""
 
     def step(self, state, problem, network, draw, t):
         return super().step(state, problem, network, OWN.standard_normal(draw.shape), t)
@@ -65,13 +65,13 @@ def world(kind):
         (Silent, conformance.seeds_are_all_randomness),
     ],
 )
-def test_a_fault_is_found_by_the_check_that_is_for_it(kind, check):
+def test_each_conformance_check_finds_its_fault(kind, check):
     check(world(LocalTraining))
     with pytest.raises(AssertionError):
         check(world(kind))
 
 
-def test_a_new_algorithm_names_the_problem_on_which_it_is_tested(monkeypatch):
+def test_the_example_of_a_new_algorithm_sets_its_test_problem(monkeypatch):
     module = ModuleType("newcomer")
     module.ALGORITHM, module.EXAMPLE = LocalTraining, "mean_estimation"
     monkeypatch.setitem(sys.modules, "newcomer", module)

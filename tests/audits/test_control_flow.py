@@ -15,7 +15,7 @@ def _report(kind, agent=1):
     return audit_control_flow(calibrated(kind, attack), attack, HORIZON, seed=3)
 
 
-def test_a_run_that_stops_by_its_own_loss_is_found():
+def test_a_data_dependent_number_of_iterations_is_found():
     @dataclass(frozen=True, kw_only=True)
     class Stopping(NoisyRounds):
         def run(self, problem, network, streams, horizon, observe):
@@ -27,7 +27,7 @@ def test_a_run_that_stops_by_its_own_loss_is_found():
     assert finding.weakens_privacy and finding.text.startswith(expected)
 
 
-def test_exchanges_that_depend_on_data_are_found():
+def test_a_data_dependent_number_of_exchanges_is_found():
     @dataclass(frozen=True, kw_only=True)
     class Repeating(NoisyRounds):
         def step(self, state, problem, network, draw, t):
@@ -41,7 +41,7 @@ def test_exchanges_that_depend_on_data_are_found():
     assert finding.text.startswith(expected)
 
 
-def test_an_error_on_one_data_set_is_found():
+def test_an_error_on_one_of_two_data_sets_is_found():
     @dataclass(frozen=True, kw_only=True)
     class Failing(NoisyRounds):
         def step(self, state, problem, network, draw, t):
@@ -54,7 +54,7 @@ def test_an_error_on_one_data_set_is_found():
     assert "negative mean" in finding.text
 
 
-def test_a_branch_on_private_data_is_listed_and_does_not_decide():
+def test_a_branch_on_private_data_is_listed_without_deciding_the_verdict():
     @dataclass(frozen=True, kw_only=True)
     class Branching(NoisyRounds):
         def exact(self, state, problem, network, t):
@@ -82,7 +82,7 @@ def test_a_branch_on_messages_is_not_listed():
 
 
 @pytest.mark.parametrize("name", example_names())
-def test_no_algorithm_of_the_registry_is_accused(name):
+def test_control_flow_audits_of_registered_algorithms_have_no_findings(name):
     for algorithm, attack, horizon in registry_attacks(name):
         report = audit_control_flow(algorithm, attack, horizon, seed=0)
         assert not report.findings and not report.untested

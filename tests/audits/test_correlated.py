@@ -56,7 +56,7 @@ def audited(case, weigh=1.0, runs=RUNS):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_ratio_of_likelihoods_is_one_and_the_draws_are_standard_and_uncorrelated(case):
+def test_likelihood_ratios_have_mean_one_and_recovered_draws_are_white(case):
     (evidence, neighbour_evidence), findings, _, _ = audited(case)
     assert not findings
     for weights in (np.exp(neighbour_evidence.ratio), np.exp(-evidence.ratio)):
@@ -71,12 +71,12 @@ def test_the_ratio_of_likelihoods_is_one_and_the_draws_are_standard_and_uncorrel
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_record_that_weighs_twice_what_is_declared_is_found(case):
+def test_a_record_with_twice_the_declared_weight_is_found(case):
     _, findings, _, _ = audited(case, weigh=2.0, runs=60)
     assert findings
 
 
-def test_what_a_record_moves_is_its_gradients_change_through_the_factor():
+def test_the_effect_of_a_record_is_its_gradient_change_times_the_factor():
     """A sampled record takes part in some rounds and changes the noise of later ones."""
     (evidence, _), _, algorithm, attack = audited("filtered, in batches", runs=60)
     C = np.linalg.inv(algorithm.filter_of(HORIZON))
@@ -90,7 +90,7 @@ def test_what_a_record_moves_is_its_gradients_change_through_the_factor():
     assert 0.5 * bound < np.linalg.norm(evidence.together) <= bound * (1 + 1e-6)
 
 
-def test_a_part_of_few_distinct_records_is_that_part_of_all_of_them():
+def test_batches_of_compressed_and_full_problems_have_equal_gradients():
     network = networks.build(Streams(0, (0,)), "ring", 4)
     few = [a.pair[0] for a in attacks(regression(), network, None, nearby=False)][-1]
     rows = np.repeat(few.features, [1, 5], axis=1)
@@ -104,7 +104,7 @@ def test_a_part_of_few_distinct_records_is_that_part_of_all_of_them():
         assert compressed_gradient == pytest.approx(full_gradient)
 
 
-def test_the_links_are_what_passed_to_each_receiver_and_their_mean_is_released():
+def test_messages_on_edges_average_to_the_released_values():
     network = networks.build(Streams(0, (0,)), "star", 4)
     algorithm = algorithms.load("zip_dl")(noise=1.0, eta=0.05)
     streams = AuditStreams.labelled("links", 7)
@@ -119,7 +119,7 @@ def test_the_links_are_what_passed_to_each_receiver_and_their_mean_is_released()
     assert means == pytest.approx(execution.sent)
 
 
-def test_what_each_of_many_receivers_hears_is_among_the_messages_that_are_looked_at():
+def test_messages_to_each_of_eight_receivers_are_recorded_as_unannounced():
     network = networks.build(Streams(0, (0,)), "ring", 8)
     problem = MeanEstimation(np.zeros((1, 8, 2)), 10, 1.0)
     algorithm = algorithms.load("zip_dl")(noise=1.0, eta=0.05)

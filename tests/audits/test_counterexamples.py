@@ -27,18 +27,18 @@ def errata(raw):
     return read_errata(raw)
 
 
-def test_every_erratum_has_a_computation_and_no_other_has(errata):
+def test_errata_and_computations_have_equal_identifiers(errata):
     assert set(COMPUTATIONS) == set(errata)
 
 
 @pytest.mark.parametrize("number", COMPUTATIONS)
-def test_the_outcome_is_as_written_down(number, errata):
+def test_the_computed_outcome_equals_the_stated_outcome(number, errata):
     counterexample = compute(number)
     assert counterexample.outcome == errata[number].outcome
     assert counterexample.description
 
 
-# Expected numbers by closed forms: (claimed, computed).
+# Expected numbers from closed forms: (claimed, computed).
 KNOWN = {
     "E0.1": (1.0, math.inf),
     "E0.2": (16 / (4 + 2 * math.log(2000)), 1.476),
@@ -60,14 +60,14 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("number", KNOWN)
-def test_the_numbers_are_those_of_closed_forms(number):
+def test_computed_numbers_equal_closed_forms(number):
     counterexample = compute(number)
     assert (counterexample.claimed, counterexample.computed) == pytest.approx(
         KNOWN[number], rel=2e-3
     )
 
 
-def test_the_ratios_at_which_theorem_20_breaks_are_those_that_are_written_down(errata):
+def test_theorem_20_fails_at_the_stated_ratios(errata):
     """The ratios follow from the normal distribution for changes 2, sqrt(2) and 1.98 of w_s."""
     stated_ratios = re.findall(r"(\d+) eps_n where", compute("E4.9c").description)
     noise_factor, total_delta = math.sqrt(13**2 / 16 + 9 * 13), 1 - (1 - 1e-5) ** 2
@@ -86,13 +86,13 @@ def test_the_ratios_at_which_theorem_20_breaks_are_those_that_are_written_down(e
         assert needed(0.95 * ratio) < total_delta < needed(1.05 * ratio)
 
 
-def test_a_broken_guarantee_says_why_what_repairs_it_and_what_that_does(errata):
+def test_each_broken_guarantee_has_a_reason_a_correction_and_an_effect(errata):
     for entry in errata.values():
         if entry.severity == "breaks":
             assert entry.why and entry.repair and entry.effect
 
 
-def test_an_item_without_a_computation_and_an_unknown_word_are_refused(raw):
+def test_errata_without_computation_or_with_an_unknown_severity_are_refused(raw):
     entry = raw["E0.1"]
     with pytest.raises(InvalidInput, match="both an entry and a computation for it"):
         read_errata({**raw, "E9.9": entry})
@@ -100,14 +100,14 @@ def test_an_item_without_a_computation_and_an_unknown_word_are_refused(raw):
         read_errata({**raw, "E0.1": {**entry, "severity": "terrible"}})
 
 
-def test_the_command_shows_an_example_and_names_what_it_does_not_know(capsys):
+def test_the_command_prints_a_counterexample_and_refuses_an_unknown_identifier(capsys):
     assert main(["counterexample", "E0.1"]) == 0
     assert "epsilon: 1 according to the paper, inf computed" in capsys.readouterr().out
     assert main(["counterexample", "E9.9"]) == 2
     assert "ID: found 'E9.9'" in capsys.readouterr().err
 
 
-def test_without_a_number_the_command_lists_every_erratum_and_what_is_computed(capsys):
+def test_the_command_without_an_identifier_lists_every_erratum(capsys):
     assert main(["counterexample"]) == 0
     output_text = capsys.readouterr().out
     for erratum, computation in COMPUTATIONS.items():
@@ -115,7 +115,7 @@ def test_without_a_number_the_command_lists_every_erratum_and_what_is_computed(c
         assert computation.__doc__.split()[0] in output_text
 
 
-def test_the_page_names_a_test_that_exists_for_each_item(errata):
+def test_the_errata_page_cites_an_existing_test_for_each_erratum(errata):
     file, _, name = TEST.partition("::")
     assert Path(__file__).parents[2] / file == Path(__file__)
     assert name in globals()

@@ -32,7 +32,7 @@ class Capped(NoisyRounds):
 
 @dataclass(frozen=True, kw_only=True)
 class Declared(NoisyRounds):
-    """Algorithm that declares at most eight releases, by a helper function."""
+    """Algorithm that declares at most eight releases; a helper function sets the limit."""
 
     def releases(self, problem, network, horizon):
         count = eight_at_most(horizon)
@@ -99,7 +99,7 @@ CASES = [(Capped, 12), (Declared, 9 + MARGIN), (Quiet, 5 + MARGIN), (Periodic, 1
 
 
 @pytest.mark.parametrize("kind, least", CASES)
-def test_the_horizon_goes_beyond_a_limit(kind, least):
+def test_the_audit_horizon_extends_beyond_a_limit(kind, least):
     attack = mean_attack()
     algorithm = calibrated(kind, attack, 3)
     horizon, untested = audit_horizon(algorithm, 3, attack.pair[0], attack.network)
@@ -145,7 +145,7 @@ def test_an_algorithm_without_limits_keeps_its_horizon():
 
 
 @pytest.mark.parametrize("name", example_names())
-def test_limits_of_the_registry_are_reached(name):
+def test_limits_of_registered_algorithms_are_reached(name):
     algorithm, attack, horizon = next(registry_attacks(name))
     extended, untested = audit_horizon(algorithm, horizon, attack.pair[0], attack.network)
     assert horizon <= extended <= MAX_ITERATIONS
@@ -154,7 +154,7 @@ def test_limits_of_the_registry_are_reached(name):
 
 @pytest.fixture
 def outside(monkeypatch):
-    """Return a function that enters a module with an example into the registry."""
+    """Return a function that registers a module with an example."""
 
     def enter(example):
         module = ModuleType("outside_capped")
@@ -187,6 +187,6 @@ def test_an_example_sets_sizes_and_parameters(outside):
         (3, "EXAMPLE"),
     ],
 )
-def test_a_wrong_example_is_refused(outside, example, key):
+def test_an_invalid_example_is_refused(outside, example, key):
     with pytest.raises(InvalidInput, match=key):
         outside(example)

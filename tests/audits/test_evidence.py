@@ -73,7 +73,7 @@ KNOWN = {
 
 @pytest.mark.filterwarnings("ignore::private_consensus.common.errors.OutsideRange")
 @pytest.mark.parametrize(("name", "parameters"), KNOWN.values(), ids=KNOWN)
-def test_what_is_called_a_likelihood_ratio_is_one(name, parameters):
+def test_likelihood_ratios_have_mean_one(name, parameters):
     r"""A log-likelihood ratio L satisfies :math:`E_{D'}[e^L] = E_D[e^{-L}] = 1`.
 
     The test uses neighbours that differ in a label, whose Jacobians are equal.
@@ -92,13 +92,13 @@ def test_what_is_called_a_likelihood_ratio_is_one(name, parameters):
 
 @pytest.mark.parametrize("name", ["p_admm", "dvp", "ldp_admm"])
 @pytest.mark.filterwarnings("ignore::private_consensus.common.errors.OutsideRange")
-def test_no_loss_exceeds_what_the_accountant_finds(name):
+def test_privacy_losses_are_at_most_the_accounted_epsilon(name):
     both, algorithm, _ = worlds(name, **GIVEN, law="laplace")
     bound = account(algorithm.releases(regression(), ring(), 3), 0.0).epsilon
     assert np.abs([world.ratio for world in both]).max() <= bound * (1 + 1e-6)
 
 
-def test_gaussian_messages_of_the_extreme_pair_lose_exactly_what_the_accountant_says():
+def test_the_privacy_loss_of_the_extreme_pair_matches_the_accounted_mu():
     r"""The ratio is normal with mean :math:`\pm\mu^2/2` and variance :math:`\mu^2`."""
     options = {"calibration": "gaussian_dp", "spending": "whole"}
     problem = mean_estimation()
@@ -118,7 +118,7 @@ PERTURBED = ("p_admm", "dvp", "m_admm", "r_admm", "ldp_admm", "pdop", "pp_admm",
 
 @pytest.mark.parametrize("name", PERTURBED)
 @pytest.mark.filterwarnings("ignore::private_consensus.common.errors.OutsideRange")
-def test_recovered_noise_has_the_declared_scale_and_neighbours_move_no_more_than_declared(name):
+def test_recovered_noise_and_sensitivities_agree_with_the_declaration(name):
     parameters = {"calibration": "accountant"} if name in ("pp_admm", "pr_admm") else {}
     budget = Budget(4.0, 1e-3)
     (first_evidence, second_evidence), algorithm, attack = worlds(
@@ -139,7 +139,7 @@ def test_recovered_noise_has_the_declared_scale_and_neighbours_move_no_more_than
         ).all()
 
 
-def test_everything_that_agents_exchange_is_recorded_however_it_is_multiplied():
+def test_exchanges_are_recorded_for_every_form_of_multiplication():
     network = ring()
     recording = RecordingNetwork.on(network)
     x = np.random.default_rng(0).standard_normal((1, 5, 4, 2))
@@ -161,7 +161,7 @@ def test_everything_that_agents_exchange_is_recorded_however_it_is_multiplied():
     assert not hasattr(recording.degrees, "exchanged") or recording.degrees.ndim == 1
 
 
-def test_an_exchange_that_is_not_announced_is_among_what_is_seen():
+def test_unannounced_exchanges_are_recorded():
     class Leaking(algorithms.load("p_admm")):
         def step(self, state, problem, network, draw, t):
             after = super().step(state, problem, network, draw, t)
@@ -181,7 +181,7 @@ def test_an_exchange_that_is_not_announced_is_among_what_is_seen():
     assert sum(leaked) == 2
 
 
-def test_two_worlds_have_randomness_of_their_own_and_parts_of_runs_too():
+def test_noise_streams_are_independent_between_data_sets_and_reproducible():
     streams = [AuditStreams.labelled(label, 50) for label in ("world 0", "world 1")]
     first_noise, second_noise = (s.draw("noise", "normal", (3, 2)) for s in streams)
     assert abs(np.corrcoef(first_noise.ravel(), second_noise.ravel())[0, 1]) < 0.2
@@ -196,8 +196,8 @@ def test_two_worlds_have_randomness_of_their_own_and_parts_of_runs_too():
 
 @pytest.mark.parametrize("records", [6, 7000])
 @pytest.mark.parametrize("push", [False, True])
-def test_a_problem_with_few_records_is_the_one_with_all(push, records):
-    """The compressed problem has the minimum and the losses of the problem with all records."""
+def test_a_compressed_problem_equals_the_problem_with_all_records(push, records):
+    """The minimisers, gradients and losses of both problems are equal."""
     problem = regression(records)
     candidates = list(attacks(problem, ring(), None, nearby=True))
     few = candidates[-1 if push else 0].pair[1]
@@ -228,7 +228,7 @@ def test_a_problem_with_few_records_is_the_one_with_all(push, records):
 
 
 @pytest.mark.parametrize("gradient_bound", [1.0, np.inf])
-def test_a_lasso_with_one_record_is_the_one_that_has_its_empty_records_too(gradient_bound):
+def test_a_lasso_with_one_record_equals_the_lasso_padded_with_empty_records(gradient_bound):
     problem = lasso.build(Streams(0, (0,)), 4, records=6, dim=3, gradient_bound=gradient_bound)
     (attack,) = attacks(problem, ring(), None, nearby=False)
     compressed = attack.pair[0]
@@ -256,7 +256,7 @@ def test_a_lasso_with_one_record_is_the_one_that_has_its_empty_records_too(gradi
         assert subsets[0].records == subsets[1].records
 
 
-def test_neighbours_differ_in_one_record_and_by_no_more_than_it_may():
+def test_neighbours_change_the_gradient_of_one_agent_by_at_most_the_sensitivity():
     problem = regression()
     for nearby in (False, True):
         for attack in attacks(problem, ring(), None, nearby=nearby):
@@ -268,7 +268,7 @@ def test_neighbours_differ_in_one_record_and_by_no_more_than_it_may():
             assert 0 < gradient_change.max() <= problem.record_change("l2") * (1 + 1e-9)
 
 
-def test_two_rows_that_all_other_records_push_apart_move_more_than_a_label_does():
+def test_replaced_rows_change_the_gradient_more_than_a_replaced_label():
     r"""A label changes the gradient by w at every point; two rows change it by up to 2w."""
     problem = regression()
     changes = []
@@ -281,7 +281,7 @@ def test_two_rows_that_all_other_records_push_apart_move_more_than_a_label_does(
     assert max(changes) > 1.8 * problem.weight
 
 
-def test_labels_in_zero_and_one_stay_so():
+def test_attacks_on_zero_one_labels_use_zero_one_labels():
     plain = regression()
     coded = LogisticRegression(
         np.abs(plain.features), np.maximum(plain.labels, 0.0), plain.features[0],
@@ -292,7 +292,7 @@ def test_labels_in_zero_and_one_stay_so():
     assert {v for problem in candidates[0].pair for v in problem.labels.ravel()} == {0.0, 1.0}
 
 
-def test_of_a_network_the_agent_with_the_fewest_neighbours_is_kept_with_these():
+def test_the_attacked_subgraph_is_a_minimum_degree_agent_with_its_neighbours():
     star = networks.build(Streams(0, (0,)), "star", 6)
     assert around(star).n_agents == 2
     drawn = networks.build(Streams(0, (0, 1)), "random_edges", 10, edges=20)
@@ -301,7 +301,7 @@ def test_of_a_network_the_agent_with_the_fewest_neighbours_is_kept_with_these():
 
 
 @pytest.mark.parametrize("bound", [1.0, np.inf])
-def test_a_response_moves_the_gradient_by_twice_the_bound_that_is_met_or_assumed(bound):
+def test_a_replaced_response_changes_the_gradient_by_twice_the_weight(bound):
     problem = lasso.build(Streams(0, (0,)), 4, records=5, dim=3, gradient_bound=bound)
     (attack,) = attacks(problem, ring(), None, nearby=True)
     dataset, neighbour = attack.pair
@@ -310,7 +310,7 @@ def test_a_response_moves_the_gradient_by_twice_the_bound_that_is_met_or_assumed
     assert np.linalg.norm(moved[0], axis=-1) == pytest.approx([2 * dataset.weight, 0, 0])
 
 
-def test_a_minimum_that_is_known_is_not_solved_again_and_no_other_is_taken_for_it():
+def test_known_minimisers_are_reused_and_wrong_ones_are_solved_again():
     problem = regression()
     rng = np.random.default_rng(8)
     linear, centre = rng.standard_normal((2, 1, 5, 4, 3))
@@ -324,7 +324,7 @@ def test_a_minimum_that_is_known_is_not_solved_again_and_no_other_is_taken_for_i
     assert wrong.records == problem.records
 
 
-def test_a_gradient_is_kept_for_an_equal_point_alone():
+def test_cached_gradients_are_reused_for_equal_points_only():
     problem = regression()
     points = np.random.default_rng(9).standard_normal((2, 5, 4, 3))
     cached_problem = KnownMinimisers(problem, points[:, None])
@@ -333,7 +333,7 @@ def test_a_gradient_is_kept_for_an_equal_point_alone():
     assert cached_problem.gradient(points[0].copy()) is cached_problem.gradient(points[0])
 
 
-def test_a_batch_that_is_taken_again_with_the_noise_that_was_found_sends_what_was_sent():
+def test_replaying_recovered_noise_in_a_batch_reproduces_the_messages():
     problem = regression()
     algorithm = algorithms.load("p_admm")(calibration="given", noise=0.5)
     streams = AuditStreams.labelled("again", 6)
@@ -351,7 +351,7 @@ def test_a_batch_that_is_taken_again_with_the_noise_that_was_found_sends_what_wa
 
 
 @pytest.mark.parametrize("name", ["a threshold on neighbours", "some coordinates"])
-def test_noise_of_the_first_runs_is_that_of_all_runs_cut(monkeypatch, name):
+def test_noise_recovered_for_the_first_runs_equals_that_of_all_runs(monkeypatch, name):
     """The noise of the first runs is recovered with the draws of these runs."""
     algorithm, parameters = KNOWN[name]
     problem, runs = regression(), 120
@@ -368,7 +368,7 @@ def test_noise_of_the_first_runs_is_that_of_all_runs_cut(monkeypatch, name):
         np.testing.assert_array_equal(noise, noise_of_all_runs[site][: len(noise)])
 
 
-def test_an_algorithm_of_an_earlier_release_recovers_its_noise_itself():
+def test_the_deprecated_residual_method_still_recovers_noise():
     class Older(type(algorithms.load("p_admm")())):
         def residual(self, scale, state, problem, network, draw, recorded, t):
             return {"message": np.full_like(recorded.sent, float(t))}
@@ -383,7 +383,7 @@ def test_an_algorithm_of_an_earlier_release_recovers_its_noise_itself():
     assert not recovers_noise_itself(algorithms.load("p_admm")())
 
 
-def test_values_that_are_shared_are_those_of_another_agent():
+def test_values_shared_with_other_agents_are_counted():
     sent = np.random.default_rng(4).integers(0, 3, (6, 4, 3, 2)).astype(float)
     sent[0, 0, 1] = np.nan
     attack = SimpleNamespace(agent=1)
@@ -393,7 +393,7 @@ def test_values_that_are_shared_are_those_of_another_agent():
 
 
 @pytest.mark.parametrize("name", ["local_training", "mafalda_sgd", "q_dpsgd_1", "dvp"])
-def test_an_adapter_of_a_built_in_class_is_not_one_of_outside_subclasses(name):
+def test_noise_recovery_of_built_in_classes_excludes_external_subclasses(name):
     kind = algorithms.load(name)
     outside = type("Changed", (kind,), {"__module__": "another_package.changed"})
     assert recovers_noise_itself(kind()) and not recovers_noise_itself(outside())

@@ -192,7 +192,7 @@ def test_missing_noise_of_one_iteration_is_named():
 
 
 @pytest.mark.parametrize("problem", [means, logistic])
-def test_noise_with_a_smaller_factor_in_the_step_is_found(problem):
+def test_noise_below_the_declared_scale_is_found(problem):
     (text, *_) = texts(cost(Scaled(factor=0.3, agent=1), problem()))
     assert "a record of agent 1 shifts the messages by" in text
 
@@ -202,7 +202,7 @@ def test_dependent_noise_and_values_without_noise_are_found(broken):
     assert texts(cost(broken()))
 
 
-def test_reused_noise_is_found_where_gradients_differ():
+def test_reused_noise_is_found_if_gradient_differences_depend_on_data():
     """Gradients of means at two points differ by a public amount, so no noiseless value results."""
     assert "up to iteration 2" in texts(cost(Reused(), logistic()))[0]
     assert not texts(cost(Reused()))
@@ -214,14 +214,14 @@ def test_the_leaking_output_is_named():
     assert not texts(cost(DeclaredReport()))
 
 
-def test_noise_along_one_direction_leaks_all_others():
+def test_noise_along_only_one_direction_is_found():
     """The pair differs along (1, 1, 1), the noise is along (1, -1, 1)."""
     assert "without noise" in texts(cost(OneCoordinate()))[0]
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.5, 2.0])
 def test_the_shift_is_the_exact_mu(factor):
-    """Three steps, each of which a record moves by the declared change: mu is known."""
+    """A record changes each of three steps by the declared change, so that mu is known."""
     report = cost(Scaled(factor=factor))
     problem = means()
     noisy = Descent().calibrate(BUDGET, problem, ring(), HORIZON)
@@ -237,7 +237,7 @@ def test_the_shift_is_the_exact_mu(factor):
 
 @dataclass(frozen=True, kw_only=True)
 class Reflected(Descent):
-    """Fault: the noise is reflected at a direction that depends on the data."""
+    """Correct: noise reflected at a data-dependent direction, which keeps its distribution."""
 
     def noise(self, draw, state, problem, t):
         gradient = problem.gradient(state.x)
@@ -287,15 +287,15 @@ CORRECT = [Descent, Reflected, Single, OwnGenerators]
 
 @pytest.mark.parametrize("problem", [means, logistic])
 @pytest.mark.parametrize("algorithm", CORRECT)
-def test_correct_algorithms_are_tested_completely_and_not_accused(algorithm, problem):
+def test_correct_algorithms_are_tested_completely_without_findings(algorithm, problem):
     report = cost(algorithm(), problem())
     assert not report.findings
     assert not any(gap.decisive for gap in report.untested), report.untested
     assert "agents 0 to 3" in report.sites[0]
 
 
-def test_rounded_messages_are_not_accused():
-    """The shift is known on average if messages are affine up to rounding, else not at all."""
+def test_rounded_messages_have_no_findings():
+    """The mean shift is known only if messages are affine up to rounding."""
     for problem in (means(), logistic()):
         assert not cost(Rounded(), problem).findings
     assert not cost(Rounded()).untested
@@ -360,7 +360,7 @@ TOLERANCES = (0.2, 0.5, 1.0)
 
 @pytest.mark.parametrize("problem", [means, logistic])
 @pytest.mark.parametrize("tolerance", TOLERANCES)
-def test_stopping_by_messages_is_not_accused(tolerance, problem):
+def test_stopping_by_messages_has_no_findings(tolerance, problem):
     """After the stop a message is a function of earlier messages and needs no noise."""
     report = cost(StopsByMessages(tolerance=tolerance), problem(), horizon=4)
     assert not report.findings
@@ -377,7 +377,7 @@ def test_stopping_by_a_gradient_is_found(problem):
 @pytest.mark.parametrize("problem", [means, logistic])
 @pytest.mark.parametrize("tolerance", TOLERANCES)
 def test_exact_steps_after_a_stop_are_found(tolerance, problem):
-    """Use the smallest tolerance, at which an agent stops for few values of the noise."""
+    """At the smallest tolerance, an agent stops for few values of the noise."""
     report = cost(StepsWithoutNoise(tolerance=tolerance), problem(), horizon=4)
     assert any("determine a value without noise" in text for text in texts(report))
 
@@ -412,14 +412,14 @@ class Thresholded(Descent):
 @pytest.mark.parametrize(
     ("algorithm", "is_certain"), [(StepsWithoutNoise(tolerance=0.2), True), (Thresholded(), False)]
 )
-def test_a_value_below_a_threshold_does_not_certainly_lack_noise(algorithm, is_certain):
+def test_only_exact_steps_and_not_thresholded_values_certainly_lack_noise(algorithm, is_certain):
     """Small noise does not change such a value, large noise does."""
     shifts = all_shifts(algorithm)
     assert shifts and any(step_shift.is_certain for step_shift in shifts) is is_certain
 
 
 @pytest.mark.parametrize("tolerance", [0.05, 0.1])
-def test_the_noise_of_an_agent_that_has_stopped_costs_nothing(tolerance):
+def test_shifts_with_stopped_agents_are_at_most_the_declared_mu(tolerance):
     """The shift at each base point is at most that of all declared steps."""
     algorithm = StopsByMessages(tolerance=tolerance)
     noisy = algorithm.calibrate(BUDGET, means(), ring(), HORIZON)
@@ -443,7 +443,7 @@ class Flips(Descent):
             yield np.sqrt(12.0) * (unit - 0.5)
 
 
-def test_noise_that_cannot_be_chosen_is_inconclusive():
+def test_uniform_noise_is_listed_as_untested():
     audit_result = private_consensus.audit(
         Flips(), means(), ring(), Budget(0.5, 1e-5), HORIZON,
         runs=200, confidence=0.9999, delta=1e-5,
@@ -476,7 +476,7 @@ class SecretBits(Descent):
         return state._replace(x=np.where(draw < 0.25, -bit, bit) + np.zeros_like(state.x))
 
 
-def test_secret_coins_of_the_purpose_sampling_are_inconclusive():
+def test_secret_sampling_coins_without_noise_make_the_audit_inconclusive():
     audit_result = private_consensus.audit(
         SecretBits(), means(), ring(), Budget(50.0, 0.0), HORIZON,
         runs=200, confidence=0.9999, delta=0.0,
@@ -500,7 +500,7 @@ class SecretCoinsForNoise(SecretBits):
         return state._replace(x=problem.means + 1e-3 * draw + np.zeros_like(state.x))
 
 
-def test_secret_coins_replace_no_declared_noise():
+def test_secret_coins_do_not_count_as_declared_noise():
     audit_result = private_consensus.audit(
         SecretCoinsForNoise(), means(), ring(), Budget(50.0, 1e-5), HORIZON,
         runs=200, confidence=0.9999, delta=1e-5,
@@ -515,7 +515,7 @@ class OfAgents(Descent):
     relation = Relation("agent", "replace")
 
 
-def test_a_claim_for_all_data_of_an_agent_is_tested_with_all_records_replaced():
+def test_an_agent_level_claim_based_on_one_record_is_found():
     assert cost(OfAgents()).findings
 
 
@@ -554,7 +554,7 @@ def audited(algorithm, problem=None, **changes):
     )
 
 
-def test_noise_that_is_lost_in_some_runs_is_found():
+def test_noise_missing_in_some_runs_is_found():
     audit_result = audited(Losing())
     assert any("of runs" in finding.text for finding in audit_result.findings)
 
@@ -618,7 +618,7 @@ class CommonCoin(Sampled):
         return np.broadcast_to(coins[..., :1] < self.rate, coins.shape)
 
 
-def test_declared_batches_are_tested_by_the_messages_that_they_change():
+def test_batches_that_violate_the_declared_sampling_are_found():
     correct = audited(Sampled(), logistic())
     assert not correct.flagged, correct.findings
     for broken, text in (
@@ -646,7 +646,7 @@ def test_the_result_states_its_coverage():
     assert audit_result.epsilon_of_mu >= 0 and audit_result.mu >= 0
 
 
-def test_an_untested_part_makes_a_result_inconclusive_and_is_printed():
+def test_a_decisive_untested_item_makes_a_result_inconclusive_and_is_printed():
     audit_result = audited(Descent())
     gap = Untested("agent 7", "no pair")
     audit_result = replace(audit_result, coverage=replace(audit_result.coverage, untested=(gap,)))
@@ -663,7 +663,7 @@ def test_reports_are_joined_without_repetition():
     assert CheckReport.joined([report, report, CheckReport(sites=("b",))]).sites == ("a", "b")
 
 
-def test_agents_of_a_star_are_of_two_classes():
+def test_a_star_has_two_classes_of_agents_and_a_ring_has_one():
     star = networks.build(Streams(0, (0,)), "star", 5)
     classes = agent_classes(star, range(5))
     assert sorted(map(len, classes)) == [1, 4]
@@ -680,7 +680,7 @@ def near(matrix):
     return Response(np.zeros(len(matrix)), matrix, rows, True, 1e-12, scale)
 
 
-def test_the_shortest_shift_is_that_of_the_covariance():
+def test_the_length_of_the_shortest_shift_is_the_mahalanobis_distance():
     random = np.random.default_rng(0)
     matrix, change = random.standard_normal((3, 5)), random.standard_normal(3)
     computed_shift = shift(near(matrix), change)
@@ -689,14 +689,14 @@ def test_the_shortest_shift_is_that_of_the_covariance():
     assert not computed_shift.unexplained.any() and not computed_shift.unique
 
 
-def test_changes_outside_of_the_range_are_unexplained():
+def test_changes_outside_the_range_of_the_response_are_unexplained():
     computed_shift = shift(near([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0]]), np.array([1.0, 2.0, 0.0]))
     assert not computed_shift.unexplained.any()
     computed_shift = shift(near([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0]]), np.array([1.0, 0.0, 1.0]))
     assert computed_shift.unexplained[:2].any() and np.isinf(computed_shift.unexplained[2])
 
 
-def test_a_release_is_repeated_between_the_first_and_the_last_ones():
+def test_a_repeated_release_in_the_middle_of_a_run_is_found():
     noise = np.random.default_rng(0).standard_normal((20, 700, 1, 1))
     assert noise_test(noise, 1.0, law="gaussian", confidence=0.999).passes
     noise[:, 340] = noise[:, 310]
@@ -729,7 +729,7 @@ PROCESSED = (Thresholded, ShrunkAfterNoise, ClippedAfterNoise)
 
 @pytest.mark.parametrize("problem", [means, logistic])
 @pytest.mark.parametrize("kind", PROCESSED)
-def test_messages_that_are_processed_after_the_noise_are_decided_and_not_accused(kind, problem):
+def test_messages_processed_after_the_noise_are_tested_without_findings(kind, problem):
     """A constant shift of the noise gives equal messages on both data sets."""
     report = cost(kind(), problem(), max_attacks=4)
     assert not report.findings
@@ -737,8 +737,8 @@ def test_messages_that_are_processed_after_the_noise_are_decided_and_not_accused
 
 
 @pytest.mark.parametrize("kind", PROCESSED)
-def test_half_of_the_noise_is_found_below_a_threshold(kind):
-    """The shift is twice as long as declared: thresholds depend on the declared noise alone."""
+def test_half_of_the_declared_noise_is_found_in_processed_messages(kind):
+    """The shift is twice as long as declared; thresholds depend on the declared noise only."""
 
     @dataclass(frozen=True, kw_only=True)
     class HalfNoise(kind):
@@ -749,8 +749,11 @@ def test_half_of_the_noise_is_found_below_a_threshold(kind):
     assert faults and all("the declared releases permit" in fault.text for fault in faults)
 
 
-def test_the_shift_of_a_clipped_value_is_that_of_the_value():
-    """Corners of the box differ by the sensitivity, in deviations of the noise of each step."""
+def test_the_shift_of_clipped_messages_is_the_declared_mu():
+    """Opposite corners of the box differ by the sensitivity in each step.
+
+    Shifts are in standard deviations of the noise.
+    """
     noisy = ClippedAfterNoise().calibrate(BUDGET, means(), ring(), HORIZON)
     pairs = pairs_of_agents(noisy, means(), ring(), HORIZON)
     tested = _Pairs(noisy, HORIZON, 0, Layout(), None)
@@ -762,8 +765,8 @@ def test_the_shift_of_a_clipped_value_is_that_of_the_value():
     assert lengths == pytest.approx([mu] * len(shifts), rel=1e-6) and shifts
 
 
-def test_an_execution_up_to_an_iteration_takes_no_later_step():
-    """A shortened execution has the first messages of a whole execution."""
+def test_a_shortened_execution_equals_the_start_of_a_full_execution():
+    """An execution up to iteration 5 computes only one further step."""
     steps = []
 
     @dataclass(frozen=True, kw_only=True)
@@ -799,7 +802,7 @@ class LessNoiseForPositiveLabels(Descent):
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_noise_that_depends_on_data_is_found_whichever_data_set_is_first(swapped):
+def test_data_dependent_noise_is_found_for_both_orders_of_data_sets(swapped):
     """Draws of the second data set reach the noiseless messages of the first one."""
     noisy = LessNoiseForPositiveLabels().calibrate(BUDGET, logistic(), ring(), 1)
     (pair, *_) = pairs_of_agents(noisy, logistic(), ring(), 1)[0]
@@ -827,7 +830,7 @@ def test_exact_messages_after_a_threshold_do_not_pass():
     assert report.findings or any(gap.decisive for gap in report.untested)
 
 
-def test_a_shift_below_declared_laplace_releases_needs_no_accountant():
+def test_l1_lengths_of_shifts_are_compared_with_declared_laplace_releases():
     """The l1 lengths of the iterations are compared, in any order of iterations."""
     layout = Layout()
     for position in range(2):

@@ -10,8 +10,8 @@ SCALE = np.array([[0.2, 4.0, 1e-3]])
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_noise_in_any_unit_and_of_any_sign_is_recovered(sign):
-    """A step may subtract its draw; the noise of the message has then the other sign."""
+def test_noise_of_any_scale_and_sign_is_recovered(sign):
+    """A step may subtract its draw, which changes the sign of the noise in the message."""
 
     def sends(unit):
         return BARE + sign * SCALE * unit
@@ -30,12 +30,12 @@ def test_noise_in_any_unit_and_of_any_sign_is_recovered(sign):
     ],
     ids=["cut", "rounded", "bent", "averaged", "mixed"],
 )
-def test_what_is_done_to_a_message_afterwards_hides_its_noise(afterwards):
+def test_noise_of_post_processed_messages_is_not_recovered(afterwards):
     def sends(unit):
         return afterwards(BARE + SCALE * unit)
 
     assert explained(sends, sends(UNIT)) is None
 
 
-def test_a_message_without_noise_is_explained_by_none():
+def test_no_noise_is_recovered_from_a_noiseless_message():
     assert explained(lambda unit: BARE + 0.0 * unit, BARE) is None

@@ -56,7 +56,7 @@ def test_a_pair_differs_in_one_record_of_the_attacked_agent(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_data_are_in_the_universe_of_the_problem(name):
+def test_proposed_data_sets_are_in_the_universe_of_the_problem(name):
     original = getattr(examples, name)()
     for attack in proposed(name, 0):
         for problem in attack.pair:
@@ -82,7 +82,7 @@ def test_all_data_are_in_the_universe_of_the_problem(name):
                 )
 
 
-def test_of_labels_in_zero_and_one_no_other_label_or_negative_entry_follows():
+def test_zero_one_problems_keep_zero_one_labels_and_nonnegative_features():
     plain = examples.logistic_regression()
     coded = type(plain)(
         abs(plain.features), np.maximum(plain.labels, 0.0), abs(plain.test_features),
@@ -107,7 +107,7 @@ class QuietOnEqualRecords(Descent):
         return super().noised_step(problem, x, draw * np.where(quiet & (spread < 1e-9), 0.0, 1.0))
 
 
-def test_a_branch_on_equal_records_is_reached_by_some_pair():
+def test_the_search_reaches_a_branch_on_equal_records():
     problem, network = examples.logistic_regression(), examples.complete(3)
     algorithm = QuietOnEqualRecords().calibrate(BUDGET, problem, network, 3)
     x = np.zeros((1, 1, 3, 2))
@@ -122,7 +122,7 @@ def test_a_branch_on_equal_records_is_reached_by_some_pair():
     assert any(silent(dataset) for attack in pairs for dataset in attack.pair)
 
 
-def test_the_strongest_pair_comes_first_and_the_same_seed_finds_it_again():
+def test_the_strongest_pair_is_first_and_the_search_is_reproducible():
     problem, network = examples.logistic_regression(), examples.complete(3)
     algorithm = Descent().calibrate(BUDGET, problem, network, 3)
     assert is_foreign(algorithm)
@@ -134,7 +134,7 @@ def test_the_strongest_pair_comes_first_and_the_same_seed_finds_it_again():
     assert [attack.name for attack in again] == [attack.name for attack in pairs]
 
 
-def test_rows_of_foreign_attacks_are_real_and_those_of_the_registry_may_be_compressed():
+def test_attacks_on_foreign_algorithms_use_uncompressed_problems():
     problem, network = examples.logistic_regression(), examples.complete(3)
     foreign = Descent().calibrate(BUDGET, problem, network, 3)
     for attack in find_attacks(foreign, problem, network, 3, max_pairs=20):

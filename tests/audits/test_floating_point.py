@@ -1,4 +1,4 @@
-"""Test that the audit finds noise on too coarse a grid, and accepts messages rounded after it."""
+"""Test that the audit finds noise on a coarse grid and accepts rounding after the noise."""
 
 from dataclasses import dataclass
 
@@ -49,7 +49,7 @@ def test_noise_of_low_resolution_is_found(name):
     assert finding.text.startswith("the noise of agents 0 to 2 in iteration 1 has a coarser")
 
 
-def test_the_agent_is_named():
+def test_the_agent_with_coarse_noise_is_named():
     (finding,) = _report(_with_noise(_of_one_agent)).findings
     assert finding.text.startswith("the noise of agent 2 in iteration 1 has a coarser")
 
@@ -63,7 +63,7 @@ ROUNDED = {
 
 
 @pytest.mark.parametrize("name", ROUNDED)
-def test_messages_that_are_rounded_as_a_whole_are_not_accused(name):
+def test_rounding_of_complete_messages_is_no_finding(name):
     @dataclass(frozen=True, kw_only=True)
     class Rounded(NoisyRounds):
         def step(self, state, problem, network, draw, t):
@@ -74,7 +74,7 @@ def test_messages_that_are_rounded_as_a_whole_are_not_accused(name):
 
 
 @pytest.mark.parametrize("rounded", [True, False])
-def test_discrete_noise_is_accused_on_an_unrounded_query_only(rounded):
+def test_discrete_noise_is_a_finding_only_for_an_unrounded_query(rounded):
     step = 2.0**-8
 
     @dataclass(frozen=True, kw_only=True)
@@ -90,12 +90,12 @@ def test_discrete_noise_is_accused_on_an_unrounded_query_only(rounded):
 
 
 @pytest.mark.parametrize("name", example_names())
-def test_no_algorithm_of_the_registry_has_coarse_noise(name):
+def test_no_registered_algorithm_has_coarse_noise(name):
     for algorithm, attack, horizon in registry_attacks(name):
         assert not audit_floating_point(algorithm, attack, horizon, seed=0).findings
 
 
-def test_d_zoa_has_no_grid_of_random_directions_in_its_messages():
+def test_random_directions_of_d_zoa_with_32_bits_are_no_finding():
     """Directions have 32 bits, but they multiply slopes that are computed with 32 bits as well."""
     instance = world("d_zoa")
     attack = Attack((instance.problem, instance.problem), instance.network, np.eye(2)[0])

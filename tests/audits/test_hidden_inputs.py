@@ -1,4 +1,4 @@
-"""Test faults that equal executions hide: of one agent, of calibration, and of kept variables."""
+"""Test faults of single agents, of calibration, and of variables shared by executions."""
 
 import ast
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ def audited(kind, problem=mean_estimation, runs=1600):
 
 
 def only(values):
-    """Return a factor per agent that is 1 but for one agent."""
+    """Return one factor per agent, which is 1 for all agents except ``ONLY``."""
     factor = np.ones((*values.shape[:-1], 1))
     factor[..., ONLY, :] = values[..., ONLY, :1]
     return factor
@@ -93,14 +93,14 @@ def test_a_record_of_one_agent_with_a_larger_weight_is_found(kind):
     assert any(f"agent {ONLY}" in finding.text for finding in findings)
 
 
-def test_reviewed_algorithms_are_those_of_this_package_and_a_new_one_is_audited_thoroughly():
+def test_reviewed_algorithms_are_built_in_and_new_ones_are_treated_as_foreign():
     assert set(algorithms.names()) >= REVIEWED
     kind = algorithms.load("gradient_descent")
     new = type("NewMethod", (kind,), {"__module__": "private_consensus.core.algorithms.new_method"})
     assert is_foreign(new()) and not is_foreign(kind())
 
 
-def test_positions_are_all_tried_or_listed():
+def test_record_positions_are_tried_or_listed_as_untried():
     assert positions_tried(POSITIONS) == list(range(POSITIONS))
     tried = positions_tried(10 * POSITIONS)
     assert len(tried) == POSITIONS and (tried[0], tried[-1]) == (0, 10 * POSITIONS - 1)
@@ -115,7 +115,7 @@ def test_positions_are_all_tried_or_listed():
 
 
 @pytest.mark.parametrize("problem", [mean_estimation, logistic_regression])
-def test_data_of_all_agents_at_once_are_those_of_each_agent(problem):
+def test_joint_and_per_agent_replacement_of_records_give_equal_gradients(problem):
     universe = universe_of(problem())
     pair = next(iter(universe.records().values()))
     background = universe.backgrounds(pair[0], np.random.default_rng(0))["own records"]
@@ -181,14 +181,14 @@ FIRST_MEANS = {}
 
 
 class KeepsMeans(NoisyRounds):
-    """Fault: every execution of a process uses the means of the first one."""
+    """Fault: every execution of a process uses the means of the first execution."""
 
     def exact(self, state, problem, network, t):
         FIRST_MEANS.setdefault("means", np.array(problem.means[:1]))
         return 0.5 * network.mix(state.x) + FIRST_MEANS["means"]
 
 
-def test_values_of_earlier_executions_are_named():
+def test_a_variable_that_keeps_values_of_earlier_executions_is_named():
     (kept,) = kept_variables(KeepsMeans)
     assert "variable FIRST_MEANS" in kept.item and kept.decisive
     audit_result = audited(KeepsMeans, runs=100)

@@ -20,7 +20,7 @@ HORIZON = 3
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_class_of_the_registry_keeps_its_lower_bound(name):
+def test_every_registered_class_has_the_lower_bound_of_its_releases(name):
     instance = world(name)
     releases = instance.algorithm.releases(instance.problem, instance.network, instance.horizon)
     for delta in (0.0, 1e-4):
@@ -28,7 +28,7 @@ def test_every_class_of_the_registry_keeps_its_lower_bound(name):
 
 
 @pytest.mark.parametrize("name", ["gradient_descent", "local_training", "pp_admm", "dsgd"])
-def test_a_subclass_has_no_lower_bound_until_it_states_why(name):
+def test_a_subclass_has_no_lower_bound_without_a_stated_reason(name):
     instance = world(name)
     kind = type(instance.algorithm)
     derived = type("Derived", (kind,), {})
@@ -46,13 +46,13 @@ def test_a_subclass_has_no_lower_bound_until_it_states_why(name):
 
 
 @pytest.mark.parametrize("name", example_names())
-def test_stated_shares_are_reached_by_executed_attacks(name):
+def test_stated_attained_fractions_are_reached_by_executed_attacks(name):
     conformance.attained_shares_are_executed(conformance.world_of(name))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stating(NoisyRounds):
-    """Algorithm that correctly states that its whole sensitivity is attained."""
+    """Algorithm that correctly states that its full sensitivity is attained."""
 
     lower_bound_because = "opposite corners move each mean by the sensitivity"
 
@@ -76,7 +76,7 @@ def _world(kind):
     return CalibratedRun(calibrated(kind, attack, HORIZON), attack.pair[0], attack.network, HORIZON)
 
 
-def test_a_share_that_is_attained_passes():
+def test_an_attained_fraction_passes_the_check():
     instance = _world(Stating)
     conformance.attained_shares_are_executed(instance)
     releases = instance.algorithm.releases(instance.problem, instance.network, HORIZON)
@@ -84,6 +84,6 @@ def test_a_share_that_is_attained_passes():
     assert instance.algorithm.lower_bound(releases, 1e-4).epsilon == pytest.approx(2.0, rel=1e-3)
 
 
-def test_a_share_that_no_executed_attack_reaches_fails():
+def test_a_fraction_that_no_executed_attack_reaches_fails_the_check():
     with pytest.raises(AssertionError, match="Clipping states that"):
         conformance.attained_shares_are_executed(_world(Clipping))

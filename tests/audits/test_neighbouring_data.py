@@ -9,7 +9,7 @@ from private_consensus.common.errors import InvalidInput
 from private_consensus.core.problems.perceptron import Perceptron
 
 CHANGE = 0.2
-"""Largest change of a measurement, which linear observations need."""
+"""Largest change of a measurement, a required argument for linear observations."""
 
 
 def made(name):
@@ -40,7 +40,7 @@ NAMES = (
 
 @pytest.mark.parametrize("compressed", [True, False])
 @pytest.mark.parametrize("name", NAMES)
-def test_only_the_attacked_agent_has_another_record(name, compressed):
+def test_neighbouring_data_sets_differ_in_the_attacked_agent_only(name, compressed):
     problem, network = made(name)
     for agent in range(problem.n_agents):
         options = {"nearby": False, "agents": [agent], "compressed": compressed}
@@ -52,7 +52,7 @@ def test_only_the_attacked_agent_has_another_record(name, compressed):
 
 
 @pytest.mark.parametrize("name", ["mean_estimation", "logistic_regression", "huber_regression"])
-def test_nearby_graphs_hold_the_attacked_agent_as_their_first(name):
+def test_the_attacked_agent_is_the_first_agent_of_its_subgraph(name):
     problem, _ = made(name)
     star = examples.networks.build(examples.Streams(0, (0,)), "star", 3)
     centre = int(star.degrees.argmax())
@@ -66,7 +66,7 @@ def test_nearby_graphs_hold_the_attacked_agent_as_their_first(name):
 @pytest.mark.parametrize("agent", [0, 1, 2])
 @pytest.mark.parametrize("nearby", [True, False])
 @pytest.mark.parametrize("name", ["logistic_regression", "huber_regression"])
-def test_a_compressed_problem_has_the_gradients_of_the_one_with_all_rows(name, nearby, agent):
+def test_compressed_and_full_attack_problems_have_equal_gradients(name, nearby, agent):
     problem, network = made(name)
     options = {"nearby": nearby, "agents": [agent]}
     compressed = attacks(problem, network, None, **options)
@@ -80,7 +80,7 @@ def test_a_compressed_problem_has_the_gradients_of_the_one_with_all_rows(name, n
             assert np.allclose(ours.gradient(points), theirs.gradient(points), atol=1e-12)
 
 
-def test_an_agent_that_the_network_does_not_have_is_refused():
+def test_an_agent_outside_the_network_is_refused():
     problem, network = made("mean_estimation")
     with pytest.raises(InvalidInput, match=r"audit\.agents.*3.*0 to 2"):
         list(attacks(problem, network, None, nearby=False, agents=[3]))

@@ -72,13 +72,13 @@ FUNCTIONS_OF_MESSAGES = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS_OF_MESSAGES)
-def test_functions_of_messages_are_tested_and_not_accused(name):
+def test_functions_of_messages_are_tested_without_findings(name):
     report = _report(_with_number(FUNCTIONS_OF_MESSAGES[name]))
     assert not report.findings and not report.untested
     assert report.outputs == ("number",)
 
 
-def test_the_outcome_is_audited():
+def test_the_final_outcome_is_audited():
     @dataclass(frozen=True, kw_only=True)
     class ExactOutcome(NoisyRounds):
         def outcome(self, state, problem, network, t):
@@ -96,7 +96,7 @@ class TwoDraws(NamedTuple):
 
 
 def _with_noisy_output(factor):
-    """Return an algorithm that also shows its exact mean with noise of another stream."""
+    """Return an algorithm that also outputs an exact mean plus noise of another stream."""
 
     @dataclass(frozen=True, kw_only=True)
     class Noisy(_with_number(lambda exact, x, problem, draw, algorithm: 0.0)):
@@ -113,7 +113,7 @@ def _with_noisy_output(factor):
     return Noisy
 
 
-def test_an_output_with_noise_of_its_own_is_compared_by_its_distribution():
+def test_an_output_with_independent_noise_is_compared_by_its_distribution():
     assert not _report(_with_noisy_output(5.0)).findings
     (finding,) = _report(_with_noisy_output(0.01)).findings
     assert "the output 'number' reveals more about the data of agent 1 than" in finding.text
@@ -131,7 +131,7 @@ def test_outputs_that_are_declared_internal_are_listed_as_untested():
 
 
 @pytest.mark.parametrize("name", example_names())
-def test_no_algorithm_of_the_registry_is_accused(name):
+def test_output_audits_of_registered_algorithms_have_no_decisive_gap_or_finding(name):
     for algorithm, attack, horizon in registry_attacks(name):
         report = audit_outputs(algorithm, attack, horizon, level=1e-5, seed=0)
         assert not report.findings
@@ -169,14 +169,14 @@ def test_outputs_are_tested_on_a_pair_that_changes_them():
     assert "the output 'length' of iteration 1" in finding.text
 
 
-def test_no_second_pair_is_needed_without_outputs():
+def test_no_second_pair_is_selected_without_outputs():
     opposite, shorter = _means((0.1, 0.1), (-0.1, -0.1)), _means((0.1, 0.1), (0.05, 0.05))
     algorithm = calibrated(NoisyRounds, opposite)
     assert pairs_of_outputs(algorithm, [shorter, opposite], opposite, HORIZON) == []
 
 
-def test_outputs_of_all_agents_share_a_part_of_the_error_level(monkeypatch):
-    """The levels of all pairs together are at most a tenth of the half that statistics leave."""
+def test_output_audits_use_at_most_a_twentieth_of_the_error_level(monkeypatch):
+    """The levels of all pairs add up to at most a tenth of half of the error level."""
     levels = []
 
     def recorded(*arguments, level, **options):

@@ -70,7 +70,7 @@ class SmallBudget(Descent):
 
 @pytest.mark.parametrize("kind", [ManyAgents, TwoCoordinates, Hubs, HighDegrees, SmallBudget])
 @pytest.mark.parametrize("problem", [mean_estimation, logistic_regression])
-def test_a_fault_of_other_sizes_or_budgets_is_found(kind, problem):
+def test_a_fault_at_other_sizes_or_budgets_is_found(kind, problem):
     report = audit_other_size(kind(), problem(), BUDGET, T, 1e-3, seed=0)
     assert report.findings and "9 agents on an irregular graph" in report.findings[0].text
 
@@ -92,7 +92,7 @@ def test_noise_that_vanishes_on_one_data_set_is_found():
     )
 
 
-def test_a_fault_at_the_audited_size_makes_other_sizes_superfluous():
+def test_other_sizes_are_not_audited_after_a_fault_at_the_audited_size():
     assert SIZE_AFTER_FAULT in audited(NoiseInProportion).coverage.untested
     assert SIZE_AFTER_FAULT not in audited(Descent).coverage.untested
 
@@ -108,7 +108,7 @@ class OneSize(Descent):
         raise ValueError("three agents only")
 
 
-def test_an_algorithm_of_one_size_is_no_fault():
+def test_an_algorithm_for_one_size_only_is_no_finding():
     report = audit_other_size(OneSize(), mean_estimation(), BUDGET, T, 1e-3, seed=0)
     assert not report.findings and "three agents only" in str(report.untested[0])
     assert not report.untested[0].decisive
@@ -120,7 +120,7 @@ class LastRecord(Descent):
         return problem.gradient(z) + 3.0 * last.gradient(z)
 
 
-def test_a_record_with_a_larger_weight_is_replaced():
+def test_the_attack_replaces_the_record_with_the_largest_weight():
     problem = logistic_regression()
     network = complete(problem.n_agents)
     algorithm = LastRecord().calibrate(BUDGET, problem, network, T)
@@ -136,7 +136,7 @@ class Overflow(NoisyRounds):
         return 0.5 * network.mix(state.x) + 0.5 * wrapped
 
 
-def test_a_jump_between_extreme_data_is_found():
+def test_the_search_finds_a_discontinuity_between_extreme_data():
     problem = mean_estimation()
     network = complete(problem.n_agents)
     algorithm = Overflow().calibrate(BUDGET, problem, network, T)
@@ -152,7 +152,7 @@ def audited(kind, problem=mean_estimation):
 
 
 class AddRemove(Descent):
-    """Fault: the declared change is that of an added record, half of that of a replaced record."""
+    """Descent that declares the change of an added record, half of that of a replaced record."""
 
     relation: ClassVar[Relation] = Relation("record", "add_remove")
 
@@ -175,11 +175,11 @@ class HalfChange(AddRemove):
 
 
 @pytest.mark.parametrize("kind", [HalfNoise, HalfChange])
-def test_faults_of_guarantees_for_an_added_record_are_found(kind):
+def test_faults_of_add_remove_guarantees_are_flagged(kind):
     assert audited(kind, logistic_regression).flagged
 
 
-def test_the_result_says_what_a_claim_for_an_added_record_permits():
+def test_the_result_states_the_replacement_epsilon_of_an_add_remove_claim():
     audit_result = audited(AddRemove, logistic_regression)
     # Two changes of mu cost more than twice epsilon at the same delta.
     mu = gaussian_mu(BUDGET.epsilon, BUDGET.delta)
@@ -220,13 +220,13 @@ class Pairwise(NoisyRounds):
 
 @pytest.mark.parametrize("kind, problem", [(AddRemove, logistic_regression),
                                            (Pairwise, mean_estimation)])  # fmt: skip
-def test_a_correct_algorithm_is_not_accused(kind, problem):
+def test_correct_add_remove_and_pairwise_algorithms_are_not_flagged(kind, problem):
     audit_result = audited(kind, problem)
     assert not audit_result.flagged, audit_result.findings
 
 
 class WholeAgents(Descent):
-    """Descent that clips the mean gradient of an agent and hides all data of the agent."""
+    """Descent with clipped gradients of agents and a guarantee for all data of an agent."""
 
     relation: ClassVar[Relation] = Relation("agent", "replace")
 
@@ -239,7 +239,7 @@ class WholeAgents(Descent):
         return gradient * np.minimum(1.0, 0.05 / np.maximum(length, 1e-12))
 
 
-def test_a_guarantee_for_agents_is_tested_with_all_records_replaced():
+def test_a_correct_agent_level_guarantee_is_not_contradicted():
     assert audited(WholeAgents).verdict == "not contradicted"
 
 
@@ -257,7 +257,7 @@ class NeverTaken(Descent):
         return super().step(state, problem, network, draw, t)
 
 
-def test_branches_that_were_not_executed_and_sizes_are_listed():
+def test_unexecuted_branches_and_audited_sizes_are_listed():
     audit_result = audited(NeverTaken)
     lines = dict(audit_result.coverage.lines())
     sizes = "3 agents, 20 records per agent, 3 iterations, 2 coordinates, delta 0.0001"
@@ -290,7 +290,7 @@ class AnotherGenerator(Descent):
         (AnotherGenerator, 0, "another generator"),
     ],
 )
-def test_noise_that_does_not_come_from_the_streams_is_a_finding(kind, agent, generator):
+def test_noise_from_generators_other_than_the_streams_is_a_finding(kind, agent, generator):
     audit_result = audited(kind)
     assert audit_result.verdict == "differs from its declaration"
     (finding,) = audit_result.findings
@@ -319,7 +319,7 @@ class Resent(Descent):
         return {"released": state.x, "copy": state.copy}
 
 
-def test_draws_of_another_shape_than_messages_are_audited():
+def test_an_undeclared_second_noisy_copy_is_flagged():
     assert audited(Resent).flagged
 
 
@@ -331,7 +331,7 @@ class Schedule(Descent):
         return State(self.exact(state, problem, network, t) + noise)
 
 
-def test_a_limit_in_terms_of_the_problem_is_reached():
+def test_the_audit_horizon_exceeds_a_limit_set_by_the_number_of_records():
     attack = mean_attack()
     algorithm = calibrated(Schedule, attack, T)
     horizon, untested = audit_horizon(algorithm, T, attack.pair[0], attack.network)

@@ -21,14 +21,14 @@ def published():
     return pl.read_parquet(REFERENCE / "privacy.parquet"), audits
 
 
-def test_published_verdicts_are_those_of_the_function(published):
+def test_published_verdicts_equal_recomputed_verdicts(published):
     privacy, audits = published
     errata = read_errata(yamls.read(ROOT / "config/errata.yaml"))
     again = judged(privacy, errata, audits.to_dicts())
     assert again["verdict"].to_list() == privacy["verdict"].to_list()
 
 
-def test_no_published_finding_stands_next_to_holds(published):
+def test_no_flagged_setting_is_published_as_holding(published):
     privacy, audits = published
     flagged = privacy.filter(pl.col("audit_verdict").is_in(FLAGGED))
     assert flagged.height and not flagged["verdict"].str.starts_with("holds").any()
@@ -36,7 +36,7 @@ def test_no_published_finding_stands_next_to_holds(published):
     assert differing.is_empty(), differing["algorithm"].to_list()
 
 
-def test_published_claims_are_violated_by_an_audit_only_at_the_level_of_the_table(published):
+def test_published_violations_are_significant_at_the_level_of_the_table(published):
     _, audits = published
     claims = audits.filter(pl.col("p_value").is_not_null(), ~pl.col("level").str.contains("noise"))
     assert (claims["contradicted"] == (claims["verdict"] == VIOLATED)).all()

@@ -63,7 +63,7 @@ def test_a_value_that_bypasses_messages_is_found_with_its_receivers(name, first)
     assert finding.weakens_privacy and finding.text.startswith(expected)
 
 
-def test_released_messages_may_be_used_in_any_way():
+def test_direct_use_of_released_messages_is_no_finding():
     @dataclass(frozen=True, kw_only=True)
     class Rolled(NoisyRounds):
         def exact(self, state, problem, network, t):
@@ -73,7 +73,7 @@ def test_released_messages_may_be_used_in_any_way():
     assert not report.findings and not report.untested
 
 
-def test_an_exact_value_in_the_network_is_found():
+def test_an_exchanged_value_without_noise_is_found():
     @dataclass(frozen=True, kw_only=True)
     class Exchanging(NoisyRounds):
         def exact(self, state, problem, network, t):
@@ -128,7 +128,7 @@ BROKEN_NOISE = {
 
 
 @pytest.mark.parametrize("name", BROKEN_NOISE)
-def test_missing_noise_is_found(name):
+def test_missing_or_dependent_noise_is_found(name):
     change, expected = BROKEN_NOISE[name]
     (finding,) = _report(_with_noise(change), check=audit_presence_of_noise).findings
     assert finding.text.startswith(expected)
@@ -142,7 +142,7 @@ CORRECT_NOISE = {
 
 
 @pytest.mark.parametrize("name", CORRECT_NOISE)
-def test_noise_that_hides_all_data_is_not_accused(name):
+def test_full_rank_noise_is_no_finding(name):
     for check in CHECKS:
         report = _report(_with_noise(CORRECT_NOISE[name]), check=check)
         assert not report.findings and not report.untested
@@ -156,7 +156,7 @@ class Pairs(NamedTuple):
 
 
 @pytest.mark.parametrize("purpose", ["noise", "sampling"])
-def test_randomised_response_is_not_accused(purpose):
+def test_randomised_response_is_no_finding(purpose):
     @dataclass(frozen=True, kw_only=True)
     class Bits(NoisyRounds):
         def draws(self, problem, streams):
@@ -170,8 +170,8 @@ def test_randomised_response_is_not_accused(purpose):
         assert not _report(Bits, check=check).findings
 
 
-def test_discrete_noise_that_is_often_zero_is_not_accused():
-    """Two geometric draws cancel in many runs, and always if both are at an end of their range."""
+def test_discrete_noise_that_is_often_zero_is_no_finding():
+    """Two geometric draws cancel in many runs, and always if both are at the end of their range."""
 
     @dataclass(frozen=True, kw_only=True)
     class Levels(NoisyRounds):
@@ -192,7 +192,7 @@ def test_discrete_noise_that_is_often_zero_is_not_accused():
             assert not _report(Levels, check=check, seed=seed).findings
 
 
-def test_quantized_messages_are_not_accused():
+def test_quantized_messages_are_no_finding():
     @dataclass(frozen=True, kw_only=True)
     class Rounded(NoisyRounds):
         def step(self, state, problem, network, draw, t):
@@ -205,7 +205,7 @@ def test_quantized_messages_are_not_accused():
 
 
 @pytest.mark.parametrize("name", example_names())
-def test_no_algorithm_of_the_registry_is_accused(name):
+def test_registered_algorithms_have_no_decisive_gap_or_finding(name):
     for algorithm, attack, horizon in registry_attacks(name):
         for check in CHECKS:
             report = check(algorithm, attack, horizon, seed=0)

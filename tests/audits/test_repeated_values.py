@@ -17,7 +17,7 @@ rng = np.random.default_rng(3)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_continuous_noise_and_noise_on_grids_repeat_no_value(seed):
+def test_continuous_and_rounded_noise_have_no_repeated_values(seed):
     values = np.random.default_rng(seed).standard_normal(RUNS)
     assert list(repeated(values)) == []
     assert list(repeated(values.astype(np.float32))) == []
@@ -26,7 +26,7 @@ def test_continuous_noise_and_noise_on_grids_repeat_no_value(seed):
 
 
 @pytest.mark.parametrize("step", [0.0, 1e-5])
-def test_a_value_in_few_runs_is_found(step):
+def test_a_value_repeated_in_few_runs_is_found(step):
     values = rng.standard_normal(RUNS)
     values[:12] = 0.25
     values = np.round(values / step) * step if step else values
@@ -35,7 +35,7 @@ def test_a_value_in_few_runs_is_found(step):
 
 
 class FailOpen(NoisyRounds):
-    """Fault: a message in 200 has no noise."""
+    """Fault: one message in 200 has no noise, on average."""
 
     def draws(self, problem, streams):
         shape = (problem.n_agents, problem.dim)
@@ -49,14 +49,14 @@ class FailOpen(NoisyRounds):
 
 
 class CutTails(NoisyRounds):
-    """Fault: noise is cut at 2.7 deviations."""
+    """Fault: noise is clipped at 2.7 standard deviations."""
 
     def noise(self, draw):
         return super().noise(np.clip(draw, -2.7, 2.7))
 
 
 class Clipped(NoisyRounds):
-    """Noisy messages are projected to the box, which is no fault."""
+    """Correct: noisy messages are projected to the box."""
 
     def step(self, state, problem, network, draw, t):
         return State(problem.project(super().step(state, problem, network, draw, t).x))
@@ -64,7 +64,7 @@ class Clipped(NoisyRounds):
 
 @dataclass(frozen=True, kw_only=True)
 class Levels(NoisyRounds):
-    """Means on a grid with discrete Laplace noise, which is correct."""
+    """Correct: means on a grid with discrete Laplace noise."""
 
     rate: float = positive(1.0)
 
@@ -89,7 +89,7 @@ class Levels(NoisyRounds):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_discrete_noise_is_not_accused(seed):
+def test_discrete_noise_is_not_flagged(seed):
     problem = mean_estimation()
     audit_result = audit(
         Levels(), problem, complete(problem.n_agents), Budget(24.0, 0.0), 2,
@@ -99,7 +99,7 @@ def test_discrete_noise_is_not_accused(seed):
 
 
 @pytest.mark.parametrize("kind, is_broken", [(FailOpen, True), (CutTails, True), (Clipped, False)])
-def test_rare_messages_without_continuous_noise_are_found(kind, is_broken):
+def test_rare_messages_without_continuous_noise_are_flagged(kind, is_broken):
     problem = mean_estimation()
     audit_result = audit(
         kind(), problem, complete(problem.n_agents), BUDGET, 3,

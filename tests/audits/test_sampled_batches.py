@@ -22,31 +22,31 @@ def poisson(rate, seed=0):
 
 
 def failed_tests(batches, kind, rate):
-    """Return the texts of the tests that batches fail at the level of an audit."""
+    """Return the texts of the tests that batches fail at the error level of an audit."""
     results = list(_tested(batches, Sampling(kind, rate)))
     return {text.split(" at the rate")[0] for text, p in results if p * len(results) <= 5e-4}
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_batches_that_are_as_declared_are_no_finding(seed):
+def test_batches_that_follow_the_declared_sampling_are_no_finding(seed):
     assert failed_tests(fixed(4, seed), "fixed_size", 4 / RECORDS) == set()
     assert failed_tests(poisson(0.25, seed), "poisson", 0.25) == set()
 
 
-def test_a_batch_that_is_kept_is_found():
+def test_a_batch_reused_in_every_round_is_found():
     repeated_batches = np.broadcast_to(fixed(4)[:1], SHAPE)
     assert failed_tests(repeated_batches, "fixed_size", 4 / RECORDS) >= {
         "a batch is like the one before it"
     }
 
 
-def test_a_fixed_size_is_not_poisson_and_a_rate_is_what_it_is():
+def test_wrong_sampling_kinds_and_rates_are_found():
     assert failed_tests(fixed(3), "poisson", 0.25) == {"sizes do not vary as declared"}
     assert "records are taken" in failed_tests(fixed(5), "fixed_size", 4 / RECORDS)
     assert "records are taken" in failed_tests(poisson(0.3), "poisson", 0.25)
 
 
-def test_a_record_that_is_preferred_is_found():
+def test_a_record_sampled_too_often_is_found():
     uniform = np.random.default_rng(1).random(SHAPE)
     uniform[..., 0] *= 0.7
     preferred = uniform.argsort(-1).argsort(-1) < 4

@@ -30,7 +30,7 @@ def entries():
     return read_audits(yamls.read(ROOT / "config" / "audits.yaml")).entries()
 
 
-def test_every_entry_of_the_configuration_names_settings():
+def test_every_configured_audit_selects_settings():
     planned = plan()
     assert validate_audit_entries(entries(), planned.experiments) == entries()
     for entry in entries():
@@ -46,14 +46,14 @@ def test_every_entry_of_the_configuration_names_settings():
         ({"experiment": "a", "algorithm": "dvp", "variant": "mian"}, "mian"),
     ],
 )
-def test_an_entry_that_names_nothing_is_refused(entry, expected_name):
+def test_an_audit_of_an_unknown_algorithm_or_variant_is_refused(entry, expected_name):
     experiments = {"a": SimpleNamespace(algorithms={"dvp": {"main": None}})}
     with pytest.raises(InvalidInput, match=f"audits.a.*{expected_name}"):
         validate_audit_entries([entry], experiments)
     assert validate_audit_entries([{"experiment": "b", "algorithm": "dvp"}], experiments) == []
 
 
-def test_an_audit_of_a_setting_speaks_of_that_setting_alone():
+def test_an_audit_applies_only_to_its_setting():
     row = {
         "experiment": "fig", "algorithm": "descent", "variant": "main", "delta": 0.0,
         "epsilon_claimed": 1.0, "epsilon_accountant": 0.9, "accountant": "pure", "proven": True,
@@ -72,7 +72,7 @@ def test_an_audit_of_a_setting_speaks_of_that_setting_alone():
     assert judged_rows["epsilon_empirical"].to_list() == [1.5, None, None, None]
 
 
-def test_audits_that_use_the_whole_level_are_refused_before_they_run():
+def test_audits_that_exhaust_the_error_level_are_refused():
     raw = yamls.read(ROOT / "config" / "audits.yaml")
     planned = plan()
     pairs = {(entry["experiment"], entry["algorithm"]) for entry in entries()}
@@ -85,8 +85,8 @@ def test_audits_that_use_the_whole_level_are_refused_before_they_run():
     check_level(many, cells, "smoke")  # one setting of each cell
 
 
-def test_a_smaller_scale_audits_the_first_settings_that_are_named():
-    """A scale with a number of audits selects that many; a scale without one audits all."""
+def test_a_smaller_scale_audits_the_first_selected_settings():
+    """A scale with ``max_settings`` audits that many settings; other scales audit all settings."""
     columns = [{"epsilon": value} for value in (0.5, 1.0, 2.0)]
     settings = [{"columns": c, "variant": v} for v in ("main", "other") for c in columns]
     cell = {"experiment": "a", "algorithm": "dvp", "settings": settings}

@@ -39,13 +39,13 @@ ONCE = {}
 
 
 def once(name):
-    """Return the findings at the statements of the papers, each computed once."""
+    """Return the result of a computation, cached for the other tests of this module."""
     if name not in ONCE:
         ONCE[name] = compute(name)
     return ONCE[name]
 
 
-# Number of statements of each paper by kind, numbered ones and sentences between them.
+# Number of statements per paper and kind; "Sentence" counts statements without a number.
 NUMBERED = {
     "showkatbakhsh": {
         "Theorem": 2,
@@ -91,7 +91,7 @@ def test_no_numbered_statement_is_missing():
         assert numbers == list(range(1, count + 1))
 
 
-def test_each_names_a_computation_or_a_reason_and_errata_that_exist():
+def test_theorem_entries_use_exactly_the_available_computations():
     theorems = read_theorems(RAW, ERRATA)
     assert {e.function for p in theorems.values() for e in p.values()} - {""} == set(COMPUTATIONS)
 
@@ -121,11 +121,11 @@ def test_a_stronger_statement_fails(name):
 KNOWN = {
     "concentrated.lemma_8": NOT_HELD,  # half of the divergence at order 2
     "gradient_descent.theorem_1": IN_PART,  # the last message is exact
-    "admm.theorem_2": NOT_HELD,  # one message would be free
+    "admm.theorem_2": NOT_HELD,  # one message would have no privacy cost
     "admm.theorem_3": HELD,
     "admm.theorem_6": UNDECIDED,
     "admm_remarks.sentence_2": HELD,
-    "admm_remarks.sentence_3": IN_PART,  # the noise itself is as large
+    "admm_remarks.sentence_3": IN_PART,  # the noise has the same size
     "admm_remarks.sentence_4": HELD,
     "zeroth_order.theorem_2": NOT_HELD,
     "zeroth_order_remarks.sentence_1": IN_PART,  # tuning explains more
@@ -159,7 +159,7 @@ KNOWN = {
     "objectives.gaussian_against_gamma": IN_PART,
     "sgd_remarks.remark_5": IN_PART,
     "sgd_remarks.remark_10": IN_PART,
-    "observers.muffliato_1": NOT_HELD,  # 0.053 is stated where agent 0 knows all of it
+    "observers.muffliato_1": NOT_HELD,  # 0.053 is stated, the exact value is 1
     "observers.muffliato_2": HELD,
     "observers.secure_sums_1": HELD,
     "observers.decor_2": HELD,
@@ -169,11 +169,11 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_verdicts_that_are_known_by_hand(name):
+def test_verdicts_equal_those_derived_by_hand(name):
     assert once(name).verdict == KNOWN[name]
 
 
-def test_numbers_that_are_known_by_hand():
+def test_numbers_equal_those_derived_by_hand():
     first = once("admm.theorem_2").parts[0]
     assert (first.stated, first.margin) == (0.0, 0.0)
     assert once("concentrated.lemma_8").parts[0].margin == pytest.approx(0.5, rel=1e-3)
@@ -191,13 +191,13 @@ def test_numbers_that_are_known_by_hand():
     assert papers.stated == pytest.approx(2 * unit[4]) and papers.holds
     assert printed.stated == pytest.approx(2 * unit[40]) and not printed.holds
     assert proven.stated == pytest.approx(4 * unit[40]) and proven.holds
-    # Without projection it would be 2 / (2a - 1/2) units, a = 21/40; projection takes some of it.
+    # Without projection the value is 2 / (2a - 1/2) units for a = 21/40; projection lowers it.
     assert 0.09 < proven.measured < 2 / (2 * 21 / 40 - 0.5) * unit[40]
-    # Sums of s^(1/2) and s^(-1/2) against T^2: three quarters, but for the ends of the sums.
+    # T^2 over the product of the sums of s^(1/2) and s^(-1/2) is 3/4, up to boundary terms.
     assert once("schedules.scales_of_noise").parts[1].measured == pytest.approx(0.75, rel=0.03)
     small, large, all_agents = once("zeroth_order.theorem_3").parts
     assert small.holds and not large.holds and all_agents.holds
-    # tau = lambda_max(L+)^2 / (2 lambda_min(L-)) with 80 agents that are their own neighbours too.
+    # tau = lambda_max(L+)^2 / (2 lambda_min(L-)) with 80 agents and self-loops.
     assert large.stated == pytest.approx(160**2 / (2 * 80))
     at_budget = once("sgd_remarks.remark_5").parts[3]  # T^(1 - 2 delta tilde) grows
     assert at_budget.measured == pytest.approx(-0.02, abs=1e-3)
@@ -205,7 +205,7 @@ def test_numbers_that_are_known_by_hand():
     assert once("objectives.gaussian_against_gamma").parts[0].margin == pytest.approx(1, abs=1e-3)
 
 
-# Claims and errata about the same matter.
+# Cross-references between statements, claims and errata.
 
 PAPER_OF = dict(zip("01234", ("showkatbakhsh", "xiao", "gratton", "wang", "ding"), strict=True))
 KINDS = "Theorem|Lemma|Corollary|Proposition|Remark|Equation|Footnote"
@@ -232,7 +232,7 @@ PAPERS = list(PAPER_OF.values())
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_claims_and_the_statements_that_they_name_refer_to_each_other(paper):
+def test_claims_and_statements_refer_to_each_other(paper):
     claims = claims_of(paper)
     stated_pairs = {
         (name, statement)
@@ -249,7 +249,7 @@ def unexplained(pairs):
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_a_claim_and_a_statement_with_different_verdicts_say_why(paper):
+def test_different_verdicts_of_a_claim_and_its_statement_have_a_reason(paper):
     rows = rows_of(CONFIG.parent / "results" / "reference" / "claims.parquet").to_dicts()
     published = {row["id"]: row["verdict"] for row in rows if row["is_primary"]}
     pairs = [
@@ -265,13 +265,13 @@ def verdict_of(entry):
     return once(entry["function"]).verdict if "function" in entry else UNTESTABLE
 
 
-def test_only_a_reason_excuses_different_verdicts():
+def test_different_verdicts_without_a_reason_are_reported():
     assert unexplained([("a", HELD, NOT_HELD, ""), ("b", HELD, HELD, "")]) == ["a"]
     assert unexplained([("a", HELD, NOT_HELD, "other range: x")]) == []
 
 
 WITHOUT_STATEMENT = {"E1.8"}
-"""Errata about an algorithm that no numbered statement is about."""
+"""Errata about algorithms without a numbered statement."""
 
 
 def test_errata_and_statements_refer_to_each_other():
@@ -296,7 +296,7 @@ def test_errata_and_statements_refer_to_each_other():
 # Functions that compare a stated bound with measured values.
 
 
-def test_a_bound_is_held_against_its_worst_point():
+def test_an_upper_bound_is_compared_at_its_worst_point():
     theorem_part = bound("x", [1.0, 2.0, 3.0], [0.5, 2.5, 1.0])
     assert (
         theorem_part.stated,
@@ -315,7 +315,7 @@ def test_equal_is_two_sided():
         assert not equal("x", 1.0, wrong).holds and not equal("x", wrong, 1.0).holds
 
 
-def test_rates_tell_powers_apart():
+def test_rate_tests_distinguish_exponents():
     t = np.geomspace(10, 1e6, 30)
     assert falls_as("x", t, t**-0.5, 0.5).holds and falls_as("x", t, t**-0.7, 0.5).holds
     assert not falls_as("x", t, t**-0.4, 0.5).holds and not falls_as("x", t, 1 + t**-1.0, 0.5).holds
@@ -324,7 +324,7 @@ def test_rates_tell_powers_apart():
     assert grows_as("x", t, t**2, 2.0).holds and not grows_as("x", t, t**2.2, 2.0).holds
 
 
-def test_stated_and_measured_are_what_their_names_say():
+def test_stated_and_measured_values_exclude_the_slack():
     """Neither value includes the slack: they are the stated exponent and the measured slope."""
     t = np.geomspace(10, 1e6, 30)
     theorem_part = falls_as("x", t, t**-0.7, 0.5)
@@ -340,12 +340,12 @@ def test_stated_and_measured_are_what_their_names_say():
     assert (theorem_part.stated, theorem_part.measured) == (2.0, 1.8) and not theorem_part.holds
 
 
-def test_a_lower_bound_is_held_against_its_worst_point():
+def test_a_lower_bound_is_compared_at_its_worst_point():
     assert at_least("x", [1.0, 2.0], [1.0, 2.5]).holds and not at_least("x", 1.0, 0.999).holds
     assert not at_least("x", 1.0, math.nan).holds and not at_least("x", 1.0, 1.1, scale=0.8).holds
 
 
-def test_a_power_is_no_linear_rate():
+def test_a_power_law_is_not_geometric_convergence():
     k = np.arange(1, 200)
     assert geometric("x", k, 3 * 0.9**k).holds and geometric("x", k, np.exp(-0.01 * k)).holds
     assert not geometric("x", k, 1 / k).holds and not geometric("x", k, k**-3.0).holds
@@ -362,7 +362,7 @@ def test_verdicts_follow_from_parts():
     assert conclude(yes, no, description="", proven=False).verdict == NOT_HELD
 
 
-# Table, page and command.
+# Table of theorems, report page and command line.
 
 SOME = {
     "wang": {
@@ -379,12 +379,12 @@ def with_all(raw):
     return raw | {"rest": {name: {"statement": name, "function": name} for name in remaining_names}}
 
 
-def test_a_table_of_an_earlier_release_is_read_with_the_present_column_names():
+def test_tables_of_earlier_releases_are_read_with_current_column_names():
     rows = rows_of(CONFIG.parent / "results" / "reference" / "theorems.parquet")
     assert {"statement", "description"} <= set(rows.columns) and "says" not in rows.columns
 
 
-def test_a_row_has_the_verdict_and_what_decided_it():
+def test_a_theorem_row_has_its_verdict_and_margin():
     theorems = read_theorems(with_all(SOME), [])
     first, second = computed({"wang": theorems["wang"]}).to_dicts()
     assert first["verdict"] == HELD and first["margin"] == pytest.approx(80 / 79)
@@ -409,17 +409,17 @@ def test_a_row_has_the_verdict_and_what_decided_it():
         ({"statement": "a", "because": "c", "why": "d"}, "why"),
     ],
 )
-def test_a_wrong_entry_is_told(entry, error_message):
+def test_an_invalid_theorem_entry_is_refused(entry, error_message):
     with pytest.raises(InvalidInput, match=re.escape(error_message)):
         read_theorems(with_all({"wang": {"Theorem 1": entry}}), ["E1.1"])
 
 
-def test_a_computation_without_an_entry_is_told():
+def test_a_computation_without_an_entry_is_refused():
     with pytest.raises(InvalidInput, match="no entry for admm"):
         read_theorems(SOME, [])
 
 
-def test_the_command_line_shows_a_computation(capsys):
+def test_the_command_prints_the_verdict_of_a_computation(capsys):
     assert main(["theorem", "admm.theorem_3"]) == 0
     assert "admm.theorem_3: held" in capsys.readouterr().out
     assert main(["theorem", "admm.theorem_99"]) == 2

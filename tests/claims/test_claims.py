@@ -83,7 +83,7 @@ FALLING, RISING, LEVEL = [8, 4, 2, 1], [1, 2, 4, 8], [3, 3, 3, 3]
         ("level", {"at_least": 2.5, "at_most": 3.5}, LEVEL, [3, 3, 4, 3]),
     ],
 )
-def test_kinds_along_an_axis(kind, options, true, false):
+def test_verdicts_of_tests_along_an_axis(kind, options, true, false):
     test = Test(kind=kind, series=series(), x="x", **options)
     assert verdict(test, measurements("one", true)) == HELD
     assert verdict(test, measurements("one", false)) in (NOT_HELD, IN_PART)
@@ -102,22 +102,22 @@ def test_kinds_along_an_axis(kind, options, true, false):
         ("difference", {"at_most": -0.5}, [0.2, 0.3, 0.1, 0.4], [0.8, 0.7, 0.6, 0.9]),
     ],
 )
-def test_kinds_that_compare_two_series(kind, options, true, false):
+def test_verdicts_of_tests_that_compare_two_series(kind, options, true, false):
     test = Test(kind=kind, series=series("one"), against=series("two"), x="x", **options)
     reference = measurements("two", [1, 1, 1, 1])
     assert verdict(test, measurements("one", true), reference) == HELD
     assert verdict(test, measurements("one", false), reference) == NOT_HELD
 
 
-def test_pairing_decides_what_unpaired_runs_could_not():
-    """A difference of 2 % is significant at a spread of 50 % if both curves share their runs."""
+def test_paired_runs_decide_a_comparison_that_unpaired_runs_do_not():
+    """A difference of 2 % is significant at a spread of 20 % if both curves share their runs."""
     test = Test(kind="below", series=series("one"), against=series("two"), x="x")
     better = measurements("one", [0.98] * 4, spread=0.2)
     assert verdict(test, better, measurements("two", [1.0] * 4, spread=0.2)) == HELD
     assert verdict(test, better, measurements("two", [1.0] * 4, spread=0.2, seed=1)) != HELD
 
 
-def test_the_steadier_of_two_series_is_that_of_the_smaller_spread():
+def test_the_steadier_series_has_the_smaller_standard_deviation():
     """The means are irrelevant; two series without variation are equal."""
     test = Test(kind="steadier", series=series("one"), against=series("two"), x="x")
     wide = measurements("two", [1.0] * 4, spread=0.2, seed=1)
@@ -128,7 +128,7 @@ def test_the_steadier_of_two_series_is_that_of_the_smaller_spread():
     assert verdict(test, *exact) == NOT_HELD
 
 
-def test_intervals_of_ratios_of_spreads_cover():
+def test_intervals_cover_the_ratio_of_standard_deviations():
     """At least 93 of 100 intervals at 95 % contain the ratio, for ten runs of normal values."""
     pairs, size = 1000, 10
     values = np.random.default_rng(0).normal(size=(2 * pairs, size))
@@ -138,7 +138,7 @@ def test_intervals_of_ratios_of_spreads_cover():
     assert np.mean((low <= np.log(3.0)) & (np.log(3.0) <= high)) > 0.93
 
 
-def test_the_last_iteration_is_that_of_each_horizon():
+def test_the_last_iteration_is_selected_per_horizon():
     """A series along an axis of horizons uses the last iteration of each horizon."""
     steps = [(1.0, 10), (2.0, 10), (2.0, 20)]
     frames = [measurements("one", [k + 1.0], x=[x], t=t) for k, (x, t) in enumerate(steps)]
@@ -150,8 +150,8 @@ def test_the_last_iteration_is_that_of_each_horizon():
     assert grid.tolist() == [20]
 
 
-def test_the_average_along_an_axis_decides_what_no_point_of_it_does():
-    """The error of an average falls as the root of the number of points."""
+def test_the_average_along_an_axis_is_decided_although_its_points_are_not():
+    """The standard error of an average decreases with the root of the number of points."""
     test = Test(kind="lower", series=series("one"), against=series("two"), x="x")
     less, reference = measurements("one", [0.985] * 4), measurements("two", [1.0] * 4, spread=0.0)
     points = test.model_copy(update={"kind": "below"})
@@ -162,7 +162,7 @@ def test_the_average_along_an_axis_decides_what_no_point_of_it_does():
     assert (evaluation.verdict, len(evaluation.elements)) == (HELD, 1)
 
 
-def test_privacy_holds_by_proof_and_fails_by_a_lower_bound_alone():
+def test_privacy_claims_hold_by_proof_and_fail_only_by_a_lower_bound():
     test = Test(kind="private", series=Series(experiment="e", method="a", variant="one"))
     frame = measurements("one", LEVEL)
     assert verdict(test, frame) == HELD
@@ -175,7 +175,7 @@ def test_privacy_holds_by_proof_and_fails_by_a_lower_bound_alone():
     assert verdict(test, frame, privacy=assumed) == UNDECIDED
 
 
-def test_a_tight_claim_is_neither_exceeded_nor_generous():
+def test_a_tight_claim_fails_above_and_below_the_accounted_epsilon():
     test = Test(
         kind="tight", tolerance=0.01, series=Series(experiment="e", method="a", variant="one")
     )
@@ -185,7 +185,7 @@ def test_a_tight_claim_is_neither_exceeded_nor_generous():
         assert verdict(test, frame, privacy=privacy) == expected
 
 
-def test_an_exact_series_is_compared_with_every_run_of_the_other():
+def test_an_exact_series_is_compared_with_every_run_of_the_other_series():
     """One run of exact values does not reduce the other series to its first run."""
     exact = measurements("two", [1.0] * 4, spread=0.0).filter(pl.col("run") == 0)
     test = Test(kind="below", series=series("one"), against=series("two"), x="x", expected=1.1)
@@ -198,12 +198,12 @@ def test_an_exact_series_is_compared_with_every_run_of_the_other():
     assert evaluate([test], worse, NO_PRIVACY).verdict == NOT_HELD
 
 
-def test_a_claim_that_is_true_in_places_held_in_part():
+def test_a_claim_that_holds_at_some_points_is_held_in_part():
     test = Test(kind="decreasing", series=series(), x="x")
     assert verdict(test, measurements("one", [8, 4, 5, 1])) == IN_PART
 
 
-def test_noise_leaves_a_claim_undecided_and_says_how_many_runs_would_decide():
+def test_an_undecided_claim_states_the_number_of_runs_needed():
     """Three times the reported number of runs decide the claim."""
     test = Test(kind="decreasing", series=series(), x="x")
     means = [1.06, 1.04, 1.02, 1.0]
@@ -223,7 +223,7 @@ def test_noise_leaves_a_claim_undecided_and_says_how_many_runs_would_decide():
 
 
 @pytest.mark.parametrize("runs", [1, 2, 4])
-def test_fewer_than_five_runs_give_no_verdict_unless_nothing_varies(runs):
+def test_fewer_than_five_runs_are_undecided_unless_the_values_are_constant(runs):
     test = Test(kind="decreasing", series=series(), x="x")
     few = measurements("one", FALLING, spread=0.001).filter(pl.col("run") < runs)
     assert verdict(test, few) == UNDECIDED
@@ -242,8 +242,8 @@ def test_parts_combine_to_the_verdict_on_the_claim():
     assert combined([]) == UNTESTABLE
 
 
-def test_one_point_contradicts_what_is_universal_and_equality_does_not():
-    """A bound that 3 of 4 points satisfy is violated by at most the largest excess."""
+def test_one_point_contradicts_a_universal_claim_and_equality_does_not():
+    """The reported value is the largest ratio of the series to the bound."""
     bound = measurements("two", [1, 1, 1, 1])
     test = Test(kind="below", quantifier="universal", series=series(), against=series("two"), x="x")
     evaluation = evaluate([test], pl.concat([measurements("one", [0.9, 0.9, 1.1, 0.9]), bound]),
@@ -256,7 +256,7 @@ def test_one_point_contradicts_what_is_universal_and_equality_does_not():
     assert verdict(each_point, measurements("one", [0.9, 1.0, 0.9, 0.9]), bound) == IN_PART
 
 
-def test_what_is_shown_of_an_open_claim_is_the_element_that_is_open():
+def test_an_undecided_claim_displays_its_undecided_point():
     """The undecided point is displayed, although a decided one is nearer to the border."""
     certain = measurements("one", [0.99], spread=1e-4, x=[1.0])
     open_ = measurements("one", [0.9], spread=1.0, seed=1, x=[2.0])
@@ -271,12 +271,12 @@ def test_what_is_shown_of_an_open_claim_is_the_element_that_is_open():
     ("means", "expected"),
     [([0.9, 0.9, 0.9, 1.1], HELD), ([0.9, 0.9, 1.1, 1.1], NOT_HELD), ([0.9] * 4, HELD)],
 )
-def test_most_is_more_than_half(means, expected):
+def test_the_quantifier_most_requires_more_than_half_of_the_points(means, expected):
     test = Test(kind="below", quantifier="most", series=series(), against=series("two"), x="x")
     assert verdict(test, measurements("one", means), measurements("two", [1] * 4)) == expected
 
 
-def test_some_is_one_at_least_in_every_part():
+def test_the_quantifier_some_requires_one_point_per_part():
     """One point confirms a part; the part fails only if all of its points are contradicted."""
 
     def below_test(name, run):
@@ -315,7 +315,7 @@ def test_the_best_is_strictly_better_than_all_others(kind, means, expected):
     assert ties == (sum(m == means[1] for m in means) - 1)
 
 
-def test_on_a_plateau_no_other_value_is_better_by_more_than_the_tolerance():
+def test_the_best_value_may_be_exceeded_by_at_most_the_tolerance():
     test = Test(kind="largest", best_at=2.0, tolerance=0.05, series=series(), x="x")
     assert verdict(test, measurements("one", [1, 2, 2.05, 2])) == HELD
     assert verdict(test, measurements("one", [1, 2, 2.2, 2])) == NOT_HELD
@@ -323,7 +323,7 @@ def test_on_a_plateau_no_other_value_is_better_by_more_than_the_tolerance():
         verdict(test.model_copy(update={"best_at": 3.0}), measurements("one", [1, 2, 3, 4]))
 
 
-def test_a_steady_trend_is_no_power_law():
+def test_a_power_law_is_not_a_steady_trend():
     """A power law 1 / t does not fall equally in both halves; linear convergence does."""
     steps = np.arange(1.0, 31.0)
     test = Test(kind="steady", expected=-1.0, tolerance=0.25, series=series(), x="x")
@@ -338,14 +338,14 @@ def test_a_steady_trend_is_no_power_law():
 
 
 @pytest.mark.parametrize(("means", "expected"), [([8, 4, 2, 1], HELD), ([8, 4, 5, 1], IN_PART)])
-def test_a_verdict_flips_at_the_tolerance_that_it_says(means, expected):
+def test_a_verdict_changes_at_its_reported_margin(means, expected):
     """The verdict stays at a tolerance slightly below the reported one and changes above it."""
     test = Test(kind="decreasing", series=series(), x="x")
     evaluation = evaluate([test], measurements("one", means), NO_PRIVACY)
     assert evaluation.verdict == expected
 
     def moved(shift):
-        # A border of ln(1 + tolerance) that may be negative: the means are scaled step by step.
+        # Scaled means replace a border ln(1 + tolerance), because the tolerance may be negative.
         shifted = np.array(means) * np.exp(-shift * np.arange(len(means)))
         return verdict(test, measurements("one", shifted))
 
@@ -353,8 +353,8 @@ def test_a_verdict_flips_at_the_tolerance_that_it_says(means, expected):
     assert moved(1.01 * evaluation.margin) != expected
 
 
-def test_a_verdict_stands_down_to_its_p_and_no_further():
-    """The p-value is Student's: the level at which the interval touches the border."""
+def test_the_p_value_of_a_verdict_is_that_of_students_t_test():
+    """At the error level p, Student's interval touches the border."""
     test = Test(kind="level", series=series(), x="x", at_most=1.0)
     values = np.repeat([0.9, 1.0, 0.8, 0.95, 0.85, 0.75], 1)
     frame = measurements("one", [1.0], x=[1.0], spread=0).filter(pl.col("run") < 6)
@@ -370,7 +370,7 @@ def student(centred, freedom):
     return np.sqrt((centred**2).sum() / freedom / len(centred))
 
 
-def test_false_alarms_stay_below_the_level():
+def test_false_contradictions_are_rarer_than_the_error_level():
     """A true claim at the border is contradicted in at most 5 % of repetitions."""
     test = Test(kind="below", series=series("one"), against=series("two"), x="x")
     rng = np.random.default_rng(0)
@@ -382,7 +382,7 @@ def test_false_alarms_stay_below_the_level():
     assert contradicted <= 23  # 10 expected, half of 5 %; 4 standard deviations
 
 
-def test_the_interval_of_a_normal_mean_is_students():
+def test_the_interval_of_a_normal_mean_is_students_t_interval():
     frame = measurements("one", [2.0], x=[1.0])
     test = Test(kind="level", series=series(), x="x", at_least=0, at_most=9)
     [element] = evaluate([test], frame, NO_PRIVACY).elements
@@ -393,7 +393,7 @@ def test_the_interval_of_a_normal_mean_is_students():
     assert element.high == pytest.approx(values.mean() + half, abs=0.05 * half)
 
 
-def test_every_group_of_each_is_put_to_the_test():
+def test_every_group_along_other_axes_is_tested():
     groups = [measurements("one", m, delta=d) for d, m in ((0.1, FALLING), (0.2, RISING))]
     test = Test(kind="decreasing", series=series(), x="x", other_axes=["delta"])
     evaluation = evaluate([test], pl.concat(groups), NO_PRIVACY)
@@ -404,19 +404,19 @@ def test_every_group_of_each_is_put_to_the_test():
     assert verdict(first_group, *groups) == HELD
 
 
-def test_a_range_keeps_part_of_the_axis():
+def test_a_range_restricts_the_axis():
     frame = measurements("one", [1, 8, 4, 2])
     assert verdict(Test(kind="decreasing", series=series(x=[2.0, 8.0]), x="x"), frame) == HELD
 
 
-def test_verdicts_are_the_same_however_often_asked():
+def test_evaluations_do_not_depend_on_the_order_of_rows():
     test = Test(kind="slope", series=series(), x="x", expected=-1.0, tolerance=0.01)
     frame = measurements("one", FALLING)
     first = evaluate([test], frame, NO_PRIVACY)
     assert first == evaluate([test], frame.reverse(), NO_PRIVACY)
 
 
-def test_rows_name_headline_reading_and_source():
+def test_rows_state_primary_variant_interpretation_and_source():
     claim = Claim(
         claim="falls",
         location="here",
@@ -437,7 +437,7 @@ def test_rows_name_headline_reading_and_source():
 
 
 @pytest.mark.parametrize("seed", [None, 0])
-def test_a_claim_is_judged_by_its_series_wherever_their_rows_stand(seed):
+def test_claims_select_the_rows_of_their_series_in_any_order(seed):
     """Rows are selected by experiment, algorithm and variant, in any order."""
     series_one, series_two = series("one"), series("two")
     tests = [Test(kind="below", series=series_one, against=series_two, x="x")]
@@ -461,7 +461,7 @@ def test_a_claim_is_judged_by_its_series_wherever_their_rows_stand(seed):
         judge_all({"c": claim}, rising.clear(), NO_PRIVACY, paper="p")
 
 
-def test_smaller_experiments_decide_nothing_and_show_their_numbers():
+def test_reduced_experiments_are_undecided_and_report_their_numbers():
     tests = [Test(kind="falls", series=series(), x="x")]
     claim = Claim(
         claim="falls", location="here", figure="f", because="wording", primary_variant="one",
@@ -483,7 +483,7 @@ def test_smaller_experiments_decide_nothing_and_show_their_numbers():
 
 @pytest.mark.parametrize(("runs", "reduced", "is_reported"), [(2, False, True), (5, False, False),
                                                        (2, True, False)])  # fmt: skip
-def test_too_few_runs_for_an_interval_are_called_so(runs, reduced, is_reported):
+def test_too_few_runs_by_design_are_reported_as_untestable(runs, reduced, is_reported):
     """Few runs are by design only in an experiment at full scale."""
     tests = [Test(kind="below", series=series("one"), against=series("two"), x="x")]
     claim = Claim(
@@ -509,12 +509,12 @@ def test_too_few_runs_for_an_interval_are_called_so(runs, reduced, is_reported):
         Test(kind="below", series=series(), x="x"),
     ],
 )
-def test_series_that_do_not_exist_are_refused(test):
+def test_incomplete_tests_and_missing_series_are_refused(test):
     with pytest.raises(InvalidInput):
         evaluate([test], measurements("one", FALLING), NO_PRIVACY)
 
 
-def test_differences_and_trends_of_negative_numbers():
+def test_differences_and_trends_accept_negative_values():
     """Values such as logarithms of distances are negative; neither test takes their logarithm."""
     falling = measurements("one", [-1.0, -2.0, -4.0, -8.0])
     trend = Test(kind="trend", series=series(), x="x", expected=-1.0, tolerance=0.1)
@@ -525,7 +525,7 @@ def test_differences_and_trends_of_negative_numbers():
     assert verdict(close, falling, measurements("two", [-2.0, -4.0, -8.0, -16.0])) == NOT_HELD
 
 
-def test_two_series_differ_in_whichever_direction():
+def test_two_series_may_differ_in_either_direction():
     flat = measurements("one", [5.0] * 4)
     test = Test(kind="differs", series=series(), against=series("two"), x="x", tolerance=0.1)
     assert verdict(test, flat, measurements("two", [4.0] * 4)) == HELD
@@ -535,7 +535,7 @@ def test_two_series_differ_in_whichever_direction():
 
 
 @pytest.mark.parametrize(("first", "state"), [(0.5, "held"), (0.9, "did not hold")])
-def test_the_series_that_shrinks_faster_arrives_sooner(first, state):
+def test_the_series_that_decreases_faster_reaches_the_goal_earlier(first, state):
     rng = np.random.default_rng(3)
     steps = np.arange(1, 31)
     rows = [
@@ -552,7 +552,7 @@ def test_the_series_that_shrinks_faster_arrives_sooner(first, state):
     assert evaluate([test], pl.DataFrame(rows), privacy).verdict == state
 
 
-def test_infinite_values_count_as_huge_and_decide():
+def test_infinite_values_are_evaluated_as_very_large_values():
     rows = [
         {"experiment": "e", "algorithm": "a", "variant": "v", "quantity": "q", "metric": "m",
          "run": run, "x": x, "value": np.inf if x == 2.0 and run == 0 else 1.0}
@@ -567,7 +567,7 @@ def test_infinite_values_count_as_huge_and_decide():
 
 
 @pytest.mark.parametrize(("last", "state"), [(True, "held"), (False, "held in part")])
-def test_a_series_may_be_its_last_iteration_alone(last, state):
+def test_a_series_may_be_restricted_to_its_last_iteration(last, state):
     rows = [
         {"experiment": "e", "algorithm": "a", "variant": "v", "quantity": "q", "metric": "m",
          "run": run, "t": t, "value": 1.0 / t}

@@ -33,7 +33,7 @@ def moments(values):
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_intervals_hold_the_truth_as_often_as_they_say(law):
+def test_the_fraction_of_intervals_that_miss_the_true_mean_is_bounded(law):
     draw, truth = LAWS[law]
     rng = np.random.default_rng(5)
     for runs, max_missed in zip((5, 10, 30, 100, 500), MISSED[law], strict=True):
@@ -44,7 +44,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(law):
         assert 0.3 * 0.05 <= missed <= max_missed + noise, runs
 
 
-def test_the_skewed_end_is_what_a_symmetric_interval_misses():
+def test_the_skewness_correction_improves_coverage():
     """For skewed runs, Student's interval exceeds its error level of 0.1 % several times."""
     rng = np.random.default_rng(6)
     mean, error, skewness = moments(rng.exponential(size=(20_000, 30)))
@@ -56,7 +56,7 @@ def test_the_skewed_end_is_what_a_symmetric_interval_misses():
     assert ours < 0.003
 
 
-def test_without_skewness_the_interval_is_students():
+def test_without_skewness_the_interval_is_students_t_interval():
     values = np.array([[-2.0, -1.0, 0.0, 1.0, 2.0, 0.0]])
     low, high = limits(*moments(values), 6, 0.01)
     half = values.std(ddof=1) / np.sqrt(6) * t.isf(0.005, 5)
@@ -64,12 +64,12 @@ def test_without_skewness_the_interval_is_students():
 
 
 @pytest.mark.parametrize("runs", [2, 3, 4])
-def test_fewer_than_five_runs_bound_nothing(runs):
+def test_intervals_of_fewer_than_five_varying_runs_are_unbounded(runs):
     assert [float(end) for end in limits(1.0, 0.1, 0.0, runs, 0.05)] == [-np.inf, np.inf]
     assert [float(end) for end in limits(1.0, 0.0, 0.0, runs, 0.05)] == [1.0, 1.0]
 
 
-def test_intervals_widen_with_the_level():
+def test_intervals_shrink_as_the_error_level_increases():
     levels = np.geomspace(1e-9, 0.5, 30)
     for skewness in (-2.0, 0.0, 0.5, 2.5):
         ends = np.array([limits(0.0, 1.0, skewness, 12, level) for level in levels])
@@ -77,7 +77,7 @@ def test_intervals_widen_with_the_level():
         assert np.all(np.diff(ends[:, 1]) < 0)
 
 
-def test_the_jackknife_of_a_mean_is_its_standard_error_and_of_a_logarithm_the_delta_methods():
+def test_the_jackknife_agrees_with_standard_errors_and_the_delta_method():
     values = np.random.default_rng(3).normal(5.0, 0.2, size=(2, 400))
     estimate, error, skewness = jackknife(lambda means: means, values)
     assert estimate == pytest.approx(values.mean(1))
@@ -87,13 +87,13 @@ def test_the_jackknife_of_a_mean_is_its_standard_error_and_of_a_logarithm_the_de
     assert relative == pytest.approx(error / values.mean(1), rel=1e-3)
 
 
-def test_what_no_run_varies_has_no_error():
+def test_the_jackknife_error_of_constant_runs_is_zero():
     values = np.repeat(np.random.default_rng(0).normal(size=(50, 1)) / 3, 7, axis=1)
     assert np.all(jackknife(lambda means: np.diff(means, axis=0), values)[1] == 0)
 
 
 @pytest.mark.parametrize("distance", [0.3, 0.05])
-def test_the_runs_that_are_needed_bring_the_end_of_the_interval_to_the_border(distance):
+def test_the_interval_of_the_needed_runs_ends_at_the_border(distance):
     needed = runs_needed(distance, 0.1, 10, 0.01)
     error = 0.1 * np.sqrt(10 / needed)
     assert error * quantile(0.01, int(needed)) == pytest.approx(distance, rel=0.15)

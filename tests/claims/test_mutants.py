@@ -34,7 +34,7 @@ def variant_tests(claim):
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_no_mutant_of_its_curves_leaves_a_claim_held(name):
+def test_claims_do_not_hold_on_mutated_curves(name):
     survivors, tested_count = [], 0
     for variant, test in variant_tests(CLAIMS[name]):
         if test.kind in PRIVATE:
@@ -52,7 +52,7 @@ def test_no_mutant_of_its_curves_leaves_a_claim_held(name):
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_true_curves_leave_a_claim_held(name):
+def test_claims_hold_on_true_curves(name):
     wrong = []
     for variant, test in variant_tests(CLAIMS[name]):
         if test.kind in PRIVATE:
@@ -76,7 +76,7 @@ def privacy(test, factor: float) -> pl.DataFrame:
     })  # fmt: skip
 
 
-def test_what_cannot_be_tested_says_so_whatever_is_measured():
+def test_an_untestable_claim_stays_untestable_with_confirming_results():
     """The loss is clipped at the bound that it is compared with."""
     [test] = CLAIMS["xiao_c16"].variants["resolved"].tests
     below, bound = (
@@ -104,7 +104,7 @@ def test_what_cannot_be_tested_says_so_whatever_is_measured():
         ("decreasing", {"quantifier": "universal"}, "flat"),
     ],
 )
-def test_a_test_that_cannot_fail_is_found_by_a_mutant(kind, options, mutant):
+def test_mutants_reveal_tests_with_too_wide_acceptance_regions(kind, options, mutant):
     """A test with too wide a region accepts another slope or a constant curve."""
     series = {"experiment": "e", "method": "a", "variant": "r"}
     test = Test(kind=kind, series=series, x="t", **options)

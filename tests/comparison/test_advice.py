@@ -59,7 +59,7 @@ def verdict(comparison_table, stated, among=AT):
     return row
 
 
-def test_a_sentence_holds_where_each_of_its_pairs_is_shown():
+def test_a_sentence_holds_if_all_of_its_pairs_are_confirmed():
     stated = sentence(
         smaller={"method": "local_training"}, than={"method": "others"}, where={"epsilon": [0.1]}
     )
@@ -68,7 +68,7 @@ def test_a_sentence_holds_where_each_of_its_pairs_is_shown():
     assert row["runs"] == 10 and row["high"] < 0
 
 
-def test_one_point_contradicts_what_is_said_of_all():
+def test_contradicted_pairs_refute_a_universal_sentence():
     row = verdict(
         CROSSING, sentence(smaller={"method": "local_training"}, than={"method": "talks"})
     )
@@ -76,7 +76,7 @@ def test_one_point_contradicts_what_is_said_of_all():
     assert "epsilon = 1" in row["nearest"] and "talks" in row["nearest"]
 
 
-def test_some_method_of_each_problem_is_enough_where_that_is_said():
+def test_the_quantifier_some_requires_one_method_per_problem():
     stated = sentence(
         smaller={"method": "others"}, than={"method": "local_training"},
         where={"epsilon": [1.0]}, quantifier="some", group_by="problem",
@@ -102,7 +102,7 @@ def test_each_method_is_compared_with_itself_across_tunings_and_cells():
     assert verdict(tuned, budget, at)["verdict"] == "held"
 
 
-def test_too_few_runs_and_nothing_to_compare_are_said():
+def test_too_few_runs_are_undecided_and_missing_methods_are_untestable():
     stated = sentence(smaller={"method": "local_training"}, than={"method": "talks"})
     few = CROSSING.filter(CROSSING["run"] < 3)
     assert verdict(few, stated)["verdict"] == "undecided"
@@ -111,7 +111,7 @@ def test_too_few_runs_and_nothing_to_compare_are_said():
     )
 
 
-def test_unproven_methods_give_no_advice():
+def test_unproven_methods_are_excluded_from_advice():
     cheats = table(rows("cheat", NOISE - 100, proven=False))
     with_cheats = CROSSING.vstack(cheats.select(CROSSING.columns))
     at = [{**BASE, "epsilon": 1.0, "axis": "base"}]
@@ -120,7 +120,7 @@ def test_unproven_methods_give_no_advice():
     assert verdict(with_cheats, stated, at)["pairs"] == 2
 
 
-def test_a_verdict_stands_among_many_sentences_or_falls_back():
+def test_verdicts_are_corrected_for_the_number_of_sentences():
     """A difference with p near 0.01 is significant alone, and undecided among twenty others."""
     step = generator(6, "weak").normal(size=10)
     step = (step - step.mean()) / step.std(ddof=1)
@@ -135,7 +135,7 @@ def test_a_verdict_stands_among_many_sentences_or_falls_back():
     assert row["p"] < 0.05 < row["p_holm"] and row["verdict"] == "undecided"
 
 
-def test_the_advice_of_the_repository_fits_its_design():
+def test_every_configured_sentence_is_judged_on_synthetic_results():
     design = smoke()
     stated = read_advice(ROOT / "config" / "advice.yaml", list(design.methods))
     judgements = judged(stated, synthetic(design, runs=6), [cell.row() for cell in cells(design)])
@@ -147,7 +147,7 @@ def test_the_advice_of_the_repository_fits_its_design():
     assert all(row["because"] for row in judgements)
 
 
-def test_what_no_design_has_is_refused(tmp_path):
+def test_advice_with_unknown_methods_columns_or_measures_is_refused(tmp_path):
     file = tmp_path / "advice.yaml"
     for text, key in {
         "{smaller: {method: nobody}, than: {method: others}}": "sentences.a.smaller.method",
@@ -182,7 +182,7 @@ def headline(comparison_table):
     return local, sentences({"tuned_paid": ranking}, outcomes, local, {}, {"talks": "Talks"})
 
 
-def test_the_headline_says_where_local_training_wins_and_where_not():
+def test_the_headline_states_the_cells_in_which_local_training_is_best():
     local, headline_sentences = headline(CROSSING)
     by_epsilon = [(0.1, "wins"), (1.0, "beaten")]
     assert local == {"mean_estimation": by_epsilon, "lasso": by_epsilon}
@@ -191,20 +191,20 @@ def test_the_headline_says_where_local_training_wins_and_where_not():
         "local training is best on" in headline_sentences[-1]
         and "ε = 0.1" in headline_sentences[-1]
     )
-    # Mean ranks 1.5 and 1.5: the first by name, and the variation of problems separates none.
+    # Both mean ranks are 1.5: ties are ordered by name, and no difference is significant.
     assert (
         "local_training has the lowest mean rank (1.5 of 3" in headline_sentences[0]
         and "Talks" in headline_sentences[0]
     )
 
 
-def test_the_headline_names_the_winner_that_the_results_have():
+def test_the_headline_names_the_method_with_the_lowest_mean_rank():
     for winner, loser in (("a", "b"), ("b", "a")):
         comparison_table = results({winner: {0.1: 1.0, 1.0: 1.0}, loser: {0.1: 3.0, 1.0: 3.0}})
         assert f", {winner} has the lowest mean rank (1.0 of 2" in headline(comparison_table)[1][0]
 
 
-def test_cells_that_no_private_method_wins_are_counted_and_left_out():
+def test_cells_in_which_a_model_without_data_is_best_are_excluded():
     """A model without data has loss 4: below all methods at epsilon 0.1, and above one at 1."""
     free = [
         row

@@ -66,26 +66,26 @@ def methods_of_cell(comparison_answers, observer, epsilon=1.0):
     return {METHODS[row["method"]]: row for row in method_records}
 
 
-def test_a_cell_says_who_is_best_by_how_much_and_how_sure(comparison_answers):
+def test_a_cell_states_the_best_method_margins_and_intervals(comparison_answers):
     cell = methods_of_cell(comparison_answers, "eavesdropper")
     assert list(cell) == ["talks", "local_training"]
     assert [row["may_be_best"] for row in cell.values()] == [1, 0]
     assert cell["local_training"]["behind_low"] == pytest.approx(3.0, abs=0.1)
     talks = cell["talks"]
     assert talks["low"] < talks["mean"] < talks["high"]
-    # A quarter of the gap of 4 is left.
+    # The method closes three quarters of the gap of 4 to central noise.
     assert talks["share_low"] < talks["share"] < talks["share_high"]
     assert talks["share"] == pytest.approx(0.75, abs=0.02)
     assert cell["local_training"]["share"] == 0.0
 
 
-def test_fronts_are_told_by_bits_in_the_order_of_the_costs(comparison_answers):
+def test_pareto_fronts_are_encoded_as_bits_in_the_order_of_costs(comparison_answers):
     cell = methods_of_cell(comparison_answers, "eavesdropper")
     # Local training has fewer messages and bits; the other method fewer gradients and less loss.
     assert (cell["talks"]["front"], cell["local_training"]["front"]) == (0b111, 0b011)
 
 
-def test_who_is_private_for_an_eavesdropper_is_a_yardstick_for_weaker_observers(comparison_answers):
+def test_local_training_is_the_baseline_for_weaker_observers(comparison_answers):
     assert list(methods_of_cell(comparison_answers, "sums")) == [
         "secure_aggregation",
         "local_training",
@@ -93,7 +93,7 @@ def test_who_is_private_for_an_eavesdropper_is_a_yardstick_for_weaker_observers(
     assert comparison_answers["observers"] == ["eavesdropper", "sums"]
 
 
-def test_what_is_not_proven_stands_apart_with_its_bracket(comparison_answers):
+def test_unproven_methods_are_listed_separately_with_their_epsilon_bounds(comparison_answers):
     (cell,) = [c for c in comparison_answers["problems"]["mean_estimation"] if c["cell"][-1] == 1.0]
     unproven_records = [
         dict(zip(UNPROVEN, row, strict=True)) for row in cell["tuned_paid"]["unproven"]
@@ -108,7 +108,7 @@ def test_what_is_not_proven_stands_apart_with_its_bracket(comparison_answers):
     )
 
 
-def test_the_budgets_that_goals_need(comparison_answers):
+def test_the_budget_needed_for_a_goal_is_interpolated(comparison_answers):
     alone, central = comparison_answers["budgets"]["mean_estimation"]
     assert (alone["end"], central["end"]) == ("local_training", "secure_aggregation")
     # The goal, 8, is between the losses 15 and 5 of the method that communicates.
@@ -119,7 +119,7 @@ def test_the_budgets_that_goals_need(comparison_answers):
     assert alone["needed"]["local_training"][0] == pytest.approx(1.0)
 
 
-def test_cells_are_those_of_the_design_and_headline_and_ranks_agree(comparison_answers):
+def test_answers_have_the_cells_of_the_design_and_consistent_ranks(comparison_answers):
     cells = comparison_answers["problems"]["mean_estimation"]
     assert [len(cell["cell"]) for cell in cells] == [len(CELL)] * 3
     rank_tables = comparison_answers["ranks"]["eavesdropper"]["tuned_paid"]
@@ -135,7 +135,7 @@ def test_cells_are_those_of_the_design_and_headline_and_ranks_agree(comparison_a
     assert "better than local training in 3 of 3 base cells" in comparison_answers["headline"][-1]
 
 
-def test_a_reason_for_not_being_entered_stands_once_with_what_its_cells_share():
+def test_exclusions_with_equal_reasons_are_merged_with_their_common_columns():
     at = [{**BASE, "missing": 0.2, "graph": graph, "epsilon": 1.0} for graph in ("ring", "grid")]
     absent = [{"method": "hopes", "because": "It waits.", **cell} for cell in at]
     divergence = {"method": "hopes", "because": "It diverges.", "problem": "lasso"}

@@ -25,7 +25,7 @@ DESIGN = read_comparison(RAW)
 CELLS = cells(DESIGN)
 
 
-def test_one_base_environment_a_problem_at_every_budget():
+def test_each_problem_has_one_base_environment_at_every_budget():
     base = [cell for cell in CELLS if cell.axis == BASE]
     assert len(base) == len(DESIGN.problems) * len(DESIGN.epsilons)
     for cell in base:
@@ -33,7 +33,7 @@ def test_one_base_environment_a_problem_at_every_budget():
         assert asdict(cell.environment) == {"problem": cell.environment.problem, **of_axes}
 
 
-def test_an_axis_is_varied_alone_at_every_budget():
+def test_each_axis_is_varied_separately_at_every_budget():
     bases = {cell.environment.problem: cell.environment for cell in CELLS if cell.axis == BASE}
     for axis in Axes.model_fields:
         varied = [cell for cell in CELLS if cell.axis == axis]
@@ -46,7 +46,7 @@ def test_an_axis_is_varied_alone_at_every_budget():
             assert replace(base, **{axis: value}) == cell.environment
 
 
-def test_the_sample_is_of_other_cells_and_follows_from_its_seed():
+def test_sampled_cells_are_distinct_and_determined_by_the_seed():
     sampled = [cell for cell in CELLS if cell.axis == SAMPLE]
     assert 0 < len(sampled) == DESIGN.sample.cells <= 60
     assert len({(cell.environment, cell.epsilon) for cell in CELLS}) == len(CELLS)
@@ -60,7 +60,7 @@ def test_the_sample_is_of_other_cells_and_follows_from_its_seed():
         assert sum(v != asdict(base)[k] for k, v in asdict(cell.environment).items()) > 1
 
 
-def test_agents_hold_many_records_per_public_one_and_a_smaller_ratio_is_refused():
+def test_too_few_private_records_per_public_record_are_refused():
     for problem in DESIGN.problems.values():
         assert problem.records >= 20 * DESIGN.tuning.public_records
     assert {*DESIGN.tuning.checked} <= {*DESIGN.methods} and len(DESIGN.tuning.checked) == 3
@@ -69,7 +69,7 @@ def test_agents_hold_many_records_per_public_one_and_a_smaller_ratio_is_refused(
         read_comparison({**RAW, "tuning": tuning})
 
 
-def test_a_sample_of_more_cells_than_there_are_takes_them_all():
+def test_a_sample_larger_than_the_design_contains_all_cells():
     axes = {"agents": [10, 50], "graph": ["ring"], "partition": ["iid"], "missing": [0.0]}
     small = read_comparison(
         {**RAW, "axes": {**axes, "links": [0.0, 0.2]}, "epsilons": [1.0], "scales": {}}
@@ -93,13 +93,13 @@ def test_a_sample_of_more_cells_than_there_are_takes_them_all():
         ({"relation": {"unit": "house", "change": "replace"}}, "relation.unit"),
     ],
 )
-def test_a_wrong_design_is_named_by_its_key(change, key):
+def test_an_invalid_design_is_refused_with_its_key(change, key):
     with pytest.raises(InvalidInput, match=key):
         read_comparison({**RAW, **change})
 
 
 @pytest.mark.parametrize("scale", ["paper", "smoke"])
-def test_a_job_is_given_its_part_of_the_design_through_json(scale):
+def test_the_design_part_of_each_job_is_preserved_by_json(scale):
     design = read_comparison(yamls.read(ROOT / "config" / "comparison.yaml")).at(scale)
     job_designs = [
         ComparisonDesign.model_validate(json.loads(json.dumps(design.part(job))))
@@ -114,7 +114,7 @@ def test_a_job_is_given_its_part_of_the_design_through_json(scale):
                 assert built == network_of(design.graphs[name], name, agents)
 
 
-def test_a_group_stands_for_its_problems():
+def test_a_problem_group_is_expanded_to_its_problems():
     method = {"title": "x", "algorithm": {"name": "admm"}}
     grouped = {**method, "problems": "two", "per_problem": {"two": {"eta": 1.0}}}
     listed = {
@@ -134,14 +134,14 @@ def test_a_group_stands_for_its_problems():
         read_comparison({**RAW, "groups": {"two": ["mars"]}, "methods": {"one": listed}})
 
 
-def test_a_graph_without_its_number_for_some_agents_is_named():
+def test_a_graph_without_a_parameter_for_some_number_of_agents_is_refused():
     raw = yamls.read(ROOT / "config" / "comparison.yaml")
     del raw["graphs"]["erdos_renyi"]["probability"][50]
     with pytest.raises(InvalidInput, match=r"graphs\.erdos_renyi\.probability.*50 agents"):
         read_comparison(raw)
 
 
-def test_what_is_written_is_what_is_read(tmp_path):
+def test_written_results_are_read_with_their_schema_and_cells(tmp_path):
     design = smoke()
     write(tmp_path, design)
     results_table = read_results(tmp_path / "results.parquet")
@@ -153,7 +153,7 @@ def test_what_is_written_is_what_is_read(tmp_path):
     assert {m["name"] for m in described["methods"]} == set(results_table["method"])
 
 
-def test_results_that_break_the_terms_are_refused():
+def test_results_that_violate_the_schema_or_the_budget_are_refused():
     good = rows(smoke(), runs=1)
     assert checked(good).height == good.height
     private = good.filter(pl.col("proven")).head(1)

@@ -15,7 +15,7 @@ from private_consensus.core.randomness import Streams
 from private_consensus.privacy.observers.changes import Cyclic
 
 HORIZON = 20
-"""The default."""
+"""Default number of rounds."""
 
 
 @pytest.fixture(scope="module")
@@ -57,19 +57,19 @@ def ratios(network, factor, contraction):
     return scheduled[-1] / independent[-1], scheduled.sum() / independent.sum()
 
 
-def test_records_that_take_part_in_every_round_leave_a_schedule_and_no_correlation(factor):
+def test_full_participation_gives_uncorrelated_noise_with_increasing_scale(factor):
     assert np.array_equal(factor, np.diag(np.diag(factor)))
     deviations = 1 / np.diag(factor)
     assert (np.diff(deviations) > 0).all()
 
 
-def test_steps_of_one_over_curvature_leave_twice_the_variance_in_the_last_model(network, factor):
+def test_steps_of_one_over_curvature_more_than_double_the_last_variance(network, factor):
     """The ratio is 2.21, as the base cells of mean estimation measure: 0.681 over 0.309."""
     last, all_rounds = ratios(network, factor, 1.0)
     assert last == pytest.approx(2.21, abs=0.01)
     assert 1.0 < all_rounds < 1.1
 
 
-def test_over_all_rounds_without_curvature_it_is_better_and_not_in_the_last(network, factor):
+def test_without_curvature_the_noise_is_better_only_over_all_rounds(network, factor):
     last, all_rounds = ratios(network, factor, 1e-6)
     assert all_rounds < 1.0 < last

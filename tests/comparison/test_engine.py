@@ -76,7 +76,7 @@ def ran(design):
     return engine.rows(), engine.absent
 
 
-def test_every_cell_has_its_rows_or_says_why_not(design, ran):
+def test_every_cell_has_rows_or_a_stated_exclusion(design, ran):
     rows, absent = ran
     assert checked(rows).height == rows.height
     keys = [*ENVIRONMENT, "epsilon", "method", "tuning"]
@@ -95,7 +95,7 @@ def test_every_cell_has_its_rows_or_says_why_not(design, ran):
     assert {exclusion["method"] for exclusion in absent} == {"secure_aggregation"}
 
 
-def test_budgets_are_used_and_never_passed(ran):
+def test_accounted_epsilons_use_the_budget_without_exceeding_it(ran):
     rows, _ = ran
     free = rows.filter(pl.col("observer") == "anyone")
     assert {*free["method"]} == {"data_free", "public_minimiser"}
@@ -107,7 +107,7 @@ def test_budgets_are_used_and_never_passed(ran):
     assert (private["epsilon_lower"] <= private["epsilon_accountant"]).all()
 
 
-def test_training_alone_sends_nothing_and_is_not_moved_by_faults(ran):
+def test_local_training_sends_no_messages_and_is_unaffected_by_missing_agents(ran):
     rows, _ = ran
     alone = rows.filter(pl.col("method") == "local_training")
     assert (alone.filter(pl.col("measure") == "messages")["value"] == 0).all()
@@ -118,7 +118,7 @@ def test_training_alone_sends_nothing_and_is_not_moved_by_faults(ran):
     np.testing.assert_array_equal(by_fault[0]["value"], by_fault[1]["value"])
 
 
-def test_what_is_not_noised_runs_once_and_has_its_measures_at_each_budget(monkeypatch):
+def test_methods_without_noise_run_once_for_all_budgets(monkeypatch):
     design = read_comparison(RAW).at("smoke")
     name = "local_training_kept"
     engine = Engine(design, "mean_estimation", pool_of(design, "mean_estimation", {}), [name])
@@ -146,14 +146,14 @@ def test_what_is_not_noised_runs_once_and_has_its_measures_at_each_budget(monkey
     assert (losses[0] != losses[2]).all()
 
 
-def test_missing_agents_send_less(ran):
+def test_missing_agents_reduce_the_number_of_messages(ran):
     rows, _ = ran
     sent = rows.filter(pl.col("measure") == "messages", pl.col("method") == "dp_gd")
     means = dict(sent.group_by("missing").agg(pl.col("value").mean()).iter_rows())
     assert 0.6 * means[0.0] < means[0.2] < means[0.0]
 
 
-def test_sums_of_everybody_are_better_than_training_alone(ran):
+def test_secure_aggregation_has_a_lower_loss_than_local_training(ran):
     """A secure sum of all agents has the noise of a central server."""
     rows, _ = ran
     loss = rows.filter(
@@ -182,8 +182,8 @@ def pools():
 
 
 @pytest.mark.parametrize("name", pools())
-def test_a_score_is_the_loss_on_the_public_records_alone(name):
-    """Changed records of the agents change their losses and leave the score."""
+def test_the_tuning_score_does_not_depend_on_records_of_agents(name):
+    """Changing the agents' records changes their losses and not the score."""
     pool = pools()[name]
     x = GENERATOR.normal(size=(2, 3, 4, 2))
     array_name = {"means": "records", "classified": "classes", "regressed": "responses"}[name]
@@ -193,8 +193,8 @@ def test_a_score_is_the_loss_on_the_public_records_alone(name):
 
 
 @pytest.mark.parametrize("name", ["logistic", "perceptron"])
-def test_public_records_are_nobody_s(name):
-    """A record's number is its only feature."""
+def test_public_training_and_test_records_are_disjoint(name):
+    """The only feature of a record is its index, so that records can be identified."""
     numbered = np.arange(200.0)[:, None]
     labels = np.ones(200)
     if name == "logistic":
@@ -214,8 +214,8 @@ def test_public_records_are_nobody_s(name):
     assert len(set(numbers.tolist())) == 200
 
 
-def test_counted_trials_are_chosen_without_a_look_at_what_agents_lose(design):
-    """Changed losses of the agents change only the choice of the unaccounted search."""
+def test_accounted_tuning_does_not_use_the_losses_of_agents(design):
+    """Changing the agents' losses changes the result of the unaccounted search only."""
 
     class Turned(Means):
         def losses(self, x):
@@ -236,7 +236,7 @@ def test_counted_trials_are_chosen_without_a_look_at_what_agents_lose(design):
 
 
 @pytest.mark.parametrize("name", pools())
-def test_records_of_the_public_start_do_not_choose_trials(name):
+def test_records_of_the_public_start_do_not_change_the_score(name):
     """The start minimises the loss on its part; the score is the loss on the other part."""
     pool = pools()[name]
     assert 0 < pool._starting_records < pool.public_count
@@ -254,13 +254,13 @@ def test_baselines_are_the_losses_of_their_models(name):
     pool = pools()[name]
     zero = pool.excess(np.zeros((1, 1, 2)))[0, 0]
     assert pool.data_free().excess == pytest.approx(zero)
-    # The public records are those of the agents here, so that both minima agree.
+    # Here the public records equal those of the agents, so that both minima agree.
     assert pool.public_minimiser().excess == pytest.approx(0.0, abs=1e-7)
     accuracy = pool.data_free().accuracy
     assert accuracy == (0.5 if name == "classified" else None)
 
 
-def test_the_majority_class_is_that_of_the_public_records():
+def test_the_majority_class_is_estimated_from_the_public_records():
     rows = np.ones((8, 1)) / 2
     classes = np.array([1.0, 1, 1, -1, -1, -1, -1, -1])
     pool = Classified(rows, classes, rows, classes, rows[:3], np.array([1.0, 1.0, -1.0]), 0.1)
@@ -270,7 +270,7 @@ def test_the_majority_class_is_that_of_the_public_records():
     assert pool.majority().accuracy == 3 / 8
 
 
-def test_a_perceptron_clips_each_record_and_states_the_change():
+def test_a_clipped_perceptron_bounds_the_gradient_change_of_a_record():
     """Replacing one record changes an agent's gradient by at most 2 C / m."""
     features = GENERATOR.normal(size=(24, 4)).astype(np.float32)
     labels = GENERATOR.integers(0, 10, 24)
@@ -287,13 +287,13 @@ def test_a_perceptron_clips_each_record_and_states_the_change():
     assert (
         moved <= 10 * perceptron.record_change("l2") + 1e-6
     ).all()  # all ten records differ here
-    # Without an active bound it is the gradient of the perceptron.
+    # Without an active bound, the gradient equals that of the perceptron without clipping.
     loose = ClippedPerceptron(*arguments, clip=1e6)
     np.testing.assert_allclose(loose.gradient(x), Perceptron(*arguments).gradient(x), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", pools())
-def test_the_excess_is_least_at_a_minimum_that_scipy_finds(name):
+def test_the_minimum_loss_of_the_pool_equals_that_of_scipy(name):
     pool = pools()[name]
     minimum = minimize(lambda x: pool.losses(x[None])[0], np.full(2, 0.1), method="Nelder-Mead",
                      options={"xatol": 1e-9, "fatol": 1e-13, "maxiter": 4000})  # fmt: skip
@@ -303,7 +303,7 @@ def test_the_excess_is_least_at_a_minimum_that_scipy_finds(name):
 
 @pytest.mark.parametrize("name", ["means", "classified"])
 @pytest.mark.parametrize("how", [{}, {"concentration": 1.0, "of": "sizes"}, {"concentration": 0.1}])
-def test_agents_objectives_add_up_to_the_pool_s_whoever_holds_the_records(name, how):
+def test_agents_gradients_add_up_to_the_pool_gradient_for_any_partition(name, how):
     """The gradients of the agents add up to N times the gradient of F, for unequal sizes too."""
     pool = pools()[name]
     rows = shared_out(pool, how, 4, STREAMS)
@@ -318,7 +318,7 @@ def test_agents_objectives_add_up_to_the_pool_s_whoever_holds_the_records(name, 
     )
 
 
-def test_a_record_moves_no_gradient_by_more_than_is_stated_with_unequal_sizes():
+def test_the_stated_record_change_bounds_gradients_for_unequal_sizes():
     pool = pools()["classified"]
     rows = shared_out(pool, {"concentration": 1.0, "of": "sizes"}, 4, STREAMS)
     problem = pool.problem(rows)
@@ -364,7 +364,7 @@ def test_transferred_parameters_are_the_mean_position_without_the_public_start()
     assert transferred([], True) is None
 
 
-def test_a_parameter_at_the_end_of_its_range_is_at_the_border(design):
+def test_a_parameter_at_the_end_of_its_range_has_a_position_near_one(design):
     scales = ObjectiveScales(200.0, 3.0)
     high = candidate(design, "dp_gd", "mean_estimation", scales, np.array([0.999999, 0.5, 0.0]))
     eta, horizon = positions(design, "dp_gd", "mean_estimation", scales, high)
@@ -374,7 +374,7 @@ def test_a_parameter_at_the_end_of_its_range_is_at_the_border(design):
 
 
 @pytest.mark.parametrize(("epsilon", "learned"), [(1e-4, False), (50.0, True)])
-def test_the_ends_of_a_search_that_learns_nothing_are_natural_limits(design, epsilon, learned):
+def test_range_ends_are_natural_limits_only_if_nothing_is_learned(design, epsilon, learned):
     sized = design.tuning.model_copy(update={"trials": 6})
     changed = design.model_copy(update={"tuning": sized, "epsilons": [epsilon]})
     pool = pool_of(changed, "mean_estimation", {})
@@ -386,7 +386,7 @@ def test_the_ends_of_a_search_that_learns_nothing_are_natural_limits(design, eps
     assert limits == {not learned}
 
 
-def test_the_public_start_reaches_the_iterates_and_leaves_the_noise(design):
+def test_the_public_start_changes_the_iterates_and_not_the_noise(design):
     """A run without steps returns its starting point."""
     engine = Engine(design, "mean_estimation", pool_of(design, "mean_estimation", {}), ["dp_gd"])
     world = engine.world(engine.base, 1, 2)
@@ -406,7 +406,7 @@ def test_the_public_start_reaches_the_iterates_and_leaves_the_noise(design):
     assert again.algorithm.noise.scale == noise
 
 
-def test_the_search_comes_near_a_fine_grid_on_fresh_runs(design):
+def test_the_search_is_close_to_a_fine_grid_on_new_runs(design):
     """Repeat the tuning check of the published comparison at small size."""
     tuning = design.tuning.model_copy(
         update={"trials": 12, "checked": ["muffliato_gd"], "checked_on": "mean_estimation"}
@@ -424,7 +424,7 @@ def test_the_search_comes_near_a_fine_grid_on_fresh_runs(design):
     assert not checked_tuning(engine)[-1]["passed"]
 
 
-def test_a_range_of_no_parameter_or_an_empty_one_is_refused(design):
+def test_invalid_tuning_ranges_are_refused(design):
     method = design.methods["dp_gd"]
     kind = type(candidate(design, "dp_gd", "mean_estimation", ObjectiveScales(1.0, 1.0)).algorithm)
     eta_range = kind.ranges["eta"]
@@ -439,7 +439,7 @@ def test_a_range_of_no_parameter_or_an_empty_one_is_refused(design):
             tuned_parameters(odd, method, problem)
 
 
-def test_the_graph_of_a_cell_is_one_for_all_methods_and_runs(design):
+def test_all_runs_of_a_cell_have_the_same_graph(design):
     pool = pool_of(design, "mean_estimation", {})
     engine = Engine(design, "mean_estimation", pool, [])
     base = next(cell.environment for cell in cells(design) if cell.axis == BASE)
@@ -448,8 +448,8 @@ def test_the_graph_of_a_cell_is_one_for_all_methods_and_runs(design):
     assert first.n_agents == build(Streams(0, (0,)), "ring", 10).n_agents
 
 
-def test_weaker_observers_have_their_budgets_and_faults_their_own_noise(design):
-    """A neighbour's exact formula is for rounds in which all messages arrive."""
+def test_methods_for_neighbour_observers_use_their_full_budget(design):
+    """The exact formula for a neighbour assumes that all messages arrive."""
     names = ["decor_near", "zip_dl_near", "local_training_kept"]
     full = read_comparison(RAW)
     neighbour_design = design.model_copy(

@@ -1,4 +1,4 @@
-"""Test that a new algorithm is created, found, checked and entered in the comparison."""
+"""Test that a new algorithm is generated, tested and added to the design of the comparison."""
 
 import ast
 import importlib
@@ -31,14 +31,14 @@ def newcomer(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_what_is_written_passes_its_own_tests(newcomer):
+def test_a_generated_algorithm_package_passes_its_generated_tests(newcomer):
     tests = importlib.import_module("test_toy_descent")
     assert algorithms.load("toy_descent").__name__ == "ToyDescent"
     ran = [getattr(tests, name)() for name in dir(tests) if name.startswith("test_")]
     assert len(ran) == 3
 
 
-def test_a_toy_takes_fewer_than_ten_lines_of_its_own_logic(newcomer):
+def test_the_methods_of_the_generated_algorithm_have_fewer_than_ten_statements(newcomer):
     tree = ast.parse(newcomer[0].read_text())
     (kind,) = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "ToyDescent"]
     inside = [
@@ -47,7 +47,7 @@ def test_a_toy_takes_fewer_than_ten_lines_of_its_own_logic(newcomer):
     assert 0 < len(inside) < 10
 
 
-def test_in_the_repository_it_joins_the_design(tmp_path):
+def test_a_new_algorithm_in_the_repository_is_added_to_the_design(tmp_path):
     (tmp_path / "src/private_consensus/core/algorithms").mkdir(parents=True)
     (tmp_path / "config").mkdir()
     (tmp_path / "config/comparison.yaml").write_text(DESIGN)
@@ -67,19 +67,19 @@ def test_in_the_repository_it_joins_the_design(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["Toy", "2nd", "to-y", "", "class", "../toy", "toy\n"])
-def test_a_name_that_is_none_is_refused(tmp_path, name):
+def test_an_invalid_algorithm_name_is_refused(tmp_path, name):
     with pytest.raises(InvalidInput, match="lower-case letters"):
         new_algorithm(name, tmp_path, package=True)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["dgd", "base"])
-def test_a_name_that_is_taken_is_refused(tmp_path, name):
+def test_an_algorithm_name_already_in_use_is_refused(tmp_path, name):
     with pytest.raises(InvalidInput, match="no algorithm has"):
         new_algorithm(name, tmp_path, package=True)
 
 
-def test_nothing_is_overwritten_and_nothing_is_half_written(tmp_path):
+def test_an_existing_file_is_an_error_and_no_other_file_is_written(tmp_path):
     (tmp_path / "test_toy_descent.py").write_text("mine")
     with pytest.raises(InvalidInput, match="no file"):
         new_algorithm("toy_descent", tmp_path, package=True)
@@ -88,7 +88,7 @@ def test_nothing_is_overwritten_and_nothing_is_half_written(tmp_path):
         new_algorithm("toy_descent", tmp_path)
 
 
-def test_a_design_without_methods_or_with_that_one_is_refused():
+def test_a_design_without_methods_or_with_the_same_method_is_refused():
     with pytest.raises(InvalidInput, match="exactly one line `methods:`"):
         with_method("problems: {}\n", "toy", "Toy")
     once = with_method("methods:\n  a: {}\n\nscales: {}\n", "toy", "Toy")

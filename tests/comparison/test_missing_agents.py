@@ -26,13 +26,13 @@ def unreliable(missing: float, links: float, streams: Streams = STREAMS) -> Unre
     return UnreliableNetwork(NETWORK, missing, links, streams)
 
 
-def test_without_faults_it_is_the_network():
+def test_without_faults_mixing_and_neighbour_sums_equal_those_of_the_network():
     np.testing.assert_allclose(unreliable(0, 0).mix(X), NETWORK.mix(X), rtol=1e-12)
     neighbour_sums = unreliable(0, 0).neighbour_sum(X)
     np.testing.assert_allclose(neighbour_sums, NETWORK.neighbour_sum(X), rtol=1e-12)
 
 
-def test_the_last_message_of_a_link_is_used_by_brute_force():
+def test_mixing_with_faults_equals_a_loop_that_uses_the_last_message_per_edge():
     """Compare with a loop over edges that uses the same masks of lost messages."""
     network = unreliable(0.4, 0.3)
     generators = STREAMS.generators("graph", "faults")
@@ -52,7 +52,7 @@ def test_the_last_message_of_a_link_is_used_by_brute_force():
             np.testing.assert_allclose(mixed[:, run], expected, rtol=1e-12)
 
 
-def test_so_many_are_missing_and_so_many_messages_are_sent():
+def test_the_fraction_of_sent_messages_is_one_minus_the_missing_probability():
     network = UnreliableNetwork(NETWORK, 0.2, 0.5, Streams(1, tuple(range(200))))
     x = np.zeros((1, 200, AGENTS, 1))
     for _ in range(20):
@@ -61,14 +61,14 @@ def test_so_many_are_missing_and_so_many_messages_are_sent():
     assert abs(sent.mean() - 0.8) < 4 * 0.4 / np.sqrt(200 * 20 * AGENTS)
 
 
-def test_a_run_has_its_masks_whoever_runs_beside_it():
+def test_the_lost_messages_of_a_run_do_not_depend_on_additional_runs():
     few, many = unreliable(0.4, 0.3), unreliable(0.4, 0.3, Streams(5, tuple(range(RUNS + 2))))
     extended = np.concatenate([X, X[:, :2]], axis=1)
     for _ in range(3):
         np.testing.assert_array_equal(few.mix(X), many.mix(extended)[:, :RUNS])
 
 
-def test_two_kinds_of_exchange_or_values_at_links_are_refused():
+def test_mixed_kinds_of_exchange_and_access_to_the_adjacency_are_refused():
     network = unreliable(0.1, 0.0)
     network.mix(X)
     with pytest.raises(InvalidInput, match="one kind"):
@@ -97,7 +97,7 @@ ENTERED = {
 
 
 @pytest.mark.parametrize("name", ENTERED)
-def test_an_algorithm_that_takes_part_exchanges_once_a_round(name):
+def test_without_losses_the_results_agree_with_about_one_exchange_per_round(name):
     """Without lost messages, the result equals that on the network without faults."""
     horizon, final_messages, exchanges = 5, [], []
     algorithm = algorithms.load(name)(**ENTERED[name])
@@ -115,7 +115,7 @@ def test_an_algorithm_that_takes_part_exchanges_once_a_round(name):
     assert abs(exchanges[-1] - horizon) <= 1
 
 
-def test_each_neighbour_has_heard_its_own_last_value():
+def test_gather_returns_the_last_message_of_each_edge():
     """A neighbourhood contains the agent and the last value that arrived on each edge."""
     network, members = unreliable(0.4, 0.3), NETWORK.closed_neighbourhoods
     generators = STREAMS.generators("graph", "faults")
@@ -133,12 +133,12 @@ def test_each_neighbour_has_heard_its_own_last_value():
                     np.testing.assert_array_equal(gathered[:, run, i, position], last[:, run, i, j])
 
 
-def test_messages_of_links_are_kept_link_by_link():
+def test_mix_links_uses_the_last_message_of_each_edge():
     """Before the first message arrives, an agent uses its own message on that edge."""
     network = unreliable(0.4, 0.3)
     generators = STREAMS.generators("graph", "faults")
     sent = np.random.default_rng(2).normal(size=(2, RUNS, AGENTS, AGENTS, 4))
-    last = sent.copy()  # [.., receiver, sender]: as nothing has arrived, the receiver's own
+    last = sent.copy()  # [.., receiver, sender]; initially the receiver's own messages
     for step in range(4):
         messages = sent + step
         mixed = network.mix_links(messages)
@@ -156,7 +156,7 @@ def test_messages_of_links_are_kept_link_by_link():
             np.testing.assert_allclose(mixed[:, run], expected, rtol=1e-9, atol=1e-12)
 
 
-def test_a_run_of_a_setting_mixes_as_the_whole_batch_does():
+def test_mixing_one_run_at_a_time_equals_mixing_the_batch():
     """Sampled-gradient methods mix the model of one run at a time."""
     batch_network, one_by_one = unreliable(0.4, 0.3), unreliable(0.4, 0.3)
     for step in range(4):
@@ -183,7 +183,7 @@ SAMPLED = {
 
 
 @pytest.mark.parametrize("name", SAMPLED)
-def test_sampled_gradients_are_as_on_a_network_that_loses_nothing(name):
+def test_sampled_gradient_methods_agree_without_losses_and_differ_with_losses(name):
     features = GENERATOR.normal(size=(60, 4)).astype(np.float32)
     labels = GENERATOR.integers(0, 10, 60)
     dealt = np.tile(np.arange(48).reshape(1, AGENTS, 8), (RUNS, 1, 1))
@@ -207,7 +207,7 @@ def test_sampled_gradients_are_as_on_a_network_that_loses_nothing(name):
     )
 
 
-def test_what_hides_a_difference_from_everybody_hides_it_with_faults_too():
+def test_in_zip_dl_a_noise_shift_hides_a_model_difference_despite_lost_messages():
     """In Zip-DL, a shift of the noise hides a difference D in u's model from all messages.
 
     The messages of u shift by -D, and the message of u to itself by D (1 - w) / w, for any pattern
@@ -237,7 +237,7 @@ def test_what_hides_a_difference_from_everybody_hides_it_with_faults_too():
         np.testing.assert_allclose(changed - x, difference, atol=1e-12)
 
 
-def test_a_threshold_on_what_arrives_is_refused():
+def test_pr_admm_with_a_threshold_is_refused_on_an_unreliable_network():
     """PR-ADMM compares each message with earlier messages of the same neighbour."""
     configured = algorithms.load("pr_admm")(threshold="literal", noise=0.1)
     with pytest.raises(InvalidInput, match="faults"):
@@ -246,7 +246,7 @@ def test_a_threshold_on_what_arrives_is_refused():
         )
 
 
-def test_every_algorithm_that_is_left_out_says_why():
+def test_every_algorithm_without_fault_support_has_a_reason_and_is_refused():
     for name, reason in BROKEN.items():
         assert name in algorithms.names() and reason
         with pytest.raises(InvalidInput, match="faults"):
@@ -255,6 +255,6 @@ def test_every_algorithm_that_is_left_out_says_why():
 
 
 @pytest.mark.parametrize("bad", [{"missing": 1.0, "links": 0.0}, {"missing": 0.0, "links": -0.1}])
-def test_a_probability_that_is_none_is_refused(bad):
+def test_a_loss_probability_of_1_or_below_0_is_refused(bad):
     with pytest.raises(InvalidInput, match="faults"):
         UnreliableNetwork(NETWORK, streams=STREAMS, **bad)

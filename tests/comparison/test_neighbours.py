@@ -1,4 +1,4 @@
-"""Test noise calibration against single agents, by the pair with the largest privacy loss."""
+"""Test noise calibration for the pair of target and observing agent with the largest loss."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ def mu_of_account(algorithm, problem, network, horizon):
     return np.sqrt(sum((release.losses() ** 2).sum() for release in releases))
 
 
-def test_one_round_of_zip_dl_against_a_neighbour_in_closed_form():
+def test_mu_of_one_round_of_zip_dl_against_a_neighbour_has_a_closed_form():
     """For equal weights and d neighbours, mu^2 is (d + 1)/d; for the eavesdropper d (d + 1)."""
     algorithm = with_noise("zip_dl", eta=1 / RECORDS)
     mu_bounds = worst_pair(algorithm, MEANS, RING, 1)
@@ -48,7 +48,7 @@ def test_one_round_of_zip_dl_against_a_neighbour_in_closed_form():
 
 
 @pytest.mark.parametrize("network", [RING, STAR], ids=["ring", "star"])
-def test_decor_with_any_gradients_is_what_is_left_without_the_agents_links(network):
+def test_mu_of_decor_is_that_on_the_graph_without_the_observing_agent(network):
     r"""Compare with :math:`T\Delta^2[(I + r^2 L_{G-v})^{-1}]_{uu}` of the worst pair."""
     algorithm = with_noise("decor", ratio=2.0)
     worst = 0.0
@@ -60,7 +60,7 @@ def test_decor_with_any_gradients_is_what_is_left_without_the_agents_links(netwo
     assert worst_pair(algorithm, CLASSES, network, HORIZON).upper == pytest.approx(expected, 1e-9)
 
 
-def test_a_leaf_of_a_star_has_no_secret_from_the_centre():
+def test_in_decor_on_a_star_only_local_noise_protects_a_leaf():
     """The centre knows the pair noise of DECOR; only the local noise of the leaf remains."""
     algorithm = with_noise("decor", ratio=5.0)
     mu_bounds = worst_pair(algorithm, CLASSES, STAR, HORIZON)
@@ -69,7 +69,7 @@ def test_a_leaf_of_a_star_has_no_secret_from_the_centre():
     )
 
 
-def test_exact_formulas_of_means_are_below_what_holds_for_any_gradients():
+def test_the_exact_mu_of_mean_estimation_is_below_the_bound_with_faults():
     for name in ("decor", "zip_dl"):
         algorithm = with_noise(name, eta=0.5 / RECORDS)
         exact = worst_pair(algorithm, MEANS, RING, HORIZON)
@@ -78,7 +78,7 @@ def test_exact_formulas_of_means_are_below_what_holds_for_any_gradients():
         assert exact.upper < with_faults.upper * (1 - 1e-3)
 
 
-def test_with_faults_zip_dl_has_its_account_for_the_eavesdropper():
+def test_zip_dl_with_faults_has_the_mu_of_the_eavesdropper():
     algorithm = with_noise("zip_dl", eta=0.5 / RECORDS)
     mu_bounds = worst_pair(algorithm, MEANS, RING, HORIZON, faults=True)
     expected = mu_of_account(algorithm, MEANS, RING, HORIZON)
@@ -88,9 +88,7 @@ def test_with_faults_zip_dl_has_its_account_for_the_eavesdropper():
 @pytest.mark.parametrize(
     ("name", "parameters"), [("muffliato", {}), ("muffliato_gd", {"eta": 0.5 / RECORDS})]
 )
-def test_noise_in_the_state_hides_nothing_from_a_neighbour_that_the_account_does_not(
-    name, parameters
-):
+def test_with_noise_in_the_state_the_worst_pair_has_the_mu_of_the_eavesdropper(name, parameters):
     """The privacy cost is that of the eavesdropper, which some neighbour nearly attains."""
     algorithm = with_noise(name, **parameters)
     mu_bound = worst_pair(algorithm, MEANS, RING, HORIZON).upper
@@ -103,7 +101,7 @@ def test_noise_in_the_state_hides_nothing_from_a_neighbour_that_the_account_does
 @pytest.mark.parametrize(("name", "copies"), [("decor", 1), ("decor", 8), ("zip_dl", 1)])
 @pytest.mark.parametrize("problem", [MEANS, CLASSES], ids=["means", "classes"])
 @pytest.mark.parametrize("epsilon", [0.1, 10.0])
-def test_the_worst_pair_has_the_budget_and_nothing_above_it(name, copies, problem, epsilon):
+def test_the_worst_pair_attains_and_never_exceeds_the_budget(name, copies, problem, epsilon):
     target, algorithm = Budget(epsilon, DELTA), algorithms.load(name)(eta=0.5 / RECORDS)
     search = Neighbours()
     calibrated = search.calibrated(algorithm, target, problem, RING, HORIZON, copies)
@@ -125,14 +123,14 @@ def test_bounds_are_computed_once_for_all_budgets():
     assert len(search.bounds) == 3
 
 
-def test_zip_dl_for_a_neighbour_needs_less_noise_than_for_the_eavesdropper():
+def test_zip_dl_needs_less_noise_for_a_neighbour_than_for_the_eavesdropper():
     target, algorithm = Budget(1.0, DELTA), algorithms.load("zip_dl")(eta=0.5 / RECORDS)
     near = Neighbours().calibrated(algorithm, target, MEANS, RING, HORIZON)
     far = calibrate_to(algorithm, target, MEANS, RING, HORIZON)
     assert near.algorithm.noise.scale < far.algorithm.noise.scale / 2
 
 
-def test_who_sends_nothing_needs_no_noise():
+def test_local_training_needs_no_noise():
     algorithm = algorithms.load("local_training")()
     calibrated = Neighbours().calibrated(algorithm, Budget(0.1, DELTA), CLASSES, RING, HORIZON)
     assert (calibrated.algorithm.noise.scale, calibrated.epsilon, calibrated.proven) == (
@@ -142,7 +140,7 @@ def test_who_sends_nothing_needs_no_noise():
     )
 
 
-def test_secure_sums_tell_an_agent_more_than_the_eavesdropper():
+def test_secure_aggregation_has_a_larger_mu_for_an_agent_than_the_eavesdropper():
     """An agent knows its own noise share, which multiplies mu^2 by N/(N - 1)."""
     algorithm = with_noise("secure_aggregation")
     mu_bound = worst_pair(algorithm, CLASSES, RING, HORIZON).upper
@@ -151,14 +149,14 @@ def test_secure_sums_tell_an_agent_more_than_the_eavesdropper():
 
 
 @pytest.mark.parametrize("name", ["one_shot_averaging", "dp_admm", "ldp_gradient_descent"])
-def test_what_no_proof_covers_is_refused_in_one_line(name):
+def test_algorithms_without_a_proof_for_partial_views_are_refused_in_one_line(name):
     algorithm = algorithms.load(name)(**({"law": "gaussian"} if name.startswith("ldp") else {}))
     with pytest.raises(InvalidInput, match="partial views") as caught:
         Neighbours().calibrated(algorithm, Budget(0.5, DELTA), MEANS, RING, HORIZON)
     assert "\n" not in str(caught.value)
 
 
-def test_a_class_that_inherits_is_not_taken_for_what_it_inherits_from():
+def test_a_subclass_of_a_supported_algorithm_is_refused():
     class Other(algorithms.load("muffliato_gd")):
         """Subclass of an algorithm, whose messages the observers cannot derive."""
 
@@ -166,7 +164,7 @@ def test_a_class_that_inherits_is_not_taken_for_what_it_inherits_from():
         worst_pair(Other(noise=1.0), MEANS, RING, HORIZON)
 
 
-def test_bounds_are_proportional_to_one_over_the_noise():
+def test_mu_is_inversely_proportional_to_the_noise():
     for name in ("decor", "zip_dl", "muffliato_gd", "mafalda_sgd"):
         algorithm = algorithms.load(name)(eta=0.5 / RECORDS).calibrate(
             Budget(1.0, DELTA), MEANS, RING, HORIZON

@@ -56,13 +56,13 @@ def rank(design, capsys, monkeypatch):
     return called
 
 
-def test_few_runs_decide_nothing_within_a_cell():
+def test_with_few_runs_the_table_omits_comparisons_within_cells():
     standing = Standing("talks", 1.5, best=2, alone=1, cells=2)
     assert _table_row(standing, [], has_few_runs=False) == ("talks", "1.50", "2", "1", "2")
     assert _table_row(standing, [], has_few_runs=True) == ("talks", "1.50", "-", "-", "2")
 
 
-def test_a_toy_is_ranked_handed_in_and_ranked_again(toy, rank, tmp_path):
+def test_a_new_algorithm_has_the_same_ranking_from_its_submitted_file(toy, rank, tmp_path):
     file = tmp_path / "toy.parquet"
     code, rows, out, _ = rank(toy, "--out", file)
     assert code == 0
@@ -75,7 +75,7 @@ def test_a_toy_is_ranked_handed_in_and_ranked_again(toy, rank, tmp_path):
     assert (code, again) == (0, rows)
 
 
-def test_others_that_were_run_are_not_run_again(toy, rank, tmp_path, monkeypatch):
+def test_ranking_uses_saved_results_and_refuses_a_changed_file(toy, rank, tmp_path, monkeypatch):
     rival_results, mine = tmp_path / "others.parquet", tmp_path / "mine.parquet"
     _, rows, _, _ = rank("local_training", "one_shot_averaging", "--out", rival_results)
     assert set(rows) == {"local_training", "one_shot_averaging"}
@@ -99,12 +99,12 @@ def test_others_that_were_run_are_not_run_again(toy, rank, tmp_path, monkeypatch
         ),
     ],
 )
-def test_what_cannot_be_ranked_is_one_line_before_work_begins(rank, arguments, error_message):
+def test_invalid_arguments_of_rank_give_a_one_line_error(rank, arguments, error_message):
     code, _, _, err = rank(*arguments)
     assert code == 2 and error_message in err and len(err.splitlines()) == 1
 
 
-def test_a_missing_design_and_a_missing_folder_are_named(tmp_path, monkeypatch, capsys):
+def test_errors_name_a_missing_design_file_and_the_package_option(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["rank", "local_training", "--design", "missing.yaml"]) == 2
     assert "missing.yaml" in capsys.readouterr().err

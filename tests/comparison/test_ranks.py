@@ -19,7 +19,7 @@ from private_consensus.comparison.tables import compared, cube
 from private_consensus.core.randomness import generator
 
 # Areas under the curve of four classifiers on fourteen data sets (Demsar 2006, Table 6). In the
-# last row but one the table prints .975 twice and ranks the third before the fourth.
+# last row but one, the table prints 0.975 twice and ranks the third before the fourth.
 DEMSAR = np.array([
     [0.763, 0.768, 0.771, 0.798], [0.599, 0.591, 0.590, 0.569], [0.954, 0.971, 0.968, 0.967],
     [0.628, 0.661, 0.654, 0.657], [0.882, 0.888, 0.886, 0.898], [0.936, 0.931, 0.916, 0.931],
@@ -32,7 +32,7 @@ DEMSAR = np.array([
 DATA_SETS = [f"set {number}" for number in range(14)]
 
 
-def test_mean_ranks_of_a_published_example_with_the_data_set_as_unit():
+def test_mean_ranks_agree_with_the_published_example_of_demsar():
     """Demsar prints mean ranks 3.143, 2.000, 2.893, 1.964 for 14 data sets."""
     ranking = rank(["plain", "m", "cf", "both"], -DEMSAR, DATA_SETS)
     assert ranking.methods == ("both", "m", "cf", "plain")
@@ -54,14 +54,14 @@ def test_more_cells_of_one_problem_do_not_narrow_the_interval():
     assert often.p == pytest.approx(once.p) and often.cells == 26
 
 
-def test_an_interval_contains_possible_mean_ranks_only():
+def test_intervals_are_truncated_to_possible_mean_ranks():
     values = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [2.0, 1.0, 3.0]])
     ranking = rank(["x", "y", "z"], values, ["a", "b", "c"])
     assert ranking.low[0] == 1.0 and ranking.high[1] == 3.0
     assert ranking.low[0] < ranking.mean_ranks[0] < ranking.high[0] < 3.0
 
 
-def test_methods_that_differ_on_every_problem_are_told_apart_and_others_are_not():
+def test_methods_are_distinguished_only_by_differences_on_several_problems():
     values = np.array([[1, 2, 9], [2, 1, 9], [1, 2, 9], [2, 1, 9], [1, 2, 9], [2, 1, 9]], float)
     ranking = rank(["a", "b", "worst"], values, list("uvwxyz"))
     assert ranking.indistinguishable() == ("b",)
@@ -71,15 +71,18 @@ def test_methods_that_differ_on_every_problem_are_told_apart_and_others_are_not(
     )
 
 
-def test_friedmans_test_of_a_table_worked_by_hand():
-    """Ranks 1 2 3 in three of four problems and 2 1 3 in one: means 5/4, 7/4, 3;
-    12 * 4 / (3 * 4) * (sum of squares - 3 * 16 / 4) = 4 * (25/16 + 49/16 + 9 - 12) = 6.5."""
+def test_friedmans_test_agrees_with_a_hand_calculation():
+    """The ranks are 1 2 3 in three problems and 2 1 3 in one, with means 5/4, 7/4 and 3.
+
+    The statistic is 12 * 4 / (3 * 4) * (sum of squares - 3 * 16 / 4)
+    = 4 * (25/16 + 49/16 + 9 - 12) = 6.5.
+    """
     values = np.array([[1, 2, 3], [10, 20, 30], [0.1, 0.2, 0.3], [2, 1, 3]])
     # chi-squared with two degrees of freedom
     assert friedman(values) == pytest.approx(np.exp(-6.5 / 2))
 
 
-def test_ranks_without_an_order_say_so():
+def test_equal_values_give_p_1_equal_mean_ranks_and_no_distinguishable_method():
     same = np.ones((5, 3))
     assert friedman(same) == 1.0
     ranking = rank(["a", "b", "c"], same, list("uvwxy"))
@@ -88,7 +91,7 @@ def test_ranks_without_an_order_say_so():
     assert rank(["a"], np.full((0, 1), np.nan), []).methods == ()
 
 
-def test_rounding_is_no_difference_and_divergence_is_the_last_rank():
+def test_values_equal_up_to_rounding_are_ties_and_divergence_has_the_last_rank():
     values = np.array([[0.1 + 0.2, 0.3, np.inf], [1.0, 1.0, np.inf]])
     ranking = rank(["a", "b", "c"], values, ["u", "v"])
     assert dict(zip(ranking.methods, ranking.mean_ranks, strict=True)) == {
@@ -98,17 +101,18 @@ def test_rounding_is_no_difference_and_divergence_is_the_last_rank():
     }
 
 
-def test_only_cells_in_which_all_compared_methods_ran_count():
+def test_ranks_use_only_cells_in_which_all_compared_methods_ran():
     nan = np.nan
     values = np.array([[1, 2, nan, 9.0], [1, 2, nan, nan], [2, 1, nan, 9.0], [nan, nan, 5, nan]])
     ranking = rank(["a", "b", "seldom", "half"], values, ["u", "v", "v", "w"])
-    # Three cells of two methods, or two of three: as many pairs, and more methods.
+    # Three cells of two methods and two cells of three methods have equally many entries.
+    # The selection with more methods is used.
     assert set(ranking.methods) == {"a", "b", "half"}
     assert (ranking.cells, ranking.of) == (2, 4)
     assert ranking.left_out == {"seldom": 1}
 
 
-def test_the_part_that_is_compared_is_complete_and_no_step_leaves_more():
+def test_the_complete_part_is_the_largest_over_the_most_frequent_methods():
     generated = generator(3, "ran").uniform(size=(12, 6))
     ran = generated < np.linspace(0.95, 0.4, 6)
     names = list("abcdef")
@@ -120,7 +124,7 @@ def test_the_part_that_is_compared_is_complete_and_no_step_leaves_more():
     assert len(cells) * len(methods) == max_entries
 
 
-def test_who_is_clearly_worse_is_not_among_those_who_may_be_best():
+def test_a_clearly_worse_method_is_not_possibly_best():
     random = generator(1, "runs")
     shared = random.normal(size=10)
     runs = {
@@ -134,13 +138,13 @@ def test_who_is_clearly_worse_is_not_among_those_who_may_be_best():
         "as good",
         "good",
     }
-    # Paired: the spread of the runs themselves, 1, does not blur a difference of 1.
+    # Runs are paired, so their standard deviation of 1 does not widen the interval.
     assert 0.9 < standings["worse"].behind_low < 1 < standings["worse"].behind_high < 1.1
     assert standings["diverged"].behind_low == np.inf
     assert list(standings)[-1] == "diverged"
 
 
-def test_the_best_is_among_those_who_may_be_as_often_as_promised():
+def test_the_set_of_possibly_best_methods_has_the_stated_coverage():
     """All of five equal methods are best; their differences are normal, so Student's t is exact."""
     random = generator(2, "coverage")
     standings_of_a = [
@@ -151,13 +155,13 @@ def test_the_best_is_among_those_who_may_be_as_often_as_promised():
     assert 0.95 <= share < 1.0
 
 
-def test_few_runs_exclude_nobody():
+def test_two_runs_exclude_no_method():
     standings = methods_by_mean({"a": np.array([1.0, 1.1]), "b": np.array([2.0, 2.3])})
     assert all(standing.may_be_best for standing in standings)
     assert standings[0].method == "a" and standings[1].behind_low == -np.inf
 
 
-def test_a_front_is_that_of_brute_force():
+def test_the_pareto_front_equals_a_brute_force_search():
     points = generator(5, "points").integers(0, 6, (40, 3)).astype(float)
     on = front(points)
     for i, point in enumerate(points):
@@ -165,8 +169,8 @@ def test_a_front_is_that_of_brute_force():
         assert on[i] == (not dominated)
 
 
-def test_a_front_has_no_method_that_diverged_or_has_no_cost():
-    """Loss and bits of a cheap, a good, a dominated, a diverged and an unknown method."""
+def test_the_pareto_front_excludes_diverged_methods_and_unknown_costs():
+    """The methods are cheap, good, dominated, diverged and of unknown cost, in this order."""
     points = [[2.0, 1.0], [1.0, 5.0], [1.0, 6.0], [np.inf, 0.0], [0.0, np.nan]]
     assert front(np.array(points)).tolist() == [True, True, False, False, False]
 
@@ -176,7 +180,7 @@ def closed(method, local, central):
     return closed_fractions(method[None], local, central)[0]
 
 
-def test_the_share_of_a_gap_in_closed_form():
+def test_the_closed_fraction_of_a_gap_agrees_with_known_fractions():
     random = generator(7, "gap")
     shared = random.normal(size=12)
     local, central = 5 + shared, 1 + shared
@@ -189,7 +193,7 @@ def test_the_share_of_a_gap_in_closed_form():
     assert noisy.low < 0.5 < noisy.high and noisy.high - noisy.low < 0.1
 
 
-def test_shares_of_several_methods_are_those_of_each():
+def test_closed_fractions_of_several_methods_equal_those_of_each_method():
     random = generator(9, "gap")
     local, central = 5 + random.normal(size=(2, 12)) * [[1.0], [0.2]] - [[0.0], [4.0]]
     methods = np.stack([local - 1, random.normal(size=12), np.full(12, np.inf), local, central])
@@ -207,7 +211,7 @@ def test_shares_of_several_methods_are_those_of_each():
     assert [share.value for share in closed_fractions(methods[2:3], local, central)] == [-np.inf]
 
 
-def test_no_gap_no_share():
+def test_the_closed_fraction_is_nan_without_a_gap():
     local = generator(8, "gap").normal(size=10)
     central = local + np.resize([1.0, -1.0], 10)
     assert np.isnan(closed(local, local, central)).all()
@@ -216,7 +220,7 @@ def test_no_gap_no_share():
     assert closed(np.full(10, np.inf), central + 9, central).value == -np.inf
 
 
-def test_the_budget_for_a_goal_is_that_of_the_line_through_the_means():
+def test_the_budget_for_a_goal_is_interpolated_between_mean_losses():
     epsilons = [0.1, 1.0, 10.0]
     losses = 3.0 - 2.0 * np.log10(epsilons)  # 5, 3, 1
     assert crossing(epsilons, losses, 2.0) == pytest.approx(np.sqrt(10.0))
@@ -228,7 +232,7 @@ def test_the_budget_for_a_goal_is_that_of_the_line_through_the_means():
     assert crossing(epsilons, [5.0, 2.0, 4.0], 3.0) == pytest.approx(1.0)
 
 
-def test_the_interval_of_a_budget_contains_it_and_is_censored_at_the_ends():
+def test_a_budget_interval_contains_the_estimate_and_can_be_unbounded():
     random = generator(9, "goals")
     epsilons = [0.1, 1.0, 10.0]
     values = np.array([[5.0], [3.0], [1.0]]) + 0.3 * random.normal(size=(3, 10))
@@ -236,10 +240,11 @@ def test_the_interval_of_a_budget_contains_it_and_is_censored_at_the_ends():
     assert 1.0 < budget.low < budget.value < budget.high < 10.0
     never = budget_needed(epsilons, values, 0.0)
     assert never.value == np.inf and never.high == np.inf
-    assert budget_needed(epsilons, values[:, :2], 2.0).high == np.inf  # two runs bound nothing
+    # Two runs give no upper bound.
+    assert budget_needed(epsilons, values[:, :2], 2.0).high == np.inf
 
 
-def test_the_table_as_a_matrix():
+def test_the_cube_of_a_results_table_has_the_expected_methods_cells_and_means():
     results_table = table(
         rows("a", [1.0, 3.0]), rows("b", [4.0]), rows("a", [7.0], epsilon=3.0),
         rows("a", [9.0], tuning="tuned"), rows("a", [0.5], measure="accuracy_mean"),
@@ -256,7 +261,7 @@ def test_the_table_as_a_matrix():
     assert set(compared(results_table, "sums", ["b"])["method"]) == {"weak", "b"}
 
 
-def test_runs_are_paired():
+def test_methods_in_a_cell_are_compared_on_common_runs():
     results_table = table(
         rows("a", [1.0, 2.0, 3.0]), rows("b", [5.0, 6.0]), rows("c", [0.0], epsilon=3.0)
     )
@@ -266,7 +271,7 @@ def test_runs_are_paired():
     }  # fmt: skip
 
 
-def test_every_pair_of_a_front_is_incomparable():
+def test_every_pair_of_points_on_a_pareto_front_is_incomparable():
     points = generator(6, "pairs").uniform(size=(30, 2))
     for i, j in combinations(np.flatnonzero(front(points)), 2):
         assert (points[i] < points[j]).any() and (points[j] < points[i]).any()

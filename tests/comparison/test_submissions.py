@@ -44,7 +44,7 @@ def rewritten(path, **changes):
     return refused(path)
 
 
-def test_what_is_handed_in_is_what_is_ranked(file):
+def test_a_submission_is_read_back_with_its_rows_methods_and_rules(file):
     assert submission(file, DESIGN).table.equals(TABLE.select(list(COLUMNS)))
     stated = json.loads(manifest_of(file).read_text())
     assert stated["methods"] == {"one_shot_averaging": "eavesdropper", "secure_aggregation": "sums"}
@@ -52,7 +52,7 @@ def test_what_is_handed_in_is_what_is_ranked(file):
 
 
 @pytest.mark.parametrize("key", RULES)
-def test_each_rule_that_is_another_has_a_line_of_its_own(file, key):
+def test_each_rule_that_differs_is_reported_on_one_line(file, key):
     error_message = rewritten(file, rules={**rules(DESIGN), key: "else"})
     assert (
         f"rules.{key}: found 'else', expected" in error_message
@@ -60,7 +60,7 @@ def test_each_rule_that_is_another_has_a_line_of_its_own(file, key):
     )
 
 
-def test_all_that_is_wrong_is_said_at_once(file):
+def test_all_errors_are_reported_together(file):
     error_message = rewritten(
         file, rules=dict.fromkeys(RULES, "else"), sha256={"mine.parquet": "0"}
     )
@@ -69,18 +69,18 @@ def test_all_that_is_wrong_is_said_at_once(file):
     )
 
 
-def test_another_design_is_another_rule(file):
+def test_a_submission_for_a_different_design_is_refused(file):
     moved = DESIGN.model_copy(update={"runs": DESIGN.runs + 1, "seed": 1})
     error_message = refused(file, moved)
     assert "rules.runs: found 2, expected 3" in error_message and "rules.seed" in error_message
 
 
-def test_a_table_that_was_changed_afterwards_is_noticed(file):
+def test_a_table_changed_after_submission_is_refused(file):
     TABLE.with_columns(pl.col("value") / 2).write_parquet(file)
     assert "sha256.mine.parquet" in refused(file)
 
 
-def test_a_manifest_that_is_none_missing_or_of_another_time_is_refused(file):
+def test_an_invalid_missing_or_outdated_manifest_is_refused(file):
     assert "version: found 1, expected 3" in rewritten(file, version=1)
     assert "methods: found 'all'" in rewritten(file, version=3, methods="all")
     manifest_of(file).write_text("[1]")
@@ -91,7 +91,7 @@ def test_a_manifest_that_is_none_missing_or_of_another_time_is_refused(file):
     assert "mine.json: missing" in refused(file)
 
 
-def test_an_observer_that_the_rows_do_not_name_is_refused(file):
+def test_an_observer_that_differs_from_the_rows_is_refused(file):
     error_message = rewritten(
         file, methods={"one_shot_averaging": "sums", "secure_aggregation": "sums"}
     )
@@ -110,7 +110,7 @@ def test_an_observer_that_the_rows_do_not_name_is_refused(file):
         ((pl.col("run") + 5).alias("run"), "run: found 5, 6"),
     ],
 )
-def test_rows_that_the_design_does_not_have_cannot_be_handed_in(tmp_path, change, key):
+def test_rows_outside_the_design_cannot_be_submitted(tmp_path, change, key):
     strange = TABLE.with_columns(change).with_columns(
         epsilon_accountant=pl.lit(0.1), epsilon_lower=pl.lit(0.05)
     )
@@ -119,7 +119,7 @@ def test_rows_that_the_design_does_not_have_cannot_be_handed_in(tmp_path, change
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_guarantee_beyond_the_budget_cannot_be_handed_in(tmp_path):
+def test_an_accounted_epsilon_above_the_budget_cannot_be_submitted(tmp_path):
     broken = TABLE.with_columns(epsilon_accountant=pl.col("epsilon") * 1.5)
     with pytest.raises(InvalidInput, match="at most the budget"):
         write_submission(broken, DESIGN, tmp_path / "mine.parquet")
@@ -172,7 +172,7 @@ def when(condition, column, value):
         (pl.lit("none").alias("observer"), "observer none"),
     ],
 )  # fmt: skip
-def test_values_that_no_run_has_are_refused_with_a_correct_checksum(tmp_path, change, message):
+def test_invalid_values_are_refused_despite_a_correct_checksum(tmp_path, change, message):
     path = tmp_path / "mine.parquet"
     submitted(path, TABLE.with_columns(change))
     error_message = refused(path)
@@ -191,7 +191,7 @@ def test_values_that_no_run_has_are_refused_with_a_correct_checksum(tmp_path, ch
         (pl.col("run") > 99, "found no rows"),
     ],
 )
-def test_one_selected_part_of_the_results_is_refused(tmp_path, row_filter, message):
+def test_an_incomplete_submission_is_refused(tmp_path, row_filter, message):
     path = tmp_path / "mine.parquet"
     submitted(path, TABLE.filter(row_filter))
     assert message in refused(path)
@@ -240,11 +240,11 @@ def test_a_cell_in_which_a_run_diverged_is_declared_absent(tmp_path):
         ({"rules": {**rules(DESIGN), "runs": True}}, "rules.runs: found True"),
     ],
 )  # fmt: skip
-def test_keys_that_a_manifest_does_not_have_are_refused(file, changes, message):
+def test_unknown_keys_and_invalid_values_of_a_manifest_are_refused(file, changes, message):
     assert message in rewritten(file, **changes)
 
 
-def test_a_key_that_stands_twice_in_a_manifest_is_refused(file):
+def test_a_duplicate_key_in_a_manifest_is_refused(file):
     text = manifest_of(file).read_text()
     manifest_of(file).write_text(text.replace('"made_by"', '"made_by": "x",\n "made_by"'))
     assert "damaged" in refused(file) and "\n" not in refused(file)
@@ -270,7 +270,7 @@ def test_flipped_bits_of_a_table_are_refused_with_one_line(file):
         assert "sha256.mine.parquet" in error_message and "\n" not in error_message, bit
 
 
-def test_a_method_is_in_one_file():
+def test_a_method_in_two_submissions_is_refused():
     first, second = (
         TABLE.filter(pl.col("method") == m) for m in ("one_shot_averaging", "secure_aggregation")
     )

@@ -27,7 +27,7 @@ MEANS = MeanEstimation(GENERATOR.uniform(-1, 1, (1, AGENTS, 2)), RECORDS, 1.0)
 HUBER = Lasso(ROWS[None], LABELS[None], 1 / RECORDS, 0.01, 1.0, 1.0)
 BY_CODE = [
     ("muffliato_gd", {}, CLASSES),  # an exact formula
-    ("gradient_descent", {}, MEANS),  # a theorem that does not use the whole budget
+    ("gradient_descent", {}, MEANS),  # a theorem that does not use the complete budget
     ("dp_admm", {}, HUBER),  # a budget per round, at most 1
     ("exact_admm", {"calibration": "gaussian_dp"}, HUBER),
     ("p_admm", {"law": "laplace"}, CLASSES),  # pure losses, converted
@@ -37,7 +37,7 @@ BY_CODE = [
 
 @pytest.mark.parametrize(("name", "parameters", "problem"), BY_CODE)
 @pytest.mark.parametrize(("epsilon", "copies"), [(0.3, 1), (10.0, 1), (1.0, 8)])
-def test_the_accountant_finds_the_budget_and_nothing_above_it(
+def test_the_accounted_epsilon_is_at_most_1_per_cent_below_the_budget(
     name, parameters, problem, epsilon, copies
 ):
     target = Budget(epsilon, 1e-5)
@@ -51,7 +51,7 @@ def test_the_accountant_finds_the_budget_and_nothing_above_it(
     assert 0 <= calibrated.lower <= accounted.epsilon
 
 
-def test_copies_of_a_gaussian_cost_the_root_of_their_number():
+def test_gaussian_noise_grows_with_the_square_root_of_the_number_of_copies():
     target, algorithm = Budget(1.0, 1e-5), algorithms.load("muffliato_gd")()
     once, eight = (
         calibrate_to(algorithm, target, CLASSES, RING, HORIZON, copies) for copies in (1, 8)
@@ -60,7 +60,7 @@ def test_copies_of_a_gaussian_cost_the_root_of_their_number():
     assert large_noise == pytest.approx(small_noise * np.sqrt(8), rel=0.01)
 
 
-def test_what_is_not_proven_runs_at_the_noise_of_its_paper():
+def test_an_unproven_algorithm_uses_the_noise_of_its_paper():
     """PP-ADMM as published has no proven epsilon; its lower and upper bound are reported."""
     target = Budget(1.0, 1e-5)
     algorithm = algorithms.load("pp_admm")()
@@ -71,8 +71,8 @@ def test_what_is_not_proven_runs_at_the_noise_of_its_paper():
     assert calibrated.algorithm == expected
 
 
-def test_a_lower_bound_is_no_budget():
-    """If only the lower bound on epsilon equals the budget, the upper bound is reported."""
+def test_calibration_marks_pp_admm_as_unproven_and_refuses_plain_admm():
+    """PP-ADMM as published is not proven, and plain ADMM is not private."""
     target = Budget(1.0, 1e-5)
     calibrated = calibrate_to(algorithms.load("pp_admm")(), target, CLASSES, RING, HORIZON)
     assert not calibrated.proven  # so its rows are not ranked
@@ -80,7 +80,7 @@ def test_a_lower_bound_is_no_budget():
         calibrate_to(algorithms.load("admm")(), target, CLASSES, RING, HORIZON)
 
 
-def test_a_budget_that_no_noise_meets_is_one_line():
+def test_a_budget_that_no_noise_meets_gives_a_one_line_error():
     """Squared loss has unbounded gradients."""
     squared = replace(HUBER, gradient_bound=np.inf)
     with pytest.raises(InvalidInput, match="a finite clipping norm") as caught:
@@ -88,13 +88,13 @@ def test_a_budget_that_no_noise_meets_is_one_line():
     assert "\n" not in str(caught.value)
 
 
-def test_another_relation_is_refused():
+def test_a_different_neighbouring_relation_is_refused():
     algorithm = algorithms.load("dp_ci")(unit="stream")
     with pytest.raises(InvalidInput, match="relation"):
         calibrate_to(algorithm, Budget(1.0, 1e-5), MEANS, RING, HORIZON)
 
 
-def test_the_exact_formula_is_left_as_it_is():
+def test_the_exact_formula_of_muffliato_gd_meets_the_budget():
     calibrated = calibrate_to(
         algorithms.load("muffliato_gd")(), Budget(2.0, 1e-5), CLASSES, RING, HORIZON
     )
@@ -102,7 +102,7 @@ def test_the_exact_formula_is_left_as_it_is():
     assert gaussian_epsilon(mu, 1e-5) == pytest.approx(2.0, rel=1e-6)
 
 
-def test_the_last_digit_of_an_account_does_not_decide(monkeypatch):
+def test_rounding_errors_of_the_accountant_do_not_change_the_noise(monkeypatch):
     def noise(rounding: float) -> float:
         def rounded(releases, delta):
             accounted = account(releases, delta)
@@ -119,9 +119,7 @@ def test_the_last_digit_of_an_account_does_not_decide(monkeypatch):
 
 @pytest.mark.parametrize("nothing_below", [-np.inf, -8.0, -0.5])
 @pytest.mark.parametrize("refused_above", [0.5, 1.0, np.inf])
-def test_a_budget_is_found_between_noise_that_spends_nothing_and_what_is_refused(
-    nothing_below, refused_above
-):
+def test_the_search_converges_between_zero_and_infinite_epsilon(nothing_below, refused_above):
     """Epsilon is 0 for noise whose delta suffices, and infinite for noise without a proof."""
 
     def excess(x):
@@ -132,13 +130,13 @@ def test_a_budget_is_found_between_noise_that_spends_nothing_and_what_is_refused
     assert abs(excess(_root(excess, -15.75, 2.0))) <= NEAR
 
 
-def test_where_epsilon_leaps_over_the_budget_the_search_ends_below():
+def test_at_a_jump_of_epsilon_over_the_budget_the_search_ends_below():
     root = _root(lambda x: -1.0 if x < 0.3 else 1.0, -4.0, 4.0)
     assert 0.3 - WIDTH <= root < 0.3
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 1.8])
-def test_an_epsilon_that_is_a_power_of_the_noise_takes_three_evaluations(power):
+def test_the_search_takes_three_evaluations_if_epsilon_is_a_power_of_the_noise(power):
     """Evaluations are both ends and one secant step, since each one may be expensive."""
     evaluated_at = []
 
@@ -150,7 +148,7 @@ def test_an_epsilon_that_is_a_power_of_the_noise_takes_three_evaluations(power):
     assert len(evaluated_at) - 1 == 3
 
 
-def test_a_search_tries_no_budget_twice_and_bounds_from_below_what_it_keeps(monkeypatch):
+def test_the_search_repeats_no_budget_and_computes_one_lower_bound(monkeypatch):
     kind, tried, bounded = algorithms.load("dp_admm"), [], []
     calibrate, lower_bound = kind.calibrate, kind.lower_bound
 

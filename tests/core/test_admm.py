@@ -1,4 +1,4 @@
-"""Decentralized ADMM and its private versions: optima, noise, calibration, stability."""
+"""Test optima, noise, calibration and stability of decentralized ADMM and private variants."""
 
 import warnings
 from dataclasses import replace
@@ -67,7 +67,7 @@ def pooled_optimum(problem, index):
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_without_noise_every_agent_finds_the_pooled_optimum_on_any_graph(streams, problem, graph):
+def test_without_noise_every_agent_reaches_the_pooled_optimum_on_any_graph(streams, problem, graph):
     network = networks.build(streams, graph, AGENTS, **GRAPHS[graph])
     best = np.stack([pooled_optimum(problem, run_) for run_ in range(12)])
     for algorithm in (
@@ -80,7 +80,7 @@ def test_without_noise_every_agent_finds_the_pooled_optimum_on_any_graph(streams
         assert np.abs(last - best[:, None]).max() < 1e-8, algorithm
 
 
-def test_the_printed_sign_of_the_dual_update_diverges(problem, network, streams):
+def test_the_published_sign_of_the_dual_update_diverges(problem, network, streams):
     """With the corrected sign, the iteration converges from the same start."""
     at = run(LocallyPrivateADMM(dual="literal"), problem, network, streams, 120)
     grown = [problem.log_distance(at[t]["released"]).mean() for t in (40, 80, 120)]
@@ -90,7 +90,7 @@ def test_the_printed_sign_of_the_dual_update_diverges(problem, network, streams)
     assert fell[0] - 1 > fell[1] > fell[2] + 1
 
 
-def test_versions_without_noise_are_plain_admm(problem, network, streams):
+def test_private_variants_without_noise_equal_plain_admm(problem, network, streams):
     """DVP, M-ADMM with constant penalty, P-ADMM and exact LDP-ADMM are equal."""
     plain = run(ADMM(eta=0.4, init_std=1.0), problem, network, streams, 30)
     for version in (DualVariablePerturbation, PenaltyPerturbation, OutputPerturbation):
@@ -105,7 +105,7 @@ def test_versions_without_noise_are_plain_admm(problem, network, streams):
     assert np.allclose(exact_models, plain_models, atol=1e-8)
 
 
-def test_the_skeleton_is_the_textbook_algorithm(problem, network, streams):
+def test_admm_satisfies_the_textbook_optimality_condition(problem, network, streams):
     """Check grad f + 2 lambda + 2 eta v x = eta (v x_i + sum_j x_j), with dual step eta / 2."""
     eta = 0.4
     at = run(ADMM(eta=eta, init_std=1.0), problem, network, streams, 6)
@@ -122,7 +122,7 @@ def test_the_skeleton_is_the_textbook_algorithm(problem, network, streams):
 
 
 def reference_algorithm_1(problem, network, x, units, weights, noise, growth, r, horizon):
-    """Return Algorithm 1 for one run, agent by agent, with the degree for N - 1."""
+    """Return the last iterate of Algorithm 1 for one run, with the degree instead of N - 1."""
     dual = np.zeros_like(x)
     for k in range(1, horizon + 1):
         new = np.empty_like(x)
@@ -171,7 +171,7 @@ def effective_noise(algorithm, problem, network, streams, t=1):
 
 @pytest.mark.parametrize("law", SCALED)
 @pytest.mark.parametrize("version", PRIVATE)
-def test_the_scale_of_the_noise_is_right_both_ways(streams, version, law):
+def test_the_noise_has_the_stated_scale_and_other_scales_are_rejected(streams, version, law):
     many = Streams(streams.root, tuple(range(150)), streams.groups)
     problem = build_problem(many)
     network = networks.build(many, "ring", AGENTS)
@@ -192,7 +192,7 @@ def test_the_scale_of_the_noise_is_right_both_ways(streams, version, law):
     assert accepted > 0.001 and max(refused) < 1e-3
 
 
-def test_noise_of_the_dual_in_units_of_x_is_the_penalty_times_as_large(problem, network, streams):
+def test_dual_noise_in_units_of_x_is_multiplied_by_the_penalty(problem, network, streams):
     unit_x = DualVariablePerturbation(noise=0.3, unit="x", D=10.0, zeta=0.5)
     unit_dual = DualVariablePerturbation(noise=3.0, unit="dual", D=10.0, zeta=0.5)
     models_x, models_dual = (
@@ -206,7 +206,7 @@ def test_noise_of_the_dual_in_units_of_x_is_the_penalty_times_as_large(problem, 
 
 @pytest.mark.parametrize("version", PRIVATE)
 @pytest.mark.parametrize("law", ["laplace", "gamma_norm"])
-def test_every_version_spends_its_pure_budget_and_no_more(problem, network, version, law):
+def test_calibration_attains_and_never_exceeds_a_pure_budget(problem, network, version, law):
     budget = Budget(25.0, 0.0)
     algorithm = version(law=law, D=10.0, zeta=0.5, growth=1.02).calibrate(
         budget, problem, network, 20
@@ -218,7 +218,7 @@ def test_every_version_spends_its_pure_budget_and_no_more(problem, network, vers
 
 
 @pytest.mark.parametrize("version", PRIVATE)
-def test_the_papers_formula_is_inverted(problem, network, version):
+def test_calibration_by_the_formula_attains_the_budget(problem, network, version):
     algorithm = version(law="laplace", D=10.0, zeta=0.5, growth=1.02, calibration="formula")
     calibrated = algorithm.calibrate(Budget(3.0, 0.0), problem, network, 20)
     assert calibrated.epsilon_by_formula(0.0, problem, network, 20) == pytest.approx(3.0)
@@ -265,7 +265,7 @@ def test_sensitivities_hold_for_replaced_records(streams, kind):
 
 
 @pytest.mark.parametrize("name", ["ldp_admm", "dvp", "m_admm", "p_admm", "admm"])
-def test_adding_runs_changes_no_byte_of_the_earlier_ones(name):
+def test_additional_runs_do_not_change_earlier_runs(name):
     def network(block):
         return networks.build(block, "random_edges", AGENTS, edges=8)
 
@@ -294,7 +294,7 @@ def spectral_radius(adjacency, h, D, zeta, exact):
         step, by_dual = mixing - h / D * np.eye(n), np.eye(n) / D
     iteration = np.block([[step, -by_dual], [zeta * lap @ step, np.eye(n) - zeta * lap @ by_dual]])
     eigenvalues = np.linalg.eigvals(iteration)
-    # The sum of the duals never changes: one eigenvalue 1 that no start excites.
+    # The sum of the duals is constant: no initial state excites one eigenvalue 1.
     return np.abs(np.delete(eigenvalues, np.abs(eigenvalues - 1).argmin())).max()
 
 
@@ -316,7 +316,7 @@ def test_within_the_stated_range_the_mean_iteration_contracts(agents, seed, shar
     assert spectral_radius(adjacency, h, D, share * largest, exact) < 1
 
 
-def test_beyond_the_range_it_diverges_and_the_warning_says_so(streams):
+def test_outside_the_stated_range_the_iteration_diverges_with_a_warning(streams):
     """On a ring with an even number of agents, the convergence condition is necessary."""
     network = networks.build(streams, "ring", AGENTS)
     problem = mean_estimation.build(streams, AGENTS, records=1, dim=3, box=1e9)
@@ -355,23 +355,23 @@ def test_beyond_the_range_it_diverges_and_the_warning_says_so(streams):
         (lambda: OutputPerturbation(noise=-1.0), "algorithm.noise: found -1.0"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(make, message):
+def test_invalid_parameters_are_refused(make, message):
     with pytest.raises(InvalidInput, match=message):
         make()
 
 
-def test_plain_admm_has_no_budget(problem, network):
+def test_plain_admm_refuses_a_finite_budget(problem, network):
     with pytest.raises(InvalidInput, match=r"budget.epsilon: found 1.0"):
         ADMM().calibrate(Budget(1.0, 0.0), problem, network, 5)
     assert np.isinf(account(ADMM().releases(problem, network, 5), 0.0).epsilon)
 
 
-def test_fewer_links_than_a_tree_are_refused(streams):
+def test_fewer_edges_than_a_spanning_tree_are_refused(streams):
     with pytest.raises(InvalidInput, match=r"network.edges: found 8, expected between 9"):
         networks.build(streams, "random_edges", 10, edges=8)
 
 
-def test_secret_sharing_needs_a_complete_graph_and_changes_nothing_else(problem, streams):
+def test_secret_sharing_needs_a_complete_graph_and_changes_only_rounding(problem, streams):
     shared = LocallyPrivateADMM(exchange="secret_sharing", zeta=0.3)
     with pytest.raises(InvalidInput, match="a complete graph"):
         ring = networks.build(streams, "ring", AGENTS)
@@ -405,6 +405,6 @@ def test_noise_and_jacobian_of_an_iteration_are_one_pure_mechanism(problem, netw
     )
 
 
-def test_gaussian_objective_perturbation_is_not_called_proven(problem, network):
+def test_gaussian_objective_perturbation_is_not_proven(problem, network):
     algorithm = PenaltyPerturbation(law="gaussian", noise=2.0)
     assert not account(algorithm.releases(problem, network, 12), 1e-4).proven

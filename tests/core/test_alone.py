@@ -1,7 +1,7 @@
 """Test that a run does not depend on the other runs and settings of its block.
 
-The driver fills every block up to one size, so that a single run is computed in a full block, too.
-In blocks of another size, a matrix product could add the same terms in another order.
+The driver pads every block to one size, so that a single run is also computed in a full block.
+In blocks of different sizes, a matrix product could sum the same terms in a different order.
 """
 
 import warnings
@@ -30,7 +30,7 @@ GRAPHS = {
 
 def with_runs(problem, run_indices):
     """Return the problem restricted to the data of some runs."""
-    if isinstance(problem, LogisticRegression):  # one data set for all
+    if isinstance(problem, LogisticRegression):  # one data set for all runs
         return problem
     fields = {name: getattr(problem, name) for name in FIELDS_PER_RUN if hasattr(problem, name)}
     runs = {
@@ -51,7 +51,7 @@ def observables(algorithm, settings, problem, graph, runs):
 
 
 ONE_GRAPH = {"mafalda_sgd"}
-"""Algorithms that refuse a graph for each run."""
+"""Algorithms that require the same graph in all runs."""
 CASES = [
     (name, kind)
     for name in sorted(WORLDS)

@@ -50,7 +50,7 @@ def unit(rng):
     return row / np.linalg.norm(row)
 
 
-def test_the_other_label_moves_a_logistic_gradient_by_half_the_bound_at_every_point():
+def test_flipping_a_label_changes_a_logistic_gradient_by_the_stated_fraction():
     positive_problem, negative_problem = pair(unit(RNG))
     x = 5 * RNG.normal(size=(200, 1, DIM))
     change = np.linalg.norm(positive_problem.gradient(x) - negative_problem.gradient(x), axis=-1)
@@ -66,7 +66,7 @@ def test_the_other_label_moves_a_logistic_gradient_by_half_the_bound_at_every_po
 
 
 @pytest.mark.parametrize("curvature", [0.1, 3.0])
-def test_the_other_label_moves_a_logistic_minimiser_from_every_centre(curvature):
+def test_flipping_a_label_changes_a_minimiser_by_at_least_the_stated_fraction(curvature):
     positive_problem, negative_problem = pair(unit(RNG))
     centre, linear = 3 * RNG.normal(size=(2, 300, 1, DIM))
     minimisers = [
@@ -81,7 +81,7 @@ def test_the_other_label_moves_a_logistic_minimiser_from_every_centre(curvature)
     assert change.max() <= positive_problem.minimiser_change("l2", curvature)
 
 
-def test_nearly_opposite_rows_reach_all_of_the_change_far_out():
+def test_nearly_opposite_rows_reach_the_stated_gradient_change_at_a_distant_point():
     """The attack holds for any noise on other coordinates with the signs of the change."""
     small, far = 1e-3, 1e6
     a = np.array([1.0, 1, 1, 0]) * np.sqrt((1 - 4 * small**2) / 3)
@@ -96,7 +96,7 @@ def test_nearly_opposite_rows_reach_all_of_the_change_far_out():
         assert moved == pytest.approx(stated, rel=2e-3)
 
 
-def test_where_labels_0_have_no_gradient_nothing_is_said_to_be_attained():
+def test_with_zero_one_coding_no_attained_fraction_is_stated():
     features, labels = np.zeros((1, 2, DIM)), np.array([[0.0, 1.0]])
     constants = {"weight": 1.0, "ridge": 0.1, "coding": "zero_one"}
     problem = LogisticRegression(features, labels, features[0], labels[0], **constants)
@@ -106,7 +106,7 @@ def test_where_labels_0_have_no_gradient_nothing_is_said_to_be_attained():
 
 
 @pytest.mark.parametrize("weight, ridge, box, step", [(0.7, 0.2, 2.0, 0.5), (0.7, 0.01, 1.0, 1.3)])
-def test_a_projected_step_keeps_its_share(weight, ridge, box, step):
+def test_a_projected_step_attains_at_least_the_stated_fraction(weight, ridge, box, step):
     positive_problem, negative_problem = pair(np.eye(DIM)[0], weight=weight, ridge=ridge, box=box)
     x = np.zeros((401, 1, DIM))
     x[:, 0, 0] = np.linspace(-box, box, 401)
@@ -121,7 +121,7 @@ def test_a_projected_step_keeps_its_share(weight, ridge, box, step):
     assert change >= stated * (1 - 1e-9)
 
 
-def test_opposite_corners_move_a_mean_step_by_all_of_the_bound():
+def test_opposite_corners_attain_the_stated_change_of_a_mean_estimation_step():
     box, records = 2.0, 5
     sum_of_other_records = RNG.uniform(-box, box, (records - 1, DIM)).sum(0)
     steps = np.array([1.0, 0.3]) / records
@@ -143,11 +143,11 @@ def squared(row_length, sign, bound, *, penalty=0.1, weight=0.5):
     return Lasso(features, responses, weight, penalty)
 
 
-def test_short_rows_attain_all_that_an_assumed_gradient_bound_leaves_open():
+def test_short_rows_attain_the_stated_fraction_under_an_assumed_gradient_bound():
     bound, reach = 1.5, 50.0
     pairs = [squared(1e-4, sign, bound) for sign in (1.0, -1.0)]
     x = RNG.uniform(-reach, reach, (200, 1, 1, DIM))
-    for problem in pairs:  # the record's own gradient keeps to the bound
+    for problem in pairs:  # the gradient of the record satisfies the bound
         record_gradient_norm = np.linalg.norm(problem.smooth_gradient(x), axis=-1) / problem.weight
         assert record_gradient_norm.max() <= bound * (1 + 1e-5)
     change = np.linalg.norm(pairs[0].gradient(x) - pairs[1].gradient(x), axis=-1)
@@ -162,7 +162,7 @@ def test_short_rows_attain_all_that_an_assumed_gradient_bound_leaves_open():
     assert squared(1e-4, 1.0, bound, penalty=1.0).assumed_minimiser_share(bound) == 0.0
 
 
-def test_what_a_claim_assumes_is_bracketed_on_data_that_keep_to_it():
+def test_under_an_assumed_gradient_bound_lower_and_upper_epsilon_are_close():
     """With Gaussian noise and an attained sensitivity, lower and upper bound agree."""
     single = squared(0.5, 1.0, 1.0)
     shape = 1, NETWORK.n_agents, 3
@@ -180,7 +180,7 @@ def test_what_a_claim_assumes_is_bracketed_on_data_that_keep_to_it():
 
 
 @pytest.mark.parametrize("penalty", [0.1, 0.5])
-def test_responses_far_up_and_down_move_a_huber_minimiser(penalty):
+def test_extreme_responses_change_a_huber_minimiser_by_the_stated_fraction(penalty):
     features = np.zeros((1, 1, 3, DIM))
     features[..., 0, 0] = 1.0
     responses = np.zeros((1, 1, 3))
@@ -202,13 +202,13 @@ def test_responses_far_up_and_down_move_a_huber_minimiser(penalty):
     assert stated * (1 - 1e-9) <= change < stated * 1.01
 
 
-def test_squared_loss_has_no_bound_and_that_is_attained():
+def test_squared_loss_has_infinite_sensitivity_and_attained_fraction_1():
     problem = Lasso(np.ones((1, 1, 2, DIM)), np.zeros((1, 1, 2)), 1.0, 0.1)
     assert problem.record_change("l2") == np.inf
     assert problem.attained_gradient_share("l2") == problem.attained_minimiser_share("l2", 1) == 1.0
 
 
-def test_exact_minimisers_of_both_labels_are_the_noise_moved_by_the_row():
+def test_a_label_flip_equals_a_shift_of_the_objective_noise_by_the_weighted_row():
     """Noise b on one data set and b + w z on the other one give equal minimisers."""
     row = unit(RNG)
     positive_problem, negative_problem = pair(row)
@@ -221,7 +221,7 @@ def test_exact_minimisers_of_both_labels_are_the_noise_moved_by_the_row():
     np.testing.assert_allclose(*hessians, atol=1e-12)
 
 
-def test_objective_perturbation_is_bracketed_and_laplace_noise_nearly_closes_it_at_delta_0():
+def test_objective_perturbation_has_a_lower_bound_near_epsilon_at_delta_0():
     problem = logistic(np.eye(DIM)[0], 1.0, weight=0.01, ridge=0.01, agents=3)
     for law, min_fraction in (("laplace", 0.8), ("gamma_norm", 0.9)):
         algorithm = DualVariablePerturbation(law=law, eta=2.0, jacobian="tight")
@@ -233,7 +233,7 @@ def test_objective_perturbation_is_bracketed_and_laplace_noise_nearly_closes_it_
 
 
 @pytest.mark.parametrize("mean", [-2.0, 0.0, 1.5])
-def test_noise_in_dual_and_output_tells_as_much_as_a_gaussian_shift(mean):
+def test_the_trade_off_curve_is_at_most_that_of_the_stated_gaussian_shift(mean):
     """The trade-off curve of a message is at most that of the Gaussian shift."""
     w, h, dual, output = 1.0, 1.3, 0.8, 0.5
     margins, u = np.linspace(-40, 40, 40_001), np.linspace(-9, 9, 3001)
@@ -249,7 +249,7 @@ def test_noise_in_dual_and_output_tells_as_much_as_a_gaussian_shift(mean):
         assert positive_tail >= norm.cdf(norm.ppf(negative_tail) + shift) - 1e-7
 
 
-def test_pp_admm_is_bracketed():
+def test_pp_admm_has_a_positive_lower_bound_on_epsilon_unless_solved_coarsely():
     problem = logistic(np.eye(DIM)[0], 1.0, weight=0.05, ridge=0.01, agents=3)
     for perturbed in ("objective", "output"):
         algorithm = PlausiblyPrivateADMM(perturbed=perturbed, eta=2.0, beta=1e-5)
@@ -264,7 +264,7 @@ def test_pp_admm_is_bracketed():
 @pytest.mark.parametrize(
     ("tested", "inner"), [("minimiser", 0.3), ("noised", 0.3), ("noised", 0.0)]
 )
-def test_a_message_that_depends_on_a_test_by_numerical_integration(tested, inner):
+def test_the_lower_bound_of_ipp_admm_agrees_with_numerical_integration(tested, inner):
     """The distribution of one message or none on both data sets agrees with the bound."""
     weight, outer, lines, queries, alpha = 0.4, 0.2, 30.0, 20.0, 0.05
     features, labels = np.zeros((2, 1, 3, 1)), np.ones((2, 1, 3))
@@ -323,7 +323,7 @@ def test_a_message_that_depends_on_a_test_by_numerical_integration(tested, inner
         assert excess + max(positive_silence - np.exp(epsilon) * negative_silence, 0) >= delta
 
 
-def test_ipp_admm_is_bracketed_whatever_decides():
+def test_ipp_admm_has_a_positive_lower_bound_on_epsilon_unless_solved_coarsely():
     problem = logistic(np.eye(DIM)[0], 1.0, weight=0.05, ridge=0.01, agents=3)
     bounds = {}
     for key, options in {
@@ -342,7 +342,7 @@ def test_ipp_admm_is_bracketed_whatever_decides():
     assert bounds["coarse"].epsilon == 0 and COARSE_SOLVER in bounds["coarse"].because
 
 
-def test_a_stream_of_measurements_moves_each_message_by_what_is_said():
+def test_a_changed_measurement_stream_attains_the_stated_loss_of_dp_ci():
     streams = Streams(3, (0,), {"data": "t"})
     problem = linear_observation.build(streams, 5, **linear_observation.EXAMPLE)
     algorithm = DPCI(noise=2.0, unit="stream", delta=0.2)
@@ -359,7 +359,7 @@ def test_a_stream_of_measurements_moves_each_message_by_what_is_said():
     assert account([release], 0.0).epsilon >= attained.sum()
 
 
-def test_a_pair_of_records_changes_coefficients_by_what_is_said():
+def test_pair_l1_equals_the_change_of_coefficients_between_two_records():
     rng = np.random.default_rng(4)
     for columns, width in ((5, 2), (5, 3), (5, 5), (6, 4)):
         first, second = rng.normal(size=(2, 2))
@@ -383,7 +383,7 @@ def test_a_known_pair_is_within_the_bounds_of_the_functional_mechanism(fair):
 
 
 @pytest.mark.parametrize("fair", ["off", "perrec", "plus", "penal"])
-def test_two_records_of_one_row_change_one_column(fair):
+def test_records_with_equal_rows_attain_the_stated_l2_change(fair):
     """Enumeration of all coefficients: products are equal, and weights are opposite."""
     tight, row = Sensitivity(3, fair, 0.3), np.eye(3)[1]
     changes = [
@@ -399,7 +399,7 @@ def test_two_records_of_one_row_change_one_column(fair):
     assert fields["attained"] * worst == pytest.approx(max(changes) / 0.5)
 
 
-def test_a_fairness_term_that_is_left_out_tells_nothing():
+def test_a_fairness_term_of_weight_0_does_not_change_the_lower_bound():
     rng = np.random.default_rng(2)
     rows = rng.dirichlet(np.ones(4), 30)
     none = lambda *names: np.array([], int)  # noqa: E731

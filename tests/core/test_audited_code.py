@@ -57,7 +57,7 @@ def plan():
     return planning.load({**config, "papers": ["showkatbakhsh"]}, CONFIG)
 
 
-def test_an_edit_to_an_algorithm_of_another_package_changes_what_audits_it(borrowed, plan):
+def test_an_edit_to_an_algorithm_of_another_package_changes_the_audit_hash(borrowed, plan):
     modules = plan.modules(EXPERIMENT, "borrowed")
     before = hashed(*modules)
     (borrowed / "helper.py").write_text("RATE = 2.0\n")
@@ -65,7 +65,7 @@ def test_an_edit_to_an_algorithm_of_another_package_changes_what_audits_it(borro
     assert set(modules) <= {*algorithms.modules(), *problems.modules()}
 
 
-def test_what_audits_an_experiment_reaches_its_algorithms_and_its_problem(plan):
+def test_audit_provenance_covers_the_algorithms_and_problem_of_an_experiment(plan):
     reached = provenance.imported_modules
     for name, algorithm in plan.cells():
         modules = plan.modules(name, algorithm)

@@ -38,7 +38,7 @@ def sample(problem, sizes, widest=11):
 @pytest.mark.parametrize("clip", [np.inf, 2.0, 0.1])
 @pytest.mark.parametrize(("inputs", "hidden"), SHAPES)
 @pytest.mark.parametrize("black", [0.0, 0.7, 1.0])
-def test_gradients_are_the_plain_ones_up_to_rounding(inputs, hidden, loss, clip, black):
+def test_gradients_equal_the_reference_up_to_rounding(inputs, hidden, loss, clip, black):
     problem = perceptron(inputs, hidden, loss, black)
     x, rows, sizes = sample(problem, [4, 0, 11, 1, 6])
     gradients = problem.clipped_gradient(x, rows, sizes, clip)
@@ -53,7 +53,7 @@ def test_gradients_are_the_plain_ones_up_to_rounding(inputs, hidden, loss, clip,
     assert norms[1] == 0
 
 
-def test_an_agents_bytes_do_not_depend_on_who_else_is_there():
+def test_the_gradient_of_an_agent_does_not_depend_on_other_agents():
     problem = perceptron(130, 50)
     x, rows, sizes = sample(problem, [4, 0, 11, 1, 6])
     together = problem.clipped_gradient(x, rows, sizes, 0.5)
@@ -62,7 +62,7 @@ def test_an_agents_bytes_do_not_depend_on_who_else_is_there():
         assert alone.tobytes() == together[i].tobytes()
 
 
-def test_nothing_but_the_gradients_is_written_and_records_beyond_the_batch_are_not_read():
+def test_only_gradients_are_written_and_only_records_of_the_batch_are_read():
     problem = perceptron(64, 17)
     x, rows, sizes = sample(problem, [3, 9])
     expected_gradients = problem.clipped_gradient(x, rows, sizes, 0.5)
@@ -74,7 +74,7 @@ def test_nothing_but_the_gradients_is_written_and_records_beyond_the_batch_are_n
     np.testing.assert_array_equal(around[[0, 3]], 7.0)
 
 
-def test_an_input_that_is_0_may_as_well_not_be_there():
+def test_inputs_that_are_0_do_not_change_the_other_gradients():
     problem = perceptron(40, 9, black=0.0)
     x, rows, sizes = sample(problem, [5, 8])
     expected_gradients = problem.clipped_gradient(x, rows, sizes, np.inf)
@@ -89,7 +89,7 @@ def test_an_input_that_is_0_may_as_well_not_be_there():
     assert gradients[:, 100 * 9 :].tobytes() == expected_gradients.tobytes()
 
 
-def test_outputs_that_are_far_apart_do_not_overflow():
+def test_large_outputs_do_not_overflow():
     problem = perceptron(20, 8)
     x, rows, sizes = sample(problem, [5])
     x *= 1000.0
@@ -101,7 +101,7 @@ def test_outputs_that_are_far_apart_do_not_overflow():
     )
 
 
-def test_softmax_and_binary_losses_have_other_gradients():
+def test_softmax_and_binary_losses_have_different_gradients():
     softmax_problem, binary_problem = (perceptron(20, 8, loss) for loss in LOSSES)
     x, rows, sizes = sample(softmax_problem, [5])
     assert not np.allclose(
@@ -111,7 +111,7 @@ def test_softmax_and_binary_losses_have_other_gradients():
     )
 
 
-def test_nothing_is_left_over_from_a_wider_layer():
+def test_a_previous_wider_layer_does_not_change_the_gradients():
     wide, narrow = perceptron(20, 31), perceptron(20, 18)
     x, rows, sizes = sample(narrow, [5, 7])
     expected_gradients = narrow.clipped_gradient(x, rows, sizes, 0.1)
@@ -120,7 +120,7 @@ def test_nothing_is_left_over_from_a_wider_layer():
 
 
 @pytest.mark.parametrize(("inputs", "hidden"), SHAPES)
-def test_parts_of_a_gradient_are_parts_of_the_whole(inputs, hidden):
+def test_a_block_of_the_gradient_equals_a_slice_of_the_complete_gradient(inputs, hidden):
     problem = perceptron(inputs, hidden)
     x, rows, sizes = sample(problem, [4, 0, 11])
     expected_gradients = problem.clipped_gradient(x, rows, sizes, 0.5)
@@ -135,7 +135,7 @@ def test_parts_of_a_gradient_are_parts_of_the_whole(inputs, hidden):
         assert buffer[-1] == 7.0
 
 
-def test_settings_side_by_side_have_the_bytes_of_each_alone():
+def test_settings_in_a_batch_have_the_gradients_of_single_settings():
     problem = perceptron(130, 50)
     x, rows, sizes = sample(problem, [4, 11, 2, 6])
     alone = [
@@ -151,7 +151,7 @@ def test_settings_side_by_side_have_the_bytes_of_each_alone():
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("inputs", "hidden"), SHAPES)
-def test_losses_are_the_plain_ones_up_to_rounding(inputs, hidden, loss):
+def test_losses_accuracies_and_outputs_equal_the_reference_up_to_rounding(inputs, hidden, loss):
     problem = perceptron(inputs, hidden, loss)
     x, _, _ = sample(problem, [0, 0, 0])
     rows = np.random.default_rng(4).permutation(RECORDS)[:49]

@@ -84,12 +84,12 @@ SETTINGS = {
 """Parameters that replace those of an algorithm's example; one list entry per test case."""
 
 
-def test_no_private_algorithm_is_left_out():
+def test_every_private_algorithm_has_test_settings():
     assert sorted(SETTINGS) == sorted(example_names())
 
 
 @pytest.mark.parametrize("name", sorted(SETTINGS))
-def test_lower_bounds_are_at_most_what_the_accountant_says(name):
+def test_lower_bounds_are_at_most_the_accounted_epsilon(name):
     (example,) = examples(name)
     for options in SETTINGS[name]:
         algorithm = replace(example.algorithm, **options)

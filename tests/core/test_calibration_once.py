@@ -59,7 +59,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_a_run_is_the_same_alone_and_in_a_block(name):
+def test_a_run_is_identical_in_blocks_of_different_sizes(name):
     algorithm, budget, problem, network, metric = CASES[name]
     settings = [Setting(algorithm, budget, 4), Setting(algorithm, budget, 6)]
     watch = MeasurementPlan((("released", metric),), frozenset(range(1, 7)))
@@ -81,7 +81,7 @@ def test_a_run_is_the_same_alone_and_in_a_block(name):
 
 
 @pytest.mark.parametrize("name", ["dvp", "m_admm", "p_admm", "pr_admm", "pp_admm"])
-def test_the_noise_of_a_run_is_for_its_own_graph(name):
+def test_the_noise_of_a_run_is_calibrated_to_the_graph_of_the_run(name):
     """Each run meets the budget on its own graph; the noise differs if the degrees differ."""
     algorithm, budget, problem, network, _ = CASES[name]
     setting = Setting(algorithm, budget, 4)
@@ -107,7 +107,7 @@ def test_the_noise_of_a_run_is_for_its_own_graph(name):
 
 
 @pytest.mark.parametrize("name", ["dvp", "m_admm", "p_admm", "pr_admm", "pp_admm"])
-def test_graphs_that_are_taken_for_alike_are_alike(name):
+def test_graphs_with_equal_statistics_have_equal_privacy_losses(name):
     """Graphs with equal statistics have equal privacy statements, for all algorithms."""
     algorithm, budget, problem, network, _ = CASES[name]
     setting = Setting(algorithm, budget, 4)
@@ -126,7 +126,7 @@ def test_graphs_that_are_taken_for_alike_are_alike(name):
         assert stated(noisy, graph) in distinct
 
 
-def test_numbers_of_runs_join_and_nothing_else_does():
+def test_join_runs_joins_scalars_and_refuses_other_differences():
     kind = load("dvp")
     joined = join_runs([kind(noise=n, Phi=2.0) for n in (1.0, 3.0)])
     assert joined.noise.scale.shape == (2, 1, 1) and joined.Phi == 2.0
@@ -154,7 +154,7 @@ def cell(**changes):
     }  # fmt: skip
 
 
-def test_the_privacy_row_is_of_the_worst_graph_of_all_runs():
+def test_the_privacy_row_is_that_of_the_worst_graph_over_all_runs():
     r"""The row of M-ADMM is that of the smallest degree over all runs.
 
     M-ADMM with fixed noise has :math:`D_t = 2\eta|N_i|1.02^t` and the scale 1.02^-t of the centre.
@@ -204,7 +204,7 @@ def test_each_setting_is_calibrated_once(monkeypatch):
     assert len(calls) == 2
 
 
-def test_a_cell_computes_in_each_environment_what_a_cell_of_it_alone_computes():
+def test_a_cell_with_two_networks_equals_two_separate_cells():
     """Two networks in one cell; the output is byte-identical to separate cells."""
     prepared = {"rows": logistic_rows(400, 3)}
     [setting] = cell()["settings"]

@@ -29,7 +29,7 @@ def call(capsys, monkeypatch):
     return run
 
 
-def test_list_names_everything_there_is(call):
+def test_list_names_all_algorithms_and_problems_and_a_data_set(call):
     code, out, _ = call("list")
     assert code == 0
     for name in [*algorithms.names(), *problems.names(), "adult-onehot104"]:
@@ -37,13 +37,13 @@ def test_list_names_everything_there_is(call):
 
 
 @pytest.mark.parametrize("name", [*algorithms.names(), *problems.names()])
-def test_describe_gives_formulas_and_parameters(call, name):
+def test_describe_prints_more_than_five_lines(call, name):
     code, out, _ = call("describe", name)
     assert code == 0
     assert len(out.splitlines()) > 5
 
 
-def test_run_ends_with_table_and_four_privacy_figures(call):
+def test_run_prints_a_table_and_four_values_of_epsilon(call):
     code, out, _ = call(
         "run", "gradient_descent", "--horizon", "20", "--runs", "5", "--epsilon", "2"
     )
@@ -59,11 +59,11 @@ def test_run_ends_with_table_and_four_privacy_figures(call):
 
 
 @pytest.mark.parametrize("name", algorithms.names())
-def test_run_and_a_name_are_enough(call, monkeypatch, name):
+def test_run_needs_only_the_name_of_an_algorithm(call, monkeypatch, name):
     """The example of an algorithm needs no data set, which an optional dependency would fetch."""
 
     def refused(*_):
-        raise AssertionError("an example asks for a data set")
+        raise AssertionError("an example requests a data set")
 
     monkeypatch.setattr(cli, "_prepared_data", lambda names, _: refused() if names else {})
     code, out, err = call("run", name, "--runs", "2")
@@ -71,7 +71,7 @@ def test_run_and_a_name_are_enough(call, monkeypatch, name):
     assert "claimed" in out and "by the accountant" in out
 
 
-def test_more_agents_have_fewer_runs_by_default_and_records_for_each_agent(call):
+def test_run_with_many_agents_succeeds_with_fewer_runs_by_default(call):
     ring = ("--network", "ring", "--agents", "2500", "--horizon", "1")
     code, out, err = call("run", "dsgd", *ring)
     assert (code, err) == (0, "")
@@ -79,7 +79,7 @@ def test_more_agents_have_fewer_runs_by_default_and_records_for_each_agent(call)
     assert "mean of 3 runs" in call("run", "gradient_descent", *ring, "--runs", "3")[1]
 
 
-def test_a_hundred_records_for_each_of_ten_thousand_agents_are_not_too_many():
+def test_a_million_records_in_total_are_allowed_but_not_per_agent():
     setting = {
         "problem": {"name": "perceptron", "prepared": "synthetic", "hidden": 1, "records": 10**6},
         "network": {"agents": 10_000},
@@ -89,21 +89,21 @@ def test_a_hundred_records_for_each_of_ten_thousand_agents_are_not_too_many():
     assert len(list(checks._wrong_data([{**setting, "problem": lasso}]))) == 1
 
 
-def test_what_stands_on_the_command_line_comes_before_the_example(call):
+def test_command_line_options_override_the_example(call):
     _, out, _ = call("run", "d_zoa", "--runs", "2", "--epsilon", "0.5", "--delta", "1e-3")
     assert "delta = 0.001" in out
     code, _, err = call("run", "zip_dl", "--runs", "2", "--set", "algorithm.clip=-1")
     assert code == 2 and "algorithm.clip: found -1" in err
 
 
-def test_with_another_problem_nothing_of_the_example_counts(call):
+def test_a_different_problem_ignores_the_parameters_of_the_example(call):
     _, out, _ = call("run", "random_aggregation", "--runs", "2", "--problem", "lasso")
     assert "claimed" in out
     code, _, err = call("run", "zip_dl", "--runs", "2", "--problem", "lasso")
     assert code == 2 and "algorithm.clip: missing" in err
 
 
-def test_an_audit_of_the_example_is_of_nothing_else(call):
+def test_an_audit_of_the_example_refuses_an_epsilon(call):
     """Options that the audit of the example would ignore are refused."""
     code, _, err = call("audit", "gradient_descent", "--epsilon", "3")
     assert code == 2
@@ -112,7 +112,7 @@ def test_an_audit_of_the_example_is_of_nothing_else(call):
     )
 
 
-def test_levels_that_nobody_names_are_those_of_one_file(call):
+def test_default_delta_and_confidence_come_from_the_defaults_file(call):
     _, out, _ = call("privacy", "--epsilon", "1")
     stated = cli._defaults()["delta"]
     assert f"{stated:g}" in out
@@ -122,7 +122,7 @@ def test_levels_that_nobody_names_are_those_of_one_file(call):
     assert f"{cli._defaults()['audit']['confidence']:g}, of the whole result" in out
 
 
-def test_privacy_goes_both_ways(call):
+def test_privacy_converts_scale_to_epsilon_and_back(call):
     _, out, _ = call("privacy", "--scale", "3.73", "--delta", "1e-5", "--count", "2")
     epsilon = float(re.search(r"epsilon *│ *([\d.]+)", out)[1])
     assert epsilon == pytest.approx(gaussian_epsilon(2**0.5 / 3.73, 1e-5), rel=1e-4)
@@ -149,14 +149,14 @@ def test_privacy_goes_both_ways(call):
         (["privacy", "--epsilon", "-1"], "budget.epsilon: found -1"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(call, arguments, message):
+def test_invalid_input_gives_a_one_line_error_and_exit_code_2(call, arguments, message):
     code, _, err = call(*arguments)
     assert code == 2
     assert message in err
     assert len(err.strip().splitlines()) == 1
 
 
-def test_a_mirror_that_is_not_there_is_named(call):
+def test_the_error_names_a_mirror_that_does_not_exist(call):
     code, _, err = call("data", "--mirror", "no/such/folder")
     assert code == 2
     assert "data.mirror" in err
@@ -184,7 +184,7 @@ def cards(out: str) -> dict[str, dict[str, str]]:
     return cards_by_name
 
 
-def test_data_without_a_mirror_are_surrogates_that_say_why(call, monkeypatch, tmp_path):
+def test_data_without_a_mirror_are_surrogates_with_a_reason(call, monkeypatch, tmp_path):
     def unknown(*_, **__):
         raise socket.gaierror(socket.EAI_NONAME, "no network here")
 
@@ -216,7 +216,7 @@ def test_data_without_a_mirror_are_surrogates_that_say_why(call, monkeypatch, tm
 MIRROR = os.environ.get("PRIVATE_CONSENSUS_MIRROR")
 
 
-@pytest.mark.skipif(not MIRROR, reason="reads a mirror: set PRIVATE_CONSENSUS_MIRROR to one")
+@pytest.mark.skipif(not MIRROR, reason="requires a mirror: set PRIVATE_CONSENSUS_MIRROR")
 def test_data_of_a_mirror_are_real_and_checked(call, tmp_path):
     code, out, _ = call("data", "--mirror", MIRROR, "--cache", str(tmp_path))
     cards_by_name = cards(out)
@@ -231,7 +231,7 @@ def test_data_of_a_mirror_are_real_and_checked(call, tmp_path):
     assert "no redistribution" in cards_by_name["brazil"]["licence"]
 
 
-def test_a_long_checksum_is_never_cut(call, monkeypatch, tmp_path):
+def test_a_checksum_is_not_truncated_in_a_narrow_terminal(call, monkeypatch, tmp_path):
     monkeypatch.setattr(SUMMARY, "DATA_SETS", ("us",))
     monkeypatch.setattr(cli.OUT, "_width", 60)
     _, out, _ = call("data", "--source", "surrogate", "--cache", str(tmp_path))
@@ -261,7 +261,7 @@ def test_a_long_checksum_is_never_cut(call, monkeypatch, tmp_path):
         ),
     ],
 )
-def test_what_cannot_be_run_is_one_line_before_any_work(call, arguments, message):
+def test_an_invalid_run_gives_a_one_line_error_and_no_output(call, arguments, message):
     small = ["--horizon", "2", "--runs", "2", "--agents", "3"]
     code, out, err = call("run", "gradient_descent", *small, *arguments)
     assert (code, out.strip()) == (2, "") and len(err.splitlines()) == 1
@@ -273,7 +273,7 @@ def test_what_cannot_be_run_is_one_line_before_any_work(call, arguments, message
     [(["--count", "0"], "10000000"), (["--count", "1000000000"], "10000000"),
      (["--count", "1000000000", "--mechanism", "laplace"], "100000")],
 )  # fmt: skip
-def test_releases_are_at_least_one_and_no_more_than_can_be_composed(call, arguments, max_count):
+def test_the_number_of_releases_has_a_lower_and_an_upper_limit(call, arguments, max_count):
     code, _, err = call("privacy", "--epsilon", "1", *arguments)
     assert code == 2
     assert re.search(rf"--count: found \d+, expected a whole number >= 1 and <= {max_count}$", err)
@@ -288,12 +288,12 @@ def test_releases_are_at_least_one_and_no_more_than_can_be_composed(call, argume
         (["audit", "gradient_descent", "--runs", "1000000000"], "--runs: found .* <= 1000000$"),
     ],
 )
-def test_what_cannot_be_written_or_would_not_end_is_one_line(call, arguments, message):
+def test_invalid_folders_seeds_and_run_numbers_give_a_one_line_error(call, arguments, message):
     code, _, err = call(*arguments)
     assert code == 2 and len(err.splitlines()) == 1 and re.search(message, err)
 
 
-def test_schemas_are_written_into_a_folder_of_schemas_only(call, tmp_path):
+def test_schemas_are_not_written_into_a_folder_with_other_files(call, tmp_path):
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "notes.txt").write_text("mine")
@@ -311,7 +311,7 @@ def test_schemas_are_written_into_a_folder_of_schemas_only(call, tmp_path):
     ["profile", "https://user:password@host/run"],
     ["describe", "https://user:password@host"],
 ])  # fmt: skip
-def test_no_command_repeats_a_password(call, command):
+def test_no_command_prints_a_password(call, command):
     code, out, err = call(*command)
     assert code == 2 and "password" not in out + err and len(err.splitlines()) == 1
 
@@ -322,19 +322,19 @@ def test_no_command_repeats_a_password(call, command):
     ["run", "gradient_descent", "--set", "algorithm." + "x" * 100_000 + "=1"],
     ["audit", "y" * 100_000], ["compare", "z" * 100_000], ["counterexample", "z" * 100_000],
 ])  # fmt: skip
-def test_a_message_is_one_line_of_moderate_length(call, command):
+def test_an_error_message_is_one_line_of_fewer_than_1000_characters(call, command):
     code, _, err = call(*command)
     assert code == 2 and len(err.splitlines()) == 1 and len(err) < 1000, err[:2000]
 
 
-def test_who_asks_for_no_quantity_is_told_of_none(call):
+def test_the_error_does_not_mention_a_quantity_that_was_not_requested(call):
     """The algorithm ``release_audit`` has no observable iterates."""
     code, _, err = call("observers", "release_audit", "--agents", "3", "--horizon", "2",
                         "--set", "algorithm.confidence=0.9")  # fmt: skip
     assert code == 2 and "--quantity" not in err
 
 
-def test_a_command_that_asks_for_more_memory_than_there_is_ends_with_one_line(call, monkeypatch):
+def test_insufficient_memory_gives_a_one_line_error(call, monkeypatch):
     def large(*_):
         raise MemoryError("Unable to allocate 1 TiB")
 
@@ -344,25 +344,25 @@ def test_a_command_that_asks_for_more_memory_than_there_is_ends_with_one_line(ca
 
 
 @pytest.mark.parametrize("mirror", ["http://[", "nowhere", "a\0b", "http://", "ftp://x"])
-def test_a_mirror_that_can_be_none_is_one_line(call, mirror):
+def test_an_invalid_mirror_is_refused(call, mirror):
     code, _, err = call("data", "--mirror", mirror)
     assert code == 2 and re.search(r"data\.mirror: found .*an existing folder or an http", err)
 
 
-def test_a_cache_that_can_be_no_folder_is_one_line(call, tmp_path):
+def test_a_cache_folder_that_cannot_be_created_is_refused(call, tmp_path):
     (tmp_path / "file").touch()
     code, _, err = call("data", "--cache", str(tmp_path / "file" / "cache"))
     assert code == 2 and re.search(r"data\.cache: found .*a folder that can be created", err)
 
 
-def test_a_budget_beyond_floating_point_is_none(call):
+def test_a_budget_that_overflows_has_an_infinite_accounted_epsilon(call):
     """A square overflows to infinity, and so does the accounted epsilon."""
     code, out, _ = call("run", "gradient_descent", "--horizon", "2", "--runs", "2",
                         "--agents", "3", "--epsilon", "1e300")  # fmt: skip
     assert code == 0 and re.search(r"accountant[^│]*│ *inf", out)
 
 
-def test_one_agent_alone_has_nobody_to_agree_with(call):
+def test_a_network_of_a_single_agent_can_be_run(call):
     code, _, _ = call("run", "gradient_descent", "--network", "single", "--agents", "1",
                       "--horizon", "2", "--runs", "2")  # fmt: skip
     assert code == 0
@@ -382,18 +382,18 @@ def test_the_version_is_that_of_the_package(capsys):
      (["counterexample", "E0.11"], "E0.1"),
      (["theorem", "gradient_descent.theorem1"], "gradient_descent.theorem_1")],
 )  # fmt: skip
-def test_for_a_name_that_is_none_the_nearest_is_asked_for(call, arguments, nearest):
+def test_the_error_of_an_unknown_name_suggests_a_similar_name(call, arguments, nearest):
     code, _, error = call(*arguments)
     assert code == 2
     assert f"did you mean {nearest}" in error
     assert len(error.strip().splitlines()) == 1
 
 
-def test_what_is_like_no_name_gets_no_guess(call):
+def test_the_error_of_a_name_without_a_similar_name_suggests_none(call):
     assert "did you mean" not in call("describe", "zzzzzzzz")[2]
 
 
-def test_the_list_says_what_each_algorithm_is(call):
+def test_the_list_contains_no_rst_markup(call):
     text = " ".join(call("list")[1].split())
     for mark in (":math:", "``", ":mod:", "\\"):
         assert mark not in text

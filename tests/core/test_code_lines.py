@@ -22,12 +22,12 @@ lines"""
 '''
 
 
-def test_what_holds_code_is_counted_and_nothing_else():
+def test_only_lines_with_code_are_counted():
     assert code_lines(MODULE) == 7
     assert code_lines("") == code_lines('"""Only this."""\n# and that\n') == 0
 
 
-def test_rooms_add_up(tmp_path):
+def test_lines_are_summed_by_top_level_module(tmp_path):
     (tmp_path / "solvers/b").mkdir(parents=True)
     for name, text in {"errors": MODULE, "solvers/a": MODULE, "solvers/b/c": "x = 1"}.items():
         (tmp_path / f"{name}.py").write_text(text)

@@ -58,7 +58,7 @@ def test_every_command_has_an_option_for_json():
         assert "--json" in parser._option_string_actions, name
 
 
-def test_json_has_the_numbers_of_the_tables(call, as_json):
+def test_json_output_has_the_same_numbers_as_the_tables(call, as_json):
     guarantee = as_json("privacy", "--scale", "4", "--count", "10")
     _, out, _ = call("privacy", "--scale", "4", "--count", "10")
     assert f"{guarantee['epsilon']:.6g}" in out and guarantee["proven"] is True
@@ -94,12 +94,12 @@ def test_json_of_an_audit_has_verdict_and_setting(as_json):
         (("observers", "muffliato", "--agents", "4", "--observer", "0"), "observers"),
     ],
 )
-def test_commands_print_nothing_but_json(as_json, monkeypatch, tmp_path, arguments, key):
+def test_the_json_option_prints_only_json(as_json, monkeypatch, tmp_path, arguments, key):
     monkeypatch.chdir(tmp_path)
     assert as_json(*arguments)[key]
 
 
-def test_numbers_that_json_lacks_are_texts_or_missing():
+def test_infinity_becomes_text_and_nan_becomes_null_in_json():
     values = {"a": float("inf"), "b": float("nan"), "c": (1, {2.5}), 3: None}
     assert plain(values) == {"a": "inf", "b": None, "c": [1, [2.5]], "3": None}
 
@@ -107,7 +107,7 @@ def test_numbers_that_json_lacks_are_texts_or_missing():
 MEANS = ("run", "muffliato_gd", "--problem", "mean_estimation", "--runs", "2", "--horizon", "30")
 
 
-def test_a_run_that_diverges_says_so_with_the_largest_stable_step(call, as_json):
+def test_a_diverged_run_reports_the_largest_stable_step(call, as_json):
     """Gradient descent with 100 records has L = 100 and is stable below 2/L = 0.02."""
     code, _, err = call(*MEANS, "--set", "algorithm.eta=0.1", "--epsilon", "inf")
     assert code == 0 and "muffliato_gd diverged: normalised_error grew from" in err
@@ -148,9 +148,7 @@ def test_an_algorithm_of_another_package_runs_on_the_problem_of_its_example(
     assert run_report["setting"]["parameters"]["eta"] == 0.002
 
 
-def test_a_study_that_init_writes_can_be_audited_and_run_once_it_is_installed(
-    call, monkeypatch, tmp_path
-):
+def test_an_installed_study_from_init_can_be_audited_and_run(call, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     write_study("mystudy")
     outside(monkeypatch, "mystudy", "mystudy.algorithm", str(tmp_path / "mystudy" / "src"))
@@ -186,7 +184,7 @@ def test_describe_explains_every_parameter(as_json, name):
         assert re.search(entry, contents["description"], re.MULTILINE), parameter
 
 
-def test_describe_states_what_epsilon_does_not_cover(call):
+def test_describe_lists_information_not_covered_by_epsilon(call):
     _, out, _ = call("describe", "lasso")
     assert "\nNot covered by epsilon: the number of an agent's records is public\n" in out
     assert "\nNot covered by epsilon: where features are normalised" in out
@@ -232,7 +230,7 @@ def test_bash_completes_commands_options_and_names(call, tmp_path):
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_get_every_command_and_algorithm(call, shell):
+def test_zsh_and_fish_completions_contain_every_command_and_algorithm(call, shell):
     _, script, _ = call("completion", shell)
     for word in (*commands(), *algorithms.names()):
         assert re.search(rf"\b{word}\b", script), word

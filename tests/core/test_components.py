@@ -22,14 +22,14 @@ numpy==2.2.0 \\
 """
 
 
-def test_a_lock_file_is_read_by_name_version_and_checksums():
+def test_a_lock_file_is_parsed_into_names_versions_and_checksums():
     assert locked(LOCK) == {
         "a-b-c": {"version": "1.0", "sha256": ["00aa", "11bb"]},
         "numpy": {"version": "2.2.0", "sha256": ["22cc"]},
     }
 
 
-def test_every_package_of_the_lock_that_is_installed_is_told_with_its_licence():
+def test_installed_locked_packages_are_listed_with_licence_and_checksum():
     numpy = distribution("numpy")
     rows = components(locked(LOCK), [numpy])
     assert [(row["name"], row["version"]) for row in rows] == [("numpy", numpy.version)]
@@ -40,7 +40,7 @@ def test_every_package_of_the_lock_that_is_installed_is_told_with_its_licence():
     assert table(rows).splitlines()[2].startswith("| numpy | ")
 
 
-def test_what_the_project_is_built_on_is_locked_and_says_its_licence():
+def test_main_dependencies_are_locked_with_checksums_and_have_a_licence():
     lock = locked((ROOT / "requirements.txt").read_text())
     for name in ("numpy", "scipy", "polars", "numba", "snakemake", "dp-accounting", "hypothesis"):
         assert lock[name]["sha256"]

@@ -33,16 +33,16 @@ def plan():
         ("data_extra_partitions", "Adult; N = 10; one run"),
     ],
 )  # fmt: skip
-def test_conditions_are_those_of_the_settings(plan, figure, expected):
+def test_the_conditions_of_a_figure_agree_with_its_settings(plan, figure, expected):
     assert expected in conditions_of(plan, figure)
 
 
-def test_a_data_set_that_a_user_adds_is_named_by_its_title(plan, monkeypatch):
+def test_a_data_set_without_a_short_name_is_named_by_its_title(plan, monkeypatch):
     monkeypatch.delitem(conditions.DATA_NAMES, "adult")
     assert conditions_of(plan, "ding_fig8").startswith(f"{catalogue.entry('adult').title}; ")
 
 
-def test_a_smaller_scale_has_its_own_number_of_runs():
+def test_the_conditions_at_smoke_scale_state_the_smaller_number_of_runs():
     smoke = read_yaml(CONFIG / "config.yaml") | read_yaml(CONFIG / "smoke.yaml")
     small = planning.load(smoke, CONFIG)
     runs = small.cell("showkatbakhsh_fig1", "gradient_descent")["runs"]

@@ -35,17 +35,17 @@ def test_a_batch_of_settings_equals_the_settings_one_by_one(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_more_runs_change_nothing_of_the_earlier_ones(name):
+def test_additional_runs_do_not_change_earlier_runs(name):
     conformance.more_runs_change_nothing(prepared(name))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_seed_is_all_the_randomness_there_is(name):
+def test_the_seed_is_the_only_source_of_randomness(name):
     conformance.seeds_are_all_randomness(prepared(name), noisy=name not in MORE)
 
 
 @pytest.mark.parametrize("name", sorted(algorithms.names()))
-def test_a_problem_that_lacks_what_is_needed_is_refused_before_anything_is_computed(name):
+def test_an_algorithm_refuses_a_problem_that_lacks_a_required_attribute(name):
     algorithm_class = algorithms.load(name)
     algorithm = object.__new__(algorithm_class)
     assert all(
@@ -61,7 +61,7 @@ def test_a_problem_that_lacks_what_is_needed_is_refused_before_anything_is_compu
             algorithm.check_needs(object.__new__(problem_class))
 
 
-def test_a_plan_with_a_problem_that_lacks_what_is_needed_is_refused():
+def test_a_cell_with_a_problem_that_lacks_a_required_attribute_is_refused():
     setting = {
         "problem": {"name": "mean_estimation", "records": 100, "dim": 2, "box": 1.0},
         "network": {"name": "ring", "agents": 4, "weights": "metropolis"},

@@ -68,7 +68,7 @@ def higher_parts(file: Path) -> set[str]:
     }
 
 
-def test_every_part_is_in_the_table():
+def test_the_layer_tables_list_every_part_and_unit():
     names = {file.relative_to(PACKAGE).parts[0].removesuffix(".py") for file in FILES}
     assert sorted(PARTS) == sorted({*names, "cli"})
     layered = {unit.split("/")[0] for unit in layers()}
@@ -92,13 +92,13 @@ def test_a_unit_imports_from_lower_layers_of_its_part_only(unit):
     assert {name for name in used if layer[name] >= layer[unit]} == set()
 
 
-def test_an_import_upwards_would_be_found():
+def test_known_imports_are_detected_by_the_parser():
     assert ("privacy", "Release") in imported(PACKAGE / "core" / "algorithms" / "base.py")
     assert ("core", "algorithms", "base", "column") in imported(FAMILIES / "admm.py")
     assert PARTS.index("privacy") < PARTS.index("core")
 
 
-def test_families_know_no_algorithm():
+def test_families_import_no_algorithm():
     for file in FAMILIES.glob("*.py"):
         algorithm_modules = {
             name[2] for name in imported(file) if name[:2] == ("core", "algorithms")
@@ -106,13 +106,13 @@ def test_families_know_no_algorithm():
         assert algorithm_modules <= {"base", "noise", "parameters", "shapes", "families"}, file.name
 
 
-def test_methods_of_paper_002_do_not_import_each_other():
+def test_dp_admm_and_exact_admm_do_not_import_d_zoa():
     for name in ("dp_admm", "exact_admm"):
         imports = imported(PACKAGE / "core" / "algorithms" / f"{name}.py")
         assert ("core", "algorithms", "d_zoa") not in {module_path[:3] for module_path in imports}
 
 
-def test_the_design_names_each_family():
+def test_the_architecture_page_names_each_family():
     families = {file.stem for file in FAMILIES.glob("*.py")} - {"__init__"}
     assert families == set(re.findall(r"families/(\w+)", DESIGN))
 
@@ -133,13 +133,13 @@ def files_above(kind: type) -> set[str]:
 
 
 @pytest.mark.parametrize("name", algorithms.names())
-def test_above_an_algorithm_are_four_classes_at_most_and_none_of_another_method(name):
+def test_an_inheritance_chain_has_at_most_five_classes_and_no_other_method(name):
     kind = algorithms.load(name)
     assert depth(kind) <= 5
     assert kind.kind != METHOD or not files_above(kind)
 
 
-def test_a_longer_chain_and_another_method_above_would_be_found():
+def test_a_longer_inheritance_chain_and_another_method_as_base_are_detected():
     kind = algorithms.load("ipp_admm")
     assert depth(Algorithm) == 1 and depth(kind) == 5
     subclass = type("Own", (kind,), {})
@@ -147,7 +147,7 @@ def test_a_longer_chain_and_another_method_above_would_be_found():
     assert files_above(subclass) == {kind.__module__} and files_above(kind) == set()
 
 
-def test_the_design_names_the_family_of_each_version():
+def test_the_families_of_methods_on_the_architecture_page_are_correct():
     rows = re.findall(r"^\| `families/(\w+)` \| [^|`]+ \| (`.+`) \|$", DESIGN, re.MULTILINE)
     listed_families = {
         name: family for family, names in rows for name in re.findall(r"`(\w+)`", names)

@@ -93,7 +93,7 @@ def exact_versions():
 
 
 @pytest.mark.parametrize("version", exact_versions(), ids=lambda v: f"{type(v).__name__}")
-def test_without_a_budget_they_are_admm(problem, uneven, streams, version):
+def test_variants_without_a_budget_equal_plain_admm(problem, uneven, streams, version):
     plain = run(ADMM(eta=ETA), problem, uneven, streams, 25)
     free = version.calibrate(FREE, problem, uneven, 25)
     trajectory = run(free, problem, uneven, streams, 25)
@@ -103,7 +103,7 @@ def test_without_a_budget_they_are_admm(problem, uneven, streams, version):
 
 @pytest.mark.parametrize("calibration", ["formula", "accountant"])
 @pytest.mark.parametrize("schedule", ["periodic", "iteration"])
-def test_pr_with_a_huge_budget_is_admm(problem, network, streams, schedule, calibration):
+def test_pr_admm_with_a_huge_budget_is_near_admm(problem, network, streams, schedule, calibration):
     plain = run(ADMM(eta=ETA), problem, network, streams, 25)[25]["released"]
     version = PR(eta=ETA, threshold="none", schedule=schedule, calibration=calibration)
     rich = version.calibrate(Budget(1e9, 1e-4), problem, network, 25)
@@ -113,7 +113,7 @@ def test_pr_with_a_huge_budget_is_admm(problem, network, streams, schedule, cali
 
 
 @pytest.mark.parametrize("version", [PR(threshold="none"), Recycled(gamma=60.0), PP(beta=1e-9)])
-def test_without_a_budget_they_find_the_pooled_optimum(problem, network, streams, version):
+def test_variants_without_a_budget_reach_the_pooled_optimum(problem, network, streams, version):
     free = version.calibrate(FREE, problem, network, 1200)
     last = run(free, problem, network, streams, 1200)[1200]["released"]
     assert np.abs(last - problem.optimum[:, None]).max() < 1e-5
@@ -123,7 +123,7 @@ def test_without_a_budget_they_find_the_pooled_optimum(problem, network, streams
 @pytest.mark.parametrize(
     "kind", [*NEW, DualVariablePerturbation, PenaltyPerturbation, OutputPerturbation]
 )
-def test_one_conversion_calibrates_all_to_the_same_total(problem, uneven, kind, conversion):
+def test_methods_calibrated_by_formula_have_the_same_total_rho(problem, uneven, kind, conversion):
     """P-ADMM is excluded, since its paper states no total."""
     law = {} if kind in (PR, PP, IPP, OutputPerturbation) else {"law": "gamma_norm"}
     algorithm = kind(eta=ETA, calibration="formula", rho_conversion=conversion, **law)
@@ -131,7 +131,7 @@ def test_one_conversion_calibrates_all_to_the_same_total(problem, uneven, kind, 
         with pytest.raises(InvalidInput, match=r"a budget that a noise scale from .* meets"):
             algorithm.calibrate(BUDGET, problem, uneven, 30)
         return
-    epsilon = 60.0  # more than what the Jacobian terms cost at this scale of the loss
+    epsilon = 60.0  # exceeds the privacy cost of the Jacobian terms at this loss scale
     done = algorithm.calibrate(Budget(epsilon, 1e-4), problem, uneven, 30)
     assert done.epsilon_by_formula(1e-4, problem, uneven, 30) == pytest.approx(epsilon, rel=1e-9)
     allowed = zcdp_rho(epsilon, 1e-4, conversion=conversion)
@@ -185,7 +185,7 @@ def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, uneven, str
 # --- Measurements -----------------------------------------------------------------------------
 
 
-def test_every_agent_is_measured_by_its_own_model(problem):
+def test_local_metrics_evaluate_each_agent_by_its_local_model(problem):
     """Compare with loops over settings, runs and agents; margin 0 counts as negative."""
     x = np.random.default_rng(3).normal(size=(2, len(problem.labels), AGENTS, DIM))
     x[0, 1, 2] = 0.0
@@ -216,7 +216,7 @@ def test_the_majority_rate_is_that_of_a_constant_prediction(problem):
 
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])
-def test_the_loss_scale_multiplies_loss_and_ridge_and_no_measurement(streams, scale):
+def test_the_loss_scale_multiplies_gradients_and_no_measurement(streams, scale):
     once, scaled = build(streams), build(streams, loss_scale=scale)
     x = np.random.default_rng(0).normal(size=(1, len(once.labels), AGENTS, DIM))
     assert np.allclose(scaled.gradient(x), scale * once.gradient(x))
@@ -238,7 +238,7 @@ def perturbed(kind, **changes):
 
 @pytest.mark.parametrize("jacobian", ["paper", "tight"])
 @pytest.mark.parametrize("kind", BASELINES)
-def test_added_curvature_brings_a_budget_within_reach(problem, network, kind, jacobian):
+def test_added_curvature_makes_a_small_budget_attainable(problem, network, kind, jacobian):
     horizon, scarce = 10, Budget(0.05, 1e-4)
     with pytest.raises(InvalidInput, match=r"a noise scale from .* meets"):
         perturbed(kind, jacobian=jacobian).calibrate(scarce, problem, network, horizon)
@@ -254,7 +254,7 @@ def test_added_curvature_brings_a_budget_within_reach(problem, network, kind, ja
 
 
 @pytest.mark.parametrize("kind", BASELINES)
-def test_no_curvature_is_added_where_half_is_left_without(problem, network, kind):
+def test_no_curvature_is_added_for_a_large_budget(problem, network, kind):
     rich = Budget(50.0, 1e-4)
     calibrated = [perturbed(kind, curvature=c).calibrate(rich, problem, network, 10) for c in
                   ("none", "half", "deficit")]  # fmt: skip
@@ -263,7 +263,7 @@ def test_no_curvature_is_added_where_half_is_left_without(problem, network, kind
     )
 
 
-def test_by_the_accountant_too(problem, network):
+def test_added_curvature_meets_a_small_budget_by_the_accountant(problem, network):
     scarce = Budget(0.05, 1e-4)
     done = perturbed(DualVariablePerturbation, calibration="accountant", curvature="half")
     done = done.calibrate(scarce, problem, network, 10)
@@ -276,7 +276,7 @@ def test_by_the_accountant_too(problem, network):
 
 @pytest.mark.parametrize("kind", BASELINES)
 def test_the_added_curvature_is_in_the_objective(problem, uneven, streams, kind):
-    """The optimality condition with Phi holds in every odd iteration."""
+    """The optimality condition with Phi holds in all iterations, for R-ADMM in odd ones."""
     silent = kind(eta=ETA, Phi=3.0)
     trajectory = run(silent, problem, uneven, streams, 3)
     x = {t: trajectory[t]["released"] for t in (1, 2, 3)}
@@ -291,7 +291,7 @@ def test_the_added_curvature_is_in_the_objective(problem, uneven, streams, kind)
 
 
 @pytest.mark.parametrize("growth, steps", [(1.02, 1.0), (1.0, 1.02)])
-def test_noise_that_falls_as_penalties_grow_costs_the_same_in_every_iteration(
+def test_the_loss_of_m_admm_per_iteration_depends_on_penalty_and_noise_growth(
     problem, network, streams, growth, steps
 ):
     r"""M-ADMM: the gradient at a message is :math:`D_t b_t`.
@@ -324,7 +324,7 @@ def test_noise_that_falls_as_penalties_grow_costs_the_same_in_every_iteration(
 
 
 @pytest.mark.parametrize("epsilon, added", [(50.0, False), (0.05, True)])
-def test_dvp_as_its_authors_account_it(problem, network, epsilon, added):
+def test_losses_of_dvp_agree_with_the_accounting_of_its_authors(problem, network, epsilon, added):
     r"""The loss of an iteration is :math:`\Delta/s + 2\ln(1+\kappa)`.
 
     If the Jacobian terms exceed the budget a of an iteration, :math:`\Phi = w c_1/(e^{a/4} - 1) -
@@ -347,7 +347,7 @@ def test_dvp_as_its_authors_account_it(problem, network, epsilon, added):
     assert least < done.noise.scale or added
 
 
-def test_the_first_penalty_has_not_grown_or_has(network):
+def test_the_parameter_t_0_shifts_the_growth_of_the_penalty(network):
     late = PenaltyPerturbation(eta=ETA, penalty_growth=1.02)
     first = replace(late, t_0=1)
     assert np.allclose(first.penalty(network, 1), 2 * ETA * 2)
@@ -359,7 +359,7 @@ def test_the_first_penalty_has_not_grown_or_has(network):
 
 
 @pytest.mark.parametrize("period", [1, 5, 10])
-def test_the_sum_of_theorem_2(problem, network, period):
+def test_rho_of_the_periodic_schedule_is_the_sum_of_theorem_2(problem, network, period):
     """The sum is T_p (1 - R^K) / (R^(K-1) - R^K); the published one omits a message."""
     horizon, decay = 50, 0.925
     done = PR(T_p=period, R_P=decay, noise=3.0)
@@ -374,7 +374,7 @@ def test_the_sum_of_theorem_2(problem, network, period):
         assert (round(closed, 1), round(closed - 1, 1)) == (595.8, 594.8)
 
 
-def test_the_sum_of_theorem_3(problem, network):
+def test_rho_of_the_iteration_schedule_is_the_sum_of_theorem_3(problem, network):
     horizon, decay = 50, 0.015
     done = PR(schedule="iteration", R_T=decay, noise=3.0)
     moved = 2 * problem.weight / (4 * ETA)
@@ -385,7 +385,7 @@ def test_the_sum_of_theorem_3(problem, network):
     assert np.flatnonzero(variances[1:] < 1)[0] + 1 == 8  # errata E4.2
 
 
-def test_the_sensitivities_of_the_formula(problem, uneven):
+def test_the_sensitivities_of_pr_admm_agree_with_their_formulas(problem, uneven):
     moved = {
         s: PR(sensitivity=s).message_change(problem, PR().penalty(uneven, 1))
         for s in ("lemma10", "per_sample")
@@ -399,7 +399,7 @@ def test_the_sensitivities_of_the_formula(problem, uneven):
 
 
 @pytest.mark.parametrize("schedule", ["periodic", "iteration"])
-def test_the_noise_of_every_message_has_its_scale(streams, schedule):
+def test_the_noise_of_every_message_has_the_scheduled_scale(streams, schedule):
     many = Streams(streams.root, tuple(range(120)), streams.groups)
     problem, network = build(many), networks.build(many, "ring", AGENTS)
     algorithm = PR(schedule=schedule, T_p=2, R_P=0.5, R_T=0.1, noise=0.7)
@@ -416,7 +416,7 @@ def test_the_noise_of_every_message_has_its_scale(streams, schedule):
 
 
 @pytest.mark.parametrize("threshold", ["literal", "consistent"])
-def test_the_threshold_replaces_what_it_says(problem, uneven, streams, threshold):
+def test_the_threshold_replaces_values_as_in_a_loop_over_edges(problem, uneven, streams, threshold):
     """The minimiser uses replaced values; the dual uses raw or replaced values, per variant."""
     limit = 1.2
     at = run(PR(threshold=threshold, U=limit, noise=0.3, R_P=0.6), problem, uneven, streams, 8)
@@ -448,7 +448,7 @@ def test_the_threshold_replaces_what_it_says(problem, uneven, streams, threshold
     assert 0 < np.mean(shares) < 1  # both cases happen
 
 
-def test_once_replaced_always_replaced_if_read_literally(problem, network, streams):
+def test_with_the_literal_threshold_the_replaced_fraction_never_falls(problem, network, streams):
     """The consistent variant uses values again as soon as their noise is small."""
     replaced_fractions = {}
     for threshold in ("literal", "consistent"):
@@ -458,7 +458,7 @@ def test_once_replaced_always_replaced_if_read_literally(problem, network, strea
     assert (np.diff(replaced_fractions["consistent"], axis=0) < 0).any()
 
 
-def test_sampled_neighbours_stay_within_the_sensitivity(problem, network, streams):
+def test_sampled_neighbouring_data_sets_stay_within_the_sensitivity(problem, network, streams):
     """A replaced record changes the exact minimiser by at most 2 C V / (n m)."""
     rng = np.random.default_rng(3)
     zero = np.zeros((1, 12, AGENTS, DIM))
@@ -504,7 +504,7 @@ def test_a_constructed_pair_nearly_attains_the_sensitivity():
     assert 0.99 * allowed < change <= allowed
 
 
-def test_an_accountant_is_told_the_proven_sensitivity(problem, network):
+def test_the_accountant_uses_the_proven_sensitivity(problem, network):
     """The noise of Lemma 10 exceeds what is needed; that of per-sample calibration suffices."""
     epsilons = {}
     for sensitivity in ("lemma10", "per_sample", "sharp"):
@@ -519,7 +519,7 @@ def test_an_accountant_is_told_the_proven_sensitivity(problem, network):
 # --- R-ADMM -----------------------------------------------------------------------------------
 
 
-def test_even_iterations_follow_from_what_was_broadcast(problem, uneven, streams):
+def test_even_iterations_of_r_admm_follow_from_broadcast_messages(problem, uneven, streams):
     """Even iterations use the gradient that follows from messages and duals."""
     gamma = 3.0
     at = run(Recycled(eta=ETA, gamma=gamma, noise=0.05), problem, uneven, streams, 10)
@@ -538,8 +538,8 @@ def test_even_iterations_follow_from_what_was_broadcast(problem, uneven, streams
         x = new
 
 
-def test_even_iterations_do_not_look_at_the_data(problem, network, streams):
-    """With other data in the second iteration, the messages are byte-identical."""
+def test_even_iterations_of_r_admm_do_not_use_the_data(problem, network, streams):
+    """With different labels in the second iteration, the messages are byte-identical."""
     algorithm = Recycled(eta=ETA, noise=0.05)
     draws = algorithm.draws(problem, streams)
     state = algorithm.start(problem, network, streams, 1)
@@ -559,7 +559,7 @@ def test_even_iterations_do_not_look_at_the_data(problem, network, streams):
     assert not np.allclose(original_state.x, relabelled_state.x)
 
 
-def test_the_recycled_gradient_is_the_gradient_with_its_noise(problem, network, streams):
+def test_the_recycled_gradient_is_the_gradient_plus_the_noise(problem, network, streams):
     algorithm = Recycled(eta=ETA, noise=0.05)
     draws = algorithm.draws(problem, streams)
     draw = next(draws)
@@ -568,7 +568,7 @@ def test_the_recycled_gradient_is_the_gradient_with_its_noise(problem, network, 
     assert np.allclose(state.recycled, problem.gradient(state.x) + 0.05 * draw.noise, atol=1e-9)
 
 
-def test_recycling_pays_for_every_second_iteration(problem, network):
+def test_r_admm_accounts_for_every_second_iteration(problem, network):
     done = Recycled(eta=ETA, noise=2.0, rho_conversion=None)
     for horizon, charged in ((1, 1), (2, 1), (9, 5), (10, 5)):
         losses = np.concatenate([r.losses() for r in done.releases(problem, network, horizon)])
@@ -583,7 +583,7 @@ def test_recycling_pays_for_every_second_iteration(problem, network):
 
 
 @pytest.mark.parametrize("beta", [1e-1, 1e-3, 1e-8])
-def test_the_tolerance_is_met_in_the_units_of_the_objective(problem, network, streams, beta):
+def test_the_gradient_norm_of_pp_admm_is_within_the_tolerance(problem, network, streams, beta):
     """A loose tolerance leaves a larger gradient than a tight one."""
     algorithm = PP(eta=ETA, beta=beta).calibrate(Budget(8.0, 1e-4), problem, network, 6)
     draws = algorithm.draws(problem, streams)
@@ -602,13 +602,13 @@ def test_the_tolerance_is_met_in_the_units_of_the_objective(problem, network, st
     assert 1e-3 * beta < max_gradient_norm <= beta * (1 + 1e-6) + 1e-12
 
 
-def test_a_tolerance_out_of_reach_is_an_error(problem, network, streams):
+def test_an_unattainable_tolerance_is_an_error(problem, network, streams):
     algorithm = PP(eta=ETA, beta=1e-18, noise=0.1, output_noise=0.1)
     with pytest.raises(Unsolved, match="gradient norm"):
         run(algorithm, problem, network, streams, 2)
 
 
-def test_the_noises_are_as_printed(problem, network):
+def test_the_noise_scales_of_pp_admm_agree_with_the_published_formulas(problem, network):
     """Compare sigma_1, sigma_2 and the condition on lambda with the published formulas."""
     budget, horizon, delta = Budget(1.0, 1e-4), 30, 1e-4
     loss_scale, n = 20.0, RECORDS
@@ -629,7 +629,7 @@ def test_the_noises_are_as_printed(problem, network):
         assert paid <= (1 - e3) * e1 * (1 + 1e-9)
 
 
-def test_both_noises_have_their_scale(streams):
+def test_objective_and_output_noise_of_pp_admm_have_the_stated_scales(streams):
     many = Streams(streams.root, tuple(range(120)), streams.groups)
     problem, network = build(many), networks.build(many, "ring", AGENTS)
     algorithm = PP(eta=ETA, beta=1e-9, noise=0.4, output_noise=0.9, ridge=0.5)
@@ -646,7 +646,7 @@ def test_both_noises_have_their_scale(streams):
         assert kstest(drawn.ravel(), norm(scale=scale / 1.3).cdf).pvalue < 1e-3
 
 
-def test_approximate_minimisers_are_told_twice_the_printed_distance(problem, network):
+def test_approximate_minimisers_are_accounted_with_twice_the_published_distance(problem, network):
     """Both solutions are within beta / m of exact minimisers (errata E4.4)."""
     done = PP(eta=ETA).calibrate(BUDGET, problem, network, 30)
     *perturbed, fuzzed = done.releases(problem, network, 30)
@@ -662,7 +662,7 @@ def repaired(kind, **changes):
     return kind(eta=ETA, perturbed="output", calibration="accountant", **changes)
 
 
-def test_noise_of_the_output_alone_pays_for_the_data_and_the_approximation(problem, network):
+def test_output_noise_covers_the_record_change_and_the_approximation_error(problem, network):
     """The output noise is that of one Gaussian mechanism, and the releases are proven."""
     done = repaired(PP, beta=0.01).calibrate(BUDGET, problem, network, 30)
     (release,) = done.releases(problem, network, 30)
@@ -675,7 +675,7 @@ def test_noise_of_the_output_alone_pays_for_the_data_and_the_approximation(probl
 
 
 @pytest.mark.parametrize("beta", [1e-3, 0.1])
-def test_neighbours_solved_loosely_are_within_the_distance_of_the_repair(network, beta):
+def test_approximate_minimisers_of_neighbouring_data_sets_are_within_the_bound(network, beta):
     """A constructed pair of approximate solutions nearly attains the bound."""
     records = 50
     features = np.zeros((AGENTS, records, 1))
@@ -696,10 +696,11 @@ def test_neighbours_solved_loosely_are_within_the_distance_of_the_repair(network
     distance = np.abs(ends[0] - ends[1])
     bound = (problem.record_change("l2") + 2 * beta) / m
     assert (distance <= bound).all()
-    assert (distance > 0.45 * bound).all()  # half of the change of a gradient: both slopes are 1/2
+    # Both slopes are 1/2, so the gradients differ by half of the maximal change.
+    assert (distance > 0.45 * bound).all()
 
 
-def test_the_repair_adds_its_noise_to_what_is_sent_and_nowhere_else(streams):
+def test_the_corrected_variant_adds_noise_only_to_the_message(streams):
     many = Streams(4, tuple(range(300)))
     problem, network = build(many, partition="shared"), networks.build(many, "ring", AGENTS)
     done = repaired(PP).calibrate(BUDGET, problem, network, 2)
@@ -715,7 +716,7 @@ def test_the_repair_adds_its_noise_to_what_is_sent_and_nowhere_else(streams):
     assert np.array_equal(after.minimiser, silent.minimiser)
 
 
-def test_the_repair_of_both_is_proven_and_charges_what_it_says(problem, network, streams):
+def test_corrected_ipp_admm_is_proven_and_has_the_rho_of_the_formula(problem, network, streams):
     once = {"tested": "noised", "threshold_drawn": "once", "threshold_scale": "standard"}
     done = repaired(IPP, c=3, **once).calibrate(BUDGET, problem, network, 6)
     releases = done.releases(problem, network, 6)
@@ -730,7 +731,7 @@ def test_the_repair_of_both_is_proven_and_charges_what_it_says(problem, network,
 
 
 @pytest.mark.parametrize("sensitivity", ["printed", "per_sample"])
-def test_the_scales_of_the_tests_are_as_printed(problem, network, sensitivity):
+def test_the_noise_scales_of_ipp_admm_agree_with_their_formulas(problem, network, sensitivity):
     share, c = 0.1, 7
     rho = zcdp_rho(2.0, 1e-4, conversion="shortcut")
     done = IPP(eta=ETA, c=c, share=share, svt_sensitivity=sensitivity)
@@ -762,7 +763,7 @@ def decisions(algorithm, problem, network, streams, horizon):
 
 
 @pytest.mark.parametrize("redraw", ["each", "after_release", "once"])
-def test_messages_are_sent_exactly_where_the_test_says(problem, uneven, streams, redraw):
+def test_ipp_admm_sends_messages_as_in_algorithm_3(problem, uneven, streams, redraw):
     """Compare with Algorithm 3, computed agent by agent."""
     algorithm = IPP(eta=ETA, c=5, threshold_drawn=redraw, noise=0.1, output_noise=0.2, ridge=0.1,
                     query_noise=0.02, threshold_noise=0.05, alpha=0.01, C_loss=0.8)  # fmt: skip
@@ -789,7 +790,7 @@ def test_messages_are_sent_exactly_where_the_test_says(problem, uneven, streams,
     assert sent.max() == 5
 
 
-def test_after_c_messages_an_agent_is_silent_but_its_dual_moves(problem, network, streams):
+def test_after_c_messages_an_agent_sends_nothing_but_updates_its_dual(problem, network, streams):
     algorithm = IPP(eta=ETA, c=2, alpha=1e-12, decision="coin", noise=0.1, output_noise=0.1)
     steps = list(decisions(algorithm, problem, network, streams, 40))
     assert (steps[-1][2].sent == 2).all()
@@ -798,13 +799,13 @@ def test_after_c_messages_an_agent_is_silent_but_its_dual_moves(problem, network
     assert not np.array_equal(after.dual, before.dual)
 
 
-def test_a_threshold_out_of_reach_lets_nothing_out(problem, network, streams):
+def test_an_unattainable_threshold_prevents_all_messages(problem, network, streams):
     algorithm = IPP(eta=ETA, alpha=10.0).calibrate(FREE, problem, network, 20)
     iterates = run(algorithm, problem, network, streams, 20)[20]
     assert (iterates["released"] == 0).all() and (iterates["messages"] == 0).all()
 
 
-def test_with_the_printed_scales_the_test_is_a_coin(streams):
+def test_with_the_published_scales_about_half_of_the_messages_are_sent(streams):
     """With the published scales, half of the messages are sent for any data (errata E4.7)."""
     many = Streams(streams.root, tuple(range(100)), streams.groups)
     problem, network = build(many), networks.build(many, "ring", AGENTS)
@@ -819,7 +820,7 @@ def test_with_the_printed_scales_the_test_is_a_coin(streams):
     assert shares == pytest.approx({"printed": 0.5, "coin": 0.5}, abs=0.05)
 
 
-def test_a_test_on_what_is_private_already_is_charged_for_all(problem, network, streams):
+def test_with_tests_on_noisy_iterates_all_iterations_are_accounted(problem, network, streams):
     horizon = 12
     algorithm = IPP(
         eta=ETA, c=3, tested="noised", threshold_drawn="once", threshold_scale="standard"
@@ -838,7 +839,7 @@ def test_a_test_on_what_is_private_already_is_charged_for_all(problem, network, 
 @pytest.mark.parametrize("scale", ["printed", "standard"])
 @pytest.mark.parametrize("sensitivity", ["printed", "per_sample"])
 @pytest.mark.parametrize("tested", ["minimiser", "noised"])
-def test_an_accountant_is_told_what_the_tests_cost_at_their_scales(
+def test_the_accounted_loss_of_the_tests_follows_from_their_noise_scales(
     problem, network, scale, sensitivity, tested
 ):
     """The loss depends on how often the threshold noise is sampled.
@@ -868,7 +869,7 @@ def test_an_accountant_is_told_what_the_tests_cost_at_their_scales(
     assert (single_sample.count, per_release.count, per_test.count) == (1, 1, horizon)
 
 
-def test_tests_with_given_noise_are_paid_for_too(problem, network):
+def test_tests_with_given_noise_are_accounted(problem, network):
     options = {
         "calibration": "given",
         "perturbed": "output",
@@ -883,7 +884,7 @@ def test_tests_with_given_noise_are_paid_for_too(problem, network):
     assert tests.epsilon == pytest.approx(moved / 0.25 + 2 * 3 * moved / 0.5)
 
 
-def test_the_charge_of_a_run_is_at_most_the_formula(problem, network, streams):
+def test_the_accumulated_rho_of_a_run_is_at_most_that_of_the_formula(problem, network, streams):
     done = IPP(eta=ETA, c=4).calibrate(BUDGET, problem, network, 12)
     at = run(done, problem, network, streams, 12)
     total = done.rho_by_formula(problem, network, 12)
@@ -924,12 +925,12 @@ def test_the_charge_of_a_run_is_at_most_the_formula(problem, network, streams):
         (lambda: IPP(decision="dice"), "algorithm.decision: found 'dice'"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(make, message):
+def test_invalid_parameters_are_refused(make, message):
     with pytest.raises(InvalidInput, match=message):
         make()
 
 
-def test_budgets_and_horizons_that_cannot_be_are_refused(problem, network, streams):
+def test_invalid_budgets_and_horizons_are_refused(problem, network, streams):
     with pytest.raises(InvalidInput, match=r"algorithm.c: found 15, expected at most the 10"):
         IPP(eta=ETA).calibrate(BUDGET, problem, network, 10)
     with pytest.raises(InvalidInput, match=r"budget.delta: found 0.0, expected above 0"):

@@ -69,12 +69,12 @@ def invented(exported) -> set[str]:
     )
 
 
-def test_what_is_exported_is_described():
+def test_docstrings_of_exported_objects_are_complete():
     assert {name for name, exported in EXPORTED.items() if missing(exported)} == set()
     assert all(exported.__doc__ for exported in EXPORTED.values())
 
 
-def test_nothing_is_described_that_is_not_taken():
+def test_docstrings_describe_no_unknown_parameters():
     assert {
         name: extra_parameters
         for name, exported in EXPORTED.items()
@@ -82,7 +82,7 @@ def test_nothing_is_described_that_is_not_taken():
     } == {}
 
 
-def test_a_parameter_and_a_result_that_are_left_out_are_noticed():
+def test_missing_and_unknown_docstring_entries_are_detected():
     def doubled(x: float, times: int) -> float:
         """Twice.
 
@@ -124,7 +124,7 @@ def untyped(text: str) -> list[str]:
     return function_names
 
 
-def test_everything_public_has_types():
+def test_public_functions_of_the_annotated_files_have_types():
     files = [file for name in ANNOTATED for file in sorted((SOURCE / name).rglob("*.py"))]
     files += [SOURCE / name for name in ANNOTATED if name.endswith(".py")]
     assert len(files) > 90
@@ -133,6 +133,6 @@ def test_everything_public_has_types():
     } == {}
 
 
-def test_what_has_no_type_is_noticed():
+def test_public_functions_without_types_are_detected():
     assert untyped("class A:\n def b(self, c) -> int: ...\ndef d(): ...") == ["b", "d"]
     assert untyped("def _e(f): ...\nclass G:\n def __init__(self, h): ...") == []

@@ -54,7 +54,7 @@ def test_every_page_is_listed_once_and_every_entry_is_a_page():
     assert written == {name for name in listed if not name.startswith(GENERATED)}
 
 
-def test_the_generated_entries_are_the_generated_pages(generated):
+def test_the_tables_of_contents_list_all_generated_pages(generated):
     listed = {entry for page in sources(".rst") for entry in entries(page)}
     generated_entries = {path.removesuffix(".rst") for path in generated}
     assert {
@@ -70,12 +70,12 @@ def test_a_page_has_one_title_and_at_most_the_allowed_lines(page):
     assert len(text.splitlines()) <= MAX_LINES
 
 
-def test_the_page_of_the_library_lists_every_name_once():
+def test_the_api_page_lists_every_exported_name_once():
     text = (DOCS / "api/index.rst").read_text()
     assert sorted(re.findall(r"^   (\w+)$", text, re.MULTILINE)) == sorted(pc.__all__)
 
 
-def test_links_between_pages_lead_somewhere(generated):
+def test_links_between_pages_have_an_existing_target(generated):
     for page in sources(".md"):
         for target in re.findall(r"\]\(([\w./-]+)(?:#[\w-]*)?\)", (DOCS / page).read_text()):
             path = (DOCS / page).parent / target
@@ -100,7 +100,7 @@ def generated(reference_pages) -> dict[str, str]:
     return reference_pages.pages()
 
 
-def test_the_generated_pages_list_every_algorithm_kind_of_test_and_key(reference_pages, generated):
+def test_generated_pages_list_algorithms_metrics_claim_tests_and_files(reference_pages, generated):
     algorithms = generated["reference/generated/algorithms.rst"]
     assert set(re.findall(r":doc:`(\w+) ", algorithms)) == set(reference_pages.built_in())
     measurements = generated["reference/generated/measurements.rst"]
@@ -113,7 +113,7 @@ def test_the_generated_pages_list_every_algorithm_kind_of_test_and_key(reference
     assert "``results/{scale}/claims.parquet``" in files and "``epsilon_accountant``" in files
 
 
-def test_the_unit_of_a_claims_value_is_that_of_its_kind():
+def test_the_documented_unit_of_a_claim_is_logarithmic_if_its_test_is():
     text = (DOCS / "how-to/add_a_claim.md").read_text().partition("| unit of `value` |")[2]
     units = dict(re.findall(r"^\| (`.+`) \| (.+) \|$", text, re.MULTILINE))
     unit = {kind: u for kinds, u in units.items() for kind in re.findall(r"`(\w+)`", kinds)}
@@ -167,7 +167,7 @@ def test_the_listed_names_of_problems_and_networks_exist(heading, kinds):
     } == set()
 
 
-def test_the_mixing_weights_on_a_ring_are_those_of_the_page():
+def test_mixing_weights_on_a_ring_agree_with_the_documentation():
     text = (DOCS / "reference/problems_and_networks.md").read_text()
     rows = re.findall(r"^\| `(\w+)`.* \| (\d)/(\d)[^|]* \| (\d)/(\d) \|$", text, re.MULTILINE)
     assert {name for name, *_ in rows} == set(pc.networks.MIXINGS)
@@ -183,7 +183,7 @@ def test_the_listed_attributes_of_an_algorithm_exist():
     assert len(names) > 6 and all(hasattr(Algorithm, name) for name in names)
 
 
-def test_the_listed_families_are_those_of_the_package():
+def test_the_listed_families_exist_in_the_package():
     rows = rows_of("how-to/add_a_version.md", "What a family provides")
     listed = {row.strip("`") for row in rows}
     folder = Path(families.__file__).parent
@@ -199,7 +199,10 @@ def test_the_page_on_the_report_describes_each_of_its_pages():
 
 
 def test_the_block_on_clipping_has_the_stated_scale_and_sensitivity():
-    """A record changes the gradient by at most 2K/N_i; without clipping it is N/N_i times f_i's."""
+    """A record changes the gradient by at most 2K/N_i.
+
+    Without clipping, the gradient without the ridge term is N/N_i times that of f_i.
+    """
     text = (DOCS / "reference/problems_and_networks.md").read_text()
     block = re.search(r"^```python\n(.*?)^```", text, re.M | re.S)[1]
     random, sizes, ridge = np.random.default_rng(0), np.array([6, 4, 2]), 0.1
@@ -231,7 +234,7 @@ def test_the_block_on_observers_runs():
     assert 0 < statement.open_loop.lower <= statement.open_loop.upper <= statement.mu
 
 
-def test_pages_that_other_files_name_exist():
+def test_documentation_pages_cited_by_other_files_exist():
     root = DOCS.parent
     names = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "config/README.md")
     files = [root / name for name in names]
@@ -249,7 +252,7 @@ def test_pages_that_other_files_name_exist():
     assert {entry for entry in mentioned_pages if not (root / entry[0]).exists()} == set()
 
 
-def test_nothing_is_loaded_from_elsewhere():
+def test_the_sphinx_configuration_has_no_external_links():
     text = (DOCS / "conf.py").read_text()
     assert "intersphinx" not in text and "http" not in text
     assert '"write_computation_times": False' in text  # its page loads scripts

@@ -81,11 +81,11 @@ TASKS = {
     "two iterates of DVP": (iterate(0), iterate(1), 20, 101),
     "a figure": (figure("showkatbakhsh_fig2"), figure("showkatbakhsh_fig3"), 9, 97),
 }
-"""Task that imports what is needed, task that is counted, and limits of files and functions."""
+"""For each name: import task, measured task, and limits of files and functions."""
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_task_enters_few_files(name):
+def test_a_task_executes_at_most_the_allowed_files_and_functions(name):
     first, task, most_files, most_functions = TASKS[name]
     first()
     functions_by_file = entered(task)

@@ -31,7 +31,7 @@ def test_the_checks_of_scikit_learn_pass_without_privacy():
     assert all(c["status"] in ("passed", "skipped") for c in checks)
 
 
-def test_without_privacy_it_finds_the_model_of_scikit_learn():
+def test_without_privacy_the_model_is_close_to_that_of_scikit_learn():
     """The objective is the mean loss plus half the ridge times the squared norm."""
     ours = Estimator(epsilon=np.inf, agents=3, network="complete", horizon=3000, ridge=0.01)
     ours.fit(FEATURES, LABELS)
@@ -45,7 +45,7 @@ def test_without_privacy_it_finds_the_model_of_scikit_learn():
     assert ours.score(FEATURES, LABELS) == pytest.approx(reference.score(rows, LABELS), abs=0.02)
 
 
-def test_one_fit_uses_the_budget_and_no_more():
+def test_one_fit_has_a_proven_epsilon_equal_to_the_budget():
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)  # fit has no argument that bounds columns
         fitted = Estimator(epsilon=1.0, **PRIVATE).fit(FEATURES, LABELS)
@@ -61,7 +61,7 @@ def test_one_fit_uses_the_budget_and_no_more():
 
 
 @pytest.mark.parametrize("missing", ["bound", "classes"])
-def test_with_privacy_no_bound_and_no_label_set_come_from_records(missing):
+def test_with_privacy_the_bound_and_the_classes_are_required(missing):
     with pytest.raises(InvalidInput, match=f"{missing}: missing.*epsilon=inf only"):
         Estimator(**PRIVATE | {missing: None}).fit(FEATURES, LABELS)
 
@@ -79,12 +79,12 @@ def test_with_privacy_no_bound_and_no_label_set_come_from_records(missing):
         ({"algorithm": "nothing"}, "algorithm.name: found 'nothing'"),
     ],
 )
-def test_parameters_that_do_not_fit_are_named(options, message):
+def test_invalid_parameters_are_named_in_the_error(options, message):
     with pytest.raises(InvalidInput, match=message):
         Estimator(**PRIVATE | options).fit(FEATURES, LABELS)
 
 
-def test_every_algorithm_of_logistic_regression_and_a_network_can_be_named():
+def test_the_estimator_accepts_an_algorithm_a_network_and_parameters():
     network = pc.networks.build(pc.Streams(0, (0,)), "complete", 4)
     options = {**PRIVATE, "network": network, "horizon": 5}
     for name in ("dvp", "one_shot_averaging", "secure_aggregation"):

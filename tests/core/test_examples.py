@@ -28,7 +28,7 @@ def run(number: int) -> dict:
     return runpy.run_path(str(script))
 
 
-def test_every_tutorial_has_a_title_and_a_test_here():
+def test_there_are_five_tutorials_and_each_has_a_title():
     numbers = [int(script.name.split("_")[1]) for script in SCRIPTS]
     assert numbers == [1, 2, 3, 4, 5]
     for script in SCRIPTS:
@@ -36,14 +36,14 @@ def test_every_tutorial_has_a_title_and_a_test_here():
         assert title and set(line) == {"="} and len(line) == len(title)
 
 
-def test_no_tutorial_uses_a_name_that_the_documentation_does_not_define():
+def test_tutorials_do_not_use_dunder_file():
     """Sphinx-Gallery executes scripts without ``__file__``."""
     for script in SCRIPTS:
         names = {n.id for n in ast.walk(ast.parse(script.read_text())) if isinstance(n, ast.Name)}
         assert "__file__" not in names, script.name
 
 
-def test_a_noise_is_calibrated_to_the_budget_and_its_cost_grows_with_the_releases():
+def test_tutorial_1_calibrates_noise_and_epsilon_grows_with_the_releases():
     variables = run(1)
     assert (
         variables["guarantee"].epsilon == pytest.approx(1, rel=1e-6)
@@ -54,7 +54,7 @@ def test_a_noise_is_calibrated_to_the_budget_and_its_cost_grows_with_the_release
     assert isinstance(variables["chart"], alt.Chart)
 
 
-def test_three_algorithms_run_on_adult_and_are_accounted_for(monkeypatch):
+def test_tutorial_2_runs_and_accounts_three_algorithms_on_surrogate_data(monkeypatch):
     from private_consensus.reproduction import datasets
 
     def small(source):
@@ -68,12 +68,12 @@ def test_three_algorithms_run_on_adult_and_are_accounted_for(monkeypatch):
     assert variables["means"].height == 3 * 20 and variables["means"]["value"].is_finite().all()
 
 
-def test_the_broken_copy_is_found_and_the_right_one_is_not():
+def test_tutorial_3_flags_the_faulty_algorithm_and_not_the_correct_one():
     audits = run(3)["audits"]
     assert not audits["NoisyGossip"].flagged and audits["HastyGossip"].flagged
 
 
-def test_a_figure_is_planned_run_and_drawn():
+def test_tutorial_4_plans_runs_and_draws_a_figure():
     variables = run(4)
     assert variables["numbers"].height == 8
     assert "mark" in json.dumps(variables["chart"])
@@ -81,12 +81,12 @@ def test_a_figure_is_planned_run_and_drawn():
     assert (exact["epsilon_accountant"] <= exact["epsilon_claimed"]).all()
 
 
-def test_a_paper_is_judged_by_its_claim():
+def test_tutorial_5_gives_the_verdict_of_a_claim():
     table = run(5)["table"]
     assert table["id"].to_list() == ["mine_c01"] and table["verdict"].to_list() == ["held"]
 
 
-def test_the_notebook_runs_from_top_to_bottom_and_is_kept_without_output(capsys):
+def test_the_notebook_runs_from_top_to_bottom_and_is_stored_without_output(capsys):
     notebook = json.loads((EXAMPLES / "tour.ipynb").read_text())
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
@@ -185,7 +185,7 @@ def test_every_script_of_the_gallery_has_a_check():
 
 
 @pytest.mark.parametrize("name", GALLERY)
-def test_a_script_of_the_gallery_shows_what_its_text_says(name):
+def test_the_plotted_numbers_of_a_gallery_script_pass_their_check(name):
     (script,) = (EXAMPLES / "gallery").glob(f"plot_*_{name}.py")
     variables = runpy.run_path(str(script))
     assert isinstance(variables["chart"], alt.TopLevelMixin)

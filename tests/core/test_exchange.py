@@ -29,7 +29,7 @@ def test_the_sum_is_reconstructed_exactly(rng, modulus, agents):
     assert (total == exact).all()
 
 
-def test_negative_numbers_survive_and_reals_are_rounded_to_the_grid(rng):
+def test_encoding_preserves_negative_numbers_and_rounds_to_the_grid(rng):
     sharing = SecretSharing(2**61 - 1, 2**20)
     x = rng.normal(size=(6, 5, 3)) * 100
     assert np.array_equal(sharing.decode(sharing.encode(x)), np.rint(x * 2**20) / 2**20)
@@ -40,7 +40,7 @@ def test_negative_numbers_survive_and_reals_are_rounded_to_the_grid(rng):
     assert (total < 0).any()
 
 
-def test_the_printed_modulus_would_take_negative_sums_for_positive_ones(rng):
+def test_the_published_modulus_condition_confuses_negative_and_positive_sums(rng):
     """The condition p > |sum| is too weak, since -7 and 4 are equal modulo 11.
 
     The condition 2|sum| < p suffices.
@@ -66,7 +66,7 @@ def views(split, *, count, seed, modulus=3, broken=False):
     sharing = SecretSharing(modulus, 1)
     values = np.tile(np.array([1, *split])[None, :, None], (count, 1, 1))
     shares = sharing.split(values, rng)
-    if broken:  # an agent that does not mask: its own value goes to agent 0
+    if broken:  # agents 1 and 2 send their values to agent 0 without masking
         shares[:, 1:] = 0
         shares[:, [1, 2], 0] = values[:, 1:]
     broadcast = sharing.gather(shares)[..., 0]
@@ -82,8 +82,8 @@ def p_value(first_views, second_views):
     return chi2_contingency(table).pvalue
 
 
-def test_the_view_of_all_but_two_does_not_depend_on_how_the_sum_splits():
-    """A chi-square test over all views in a field of three accepts it, and rejects a fault."""
+def test_the_view_of_a_colluding_agent_depends_only_on_the_sum_of_the_others():
+    """A chi-square test of the views modulo 3 accepts equality, and rejects it with a fault."""
     first_views, second_views = (
         views((0, 2), count=200_000, seed=1),
         views((1, 1), count=200_000, seed=2),
@@ -95,7 +95,7 @@ def test_the_view_of_all_but_two_does_not_depend_on_how_the_sum_splits():
     assert p_value(first_views, views_of_another_sum) < 1e-6  # views reveal the sum
 
 
-def test_all_but_one_recover_the_value_of_the_last(rng):
+def test_all_agents_but_one_can_reconstruct_the_remaining_value(rng):
     sharing = SecretSharing(10007, 1)
     values = rng.integers(0, 10007, size=(50, 4, 2))
     broadcast = sharing.gather(sharing.split(values, rng))
@@ -112,12 +112,12 @@ def test_single_shares_are_uniform(rng):
 
 
 @pytest.mark.parametrize(("key", "value"), [("modulus", 2), ("modulus", 2**63), ("resolution", 0)])
-def test_numbers_that_cannot_be_used_are_refused(key, value):
+def test_an_invalid_modulus_or_resolution_is_refused(key, value):
     with pytest.raises(InvalidInput, match=f"exchange.{key}: found {value}"):
         SecretSharing(**{key: value})
 
 
-def test_a_graph_with_a_missing_link_is_refused(streams):
+def test_an_incomplete_graph_is_refused(streams):
     require_complete(networks.build(streams, "complete", 4))
     with pytest.raises(InvalidInput, match="a complete graph"):
         require_complete(networks.build(streams, "ring", 4))

@@ -47,15 +47,15 @@ def plan():
     return planning.load({**ONE, "scale": "smoke"}, CONFIG)
 
 
-def test_at_smoke_scale_no_run_is_computed_that_nobody_reads():
-    """The number of runs is no multiple of a block, which computes complete blocks only."""
+def test_at_smoke_scale_the_number_of_runs_is_a_multiple_of_the_block_size():
+    """Only complete blocks are computed, so a remainder would cause unused runs."""
     small = planning.load({**ALL, "scale": "smoke"}, CONFIG)
     cells = {pair: small.cell(*pair) for pair in small.cells()}
     assert [pair for pair, cell in cells.items() if cell["runs"] % cell["runs_per_batch"]] == []
 
 
 @pytest.mark.parametrize("scale", ["paper", "smoke"])
-def test_a_scale_changes_the_runs_of_a_block(scale):
+def test_a_scale_sets_the_number_of_runs_and_of_runs_per_batch(scale):
     paper = planning.load(ONE, CONFIG).papers["showkatbakhsh"]
     experiment = paper.experiments["showkatbakhsh_fig1"].model_copy(
         update={"scales": {"smoke": Scale(runs=6, runs_per_batch=3)}}
@@ -102,7 +102,7 @@ def changed(path: str, value) -> dict:
         ("data.connection_timeout_s", math.nan, "data.connection_timeout_s: .*found nan"),
     ],
 )
-def test_a_bad_configuration_is_refused_by_key_and_value(path, value, message):
+def test_the_error_of_an_invalid_configuration_names_key_and_value(path, value, message):
     with pytest.raises(ConfigurationError, match=message):
         planning.load(changed(path, value), CONFIG)
 
@@ -153,7 +153,7 @@ def spoilt(loaded):
         ("figures/showkatbakhsh_fig1/panels/0/log_x", "yes", "log_x: .*found 'yes'"),
     ],
 )
-def test_scales_are_a_closed_list_and_only_numbers_are_numbers(spoilt, path, value, message):
+def test_unknown_scales_and_values_of_the_wrong_type_are_refused(spoilt, path, value, message):
     assert any(re.search(message, line) for line in spoilt(path, value).lines)
 
 
@@ -232,7 +232,7 @@ BEFORE_THE_END = f"{FIG1}/intermediate_measures"
         (f"{PANEL}/curves/0/where", {"horizon": 4}, r"where\.horizon: found 4, expected one of"),
     ],
 )
-def test_a_name_that_reaches_nothing_is_refused(spoilt, path, value, message):
+def test_unknown_names_and_invalid_values_in_a_paper_file_are_refused(spoilt, path, value, message):
     assert any(re.search(message, line) for line in spoilt(path, value).lines)
 
 
@@ -287,14 +287,14 @@ def test_a_name_that_reaches_nothing_is_refused(spoilt, path, value, message):
         ),
     ],
 )
-def test_a_setting_that_cannot_be_run_is_told_before_any_work(spoilt, path, value, message):
+def test_invalid_settings_are_refused_when_the_plan_is_loaded(spoilt, path, value, message):
     lines = spoilt(path, value).lines
     assert any(re.search(message, line) for line in lines), lines
 
 
 @pytest.mark.parametrize("name", ["../../../ESCAPED", ".*", "a/b", "", "a" * 101, "1a", "a b"])
 @pytest.mark.parametrize("section", ["figures", "tables", "claims"])
-def test_names_of_files_and_targets_are_slugs(section, name):
+def test_invalid_names_of_figures_tables_and_claims_are_refused(section, name):
     paper = {"paper": {"key": "x", "number": "", "title": "", "authors": [], "venue": ""},
              "experiments": {}, "figures": {}, "tables": {}, "claims": {}}  # fmt: skip
     validate(Paper, paper)
@@ -303,7 +303,7 @@ def test_names_of_files_and_targets_are_slugs(section, name):
     assert any("String should" in line for line in caught.value.lines)
 
 
-def test_a_name_stands_for_one_thing(spoilt, monkeypatch, tmp_path):
+def test_names_of_workflow_rules_and_duplicate_names_are_refused(spoilt, monkeypatch, tmp_path):
     spec = complete()
     figure = spec["figures"]["showkatbakhsh_fig1"]
     lines = spoilt("figures/everything", figure).lines
@@ -328,7 +328,7 @@ def test_a_name_stands_for_one_thing(spoilt, monkeypatch, tmp_path):
                    for line in caught.value.lines)  # fmt: skip
 
 
-def test_names_in_claims_and_tables_are_those_of_axes_and_measures(loaded):
+def test_unknown_axes_and_measures_in_claims_are_refused(loaded):
     for claim, spoil, message in (
         (0, {"where": {"epsilom": 1}}, "where: found 'epsilom'"),
         (0, {"measure": "nope.x"}, "found 'nope.x'"),
@@ -340,7 +340,7 @@ def test_names_in_claims_and_tables_are_those_of_axes_and_measures(loaded):
             loaded(paper)
 
 
-def test_a_study_may_declare_a_scale_of_its_own(loaded):
+def test_a_study_can_declare_a_scale(loaded):
     paper = complete()
     for experiment in paper["experiments"].values():
         experiment["scales"]["tiny"] = {"runs": 1}
@@ -348,7 +348,7 @@ def test_a_study_may_declare_a_scale_of_its_own(loaded):
     assert {tiny_plan.cell(*cell)["runs"] for cell in tiny_plan.cells()} == {1}
 
 
-def test_a_key_that_stands_twice_is_refused_in_whatever_file(tmp_path):
+def test_a_duplicate_key_in_a_paper_file_is_refused(tmp_path):
     text = (CONFIG / "papers" / "showkatbakhsh.yaml").read_text()
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "showkatbakhsh.yaml").write_text(f"{text}\nexperiments: {{}}\n")
@@ -412,17 +412,17 @@ def test_a_key_that_stands_twice_is_refused_in_whatever_file(tmp_path):
         ("claims/showkatbakhsh_c01/variants/released/tests/0/kind", "guess", "kind: .*guess"),
     ],
 )
-def test_a_bad_paper_is_refused_by_key_and_value(spoilt, path, value, message):
+def test_the_error_of_an_invalid_paper_file_names_key_and_value(spoilt, path, value, message):
     error = spoilt(path, value)
     assert any(re.search(message, line) for line in error.lines), error.lines
 
 
-def test_all_mistakes_are_told_at_once(spoilt):
+def test_all_errors_of_a_paper_file_are_reported_together(spoilt):
     error = spoilt(FIG1, {"runs": 0})
     assert len(error.lines) > 3
 
 
-def test_cells_spell_out_every_setting(plan):
+def test_a_cell_lists_every_setting_explicitly(plan):
     cell = plan.cell("showkatbakhsh_fig2", "gradient_descent")
     epsilons, powers, variants = 3, 3, 4
     assert len(cell["settings"]) == epsilons * powers * variants
@@ -434,7 +434,7 @@ def test_cells_spell_out_every_setting(plan):
     assert setting["horizon"] == 100  # of the smoke scale
 
 
-def test_an_algorithm_reads_all_the_data_that_its_variants_name(loaded):
+def test_an_algorithm_requires_the_data_sets_of_all_its_variants(loaded):
     paper = complete()
     experiment = paper["experiments"]["showkatbakhsh_extra_adult"]
     variants = experiment["algorithms"]["gradient_descent"]
@@ -445,14 +445,14 @@ def test_an_algorithm_reads_all_the_data_that_its_variants_name(loaded):
     assert plan.preparations("showkatbakhsh_fig1") == []
 
 
-def test_a_variant_has_the_last_word_over_an_axis(plan):
+def test_a_variant_overrides_an_axis(plan):
     cell = plan.cell("showkatbakhsh_fig1", "gradient_descent")
     one_shot = [s for s in cell["settings"] if s["variant"] == "one_shot"]
     assert {s["horizon"] for s in one_shot} == {1}
     assert len({s["columns"]["horizon"] for s in one_shot}) == 6
 
 
-def test_an_infinite_epsilon_survives(plan):
+def test_an_infinite_epsilon_is_preserved_in_a_cell(plan):
     cell = plan.cell("showkatbakhsh_extra_adult", "gradient_descent")
     free = [s for s in cell["settings"] if s["variant"] == "not_private"]
     assert {s["budget"]["epsilon"] for s in free} == {float("inf")}
@@ -480,7 +480,7 @@ def timed_plan():
     return timed(plan_of_all)
 
 
-def test_streams_are_shared_by_the_algorithms_that_are_named():
+def test_the_noise_streams_of_gratton_fig2_are_shared_as_configured():
     plan = plan_of_all()
     groups = [
         plan.cell("gratton_fig2", name)["groups"]["noise"]
@@ -495,7 +495,7 @@ def a_million_steps() -> None:
         _ + 1
 
 
-def test_an_infinite_parameter_is_planned_as_it_is_written(loaded):
+def test_an_infinite_parameter_is_preserved_in_a_cell(loaded):
     """JSON cannot represent infinity, and a missing value would become the default."""
     paper = complete()
     paper["experiments"]["showkatbakhsh_extra_adult"]["problem"]["box"] = math.inf
@@ -503,7 +503,7 @@ def test_an_infinite_parameter_is_planned_as_it_is_written(loaded):
     assert {setting["problem"]["box"] for setting in cell["settings"]} == {math.inf}
 
 
-def test_the_whole_configuration_is_checked_in_a_second(timed_plan):
+def test_planning_takes_less_time_than_60_million_loop_steps(timed_plan):
     """Time is relative to a reference loop, since other work slows the processor down."""
 
     def unit() -> float:
@@ -513,7 +513,7 @@ def test_the_whole_configuration_is_checked_in_a_second(timed_plan):
     assert timed_plan[1] < 60 * unit() or any(ratio < 60 for ratio in ratios)
 
 
-def test_figures_claims_and_experiments_have_the_names_that_stay(timed_plan):
+def test_figures_claims_and_experiments_follow_the_naming_scheme(timed_plan):
     plan, _ = timed_plan
     for key, paper in plan.papers.items():
         assert all(name.startswith(f"{key}_") for name in (*paper.figures, *paper.experiments))
@@ -530,7 +530,7 @@ def ran(plan):
     return cell, *run_cell(cell, {})
 
 
-def test_a_cell_has_one_row_a_measurement_and_one_a_setting(ran):
+def test_a_cell_has_one_row_per_measurement_and_one_privacy_row_per_setting(ran):
     cell, runs, privacy = ran
     assert runs.height == len(cell["settings"]) * 3 * len(cell["measures"])
     assert privacy.height == len(cell["settings"])
@@ -539,7 +539,7 @@ def test_a_cell_has_one_row_a_measurement_and_one_a_setting(ran):
     assert set(privacy.select("variant", "horizon").rows()) == settings
 
 
-def test_settings_that_are_the_same_thing_have_the_same_numbers(ran):
+def test_equal_settings_have_equal_results(ran):
     _, runs, _ = ran
     consensus_rows = runs.filter(
         (pl.col("variant") == "one_shot") & (pl.col("quantity") == "consensus")
@@ -548,7 +548,7 @@ def test_settings_that_are_the_same_thing_have_the_same_numbers(ran):
     assert (by_run["value"] == 1).all()
 
 
-def test_privacy_of_a_setting_is_claimed_by_formula_and_by_accountant(ran):
+def test_the_accounted_epsilon_is_below_those_of_the_formula_and_the_claim(ran):
     _, _, privacy = ran
     private = privacy.filter(pl.col("variant") == "repaired")
     assert (private["epsilon_accountant"] < private["epsilon_formula"]).all()
@@ -576,7 +576,7 @@ def test_plotted_numbers_are_the_means_of_the_runs(plan, ran):
     assert required <= set(numbers.columns)
 
 
-def test_a_parameter_that_does_not_exist_is_refused(ran):
+def test_an_unknown_or_missing_parameter_is_refused(ran):
     cell = copy.deepcopy(ran[0])
     cell["settings"] = cell["settings"][:1]
     cell["settings"][0]["algorithm"] = {"momentum": 0.9}
@@ -587,7 +587,7 @@ def test_a_parameter_that_does_not_exist_is_refused(ran):
         run_cell(cell, {})
 
 
-def test_results_carry_what_made_them(tmp_path):
+def test_result_files_contain_their_provenance_and_data_source(tmp_path):
     mark = results.stamp({"a": 1}, "code", "adult (surrogate)")
     results.write(pl.DataFrame({"x": [1]}), tmp_path / "a.parquet", mark)
     assert results.provenance_of(tmp_path / "a.parquet") == mark
@@ -597,7 +597,7 @@ def test_results_carry_what_made_them(tmp_path):
     assert results.sources([tmp_path / "a.parquet"] * 2) == "adult (surrogate)"
 
 
-def test_results_are_the_same_bytes_when_repeated(ran, tmp_path):
+def test_repeated_runs_give_byte_identical_result_files(ran, tmp_path):
     cell, runs, _ = ran
     again, _ = run_cell(cell, {})
     for name, frame in (("first", runs), ("second", again)):
@@ -605,14 +605,14 @@ def test_results_are_the_same_bytes_when_repeated(ran, tmp_path):
     assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
 
 
-def test_all_iterations_are_those_of_the_longest_setting(plan):
+def test_all_iterations_means_those_of_the_longest_setting(plan):
     experiment = next(iter(plan.experiments.values())).model_copy(update={"iterations": "all"})
     cell = planning.expand(experiment, "e", next(iter(experiment.algorithms)), plan.config)
     longest = max(setting["horizon"] for setting in cell["settings"])
     assert cell["iterations"] == list(range(1, longest + 1))
 
 
-def test_what_is_read_before_the_end_has_to_be_measured_there(loaded):
+def test_quantities_read_at_intermediate_iterations_must_be_recorded_there(loaded):
     """Figure 1 of the paper has one run per horizon; here intermediate iterations are requested."""
     paper = complete()
     experiment = paper["experiments"]["showkatbakhsh_fig1"]
@@ -644,7 +644,7 @@ def test_what_is_read_before_the_end_has_to_be_measured_there(loaded):
     )
 
 
-def test_a_curve_may_show_some_runs_and_their_range():
+def test_a_curve_can_show_selected_runs_with_range_or_standard_deviation():
     runs = pl.DataFrame(
         {
             "experiment": "e", "algorithm": "a", "variant": "v", "interpretation": "resolved",
@@ -684,7 +684,7 @@ def test_a_curve_may_show_some_runs_and_their_range():
         ({"measure": "released.origin_log_distance"}, ""),
     ],
 )
-def test_a_curve_is_marked_unless_all_of_its_settings_are_proven(changes, guarantee):
+def test_a_curve_is_proven_only_if_all_its_settings_are_proven(changes, guarantee):
     privacy = pl.DataFrame(
         {"variant": ["main", "main", "open"], "epsilon": [1.0, 2.0, np.inf],
          "verdict": ["holds by slack", "not proven", "not private"]}
@@ -693,7 +693,7 @@ def test_a_curve_is_marked_unless_all_of_its_settings_are_proven(changes, guaran
     assert guarantee_of(privacy, curve | changes) == guarantee
 
 
-def test_panels_of_one_title_are_refused():
+def test_panels_with_equal_titles_are_refused():
     panel = {"title": "C = 1", "experiment": "e", "graph": True}
     figure = {"title": "t", "caption": "c", "panels": [panel, {**panel, "title": "C = 2"}]}
     assert Figure.model_validate(figure)
@@ -718,7 +718,7 @@ def small(name: str, rows: int):
 @pytest.mark.parametrize("records", [3, 4, 5, 12, 13])
 @pytest.mark.parametrize(("name", "options"), [("logistic_regression", {"ridge": 0.1}),
                                                ("perceptron", {"hidden": 1})])  # fmt: skip
-def test_data_too_small_for_the_agents_are_told_as_soon_as_their_card_is_there(
+def test_the_card_of_a_data_set_suffices_to_refuse_too_many_records(
     tmp_path, streams, name, options, records
 ):
     data, card = small(name, 12)
@@ -750,7 +750,7 @@ def test_data_too_small_for_the_agents_are_told_as_soon_as_their_card_is_there(
         ({"prepared": "mnist-pixels"}, "problem.prepared: found 'mnist-pixels'"),
     ],
 )
-def test_what_fair_classification_cannot_have_is_told_before_there_are_data(changes, message):
+def test_invalid_options_of_fair_classification_are_refused_without_data(changes, message):
     def cell(**changed):
         problem = {"name": "fair_classification", "prepared": "adult-fair12", "protected": "sex"}
         setting = {

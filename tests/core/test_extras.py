@@ -1,4 +1,4 @@
-"""Test that computations need no optional dependency, and that errors name a missing one."""
+"""Test that computations need no optional package, and that errors name missing packages."""
 
 import ast
 import os
@@ -26,7 +26,7 @@ BROUGHT = {
     "markupsafe": "jinja2",
     "requests": "pooch",
 }
-"""Imported packages that are no direct dependency, and the dependency that installs them."""
+"""Imported packages that are not direct dependencies, and the dependency that installs each."""
 MOST = 12
 """Maximum number of direct dependencies of an installation without extras."""
 
@@ -89,13 +89,13 @@ def requirement_names(requirements) -> set[str]:
     return {re.match(r"[\w.-]+", text)[0].lower() for text in requirements}
 
 
-def test_the_files_of_a_wheel_need_no_extra_and_no_repository(tmp_path, monkeypatch):
+def test_a_wheel_works_without_extras_and_outside_the_repository(tmp_path, monkeypatch):
     """Simulation, accounting, audit and command line run from an unrelated folder."""
     monkeypatch.chdir(ROOT)
     build(tmp_path / "wheel")
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT], capture_output=True, text=True, cwd=tmp_path,
-        # A mirror needs no downloads, and thus no pooch.
+        # With a mirror, `data` would not need pooch, and the expected error would be missing.
         env={**os.environ, "PYTHONPATH": str(tmp_path / "wheel"), "PRIVATE_CONSENSUS_MIRROR": ""},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -125,7 +125,7 @@ def imported() -> frozenset[str]:
     return frozenset(module_names & set(distributions_of_modules()))
 
 
-def test_every_package_that_is_no_dependency_of_the_core_is_brought_by_the_extra_that_is_named():
+def test_optional_imports_are_listed_and_their_extras_install_them():
     owners = distributions_of_modules()
     direct = {
         name: requirement_names(texts) for name, texts in PROJECT["optional-dependencies"].items()
@@ -138,7 +138,7 @@ def test_every_package_that_is_no_dependency_of_the_core_is_brought_by_the_extra
         assert owners[name] & direct[extras.EXTRA_OF[name]], name
 
 
-def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch, capsys):
+def test_the_error_for_a_missing_package_states_the_install_command(monkeypatch, capsys):
     def missing():
         raise ModuleNotFoundError("No module named 'pooch'", name="pooch")
 
@@ -151,7 +151,7 @@ def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch, capsys):
     assert error_message == f"{line}; without data sets: --source surrogate\n"
 
 
-def test_no_message_names_a_package_that_is_not_published():
+def test_install_commands_do_not_name_the_unpublished_project():
     """The extra of an unpublished project would be looked up in a package index."""
     for package in (*extras.EXTRA_OF, *extras.WITHOUT_EXTRA):
         message = extras.how_to_install(ModuleNotFoundError("missing", name=package))
@@ -169,7 +169,7 @@ def test_no_message_names_a_package_that_is_not_published():
             assert not re.search(r"pip install \S*private[-_]consensus", file.read_text()), file
 
 
-def test_the_stub_tells_type_checkers_of_every_name_and_its_true_place():
+def test_the_type_stub_lists_every_exported_name_with_its_module():
     tree = ast.parse((SOURCE / "__init__.pyi").read_text())
     stub_names = {
         alias.asname: (node.module or "", alias.name)

@@ -39,7 +39,7 @@ KNOWN = [
 
 
 def filled(count, counter=0, key=KEY):
-    """Return pairs of normals of the compiled generator, in float32."""
+    """Return pairs of float32 normals from the compiled generator."""
     return drawn(key, counter, 0, count)
 
 
@@ -55,7 +55,7 @@ def drawn(key, x, start, count, fill=fill_normals, kind=np.float32):
 
 
 @pytest.mark.parametrize(("key", "counter", "expected"), KNOWN)
-def test_words_are_those_of_the_publication(key, counter, expected):
+def test_threefry_words_equal_the_published_known_answers(key, counter, expected):
     key, (x, y) = np.array(key, np.uint32), np.array(counter, np.uint32)
     with np.errstate(over="ignore"):
         words = threefry(key, x, y)
@@ -63,16 +63,16 @@ def test_words_are_those_of_the_publication(key, counter, expected):
     assert tuple(int(w[0]) for w in drawn(key, x, y, 1, fill_words, np.uint32)) == expected
 
 
-def test_compiled_normals_are_the_plain_ones_rounded():
+def test_compiled_normals_agree_with_the_numpy_reference():
     first, second = filled(100_000)
     plain = normals(KEY, np.uint32(0), np.arange(100_000, dtype=np.uint32))
-    # Near u = 1 a float32 has few digits of 1 - u: the error is inverse to the radius.
+    # Near u = 1, float32 has few digits of 1 - u: the error is proportional to 1 / radius.
     radius = np.maximum(np.hypot(*plain), 1e-3)
     for compiled_normals, exact in zip((first, second), plain, strict=True):
         assert (np.abs(compiled_normals - exact) * radius).max() < 1e-5
 
 
-def test_moments_and_law_of_a_million_normals():
+def test_a_million_normals_have_gaussian_moments_and_distribution():
     drawn = np.concatenate(filled(500_000)).astype(float)
     n = drawn.size
     assert abs(drawn.mean()) < 4 / np.sqrt(n)
@@ -85,8 +85,8 @@ def test_moments_and_law_of_a_million_normals():
     assert stats.binomtest(int(tail), n, 2 * stats.norm.sf(4)).pvalue > 0.001
 
 
-def test_the_ends_of_the_words_give_the_ends_of_the_law():
-    """The smallest word gives 6.66 standard deviations, and the largest word gives 0."""
+def test_extreme_words_give_the_extreme_radii():
+    """The smallest word gives a radius of 6.66, and the largest word gives a radius near 0."""
     words = np.resize(np.array([0, 1, 2, 200, 2**31, 2**32 - 1], np.uint32), WIDE)
     exact = np.sqrt(-2 * np.log(((words >> np.uint32(1)) + 0.5) / 2.0**31))
     computed_radii = np.empty(WIDE, np.float32)
@@ -95,7 +95,7 @@ def test_the_ends_of_the_words_give_the_ends_of_the_law():
     assert computed_radii[5] < 1e-3
 
 
-def test_neighbouring_counters_keys_and_partners_are_uncorrelated():
+def test_normals_of_neighbouring_counters_keys_and_pairs_are_uncorrelated():
     first_normals, second_normals = filled(200_000)
     later, changed = filled(200_000, counter=1)[0], filled(200_000, key=KEY + np.uint32(1))[0]
     for x, y in (
@@ -116,7 +116,7 @@ def objective(hessian, q, penalty, b):
 
 
 @pytest.mark.parametrize("t", [1, 7, 100])
-def test_quotient_is_the_difference_of_two_values(t):
+def test_the_difference_quotient_equals_the_direct_difference_within_rounding(t):
     """The subtraction loses digits for small v, so the tolerance is its rounding error."""
     rng = np.random.default_rng(t)
     root, q = rng.normal(size=(10, 10)), rng.normal(size=10)
@@ -164,7 +164,7 @@ def same_draws(keys, x, y):
 
 
 @pytest.mark.parametrize("dim", [1, 4, 10, 17])
-def test_an_inner_loop_agrees_with_float64_on_the_same_draws(dim):
+def test_the_compiled_inner_loop_agrees_with_the_float64_reference(dim):
     arguments = scene(dim=dim)
     solutions = solve(**arguments, **options())
     reference_solutions = solve_reference(**arguments, **options(), draw=same_draws)
@@ -172,7 +172,7 @@ def test_an_inner_loop_agrees_with_float64_on_the_same_draws(dim):
     assert (np.abs(solutions - reference_solutions) / size).max() < 1e-6
 
 
-def test_settings_may_differ_in_loops_and_samples():
+def test_settings_with_different_loops_and_samples_agree_with_the_reference():
     arguments = scene()
     loop_options = {"loops": np.array([20, 60, 33]), "samples": np.array([30, 12, 40]), "u1": 1.0}
     solutions = solve(**arguments, **loop_options)
@@ -184,13 +184,13 @@ def test_settings_may_differ_in_loops_and_samples():
 
 
 @pytest.mark.parametrize("workers", [2, 3, 7])
-def test_no_number_depends_on_the_threads(workers):
+def test_the_solution_does_not_depend_on_the_number_of_threads(workers):
     arguments = scene(runs=7)
     alone = solve(**arguments, **options(), workers=1)
     assert solve(**arguments, **options(), workers=workers).tobytes() == alone.tobytes()
 
 
-def test_a_run_and_a_setting_do_not_depend_on_their_company():
+def test_a_subset_of_settings_and_runs_has_byte_identical_solutions():
     arguments = scene()
     solutions = solve(**arguments, **options())
     slices = {"curvature": (slice(1), slice(None)), "linear": (slice(1), slice(2)),
@@ -207,8 +207,8 @@ def test_a_run_and_a_setting_do_not_depend_on_their_company():
 
 
 @pytest.mark.parametrize("pull", [0.0, 1.0, 1e3])
-def test_kinks_are_met_wherever_the_minimum_is(pull):
-    """All coordinates have directions on both sides of the kink at 0, and none far from it."""
+def test_the_solver_agrees_with_the_reference_near_and_far_from_the_kinks(pull):
+    """Scale the linear term, so that the coordinates lie near the kink at 0 or far from it."""
     arguments = scene(dim=10)
     arguments["linear"] = arguments["linear"] * pull
     solutions = solve(**arguments, **options())
@@ -218,7 +218,7 @@ def test_kinks_are_met_wherever_the_minimum_is(pull):
     )
 
 
-def test_other_counters_and_keys_draw_other_numbers():
+def test_different_counters_and_keys_give_different_solutions():
     arguments = scene()
     first = solve(**arguments, **options())
     assert not np.allclose(first, solve(**{**arguments, "counter": 6}, **options()))
@@ -226,7 +226,7 @@ def test_other_counters_and_keys_draw_other_numbers():
     assert not np.allclose(first, solve(**{**arguments, "keys": keys}, **options()))
 
 
-def test_steps_that_are_too_long_leave_the_finite_numbers_visibly():
+def test_too_large_steps_make_the_solutions_of_their_setting_non_finite():
     arguments = scene()
     arguments["step"] = np.stack(
         [arguments["step"][0], arguments["step"][1] * 1e6, arguments["step"][2]]
@@ -236,7 +236,7 @@ def test_steps_that_are_too_long_leave_the_finite_numbers_visibly():
     assert not np.isfinite(solutions[1]).any()
 
 
-def test_mean_and_variance_over_many_keys_agree_between_engines():
+def test_mean_and_variance_over_keys_agree_between_compiled_code_and_reference():
     rng = np.random.default_rng(1)
     runs = 3000
     arguments = scene(settings=1, runs=1, agents=1, dim=3)
@@ -254,7 +254,7 @@ def test_mean_and_variance_over_many_keys_agree_between_engines():
     ).all()
 
 
-def test_machine_code_is_kept_where_one_may_write(monkeypatch, tmp_path):
+def test_compiled_code_is_cached_in_a_writable_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     compiling.folder.cache_clear()
     assert compiling.folder().is_relative_to(tmp_path)
@@ -291,7 +291,7 @@ print(hashlib.sha256(x.tobytes()).hexdigest())
 """
 
 
-def test_code_just_compiled_and_code_that_was_kept_give_the_same_bytes(tmp_path):
+def test_new_and_cached_compiled_code_give_byte_identical_results(tmp_path):
     """Sums must not be reordered, since new and cached code are optimised separately."""
     surroundings = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
     processes = [
@@ -306,7 +306,7 @@ def test_code_just_compiled_and_code_that_was_kept_give_the_same_bytes(tmp_path)
 
 
 @pytest.mark.parametrize("planted", ["writable", "link", "parent", "owner"])
-def test_machine_code_is_read_from_a_folder_of_ones_own_only(monkeypatch, tmp_path, planted):
+def test_an_unsafe_folder_is_not_used_as_the_code_cache(monkeypatch, tmp_path, planted):
     """Loading executes the code, so a folder that other users can write is refused."""
     for name in ("XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -338,7 +338,7 @@ def plus(x):
 
 @pytest.mark.parametrize("suffix", ["nbi", "nbc", "nbc.sha256"])
 @pytest.mark.parametrize("how", ["a bit", "halved", "empty"])
-def test_damaged_machine_code_is_thrown_away_and_compiled_again(monkeypatch, tmp_path, suffix, how):
+def test_damaged_cached_code_is_compiled_again(monkeypatch, tmp_path, suffix, how):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     compiling.folder.cache_clear()
 
@@ -359,7 +359,7 @@ def test_damaged_machine_code_is_thrown_away_and_compiled_again(monkeypatch, tmp
         compiling.folder.cache_clear()
 
 
-def test_what_is_kept_is_made_again_for_another_key_and_by_each_thread():
+def test_a_cached_object_is_rebuilt_for_another_key_and_in_each_thread():
     created = []
 
     def make():

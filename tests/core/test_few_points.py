@@ -1,4 +1,4 @@
-"""Test that rounding with noise on a grid of few points equals sampling from a table."""
+"""Test that noisy rounding to a small grid by bounds equals sampling the noise from a table."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def ends(bits: int) -> tuple[np.float32, np.float32]:
 
 
 def rounded(words, table, bits):
-    """Return points rounded by bounds, the number of clipped points, and points by the table."""
+    """Return points and clipping count of the bounds, and steps and noise of the table."""
     lowest, highest = ends(bits)
     x, u, out, draws = (aligned(COUNT) for _ in range(4))
     x[:] = np.resize(np.linspace(lowest - 1, highest + 1, 7) * RESOLUTION, COUNT)
@@ -34,7 +34,7 @@ def rounded(words, table, bits):
 
 @pytest.mark.parametrize("bits", [2, 3])
 @pytest.mark.parametrize("variance", [0.01, 1.0, 10.0, 400.0])
-def test_draws_on_both_sides_of_every_bound(bits, variance):
+def test_rounding_by_bounds_equals_the_table_on_both_sides_of_each_bound(bits, variance):
     table = rows.discrete_table(variance)
     _, bounds = bounds_of(table, float(np.subtract(*ends(bits)[::-1])))
     bound_words = np.unique(bounds[bounds > 0].astype(np.int64))
@@ -49,7 +49,7 @@ def test_draws_on_both_sides_of_every_bound(bits, variance):
     assert cut == (clipped_steps != steps).sum() + (sent != clipped_steps + draws).sum() > 0
 
 
-def test_a_word_that_begins_like_a_bound_is_left_to_the_table():
+def test_rounding_returns_minus_1_if_a_word_equals_a_bound():
     table = rows.discrete_table(10.0)
     bounds = bounds_of(table, 7.0)[1]
     bounds = np.concatenate([bounds, ~bounds])
@@ -62,7 +62,7 @@ def test_a_word_that_begins_like_a_bound_is_left_to_the_table():
             assert rounded(usual, table, 3)[1] == -1
 
 
-def test_bounds_are_those_of_the_law():
+def test_bounds_are_cumulative_probabilities_of_the_discrete_gaussian():
     variance, width = 10.0, 7.0
     _, bounds = bounds_of(rows.discrete_table(variance), width)
     law = np.exp(-(np.arange(-200, 201.0) ** 2) / (2 * variance))
@@ -70,7 +70,7 @@ def test_bounds_are_those_of_the_law():
     assert np.allclose(bounds / 2.0**32, law, rtol=0, atol=1e-9)
 
 
-def test_a_grid_of_more_points_has_too_many_bounds():
+def test_bounds_are_not_usable_for_larger_grids():
     assert not bounds_of(rows.discrete_table(1.0), 15.0)[0]
     assert not bounds_of(rows.discrete_table(1.0), np.inf)[0]
     assert BOUNDS == 7 + 1

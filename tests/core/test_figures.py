@@ -87,7 +87,7 @@ def test_a_method_has_one_colour_and_dash_in_all_figures_and_panels(plan, points
 @pytest.mark.parametrize(
     "values", [("-2", "-1", "0"), ("1e-05", "0.001", "1.0"), ("0.5", "8.0", "16.0")]
 )
-def test_curves_along_an_axis_go_from_dark_to_bright_by_value_however_it_is_written(values):
+def test_colours_of_a_swept_parameter_are_ordered_by_its_numeric_value(values):
     frame = pl.DataFrame({
         "panel": "", "algorithm": "a", "variant": "one", "guarantee": "", "interpretation": "",
         "series": [f"omega = {value}" for value in reversed(values)],
@@ -98,7 +98,7 @@ def test_curves_along_an_axis_go_from_dark_to_bright_by_value_however_it_is_writ
     assert ordered == [RAMP[0], RAMP[len(RAMP) // 2], RAMP[-1]]
 
 
-def test_no_two_curves_of_a_panel_look_alike(plan, points):
+def test_curves_of_a_panel_have_distinct_styles(plan, points):
     alike = {}
     for name, frame in points.items():
         figure_looks = look_of(plan, name, frame) if names_fit(frame) else None
@@ -118,12 +118,12 @@ def names_fit(frame: pl.DataFrame) -> bool:
     return frame.select("algorithm", "variant", "series").n_unique() <= 16
 
 
-def test_the_majority_class_is_grey_and_dotted_everywhere(plan):
+def test_the_majority_class_baseline_is_grey_and_dotted_in_all_figures(plan):
     looks = {(s.colour, tuple(s.dash)) for k, s in plan.styles.items() if k.endswith(".majority")}
     assert looks == {("#666666", (2, 2))}
 
 
-def test_nothing_on_a_figure_is_spelled_or_internal(plan):
+def test_figure_texts_have_no_spelled_out_symbols_and_no_internal_names(plan):
     texts = {style.label for style in plan.styles.values()}
     for figure in plan.figures.values():
         texts |= {figure.title, figure.note}
@@ -133,7 +133,7 @@ def test_nothing_on_a_figure_is_spelled_or_internal(plan):
     assert {text for text in texts if SPELLED.search(typeset(text))} == set()
 
 
-def test_every_title_says_of_which_paper_and_figure_it_is(plan):
+def test_titles_of_paper_figures_name_the_paper_and_the_figure_number(plan):
     for name in plan.figures:
         key, _, figure_id = name.partition("_")
         paper, title = plan.papers[key].paper, plan.drawing(name)["title"]
@@ -146,7 +146,7 @@ def test_every_title_says_of_which_paper_and_figure_it_is(plan):
 
 
 @pytest.mark.parametrize("name", ["showkatbakhsh_fig1", "gratton_fig2a", "ding_fig11"])
-def test_a_figure_has_one_legend_and_says_budget_agents_runs_and_band(plan, points, name):
+def test_a_figure_has_one_legend_and_states_budget_agents_runs_and_band(plan, points, name):
     spec = plotting.draw(
         name, plan.paper_of(name), points[name], plan.drawing(name), plan.figure_styles(name)
     )
@@ -169,6 +169,6 @@ def test_a_figure_has_one_legend_and_says_budget_agents_runs_and_band(plan, poin
         ("e^x_W", "e^x_W"),
     ],
 )
-def test_symbols_are_set(typed, set_):
+def test_ascii_symbols_are_typeset_in_unicode(typed, set_):
     assert typeset(typed) == set_
     assert typeset(set_) == set_

@@ -58,7 +58,7 @@ def test_error_of_the_mean_is_the_weighted_sum_of_the_noises(problem, network, s
     assert np.allclose(horizon * (last[0].mean(1) - wide.target), total, atol=1e-10)
 
 
-def test_expected_error_agrees_with_the_closed_form_and_a_tenth_more_noise_does_not(streams):
+def test_mean_error_agrees_with_the_closed_form_but_not_with_10_percent_more_noise(streams):
     """The closed form is (p/N) sum_t t^2 M_t^2 / T^2."""
     many = Streams(streams.root, tuple(range(400)), streams.groups)
     problem = mean_estimation.build(many, AGENTS, records=40, dim=DIM, box=1e6, centre=0.0)
@@ -77,8 +77,8 @@ def test_expected_error_agrees_with_the_closed_form_and_a_tenth_more_noise_does_
 
 
 @pytest.mark.parametrize("switches", [{}, {"stage_two": "literal"}, {"shift": 2.0, "decay": 1.0}])
-def test_the_expected_error_is_the_mean_of_the_runs_where_no_box_is_in_the_way(streams, switches):
-    """Standardised errors of runs have mean 0; with a fifth more noise they do not."""
+def test_the_expected_error_is_the_mean_over_runs_without_active_projections(streams, switches):
+    """The mean difference is 0 within its error, but not if the noise is 20 % larger."""
     many = Streams(streams.root, tuple(range(400)), streams.groups)
     problem = mean_estimation.build(many, AGENTS, records=40, dim=DIM, box=5.0)
     problem = replace(problem, box=1e6)
@@ -98,13 +98,13 @@ def test_the_expected_error_is_the_mean_of_the_runs_where_no_box_is_in_the_way(s
     assert np.array_equal(last["expected"], algorithm.expected_error(problem, 25))
 
 
-def test_first_step_lands_on_the_agents_own_mean(problem, network, streams):
+def test_the_first_step_gives_the_local_mean_of_each_agent(problem, network, streams):
     """The first step size is 1/N_i, so that the published error is 0 at T = 1 for any noise."""
     first = run(GradientDescent(noise=3.0), problem, network, streams, 1)[1]
     assert np.allclose(first["internal"][0], problem.means, atol=1e-12)
 
 
-def test_noise_scale_is_right_both_ways(streams):
+def test_noise_matches_the_calibrated_scale_and_rejects_factors_of_1_5(streams):
     many = Streams(streams.root, tuple(range(100)), streams.groups)
     problem = mean_estimation.build(many, AGENTS, records=40, dim=DIM, box=5.0)
     network = networks.build(many, "ring", AGENTS)
@@ -121,7 +121,7 @@ def test_noise_scale_is_right_both_ways(streams):
 
 @pytest.mark.parametrize("horizon", [1, 10, 1000])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
-def test_theorem_2_meets_condition_14_with_something_left(problem, network, horizon, epsilon):
+def test_theorem_2_satisfies_condition_14_with_slack(problem, network, horizon, epsilon):
     budget = Budget(epsilon, 1e-4)
     algorithm = GradientDescent().calibrate(budget, problem, network, horizon)
     [release] = algorithm.releases(problem, network, horizon)
@@ -142,7 +142,7 @@ def test_theorem_2_meets_condition_14_with_something_left(problem, network, hori
 
 @pytest.mark.parametrize("calibration", descent_theorems.CALIBRATIONS)
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
-def test_every_calibration_is_private_and_only_the_exact_one_is_tight(
+def test_every_calibration_meets_the_budget_and_only_gaussian_dp_is_tight(
     problem, network, calibration, epsilon
 ):
     algorithm = GradientDescent(calibration=calibration, spending="whole", decay=1.0).calibrate(
@@ -169,7 +169,7 @@ def test_noise_1_over_t_minimises_the_error_of_the_mean(problem, network):
     assert error(1.0) < min(error(0.75), error(0.95), error(1.05), error(1.25))
 
 
-def test_literal_stage_two_gives_the_means_away_and_the_repaired_one_does_not(
+def test_the_literal_stage_two_reveals_the_means_and_the_corrected_one_does_not(
     problem, network, streams
 ):
     noisy = GradientDescent().calibrate(BUDGET, problem, network, 25)
@@ -181,7 +181,7 @@ def test_literal_stage_two_gives_the_means_away_and_the_repaired_one_does_not(
     assert np.isinf(account(literal.releases(problem, network, 25), BUDGET.delta).epsilon)
 
 
-def test_the_attack_uses_messages_only(problem, network, streams):
+def test_the_attack_reconstructs_the_means_from_messages(problem, network, streams):
     """The attack recovers the means from broadcast messages."""
     algorithm = replace(
         GradientDescent().calibrate(BUDGET, problem, network, 9), stage_two="literal"
@@ -229,7 +229,7 @@ def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(problem, netwo
 
 
 @pytest.mark.parametrize("topology", ["complete", "erdos_renyi"])
-def test_the_limit_of_stage_two_is_that_of_matrix_powers(streams, topology):
+def test_the_limit_of_stage_two_equals_a_high_power_of_the_mixing_matrix(streams, topology):
     """Compare for one graph shared by all runs, and for one graph per run."""
     probability = {"probability": 0.6} if topology == "erdos_renyi" else {}
     network = networks.build(streams, topology, AGENTS, **probability)
@@ -241,7 +241,7 @@ def test_the_limit_of_stage_two_is_that_of_matrix_powers(streams, topology):
     assert limit.shape == x.shape
 
 
-def test_lost_messages_do_not_stop_stage_two_from_agreeing(streams):
+def test_stage_two_reaches_consensus_if_messages_are_lost(streams):
     """With lost messages, agents agree in the limit, but not on the mean."""
     network = networks.build(streams, "complete", AGENTS)
     lossy = UnreliableNetwork(network, 0.0, 0.5, streams)
@@ -259,7 +259,7 @@ def test_theorem_1_is_inverted_exactly():
         )
 
 
-def test_advanced_composition_allows_what_its_theorem_says():
+def test_the_advanced_composition_allowance_attains_the_budget_of_its_theorem():
     allowed = descent_theorems.advanced_composition_allowance(1.0, 1e-4, 50)
     round_epsilon = np.sqrt(allowed / 50 * 2 * np.log(1.25 * 2 * 50 / 1e-4))
     total_epsilon = np.sqrt(
@@ -268,7 +268,7 @@ def test_advanced_composition_allows_what_its_theorem_says():
     assert total_epsilon == pytest.approx(1.0)
 
 
-def test_no_budget_means_no_noise(problem, network):
+def test_an_infinite_budget_gives_no_noise(problem, network):
     free = GradientDescent().calibrate(Budget(np.inf, 0.5), problem, network, 10)
     assert not free.noise
     assert np.isinf(account(free.releases(problem, network, 10), 0.5).epsilon)
@@ -286,12 +286,12 @@ def test_unknown_switches_are_refused(call, message):
         call()
 
 
-def test_pure_privacy_cannot_be_had_from_gaussian_noise(problem, network):
+def test_pure_differential_privacy_with_gaussian_noise_is_refused(problem, network):
     with pytest.raises(InvalidInput, match=r"budget.delta: found 0"):
         GradientDescent().calibrate(Budget(1.0, 0.0), problem, network, 10)
 
 
-def test_the_bound_of_theorem_2_is_the_printed_sum():
+def test_the_bound_of_theorem_2_equals_the_published_sum():
     """Compare with the published constants for mu = L = m."""
     m, G, p, beta, T = 50.0, 700.0, 4, 0.6, 30
     kappa = 0.02
@@ -305,7 +305,7 @@ def test_the_bound_of_theorem_2_is_the_printed_sum():
     assert bound == pytest.approx(expected)
 
 
-def test_simulation_reports_the_released_error_of_the_paper(streams):
+def test_at_the_first_iteration_the_internal_error_is_0_and_the_released_is_not(streams):
     def problem(block):
         return mean_estimation.build(block, AGENTS, records=40, dim=DIM, box=5.0)
 
@@ -320,7 +320,7 @@ def test_simulation_reports_the_released_error_of_the_paper(streams):
     assert printed.max() < 1e-25 < 1e-6 < released.min()
 
 
-def test_a_target_of_length_0_has_no_relative_error_and_raises_no_warning():
+def test_a_zero_target_has_an_infinite_reconstruction_error_without_warnings():
     problem = mean_estimation.MeanEstimation(np.zeros((1, 3, 2)), 10, 1.0)
     streams = Streams(0, (0,))
     network = networks.build(streams, "ring", 3)

@@ -15,6 +15,6 @@ print([name for name in {SLOW} if name in sys.modules])
 """
 
 
-def test_cells_and_plans_import_no_slow_library_that_few_of_them_use():
+def test_importing_algorithms_problems_and_plans_loads_no_slow_library():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr

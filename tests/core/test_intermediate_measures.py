@@ -34,7 +34,7 @@ def cell() -> dict:
     }  # fmt: skip
 
 
-def test_a_setting_without_intermediate_measurements_has_those_of_its_last_iteration(cell):
+def test_a_setting_without_intermediate_measurements_records_its_last_iteration(cell):
     """Measurements are unchanged, and earlier iterations are not recorded."""
     restricted = copy.deepcopy(cell)
     restricted["intermediate_measures"] = [CONSENSUS]
@@ -45,7 +45,7 @@ def test_a_setting_without_intermediate_measurements_has_those_of_its_last_itera
     assert 0 < some_runs.height < all_runs.height
 
 
-def test_equal_settings_have_the_intermediate_measurements_of_any_of_them(cell):
+def test_equal_settings_share_their_intermediate_measurements(cell):
     again = {**copy.deepcopy(cell["settings"][0]), "variant": "again", "intermediate": False}
     cell["settings"].insert(0, again)
     runs = run_cell(cell, {})[0]

@@ -19,7 +19,7 @@ from private_consensus.reproduction.publishing.comparison import ROUNDING
 
 HERE = Path(__file__).parent
 GUARD, WIDTH = 0xA5, 256
-"""Byte behind and before each buffer, and the number of these bytes."""
+"""Guard byte, and the number of guard bytes before and after each buffer."""
 
 
 def in_process(program: str, **variables: str) -> subprocess.CompletedProcess:
@@ -71,7 +71,7 @@ def test_the_checked_build_refuses_each_index_outside_of_an_array():
     assert done.stdout.strip() == "all refused", done.stdout + done.stderr
 
 
-def test_all_kernels_stay_inside_their_arrays_and_the_checked_build_has_the_same_bytes():
+def test_kernels_pass_bounds_checks_with_byte_identical_results():
     """Run all kernels in `make fuzz`; `make test` omits those that are slow to compile."""
     program = "import json, kernels; print(json.dumps(kernels.hashes(kernels.chosen())))"
     done = in_process(program, PRIVATE_CONSENSUS_CHECKED_KERNELS="1")
@@ -84,7 +84,7 @@ def test_all_kernels_stay_inside_their_arrays_and_the_checked_build_has_the_same
 
 
 class Guarded:
-    """NumPy replacement that surrounds each new array by guard values."""
+    """NumPy replacement that surrounds each new array with guard values."""
 
     def __init__(self):
         self.buffers = []
@@ -125,7 +125,7 @@ MODULES = (
 
 
 @pytest.mark.parametrize("entry", kernels.ENTRIES, ids=lambda entry: entry.__name__)
-def test_guard_values_around_each_buffer_stay(monkeypatch, entry):
+def test_kernels_do_not_change_the_guard_values_around_buffers(monkeypatch, entry):
     expected = [
         [array.tobytes() for array in kernels.arrays_of(entry(dim))] for dim in kernels.DIMS
     ]  # compiled, so that no kernel is compiled against the guarded arrays below
@@ -142,7 +142,7 @@ def test_guard_values_around_each_buffer_stay(monkeypatch, entry):
     assert guarded.intact()
 
 
-def test_a_write_behind_a_buffer_is_seen():
+def test_a_write_beyond_a_buffer_is_detected():
     guarded = Guarded()
     array = guarded.zeros((3, 5))
     assert guarded.intact()
@@ -153,7 +153,7 @@ def test_a_write_behind_a_buffer_is_seen():
 # --- Entries --------------------------------------------------------------------------------------
 
 
-def test_buffers_of_draws_need_whole_vectors():
+def test_buffers_of_random_numbers_need_a_multiple_of_32_entries():
     number = np.uint32(1)
     for fill, kind in ((fill_normals, "f4"), (fill_uniforms, "f4"), (fill_words, "u4")):
         for lengths in ((33, 33), (64, 32), (31, 31)):
@@ -187,12 +187,12 @@ TURNED = np.zeros((5, 3), np.float32).T
         ({"first": np.zeros(2, int)}, r"round.first: found \(2,\)"),
     ],
 )
-def test_what_a_round_cannot_read_is_refused(changes, message):
+def test_a_round_refuses_invalid_arrays_and_indices(changes, message):
     with pytest.raises(InvalidInput, match=message):
         round_of(**changes)
 
 
-def test_rows_of_other_lengths_are_refused():
+def test_a_gradient_step_refuses_arrays_of_wrong_shapes():
     x, short, unit_weights = SHORT.copy(), np.zeros((2, 4), np.float32), np.ones(3)
     with pytest.raises(InvalidInput, match=r"descend.mixed: found \(2, 4\)"):
         descend(x, x, short, x, unit_weights, 0.1, unit_weights, kernels.KEY, 1)
@@ -209,7 +209,7 @@ def test_vectors_need_contiguous_arrays():
         read(np.zeros(64)[::2])
 
 
-def test_loops_for_another_processor_differ_by_rounding_alone():
+def test_results_for_a_generic_processor_agree_within_rounding():
     """The command `compare` allows a relative difference of 1e-6."""
     entries = (kernels.small_sigmoid_sums,)
     names = [entry.__name__ for entry in entries]
@@ -227,7 +227,7 @@ print(json.dumps([[part.tolist() for part in kernels.arrays_of(entry(17))] for e
             )
 
 
-def test_without_compiled_code_the_call_ends_with_one_line():
+def test_a_run_with_numba_disabled_ends_with_a_one_line_error():
     call = "from private_consensus.cli import main; raise SystemExit(main({}))"
     done = in_process(call.format(["run", "pp_admm"]), NUMBA_DISABLE_JIT="1")
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""Test the compiled solver of logistic subproblems against closed forms, NumPy and copies."""
+"""Test the compiled solver of logistic subproblems against closed forms, NumPy and SciPy."""
 
 import numpy as np
 import pytest
@@ -48,9 +48,9 @@ def solve(records, bound, curvature, linear, start, tolerance=1e-10):
 
 
 def indicators():
-    """Return rows with three one-hot attributes and a number, scaled by their length, and labels.
+    """Return scaled rows of three one-hot attributes and a number, multiplied by labels.
 
-    One row is zero.
+    Rows of norm above 1 are scaled to norm 1, and one row is zero.
     """
     rng = np.random.default_rng(7)
     attributes = [np.eye(values)[rng.integers(values, size=RECORDS)] for values in (4, 30, 9)]
@@ -69,7 +69,7 @@ def dense_matrix(entries, shape):
 
 
 @pytest.mark.parametrize("rows", [indicators(), np.random.default_rng(1).random((40, 3))])
-def test_rows_are_their_scale_times_contents_and_the_rest_to_the_last_bit(rows):
+def test_rows_equal_scaled_patterns_plus_the_dense_remainder_exactly(rows):
     record_set = logistic.records(rows)
     patterns = dense_matrix(
         record_set.patterns, (len(record_set.patterns.begin) - 1, rows.shape[1])
@@ -84,7 +84,7 @@ def test_rows_are_their_scale_times_contents_and_the_rest_to_the_last_bit(rows):
     assert np.array_equal(record_set.scale[:, None] * pattern_values + dense, rows)
 
 
-def test_indicators_of_several_attributes_are_one_content():
+def test_indicators_of_two_attributes_share_one_row_pattern():
     """Attributes with 4 x 30 values fit the bound on row patterns; 9 times as many do not."""
     record_set = logistic.records(indicators())
     assert len(record_set.pattern_offsets) == 2 * RECORDS
@@ -92,7 +92,7 @@ def test_indicators_of_several_attributes_are_one_content():
     assert np.count_nonzero(record_set.dense.values) < RECORDS
 
 
-def test_rows_that_share_a_content_take_copies_of_it_in_turn():
+def test_equal_rows_use_copies_of_their_pattern_in_turn():
     """Nine of ten rows are equal; copies avoid that each sum waits for the previous row."""
     values = np.where(np.random.default_rng(8).random(RECORDS) < 0.9, 0, 1)
     record_set = logistic.records(np.eye(2)[values])
@@ -105,7 +105,7 @@ def test_rows_that_share_a_content_take_copies_of_it_in_turn():
 
 @pytest.mark.parametrize("count", [1, RECORDS])
 @pytest.mark.parametrize("kind", ["sparse", "indicators"])
-def test_shares_are_summed_over_rows(records, kind, count):
+def test_sums_of_sigmoids_and_of_their_squares_agree_with_numpy(records, kind, count):
     signed = (indicators() if kind == "indicators" else records)[:count]
     dim = signed.shape[1]
     x = np.random.default_rng(5).normal(size=(dim, logistic.LANES))
@@ -121,7 +121,7 @@ def test_shares_are_summed_over_rows(records, kind, count):
 
 
 @pytest.mark.parametrize("scale", [0.1, 30.0, 3000.0])
-def test_minimisers_are_stationary_from_near_and_far(records, bound, scale):
+def test_minimisers_are_stationary_for_problems_of_small_and_large_scale(records, bound, scale):
     curvature, linear, start = problems(scale=scale)
     tolerance = 1e-10 if scale < 1000 else 1e-9
     x, gradient_counts = solve(records, bound, curvature, linear, start, tolerance)
@@ -129,7 +129,7 @@ def test_minimisers_are_stationary_from_near_and_far(records, bound, scale):
     assert np.linalg.norm(gradient(records, x, curvature, linear), axis=1).max() <= tolerance * 1.1
 
 
-def test_the_hessian_near_by_costs_fewer_gradients_than_its_bound(records):
+def test_a_local_hessian_needs_fewer_gradients_than_the_curvature_bound(records):
     """Half of the rows have saturated losses, which the curvature bound ignores."""
     rows = records.copy()
     rows[::2, : DIM // 2] = 0.0
@@ -170,11 +170,11 @@ def test_a_minimiser_agrees_with_scipy(records, bound):
         assert np.allclose(x[i], scipy_solution.x, atol=1e-7)
 
 
-def test_what_a_lane_computes_depends_on_no_other(records, bound):
-    """Results are byte-identical alone, with other problems and in another order."""
+def test_a_solution_does_not_depend_on_the_other_problems_in_the_batch(records, bound):
+    """A problem has byte-identical results in a batch, in another order and by itself."""
     subproblems = problems(scale=30.0)
     together, gradient_counts = solve(records, bound, *subproblems)
-    assert len(set(gradient_counts)) > 2  # lanes are left at different times
+    assert len(set(gradient_counts)) > 2  # problems converge after different numbers of steps
     order = np.random.default_rng(0).permutation(len(gradient_counts))
     shuffled, _ = solve(records, bound, *(a[order] for a in subproblems))
     assert np.array_equal(shuffled, together[order])
@@ -183,14 +183,14 @@ def test_what_a_lane_computes_depends_on_no_other(records, bound):
         assert np.array_equal(alone[0], together[i])
 
 
-def test_a_solved_problem_costs_one_gradient_and_stays(records, bound):
+def test_a_solved_problem_needs_one_gradient_and_keeps_its_solution(records, bound):
     curvature, linear, start = problems()
     x, _ = solve(records, bound, curvature, linear, start)
     again, gradient_counts = solve(records, bound, curvature, linear, x, tolerance=2e-10)
     assert (gradient_counts == 1).all() and np.array_equal(again, x)
 
 
-def test_what_cannot_be_solved_is_said_and_spoils_no_other(records, bound):
+def test_an_unsolvable_problem_has_count_0_and_does_not_change_the_others(records, bound):
     curvature, linear, start = problems()
     fine, _ = solve(records, bound, curvature, linear, start)
     broken = start.copy()
@@ -207,7 +207,7 @@ def test_what_cannot_be_solved_is_said_and_spoils_no_other(records, bound):
     assert counts[2] == 0 and (np.delete(counts, 2) > 0).all()
 
 
-def test_the_share_is_the_logistic_function():
+def test_the_compiled_sigmoid_agrees_with_scipy():
     margins = np.concatenate(
         [np.linspace(-40, 40, 8 * 500), [-1e5, 1e5, -699.0, 699.0, 0, 0, 0, 0]]
     )
@@ -218,7 +218,7 @@ def test_the_share_is_the_logistic_function():
     assert shares[np.argmin(margins)] == 1.0 and shares[np.argmax(margins)] < 1e-300
 
 
-def test_the_first_matrix_is_exact_where_curvature_is_that_of_the_bound(bound):
+def test_a_quadratic_objective_is_solved_with_two_gradients(bound):
     """The objective without records is a quadratic, which one step solves."""
     curvature, linear, start = problems()
     nothing = np.zeros((4, DIM))
@@ -228,8 +228,8 @@ def test_the_first_matrix_is_exact_where_curvature_is_that_of_the_bound(bound):
     assert np.allclose(x, -linear / curvature[:, None], atol=1e-10)
 
 
-def test_sums_that_are_known_spare_a_pass_and_change_no_byte(records, bound):
-    """Problems continue from their last solutions, all or some of them, in any lane."""
+def test_reusing_known_sums_gives_byte_identical_solutions(records, bound):
+    """Problems restart from their last solutions; the sums are known for all or some of them."""
     curvature, linear, start = problems(scale=30.0)
     tolerances, rows = np.full(len(start), 1e-10), logistic.records(records)
     sums = np.empty((len(start), DIM + 2))
@@ -253,7 +253,7 @@ def test_sums_that_are_known_spare_a_pass_and_change_no_byte(records, bound):
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 21])
-def test_any_first_matrix_leads_to_the_minimisers(records, count):
+def test_the_solver_converges_from_an_approximate_hessian(records, count):
     curvature, linear, start = problems(count)
     share = expit(records @ np.linspace(-2.0, 2.0, DIM))
     bend = share * (1.0 - share) / (4.0 * np.mean(share * (1.0 - share)))
@@ -265,7 +265,7 @@ def test_any_first_matrix_leads_to_the_minimisers(records, count):
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
-def test_a_solve_with_a_useless_first_matrix_ends(records, wrong):
+def test_a_solve_with_a_non_finite_hessian_ends_with_count_0(records, wrong):
     model = logistic.model(np.full(DIM, wrong), np.eye(DIM))
     _, gradient_counts = solve(records, model, *problems(11))
     assert not gradient_counts.any()
@@ -273,7 +273,7 @@ def test_a_solve_with_a_useless_first_matrix_ends(records, wrong):
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
 @pytest.mark.parametrize("kind", ["sparse", "indicators"])
-def test_mean_losses_are_clipped_and_agree_with_numpy_in_any_company(records, kind, scale):
+def test_clipped_mean_losses_agree_with_numpy_in_any_batch(records, kind, scale):
     rows = indicators() if kind == "indicators" else records
     rng = np.random.default_rng(6)
     x, bounds = scale * rng.normal(size=(11, rows.shape[1])), np.where(rng.random(11) < 0.5, 2, 50)
@@ -286,7 +286,7 @@ def test_mean_losses_are_clipped_and_agree_with_numpy_in_any_company(records, ki
 
 @pytest.mark.parametrize("scale", [0.0, 1e-6, 1e5])
 @pytest.mark.parametrize("kind", ["sparse", "indicators"])
-def test_errors_are_counted_as_numpy_does_and_margin_0_predicts_the_negative_class(
+def test_misclassification_counts_agree_with_numpy_and_count_margin_0_as_negative(
     records, kind, scale
 ):
     signed = indicators() if kind == "indicators" else records
@@ -300,7 +300,7 @@ def test_errors_are_counted_as_numpy_does_and_margin_0_predicts_the_negative_cla
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
 @pytest.mark.parametrize("kind", ["sparse", "indicators"])
-def test_sums_of_shares_agree_with_numpy_in_any_company(records, kind, scale):
+def test_sigmoid_weighted_sums_agree_with_numpy_in_any_batch(records, kind, scale):
     dense = indicators() if kind == "indicators" else records
     rows = logistic.records(dense)
     x = scale * np.random.default_rng(6).normal(size=(11, dense.shape[1]))
@@ -311,7 +311,7 @@ def test_sums_of_shares_agree_with_numpy_in_any_company(records, kind, scale):
 
 @pytest.mark.parametrize("count", [1, 8, 21])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
-def test_sums_of_few_shares_agree_with_numpy(records, count, scale):
+def test_sigmoid_weighted_sums_of_small_record_sets_agree_with_numpy(records, count, scale):
     rows = np.stack([records[:count], records[50 : 50 + count], np.zeros((count, DIM))])
     x = scale * np.random.default_rng(6).normal(size=(4, 3, DIM))
     sums = logistic.small_sigmoid_sums(logistic.small_record_set(rows), x)

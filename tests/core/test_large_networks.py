@@ -64,7 +64,7 @@ def observables(algorithm, problem, net, streams=STREAMS, horizon=HORIZON):
 # --- Equality with dense networks -----------------------------------------------------------------
 
 
-def test_a_sparse_network_does_what_a_dense_one_does(pair):
+def test_sparse_and_dense_networks_give_equal_results(pair):
     dense, links = pair
     x = np.random.default_rng(0).normal(size=(2, RUNS, AGENTS, 4))
     assert np.allclose(links.mix(x), dense.mix(x), rtol=0, atol=1e-14)
@@ -84,7 +84,7 @@ def test_a_sparse_network_does_what_a_dense_one_does(pair):
     assert np.array_equal(links.links_among([1, 4, 5]), dense.links_among([1, 4, 5]))
 
 
-def test_what_stands_at_links_adds_up_to_the_sum_over_neighbours(pair):
+def test_sums_over_edges_equal_sums_over_neighbours(pair):
     links = pair[1]
     x = np.random.default_rng(0).normal(size=(2, RUNS, AGENTS, 4))
     assert np.allclose(links.sum_at_links(links.other_ends(x)), links.neighbour_sum(x))
@@ -100,12 +100,12 @@ def test_what_stands_at_links_adds_up_to_the_sum_over_neighbours(pair):
 
 
 REDRAWN = {"decor", "zip_dl"}
-"""Algorithms that draw noise per link on sparse networks and per pair of agents on dense ones."""
+"""Algorithms that sample noise per edge of sparse networks and per pair of agents of dense ones."""
 APPROXIMATE = {"mafalda_sgd"}
 
 
 @pytest.mark.parametrize("name", sorted(set(WORLDS) - REDRAWN - APPROXIMATE))
-def test_every_algorithm_does_the_same_on_a_sparse_network(name, pair):
+def test_algorithms_give_equal_results_on_sparse_and_dense_networks(name, pair):
     instance = world(name, AGENTS, dim=5, records=8, runs=RUNS)
     if isinstance(instance.problem, Perceptron):
         double = replace(instance.problem, features=instance.problem.features.astype(float))
@@ -126,7 +126,7 @@ def test_every_algorithm_does_the_same_on_a_sparse_network(name, pair):
         assert np.allclose(values, theirs[key], rtol=0, atol=1e-12 * scale, equal_nan=True), key
 
 
-def test_a_replaced_neighbour_is_replaced_on_a_sparse_network_too(pair):
+def test_pr_admm_replaces_values_equally_on_sparse_and_dense_networks(pair):
     instance = world("pr_admm", AGENTS, dim=5, records=8, runs=RUNS)
     for threshold in ("literal", "consistent"):
         rough = replace(instance.algorithm, U=5.5, noise=0.3, threshold=threshold)
@@ -137,7 +137,7 @@ def test_a_replaced_neighbour_is_replaced_on_a_sparse_network_too(pair):
             assert np.allclose(values, theirs[key], rtol=1e-12, atol=1e-12), key
 
 
-def test_pairwise_noise_of_links_is_that_of_pairs(pair):
+def test_pairwise_noise_per_edge_equals_noise_per_pair_of_agents(pair):
     dense, links = pair
     instance = world("decor", AGENTS, dim=5, records=8, runs=RUNS)
     algorithm = stack([replace(instance.algorithm, noise=0.7)])
@@ -168,7 +168,7 @@ def _slopes(instance, dense):
     return instance.problem.gradient(np.zeros((1, RUNS, AGENTS, 5))).sum(-2)
 
 
-def test_what_pairwise_noise_costs_is_never_less_than_exactly(pair):
+def test_the_sparse_privacy_loss_of_pairwise_noise_is_a_bound_within_factor_2(pair):
     for ratio in (None, 0.3, 2.0):
         instance = world("decor", AGENTS, dim=5, records=8)
         algorithm = replace(instance.algorithm, ratio=ratio)
@@ -178,7 +178,7 @@ def test_what_pairwise_noise_costs_is_never_less_than_exactly(pair):
         assert exact <= bound <= 2 * exact
 
 
-def test_an_account_on_a_connectivity_without_certificate_is_not_called_proven(pair):
+def test_a_guarantee_from_an_uncertified_connectivity_is_not_proven(pair):
     instance = world("decor", AGENTS, dim=5, records=8)
     for net, proven in zip(pair, (True, False), strict=True):
         network_of_run = net.of_run(0)
@@ -186,7 +186,7 @@ def test_an_account_on_a_connectivity_without_certificate_is_not_called_proven(p
         assert account(noisy.releases(instance.problem, network_of_run, 2), 1e-3).proven is proven
 
 
-def test_cancelling_noise_of_links_is_that_of_pairs(pair):
+def test_cancelling_noise_per_edge_equals_noise_per_pair_of_agents(pair):
     dense, links = pair
     instance = world("zip_dl", AGENTS, dim=5, records=8, runs=RUNS)
     algorithm = stack([replace(instance.algorithm, noise=0.7)])
@@ -215,7 +215,7 @@ def test_cancelling_noise_of_links_is_that_of_pairs(pair):
     assert np.isclose(losses[0], algorithm.change_of_step(instance.problem) * np.sqrt(energy))
 
 
-def test_traces_of_powers_are_near_the_exact_ones_and_make_a_filter():
+def test_traces_of_matrix_powers_are_accurate_and_their_gram_matrix_is_definite():
     net = networks.build(STREAMS, "grid", 400, rows=20, weights="metropolis")
     exact = (np.linalg.eigvalsh(net.mixing)[:, None] ** np.arange(13)).sum(0)
     traces = net.traces_of_powers(12)
@@ -240,7 +240,7 @@ def test_traces_of_powers_are_near_the_exact_ones_and_make_a_filter():
     ],
 )
 @pytest.mark.parametrize("weights", sorted(networks.MIXINGS))
-def test_large_families_are_those_of_networkx_with_the_weights_of_small_ones(name, graph, weights):
+def test_large_graphs_equal_networkx_graphs_and_have_the_dense_mixing_weights(name, graph, weights):
     built = networks.build(STREAMS, agents=300, weights=weights, **name)
     assert isinstance(built, SparseNetwork)
     adjacency = nx.to_numpy_array(graph, nodelist=range(300), dtype=bool)
@@ -248,7 +248,7 @@ def test_large_families_are_those_of_networkx_with_the_weights_of_small_ones(nam
     assert np.allclose(built.mixing, networks.MIXINGS[weights](adjacency), rtol=0, atol=1e-12)
 
 
-def test_a_large_graph_with_many_links_stays_a_matrix():
+def test_a_large_graph_with_many_edges_is_stored_as_a_dense_matrix():
     assert isinstance(networks.build(STREAMS, "complete", 300), networks.Network)
     few = networks.build(STREAMS, "erdos_renyi", 300, probability=0.05)
     assert isinstance(few, SparseNetwork) and not few.shared and len(few.graphs) == RUNS
@@ -256,7 +256,7 @@ def test_a_large_graph_with_many_links_stays_a_matrix():
     assert isinstance(many, networks.Network) and many.adjacency.shape == (RUNS, 300, 300)
 
 
-def test_pairs_are_numbered_once():
+def test_each_pair_of_agents_has_one_number():
     numbers = np.arange(50 * 49 // 2)
     i, j = large_graphs._pairs(numbers).T
     assert (i < j).all() and (i >= 0).all() and j.max() == 49
@@ -265,7 +265,7 @@ def test_pairs_are_numbered_once():
     assert large_graphs._pairs(last).tolist() == [[99_998, 99_999], [0, 99_999], [99_997, 99_998]]
 
 
-def test_large_random_graphs_have_the_law_of_their_family():
+def test_edges_of_large_random_graphs_have_the_expected_frequencies():
     generator = np.random.default_rng(1)
     counts = [len(large_graphs.erdos_renyi(generator, 30, 0.2)) for _ in range(2000)]
     pairs = 30 * 29 / 2
@@ -278,7 +278,7 @@ def test_large_random_graphs_have_the_law_of_their_family():
 
 
 @pytest.mark.parametrize("among", [0, 1, 40])
-def test_numbers_are_among_ascending_ones_as_numpy_says(among):
+def test_membership_in_a_sorted_array_agrees_with_numpy(among):
     generator = np.random.default_rng(7)
     ascending = np.sort(generator.choice(60, among, replace=False))
     numbers = generator.integers(-5, 70, 200)
@@ -286,12 +286,12 @@ def test_numbers_are_among_ascending_ones_as_numpy_says(among):
     np.testing.assert_array_equal(large_graphs._among(numbers, ascending), expected)
 
 
-def test_random_regular_graphs_are_regular_connected_and_near_uniform(streams):
+def test_random_regular_graphs_are_regular_and_nearly_uniform(streams):
     small = networks.build(streams, "random_regular", 10, degree=3)
     assert (small.degrees == 3).all() and small.adjacency.shape == (12, 10, 10)
     large = network(1000, RANDOM_REGULAR)
     assert (large.degrees == 6).all()
-    # Of the 70 labelled cubic graphs of six agents, 10 are bipartite; the others are prisms.
+    # Ten of the 70 labelled cubic graphs with six vertices are bipartite; the others are prisms.
     generator = np.random.default_rng(2)
     bipartite = 0
     for _ in range(700):
@@ -311,7 +311,7 @@ def test_random_regular_graphs_are_regular_connected_and_near_uniform(streams):
         (dict(name="edges", agents=300, edges=[(1, 2)]), "disconnected graph"),
     ],
 )
-def test_graphs_that_do_not_exist_are_refused(streams, call, message):
+def test_impossible_and_disconnected_graphs_are_refused(streams, call, message):
     with pytest.raises(InvalidInput, match=message):
         networks.build(streams, **call)
 
@@ -336,7 +336,7 @@ def test_spectra_of_rings_and_grids_have_their_closed_forms(agents):
     assert np.isclose(large_networks.largest_eigenvalue(lap), ends, rtol=1e-12)
 
 
-def test_spectra_of_a_random_graph_are_those_of_its_matrix():
+def test_spectra_of_a_sparse_random_graph_equal_those_of_its_dense_matrix():
     net = network(600, RANDOM_REGULAR)
     assert np.isclose(net.consensus_rate, networks.second_eigenvalue(net.mixing), rtol=1e-12)
     eigenvalues = np.linalg.eigvalsh(networks.laplacian(net.adjacency))
@@ -345,7 +345,7 @@ def test_spectra_of_a_random_graph_are_those_of_its_matrix():
     assert np.isclose(large_networks.largest_eigenvalue(lap), eigenvalues[-1], rtol=1e-12)
 
 
-def test_matrices_of_all_pairs_of_very_many_agents_are_refused():
+def test_the_dense_mixing_matrix_of_5000_agents_is_refused():
     net = network(5000, {"name": "ring", "weights": "metropolis"})
     with pytest.raises(InvalidInput, match=r"network.agents: found 5000.*at most 4096"):
         _ = net.mixing
@@ -368,10 +368,10 @@ def scaled():
     return cells_by_name
 
 
-def test_gossip_of_a_thousand_agents_ends_at_the_noise_of_their_mean(scaled):
-    """The error of each agent is that of the mean n of N noises.
+def test_gossip_of_1000_agents_ends_at_the_mean_of_their_noise(scaled):
+    """The error of each agent is the mean n of the N noise vectors.
 
-    N |n|^2 / sigma^2 of each run has the chi-square distribution with p degrees of freedom."""
+    In each run, N |n|^2 / sigma^2 has the chi-square distribution with p degrees of freedom."""
     assert len(scaled) == 3
     rows = run_cell(scaled["muffliato"], {})[0]
     errors, of_agent = (
@@ -388,8 +388,8 @@ def test_gossip_of_a_thousand_agents_ends_at_the_noise_of_their_mean(scaled):
 
 
 @pytest.mark.parametrize(("agents", "has_bound"), [(10_000, True), (10_001, False)])
-def test_networks_above_the_limit_have_no_bound_of_theorem_2(agents, has_bound):
-    """The bound needs the second eigenvalue, for which only the ring is fast enough here."""
+def test_the_bound_of_theorem_2_is_omitted_for_more_than_10000_agents(agents, has_bound):
+    """The bound needs the second eigenvalue, which is fast to compute only for the ring."""
     mean_problem = world("gradient_descent", agents)
     ring = network(agents, {"name": "ring", "weights": "metropolis"})
     quantities: dict = {}
@@ -404,12 +404,12 @@ def test_networks_above_the_limit_have_no_bound_of_theorem_2(agents, has_bound):
 # --- Memory ---------------------------------------------------------------------------------------
 
 
-def test_every_reviewed_algorithm_has_a_world_or_a_reason():
+def test_each_reviewed_algorithm_has_a_benchmark_instance_or_is_inapplicable():
     assert sorted([*WORLDS, *INAPPLICABLE]) == sorted(REVIEWED)
 
 
 @pytest.mark.parametrize("name", sorted(WORLDS))
-def test_memory_is_linear_in_agents(name):
+def test_peak_memory_is_linear_in_the_number_of_agents(name):
     """Measure the peak memory of building the network and of a run."""
     few, many = (_peak(name, agents) for agents in (400, 1600))
     assert np.log(many / few) / np.log(4) < 1.15
@@ -433,7 +433,7 @@ def _peak(name: str, agents: int) -> int:
 
 
 @pytest.mark.parametrize("agents", [500, 501])
-def test_the_largest_eigenvalue_of_a_ring_is_its_closed_form(agents):
+def test_the_largest_sparse_eigenvalue_of_a_ring_equals_the_dense_one(agents):
     ring = networks.build(Streams(0, (0,)), "ring", agents)
     lap = np.linalg.eigvalsh(networks.laplacian(np.asarray(ring.adjacency)))
     sparse = large_networks.sparse_laplacian(csr_array(np.asarray(ring.adjacency, float)))

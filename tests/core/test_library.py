@@ -34,7 +34,7 @@ def simulated(budget=BUDGET, **options):
     return pc.simulate(algorithm, means, ring, budget, 6, seed=3, **options)
 
 
-def test_all_names_are_there_documented_and_shown():
+def test_exported_names_exist_are_documented_and_are_listed_by_dir():
     assert 15 <= len(pc.__all__) <= 25 and set(pc.__all__) <= set(dir(pc))
     for name in pc.__all__:
         assert getattr(pc, name).__doc__
@@ -42,13 +42,13 @@ def test_all_names_are_there_documented_and_shown():
         pc.simulat  # noqa: B018
 
 
-def test_the_package_itself_imports_nothing_that_it_exports():
+def test_importing_the_package_does_not_import_numpy():
     program = "import sys, private_consensus; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "False", done.stderr
 
 
-def test_the_accountant_confirms_a_budget_that_it_has_calibrated():
+def test_the_accountant_confirms_the_calibrated_budget():
     """Gaussian DP is exact for compositions of Gaussian mechanisms."""
     done = simulated(runs=2)
     assert done.claimed == BUDGET
@@ -56,13 +56,13 @@ def test_the_accountant_confirms_a_budget_that_it_has_calibrated():
     assert done.guarantee.proven
 
 
-def test_more_runs_change_no_earlier_one_and_every_iteration_is_measured():
+def test_adding_runs_keeps_earlier_results_and_every_iteration_is_measured():
     few, many = (simulated(runs=runs).measurements for runs in (3, 13))
     assert few.equals(many.filter(pl.col("run") < 3))
     assert few["t"].unique().sort().to_list() == list(range(1, 7))
 
 
-def test_a_problem_as_it_is_is_the_same_in_all_runs():
+def test_a_fixed_problem_is_shared_by_all_runs():
     """Without noise, runs on one problem and one network cannot differ."""
     streams = pc.Streams(0, (0,), {"data": "d"})
     algorithm = pc.algorithms.load("gradient_descent")()
@@ -72,18 +72,18 @@ def test_a_problem_as_it_is_is_the_same_in_all_runs():
     assert len(errors) == 10 and errors.n_unique() == 1
 
 
-def test_a_horizon_that_cannot_be_is_refused_before_anything_runs():
+def test_a_horizon_of_0_is_refused():
     algorithm = pc.algorithms.load("gradient_descent")(calibration="gaussian_dp")
     with pytest.raises(pc.InvalidInput, match="horizon: found 0"):
         pc.simulate(algorithm, means, ring, BUDGET, 0)
 
 
-def test_a_metric_that_the_problem_does_not_have_is_refused_with_those_that_it_has():
+def test_the_error_for_an_unknown_metric_lists_the_valid_metrics():
     with pytest.raises(pc.InvalidInput, match=r"measures: found 'accuracy', expected one of .*"):
         simulated(measures=[("released", "accuracy")])
 
 
-def test_what_the_readme_shows_runs(capsys):
+def test_the_python_example_of_the_readme_runs(capsys):
     text = (Path(__file__).parents[2] / "README.md").read_text()
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     exec(block, variables := {})
@@ -104,7 +104,7 @@ def test_what_the_readme_shows_runs(capsys):
         ([], print, "horizon: found .* expected one whole number"),
     ],
 )
-def test_arguments_of_a_run_are_refused_before_it_starts(horizon, observe, message):
+def test_invalid_arguments_of_a_run_are_refused(horizon, observe, message):
     streams = pc.Streams(0, (0,))
     problem = pc.problems.class_of("mean_estimation")(np.zeros((1, 3, 2)), records=5, box=1.0)
     network = pc.networks.build(streams, "complete", 3)

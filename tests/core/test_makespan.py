@@ -11,19 +11,19 @@ from private_consensus.reproduction.experiments.plan import load
 from private_consensus.reproduction.experiments.schema import read_yaml
 
 
-def test_a_chain_takes_its_sum_on_any_number_of_cores_and_waits_before_each_job():
+def test_the_makespan_of_a_chain_is_the_sum_of_its_jobs_and_queue_times():
     chain = {"a": Job(3.0), "b": Job(4.0, ["a"]), "c": Job(5.0, ["b", "there already"])}
     assert [makespan(chain, cores) for cores in (1, 8)] == [12.0, 12.0]
     assert makespan(chain, 8, queue=25.0) == 12.0 + 3 * 25.0
 
 
-def test_equal_jobs_are_shared_out():
+def test_equal_jobs_are_distributed_over_the_cores():
     jobs = {str(i): Job(2.0) for i in range(10)}
     assert [makespan(jobs, cores) for cores in (1, 4, 10, 64)] == [20.0, 6.0, 2.0, 2.0]
     assert makespan(jobs, 4, queue=1.0) == 7.0
 
 
-def test_on_one_core_the_order_does_not_matter_and_no_schedule_beats_its_bounds():
+def test_makespans_satisfy_the_lower_bound_and_the_upper_bound_of_graham():
     sizes = (7.0, 1.0, 3.0, 5.0, 2.0)
     for order in itertools.permutations(range(5), 3):
         jobs = {str(i): Job(size) for i, size in enumerate(sizes)}
@@ -31,7 +31,7 @@ def test_on_one_core_the_order_does_not_matter_and_no_schedule_beats_its_bounds(
             jobs[str(late)] = Job(sizes[late], [str(early)])
         assert makespan(jobs, 1) == sum(sizes)
         chain = max(sum(sizes[i] for i in order), max(sizes))
-        # Graham: list scheduling takes at most (2 - 1/m) of the best.
+        # Graham: on m cores, list scheduling takes at most 2 - 1/m times the optimum.
         for cores in (2, 3):
             best = max(chain, sum(sizes) / cores)
             assert best <= makespan(jobs, cores) <= (2 - 1 / cores) * best
@@ -41,12 +41,12 @@ def test_a_job_of_several_cores_waits_until_they_are_free():
     jobs = {"long": Job(5.0), "short": Job(1.0), "wide": Job(2.0, cores=2)}
     assert makespan(jobs, 2) == 7.0
     assert makespan(jobs, 4) == 5.0
-    # A job that requests more cores than there are uses all of them.
+    # A job that requests more cores than the machine has uses all cores.
     assert makespan({"wide": Job(2.0, cores=9), "other": Job(1.0)}, 2) == 3.0
 
 
 @pytest.mark.parametrize("cores, processes, rounds", [(2, 1, 10), (16, 4, 3), (64, 10, 1)])
-def test_a_cell_is_split_by_its_blocks(cores, processes, rounds):
+def test_a_cell_is_split_over_processes_by_blocks_of_runs(cores, processes, rounds):
     split = _split(Job(200.0), {"runs": 95, "runs_per_batch": 10}, cores)
     assert split.cores == processes
     assert split.seconds == pytest.approx(200 * (BEFORE_BLOCKS + (1 - BEFORE_BLOCKS) * rounds / 10))
@@ -54,7 +54,7 @@ def test_a_cell_is_split_by_its_blocks(cores, processes, rounds):
 
 @pytest.mark.parametrize("items", range(1, 25))
 @pytest.mark.parametrize("max_processes", [1, 3, 4, 16])
-def test_no_process_is_asked_for_that_shortens_nothing(items, max_processes):
+def test_the_smallest_number_of_processes_with_minimal_rounds_is_used(items, max_processes):
     def turns(processes):
         return -(-items // processes)
 
@@ -64,7 +64,7 @@ def test_no_process_is_asked_for_that_shortens_nothing(items, max_processes):
 
 
 @pytest.mark.parametrize("cores, processes", [(2, 1), (16, 4), (64, 8)])
-def test_observers_are_shared_out_like_blocks(cores, processes):
+def test_the_observers_job_is_split_over_several_processes(cores, processes):
     config = Path(__file__).parents[2] / "config"
     plan = load(read_yaml(config / "config.yaml"), config)
     job = planned(plan, {"observers": 80.0}, cores)["observers"]

@@ -1,4 +1,4 @@
-"""Test that stored measurements are complete, within their limits, and shown in tables."""
+"""Test that stored measurements are complete, within their limits, and listed in tables."""
 
 import json
 
@@ -9,13 +9,13 @@ from benchmarks.worlds import INAPPLICABLE, WORLDS
 JOB = {"wall s": 9.0, "CPU s": 12.0, "memory MB": 1200}
 
 
-def test_a_power_has_its_exponent_as_slope():
+def test_the_fitted_slope_of_a_power_function_is_its_exponent():
     values = np.array([10.0, 70.0, 500.0])
     for power in (0.0, 1.0, 2.5):
         assert np.isclose(growth.slope(values, 3 * values**power), power)
 
 
-def test_a_measurement_takes_the_place_of_the_earlier_one(tmp_path):
+def test_a_new_measurement_replaces_the_earlier_one_of_the_same_name(tmp_path):
     path = tmp_path / "kept.jsonl"
     for name, seconds in (("a", 1.0), ("b", 2.0), ("a", 3.0)):
         measuring.keep(path, {"name": name, "seconds": seconds}, ["name"])
@@ -23,7 +23,7 @@ def test_a_measurement_takes_the_place_of_the_earlier_one(tmp_path):
     assert len(path.read_text().splitlines()) == 2
 
 
-def test_every_algorithm_is_measured_below_its_limits_or_has_a_reason():
+def test_each_applicable_algorithm_is_measured_within_its_time_and_memory_limits():
     lines = measuring.read(growth.KEPT)
     table = [line for line in lines if line["kind"] == "table"]
     assert {line["name"] for line in table} == set(WORLDS)
@@ -36,13 +36,13 @@ def test_every_algorithm_is_measured_below_its_limits_or_has_a_reason():
     assert all(json.dumps(line, allow_nan=False) for line in lines)
 
 
-def test_a_measurement_runs_and_has_a_finite_result():
+def test_a_measurement_of_an_algorithm_has_finite_values():
     seconds = growth.simulated("gradient_descent", {**growth.SIZES, "agents": 12}, growth.RING)
     assert seconds.keys() == {"network", "noise", "run", "value"}
     assert np.isfinite(list(seconds.values())).all()
 
 
-def test_the_tables_of_growth_have_times_memory_and_exponents():
+def test_the_scaling_tables_have_times_memory_and_exponents():
     text = growth.tables(measuring.read(growth.KEPT))
     assert "| d_zoa | 10,000 | 43.0 | 60 | 296 |" in text
     assert "| muffliato | 0.94 (1) |" in text and "one core of AMD EPYC" in text
@@ -64,7 +64,7 @@ def test_the_tables_of_jobs_have_totals_groups_and_the_heaviest_jobs():
     assert "| `ding_fig0.dsgd` | 9 | 12 | 1,200 |" in text
 
 
-def test_stored_jobs_belong_to_their_target_and_a_job_of_several_processes_takes_its_wall_time():
+def test_stored_jobs_belong_to_their_target_and_last_their_wall_time():
     for line in measuring.read(jobs.KEPT):
         is_comparison = line["target"] == "comparison"
         assert all(jobs.of_comparison(row["job"]) == is_comparison for row in line["jobs"])

@@ -30,7 +30,7 @@ def forgotten():
         ("audits.counterexamples.base", "reproduction.statements.counterexamples.base"),
     ],
 )
-def test_an_old_path_is_the_moved_module_and_warns(forgotten, path, today):
+def test_importing_an_old_path_returns_the_moved_module_and_warns(forgotten, path, today):
     new = importlib.import_module(f"{PACKAGE}.{today}")
     original_spec = new.__spec__
     with pytest.warns(DeprecationWarning, match=f"{PACKAGE}.{path} has moved to {new.__name__}"):

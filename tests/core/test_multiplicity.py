@@ -10,7 +10,7 @@ from private_consensus.common.multiplicity import ALPHA, holm
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_holm_rejects_step_by_step_as_it_is_defined(p):
+def test_adjusted_p_values_agree_with_the_step_down_procedure_of_holm(p):
     adjusted, levels = holm(p)
     rejected = set()
     for rank, index in enumerate(sorted(range(len(p)), key=lambda i: (p[i], i))):

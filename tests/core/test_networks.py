@@ -22,7 +22,7 @@ def some_streams(seed: int, runs: int = 3) -> Streams:
     probability=st.floats(0.25, 1.0),
     weights=st.sampled_from(sorted(networks.MIXINGS)),
 )
-def test_mixing_matrices_are_what_the_field_asks_of_them(seed, agents, probability, weights):
+def test_mixing_matrices_are_symmetric_and_contracting(seed, agents, probability, weights):
     net = networks.build(
         some_streams(seed), "erdos_renyi", agents, probability=probability, weights=weights
     )
@@ -55,13 +55,13 @@ def test_connectedness_agrees_with_networkx(seed, agents):
         ("complete", nx.complete_graph),
     ],
 )
-def test_families_are_those_of_networkx(streams, name, graph):
+def test_graph_families_equal_those_of_networkx(streams, name, graph):
     for agents in (2, 3, 8):
         expected = nx.to_numpy_array(graph(agents), dtype=bool)
         assert np.array_equal(networks.build(streams, name, agents).adjacency, expected)
 
 
-def test_the_papers_matrix_is_one_minus_two_thirds_of_the_scaled_laplacian(streams):
+def test_laplacian_mixing_is_the_identity_minus_two_thirds_of_the_scaled_laplacian(streams):
     net = networks.build(streams, "erdos_renyi", 10, probability=0.6)
     for adjacency, w in zip(net.adjacency, net.mixing, strict=True):
         lap = nx.laplacian_matrix(nx.from_numpy_array(adjacency)).toarray()
@@ -69,15 +69,15 @@ def test_the_papers_matrix_is_one_minus_two_thirds_of_the_scaled_laplacian(strea
         assert np.allclose(w, np.eye(10) - 2 / (3 * largest) * lap)
 
 
-def test_graphs_of_a_larger_probability_contain_those_of_a_smaller_one(streams):
+def test_most_graphs_of_a_larger_edge_probability_contain_the_sparser_graph(streams):
     sparse = networks.erdos_renyi(streams, 10, probability=0.5)
     dense = networks.erdos_renyi(streams, 10, probability=0.9)
-    # Both accept the first connected sample; if it is the same, the denser graph adds edges only.
+    # Both accept the first connected sample. For equal samples, the denser graph only adds edges.
     contained = [not (a & ~b).any() for a, b in zip(sparse, dense, strict=True)]
     assert np.mean(contained) > 0.8
 
 
-def test_link_frequency_of_accepted_graphs_matches_rejection_by_networkx():
+def test_edge_counts_of_connected_random_graphs_agree_with_networkx():
     agents, probability = 6, 0.3
     drawn = networks.erdos_renyi(some_streams(3, 400), agents, probability=probability)
     rng = np.random.default_rng(0)
@@ -91,14 +91,14 @@ def test_link_frequency_of_accepted_graphs_matches_rejection_by_networkx():
     assert abs(ours.mean() - np.mean(reference)) < 4 * error
 
 
-def test_random_edges_has_that_many_links_and_is_connected(streams):
+def test_random_edges_gives_connected_graphs_with_the_requested_number_of_edges(streams):
     adjacency = networks.random_edges(streams, 10, edges=20)
     assert (adjacency.sum((1, 2)) == 40).all()
     assert networks.connected(adjacency).all()
 
 
 @pytest.mark.parametrize("name", ["ring", "path", "star", "complete"])
-def test_mixing_weighs_neighbours(streams, name):
+def test_mixing_multiplies_by_the_mixing_matrix(streams, name):
     net = networks.build(streams, name, 30)
     x = streams.draw("noise", "normal", (30, 4))
     assert np.allclose(net.mix(x), np.einsum("ij,rjd->rid", net.mixing, x))
@@ -114,13 +114,13 @@ def test_mixing_keeps_the_mean_and_contracts_to_it(streams):
     assert (contracted <= rate * np.linalg.norm(spread, axis=(1, 2)) + 1e-12).all()
 
 
-def test_a_single_agent_mixes_with_itself(streams):
+def test_mixing_leaves_a_single_agent_unchanged(streams):
     net = networks.build(streams, "single", 1)
     x = streams.draw("noise", "normal", (1, 3))
     assert np.array_equal(net.mix(x), x)
 
 
-def test_a_family_may_have_parameters_of_which_some_have_defaults(streams, monkeypatch):
+def test_a_graph_family_can_have_required_and_default_parameters(streams, monkeypatch):
     def circulant(streams, agents, *, reach, skip=1):
         steps = range(skip, reach + 1)
         return networks.always(lambda n: nx.circulant_graph(n, list(steps)))(streams, agents)
@@ -151,19 +151,19 @@ def test_a_family_may_have_parameters_of_which_some_have_defaults(streams, monke
         (dict(name="edges", agents=4, edges=[(1, 5)]), "numbered 1 to 4"),
     ],
 )
-def test_bad_networks_are_refused(streams, call, message):
+def test_invalid_networks_are_refused(streams, call, message):
     with pytest.raises(InvalidInput, match=message):
         networks.build(streams, **call)
 
 
-def test_a_graph_that_cannot_be_connected_is_refused(streams, monkeypatch):
+def test_a_random_graph_family_without_connected_samples_is_refused(streams, monkeypatch):
     monkeypatch.setattr(networks, "MAX_ATTEMPTS", 4 * 512)
     with pytest.raises(InvalidInput, match="can be connected"):
         networks.build(streams, "erdos_renyi", 40, probability=0.005)
 
 
 @pytest.mark.parametrize("count", [1, 7, 512])
-def test_graphs_do_not_depend_on_how_many_are_drawn_at_once(streams, monkeypatch, count):
+def test_graphs_do_not_depend_on_the_number_of_attempts_per_batch(streams, monkeypatch, count):
     usual = networks.random_edges(streams, 12, edges=14)
     sparse = networks.erdos_renyi(streams, 8, probability=0.25)
     monkeypatch.setattr(networks, "ATTEMPTS_TOGETHER", count)
@@ -171,7 +171,7 @@ def test_graphs_do_not_depend_on_how_many_are_drawn_at_once(streams, monkeypatch
     assert np.array_equal(networks.erdos_renyi(streams, 8, probability=0.25), sparse)
 
 
-def test_neighbourhoods_hold_members_once_and_one_of_them_again_as_padding(streams):
+def test_neighbourhood_arrays_hold_the_neighbours_and_gather_their_values(streams):
     network = networks.build(streams, "random_edges", 9, edges=12)
     for kind, includes_agent in (
         (network.closed_neighbourhoods, True),
@@ -193,10 +193,10 @@ def test_neighbourhoods_hold_members_once_and_one_of_them_again_as_padding(strea
 
 
 @pytest.mark.parametrize(("agents", "rows"), [(10_000, 100), (12, 3), (7, 1), (1, 1)])
-def test_a_grid_without_a_size_is_the_nearest_to_a_square(agents, rows):
+def test_the_default_grid_is_as_square_as_possible(agents, rows):
     assert networks.default_parameters("grid", agents) == {"rows": rows}
 
 
 @pytest.mark.parametrize(("name", "agents"), [("grid", 36), ("random_regular", 36), ("ring", 5)])
-def test_default_parameters_make_a_buildable_graph(name, agents):
+def test_default_parameters_give_a_valid_graph(name, agents):
     networks.require_buildable(name, agents, **networks.default_parameters(name, agents))

@@ -12,7 +12,7 @@ PETERSEN = nx.petersen_graph()
 
 
 @pytest.mark.parametrize("mixing", ["laplacian", "metropolis", "max_degree"])
-def test_a_graph_keeps_its_edges_and_gets_the_weights_that_it_would_have_by_name(mixing):
+def test_a_networkx_graph_keeps_its_edges_and_gets_the_named_mixing_weights(mixing):
     network = pc.Network.from_networkx(PETERSEN, mixing=mixing)
     np.testing.assert_array_equal(network.adjacency, nx.to_numpy_array(PETERSEN).astype(bool))
     edges = [[i + 1, j + 1] for i, j in PETERSEN.edges]
@@ -20,13 +20,13 @@ def test_a_graph_keeps_its_edges_and_gets_the_weights_that_it_would_have_by_name
     np.testing.assert_array_equal(network.mixing, built.mixing)
 
 
-def test_agents_are_nodes_in_the_order_of_the_graph():
+def test_agents_follow_the_node_order_of_the_graph():
     graph = nx.Graph([("hub", "b"), ("hub", "a"), ("hub", "c")])
     assert pc.Network.from_networkx(graph).degrees.tolist() == [3, 1, 1, 1]
     assert pc.Network.from_networkx(nx.path_graph(1)).n_agents == 1
 
 
-def test_there_and_back_again_gives_equal_graphs_and_weights():
+def test_conversion_to_networkx_and_back_keeps_graph_and_weights():
     network = pc.Network.from_networkx(PETERSEN, mixing="metropolis")
     graph = network.to_networkx()
     assert nx.utils.graphs_equal(nx.Graph(graph.edges), nx.Graph(sorted(PETERSEN.edges)))
@@ -39,7 +39,7 @@ def test_there_and_back_again_gives_equal_graphs_and_weights():
         np.testing.assert_array_equal(array > 0, drawn.adjacency[run])
 
 
-def test_a_large_graph_is_sparse_and_comes_back():
+def test_a_large_graph_becomes_a_sparse_network_and_converts_back():
     graph = nx.random_regular_graph(4, 400, seed=1)
     network = pc.Network.from_networkx(graph, mixing="metropolis")
     assert isinstance(network, SparseNetwork)
@@ -49,7 +49,7 @@ def test_a_large_graph_is_sparse_and_comes_back():
     assert back.number_of_edges() == 800 and dict(back.degree) == dict.fromkeys(range(400), 4)
 
 
-def test_weights_of_edges_are_mixing_weights():
+def test_edge_weights_become_mixing_weights():
     graph = nx.path_graph(3)
     nx.set_edge_attributes(graph, {(0, 1): 0.25, (1, 2): 0.5}, "trust")
     network = pc.Network.from_networkx(graph, edge_weight="trust")
@@ -80,7 +80,7 @@ def weighted(weight):
         (PETERSEN, {"mixing": "fast"}, "mixing: found 'fast', expected one of laplacian"),
     ],
 )
-def test_a_graph_that_cannot_be_a_network_is_refused_in_one_line(graph, options, message):
+def test_an_invalid_graph_is_refused_with_a_one_line_error(graph, options, message):
     with pytest.raises(InvalidInput, match=message) as error:
         pc.Network.from_networkx(graph, **options)
     assert "\n" not in str(error.value)

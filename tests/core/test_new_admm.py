@@ -35,7 +35,7 @@ BUDGET = Budget(2.0, 1e-5)
 
 @pytest.fixture
 def relaxed(tmp_path, monkeypatch):
-    """Return the algorithm of the page, loaded by the registry."""
+    """Return the algorithm of the documentation page, loaded through the registry."""
     module = "private_consensus.core.algorithms.relaxed_admm"
     path = tmp_path / "relaxed_admm.py"
     path.write_text(BLOCKS[FILE])
@@ -47,12 +47,12 @@ def relaxed(tmp_path, monkeypatch):
     return algorithms.load("relaxed_admm")
 
 
-def test_it_takes_forty_lines_and_fifteen_of_configuration():
+def test_the_example_has_at_most_40_lines_of_code_and_15_of_configuration():
     assert len(BLOCKS[FILE].splitlines()) <= 40
     assert len(BLOCKS[CONFIGURATION].splitlines()) <= 15
 
 
-def test_the_noise_that_a_budget_asks_for_spends_all_of_it(relaxed):
+def test_calibrated_noise_uses_the_full_budget_and_scales_with_theta(relaxed):
     _, problem, network, *_ = examples("relaxed_admm")[0].world
     done = relaxed(theta=0.25).calibrate(BUDGET, problem, network, 6)
     guarantee = account(done.releases(problem, network, 6), BUDGET.delta)
@@ -61,7 +61,7 @@ def test_the_noise_that_a_budget_asks_for_spends_all_of_it(relaxed):
     assert unrelaxed.noise.scale == pytest.approx(4 * done.noise.scale, rel=1e-6)
 
 
-def test_without_noise_it_finds_the_mean_of_all_agents(relaxed, streams):
+def test_without_noise_relaxed_admm_converges_to_the_mean_of_all_agents(relaxed, streams):
     problem = mean_estimation()
     network = networks.build(streams, "ring", problem.n_agents, weights="metropolis")
     last = {}
@@ -76,7 +76,7 @@ def test_without_noise_it_finds_the_mean_of_all_agents(relaxed, streams):
     assert last["released"] == pytest.approx(expected, abs=1e-8)
 
 
-def test_a_simulation_of_it_converges_as_the_page_says(relaxed):
+def test_a_simulation_of_relaxed_admm_converges_and_meets_its_budget(relaxed):
     """Without a formula, the accumulated loss would be infinite and is not reported."""
 
     def problem(streams):
@@ -89,11 +89,11 @@ def test_a_simulation_of_it_converges_as_the_page_says(relaxed):
     assert error[0] > 0.5 and error[-1] < 0.05
 
 
-def test_it_keeps_what_every_algorithm_keeps(relaxed):
+def test_relaxed_admm_passes_the_conformance_checks(relaxed):
     conformance.check("relaxed_admm")
 
 
-def test_an_audit_finds_nothing_of_it_and_half_of_its_noise_in_a_copy(relaxed):
+def test_an_audit_flags_a_copy_with_half_the_noise_but_not_relaxed_admm(relaxed):
     class Hasty(relaxed):
         def noises(self, unit, network, t):
             return super().noises(unit / 2, network, t)

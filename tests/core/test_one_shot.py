@@ -46,7 +46,7 @@ def released(algorithm, problem, runs: int, horizon: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("perturbed", "deviation"), [("output", 1.0), ("objective", 1 / 36)])
-def test_on_means_the_first_message_is_the_ridge_solution_with_its_noise(perturbed, deviation):
+def test_the_first_message_on_means_is_the_ridge_solution_plus_noise(perturbed, deviation):
     """The message is N d / (N + D) plus noise of sigma, or of sigma / (N + D)."""
     problem, sigma = means(RUNS), 0.3
     algorithm = OneShotAveraging(D=D, noise=sigma, perturbed=perturbed)
@@ -58,7 +58,7 @@ def test_on_means_the_first_message_is_the_ridge_solution_with_its_noise(perturb
     np.testing.assert_allclose(sent[3], RING.mixing @ RING.mixing @ sent[1], rtol=1e-12)
 
 
-def test_noise_in_a_quadratic_objective_is_one_gaussian_mechanism():
+def test_objective_noise_on_a_quadratic_is_one_gaussian_mechanism():
     problem, sigma = means(1), 40.0
     algorithm = OneShotAveraging(D=D, noise=sigma, perturbed="objective")
     guarantee = account(algorithm.releases(problem, RING, 9), 1e-5)
@@ -66,7 +66,7 @@ def test_noise_in_a_quadratic_objective_is_one_gaussian_mechanism():
     assert guarantee.proven and guarantee.epsilon == pytest.approx(expected, rel=1e-9)
 
 
-def test_noise_on_the_output_hides_the_change_of_the_minimum():
+def test_output_noise_is_a_gaussian_mechanism_for_the_change_of_the_minimiser():
     problem = classified()
     algorithm = OneShotAveraging(D=0.4, noise=0.2)
     epsilon = account(algorithm.releases(problem, RING, 9), 1e-5).epsilon
@@ -76,7 +76,7 @@ def test_noise_on_the_output_hides_the_change_of_the_minimum():
 
 @pytest.mark.parametrize("perturbed", ["output", "objective"])
 @pytest.mark.parametrize("epsilon", [0.1, 10.0])
-def test_a_budget_is_met_and_used(perturbed, epsilon):
+def test_calibration_uses_at_least_99_percent_of_the_budget(perturbed, epsilon):
     problem = classified()
     algorithm = OneShotAveraging(D=0.4, perturbed=perturbed)
     noisy = algorithm.calibrate(Budget(epsilon, 1e-5), problem, RING, 4)
@@ -86,7 +86,7 @@ def test_a_budget_is_met_and_used(perturbed, epsilon):
     assert account(louder.releases(problem, RING, 4), 1e-5).epsilon < guarantee.epsilon
 
 
-def test_noise_in_an_objective_of_which_nothing_is_proven_is_refused():
+def test_objective_noise_on_an_objective_without_a_proof_is_refused():
     rows = np.full((1, AGENTS, 4, 2), 0.5)
     problem = Lasso(rows, np.ones((1, AGENTS, 4)), 1.0, 0.1, 1.0, 1.0)
     with pytest.raises(InvalidInput, match=r"problem\.name"):

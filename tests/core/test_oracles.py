@@ -60,12 +60,12 @@ CHECKED_ONLY = {"ldp_admm": {"smoothness"}}
 
 
 @pytest.mark.parametrize("name", WITH_DRAWS)
-def test_what_an_algorithm_sets_itself_by_is_declared(name):
+def test_data_dependent_quantities_read_by_an_algorithm_are_declared(name):
     attributes_read, algorithm = read_attributes(name)
     assert attributes_read & COMPUTED <= {*algorithm.uses} | CHECKED_ONLY.get(name, set())
 
 
-def test_what_a_problem_computes_from_data_counts_where_it_is_used():
+def test_quantities_computed_from_data_count_for_algorithms_that_use_them():
     lasso = problems.class_of("lasso")
     problem = regressed(0.0)
     descent = algorithms.load("gradient_descent")()
@@ -79,7 +79,7 @@ def test_what_a_problem_computes_from_data_counts_where_it_is_used():
 
 
 @pytest.mark.parametrize("name", ["fair_classification", "pflr"])
-def test_a_public_mean_of_the_protected_attribute_is_an_oracle(name):
+def test_a_public_mean_of_the_protected_attribute_is_an_unaccounted_data_use(name):
     problem, specification = fitted(0.0), {"problem": {"name": "fair_classification"}}
     line = problem.from_data["mean"]
     load = algorithms.load(name)
@@ -87,7 +87,7 @@ def test_a_public_mean_of_the_protected_attribute_is_an_oracle(name):
     assert line not in unaccounted_uses(load(fair="penal", zbar="data"), problem, specification)
 
 
-def test_every_problem_says_what_it_takes_for_public():
+def test_every_problem_lists_its_unaccounted_data_uses():
     for name in problems.names():
         declared_oracles = problems.class_of(name).oracles
         assert PUBLIC_RECORDS in declared_oracles or name == "linear_observation"
@@ -97,7 +97,7 @@ def test_every_problem_says_what_it_takes_for_public():
 # --- Prepared data --------------------------------------------------------------------------------
 
 
-def test_scalings_that_look_at_rows_have_a_line():
+def test_scalings_that_depend_on_private_rows_are_listed():
     """A scaling uses private rows if it depends on other rows or on an assumed public bound."""
     generator = np.random.default_rng(0)
     rows = generator.uniform(1, 2, (5, 3))
@@ -110,7 +110,7 @@ def test_scalings_that_look_at_rows_have_a_line():
 
 
 @pytest.mark.parametrize("name", PREPARATIONS)
-def test_every_preparation_that_looks_at_rows_has_a_line(name):
+def test_data_dependent_steps_of_each_preparation_are_listed(name):
     how = PREPARATIONS[name]
     data_use_text = " ".join(how.unaccounted_data_use)
     assert ("columns are" in data_use_text) is (how.scaling != "none")
@@ -131,7 +131,7 @@ def plan():
     return planning.load({**read_yaml(CONFIG / "config.yaml"), "papers": ["gratton"]}, CONFIG)
 
 
-def test_every_tuned_setting_has_a_line(plan):
+def test_every_tuned_setting_lists_its_tuning_experiment(plan):
     tuned_count = 0
     for experiment, algorithm in plan.cells():
         for spec in plan.cell(experiment, algorithm)["settings"]:
@@ -144,7 +144,7 @@ def test_every_tuned_setting_has_a_line(plan):
     assert tuned_count > 0
 
 
-def test_tuning_leaves_its_line_in_the_setting(plan):
+def test_the_tuned_setting_keeps_its_list_of_data_uses(plan):
     spec = next(s for pair in plan.cells() for s in plan.cell(*pair)["settings"] if s.get("tuned"))
     tuned = {**spec["tuned"], "criterion": "last"}
     row = {key: tuned[key] for key in ("experiment", "quantity", "metric")}
@@ -154,7 +154,7 @@ def test_tuning_leaves_its_line_in_the_setting(plan):
     assert uses_of_setting(tuned_spec) == uses_of_setting(spec)
 
 
-def test_privacy_rows_carry_the_lines_of_all_places(plan):
+def test_privacy_rows_list_the_data_uses_of_all_sources(plan):
     cell = plan.cell("gratton_fig2", "exact_admm")
     settings = [
         {**cell["settings"][0], "horizon": 2, "unaccounted_data_use": ["a choice: by outcomes"]}
@@ -170,7 +170,7 @@ def test_privacy_rows_carry_the_lines_of_all_places(plan):
     [("d_zoa", "norm of the non-private optimum"), ("lasso", "largest eigenvalue"),
      ("gradient_descent", "smoothness")],
 )  # fmt: skip
-def test_describe_says_what_is_not_charged(name, text, capsys):
+def test_describe_lists_the_data_uses_that_epsilon_does_not_cover(name, text, capsys):
     assert cli.main(["describe", name]) == 0
     output_text = " ".join(capsys.readouterr().out.split())
     assert "Not covered by epsilon: " in output_text and text in output_text

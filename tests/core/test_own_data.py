@@ -1,4 +1,4 @@
-"""Test that the script of the page on user data runs and has at most fifteen lines."""
+"""Test that the example script for user data runs and has at most fifteen lines."""
 
 import ast
 import json
@@ -32,14 +32,14 @@ def test_the_script_splits_trains_plots_audits_and_exports(variables, capsys):
         assert result.guarantee.epsilon == pytest.approx(1.0, abs=1e-6)
         assert result.guarantee.proven
         error = result.measurements.filter(pl.col("t") == 20)["value"].item()
-        assert 0.2 < error < 0.26  # a constant prediction errs at 0.45
+        assert 0.2 < error < 0.26  # a constant prediction has error 0.45
     assert not variables["audit"].flagged
     assert json.loads(Path("model.json").read_text())["epsilon"] == pytest.approx(1.0)
     assert "vega" in Path("errors.html").read_text()
 
 
-def test_the_exported_model_predicts_in_units_of_the_table(variables):
-    """The labels follow age / 20 - dose / 2: the ratio of the slopes is known."""
+def test_the_exported_model_predicts_in_the_units_of_the_input_table(variables):
+    """The labels depend on age / 20 - dose / 2, so that the signs of the slopes are known."""
     slopes = json.loads(Path("model.json").read_text())["coefficients"]
     assert slopes["age"] > 0 > slopes["dose"]
     table = pl.read_csv("clinics.csv")
@@ -49,7 +49,7 @@ def test_the_exported_model_predicts_in_units_of_the_table(variables):
     assert accuracy > 0.74
 
 
-def test_it_has_at_most_fifteen_lines_and_needs_the_base_package_only():
+def test_the_script_has_at_most_fifteen_lines_and_imports_only_the_package():
     lines = [line for line in SCRIPT.read_text().splitlines() if line.strip()]
     assert len(lines[1:]) <= 15  # without the docstring
     assert max(map(len, lines)) <= 100
@@ -59,8 +59,8 @@ def test_it_has_at_most_fifteen_lines_and_needs_the_base_package_only():
     assert "(../../examples/own_data.py)" in PAGE
 
 
-def test_the_steps_of_the_page_predict_as_the_exported_model(variables):
-    """All records are clipped, since a category alone has norm 1."""
+def test_predictions_by_the_documented_steps_agree_with_the_exported_model(variables):
+    """All records are clipped, since the encoded category by itself has norm 1."""
     problem, model = variables["problem"], json.loads(Path("model.json").read_text())
     table = pl.read_csv("clinics.csv").to_dict()
     table = {name: column.to_numpy() for name, column in table.items()}

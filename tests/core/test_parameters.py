@@ -38,7 +38,7 @@ TAKEN = [
 
 
 @pytest.mark.parametrize(("rule_field", "valid_values", "refused"), TAKEN)
-def test_a_rule_takes_its_values_and_refuses_all_others_by_name(rule_field, valid_values, refused):
+def test_a_rule_accepts_its_values_and_refuses_all_others(rule_field, valid_values, refused):
     @dataclass(frozen=True, kw_only=True)
     class Ruled:
         x: object = rule_field
@@ -68,7 +68,7 @@ class Child(Parent):
     clip: float | None = 3.0
 
 
-def test_what_has_no_default_has_to_be_given_and_keeps_its_rule():
+def test_a_parameter_without_default_is_required_and_checked():
     @dataclass(frozen=True, kw_only=True)
     class Demanding:
         level: float = fraction()
@@ -83,7 +83,7 @@ def test_what_has_no_default_has_to_be_given_and_keeps_its_rule():
         Demanding(level=None)
 
 
-def test_another_default_keeps_the_rule_and_none_is_a_value_where_it_was_the_default():
+def test_a_subclass_with_another_default_keeps_the_rules_of_its_parent():
     assert rules(Child).keys() == {"rate", "clip"}
     Child(clip=None)
     with pytest.raises(InvalidInput, match=r"algorithm\.rate"):
@@ -93,7 +93,7 @@ def test_another_default_keeps_the_rule_and_none_is_a_value_where_it_was_the_def
 
 
 @pytest.mark.parametrize("name", algorithms.names())
-def test_what_an_algorithm_is_by_default_meets_its_rules(name):
+def test_default_parameters_of_each_algorithm_satisfy_its_rules(name):
     field_rules = rules(algorithms.load(name))
     defaults = {
         field.name: field.default
@@ -106,7 +106,7 @@ def test_what_an_algorithm_is_by_default_meets_its_rules(name):
         assert not has_default or (optional and defaults[key] is None) or rule.holds(defaults[key])
 
 
-def test_a_number_given_for_a_noise_is_the_scale_of_an_object_with_its_law_and_place():
+def test_a_numeric_noise_parameter_becomes_a_noise_object_of_that_scale():
     """The number may come from a configuration, a calibration or a batch."""
     algorithm = algorithms.load("dvp")(noise=0.5, law="gamma_norm")
     assert algorithm.noise == Noise(0.5, "gamma_norm", "dual")
@@ -122,8 +122,8 @@ def test_a_number_given_for_a_noise_is_the_scale_of_an_object_with_its_law_and_p
 
 
 @pytest.mark.parametrize("name", example_names())
-def test_what_calibration_hides_data_with_are_noises(name):
-    """Every private algorithm has noise objects with a budget, and none has noise without one."""
+def test_calibrated_algorithms_have_noise_and_an_infinite_loss_without_it(name):
+    """A calibrated algorithm has a nonzero noise; if all noises are 0, epsilon is infinite."""
     _, problem, network, budget, horizon = examples(name)[0].world
     private = examples(name)[0].algorithm.calibrate(budget, problem, network, horizon)
     noise_objects = [getattr(private, field) for field in noises(type(private))]
@@ -137,7 +137,7 @@ def test_what_calibration_hides_data_with_are_noises(name):
     assert account(releases, budget.delta).epsilon == np.inf
 
 
-def test_draws_of_an_earlier_release_run_with_a_deprecation_message():
+def test_the_deprecated_method_draws_on_works_with_a_deprecation_warning():
     kind = algorithms.load("dgd")
 
     class Older(kind):
@@ -150,6 +150,6 @@ def test_draws_of_an_earlier_release_run_with_a_deprecation_message():
 
 
 @pytest.mark.parametrize("name", ["omega", "change"])
-def test_parameters_that_are_compared_are_not_empty(name):
+def test_empty_parameter_lists_of_random_aggregation_are_refused(name):
     with pytest.raises(InvalidInput, match=rf"algorithm\.{name}: found \[\]"):
         algorithms.load("random_aggregation")(**{name: []})

@@ -1,4 +1,4 @@
-"""Test the numbers and the drawing of the figure of records and labels per agent."""
+"""Test the data and the drawing of the figure of records and labels per agent."""
 
 import json
 from types import SimpleNamespace
@@ -37,14 +37,14 @@ def test_every_agent_and_label_has_a_row_and_all_records_are_counted(kind):
     assert summary.equals(points(kind))
 
 
-def test_each_kind_is_unequal_in_its_own_way():
+def test_unequal_partitions_vary_in_sizes_and_dirichlet_partitions_in_labels():
     spread = {k: points(k).filter(pl.col("label") == 1) for k in KINDS}
     assert spread["iid"]["size"].n_unique() == spread["dirichlet"]["size"].n_unique() == 1
     assert spread["unequal"]["size"].max() > 3 * spread["unequal"]["size"].min()
     assert spread["dirichlet"]["share"].std() > 3 * spread["iid"]["share"].std()
 
 
-def test_classes_of_images_are_told_apart():
+def test_each_image_class_is_a_separate_series():
     images = SimpleNamespace(labels=np.arange(500) % 10)
     summary = partition_summary(
         images, Partition(**{**PARTITION, "records": 20}).model_dump(), seed=7
@@ -56,7 +56,7 @@ def test_classes_of_images_are_told_apart():
 @pytest.mark.parametrize(
     "changes", [{"concentration": 1.0}, {"kind": "dirichlet"}, {"agents": 1}, {"prepared": "x"}]
 )
-def test_a_deal_that_makes_no_sense_is_refused(changes):
+def test_an_invalid_partition_is_refused(changes):
     with pytest.raises(ValidationError):
         Partition(**{**PARTITION, **changes})
 
@@ -69,12 +69,12 @@ def test_a_deal_that_makes_no_sense_is_refused(changes):
         {"experiment": "e"},
     ],
 )
-def test_a_panel_shows_one_thing(panel):
+def test_a_panel_must_have_exactly_one_kind_of_content(panel):
     with pytest.raises(ValidationError):
         FigurePanel(title="", **panel)
 
 
-def test_the_figure_names_its_source_and_says_a_surrogate_is_one():
+def test_the_partition_figure_states_its_source_and_marks_surrogate_data():
     panels = [
         FigurePanel(
             title=kind, partition=Partition(**partition), x_title="agent", y_title="records"

@@ -1,4 +1,4 @@
-"""Test the table of measurements of other libraries, which names missing libraries."""
+"""Test the table of time measurements of other libraries; it names missing libraries."""
 
 import signal
 
@@ -13,14 +13,14 @@ KEPT_LINES = {"part": "normals", "lines": [LINE], "versions": {"autodp": "1.0"},
               "machine": "M"}  # fmt: skip
 
 
-def test_a_row_has_both_times_and_their_ratio_and_who_is_missing_is_named():
+def test_a_row_has_both_times_and_their_ratio_and_missing_libraries_are_named():
     text = table([KEPT_LINES])
     assert "| a sum | peer | 2 us | 3 ms | 1,500 | equal |  |" in text
     assert "measured: decent-bench (it requires Python 3.13), opacus." in text
     assert "autodp 1.0" in text
 
 
-def test_a_peer_that_takes_too_long_is_stopped_and_its_row_is_a_bound():
+def test_a_library_that_exceeds_the_time_limit_gives_a_lower_bound():
     def endless():
         while True:
             pass
@@ -30,7 +30,7 @@ def test_a_peer_that_takes_too_long_is_stopped_and_its_row_is_a_bound():
     assert "| 2 us | > 50 ms | > 25,000 | not known |" in table([stopped])
 
 
-def test_a_call_within_its_limit_gives_its_result_and_time_and_is_not_stopped_later():
+def test_a_call_within_its_limit_returns_result_and_time_and_clears_the_timer():
     total, took = once(lambda: sum(range(1000)), limit=1.0)
     assert total == 499_500
     assert 0 <= took < 1.0
@@ -40,11 +40,11 @@ def test_a_call_within_its_limit_gives_its_result_and_time_and_is_not_stopped_la
 @pytest.mark.parametrize(
     ("seconds", "text"), [(1.5, "1.5 s"), (2e-3, "2 ms"), (4.25e-7, "425 ns"), (5e-10, "0.5 ns")]
 )
-def test_a_time_has_its_unit(seconds, text):
+def test_times_are_formatted_with_their_unit(seconds, text):
     assert spelled(seconds) == text
 
 
-def test_the_stored_measurements_have_all_parts_and_the_rows_in_which_jax_is_near_or_faster():
+def test_the_stored_measurements_have_all_parts_and_the_comparison_with_jax():
     stored = read(KEPT)
     assert {measurement["part"] for measurement in stored} == {*PARTS, SEPARATE}
     text = table(stored)

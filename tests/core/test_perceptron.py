@@ -93,7 +93,7 @@ def test_ghost_norms_clip_like_a_loop_over_records(loss, clip, sizes):
         np.testing.assert_allclose(gradients[i], total / max(sizes[i], 1), atol=1e-14)
 
 
-def test_single_precision_is_double_rounded():
+def test_single_precision_gradients_agree_with_double_precision():
     double, single = small(), small(precision="single")
     x, sample, sizes = point(double), np.arange(27).reshape(3, 9), np.full(3, 9)
     exact = double.clipped_gradient(x, sample, sizes, 0.5)
@@ -102,7 +102,7 @@ def test_single_precision_is_double_rounded():
     np.testing.assert_allclose(gradient, exact, atol=2e-6)
 
 
-def test_replacing_a_record_moves_a_clipped_sum_by_two_norms_at_most():
+def test_replacing_a_record_changes_a_clipped_sum_by_at_most_twice_the_clipping_norm():
     problem = small()
     x, sample, sizes = point(problem, scale=3.0), np.arange(24).reshape(3, 8), np.full(3, 8)
     before = problem.clipped_gradient(x, sample, sizes, 0.5) * 8
@@ -116,7 +116,7 @@ def test_replacing_a_record_moves_a_clipped_sum_by_two_norms_at_most():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_agents_objective_is_the_mean_over_their_records(loss):
+def test_the_local_gradient_is_the_mean_over_the_records_of_the_agent(loss):
     problem = small(loss)
     x = np.stack([point(problem), point(problem, 3)])[None]
     gradients = problem.gradient(x)
@@ -127,7 +127,7 @@ def test_agents_objective_is_the_mean_over_their_records(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_loss_and_accuracy_are_those_of_the_average_model_on_all_records(loss):
+def test_losses_are_those_of_the_average_model_on_all_records(loss):
     problem = small(loss)
     x = np.stack([point(problem), point(problem, 3)])[None]
     for r in range(2):
@@ -141,7 +141,7 @@ def test_loss_and_accuracy_are_those_of_the_average_model_on_all_records(loss):
     assert (problem.measure("training_loss", moved) != problem.measure("training_loss", x)).all()
 
 
-def test_a_network_that_says_one_class_is_right_as_often_as_it_occurs():
+def test_the_accuracy_of_a_constant_prediction_is_the_frequency_of_its_class():
     problem = small()
     x = np.zeros((1, 2, 3, problem.dim))
     x[..., -CLASSES + 4] = 1.0
@@ -152,7 +152,7 @@ def test_a_network_that_says_one_class_is_right_as_often_as_it_occurs():
     assert problem.measure("training_accuracy", x) == pytest.approx(expected)
 
 
-def test_records_are_dealt_equally_once_and_from_the_training_set():
+def test_training_records_are_split_equally_without_repetition():
     problem = small(agents=3, records=32)
     assert problem.agent_rows.shape == (2, 3, 10)
     for run in problem.agent_rows:
@@ -166,7 +166,7 @@ def test_records_are_dealt_equally_once_and_from_the_training_set():
     assert not shared_by_runs(perceptron, {})
 
 
-def test_paper_sizes():
+def test_dimension_and_records_per_agent_are_those_of_the_paper():
     prepared = SimpleNamespace(
         features=np.zeros((10_000, 784), np.float32), labels=np.zeros(10_000, np.int8),
         splits={"train": np.arange(10_000), "test": np.arange(10)},
@@ -176,7 +176,7 @@ def test_paper_sizes():
         assert (problem.dim, problem.records) == (39_760, m)
 
 
-def test_at_zero_all_hidden_units_have_one_gradient():
+def test_the_gradient_at_zero_is_equal_for_all_hidden_units():
     problem = small()
     x = problem.initial("zero", Streams(5, (0, 1)))
     assert not x.any()
@@ -187,7 +187,7 @@ def test_at_zero_all_hidden_units_have_one_gradient():
     np.testing.assert_allclose(W2, np.broadcast_to(W2[:, :1], W2.shape), rtol=1e-12)
 
 
-def test_random_starts_have_their_laws_and_are_common():
+def test_random_initial_models_have_their_distribution_and_are_shared():
     prepared = rows(400, 300)
     problem = perceptron.build(
         Streams(5, (0,)), 2, prepared=prepared, hidden=40, records=100, precision="double"
@@ -216,21 +216,21 @@ def test_random_starts_have_their_laws_and_are_common():
         ("problem.precision", {"precision": "half"}),
     ],
 )
-def test_what_cannot_be_built_is_named(key, options):
+def test_invalid_problem_options_are_named_in_the_error(key, options):
     arguments = {"prepared": rows(), "hidden": 4, "records": 30, **options}
     with pytest.raises(InvalidInput) as error:
         perceptron.build(Streams(0, (0,)), 3, **arguments)
     assert error.value.key == key
 
 
-def test_start_has_a_known_name():
+def test_an_unknown_initialisation_is_refused():
     with pytest.raises(InvalidInput, match=r"algorithm\.init"):
         small().initial("xavier", Streams(0, (0,)))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_gradient_is_that_of_torch(loss):
-    torch = pytest.importorskip("torch", reason="compares with PyTorch, which is not locked")
+def test_the_gradient_agrees_with_pytorch(loss):
+    torch = pytest.importorskip("torch", reason="PyTorch is not among the locked requirements")
     problem = small(loss)
     x = point(problem)[0]
     W1, b1, W2, b2 = (
@@ -251,7 +251,7 @@ def test_gradient_is_that_of_torch(loss):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("at_once", [1, 5, 1000])
-def test_models_are_evaluated_together_as_each_by_itself(loss, at_once, monkeypatch):
+def test_batched_evaluation_equals_the_evaluation_of_each_model(loss, at_once, monkeypatch):
     monkeypatch.setattr(perceptron, "BLOCK_ROWS", 7)
     monkeypatch.setattr(perceptron, "BLOCK_MODELS", at_once)
     problem = small(loss)
@@ -270,7 +270,7 @@ def test_models_are_evaluated_together_as_each_by_itself(loss, at_once, monkeypa
 @pytest.mark.parametrize(
     ("outputs", "predicted_class"), [([0.0], 0), ([1.0, 1.0, 3.0, 3.0], 2), ([5.0, 5.0, np.nan], 2)]
 )
-def test_of_equal_outputs_the_first_is_what_a_network_says(outputs, predicted_class):
+def test_predictions_resolve_ties_as_numpy_argmax(outputs, predicted_class):
     problem = small()
     x = np.zeros(problem.dim)
     x[len(x) - CLASSES :][: len(outputs)] = outputs

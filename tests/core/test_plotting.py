@@ -78,7 +78,7 @@ def domain_of(specification) -> list[float]:
     return encodings(specification, "y")[0]["scale"]["domain"]
 
 
-def test_values_below_a_logarithmic_axis_lie_in_a_strip_of_their_own():
+def test_values_below_a_logarithmic_axis_are_drawn_in_a_separate_strip():
     specification = chart_of(numbers([1e-2, 0.0, 1e-3]), y_domain=[1e-5, 1.0])
     points = values_of(specification)
     assert [p["dot"] for p in points] == [1e-2, None, 1e-3]
@@ -90,7 +90,7 @@ def test_values_below_a_logarithmic_axis_lie_in_a_strip_of_their_own():
     )
 
 
-def test_what_is_nowhere_positive_lies_below_a_logarithmic_axis():
+def test_a_curve_without_positive_values_is_drawn_below_a_logarithmic_axis():
     points = values_of(chart_of(numbers([0.0, -1.0])))
     assert {p["place"] for p in points} == {"below the axis"}
 
@@ -99,7 +99,7 @@ def test_what_is_nowhere_positive_lies_below_a_logarithmic_axis():
     ("source", "loud"),
     [("adult (mirror)", False), ("adult (surrogate)", True), ("us (surrogate); made", True)],
 )
-def test_surrogate_data_is_said_on_the_figure_itself(source, loud):
+def test_the_subtitle_of_a_figure_marks_surrogate_data(source, loud):
     title = chart_of(numbers([1.0, 2.0], source=source))["title"]
     first = title["subtitle"][0]
     assert ("Adult" if source == "adult (mirror)" else source) in first
@@ -107,7 +107,7 @@ def test_surrogate_data_is_said_on_the_figure_itself(source, loud):
     assert (title["subtitleColor"] == ALARM) == loud
 
 
-def test_a_drawing_does_not_depend_on_what_was_drawn_before_it(tmp_path):
+def test_a_figure_does_not_depend_on_figures_drawn_earlier(tmp_path):
     """The renderer numbers clip paths and gradients consecutively within a process."""
     mark, values = {"type": "rect", "clip": True}, [{"a": i, "b": 0.1 * i} for i in range(9)]
     encoding = {"x": {"field": "a"}, "color": {"field": "b", "type": "quantitative"}}
@@ -121,7 +121,7 @@ def test_a_drawing_does_not_depend_on_what_was_drawn_before_it(tmp_path):
     assert b"url(#gradient_0)" in outputs[0]["svg"] and b"url(#clip0)" in outputs[0]["svg"]
 
 
-def test_a_curve_has_its_own_label_colour_and_dash():
+def test_each_curve_has_the_label_colour_and_dash_of_its_style():
     frame = pl.concat([numbers([1.0, 2.0]), numbers([2.0, 3.0], "two")])
     text = json.dumps(chart_of(frame))
     for expected in ('"domain": ["first", "second"]', "#0072B2", "#E69F00", "[4, 2]"):
@@ -139,7 +139,7 @@ def test_a_curve_without_a_proven_guarantee_is_marked_and_explained(series):
     assert not [line for line in chart_of(proven)["title"]["subtitle"] if "\u2020" in line]
 
 
-def test_a_note_on_the_data_stands_below_the_title():
+def test_the_note_of_a_figure_is_part_of_its_subtitle():
     figure = {
         "title": "A figure", "note": "of 2,000 images", "conditions": "Adult; mean of 5 runs",
         "panels": [panel()],
@@ -159,12 +159,12 @@ def test_long_curves_are_thinned_evenly():
     assert gaps == {3.0}
 
 
-def test_curves_along_an_axis_are_told_apart():
+def test_curves_of_different_parameter_values_have_separate_legend_entries():
     frame = pl.concat([numbers([1.0, 2.0], series="T = 1"), numbers([2.0, 3.0], series="T = 2")])
     assert '"domain": ["T = 1", "T = 2"]' in json.dumps(chart_of(frame))
 
 
-def test_figures_are_the_same_bytes_when_repeated(tmp_path):
+def test_repeated_figures_are_byte_identical(tmp_path):
     frame = pl.concat([numbers([1.0, 2.0]), numbers([2.0, 3.0], "two")])
     figure = {"title": "A figure", "panels": [panel()]}
     outputs = []
@@ -179,7 +179,7 @@ def test_figures_are_the_same_bytes_when_repeated(tmp_path):
     assert all(outputs[0])
 
 
-def test_what_nobody_sees_is_not_in_a_picture_and_what_is_seen_stays(tmp_path):
+def test_pictures_omit_invisible_elements_and_keep_visible_ones(tmp_path):
     svg = (
         '<g><path d="M0,0" fill="red" opacity="0"/><text x="1" opacity="0">hidden</text>'
         '<path d="M1,1" opacity="0.5"/><path d="M2,2"/><text opacity="1">seen</text></g>'
@@ -198,7 +198,7 @@ def test_what_nobody_sees_is_not_in_a_picture_and_what_is_seen_stays(tmp_path):
     assert len(values_of(json.loads((tmp_path / "a.json").read_text()))) == CROWDED + 1
 
 
-def test_a_pdf_is_the_same_every_time():
+def test_pdf_output_is_reproducible():
     drawing = (
         '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20">'
         '<rect width="9" height="9" fill="#0072b2" fill-opacity="0.5"/>'
@@ -210,13 +210,13 @@ def test_a_pdf_is_the_same_every_time():
     assert len(pdfs) == 1 and b"CreationDate" not in pdfs.pop()
 
 
-def test_what_is_drawn_has_six_digits_and_what_is_counted_all():
+def test_plotted_numbers_are_rounded_to_six_digits_and_integers_are_not():
     row = {"x": 0.123456789, "runs": 123456789, "curve": "0.123456789", "y": None}
     chart = rounded({"datasets": {"a": [row]}, "width": 1.23456789})
     assert chart == {"datasets": {"a": [{**row, "x": 0.123457}]}, "width": 1.23456789}
 
 
-def test_a_band_costs_a_pdf_less_than_a_kilobyte_a_point(tmp_path):
+def test_a_pdf_with_bands_has_less_than_one_kilobyte_per_point(tmp_path):
     frame = pl.concat([numbers([1.0 + i for i in range(40)]), numbers([2.0] * 40, "two")])
     chart = plotting.draw("none", "nobody", frame, {"title": "A", "panels": [panel()]}, STYLES)
     files = {kind: tmp_path / f"a.{kind}" for kind in ("svg", "png", "pdf")}
@@ -227,7 +227,7 @@ def test_a_band_costs_a_pdf_less_than_a_kilobyte_a_point(tmp_path):
 
 
 @pytest.mark.parametrize(("count", "dotted"), [(40, True), (41, False)])
-def test_many_points_are_a_line_without_dots(count, dotted):
+def test_curves_of_more_than_40_points_have_no_dots(count, dotted):
     layers = chart_of(numbers([1.0 + i for i in range(count)]))["layer"]
     dots = next(layer for layer in layers if layer["mark"]["type"] == "point")
     assert (dots["encoding"]["opacity"] != {"value": 0.0}) == dotted
@@ -246,18 +246,18 @@ def test_infinite_values_lie_in_a_strip_above_the_axis(domain, log):
     assert "\u221e" in axis["labelExpr"] and top < max(axis["values"]) < domain_of(specification)[1]
 
 
-def test_a_curve_without_any_finite_value_lies_in_the_strip():
+def test_a_curve_of_infinite_values_is_drawn_in_the_strip_above_the_axis():
     points = values_of(chart_of(numbers([float("inf")] * 3)))
     assert {p["place"] for p in points} == {"above the axis"}
     assert all(p["exact"] is None for p in points)
 
 
-def test_a_goal_that_is_never_reached_is_said_not_to_be():
+def test_a_goal_without_a_finite_value_is_labelled_as_not_reached():
     text = json.dumps(chart_of(numbers([1e-2, float("inf")]), goals=[1.0, 2.0]))
     assert "not reached" in text
 
 
-def test_no_mark_is_cut_and_curves_off_the_axis_are_in_lines_of_their_own():
+def test_marks_are_not_clipped_and_curves_beyond_the_axis_use_separate_lines():
     y = [1e-2, float("inf"), 1e-3]
     points = values_of(specification := chart_of(pl.concat([numbers(y), numbers(y, "two")])))
     low, high = domain_of(specification)
@@ -267,7 +267,7 @@ def test_no_mark_is_cut_and_curves_off_the_axis_are_in_lines_of_their_own():
     assert marks and not any(mark.get("clip") for mark in marks)
 
 
-def test_a_specification_that_no_schema_allows_is_told():
+def test_an_invalid_specification_fails_the_schema_validation():
     specification = chart_of(numbers([1.0, 2.0]))
     with pytest.raises(ValidationError):
         validated(
@@ -276,7 +276,7 @@ def test_a_specification_that_no_schema_allows_is_told():
 
 
 @pytest.mark.parametrize("marks", [["point"], ["point", "line"]])
-def test_a_table_stands_once_under_a_name_made_of_what_it_holds(marks):
+def test_a_shared_table_is_stored_once_under_a_name_derived_from_its_content(marks):
     table, other_table = (
         pl.DataFrame({"x": [1.0, value], "y": ["a", None]}) for value in (2.0, 3.0)
     )
@@ -293,7 +293,7 @@ def test_a_table_stands_once_under_a_name_made_of_what_it_holds(marks):
 
 
 @pytest.mark.parametrize(("columns", "expected"), [(1, 1), (2, 2), (5, 5), (9, 5)])
-def test_panels_stand_in_rows_of_so_many_columns_below_one_legend(columns, expected):
+def test_panels_are_arranged_in_the_requested_number_of_columns(columns, expected):
     chart = arranged([{"mark": "point", "width": i} for i in range(5)], columns)
     assert (len(chart["concat"]), chart["columns"]) == (5, expected)
     assert "resolve" not in chart
@@ -326,7 +326,7 @@ def two_panels(second, **changes):
     return validated(plotting.draw("none", "nobody", combined, figure, STYLES))["concat"]
 
 
-def test_panels_of_one_quantity_have_one_axis_unless_one_would_be_lost_on_it():
+def test_panels_share_an_axis_unless_their_ranges_are_far_apart():
     similar_panels, distant_panels = (
         two_panels([1.5, 3.0, 5.0]),
         two_panels([1000.0, 1500.0, 2000.0]),
@@ -336,7 +336,7 @@ def test_panels_of_one_quantity_have_one_axis_unless_one_would_be_lost_on_it():
 
 
 @pytest.mark.parametrize(("inches", "columns"), [(3.3, 1), (6.8, 2)])
-def test_a_figure_for_print_is_as_wide_as_asked_and_has_text_of_eight_points(inches, columns):
+def test_a_figure_for_print_has_the_requested_width_and_text_of_eight_points(inches, columns):
     frame = pl.concat([numbers([1.0, 2.0]), numbers([3.0, 5.0], "two")])
     combined = pl.concat([frame.with_columns(panel=pl.lit(t)) for t in "ab"])
     figure = {"title": "A figure", "panels": [panel(title=t) for t in "ab"]}
@@ -368,7 +368,7 @@ def named_figure(names, titles, **changes) -> dict:
                      id="as many short names as would stand in a row without the axis"),
     ],
 )  # fmt: skip
-def test_no_name_or_title_makes_a_figure_for_print_wider(names, titles):
+def test_long_names_and_titles_do_not_widen_a_figure_for_print(names, titles):
     screen = named_figure(names, titles)
     words = {word for title in titles for name in names(title) for word in name.split()}
     for inches in (3.3, 6.8):
@@ -379,7 +379,7 @@ def test_no_name_or_title_makes_a_figure_for_print_wider(names, titles):
 
 
 @pytest.mark.parametrize("inches", [3.3, 6.8])
-def test_colours_and_numbers_of_places_fit_in_print(inches):
+def test_panels_with_colour_legends_and_text_marks_fit_the_print_width(inches):
     """Three panels have long colour legends, and marks with numbers as text."""
     rows = [{"x": x, "y": x % 3, "z": x / 7} for x in range(9)]
     colour = {
@@ -401,7 +401,7 @@ def test_colours_and_numbers_of_places_fit_in_print(inches):
     assert abs(width_of(sized(figure, inches)) - 72 * inches) < 2.0
 
 
-def test_titles_of_panels_stand_at_one_height_whatever_their_axes_say():
+def test_panel_titles_have_one_height_for_any_axis_labels():
     for chart in two_panels([1000.0, 1500.0, 2000.0]):
         title = next(la for la in chart["layer"] if la["encoding"].get("text", {}).get("field"))
         assert "title" not in chart
@@ -425,7 +425,7 @@ def repaired(frame) -> tuple[list[dict], list[dict], dict]:
     return ends, arrows, next(e["scale"] for e in encodings(chart, "x"))
 
 
-def test_a_repair_is_one_arrow_at_the_claim_closest_to_one():
+def test_a_correction_is_one_arrow_at_the_claimed_epsilon_closest_to_1():
     ends, arrows, scale = repaired(repairs())
     assert [(e["side"], e["exact"]) for e in ends] == [("as published", None), ("corrected", 0.5)]
     assert len(arrows) == 1 and arrows[0]["claimed"] == 1.0
@@ -434,7 +434,7 @@ def test_a_repair_is_one_arrow_at_the_claim_closest_to_one():
     assert arrows[0]["said"] == "error 0.1 \u2192 0.4, claimed \u03b5 = 1"
 
 
-def test_the_other_setting_is_taken_where_the_first_has_no_finite_mean():
+def test_a_setting_without_a_finite_corrected_mean_is_replaced_by_another():
     frame = repairs().with_columns(
         value_corrected=pl.when(pl.col("epsilon_claimed") == 1.0).then(float("inf")).otherwise(0.4)
     )
@@ -442,12 +442,12 @@ def test_the_other_setting_is_taken_where_the_first_has_no_finite_mean():
     assert arrows[0]["claimed"] == 20.0 and ends[1]["exact"] == 2.0
 
 
-def test_no_repairs_say_so():
+def test_an_empty_figure_of_corrections_states_the_reason():
     empty = draw_repairs(repairs().clear(), "data")
     assert "no method ran both" in str(empty["datasets"])
 
 
-def test_a_picture_with_a_palette_shows_the_same():
+def test_a_png_with_a_palette_keeps_the_colours_and_is_smaller():
     drawing = (
         '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20">'
         '<rect width="10" height="20" fill="#0072b2"/>'
@@ -466,14 +466,14 @@ def test_a_picture_with_a_palette_shows_the_same():
         assert np.abs(colours[row, column] - expected_colour).max() <= 1
 
 
-def test_print_explains_the_dagger_and_drops_the_rest_of_the_heading():
+def test_a_figure_for_print_keeps_only_the_dagger_note_of_the_heading():
     frame = numbers([1.0, 2.0], guarantee="not proven")
     chart = sized(chart_of(frame), 3.3)
     assert "\u2020 no guarantee is proven" in chart["title"]["text"][0]
     assert "title" not in sized(chart_of(numbers([1.0, 2.0])), 3.3)
 
 
-def test_a_drawing_above_nine_inches_is_not_printed(tmp_path, capsys):
+def test_a_print_version_taller_than_nine_inches_is_not_written(tmp_path, capsys):
     names = "abcdef"
     screen = named_figure(lambda title: [f"agent {i}" for i in range(3)], names, columns=2)
     (tmp_path / "figures").mkdir()
@@ -483,8 +483,8 @@ def test_a_drawing_above_nine_inches_is_not_printed(tmp_path, capsys):
     assert "tall-column.pdf: not written" in capsys.readouterr().err
 
 
-def test_a_figure_is_as_wide_with_one_panel_as_with_two_or_three():
-    """Pictures that fill a column then have text of one size."""
+def test_figures_with_one_two_or_three_panels_are_equally_wide():
+    """Figures that are scaled to the column width then have text of equal size."""
     widths = [width_of(named_figure(lambda title: ["one", "two"], titles))
               for titles in ("a", "ab", "abc")]  # fmt: skip
     assert max(widths) - min(widths) < 0.03 * max(widths)

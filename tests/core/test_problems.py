@@ -40,7 +40,7 @@ def logistic(streams):
     )
 
 
-def test_gradient_of_the_logistic_objective_by_central_differences(logistic):
+def test_the_logistic_gradient_agrees_with_central_differences(logistic):
     """The error of a central difference falls as the square of the step."""
     rng = np.random.default_rng(1)
     x, direction = rng.normal(size=(2, 3, AGENTS, logistic.dim))
@@ -61,7 +61,7 @@ def test_batched_gradient_equals_a_loop_over_agents(logistic):
         assert np.allclose(gradient[s, r, i], z.T @ slope + logistic.ridge * x[s, r, i])
 
 
-def test_gradients_of_data_that_differ_between_runs(logistic):
+def test_gradients_with_data_per_run_equal_those_with_shared_data(logistic):
     x = np.random.default_rng(3).normal(size=(2, 3, AGENTS, logistic.dim))
     repeated = logistic_regression.LogisticRegression(
         np.stack([logistic.features] * 3),
@@ -90,7 +90,7 @@ def test_optimum_of_the_sum_agrees_with_scikit_learn(logistic):
     assert logistic.excess(reference_optimum + 0.1) > 1e-4
 
 
-def test_curvature_lies_between_the_stated_constants(logistic):
+def test_the_curvature_lies_between_strong_convexity_and_smoothness(logistic):
     rng = np.random.default_rng(4)
     for _ in range(20):
         x, v = rng.normal(size=(2, AGENTS, logistic.dim))
@@ -101,7 +101,7 @@ def test_curvature_lies_between_the_stated_constants(logistic):
         assert (ratio < logistic.smoothness + 1e-3).all()
 
 
-def test_replacing_a_record_moves_a_gradient_by_at_most_the_stated_bound(logistic):
+def test_record_gradient_change_bounds_the_change_of_a_gradient_and_is_attained(logistic):
     rng = np.random.default_rng(5)
     worst = 0.0
     for _ in range(200):
@@ -117,17 +117,17 @@ def test_replacing_a_record_moves_a_gradient_by_at_most_the_stated_bound(logisti
     assert attained == pytest.approx(logistic.record_gradient_change)
 
 
-def test_the_share_misclassified_counts_margin_zero_as_negative(logistic):
+def test_the_misclassified_fraction_counts_margin_zero_as_negative(logistic):
     positive = (logistic.test_labels > 0).mean()
     assert logistic.misclassified(np.zeros(logistic.dim)) == pytest.approx(positive)
 
 
-def test_records_go_to_one_agent_or_to_the_test_set(logistic):
+def test_each_record_belongs_to_one_agent_or_to_the_test_set(logistic):
     rows = np.concatenate([logistic.features.reshape(-1, logistic.dim), logistic.test_features])
     assert len(rows) == 600 == len(np.unique(rows, axis=0))
 
 
-def test_mean_estimation_draws_the_truncated_normal(streams):
+def test_mean_estimation_samples_a_truncated_normal_distribution(streams):
     problem = mean_estimation.build(streams, 50, records=1, dim=40, box=2.0)
     law = truncnorm((-2 - 1.4) / 1, (2 - 1.4) / 1, loc=1.4)
     assert kstest(problem.means.ravel(), law.cdf).pvalue > 0.01
@@ -141,7 +141,7 @@ def test_mean_estimation_is_solved_by_the_mean_of_all_records(streams):
     assert problem.measure("normalised_error", x[None]).max() < 1e-28
 
 
-def test_more_records_keep_the_earlier_ones(streams):
+def test_adding_records_keeps_the_earlier_records(streams):
     few = mean_estimation.build(streams, AGENTS, records=10, dim=3, box=5.0)
     many = mean_estimation.build(streams, AGENTS, records=20, dim=3, box=5.0)
     added = 20 * many.means - 10 * few.means
@@ -155,14 +155,14 @@ def test_more_records_keep_the_earlier_ones(streams):
         ({"records": 150}, r"problem.records: found 150, expected fewer than 150 records"),
     ],
 )
-def test_more_agents_than_records_are_refused(streams, parameters, message):
+def test_invalid_numbers_of_records_are_refused(streams, parameters, message):
     with pytest.raises(InvalidInput, match=message):
         logistic_regression.build(
             streams, AGENTS, **{"prepared": prepared_rows(), "ridge": 0.1, **parameters}
         )
 
 
-def test_rows_longer_than_one_are_refused(streams):
+def test_rows_of_norm_above_1_are_refused(streams):
     rows = prepared_rows()
     rows.features[3] *= 10
     with pytest.raises(InvalidInput, match=r"norm of problem.prepared.features\[row 3\]: found"):
@@ -192,7 +192,7 @@ def remaining_slope(problem, x, linear, penalty, centre):
     return np.linalg.norm(problem.gradient(x) + linear + penalty * (x - centre), axis=-1)
 
 
-def test_each_run_draws_its_own_partition_and_keeps_it_when_runs_are_added(streams, per_run):
+def test_each_run_samples_a_partition_that_does_not_change_if_runs_are_added(streams, per_run):
     assert per_run.features.shape == (12, AGENTS, 100, 5)
     assert not np.array_equal(per_run.features[0], per_run.features[1])
     fewer = Streams(streams.root, tuple(range(3)), streams.groups)
@@ -213,7 +213,7 @@ def test_each_run_draws_its_own_partition_and_keeps_it_when_runs_are_added(strea
 
 
 @pytest.mark.parametrize("coding", logistic_regression.CODINGS)
-def test_the_optimum_of_every_run_agrees_with_an_independent_solver(streams, coding):
+def test_the_optimum_of_a_run_agrees_with_independent_solvers(streams, coding):
     problem = logistic_regression.build(
         streams,
         AGENTS,
@@ -244,8 +244,8 @@ def test_the_optimum_of_every_run_agrees_with_an_independent_solver(streams, cod
 
 
 @pytest.mark.parametrize("weight", ["mean", 17.5])
-def test_the_proximal_solve_is_optimal_and_equals_a_loop(streams, weight):
-    """The weight 17.5 corresponds to 1750 for the mean; there, Newton replaces the slow bound."""
+def test_the_proximal_solve_is_stationary_and_agrees_with_scipy(streams, weight):
+    """The weight 17.5 is 1750 times that of the mean; Newton steps replace the slow bound there."""
     problem = logistic_regression.build(
         streams,
         AGENTS,
@@ -276,7 +276,7 @@ def test_the_proximal_solve_is_optimal_and_equals_a_loop(streams, weight):
         assert np.allclose(x[s, r, i], scipy_solution.x, atol=1e-7)
 
 
-def test_a_proximal_solve_does_not_depend_on_its_company(per_run):
+def test_a_proximal_solve_does_not_depend_on_the_other_settings(per_run):
     linear, penalty, centre, start = proximal_inputs(per_run)
     together = per_run.proximal(linear, penalty, centre, start)
     far = linear.copy()
@@ -286,7 +286,7 @@ def test_a_proximal_solve_does_not_depend_on_its_company(per_run):
 
 
 def test_equal_problems_are_solved_once(streams, monkeypatch):
-    """Equal problems are solved once, also if a call starts from the solutions of the last one."""
+    """A second call starts from the solutions of the first call."""
     options = {"prepared": prepared_rows(), "records": 100, "ridge": 0.01, "weight": "mean"}
     problem = logistic_regression.build(streams, AGENTS, **options)
     inputs = proximal_inputs(problem)
@@ -316,7 +316,7 @@ def test_the_hessian_is_the_derivative_of_the_gradient(per_run):
 
 
 @pytest.mark.parametrize("coding", logistic_regression.CODINGS)
-def test_replacing_a_record_moves_the_gradient_by_no_more_than_stated(streams, coding):
+def test_record_change_bounds_the_change_of_the_gradient_in_each_norm(streams, coding):
     """Random pairs and points satisfy the bound; a constructed pair nearly attains it."""
     rows = prepared_rows()
     rows.features = np.abs(rows.features)
@@ -352,7 +352,7 @@ def test_replacing_a_record_moves_the_gradient_by_no_more_than_stated(streams, c
     assert np.abs(attained).max() > 0.99 * problem.record_change("linf")
 
 
-def test_zero_one_labels_switch_records_off(streams):
+def test_records_with_label_0_do_not_contribute_to_the_gradient(streams):
     rows = prepared_rows()
     rows.features = np.abs(rows.features)
     problem = logistic_regression.build(
@@ -366,7 +366,7 @@ def test_zero_one_labels_switch_records_off(streams):
     assert np.allclose(problem.gradient(x), expected)
 
 
-def test_the_mean_has_a_proximal_solve_in_closed_form(streams):
+def test_the_proximal_solve_of_mean_estimation_is_stationary(streams):
     problem = mean_estimation.build(streams, AGENTS, records=4, dim=3, box=50.0)
     linear, penalty, centre, start = proximal_inputs(problem)
     x = problem.proximal(linear, penalty, centre, start)
@@ -376,7 +376,7 @@ def test_the_mean_has_a_proximal_solve_in_closed_form(streams):
 @pytest.mark.parametrize(
     ("key", "value"), [("coding", "plus_minus"), ("partition", "per_agent"), ("records", 10_000)]
 )
-def test_a_partition_that_cannot_be_made_is_refused(streams, key, value):
+def test_an_invalid_coding_partition_or_number_of_records_is_refused(streams, key, value):
     with pytest.raises(InvalidInput, match=f"problem.{key}: found {value!r}"):
         logistic_regression.build(
             streams,
@@ -385,14 +385,14 @@ def test_a_partition_that_cannot_be_made_is_refused(streams, key, value):
         )
 
 
-def test_a_problem_without_a_proximal_solve_says_so(streams, logistic):
+def test_the_proximal_solve_with_a_box_is_refused(streams, logistic):
     boxed = replace(logistic, box=1.0)
     with pytest.raises(InvalidInput, match=r"problem.box: found 1.0"):
         boxed.proximal(0.0, 1.0, 0.0, np.zeros((AGENTS, boxed.dim)))
 
 
 @pytest.mark.parametrize("partition", logistic_regression.PARTITIONS)
-def test_the_compiled_and_the_plain_proximal_solve_agree(streams, partition):
+def test_the_compiled_and_the_numpy_proximal_solve_agree(streams, partition):
     problem = logistic_regression.build(
         streams,
         AGENTS,
@@ -410,7 +410,7 @@ def test_the_compiled_and_the_plain_proximal_solve_agree(streams, partition):
     )
     remaining = remaining_slope(problem, fast, *inputs[:3])
     assert remaining.max() <= TOLERANCE * problem.weight * problem.records * (1 + 1e-6)
-    # Strong convexity: the distance of points is at most that of gradients over the modulus.
+    # Strong convexity: points differ by at most the gradient difference over the modulus.
     distance = np.linalg.norm(fast - plain, axis=-1) * (problem.ridge + inputs[1])[..., 0]
     assert (distance <= remaining + 2 * TOLERANCE).all()
     tolerance = np.array([1e-2, 1e-6])[:, None, None]

@@ -33,21 +33,21 @@ def steps(workflow: Path) -> list[dict]:
     return [step for job in jobs for step in job["steps"]]
 
 
-def test_test_files_of_one_name_are_in_packages():
+def test_test_files_with_equal_names_are_in_packages():
     """Test files outside packages need distinct names, since pytest imports them by name."""
     alone = [path.name for path in TESTS if not (path.parent / "__init__.py").exists()]
     assert {name for name in alone if alone.count(name) > 1} == set()
 
 
-def test_one_version_everywhere():
+def test_all_files_state_the_same_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert PROJECT["version"] == private_consensus.__version__ == citation["version"]
     assert f"## {PROJECT['version']}" in (ROOT / "CHANGELOG.md").read_text()
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
-def test_workflows_call_targets_that_exist(workflow):
-    """Each step either uses an action of a stated version or runs something."""
+def test_workflows_call_existing_makefile_targets(workflow):
+    """Each step either uses an action of a stated version or runs a command."""
     commands = [step["run"] for step in steps(workflow) if "run" in step]
     called_targets = {name for text in commands for name in re.findall(r"\bmake ([a-z]+)", text)}
     assert called_targets and called_targets <= targets()
@@ -56,7 +56,7 @@ def test_workflows_call_targets_that_exist(workflow):
         assert re.search(r"@v\d+$", step.get("uses", "@v0"))
 
 
-def test_the_pythons_that_are_promised_are_tested():
+def test_all_supported_python_versions_are_tested():
     earliest = int(re.fullmatch(r">=3\.(\d+)", PROJECT["requires-python"])[1])
     promised = {f"3.{minor}" for minor in range(earliest, LATEST_TESTED + 1)}
     tested = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text())
@@ -67,7 +67,7 @@ def test_the_pythons_that_are_promised_are_tested():
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda path: path.stem)
-def test_issue_forms_have_what_a_form_needs(form):
+def test_issue_forms_have_the_required_fields(form):
     read = yaml.safe_load(form.read_text())
     assert read["name"] and read["description"]
     fields = [field["id"] for field in read["body"]]
@@ -75,7 +75,7 @@ def test_issue_forms_have_what_a_form_needs(form):
     assert any(field.get("validations", {}).get("required") for field in read["body"])
 
 
-def test_the_container_copies_what_exists_and_makes_what_the_makefile_makes():
+def test_the_dockerfile_copies_existing_files_and_builds_the_development_container():
     text = (ROOT / "Dockerfile").read_text()
     copied = re.findall(r"^COPY --chown=\w+ (.+) \S+$", text, re.MULTILINE)
     names = [name for line in copied for name in line.split()]
@@ -85,7 +85,7 @@ def test_the_container_copies_what_exists_and_makes_what_the_makefile_makes():
     assert built == ROOT / "Dockerfile"
 
 
-def test_every_yaml_file_of_the_project_is_read_and_no_key_is_said_twice():
+def test_every_yaml_file_can_be_read_and_has_no_duplicate_keys():
     files = [*ROOT.glob("*.y*ml"), *ROOT.glob(".*.y*ml"), *ROOT.glob("*.cff")]
     files += [
         path for folder in (".github", "profiles") for path in (ROOT / folder).rglob("*.y*ml")
@@ -101,8 +101,8 @@ def floors(requirements) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("file", ["environment.yml", "workflow/envs/jobs.yml"])
-def test_the_conda_environments_have_what_the_workflow_needs_and_no_more(file):
-    """The environment of users also has the package and pytest; jobs import it by its path."""
+def test_the_conda_environments_list_exactly_the_workflow_requirements(file):
+    """The user environment also has the package and pytest; jobs import the package by path."""
     extras = PROJECT["optional-dependencies"]
     needed = floors(
         [
@@ -124,14 +124,14 @@ def test_the_conda_environments_have_what_the_workflow_needs_and_no_more(file):
     assert len(by_conda) > 2 * len(by_pip)
 
 
-def test_the_layout_is_that_of_the_workflow_catalog():
+def test_the_repository_has_the_layout_of_the_snakemake_workflow_catalog():
     for name in ("workflow/Snakefile", "config/config.yaml", "config/README.md", "LICENSE"):
         assert (ROOT / name).is_file()
     assert 'include: "../Snakefile"' in (ROOT / "workflow/Snakefile").read_text()
     assert set(yamls.read(ROOT / ".snakemake-workflow-catalog.yml")) == {"usage"}
 
 
-def test_what_the_makefile_calls_exists():
+def test_modules_called_by_the_makefile_exist_and_all_targets_are_phony():
     text = (ROOT / "Makefile").read_text()
     for module in set(
         re.findall(r"-m (private_consensus[\w.]+|tests[\w.]*|benchmarks[\w.]+)", text)
@@ -144,7 +144,7 @@ def test_what_the_makefile_calls_exists():
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
-def test_targets_that_pages_name_exist(name):
+def test_makefile_targets_named_in_pages_exist(name):
     named_targets = set(re.findall(r"`make ([a-z-]+)", (ROOT / name).read_text()))
     assert named_targets and named_targets <= targets()
 
@@ -167,14 +167,14 @@ def commands(program: str) -> list[tuple[str, list[str]]]:
     ]
 
 
-def test_commands_that_pages_show_are_understood():
+def test_the_parser_accepts_all_commands_of_the_pages():
     page_commands = commands("private-consensus")
     assert len(page_commands) > 15
     for page, words in page_commands:
         assert cli._parser().parse_args(words).command, (page, words)
 
 
-def test_what_pages_tell_snakemake_to_make_is_not_taken_for_a_file_of_the_configuration():
+def test_snakemake_commands_of_pages_separate_targets_and_configuration_files():
     """Snakemake reads every word after ``--configfile`` as a configuration file."""
     rules = "\n".join(path.read_text() for path in (ROOT / "workflow" / "rules").glob("*.smk"))
     papers = "\n".join(path.read_text() for path in (ROOT / "config" / "papers").rglob("*.yaml"))

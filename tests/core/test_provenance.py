@@ -51,7 +51,7 @@ def uncached_hash(*modules, **options) -> str:
     return code_hash(*modules, **options)
 
 
-def test_imports_are_followed_however_far(package):
+def test_indirect_imports_are_followed(package):
     assert imported_modules("small.a") == {
         "small", "small.a", "small.b", "small.c", "small.sub", "small.sub.d",
     }  # fmt: skip
@@ -59,7 +59,7 @@ def test_imports_are_followed_however_far(package):
 
 
 @pytest.mark.parametrize("file", ["a.py", "b.py", "c.py", "sub/d.py"])
-def test_an_edit_changes_the_hash_of_what_imports_it_and_of_nothing_else(package, file):
+def test_an_edit_changes_only_the_hashes_of_modules_that_import_the_file(package, file):
     before = {name: uncached_hash(f"small.{name}") for name in "abc"}
     (package / file).write_text((package / file).read_text() + "\nadded = 1\n")
     changed = {name for name in "abc" if uncached_hash(f"small.{name}") != before[name]}
@@ -68,7 +68,7 @@ def test_an_edit_changes_the_hash_of_what_imports_it_and_of_nothing_else(package
     )
 
 
-def test_layout_comments_and_docstrings_do_not_count(package):
+def test_layout_comments_and_docstrings_do_not_change_the_hash(package):
     before = uncached_hash("small.a")
     (package / "b.py").write_text(
         '# why\n"""Other words."""\n\n\ndef f(x):\n\n    return (x + 1)\n'
@@ -78,7 +78,7 @@ def test_layout_comments_and_docstrings_do_not_count(package):
     assert uncached_hash("small.a") != before
 
 
-def test_scripts_count_with_all_that_they_import(package, tmp_path):
+def test_the_hash_of_a_script_covers_its_indirect_imports(package, tmp_path):
     script = tmp_path / "script.py"
     script.write_text("from small.sub.d import value\n")
     before = uncached_hash(files=[script])
@@ -88,7 +88,7 @@ def test_scripts_count_with_all_that_they_import(package, tmp_path):
     assert uncached_hash(files=[script]) != before
 
 
-def test_an_algorithm_does_not_depend_on_drawing_or_on_other_algorithms():
+def test_an_algorithm_does_not_import_audits_reproduction_comparison_or_cli():
     reached = imported_modules(ALGORITHM)
     assert "private_consensus.privacy.conversions" in reached
     above = {"audits", "reproduction", "comparison", "cli"}
@@ -102,7 +102,7 @@ def test_settings_are_hashed_by_value_not_by_order():
     assert settings_hash({"epsilon": float("inf")}) != settings_hash({"epsilon": 1.0})
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
+def test_a_failed_write_leaves_the_old_file_unchanged(tmp_path):
     target = tmp_path / "result.txt"
     target.write_text("old")
     with pytest.raises(RuntimeError), atomic_write(target) as temporary:
@@ -126,7 +126,7 @@ def foreign(package, monkeypatch):
     (root / "part" / "helper.py").write_text("y = 1\n")  # a namespace: no __init__.py
     (root / "unused.py").write_text("z = 1\n")
     for name in [name for name in sys.modules if name.partition(".")[0] == "elsewhere"]:
-        monkeypatch.delitem(sys.modules, name)  # a test of the same process may have left it
+        monkeypatch.delitem(sys.modules, name)  # an earlier test may have imported the module
     monkeypatch.syspath_prepend(str(root.parent))
     importlib.invalidate_caches()
     return root
@@ -135,20 +135,20 @@ def foreign(package, monkeypatch):
 @pytest.mark.parametrize(
     ("file", "changes"), [("method.py", True), ("part/helper.py", True), ("unused.py", False)]
 )
-def test_a_module_of_another_package_is_followed_through_that_package(foreign, file, changes):
+def test_imports_of_an_external_module_are_followed_in_its_package(foreign, file, changes):
     before = uncached_hash("elsewhere.method")
     (foreign / file).write_text((foreign / file).read_text() + "added = 1\n")
     assert (uncached_hash("elsewhere.method") != before) is changes
 
 
-def test_a_module_of_another_package_is_followed_into_ours(foreign, package):
+def test_imports_of_an_external_module_are_followed_into_this_package(foreign, package):
     before = uncached_hash("elsewhere.method")
     (package / "c.py").write_text("x = 2\n")
     assert uncached_hash("elsewhere.method") != before
     assert "sys" not in imported_modules("elsewhere.method")
 
 
-def test_the_hash_of_files_is_of_their_names_and_bytes(tmp_path):
+def test_the_hash_of_files_depends_on_their_content_and_not_on_their_order(tmp_path):
     first, second = tmp_path / "one.npz", tmp_path / "two.npz"
     first.write_bytes(b"1")
     second.write_bytes(b"2")
@@ -161,7 +161,7 @@ def test_the_hash_of_files_is_of_their_names_and_bytes(tmp_path):
         files_hash([tmp_path / "three.npz"])
 
 
-def test_contents_are_on_the_disk_before_their_name_is_and_the_name_too(tmp_path, monkeypatch):
+def test_an_atomic_write_syncs_the_file_before_and_the_folder_after_renaming(tmp_path, monkeypatch):
     target, done = tmp_path / "result.txt", []
     replace, sync = os.replace, os.fsync
 
@@ -176,7 +176,7 @@ def test_contents_are_on_the_disk_before_their_name_is_and_the_name_too(tmp_path
     assert done == [temporary, "named", tmp_path]
 
 
-def test_what_changed_after_its_checksum_was_taken_is_named(tmp_path):
+def test_files_changed_or_deleted_after_their_checksum_are_listed(tmp_path):
     first, second = tmp_path / "a" / "one", tmp_path / "two"
     first.parent.mkdir()
     (tmp_path / "b").mkdir()

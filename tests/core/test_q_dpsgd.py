@@ -64,7 +64,7 @@ def observables_of(algorithm, horizon=1, **options):
 
 
 def draw_of(algorithm, problem, streams):
-    """Return the draw of the first round, and the batch of each agent in run 0."""
+    """Return the random numbers of the first round, and the batch sizes of the agents in run 0."""
     draw = next(algorithm.draws(problem, streams))
     return draw, algorithm.sizes(0, draw.speeds[0])
 
@@ -85,7 +85,7 @@ def test_rounding_is_unbiased_inside_the_range(grid):
     assert np.abs(out - many).max() < 0.1 + 1e-6
 
 
-def test_rounding_is_biased_outside_the_range_and_counted():
+def test_values_outside_the_range_are_clipped_and_counted():
     x = np.full((4, 1000), 0.35, np.float32)
     x[:, 500:] = -0.47
     out = np.empty_like(x)
@@ -98,7 +98,7 @@ def test_rounding_is_biased_outside_the_range_and_counted():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_points_of_the_grid_stay_what_they_are(dtype):
+def test_grid_points_are_not_changed_by_rounding(dtype):
     x = (np.arange(-4, 4) * 0.25).astype(dtype)[None].repeat(3, 0)
     out = np.empty_like(x)
     assert Grid(0.25).quantize(x, KEY, 0, out) == 0
@@ -116,7 +116,7 @@ def test_an_s_bit_grid_has_two_to_the_s_points(bits, ends):
 
 
 @pytest.mark.parametrize("dim", [1, 7, 2048, 5001])
-def test_compiled_passes_are_the_plain_ones(dim):
+def test_compiled_updates_agree_with_the_numpy_reference(dim):
     rng = np.random.default_rng(0)
     x, mixed, g = rng.normal(size=(3, 3, dim)).astype(np.float32) * 0.3
     out, plain = np.empty_like(x), np.empty((3, dim))
@@ -151,7 +151,7 @@ def compiled(table, dim):
 
 
 @pytest.mark.parametrize("lower", [0, 2**64 - 1])
-def test_plain_samples_decide_ties_by_the_second_word(lower):
+def test_the_numpy_sampler_resolves_ties_by_the_second_word(lower):
     first, second = threefry(KEY, np.uint32(9), np.zeros(1, np.uint32))
     word = (int(first[0]) << 32) | int(second[0])
     guide, last = np.zeros(2**rows.GUIDE_BITS, np.int32), 2**64 - 1
@@ -163,7 +163,7 @@ def test_plain_samples_decide_ties_by_the_second_word(lower):
     np.testing.assert_array_equal(samples, compiled(table, 5))
 
 
-def test_a_coordinate_has_its_draw_whatever_comes_after_it():
+def test_the_rounding_of_an_agent_does_not_depend_on_the_other_agents():
     x = np.full((2, 3000), 0.05, np.float32)
     both_rows, second_row = np.empty_like(x), np.empty((1, 3000), np.float32)
     Grid(0.1).quantize(x, KEY, 4, both_rows)
@@ -193,14 +193,14 @@ def discrete_samples(variance, shape=(20, 20_000), key=KEY):
 
 
 @pytest.mark.parametrize("variance", [0.3, 2.0, 9.7, 400.0])
-def test_discrete_draws_have_their_law_and_no_other(variance):
+def test_discrete_samples_match_their_variance_and_reject_variances_5_percent_off(variance):
     draws = discrete_samples(variance)
     assert chi_square(draws, variance) > 1e-3
     assert chi_square(draws, variance * 1.05, of=variance) < 1e-6
     assert chi_square(draws, variance / 1.05, of=variance) < 1e-6
 
 
-def test_a_step_of_many_agents_is_that_of_each_agent():
+def test_a_batched_step_of_many_agents_equals_the_steps_of_single_agents():
     """One call of the compiled round computes several agents."""
     agents = messages.AGENTS_TOGETHER + 3
     x, mixed, g = np.random.default_rng(0).normal(size=(3, agents, 40)).astype(np.float32)
@@ -212,7 +212,7 @@ def test_a_step_of_many_agents_is_that_of_each_agent():
         np.testing.assert_array_equal(alone, together[row])
 
 
-def test_discrete_draws_agree_with_the_rejection_sampler():
+def test_discrete_samples_agree_with_the_rejection_sampler():
     exact = discrete_gaussian(np.random.default_rng(0), 2, 60_000)
     support = np.arange(-4, 5)
     counts = [[(sample == k).sum() for k in support] for sample in (discrete_samples(2.0), exact)]
@@ -227,7 +227,7 @@ def test_cumulative_probabilities_have_128_bits():
     for k in (-6, -1, 0, 3):
         expected = math.fsum(weights[: k + 61]) / math.fsum(weights)
         assert bounds[k - table.lowest] / 2**128 == pytest.approx(expected, rel=1e-13)
-    # Symmetry holds in digits that a double does not have: P(X <= -1) + P(X <= 0) = 1.
+    # Symmetry holds beyond double precision: P(X <= -1) + P(X <= 0) = 1.
     assert abs(bounds[-1 - table.lowest] + bounds[-table.lowest] - 2**128) <= 4
     assert bounds == sorted(bounds)
     assert math.exp(-(table.lowest**2) / 4) < 2.0**-128
@@ -243,7 +243,7 @@ def test_the_second_word_decides_a_tie_of_the_first():
     assert rows.find(np.uint64(4 << 50), np.uint64(99), high, low, guide) == 0
 
 
-def test_noise_far_finer_than_the_grid_is_exactly_none():
+def test_discrete_noise_much_smaller_than_the_grid_step_is_exactly_zero():
     z = np.zeros((10, 40_000), np.float32)
     assert Grid(0.1).add_noise(z, 0.025 * 0.1, KEY, 0) == 0
     assert not z.any()
@@ -253,9 +253,9 @@ def test_noise_far_finer_than_the_grid_is_exactly_none():
     assert (z != 0).mean() == pytest.approx(expected, rel=0.2)
 
 
-def test_discrete_draws_are_those_of_opendp():
+def test_opendp_samples_have_the_discrete_gaussian_distribution():
     opendp = pytest.importorskip(
-        "opendp.prelude", reason="compares with OpenDP, which is not locked"
+        "opendp.prelude", reason="OpenDP is not among the locked requirements"
     )
     opendp.enable_features("contrib")
     space = opendp.vector_domain(opendp.atom_domain(T=int)), opendp.l2_distance(T=float)
@@ -267,7 +267,7 @@ def test_discrete_draws_are_those_of_opendp():
 # --- Steps ----------------------------------------------------------------------------------------
 
 
-def test_with_z_equal_to_x_the_sum_of_models_moves_by_the_sum_of_gradients_alone():
+def test_without_quantization_error_the_sum_of_models_changes_by_the_gradients():
     algorithm = QDPSGD1(**FINE)
     at, problem, _, streams = observables_of(algorithm, 1, agents=4)
     draw, sizes = draw_of(algorithm, problem, streams)
@@ -280,8 +280,8 @@ def test_with_z_equal_to_x_the_sum_of_models_moves_by_the_sum_of_gradients_alone
 
 
 @pytest.mark.parametrize("noise_on", ["mean", "sum"])
-def test_a_round_is_the_formula(noise_on):
-    """Compare with one round of Algorithm 4, computed agent by agent on the same draws."""
+def test_one_round_equals_algorithm_4_computed_per_agent(noise_on):
+    """Compare with one round of Algorithm 4, computed per agent from the same random numbers."""
     algorithm = QDPSGD1(eta=0.125, sigma=0.8, noise_on=noise_on, e0=0.7)
     at, problem, network, streams = observables_of(algorithm, 1)
     draw, sizes = draw_of(algorithm, problem, streams)
@@ -300,7 +300,7 @@ def test_a_round_is_the_formula(noise_on):
         np.testing.assert_allclose(at[1]["internal"][0, 0, i], new, atol=1e-13)
 
 
-def test_noise_has_its_scale_both_ways():
+def test_noise_matches_its_scale_and_rejects_factors_of_1_5():
     noisy, _, _, _ = observables_of(QDPSGD1(sigma=2.0, **FINE), agents=6)
     quiet, _, _, _ = observables_of(QDPSGD1(sigma=0.0, **FINE), agents=6)
     a, e = QDPSGD1().steps(1.0)
@@ -310,7 +310,7 @@ def test_noise_has_its_scale_both_ways():
         assert stats.kstest(unit, stats.norm(scale=wrong).cdf).pvalue < 1e-3
 
 
-def test_no_agent_round_or_purpose_shares_draws(monkeypatch):
+def test_agents_rounds_and_purposes_use_distinct_random_numbers(monkeypatch):
     used = []
 
     def listen(x, base, mixed, gradient, keep, step, scale, key, counter):
@@ -324,13 +324,13 @@ def test_no_agent_round_or_purpose_shares_draws(monkeypatch):
     assert len(set(words)) == len(words) == 8
 
 
-def test_the_printed_steps_make_e_one_at_121_rounds():
+def test_the_published_step_sizes_give_e_equal_to_1_at_121_rounds():
     a, e = QDPSGD1().steps(121.0)
     assert e == pytest.approx(1.0)
     assert a == pytest.approx(0.3 / 121 ** (1 / 6))
 
 
-def test_fewer_than_121_rounds_are_warned_of():
+def test_fewer_than_121_rounds_cause_a_warning():
     for horizon, algorithm in ((121, QDPSGD1()), (3, QDPSGD1(e0=1.0))):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -358,7 +358,7 @@ def models_after_round(algorithm, x, draw=None):
     return algorithm.step(state, problem, network, draw, 1).x[0, 0]
 
 
-def test_only_with_its_own_broadcast_an_agent_forgets_its_exact_model():
+def test_the_update_depends_on_the_exact_model_unless_it_uses_the_broadcast_model():
     for own_model, forgets in (("exact", False), ("broadcast", True)):
         algorithm = QDPSGD2(own=own_model, sigma=1.0)
         # 0 is rounded to 0, and so is 1e-13 except once in 1e12 samples: the messages are equal.
@@ -369,7 +369,7 @@ def test_only_with_its_own_broadcast_an_agent_forgets_its_exact_model():
         assert np.array_equal(models_from_zero, models_from_perturbed) == forgets
 
 
-def test_messages_of_the_second_version_carry_the_noise():
+def test_messages_of_q_dpsgd_2_contain_the_noise():
     loud, quiet = (
         models_after_round(QDPSGD2(sigma=s, eta=0.1, grid="open", e0=1.0), 0.0) for s in (4.0, 0.0)
     )
@@ -382,7 +382,7 @@ def test_messages_of_the_second_version_carry_the_noise():
     np.testing.assert_allclose(loud - quiet, expected, atol=1e-12)
 
 
-def test_sdm_that_sends_everything_and_goes_all_the_way_is_clipped_dsgd():
+def test_sdm_dsgd_with_full_messages_and_full_steps_equals_clipped_dsgd():
     sdm = observables_of(SDMDSGD(theta=1.0, c=1.0), 5)[0]
     dsgd = observables_of(DSGD(gradients="clipped"), 5)[0]
     np.testing.assert_allclose(sdm[5]["internal"], dsgd[5]["internal"], atol=1e-12)
@@ -390,7 +390,7 @@ def test_sdm_that_sends_everything_and_goes_all_the_way_is_clipped_dsgd():
     assert np.abs(plain[5]["internal"] - dsgd[5]["internal"]).max() > 1e-3
 
 
-def test_sparsification_is_unbiased_and_sends_its_share():
+def test_sparsification_is_unbiased_and_sends_the_configured_fraction():
     x, zero = np.zeros((50, 20_000), np.float32), np.zeros((50, 20_000), np.float32)
     mixed = np.ones_like(x)
     messages.sparsify(x, mixed, zero, 0.6, 0.2, np.zeros(50), 0.3, KEY, OTHER, 0)
@@ -398,7 +398,7 @@ def test_sparsification_is_unbiased_and_sends_its_share():
     np.testing.assert_allclose(np.unique(x), [0, 0.6 / 0.3], rtol=1e-6)
 
 
-def test_dsgd_descends_and_agrees():
+def test_dsgd_decreases_the_loss_with_a_small_consensus_error():
     at, problem, _, _ = observables_of(DSGD(alpha=0.5), 120)
     first, last = (problem.measure("training_loss", at[t]["internal"])[0, 0] for t in (1, 120))
     assert last < first - 0.03
@@ -408,7 +408,7 @@ def test_dsgd_descends_and_agrees():
 # --- Batches and run time -------------------------------------------------------------------------
 
 
-def test_batches_are_samples_without_replacement_of_a_law_that_is_uniform_on_4_to_35():
+def test_batches_have_uniform_sizes_from_4_to_35_and_no_repeated_records():
     problem, _, streams = scene(agents=4)
     algorithm = QDPSGD1()
     draws = algorithm.draws(problem, streams)
@@ -425,11 +425,11 @@ def test_batches_are_samples_without_replacement_of_a_law_that_is_uniform_on_4_t
     assert (sizes.min(), sizes.max()) == (4, 35)
     assert stats.chisquare(np.bincount(sizes)[4:]).pvalue > 1e-3
     assert used.sum() == sizes.sum()
-    # Without replacement, counts vary less than Poisson counts, and not by agent or row.
+    # Without replacement, the variance is below that of Poisson counts, for all agents and rows.
     assert stats.chisquare(used.ravel(), np.full(used.size, used.mean())).pvalue > 1e-3
 
 
-def test_settings_with_smaller_batches_take_the_first_of_the_larger():
+def test_smaller_batches_are_the_first_records_of_larger_batches():
     problem, _, streams = scene(records=260)
     both = replace(QDPSGD1(), B=np.array([20, 30]))
     draw = next(both.draws(problem, streams))
@@ -452,7 +452,7 @@ def test_seconds_and_bits_of_a_round_are_those_of_the_run_time_model():
         np.testing.assert_allclose(at[4]["bits"], 4 * bits * problem.dim)
 
 
-def test_a_round_of_q_dpsgd_is_shorter_than_of_sdm_than_of_dsgd_the_more_with_more_agents():
+def test_rounds_of_q_dpsgd_are_shorter_than_of_sdm_dsgd_and_these_than_of_dsgd():
     rng = np.random.default_rng(0)
     gaps = []
     for agents in (10, 20, 30):
@@ -485,7 +485,7 @@ def measured(algorithm, runs, horizons=(6,), sigmas=(0.7,)):
 
 
 @pytest.mark.parametrize("algorithm", [QDPSGD1(), QDPSGD2(), DSGD(), SDMDSGD()])
-def test_runs_and_settings_added_and_threads_change_no_byte(algorithm, monkeypatch):
+def test_results_do_not_depend_on_added_runs_added_settings_or_threads(algorithm, monkeypatch):
     monkeypatch.setattr(compiling, "threads", lambda: 1)
     single_run = measured(algorithm, 1)
     monkeypatch.setattr(compiling, "threads", lambda: 3)
@@ -495,7 +495,7 @@ def test_runs_and_settings_added_and_threads_change_no_byte(algorithm, monkeypat
     assert {t for t, *_ in three_runs[0]} == {4}
 
 
-def test_threads_of_the_linear_algebra_change_no_byte():
+def test_results_do_not_depend_on_the_number_of_blas_threads():
     rng = np.random.default_rng(0)
     prepared = SimpleNamespace(
         features=rng.random((200, 784)).astype(np.float32),
@@ -521,7 +521,7 @@ def test_threads_of_the_linear_algebra_change_no_byte():
     assert outputs[:half] == outputs[half:]
 
 
-def test_what_costs_is_measured_as_a_value():
+def test_simulated_seconds_and_training_loss_are_recorded():
     measurements = measured(QDPSGD1(), 2)[0]
     np.testing.assert_allclose(measurements[6, "seconds", "value"], 6 * 0.9625)
     assert measurements[6, "internal", "training_loss"].shape == (2,)
@@ -547,7 +547,7 @@ def test_sigma_rises_with_rounds_and_falls_with_epsilon_and_records(rule, noise_
         assert sigma_of(algorithm, agents=6) > base
 
 
-def test_remark_6_by_hand():
+def test_calibrated_sigma_equals_the_formula_of_remark_6():
     expected = math.sqrt(16 * 500 * (2 * math.log(1e5) + 1) / 60**2)
     assert sigma_of(QDPSGD1()) == pytest.approx(expected, rel=1e-12)
     assert sigma_of(SDMDSGD()) == pytest.approx(expected, rel=1e-12)
@@ -555,7 +555,7 @@ def test_remark_6_by_hand():
     assert sigma_of(QDPSGD1(sigma_rule="proof11")) == pytest.approx(expected * math.sqrt(60))
 
 
-def test_theorem_15_by_hand():
+def test_calibrated_sigma_equals_the_formula_of_theorem_15():
     problem, _, _ = scene()
     first = sigma_of(QDPSGD1())
     a, e = QDPSGD2().steps(500.0)
@@ -569,7 +569,7 @@ def test_theorem_15_by_hand():
     "algorithm",
     [QDPSGD1(), QDPSGD1(noise_on="sum"), QDPSGD2(sigma2="full"), SDMDSGD()],
 )
-def test_formulas_give_back_the_epsilon_that_sigma_was_set_for(algorithm):
+def test_the_privacy_formula_inverts_the_calibration_of_sigma(algorithm):
     problem, network, _ = scene()
     ready = algorithm.calibrate(Budget(1.3, 1e-5), problem, network, 200)
     assert ready.epsilon_by_formula(1e-5, problem, network, 200) == pytest.approx(1.3)
@@ -582,7 +582,7 @@ def test_formulas_give_back_the_epsilon_that_sigma_was_set_for(algorithm):
         QDPSGD2(sigma_rule="accountant", own="broadcast"),
     ],
 )
-def test_the_sound_variants_spend_their_budget_and_not_more(algorithm):
+def test_the_sound_variants_use_most_of_the_budget_without_exceeding_it(algorithm):
     problem, network, _ = scene()
     ready = algorithm.calibrate(Budget(1.0, 1e-5), problem, network, 100)
     guarantee = account(ready.releases(problem, network, 100), 1e-5)
@@ -594,14 +594,14 @@ def test_the_sound_variants_spend_their_budget_and_not_more(algorithm):
 
 
 @pytest.mark.parametrize("sigma2", ["as_q1", "drop_eta"])
-def test_with_less_noise_than_the_rounding_asks_for_no_epsilon_is_kept(sigma2):
+def test_variants_with_too_little_noise_for_the_rounding_exceed_epsilon(sigma2):
     """The variant ``full`` needs very large noise to meet a budget if agents have few records."""
     problem, network, _ = scene()
     ready = QDPSGD2(sigma2=sigma2).calibrate(Budget(1.0, 1e-5), problem, network, 400)
     assert account(ready.releases(problem, network, 400), 1e-5).epsilon > 10
 
 
-def test_without_a_budget_there_is_no_noise_and_dsgd_wants_none():
+def test_an_infinite_budget_gives_no_noise_and_non_private_dsgd_refuses_a_budget():
     problem, network, _ = scene()
     for algorithm in (QDPSGD1(), QDPSGD2(), SDMDSGD(), DSGD(), DSGD(gradients="private")):
         assert algorithm.calibrate(Budget(np.inf), problem, network, 9).sigma.scale == 0
@@ -645,7 +645,7 @@ def test_without_a_budget_there_is_no_noise_and_dsgd_wants_none():
         ("variance", lambda: rows.discrete_table(1e11)),
     ],
 )
-def test_what_cannot_be_used_is_named(key, make):
+def test_invalid_options_are_named_in_the_error(key, make):
     with pytest.raises(InvalidInput) as error:
         make()
     assert error.value.key == key
@@ -656,7 +656,7 @@ def sigma_of_scaled(algorithm):
     return algorithm.calibrate(Budget(1.0, 1e-5), problem, network, 9)
 
 
-def test_negative_weights_are_allowed_by_name():
+def test_negative_weights_can_be_allowed_explicitly():
     at = observables_of(QDPSGD1(negative_weights=True, e0=1.0), 2, agents=6, scale=0.51)[0]
     assert np.isfinite(at[2]["internal"]).all()
 
@@ -679,7 +679,7 @@ def classified(copies, agents=3, dim=4, runs=2, ridge=0.5, scale=1.0):
     )
 
 
-def test_a_sampled_gradient_is_the_clipped_mean_over_the_sample_and_the_ridge():
+def test_a_sampled_gradient_is_the_clipped_sample_mean_plus_the_ridge_term():
     problem = classified(0, scale=1.7)
     x = np.random.default_rng(2).normal(size=(3, 4))
     all_sizes = np.full(3, 12)
@@ -701,7 +701,7 @@ def test_a_sampled_gradient_is_the_clipped_mean_over_the_sample_and_the_ridge():
 
 
 @pytest.mark.parametrize(("make", "a0"), [(QDPSGD1, 2.0), (QDPSGD2, 1.0)])
-def test_on_a_convex_objective_the_models_end_at_the_penalised_minimiser(make, a0):
+def test_models_converge_to_the_penalised_minimiser_of_a_convex_objective(make, a0):
     """Compare with the minimiser of sum_i f_i + x^T (I - W) x / (2 alpha) by scipy.
 
     All records of an agent are equal, so that every batch has the full gradient, and only the
@@ -743,7 +743,7 @@ def test_the_steps_for_convex_objectives_are_those_of_the_theorems():
         QDPSGD1(rate=0.5)
 
 
-def test_noise_that_is_given_stays_and_costs_what_theorem_11_finds():
+def test_a_configured_noise_is_kept_and_its_epsilon_follows_theorem_11():
     problem = classified(40)
     network = networks.build(Streams(3, (0, 1)), "ring", 3, weights="laplacian", scale=1.0)
     algorithm = QDPSGD1(sigma=0.7, sigma_rule="given", init="zero")
@@ -754,7 +754,7 @@ def test_noise_that_is_given_stays_and_costs_what_theorem_11_finds():
     assert recalibrated.sigma.scale == pytest.approx(0.7, rel=1e-6)
 
 
-def test_the_noise_is_an_object_whose_unit_is_the_clipping_norm():
+def test_the_noise_multiplier_is_in_units_of_the_clipping_norm():
     """For any clipping norm, the standard deviation is proportional to the noise multiplier."""
     for kind, law, location in (
         (QDPSGD1, "gaussian", "gradient"),
@@ -766,7 +766,7 @@ def test_the_noise_is_an_object_whose_unit_is_the_clipping_norm():
         assert algorithm.noise_scale(0, np.array([0, 4])) == pytest.approx([0.0, 0.7 * 0.3])
 
 
-def test_every_matrix_has_its_own_weights_however_many_are_remembered():
+def test_cached_coefficients_belong_to_their_mixing_matrix():
     algorithm = QDPSGD1(T=np.array([400.0]))
     _, e, _ = algorithm.coefficients(0)
     rng = np.random.default_rng(0)

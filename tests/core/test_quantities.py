@@ -26,11 +26,11 @@ def observable_names(name: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", sorted(REVIEWED))
-def test_what_is_declared_is_what_an_algorithm_shows_when_it_runs(name):
+def test_declared_quantities_equal_the_observables_of_a_run(name):
     assert sorted(quantities_of(name)) == sorted(observable_names(name))
 
 
-def test_only_reviewed_algorithms_are_listed():
+def test_quantities_are_listed_for_exactly_the_reviewed_algorithms():
     assert sorted(QUANTITIES) == sorted(REVIEWED)
 
 
@@ -39,7 +39,7 @@ class Elsewhere:
     """Algorithm of another package."""
 
 
-def test_an_algorithm_of_another_package_declares_what_it_shows(monkeypatch):
+def test_an_algorithm_of_another_package_can_declare_its_quantities(monkeypatch):
     monkeypatch.setattr(algorithms, "import_module", lambda _: SimpleNamespace(ALGORITHM=Elsewhere))
     monkeypatch.setattr(algorithms, "_elsewhere", lambda: {"mine": "theirs.mine"})
     assert quantities_of("mine") == ("internal", "released")

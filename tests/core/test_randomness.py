@@ -8,14 +8,14 @@ from private_consensus.common.errors import InvalidInput
 from private_consensus.core.randomness import Streams, generator
 
 
-def test_more_runs_leave_the_earlier_ones_as_they_were(streams):
+def test_adding_runs_does_not_change_the_draws_of_earlier_runs(streams):
     fewer = Streams(streams.root, streams.runs[:5], streams.groups)
     assert np.array_equal(
         streams.draw("noise", "normal", (3, 2))[:5], fewer.draw("noise", "normal", (3, 2))
     )
 
 
-def test_a_sequence_does_not_depend_on_how_far_ahead_it_draws(streams):
+def test_a_sequence_yields_the_draws_of_a_single_large_array(streams):
     sequence = streams.sequence("noise", "laplace", (3, 2))
     drawn = np.stack([next(sequence) for _ in range(700)])
     expected = np.stack([g.laplace(size=(700, 3, 2)) for g in streams.generators("noise")], axis=1)
@@ -23,7 +23,7 @@ def test_a_sequence_does_not_depend_on_how_far_ahead_it_draws(streams):
 
 
 @pytest.mark.parametrize("changed", [{"root": 8}, {"groups": {"noise": "other"}}, {"runs": (90,)}])
-def test_streams_differ_in_every_part_of_their_name(streams, changed):
+def test_draws_change_with_root_seed_group_and_run_number(streams, changed):
     arguments = {"root": streams.root, "runs": streams.runs[:1], "groups": streams.groups}
     first = Streams(**arguments).draw("noise", "normal", (8,))
     assert not np.array_equal(
@@ -31,7 +31,7 @@ def test_streams_differ_in_every_part_of_their_name(streams, changed):
     )
 
 
-def test_purposes_and_names_are_independent_streams(streams):
+def test_streams_of_different_purposes_and_names_are_uncorrelated(streams):
     drawn = [
         streams.draw("noise", "normal", (4000,)),
         streams.draw("sampling", "normal", (4000,)),
@@ -43,14 +43,14 @@ def test_purposes_and_names_are_independent_streams(streams):
 
 
 @pytest.mark.parametrize("law", ["norm", "laplace", "uniform"])
-def test_unit_laws(streams, law):
+def test_unit_draws_follow_the_stated_distribution(streams, law):
     name = {"norm": "normal"}.get(law, law)
     drawn = streams.draw("noise", name, (500,)).ravel()
     assert kstest(drawn, law).pvalue > 0.01
     assert kstest(1.5 * drawn, law).pvalue < 1e-3
 
 
-def test_the_generator_of_a_name_is_that_of_numpy_with_the_documented_key():
+def test_a_named_generator_equals_numpy_with_the_documented_seed_key():
     import hashlib
 
     digest = hashlib.sha256(b"noise\0group\x003").digest()[:16]

@@ -56,7 +56,7 @@ def installed(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_a_module_of_another_package_is_an_algorithm(installed):
+def test_an_entry_point_of_another_package_registers_an_algorithm(installed):
     installed(("newcomer", "other_working"))
     assert "newcomer" in algorithms.names() and algorithms.unusable() == {}
     assert algorithms.load("newcomer") is GradientDescent
@@ -80,7 +80,7 @@ def test_an_error_in_a_step_names_the_line_of_the_module(installed, capsys):
     assert "IndexError in other_step.py, line 6" in error
 
 
-def test_two_packages_with_one_name_are_an_error_that_names_both(installed):
+def test_two_entry_points_with_one_name_raise_an_error_with_both_modules(installed):
     installed(("newcomer", "other_working"), ("newcomer", "other_copy"))
     assert "newcomer" not in algorithms.names()
     with pytest.raises(InvalidInput, match="other_working and other_copy have the same name"):
@@ -99,7 +99,7 @@ def test_two_packages_with_one_name_are_an_error_that_names_both(installed):
         ("not a module", "AttributeError"),
     ],
 )
-def test_a_package_that_cannot_be_loaded_is_listed_and_breaks_nothing(
+def test_an_entry_point_that_cannot_be_loaded_is_listed_and_others_still_work(
     installed, capsys, module, reason
 ):
     installed(("newcomer", module), ("other", "other_working"))
@@ -115,13 +115,13 @@ def test_a_package_that_cannot_be_loaded_is_listed_and_breaks_nothing(
 
 
 @pytest.mark.parametrize("name", ["base", "Upper", "two words", "", "<b>", "../x"])
-def test_an_entry_point_has_the_name_of_an_algorithm(installed, name):
+def test_an_entry_point_with_an_invalid_algorithm_name_is_unusable(installed, name):
     installed((name, "other_working"))
     assert name not in algorithms.names() and "its name" in algorithms.unusable()[name]
 
 
 @pytest.mark.parametrize("name", [None, 3, [], ["dgd"], "nope", b"dgd"])
-def test_what_is_no_name_of_an_algorithm_is_refused(name):
+def test_an_invalid_algorithm_name_is_refused(name):
     for call in (algorithms.load, algorithms.module_of):
         with pytest.raises(InvalidInput, match=r"algorithm\.name: (found|missing)"):
             call(name)

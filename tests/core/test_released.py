@@ -1,9 +1,9 @@
 """Test that the utility is measured on released values, which the accountant covers.
 
-All iterations except the last are fixed. In the last one, either the data or the noise change
-slightly. An observer has all messages so far and the quantity in question. For every change of
-these values by the data, some change of the noise must have the same effect. Otherwise, the
-observer sees a part of the data that no noise hides.
+All iterations except the last are fixed. In the last iteration, either the data or the noise change
+slightly. An observer has all messages up to this iteration and the tested quantity. For every
+change of these values by the data, some change of the noise must have the same effect. Otherwise,
+these values reveal a part of the data that no noise hides.
 """
 
 from __future__ import annotations
@@ -127,21 +127,21 @@ AT_ONCE = ("fair_classification", "pflr")
 NOT_PRIVATE = ("admm", "dgd", "logistic")
 """Algorithms that are not private and refuse a budget."""
 OTHERS = {
-    "d_zoa": "adds no noise; its accountant is told that all it sends is exact",
-    "random_aggregation": "outputs that no data are in",
+    "d_zoa": "adds no noise; its accountant treats every message as exact",
+    "random_aggregation": "outputs do not contain data",
     "dp_ci_moments": "moments of DP-CI, no iterates",
     "canary_audit": "an audit; shows bounds on epsilon",
     "release_audit": "an audit; shows bounds on epsilon",
 }
 
 
-def test_no_reviewed_algorithm_is_left_out():
+def test_every_reviewed_algorithm_is_in_exactly_one_list():
     listed = (*WITH_DRAWS, *WITH_KEYS, *AT_ONCE, *NOT_PRIVATE, *OTHERS)
     assert sorted(listed) == sorted(REVIEWED)
 
 
 @pytest.mark.parametrize("name", NOT_PRIVATE)
-def test_what_is_not_private_refuses_a_budget(name):
+def test_a_non_private_algorithm_refuses_a_privacy_budget(name):
     with pytest.raises(InvalidInput, match="not private"):
         algorithms.load(name)().calibrate(BUDGET, classified(0.0), NETWORK, HORIZON)
 
@@ -210,14 +210,14 @@ def louder(draw):
 
 
 @pytest.mark.parametrize("name", WITH_DRAWS)
-def test_noise_hides_what_is_released(name):
+def test_noise_can_compensate_every_change_of_released_values_by_data(name):
     assert LastIteration(name).unhidden("released") < 1e-3
 
 
 @pytest.mark.parametrize(
     "name", ["gradient_descent", "dp_ci", "p_admm", "pr_admm", "dp_admm", "zip_dl"]
 )
-def test_noise_does_not_hide_what_an_agent_keeps(name):
+def test_noise_cannot_compensate_the_change_of_internal_values_by_data(name):
     assert LastIteration(name).unhidden("released", "internal") > 0.1
 
 
@@ -225,7 +225,7 @@ def test_noise_does_not_hide_what_an_agent_keeps(name):
 
 
 def last_round(name: str, **options):
-    """Return the observables of the last round: unchanged, with other data or another key."""
+    """Return the observables of the last round: unchanged, for other data, and for other keys."""
     problem = trained(0.0)
     calibrated = algorithms.load(name)(**{**WITH_KEYS[name], **options}).calibrate(
         BUDGET, problem, NETWORK, HORIZON
@@ -253,7 +253,7 @@ def last_round(name: str, **options):
 
 
 def unhidden(quantity: str, base, data, noised) -> np.ndarray:
-    """Return the coordinates that change with the data while no noise keeps the messages equal."""
+    """Return coordinates that depend on the data, but on no noise that keeps the messages equal."""
     if quantity == "released":
         free = [observables[quantity] for observables in noised.values()]
     else:
@@ -271,26 +271,26 @@ def unhidden(quantity: str, base, data, noised) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", WITH_KEYS)
-def test_noise_of_counters_hides_what_is_released(name):
+def test_counter_based_noise_changes_every_released_value_that_depends_on_data(name):
     base, data, noised = last_round(name)
     assert np.any(data["internal"] != base["internal"])
     assert not unhidden("released", base, data, noised).any()
 
 
 @pytest.mark.parametrize("own_model", ["broadcast", "exact"])
-def test_the_model_of_q_dpsgd_2_has_a_gradient_without_noise(own_model):
+def test_the_internal_model_of_q_dpsgd_2_depends_on_data_without_noise(own_model):
     rule = {"sigma_rule": "thm11"} if own_model == "exact" else {}
     base, data, noised = last_round("q_dpsgd_2", own=own_model, **rule)
     assert unhidden("internal", base, data, noised).any()
 
 
 @pytest.mark.parametrize("name", ["q_dpsgd_1", "sdm_dsgd", "dsgd"])
-def test_noise_in_the_model_makes_it_what_is_released(name):
+def test_algorithms_with_noise_in_the_model_release_the_model(name):
     base, *_ = last_round(name)
     assert base["released"] is base["internal"]
 
 
-def test_the_message_of_q_dpsgd_2_is_on_the_grid_and_noised():
+def test_the_message_of_q_dpsgd_2_is_on_the_grid_and_noisy():
     base, _, noised = last_round("q_dpsgd_2")
     steps = base["released"] / QUANTISED["eta"]
     assert np.allclose(steps, np.round(steps), atol=1e-6)
@@ -302,7 +302,7 @@ def test_the_message_of_q_dpsgd_2_is_on_the_grid_and_noised():
 
 
 @pytest.mark.parametrize("name", AT_ONCE)
-def test_a_minimiser_is_a_function_of_noised_coefficients(name, monkeypatch):
+def test_the_minimiser_depends_on_data_only_through_noisy_coefficients(name, monkeypatch):
     algorithm, network = algorithms.load(name)(fair="penal"), networks.build(STREAMS, "single", 1)
     noisy = stack([algorithm.calibrate(Budget(1.0, 0.0), fitted(0.0), network, 1)])
     coefficients = noisy.perturbed(fitted(0.0), STREAMS)
@@ -345,7 +345,7 @@ def is_internal(quantity: str) -> bool:
     return quantity.startswith("internal")
 
 
-def test_curves_of_what_is_not_released_are_no_headline(plan):
+def test_private_curves_of_internal_quantities_are_not_labelled_resolved(plan):
     wrong, curve_count = [], 0
     for figure, spec in plan.figures.items():
         for panel in spec.panels:
@@ -362,10 +362,10 @@ def test_curves_of_what_is_not_released_are_no_headline(plan):
 
 
 OF_STATES = {"observers_c06"}
-"""Claims about an identity of the internal models, which are not released, instead of utility."""
+"""Claims about an identity of internal models, which are not released; not about utility."""
 
 
-def test_claims_are_judged_by_what_is_released(plan):
+def test_utility_claims_of_private_methods_are_judged_by_released_quantities(plan):
     wrong, variant_count = [], 0
     for paper in plan.papers.values():
         for name, claim in paper.claims.items():
@@ -390,7 +390,7 @@ def test_claims_are_judged_by_what_is_released(plan):
     assert variant_count > 0
 
 
-def test_tables_repairs_and_tuning_are_by_what_is_released(plan):
+def test_tables_corrected_variants_and_tuning_use_no_internal_quantity(plan):
     tuned = [
         variant.tuned.measure[0]
         for experiment in plan.experiments.values()
@@ -403,7 +403,7 @@ def test_tables_repairs_and_tuning_are_by_what_is_released(plan):
     assert not any(map(is_internal, (*QUANTITIES, *tuned, *tables)))
 
 
-def test_every_private_experiment_measures_something_that_is_released(plan):
+def test_experiments_with_internal_quantities_also_measure_released_quantities(plan):
     """An internal quantity is accompanied by a released one."""
     for name, experiment in plan.experiments.items():
         quantities = {quantity for quantity, _ in experiment.measures}

@@ -29,7 +29,7 @@ def result(name="gradient_descent", problem=PROBLEM, horizon=20, budget=BUDGET, 
     return pc.simulate(algorithm, problem, RING, budget, horizon, runs=3, **options)
 
 
-def test_released_models_have_the_error_that_was_measured_last():
+def test_released_models_have_the_error_of_the_last_measurement():
     done = result(parameters={"calibration": "gaussian_dp"})
     assert done.models.released.shape == done.models.per_agent.shape == (3, 5, 3)
     errors = PROBLEM.measure("normalised_error", done.models.released)
@@ -41,13 +41,13 @@ def test_released_models_have_the_error_that_was_measured_last():
     assert noise.std() == pytest.approx(done.releases[0].scale[-1], rel=0.3)
 
 
-def test_an_algorithm_without_models_says_so():
+def test_requesting_the_models_of_a_result_without_models_is_an_error():
     done = replace(result(horizon=1), final={"released": np.zeros(3)})
     with pytest.raises(InvalidInput, match="models: found 'GradientDescent'"):
         _ = done.models
 
 
-def test_the_derivation_explains_why_a_budget_of_one_gives_less():
+def test_the_derivation_explains_an_epsilon_below_the_budget():
     """Theorem 2 bounds the sum of 1 / sqrt(t) by 2 sqrt(T)."""
     done = result(parameters={"calibration": "gaussian_dp"})
     text = done.guarantee.derivation
@@ -57,13 +57,13 @@ def test_the_derivation_explains_why_a_budget_of_one_gives_less():
     factor = float(re.search(r"smaller by the factor ([\d.]+)", text)[1])
     assert factor == pytest.approx(np.sqrt(used_fraction), abs=1e-4)
     assert "spending = 'theorem_2'. Value of" in text and "unused" in text
-    # the factor is right: with noise smaller by it, the accountant finds the budget
+    # With noise smaller by this factor, the accountant returns the budget.
     quiet = replace(done.algorithm, noise=done.algorithm.noise.scale * np.sqrt(used_fraction))
     releases = quiet.releases(PROBLEM, RING, 20)
     assert pc.account(releases, 1e-5).epsilon == pytest.approx(1.0, rel=1e-6)
 
 
-def test_a_derivation_has_the_epsilon_of_every_accountant_and_the_smallest_is_the_guarantee():
+def test_the_guarantee_is_the_smallest_epsilon_of_the_accountants_in_a_derivation():
     done = result("dvp", SHARES.logistic_regression(), 5)
     text = done.guarantee.derivation
     values = [float(v) for v in re.findall(r"^[A-Z].*: epsilon ([\d.]+)\.$", text, re.MULTILINE)]
@@ -82,7 +82,7 @@ def test_a_derivation_has_the_epsilon_of_every_accountant_and_the_smallest_is_th
         ([pc.Release("gaussian", 1.0, 9.0, proven=False, note="assumed")], BUDGET, "Not proven"),
     ],
 )
-def test_a_derivation_compares_with_the_budget(releases, budget, sentence):
+def test_a_derivation_compares_the_privacy_loss_with_the_budget(releases, budget, sentence):
     assert sentence in "\n".join(derive(releases, budget))
 
 
@@ -93,7 +93,7 @@ def test_descriptions_of_parameters_are_found_in_base_classes():
     assert parameter_description(algorithm, "nothing") == ""
 
 
-def test_measurements_become_a_pandas_table_without_pyarrow(monkeypatch):
+def test_measurements_convert_to_pandas_without_pyarrow(monkeypatch):
     pandas = pytest.importorskip("pandas")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     done = result(parameters={"calibration": "gaussian_dp"})
@@ -110,7 +110,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
         getattr(done, method)()
 
 
-def test_a_plot_has_the_means_and_two_results_share_one_chart():
+def test_a_plot_shows_means_and_plots_of_two_results_can_be_added():
     measures = [("released", "own_loss"), ("released", "test_error")]
     problem = SHARES.logistic_regression()
     first, second = (
@@ -126,7 +126,7 @@ def test_a_plot_has_the_means_and_two_results_share_one_chart():
     assert names == {"MuffliatoGD, (1, 1e-05)-DP", "Dual Variable Perturbation, (1, 1e-05)-DP"}
 
 
-def test_the_audit_of_a_result_tests_the_setting_that_ran():
+def test_the_audit_of_a_result_uses_the_simulated_setting():
     done = result("muffliato_gd", SHARES.logistic_regression(), 2)
     audit_result = done.audit(runs=40, confidence=0.9)
     assert not audit_result.flagged
@@ -137,7 +137,7 @@ def test_the_audit_of_a_result_tests_the_setting_that_ran():
     )
 
 
-def test_an_exported_model_has_its_guarantee_and_predicts_in_units_of_the_table(tmp_path):
+def test_an_exported_model_contains_its_guarantee_and_prediction_rule(tmp_path):
     done = result("muffliato_gd", SHARES.logistic_regression(), 5)
     exported = json.loads(done.export(tmp_path / "model.json", SHARES, run=1).read_text())
     assert (
@@ -154,13 +154,13 @@ def test_an_exported_model_has_its_guarantee_and_predicts_in_units_of_the_table(
         done.export(tmp_path / "model.json", run=3)
 
 
-def test_metrics_on_test_records_need_test_records():
+def test_metrics_on_test_records_require_test_records():
     problem = pc.split(ROWS, label=(ROWS[:, 0] > 0).astype(int), agent=5, clip=1.0)
     with pytest.raises(InvalidInput, match="measures: found 'test_error', expected a metric"):
         result("dvp", problem.logistic_regression(), 2, measures=[("released", "test_error")])
 
 
-def test_a_run_that_diverges_names_the_largest_stable_step():
+def test_the_error_of_a_diverged_run_names_the_largest_stable_step():
     """Gradient descent with 50 records per agent has L = 50 and is stable below 2/L = 0.04."""
     with pytest.raises(ArithmeticError) as error, np.errstate(over="ignore", invalid="ignore"):
         steps = {"eta": 1.0, "clip": None}

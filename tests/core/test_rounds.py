@@ -1,4 +1,4 @@
-"""Test that a batch of settings is byte-identical to one setting and one operation at a time."""
+"""Test that fused rounds of batched settings are byte-identical to separate operations."""
 
 import warnings
 from types import SimpleNamespace
@@ -64,12 +64,12 @@ def recorded_observables(batch, problem, network):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", BATCHES)
-def test_one_pass_gives_the_bytes_of_one_operation_at_a_time(name, shape, monkeypatch):
+def test_a_fused_round_is_byte_identical_to_separate_operations(name, shape, monkeypatch):
     problem, network = scene(*SHAPES[shape])
     together = recorded_observables(BATCHES[name], problem, network)
     monkeypatch.setattr(DecentralizedSGD, "_in_one_pass", lambda *arguments: None)
     separate = recorded_observables(BATCHES[name], problem, network)
-    assert all(finite for _, finite, _ in together[:-1])  # the last is the outcome
+    assert all(finite for _, finite, _ in together[:-1])  # the last entry is the outcome
     assert not any(finite for _, finite, _ in separate)
     for (t, _, fused_arrays), (_, _, separate_arrays) in zip(together, separate, strict=True):
         assert fused_arrays.keys() == separate_arrays.keys()
@@ -78,7 +78,7 @@ def test_one_pass_gives_the_bytes_of_one_operation_at_a_time(name, shape, monkey
 
 
 @pytest.mark.parametrize("coordinate", [0, 40, 52])
-def test_a_number_that_is_lost_is_noticed_where_it_is(coordinate):
+def test_a_non_finite_gradient_is_detected_in_the_affected_setting_only(coordinate):
     models, gradients = np.zeros((2, 4, 53), np.float32)
     gradients[3, coordinate] = np.inf
     steps = rounds.steps_of(
@@ -95,7 +95,7 @@ TOO_FAR = [QDPSGD1(a0=1e38, e0=1e38), DSGD(alpha=1e39), SDMDSGD(alpha=1e39)]
 
 
 @pytest.mark.parametrize("algorithm", TOO_FAR, ids=lambda algorithm: type(algorithm).__name__)
-def test_a_run_that_leaves_the_finite_numbers_is_stopped_at_once(algorithm):
+def test_a_run_with_non_finite_iterates_stops_at_iteration_1(algorithm):
     problem, network = scene(20, 3)
     setting = SimpleNamespace(horizon=HORIZON, algorithm=algorithm, name="far", intermediate=True)
     recorder = _Recorder(MeasurementPlan(()), problem, STREAMS, [setting])
@@ -125,7 +125,7 @@ class OnItsGrid(QDPSGD1):
         return a, e, Nearest(grid.resolution, grid.bits, grid.clipped)
 
 
-def test_what_a_version_puts_in_place_of_a_part_is_what_runs():
+def test_overridden_rounds_and_grids_of_subclasses_are_executed():
     problem, network = scene(20, 3)
     start = problem.initial("random", STREAMS)
     for _, _, observables in recorded_observables([Own()], problem, network)[:-1]:

@@ -23,11 +23,11 @@ FAR = 60.0
 ORDERS = {"l1": 1, "l2": 2, "linf": np.inf}
 
 
-# --- The search: candidates are runs of a problem, all evaluated at once --------------------------
+# --- Random search: candidates are runs of one problem, evaluated in one batch --------------------
 
 
 def nearly_opposite(direction, tilt):
-    """Return two unit rows, opposite up to ``tilt``, with one sign at a distant point."""
+    """Return two nearly opposite unit rows and a distant point with margins of equal sign."""
     direction, tilt = (np.array(v, float) / np.linalg.norm(v) for v in (direction, tilt))
     pair = np.stack([direction, -direction]) * np.sqrt(0.99) + 0.1 * tilt
     return pair, -FAR * 10 * tilt
@@ -71,7 +71,7 @@ def pairs_and_points(extremes, one_sided=False):
 
 
 def with_first(features, labels, rows, values):
-    """Return both data sets, which differ in the first record of agent 0."""
+    """Yield two data sets that differ in the first record of agent 0."""
     for side in range(2):
         changed_features, changed_labels = features.copy(), labels.copy()
         changed_features[:, 0, 0], changed_labels[:, 0, 0] = rows[:, side], values[side]
@@ -97,10 +97,12 @@ def neighbours_of(problem, rows, values=(1.0, 1.0)):
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("coding", ["signed", "zero_one"])
-def test_gradients_of_logistic_regression(coding, norm):
+def test_the_gradient_sensitivity_of_logistic_regression_is_valid_and_tight(coding, norm):
     """Both records have the label 1.
 
-    A record with label 0 has the gradient 0, and one with label -1 that of the opposite row."""
+    A record with label 0 has the gradient 0. A record with label -1 has the same gradient as the
+    opposite row with label 1.
+    """
     problem = logistic(coding)
     one_sided = coding == "zero_one"
 
@@ -115,7 +117,7 @@ def test_gradients_of_logistic_regression(coding, norm):
     assert 0.9 * stated <= largest <= stated * (1 + 1e-12)
 
 
-def test_labels_that_all_happen_to_be_positive_may_be_replaced_by_negative_ones():
+def test_the_bound_covers_a_change_of_label_even_if_all_labels_are_positive():
     """The bound holds for all data sets with these labels, not only for the data of the problem."""
     problem = logistic("signed")
     features = np.abs(problem.features)
@@ -129,7 +131,7 @@ def test_labels_that_all_happen_to_be_positive_may_be_replaced_by_negative_ones(
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_minimisers_of_logistic_regression(norm):
+def test_the_minimiser_sensitivity_of_logistic_regression_is_valid_and_tight(norm):
     """At distant points, the loss has no curvature, and only ridge and penalty remain."""
     problem, penalty = logistic("signed"), 2.0
     problem = replace(problem, features=problem.features[:8], labels=problem.labels[:8])
@@ -148,8 +150,8 @@ def test_minimisers_of_logistic_regression(norm):
     assert 0.9 * stated <= largest <= stated * (1 + 1e-9)
 
 
-def test_clipped_losses_of_logistic_regression():
-    """The extreme records are one with loss 0 and one whose loss is clipped."""
+def test_the_sensitivity_of_clipped_logistic_losses_is_attained():
+    """One extreme record has loss 0; the loss of the other record is clipped."""
     problem, bound = logistic("signed"), 2.0
     x = np.broadcast_to(FAR * np.eye(DIM)[0], (1, TRIED, 1, DIM))
     rng = np.random.default_rng(5)
@@ -160,7 +162,7 @@ def test_clipped_losses_of_logistic_regression():
     assert np.abs(loss_a - loss_b).max() == pytest.approx(problem.clipped_loss_change(bound))
 
 
-def test_curvature_of_a_record_of_logistic_regression():
+def test_the_record_curvature_of_logistic_regression_is_valid_and_tight():
     problem = logistic("signed")
     empty = replace(problem, features=np.zeros_like(problem.features))
     start, allowed = pairs_and_points([(np.eye(DIM)[:2], np.zeros(DIM))])
@@ -189,7 +191,7 @@ def regressed(problem, rows, ends=(1e3, -1e3)):
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("weight", [1.0, 1.0 / RECORDS])
-def test_gradients_and_minimisers_of_hubers_loss(weight, norm):
+def test_gradient_and_minimiser_sensitivities_of_the_huber_loss_are_tight(weight, norm):
     """The two records have parallel rows and opposite responses."""
     problem, penalty = regressions(weight, 1.5), 3.0
     extremes = [(np.ones((2, DIM)) / 2, np.zeros(DIM)), (np.eye(DIM)[[0, 0]], np.zeros(DIM))]
@@ -217,7 +219,7 @@ def test_gradients_and_minimisers_of_hubers_loss(weight, norm):
 
 
 @pytest.mark.parametrize("loss", ["squared", "rows without a bound"])
-def test_where_nothing_bounds_a_gradient_the_sensitivity_is_infinite(loss):
+def test_the_sensitivity_is_infinite_if_gradients_are_unbounded(loss):
     """A large enough response or row exceeds any number."""
     squared = loss == "squared"
     problem = replace(regressions(1.0, np.inf if squared else 1.0), row_bound=np.inf)
@@ -243,13 +245,13 @@ def test_opposite_corners_of_a_box_do_not_exceed_the_bound_by_rounding(dim):
     assert np.abs(change).sum() == upper_corner.record_change("l1") == 10.0 * dim
 
 
-def test_a_problem_without_clipped_losses_has_no_bound_on_their_change():
+def test_bounding_clipped_losses_of_a_problem_without_them_is_an_error():
     with pytest.raises(InvalidInput, match="a problem with clipped losses"):
         MeanEstimation(np.zeros((1, 1, 2)), 1, 1.0).clipped_loss_change(0.5)
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_gradients_and_minimisers_of_mean_estimation(norm):
+def test_gradient_and_minimiser_sensitivities_of_mean_estimation_hold(norm):
     box, penalty = 2.5, 4.0
     rng = np.random.default_rng(7)
     pair = rng.uniform(-box, box, size=(2, TRIED, 1, DIM))
@@ -272,7 +274,7 @@ def test_gradients_and_minimisers_of_mean_estimation(norm):
     assert moved >= 0.9 * stated / (np.sqrt(DIM) if norm == "linf" else 1.0)
 
 
-def test_measurements_of_a_stream(streams):
+def test_row_norms_tightly_bound_the_change_by_a_linear_observation(streams):
     """One coordinate of a measurement changes, or two coordinates share the change."""
     problem, moved = build(streams, 5, **EXAMPLE), []
     rng = np.random.default_rng(8)
@@ -288,7 +290,7 @@ def test_measurements_of_a_stream(streams):
     )
 
 
-def test_clipped_means_of_a_perceptron():
+def test_the_sensitivity_of_a_clipped_mean_gradient_of_a_perceptron_is_tight():
     """The two records are one image with two labels, which affect the last layer only."""
     hidden, clip, batch = 4, 0.5, 5
     rng = np.random.default_rng(9)
@@ -342,7 +344,7 @@ def boxed(w=1.0):
 
 
 def of_step(problem_of):
-    """Return the relative change of a gradient step of size 1/L."""
+    """Return the factor by which twice the weight changes the sensitivity of a step of size 1/L."""
     return 2.0 * problem_of(1.0).smoothness / problem_of(2.0).smoothness
 
 
@@ -382,18 +384,18 @@ UNSCALED = {
     "canary_audit": "clips", "dsgd": "clips", "q_dpsgd_1": "clips", "q_dpsgd_2": "clips",
     "sdm_dsgd": "clips", "dp_ci": "measurements", "dp_ci_moments": "measurements",
     "fair_classification": "coefficients", "pflr": "coefficients",
-    "random_aggregation": "its change is a parameter",
-    "pp_admm_renyi": "its curves are no multiple of a weight, see test_objective_perturbation",
+    "random_aggregation": "its sensitivity is a parameter",
+    "pp_admm_renyi": "its losses are not linear in the weight, see test_objective_perturbation",
 }  # fmt: skip
 """Algorithms whose noise does not cover a weighted gradient, or whose loss is not linear in it."""
 
 
-def test_every_reviewed_algorithm_is_in_one_of_the_lists():
+def test_every_reviewed_algorithm_is_in_exactly_one_list():
     assert sorted([*SCALED, *UNSCALED]) == sorted(REVIEWED)
 
 
 @pytest.mark.parametrize("name", sorted(SCALED))
-def test_twice_the_weight_is_twice_the_loss_at_given_noise(name):
+def test_privacy_losses_scale_with_the_record_weight_at_fixed_noise(name):
     problem_of, options, factor = SCALED[name]
     algorithm = algorithms.load(name)(**options)
     once, twice = (
@@ -409,7 +411,7 @@ def test_twice_the_weight_is_twice_the_loss_at_given_noise(name):
 
 
 @pytest.mark.parametrize("name", ["dp_admm", "exact_admm", "release_audit"])
-def test_what_is_assumed_follows_the_weight_too_and_is_never_proven(name):
+def test_assumed_privacy_losses_scale_with_the_weight_and_are_not_proven(name):
     options = SCALED[name][1]
     algorithm = algorithms.load(name)(**options)
     for problem in (squared(1.0), squared(2.0)):
@@ -421,8 +423,8 @@ def test_what_is_assumed_follows_the_weight_too_and_is_never_proven(name):
     assert once.losses() == pytest.approx(granted.losses()) and not once.proven
 
 
-def test_the_sparse_vector_technique_is_told_the_problems_change_of_its_query():
-    """The loss is Delta / s_1 + 2 c Delta / s_2, Delta twice the change of a loss."""
+def test_the_sparse_vector_technique_uses_the_loss_sensitivity_of_the_problem():
+    """The loss is Delta / s_1 + 2 c Delta / s_2, where Delta is twice the change of a loss."""
     problem, count = classified(), 2
     algorithm = algorithms.load("ipp_admm")(c=count, threshold_scale="standard")
     noisy = algorithm.calibrate(Budget(1.0, 1e-4), problem, graph(), 5)

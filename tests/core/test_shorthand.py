@@ -1,4 +1,4 @@
-"""Test that the short form of papers expands to the complete configuration."""
+"""Test that abbreviated paper files expand to the complete configuration."""
 
 import json
 from pathlib import Path
@@ -130,7 +130,7 @@ def completed():
     return complete(short(), "mine")
 
 
-def test_an_experiment_refines_what_its_file_and_its_model_say(completed):
+def test_an_experiment_inherits_file_defaults_and_the_experiment_it_extends(completed):
     first, second = completed["experiments"].values()
     assert first["problem"] == {"name": "mean_estimation", "records": 100, "dim": 5, "box": 5.0}
     assert second["problem"] == {"name": "mean_estimation", "records": 100, "dim": 3}
@@ -142,13 +142,13 @@ def test_an_experiment_refines_what_its_file_and_its_model_say(completed):
     assert first["measures"] == ["released.normalised_error", "seconds"]
 
 
-def test_another_problem_has_nothing_of_the_default():
+def test_a_different_problem_inherits_no_parameter_of_the_default_problem():
     file = short()
     file["experiments"]["fig2"]["problem"] = {"name": "lasso", "dim": 2}
     assert complete(file, "mine")["experiments"]["fig2"]["problem"] == {"name": "lasso", "dim": 2}
 
 
-def test_an_axis_has_a_name_and_new_values_have_reasons_of_their_own(completed):
+def test_axes_are_referenced_by_name_and_new_values_drop_the_inherited_reason(completed):
     first, second = (e["axes"] for e in completed["experiments"].values())
     printed = {"set": "budget.epsilon", "values": [0.5, 1.0]}
     assert first["epsilon"] == printed
@@ -161,7 +161,7 @@ def test_an_axis_has_a_name_and_new_values_have_reasons_of_their_own(completed):
     }  # fmt: skip
 
 
-def test_a_variant_has_what_it_changes_another_by(completed):
+def test_a_variant_inherits_the_settings_of_the_variant_it_extends(completed):
     variants = completed["experiments"]["fig2"]["algorithms"]["gradient_descent"]
     changed = {"algorithm.calibration": "gaussian_dp"}
     assert variants["exact"] == {"interpretation": "ablation", "because": "exact", "set": changed}
@@ -175,7 +175,7 @@ def test_a_variant_has_what_it_changes_another_by(completed):
     assert single["algorithms"]["gradient_descent"]["single"]["set"] == {**changed, "horizon": 1}
 
 
-def test_panels_are_products_and_a_figure_like_another_has_its_own_grid(completed):
+def test_panels_are_grid_products_and_an_extending_figure_can_replace_the_grid(completed):
     first, extra_figure = completed["figures"].values()
     assert [(p["title"], p["where"]) for p in first["panels"]] == [
         ("all, epsilon = 0.5", {"epsilon": 0.5}),
@@ -195,7 +195,7 @@ def test_panels_are_products_and_a_figure_like_another_has_its_own_grid(complete
     assert first["panels"][0]["x_title"] == "steps"
 
 
-def test_sets_of_curves_have_names_and_products_have_labels(completed):
+def test_named_curve_sets_expand_and_product_curves_get_labels(completed):
     all_curves, product = (p["curves"] for p in completed["figures"]["fig1"]["panels"][:2])
     assert [(c["method"], c["variant"], c["style"], c["interpretation"]) for c in all_curves] == [
         ("gradient_descent", "plain", "plain", "resolved"),
@@ -211,7 +211,7 @@ def test_sets_of_curves_have_names_and_products_have_labels(completed):
     ]
 
 
-def test_a_panel_says_for_its_curves_what_they_leave_open():
+def test_a_panel_supplies_defaults_for_its_curves():
     file = short()
     file["figures"]["fig1"]["panels"] = [
         {
@@ -234,7 +234,7 @@ def test_a_panel_says_for_its_curves_what_they_leave_open():
     assert all(c["last_iteration_only"] and c["experiment"] == "fig1" for c in curves)
 
 
-def test_a_test_is_the_product_of_what_it_lists(completed):
+def test_a_claim_test_expands_to_the_product_of_its_lists(completed):
     claim = completed["claims"]["c01"]
     names = [
         (t["series"]["variant"], t["against"]["variant"], t["series"]["where"])
@@ -262,7 +262,7 @@ def test_a_test_is_the_product_of_what_it_lists(completed):
     assert first["against"]["where"] == {"epsilon": 2.0}
 
 
-def test_what_is_best_is_asked_of_every_point_of_a_grid(completed):
+def test_a_claim_about_the_largest_value_is_tested_at_every_grid_point(completed):
     claim = completed["claims"]["c02"]
     assert (claim["primary_variant"], list(claim["variants"])) == ("resolved", ["resolved"])
     tests = claim["variants"]["resolved"]["tests"]
@@ -272,7 +272,7 @@ def test_what_is_best_is_asked_of_every_point_of_a_grid(completed):
     ]
 
 
-def test_what_a_second_series_does_not_say_is_the_first_ones_and_nothing_takes_a_value_away():
+def test_the_second_series_inherits_from_the_first_and_null_removes_a_value():
     file = short()
     file["claims"]["c02"] |= {
         "test": {
@@ -287,14 +287,14 @@ def test_what_a_second_series_does_not_say_is_the_first_ones_and_nothing_takes_a
     assert second["against"] == {**first["series"], "method": "dgd"}
 
 
-def test_what_a_short_file_stands_for_is_a_paper():
+def test_an_abbreviated_file_expands_to_a_valid_paper():
     about = {"key": "mine", "number": "9", "title": "t", "authors": [], "venue": "here"}
     paper = validate(Paper, complete(short(paper=about), "mine"))
     assert [len(c.variants["one"].tests) for c in list(paper.claims.values())[:1]] == [4]
 
 
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.name)
-def test_complete_experiments_figures_and_tables_stand_for_themselves(path):
+def test_completing_experiments_figures_and_tables_is_idempotent(path):
     """The complete form has the keys of a file; only ``added`` is derived from the name."""
 
     def without_added(file: dict) -> dict:
@@ -342,7 +342,7 @@ EXPERIMENT, FIGURE = ("experiments", "fig2"), ("figures", "fig1")
         (("claims", "c02", "test", "best_at"), "no", r"claims.c02.test.best_at: .*found 'no'"),
     ],
 )  # fmt: skip
-def test_an_error_names_the_key_that_the_reader_wrote(path, value, message):
+def test_an_error_names_the_key_as_written_in_the_file(path, value, message):
     file = short()
     target = file
     for key in path[:-1]:
@@ -355,7 +355,7 @@ def test_an_error_names_the_key_that_the_reader_wrote(path, value, message):
         complete(file, "mine")
 
 
-def test_a_paper_may_have_parts_that_add_to_it(tmp_path):
+def test_parts_of_a_paper_are_merged_and_repeated_experiments_are_refused(tmp_path):
     about = {"key": "whole", "number": "9", "title": "t", "authors": [], "venue": "here"}
     (tmp_path / "whole").mkdir()
     file = {"paper": about, "parts": ["first", "second"]}
@@ -415,16 +415,16 @@ claims:
     assert "rewritten" in capsys.readouterr().out
 
 
-def test_points_of_a_grid_are_its_product():
+def test_grid_points_are_the_cartesian_product_of_the_axes():
     assert list(points({"a": [1, 2], "b": [3]})) == [{"a": 1, "b": 3}, {"a": 2, "b": 3}]
     assert list(points({})) == [{}]
 
 
-# --- The files ------------------------------------------------------------------------------------
+# --- Configuration files --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", sorted(CONFIG.rglob("*.yaml")), ids=lambda path: path.name)
-def test_a_file_says_what_it_means_where_it_is_read(path):
+def test_yaml_files_have_no_anchors_aliases_merges_or_multiline_braces(path):
     """Files have no anchors, aliases or merges, and no mapping in braces spans two lines."""
     text = path.read_text()
     opened = []
@@ -440,7 +440,7 @@ def test_a_file_says_what_it_means_where_it_is_read(path):
 
 
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.name)
-def test_editors_find_the_schema_by_the_first_line_and_the_file_meets_it(path):
+def test_the_first_line_links_a_schema_that_the_paper_file_satisfies(path):
     comment, _, schema_path = path.read_text().partition("\n")[0].partition("$schema=")
     assert comment == "# yaml-language-server: "
     schema = json.loads((path.parent / schema_path).read_text())
@@ -448,12 +448,12 @@ def test_editors_find_the_schema_by_the_first_line_and_the_file_meets_it(path):
     Draft202012Validator(schema).validate(json.loads(json.dumps(read_yaml(path))))
 
 
-def test_schemas_are_those_of_the_models():
+def test_stored_json_schemas_equal_those_of_the_models():
     stored = {path.stem: json.loads(path.read_text()) for path in (CONFIG / "schemas").iterdir()}
-    assert stored == json.loads(json.dumps(schemas())), "write them: private-consensus schema"
+    assert stored == json.loads(json.dumps(schemas())), "regenerate: private-consensus schema"
 
 
-def test_every_key_is_explained():
+def test_the_configuration_readme_mentions_every_key():
     page = (CONFIG / "README.md").read_text()
     keys = set(File.model_json_schema()["properties"])
     for model in File.model_json_schema()["$defs"].values():
@@ -461,7 +461,7 @@ def test_every_key_is_explained():
     assert not {key for key in keys if f"`{key}`" not in page}
 
 
-def test_a_figure_of_ours_has_a_name_that_says_so():
+def test_a_figure_is_marked_as_added_if_and_only_if_its_name_has_the_marker():
     for path in CONFIG.glob("papers/*.yaml"):
         for name, figure in read_paper(path)["figures"].items():
             assert figure["added"] == (ADDED in name)

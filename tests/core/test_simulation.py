@@ -49,7 +49,7 @@ def records_of(runs, block=4, **changes):
     return simulated(settings(), *environment, **{**options, **changes})
 
 
-def test_adding_runs_changes_no_byte_of_the_earlier_ones():
+def test_adding_runs_changes_no_byte_of_earlier_runs():
     few, many = records_of(6), records_of(11)
     for setting_few, setting_many in zip(few, many, strict=True):
         for key, values in setting_few.items():
@@ -57,7 +57,7 @@ def test_adding_runs_changes_no_byte_of_the_earlier_ones():
             assert len(setting_many[key]) == 11
 
 
-def test_no_byte_depends_on_the_processes_that_blocks_are_computed_by():
+def test_results_do_not_depend_on_the_number_of_processes():
     for processes in (2, 5):
         progress_calls = []
         options = {
@@ -71,7 +71,7 @@ def test_no_byte_depends_on_the_processes_that_blocks_are_computed_by():
             assert all(alone[key].tobytes() == forked[key].tobytes() for key in alone)
 
 
-def test_settings_do_not_change_each_other():
+def test_results_of_a_setting_do_not_depend_on_the_other_settings():
     """All settings use the same unit draws, for any batch."""
     alone = simulated(
         settings()[:1], *environment, root=3, groups=GROUPS, runs=6, watch=WATCH, block=4
@@ -81,13 +81,13 @@ def test_settings_do_not_change_each_other():
         assert values.tobytes() == together[key].tobytes()
 
 
-def test_what_is_recorded_are_the_iterations_asked_for_and_the_last():
+def test_the_requested_and_the_last_iterations_are_recorded():
     short, long = records_of(3)
     assert {t for t, *_ in short} == {2, 5}
     assert {t for t, *_ in long} == {2, 5, 9}
 
 
-def test_an_average_is_over_all_iterations_whichever_are_recorded():
+def test_averages_cover_all_iterations_including_those_not_recorded():
     r"""The average of :math:`2^t r` for run number r, from 1, is :math:`(2^{T+1} - 2)r/T`."""
     pair = [Setting(Doubling(factor=2.0), FREE, horizon) for horizon in (5, 9)]
     measure = ("internal", "value")
@@ -103,7 +103,7 @@ def test_an_average_is_over_all_iterations_whichever_are_recorded():
             }
 
 
-def test_an_average_over_a_run_that_left_the_finite_numbers_is_infinite():
+def test_the_average_over_a_diverged_run_is_infinite():
     watch = MeasurementPlan((), averages=(("internal", "value"),))
     wild = [Setting(Doubling(factor=1e200), FREE, 5)]
     options = {"root": 1, "groups": {}, "runs": 3, "watch": watch, "divergence": "record"}
@@ -111,7 +111,7 @@ def test_an_average_over_a_run_that_left_the_finite_numbers_is_infinite():
     assert np.isinf(measurements[5, "internal", "mean_value"]).all()
 
 
-def test_settings_with_one_budget_are_paired_across_budgets():
+def test_errors_for_different_budgets_are_strongly_correlated():
     """Budgets scale the same unit draws, so that errors are strongly correlated."""
     pair = [Setting(GradientDescent(), Budget(epsilon, 1e-3), 9) for epsilon in (1.0, 1.2)]
     values = simulated(pair, *environment, root=3, groups=GROUPS, runs=60, watch=WATCH)
@@ -146,7 +146,7 @@ class Explosive(Iterative):
 
 @dataclass(frozen=True, kw_only=True)
 class Doubling(Explosive):
-    """Algorithm that records factor^t times the run number plus one; [settings, runs]."""
+    """Algorithm that records factor^t (run number + 1) as an array [settings, runs]."""
 
     def start(self, problem, network, streams, settings):
         return Position(np.tile(np.array(streams.runs, float) + 1, (settings, 1)))
@@ -156,7 +156,7 @@ class Doubling(Explosive):
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_non_finite_iterate_stops_the_run_and_is_named(processes):
+def test_a_non_finite_iterate_stops_the_run_with_an_error_that_locates_it(processes):
     pair = [
         Setting(Explosive(factor=1.5), FREE, 40, "calm"),
         Setting(Explosive(factor=1e40), FREE, 40, "wild"),
@@ -178,7 +178,7 @@ def test_a_non_finite_iterate_stops_the_run_and_is_named(processes):
         assert text in str(error)
 
 
-def test_settings_stack_only_where_their_switches_agree():
+def test_settings_with_different_structural_options_cannot_be_stacked():
     repaired, literal = GradientDescent(noise=1.0), GradientDescent(stage_two="literal")
     assert structure(repaired) != structure(literal)
     assert structure(repaired) == structure(GradientDescent(noise=2.0, calibration="gaussian_dp"))
@@ -186,7 +186,7 @@ def test_settings_stack_only_where_their_switches_agree():
         stack([repaired, literal])
 
 
-def test_a_stacked_field_carries_the_settings_axis_in_front():
+def test_stacked_fields_have_the_settings_axis_first():
     per_agent = np.arange(5.0).reshape(1, 5, 1)
     both = stack([GradientDescent(noise=per_agent), GradientDescent(noise=2.0)])
     assert both.noise.scale.shape == (2, 1, 5, 1)
@@ -197,12 +197,12 @@ def test_a_stacked_field_carries_the_settings_axis_in_front():
     assert np.array_equal(selected.noise.scale, both.noise.scale[1:])
 
 
-def test_no_runs_are_refused():
+def test_zero_runs_are_refused():
     with pytest.raises(InvalidInput, match="runs: found 0"):
         records_of(0)
 
 
-def test_leaving_the_finite_numbers_can_be_a_measurement():
+def test_divergence_can_be_recorded_as_infinite_values():
     """Diverged runs are recorded as infinite per setting; other settings continue."""
     pair = [
         Setting(Explosive(factor=1.0), FREE, 40, "tame"),
@@ -223,7 +223,7 @@ def test_leaving_the_finite_numbers_can_be_a_measurement():
         simulated(pair, *environment, divergence="ignore", **options)
 
 
-def test_batches_whose_local_problems_are_solved_together_are_each_as_alone():
+def test_batched_local_solves_are_byte_identical_to_separate_runs():
     """Three structures and two horizons share the batched solver."""
     rng = np.random.default_rng(0)
     rows = rng.random((4000, 25)) / 5
@@ -250,7 +250,7 @@ def test_batches_whose_local_problems_are_solved_together_are_each_as_alone():
         assert all(alone[key].tobytes() == batched[key].tobytes() for key in alone)
 
 
-def test_an_infinite_bound_is_no_divergence():
+def test_an_infinite_bound_does_not_count_as_divergence():
     """Without a box, the bound (74) of coordinate descent is infinite; its iterates are finite."""
     (example,) = examples("coordinate_descent")
     algorithm, problem, network, budget, horizon = example.world

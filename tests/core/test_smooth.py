@@ -30,7 +30,7 @@ def saturated(centres):
 
 
 @pytest.mark.parametrize("start", [0.0, -6000.0, 6000.0])
-def test_far_starts_and_far_minimisers_take_few_steps(start):
+def test_distant_starts_and_minimisers_need_fewer_than_200_gradient_calls(start):
     centres = np.array([[-430.0, 5000.0, 0.0], [-1e4, -300.0, 1e5], [1.0, -2.0, 3.0]])
     calls = []
 
@@ -43,7 +43,7 @@ def test_far_starts_and_far_minimisers_take_few_steps(start):
     assert len(calls) < 200
 
 
-def test_a_problem_far_away_does_not_depend_on_its_company():
+def test_batched_minimisation_from_distant_starts_equals_separate_minimisation():
     centres = np.array([[-430.0, 5000.0], [-1e4, -300.0], [0.5, 0.1]])
     start = np.array([[2.0, -6e3], [0.0, 0.0], [4e3, 1.0]])
     together = minimise(*saturated(centres), start)
@@ -52,7 +52,7 @@ def test_a_problem_far_away_does_not_depend_on_its_company():
         assert np.array_equal(alone[0], together[index])
 
 
-def test_hessians_are_asked_for_where_newton_goes_on_and_nowhere_else():
+def test_newton_steps_on_a_subset_of_problems_equal_separate_minimisation():
     """Only the problem with a distant start needs Newton steps."""
     centres = np.array([[0.01, 0.0], [-1e4, -300.0]])
     gradient, hessian = saturated(centres)

@@ -1,4 +1,4 @@
-"""Test user data: equal problems from all table formats, and bounds that no record decides."""
+"""Test splits of user data: equal shares from all table formats, record-independent bounds."""
 
 import math
 import warnings
@@ -40,7 +40,7 @@ def assert_equal_shares(a, b):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
 
 
-def test_every_kind_of_table_gives_equal_shares(tmp_path):
+def test_all_table_formats_give_equal_shares(tmp_path):
     shares = pc.split(TABLE, **OPTIONS)
     assert shares.agents == ("a", "b", "c") and shares.sizes.tolist() == [9, 2, 4]
     assert shares.columns == ("age", "income", "sex=f", "sex=m")
@@ -71,7 +71,7 @@ def test_an_array_has_numbered_columns():
     assert np.linalg.norm(shares.features, axis=-1).max() == pytest.approx(30.0)
 
 
-def test_the_objective_is_the_mean_of_all_records_and_padding_counts_nowhere():
+def test_the_objective_averages_all_records_and_ignores_padding():
     """Compare with sums over the records of each agent without padding."""
     shares = pc.split(TABLE, **OPTIONS)
     problem, ridge = shares.logistic_regression(0.1), 0.1
@@ -100,7 +100,7 @@ def test_the_objective_is_the_mean_of_all_records_and_padding_counts_nowhere():
 
 
 @pytest.mark.parametrize("agent", [0, 1, 2])
-def test_a_record_moves_the_gradient_of_a_large_and_of_a_small_share_by_at_most_2w(agent):
+def test_the_gradient_sensitivity_is_2w_for_agents_with_many_or_few_records(agent):
     """Two opposite misclassified rows approach the bound for agents of any size."""
     problem = pc.split(TABLE, **OPTIONS).logistic_regression()
     bound = problem.record_change("l2")
@@ -118,7 +118,7 @@ def test_a_record_moves_the_gradient_of_a_large_and_of_a_small_share_by_at_most_
     assert 0.99 * bound < change <= bound
 
 
-def test_an_audit_of_uneven_shares_finds_the_claim_and_finds_too_little_noise():
+def test_an_audit_of_uneven_shares_accepts_the_claim_and_flags_too_little_noise():
     problem = pc.split(TABLE, **OPTIONS).logistic_regression(0.1)
     network = pc.networks.build(pc.Streams(0, (0,)), "ring", 3)
     algorithm, budget = pc.algorithms.load("muffliato_gd")(), pc.Budget(1.0, 1e-5)
@@ -128,14 +128,14 @@ def test_an_audit_of_uneven_shares_finds_the_claim_and_finds_too_little_noise():
     done = pc.simulate(*setting, runs=1)
     assert done.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
     scale = done.algorithm.noise.scale
-    # mu of two messages by hand: the sensitivity is that of every share
+    # Compute mu of two messages directly; all shares have the same sensitivity.
     mu = np.sqrt(2) * 2 * 3 / 15 / scale
     assert pc.privacy.gaussian_epsilon(mu, 1e-5) == pytest.approx(1.0, rel=1e-6)
     quiet = replace(done.algorithm, noise=scale / 20)
     assert pc.audit(*setting, **audit, calibrated=quiet).flagged
 
 
-def test_records_out_of_bounds_are_refused_and_only_clip_changes_them():
+def test_records_out_of_bounds_are_refused_unless_clipping_is_requested():
     table = TABLE.with_columns(age=pl.when(pl.col("site") == "b").then(130.0).otherwise(50.0))
     options = {**OPTIONS, "features": ["age"], "categories": None}
     unclipped = options | {"clip": None}
@@ -178,7 +178,7 @@ def test_records_out_of_bounds_are_refused_and_only_clip_changes_them():
         ),
     ],
 )
-def test_what_is_missing_or_does_not_fit_is_named(changed, message):
+def test_errors_name_the_missing_or_invalid_option_of_a_split(changed, message):
     with pytest.raises(InvalidInput, match=message):
         pc.split(TABLE, **OPTIONS | changed)
 
@@ -208,7 +208,7 @@ def test_no_public_number_depends_on_a_record_unless_the_records_are_public():
     assert declared.bound == pytest.approx(norms.max())
 
 
-def test_shares_by_number_and_fraction_and_the_test_set():
+def test_records_are_split_by_number_of_agents_fractions_and_test_fraction():
     columns = {"features": ["age", "income"], "categories": None}
     shares = pc.split(TABLE, **OPTIONS | columns | {"agent": 3, "fractions": [0.6, 0.2, 0.2]})
     assert shares.sizes.tolist() == [9, 3, 3]
@@ -266,7 +266,7 @@ def test_the_prediction_rule_gives_the_margins_of_all_records(clip, intercept):
         unlabelled.prediction_rule(model)
 
 
-def test_columns_without_bounds_are_named_if_records_are_clipped():
+def test_clipping_without_column_bounds_warns_with_the_column_names():
     with pytest.warns(UnscaledColumns, match="bounds missing for age, income: clip") as record:
         pc.split(TABLE, **OPTIONS | {"bounds": None})
     assert record[0].filename == __file__
@@ -277,7 +277,7 @@ def test_columns_without_bounds_are_named_if_records_are_clipped():
         pc.split(TABLE, **OPTIONS | {"bounds": None, "clip": None, "bound": 100.0})
 
 
-def test_the_representation_has_public_facts_and_no_record():
+def test_the_repr_of_shares_lists_sizes_and_columns_but_no_records():
     shares = pc.split(TABLE, **OPTIONS | {"test": 0.5})
     assert (
         repr(shares)
@@ -292,7 +292,7 @@ def test_the_representation_has_public_facts_and_no_record():
     assert "7: 3 and 92 more" in repr(wide)
 
 
-def test_the_mean_of_categories_is_their_fraction():
+def test_the_mean_of_a_category_indicator_is_its_fraction():
     options = {"agent": "site", "bounds": {"age": (0, 100)}, "categories": {"sex": ["f", "m"]}}
     shares = pc.split(TABLE, features=["age", "sex"], **options)
     problem = shares.mean_estimation()
@@ -307,12 +307,12 @@ def test_the_mean_of_categories_is_their_fraction():
         pc.split(ambiguous, features=["sex=f", "sex"], clip=1.0, **options | {"bounds": None})
 
 
-def test_the_mean_of_uneven_shares_is_that_of_all_records():
+def test_the_mean_of_uneven_shares_equals_the_mean_of_all_records():
     shares = pc.split(TABLE, agent="site", features=["age"], bounds=(0, 100))
     problem = shares.mean_estimation()
     assert problem.records == 5 and problem.size_ratio == 9 / 5
     assert shares.unscaled(problem.target[0]) == pytest.approx(TABLE["age"].mean())
-    # a record from one end of the bounds to the other moves the gradient by the stated change
+    # Moving a record from one bound to the other changes the gradient by the stated amount.
     ends = [TABLE.with_columns(age=pl.Series([*TABLE["age"][:14], end])) for end in (0.0, 100.0)]
     options = {"agent": "site", "features": ["age"], "bounds": (0, 100)}
     low, high = (pc.split(table, **options).mean_estimation() for table in ends)
@@ -323,7 +323,7 @@ def test_the_mean_of_uneven_shares_is_that_of_all_records():
         pc.split(TABLE[1:], **options).mean_estimation()
 
 
-def test_padding_that_is_not_empty_is_refused():
+def test_nonempty_padding_and_invalid_sizes_are_refused():
     rows, labels = np.zeros((2, 3, 2)), np.full((2, 3), -1.0)
     rows[1, 2] = 0.5
     empty = np.zeros((0, 2)), np.zeros(0)
@@ -347,13 +347,13 @@ def test_padding_that_is_not_empty_is_refused():
         (3, "data: found .* expected a polars or pandas"),
     ],
 )
-def test_other_objects_are_no_tables(data, message):
+def test_invalid_tables_are_refused(data, message):
     with pytest.raises(InvalidInput, match=message):
         pc.split(data, label="ill", agent=1, clip=1.0)
 
 
-def test_public_labels_and_categories_are_those_of_complete_records():
-    """A missing value is no category; it is refused like any other unknown value."""
+def test_a_missing_value_does_not_become_a_public_category():
+    """A missing value is not a category. It is refused like any other unknown value."""
     table = pl.DataFrame({"sex": ["f", None, "m"], "ill": [0, 1, 0]})
     options = {"label": "ill", "agent": 1, "labels": None, "public": True}
     with pytest.raises(InvalidInput, match=r"sex of data\[agent 0, row 1\]: missing"):
@@ -362,7 +362,7 @@ def test_public_labels_and_categories_are_those_of_complete_records():
 
 
 @pytest.mark.parametrize("path", ["", "absent.csv"])
-def test_a_file_that_is_missing_is_named(path, tmp_path, monkeypatch):
+def test_a_missing_csv_file_is_named(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidInput, match=f"data: found '{path}', expected a CSV file"):
         pc.split(path, **OPTIONS)

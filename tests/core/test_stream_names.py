@@ -58,7 +58,7 @@ NAMES = {
     "secure_aggregation": {NOISE},
     "zip_dl": {NOISE},
 }  # fmt: skip
-"""Purpose and name of each stream that an algorithm draws from in its small example."""
+"""Purpose and name of each random stream that an algorithm uses in its small example."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Recording(Streams):
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
-def test_an_algorithm_draws_from_the_streams_that_it_always_drew_from(name):
+def test_an_algorithm_uses_exactly_its_listed_random_streams(name):
     algorithm, problem, network, horizon = world(name)
     streams = Recording(0, (0,))
     arguments = problem.repeated(1), network, streams, np.array([horizon])
@@ -81,7 +81,7 @@ def test_an_algorithm_draws_from_the_streams_that_it_always_drew_from(name):
     assert streams.requested == NAMES[name]
 
 
-def test_a_name_is_part_of_the_key():
+def test_the_stream_name_is_part_of_the_seed_key():
     output_stream, output_noise_stream = (
         Streams(0, (3,), {"noise": "figure method"}).generators("noise", name)[0]
         for name in ("output", "output_noise")

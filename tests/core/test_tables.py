@@ -1,4 +1,4 @@
-"""Test tables that show our numbers next to the published ones."""
+"""Test tables that compare our results with the published numbers."""
 
 import math
 
@@ -60,7 +60,7 @@ def cells():
     return {("e", "a"): pl.concat(frames)}
 
 
-def test_differences_are_in_combined_standard_errors(cells):
+def test_differences_are_in_units_of_combined_standard_errors(cells):
     numbers = tables.table_numbers(spec(row_values=[1.0, 10.0]), cells)
     assert numbers["block"].to_list() == ["Adult"] * 2 + ["Aardvark"] * 2
     assert numbers["row"].to_list() == [1.0, 10.0] * 2
@@ -74,7 +74,7 @@ def test_differences_are_in_combined_standard_errors(cells):
     assert numbers.row(1, named=True)["difference"] is None
 
 
-def test_three_formats_hold_the_same_cells(cells):
+def test_markdown_and_latex_tables_contain_the_same_cells(cells):
     table = spec()
     numbers = tables.table_numbers(table, cells)
     markdown, latex = tables.markdown(numbers, table), tables.latex(numbers, table)
@@ -95,6 +95,6 @@ def test_three_formats_hold_the_same_cells(cells):
         ({"measure": "released.luck"}, "table: found 'released.luck'"),
     ],
 )
-def test_a_table_of_what_was_not_measured_is_refused(cells, changes, message):
+def test_a_table_with_unmeasured_axes_values_or_metrics_is_refused(cells, changes, message):
     with pytest.raises(InvalidInput, match=message):
         tables.table_numbers(spec(**changes), cells)

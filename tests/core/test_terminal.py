@@ -24,17 +24,17 @@ from private_consensus.common.terminal import first_sentence, formula, rendered
         (r"\theta^{t-t_0}", "θ^(t-t₀)"),
     ],
 )
-def test_a_formula_is_a_line_of_symbols(latex, text):
+def test_latex_formulas_are_rendered_as_unicode_text(latex, text):
     assert formula(latex) == text
 
 
-def test_a_displayed_formula_has_lines_of_its_own():
+def test_a_displayed_formula_is_rendered_on_separate_lines():
     text = "Before\n\n.. math::\n    x &= 1 \\\\\n    y &= 2\n\nafter :math:`\\sigma` and ``name``."
     assert rendered(text) == "Before\n\n    x = 1\n    y = 2\n\nafter σ and name."
 
 
 @pytest.mark.parametrize("name", [*algorithms.names(), *problems.names()])
-def test_nothing_of_what_is_described_is_left_as_it_is_typed(name):
+def test_rendered_descriptions_contain_no_latex_or_markup(name):
     if name in algorithms.names():
         built = algorithms.load(name)
         documented = [sys.modules[built.__module__], built]
@@ -47,7 +47,7 @@ def test_nothing_of_what_is_described_is_left_as_it_is_typed(name):
     assert len(first) > 25 and "\n" not in first
 
 
-def test_names_are_guessed_only_where_one_of_several_was_expected():
+def test_spelling_is_suggested_only_if_the_error_lists_the_valid_names():
     assert nearest("ding_fgi5", ["ding_fig5", "wang_fig1"]) == "did you mean ding_fig5?"
     assert nearest("qqqq", ["ding_fig5"]) == ""
     assert (

@@ -20,9 +20,11 @@ TUNED = {"experiment": "grid", "variant": "v", "quantity": "released", "metric":
 
 
 def grid():
-    """Return a tuning grid in which rho = 2 is best at the end and rho = 1 at earlier iterations.
+    """Return a tuning grid with different best values of rho for different criteria.
 
-    At epsilon = 9, only rho = 3 has a finite result.
+    The error at the last iteration is smallest for rho = 2. Its mean over the iterations is
+    smallest for rho = 1.
+    At epsilon = 9, only rho = 3 has finite results in all runs.
     """
     errors = {1.0: ((1.0, 1.0), 1.0), 2.0: ((0.1, 0.5), 5.0), 3.0: ((9.0, 9.0), 9.0)}
     rows = [
@@ -45,19 +47,19 @@ def setting(epsilon=0.5, **changes):
     ("spec", "rho"),
     [(setting(), 2.0), (setting(criterion="mean"), 1.0), (setting(epsilon=9.0), 3.0)],
 )
-def test_the_grid_point_with_the_least_mean_error_is_taken(spec, rho):
+def test_tuning_selects_the_grid_point_with_the_smallest_mean_error(spec, rho):
     tuned_spec = with_tuned(spec, grid())
     assert tuned_spec["algorithm"] == {"c": 1, "rho": rho}
     assert spec["algorithm"] == {"c": 1}
     assert tuned_spec["tuned"] == spec["tuned"]  # the privacy row lists this data use
 
 
-def test_settings_without_tuning_stay_what_they_are():
+def test_settings_without_tuning_are_unchanged():
     plain = {"columns": {}, "algorithm": {"rho": 1}}
     assert with_tuned(plain, None) is plain
 
 
-def test_a_point_that_was_not_tuned_is_named():
+def test_a_setting_outside_the_tuning_grid_is_refused():
     with pytest.raises(InvalidInput, match="a point of the tuning grid"):
         with_tuned(setting(epsilon=0.7), grid())
 
@@ -74,7 +76,7 @@ def points(values, **changes):
     return curve_points(runs, pl.DataFrame(), curve, "x").row(0, named=True)
 
 
-def test_a_median_comes_with_quartiles():
+def test_median_curves_have_quartiles_as_intervals():
     point = points([1.0, 2.0, 3.0, 4.0, 100.0], statistic="median")
     assert (point["low"], point["y"], point["high"]) == (2.0, 3.0, 4.0)
     assert point["interval"] == QUARTILES and "diverged" not in point
@@ -108,7 +110,7 @@ def configuration(tmp_path):
     return load
 
 
-def test_a_tuned_cell_waits_for_its_grid_and_no_other_does(configuration):
+def test_only_tuned_cells_depend_on_their_tuning_grid(configuration):
     plan = configuration()
     assert plan.tunings("gratton_fig2", "dp_admm") == [("gratton_tuning", "dp_admm")]
     assert plan.tunings("gratton_fig2", "d_zoa") == []
@@ -135,15 +137,15 @@ def test_a_tuned_cell_waits_for_its_grid_and_no_other_does(configuration):
         ),
     ],
 )
-def test_tuning_by_what_does_not_exist_is_refused_before_anything_runs(
+def test_tuning_with_unknown_references_is_refused_when_the_plan_is_loaded(
     configuration, old, new, message
 ):
     with pytest.raises(ConfigurationError, match=message):
         configuration(old, new)
 
 
-def test_what_is_tuned_on_is_not_what_is_shown(configuration):
-    """The tuning grid has separate runs, data and noise."""
+def test_tuning_and_figures_use_different_data_and_noise_streams(configuration):
+    """The tuning grid has separate streams for data and noise."""
     plan = configuration()
     figure_cell, grid_cell = (
         plan.cell(name, "dp_admm") for name in ("gratton_fig2", "gratton_tuning")
@@ -152,7 +154,7 @@ def test_what_is_tuned_on_is_not_what_is_shown(configuration):
     assert figure_cell["groups"]["noise"] != grid_cell["groups"]["noise"]
 
 
-def test_the_best_point_is_what_runs(configuration):
+def test_the_best_grid_point_replaces_the_configured_parameters(configuration):
     """The grid selects rho = 2, regardless of the rho in the configuration."""
     plan = configuration()
     cell = plan.cell("gratton_fig2", "dp_admm")

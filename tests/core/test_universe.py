@@ -1,4 +1,4 @@
-"""Test that problems refuse data outside their universe, for which no sensitivity holds."""
+"""Test that problems refuse data outside their universe, for which sensitivities do not hold."""
 
 import re
 from dataclasses import replace
@@ -92,7 +92,7 @@ def test_one_error_names_agent_record_value_and_bound(name, array, value, messag
         ("perceptron", "loss", "other"),
     ],
 )  # fmt: skip
-def test_numbers_of_a_problem_are_in_their_range(name, field, value):
+def test_out_of_range_parameters_of_a_problem_are_refused(name, field, value):
     with pytest.raises(InvalidInput, match=f"problem.{field}: found"):
         replace(MAKERS[name](), **{field: value})
 
@@ -106,7 +106,7 @@ def test_numbers_of_a_problem_are_in_their_range(name, field, value):
     ],
     ids=["empty", "axes", "complex", "text", "objects", "list", "nothing"],
 )  # fmt: skip
-def test_an_array_of_another_kind_is_refused(name, array, spoil):
+def test_arrays_of_invalid_shape_or_type_are_refused(name, array, spoil):
     problem = MAKERS[name]()
     may_be_empty = array in ("test", "test_features") and name != "fair_classification"
     if may_be_empty and np.size(spoil(np.zeros((2, 2)))) == 0:
@@ -119,7 +119,7 @@ def test_an_array_of_another_kind_is_refused(name, array, spoil):
 
 
 @given(location=st.sampled_from(PLACES), at=st.integers(0, 10**6), value=st.floats())
-def test_a_malformed_number_is_refused_or_inside_the_universe(location, at, value):
+def test_an_arbitrary_entry_is_refused_or_lies_in_the_data_universe(location, at, value):
     """Accepted data are in the universe for which the sensitivities hold."""
     try:
         problem = changed(*location, at, value)
@@ -154,7 +154,7 @@ def test_data_on_the_boundary_are_accepted(kind):
         replace(problem, features=(rows * (1 + 1e-5)).astype(kind))
 
 
-def test_labels_0_and_1_need_their_coding():
+def test_labels_0_and_1_require_the_zero_one_coding():
     signed = logistic_regression()
     labels = np.maximum(signed.labels, 0.0)
     tests = {"test_labels": labels[0]}
@@ -169,7 +169,7 @@ def test_labels_0_and_1_need_their_coding():
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_copies_in_loops_are_not_validated_again(name, monkeypatch):
+def test_derived_copies_of_a_problem_are_not_validated_again(name, monkeypatch):
     problem, calls = MAKERS[name](), []
     monkeypatch.setattr(type(problem), "__post_init__", lambda self: calls.append(1))
     problem.repeated(4)
@@ -195,7 +195,7 @@ WORLDS = [
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: type(world[0]).__name__)
 @pytest.mark.parametrize("agents", [3, 5, 64])
-def test_a_problem_and_a_network_have_as_many_agents(world, agents):
+def test_a_problem_and_a_network_with_different_numbers_of_agents_are_refused(world, agents):
     algorithm, problem, network, budget, horizon = world
     other_network = ring(agents) if agents != problem.n_agents else ring(agents + 1)
     message = (
@@ -223,14 +223,14 @@ def test_a_problem_and_a_network_have_as_many_agents(world, agents):
 
 
 @pytest.mark.parametrize("agents", [1, 3, 5, 64])
-def test_other_numbers_of_agents_end_in_an_error_and_not_in_memory(agents):
+def test_simulating_a_problem_with_more_or_fewer_agents_than_the_network_fails(agents):
     problem = replace(mean_estimation(), means=np.zeros((1, agents, 2)))
     algorithm = pc.algorithms.load("gradient_descent")()
     with pytest.raises(InvalidInput, match=f"found '{agents} agents', expected 4 agents"):
         pc.simulate(algorithm, problem, ring(4), pc.Budget(1.0, 1e-5), 3, runs=2)
 
 
-def test_data_and_graphs_of_other_runs_are_refused():
+def test_data_or_graphs_for_another_number_of_runs_are_refused():
     algorithm, problem, network, budget, horizon = WORLDS[0]
     several = replace(problem, means=np.repeat(problem.means, 3, axis=0))
     with pytest.raises(InvalidInput, match="runs of the problem: found 3"):
@@ -277,12 +277,12 @@ DIRECTED = spoilt(0, (0, 2), True)
         ([matrices()[0].tolist(), matrices()[1]], "network.adjacency: found 'list'"),
     ],
 )  # fmt: skip
-def test_a_network_is_what_it_promises(matrix_pair, message):
+def test_invalid_networks_are_refused(matrix_pair, message):
     with pytest.raises(InvalidInput, match=message):
         Network(*matrix_pair)
 
 
-def test_a_weight_needs_a_link():
+def test_a_weight_without_an_edge_or_below_zero_is_refused():
     adjacency, mixing = matrices()
     mixing[[0, 2], [2, 0]] += 0.1
     mixing[[0, 2], [0, 2]] -= 0.1
@@ -300,7 +300,7 @@ def test_a_weight_needs_a_link():
     value=st.floats() | st.complex_numbers(),
     matrix_name=st.sampled_from(["adjacency", "mixing"]),
 )
-def test_a_malformed_network_is_refused_or_keeps_its_promises(seed, value, matrix_name):
+def test_a_network_with_a_changed_entry_is_refused_or_valid(seed, value, matrix_name):
     generator = np.random.default_rng(seed)
     adjacency, mixing = matrices()
     entry = tuple(generator.integers(0, 4, 2))
@@ -324,7 +324,7 @@ def sparse(agents=300):
     return network.graphs[0].tolil(), network.weights[0].tolil()
 
 
-def test_a_sparse_network_is_what_it_promises():
+def test_invalid_sparse_networks_are_refused():
     kind = type(pc.networks.build(pc.Streams(0, (0,)), "ring", 300))
     cases = {
         "a directed graph": lambda g, w: g.__setitem__((0, 5), 1.0),

@@ -9,7 +9,7 @@ import pytest
 from private_consensus.common.usage import TITLES, measured, read_usage, used
 
 
-def test_cpu_seconds_of_a_short_job_are_counted_and_waiting_costs_none(tmp_path):
+def test_cpu_time_of_a_short_job_is_counted_without_waiting_time(tmp_path):
     before, _ = used()
     begin = time.process_time()
     with measured(tmp_path / "job.tsv"):
@@ -25,7 +25,7 @@ def test_cpu_seconds_of_a_short_job_are_counted_and_waiting_costs_none(tmp_path)
     assert 0.1 - 0.01 <= usage["cpu_time"] - before <= took + 0.01
 
 
-def test_memory_and_seconds_of_a_process_that_was_waited_for_count():
+def test_memory_and_cpu_time_of_finished_child_processes_are_counted():
     before, _ = used()
     work = "import time; x = b'1' * 300_000_000\nwhile time.process_time() < 0.3: pass"
     subprocess.run([sys.executable, "-c", work], check=True)
@@ -34,7 +34,7 @@ def test_memory_and_seconds_of_a_process_that_was_waited_for_count():
     assert memory >= 286  # 300 million bytes in MB of 2^20
 
 
-def test_what_fails_is_not_counted(tmp_path):
+def test_a_failed_job_writes_no_usage_file(tmp_path):
     with pytest.raises(ZeroDivisionError), measured(tmp_path / "job.tsv"):
         _ = 1 / 0
     assert not (tmp_path / "job.tsv").exists()

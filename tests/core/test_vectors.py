@@ -1,4 +1,4 @@
-"""Test SIMD vectors of compiled loops against NumPy: operators, views and divergence."""
+"""Test SIMD vectors of compiled loops against NumPy: operators, views and selections."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def arithmetic(a, b, c, out):
 
 
 @pytest.mark.parametrize("kind", FLOATS)
-def test_operators_are_those_of_numbers(kind):
+def test_vector_operators_match_numpy(kind):
     a, b, c = random_vectors(kind)
     out = np.empty_like(a)
     arithmetic(a, b, c, out)
@@ -61,7 +61,7 @@ def beside(a, number, out):
 
 
 @pytest.mark.parametrize("kind", FLOATS)
-def test_a_number_beside_a_vector_stands_in_all_lanes(kind):
+def test_a_scalar_operand_is_broadcast_to_all_lanes(kind):
     (a,) = random_vectors(kind, 1)
     out = np.empty_like(a)
     beside(a, kind(0.3), out)
@@ -73,7 +73,7 @@ def fused(a, b, c, out):
     store(out, 0, load(a, 0) + load(b, 0) * load(c, 0))
 
 
-def test_a_product_that_is_added_is_rounded_at_most_twice():
+def test_a_multiply_add_is_rounded_at_most_twice():
     """A fused multiply-add rounds once, and separate operations round twice."""
     a, b, c = random_vectors(np.float32)
     out = np.empty_like(a)
@@ -89,7 +89,7 @@ def bits(a, out):
     store(out, 0, ((x << np.uint32(7)) | (x >> np.uint32(25))) ^ (x & np.uint32(0xFF)))
 
 
-def test_whole_numbers_shift_and_wrap():
+def test_unsigned_integers_support_shifts_and_bit_operations():
     a = RNG.integers(0, 2**32, WIDE, dtype=np.uint32)
     out = np.empty_like(a)
     bits(a, out)
@@ -102,7 +102,7 @@ def signed(a, out):
     store(out, 0, floated(ints(load(a, 0)) >> np.int32(3)))
 
 
-def test_shifts_of_signed_numbers_keep_the_sign():
+def test_right_shifts_of_signed_integers_keep_the_sign():
     a = RNG.integers(0, 2**32, LANES, dtype=np.uint32)
     out = np.empty(LANES, np.float32)
     signed(a, out)
@@ -117,7 +117,7 @@ def viewed(a, d, negative, roundtrip):
     store(roundtrip, 0, doubles(longs(y) + np.int64(1)))
 
 
-def test_views_keep_the_bits():
+def test_reinterpreting_vectors_preserves_their_bits():
     (a,), (d,) = random_vectors(np.float32, 1), random_vectors(np.float64, 1)
     negative, roundtrip = np.empty_like(a), np.empty_like(d)
     viewed(a, d, negative, roundtrip)
@@ -134,7 +134,7 @@ def selections(a, b, low, high, where):
 
 
 @pytest.mark.parametrize("kind", FLOATS)
-def test_choices_and_what_they_make_of_nan(kind):
+def test_minimum_and_maximum_ignore_a_nan_first_operand_and_where_matches_numpy(kind):
     a, b = random_vectors(kind, 2)
     a[0] = np.nan
     low, high, where = (np.empty_like(a) for _ in range(3))
@@ -153,7 +153,7 @@ def halves(a, out, rounded):
     store(rounded, 0, narrowed(lower, upper) + root(everywhere(np.float32(4.0))))
 
 
-def test_a_vector_is_widened_and_narrowed_again():
+def test_vectors_are_widened_to_double_and_narrowed_again():
     (a,) = random_vectors(np.float32, 1)
     out, rounded = np.empty(LANES), np.empty_like(a)
     halves(a, out, rounded)
@@ -166,7 +166,7 @@ def counted(first, out):
     store(out, 0, counted_from(first) + everywhere_wide(np.uint32(0)))
 
 
-def test_counting_wraps_at_the_end():
+def test_lane_counters_wrap_around_at_2_to_the_32():
     out = np.empty(WIDE, np.uint32)
     counted(np.uint32(2**32 - 5), out)
     assert (out == (np.arange(WIDE) + 2**32 - 5) % 2**32).all()
@@ -178,7 +178,7 @@ def folded(a):
 
 
 @pytest.mark.parametrize("kind", FLOATS)
-def test_lanes_are_added_by_halves_and_compared(kind):
+def test_lane_sums_add_halves_and_lane_maxima_match_numpy(kind):
     (a,) = random_vectors(kind, 1)
     halves = a
     while len(halves) > 1:
@@ -191,7 +191,7 @@ def bit(word):
     return lowest_bit(word)
 
 
-def test_the_lowest_bit_is_found_whatever_stands_above():
+def test_the_lowest_set_bit_does_not_depend_on_higher_bits():
     for position in range(64):
         for above in (0, RNG.integers(0, 2**63)):
             word = np.uint64((int(above) << position | 1 << position) % 2**64)

@@ -31,12 +31,12 @@ FILES = sorted(
         ("[" * 3000, "valid YAML"),
     ],
 )
-def test_what_is_not_said_once_is_refused(text, message):
+def test_repeated_keys_and_invalid_yaml_are_refused(text, message):
     with pytest.raises(InvalidInput, match=rf"^file\.yaml: found .*{message}"):
         yamls.parse(text, "file.yaml")
 
 
-def test_merged_keys_may_be_said_again():
+def test_merged_keys_may_be_overridden():
     text = "base: &base {a: 1, b: 2}\nown: {<<: *base, b: 3}\n"
     assert yamls.parse(text, "x")["own"] == {"a": 1, "b": 3}
 
@@ -44,7 +44,7 @@ def test_merged_keys_may_be_said_again():
 @pytest.mark.parametrize(
     ("content", "reason"), [(None, "missing, expected a YAML file"), (b"\xff\xfe\x00", "not valid")]
 )
-def test_a_file_that_is_none_is_named(tmp_path, content, reason):
+def test_a_missing_or_undecodable_file_is_named(tmp_path, content, reason):
     if content is not None:
         (tmp_path / "x.yaml").write_bytes(content)
     with pytest.raises(InvalidInput, match=rf"^x.yaml: {reason}"):
@@ -52,7 +52,7 @@ def test_a_file_that_is_none_is_named(tmp_path, content, reason):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_file_of_the_project_says_what_it_said_to_pyyaml(path):
+def test_yaml_files_of_the_project_parse_as_with_pyyaml(path):
     assert yamls.read(path) == yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
 
 

@@ -37,7 +37,7 @@ def no_network(monkeypatch):
 
 
 @pytest.mark.parametrize("dataset", DATA_SETS)
-def test_auto_ends_in_a_surrogate_that_says_why(no_network, tmp_path, caplog, dataset):
+def test_source_auto_falls_back_to_a_surrogate_with_a_reason(no_network, tmp_path, caplog, dataset):
     with caplog.at_level(logging.INFO):
         _, provenance = acquire(dataset, Acquisition(cache=tmp_path, surrogate_rows=ROWS))
     assert provenance.source == "surrogate"
@@ -48,14 +48,14 @@ def test_auto_ends_in_a_surrogate_that_says_why(no_network, tmp_path, caplog, da
 
 
 @pytest.mark.parametrize("dataset", DATA_SETS)
-def test_official_is_never_a_surrogate(no_network, tmp_path, dataset):
+def test_source_official_never_falls_back_to_a_surrogate(no_network, tmp_path, dataset):
     with pytest.raises(InvalidInput, match=f"data.source: found 'official for {dataset}'"):
         acquire(dataset, Acquisition(cache=tmp_path, source="official"))
 
 
-def test_surrogate_asks_nobody(monkeypatch, tmp_path):
+def test_source_surrogate_makes_no_network_request_and_writes_no_file(monkeypatch, tmp_path):
     def never(*_):
-        raise AssertionError("asked")
+        raise AssertionError("a host was contacted")
 
     monkeypatch.setattr(socket, "getaddrinfo", never)
     acquisition = Acquisition(
@@ -65,7 +65,7 @@ def test_surrogate_asks_nobody(monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_each_silent_host_is_asked_once_with_the_time_limit(monkeypatch, tmp_path):
+def test_each_unresponsive_host_is_contacted_once_with_the_time_limit(monkeypatch, tmp_path):
     limits = []
 
     def silent(method, url, *, timeout, **_):
@@ -90,12 +90,12 @@ def test_each_silent_host_is_asked_once_with_the_time_limit(monkeypatch, tmp_pat
         ({"surrogate_rows": 3}, "data.surrogate_rows"),
     ],
 )
-def test_bad_settings_name_their_key(settings, key):
+def test_invalid_settings_are_refused_with_their_key(settings, key):
     with pytest.raises(InvalidInput, match=key):
         Acquisition(**settings)
 
 
-def test_unknown_data_set():
+def test_an_unknown_data_set_is_refused():
     with pytest.raises(InvalidInput, match="data set: found 'iris', expected one of adult"):
         acquire("iris", Acquisition())
 
@@ -106,25 +106,25 @@ def test_a_missing_mirror_folder_is_an_error(tmp_path, location):
         acquire("adult", Acquisition(mirror=location.format(tmp_path), cache=tmp_path))
 
 
-def test_the_environment_may_name_the_mirror(monkeypatch, tmp_path):
+def test_the_mirror_can_be_set_by_an_environment_variable(monkeypatch, tmp_path):
     monkeypatch.setenv("PRIVATE_CONSENSUS_MIRROR", str(tmp_path / "missing"))
     with pytest.raises(InvalidInput, match=r"data.mirror"):
         acquire("adult", Acquisition(cache=tmp_path))
 
 
-def test_a_dead_mirror_url_is_an_error(tmp_path):
+def test_an_unreachable_mirror_url_is_an_error(tmp_path):
     with pytest.raises(InvalidInput, match=r"data\.mirror: .* a mirror from which files can be"):
         acquire("adult", Acquisition(mirror="http://127.0.0.1:1", cache=tmp_path))
 
 
-def test_a_mirror_may_lack_a_data_set(no_network, tmp_path):
+def test_a_data_set_missing_from_the_mirror_is_reported_without_an_error(no_network, tmp_path):
     (tmp_path / "mirror").mkdir()
     acquisition = Acquisition(mirror=str(tmp_path / "mirror"), cache=tmp_path, surrogate_rows=ROWS)
     assert "the mirror has no us" in acquire("us", acquisition)[1].because
 
 
 @pytest.mark.parametrize("contents", [b"", b"1, 2, 3", None])
-def test_a_wrong_truncated_or_absent_file_is_named(tmp_path, contents):
+def test_a_wrong_truncated_or_missing_mirror_file_is_named(tmp_path, contents):
     folder = tmp_path / "mirror" / "adult"
     folder.mkdir(parents=True)
     (folder / "adult.test").write_bytes(b"")
@@ -146,7 +146,7 @@ def test_a_truncated_gzip_in_the_mirror_is_named(tmp_path):
         acquire("mnist", Acquisition(mirror=str(folder.parent), cache=tmp_path))
 
 
-def test_a_mirror_behind_a_url_with_wrong_files(publisher, tmp_path):
+def test_wrong_files_of_a_mirror_url_are_refused_and_not_cached(publisher, tmp_path):
     publisher.files["/adult/adult.data"] = b"wrong"
     with pytest.raises(InvalidInput, match=r"adult/adult\.data with file checksum"):
         acquire("adult", Acquisition(mirror=publisher.url, cache=tmp_path))
@@ -156,18 +156,18 @@ def test_a_mirror_behind_a_url_with_wrong_files(publisher, tmp_path):
     assert [path for path, _ in publisher.requests] == ["/adult/adult.data"] * 2
 
 
-def test_provenance_survives_json():
+def test_provenance_is_unchanged_by_a_json_round_trip():
     values = {f: f for f in Provenance.__dataclass_fields__}
     provenance = Provenance(**values)
     assert Provenance(**json.loads(json.dumps(asdict(provenance)))) == provenance
 
 
-def test_settings_can_be_handed_on_as_plain_values(tmp_path):
+def test_acquisition_settings_are_unchanged_by_a_json_round_trip(tmp_path):
     acquisition = Acquisition(cache=tmp_path, mirror=str(tmp_path), surrogate_rows=ROWS)
     assert Acquisition(**json.loads(json.dumps(acquisition.to_dict()))) == acquisition
 
 
-def test_the_table_of_sources_is_complete():
+def test_the_catalogue_of_data_sets_is_complete():
     for dataset in DATA_SETS:
         catalogue_entry = entry(dataset)
         assert (
@@ -184,14 +184,14 @@ def test_the_table_of_sources_is_complete():
     assert len({fingerprint(d) for d in DATA_SETS}) == len(DATA_SETS)
 
 
-def test_summary_has_a_row_for_each(no_network, tmp_path):
+def test_the_summary_has_one_row_per_data_set(no_network, tmp_path):
     rows = summary(Acquisition(cache=tmp_path, source="surrogate", surrogate_rows=ROWS))
     assert [row["dataset"] for row in rows] == list(DATA_SETS)
     assert {row["source"] for row in rows} == {"surrogate"}
     assert rows[1]["rows"] == ROWS and rows[2]["columns"] == 52 and rows[4]["columns"] == 3072
 
 
-def test_real_data_from_the_mirror(mirror_path, tmp_path):
+def test_mirrored_data_have_the_expected_sizes_and_checksums(mirror_path, tmp_path):
     rows = {r["dataset"]: r for r in summary(Acquisition(cache=tmp_path, mirror=mirror_path))}
     assert {r["source"] for r in rows.values()} == {"mirror"}
     assert {r["where"] for r in rows.values()} == {"mirror folder"}
@@ -203,7 +203,7 @@ def test_real_data_from_the_mirror(mirror_path, tmp_path):
     assert sum(r["seconds"] for r in rows.values()) < 60
 
 
-def test_data_of_a_mirror_are_not_replaced_unasked(tmp_path, monkeypatch):
+def test_mirrored_data_are_not_replaced_without_an_explicit_source(tmp_path, monkeypatch):
     monkeypatch.delenv("PRIVATE_CONSENSUS_MIRROR", raising=False)
     Acquisition().check_mirror(tmp_path / "nothing yet")
     fields = dict.fromkeys(("dataset", "where", "version", "checksum", "because", "licence"), "")
@@ -218,7 +218,7 @@ def test_data_of_a_mirror_are_not_replaced_unasked(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("contents", ["", "{", '{"source": "mirror"}', "null"])
-def test_a_provenance_that_says_nothing_is_named(tmp_path, monkeypatch, contents):
+def test_a_damaged_provenance_file_is_named(tmp_path, monkeypatch, contents):
     monkeypatch.delenv("PRIVATE_CONSENSUS_MIRROR", raising=False)
     (tmp_path / "us.provenance.json").write_text(contents)
     with pytest.raises(InvalidInput, match=r"us\.provenance\.json: found 'a damaged .*delete it"):
@@ -226,7 +226,7 @@ def test_a_provenance_that_says_nothing_is_named(tmp_path, monkeypatch, contents
 
 
 @pytest.mark.parametrize("how", ["halved", "other rows", "gone"])
-def test_raw_data_that_are_not_what_was_acquired_are_named(tmp_path, how):
+def test_damaged_changed_or_missing_raw_data_are_named(tmp_path, how):
     raw, provenance_file = tmp_path / "adult.parquet", tmp_path / "adult.provenance.json"
     acquired, provenance = acquire("adult", Acquisition(source="surrogate", surrogate_rows=1000))
     write_raw(raw, acquired)

@@ -38,7 +38,7 @@ def small():
     return adult.from_files(TRAIN, TEST)
 
 
-def test_files_become_the_canonical_table(small):
+def test_adult_files_convert_to_the_canonical_table(small):
     assert small.columns == list(adult.SCHEMA.columns)
     assert small["income"].to_list() == ["<=50K", ">50K", "<=50K", ">50K"]
     assert small["native_country"][0] is None and small["workclass"][1] is None
@@ -46,7 +46,7 @@ def test_files_become_the_canonical_table(small):
     assert small["fnlwgt"].dtype == pl.Int64
 
 
-def test_checksum_sees_every_change(small):
+def test_table_changes_change_the_checksum(small):
     first = checksums.of_table(small)
     changes = [
         small.with_columns(age=pl.col("age") + 1),
@@ -64,7 +64,7 @@ def test_an_unknown_category_is_refused():
 
 
 def as_ucimlrepo(table: pl.DataFrame) -> str:
-    """Return rows as UCI's interface sends them, with dashes, dots, empty values and ?."""
+    """Return rows in the format of the UCI API: dashes, dots, empty values and question marks."""
     rows = table.with_columns(
         pl.col("workclass").fill_null(""),
         pl.col("occupation").fill_null("?"),
@@ -117,7 +117,7 @@ def test_ucimlrepo_is_tried_first(publisher, monkeypatch, tmp_path, small):
         ("import time; time.sleep(60)", "no table within 0.3 s"),
     ],
 )
-def test_the_archive_replaces_ucimlrepo(publisher, monkeypatch, tmp_path, small, program, reason):
+def test_the_archive_is_the_second_source(publisher, monkeypatch, tmp_path, small, program, reason):
     served_by(publisher, monkeypatch, small, zipped(), program)
     monkeypatch.setattr(adult, "UCIMLREPO_SECONDS", 0.3)
     raw, provenance = acquire("adult", Acquisition(cache=tmp_path, source="official"))
@@ -125,7 +125,7 @@ def test_the_archive_replaces_ucimlrepo(publisher, monkeypatch, tmp_path, small,
     assert f"ucimlrepo: {reason}" in provenance.because
 
 
-def test_an_unreachable_host_costs_no_run_of_ucimlrepo(monkeypatch, tmp_path):
+def test_ucimlrepo_is_not_started_if_its_host_is_unreachable(monkeypatch, tmp_path):
     runs = []
     monkeypatch.setattr(adult.subprocess, "run", lambda *command, **_: runs.append(command))
     publisher = replace(entry("adult").publishers[0], url="http://127.0.0.1:1/api")
@@ -134,7 +134,7 @@ def test_an_unreachable_host_costs_no_run_of_ucimlrepo(monkeypatch, tmp_path):
     assert publisher.name == "ucimlrepo" and not runs
 
 
-def test_the_archive_is_fetched_and_nothing_is_unpacked(publisher, monkeypatch, tmp_path, small):
+def test_the_archive_is_fetched_without_extracting_files(publisher, monkeypatch, tmp_path, small):
     served_by(publisher, monkeypatch, small, zipped())
     raw, provenance = acquire("adult", Acquisition(cache=tmp_path, source="official"))
     assert raw.equals(small)
@@ -142,7 +142,7 @@ def test_the_archive_is_fetched_and_nothing_is_unpacked(publisher, monkeypatch, 
     assert not (tmp_path.parent / "evil").exists()
 
 
-def test_the_second_time_comes_from_the_cache(publisher, monkeypatch, tmp_path, small):
+def test_a_second_acquisition_is_read_from_the_cache(publisher, monkeypatch, tmp_path, small):
     served_by(publisher, monkeypatch, small, zipped())
     first = acquire("adult", Acquisition(cache=tmp_path))
     n_requests = len(publisher.requests)
@@ -151,7 +151,7 @@ def test_the_second_time_comes_from_the_cache(publisher, monkeypatch, tmp_path, 
     assert len(publisher.requests) == n_requests
 
 
-def test_a_damaged_cache_is_fetched_again(publisher, monkeypatch, tmp_path, small):
+def test_damaged_cached_data_are_downloaded_again(publisher, monkeypatch, tmp_path, small):
     served_by(publisher, monkeypatch, small, zipped())
     acquire("adult", Acquisition(cache=tmp_path))
     cached = next(tmp_path.rglob("raw.parquet"))
@@ -162,10 +162,10 @@ def test_a_damaged_cache_is_fetched_again(publisher, monkeypatch, tmp_path, smal
 
 
 @pytest.mark.parametrize("poison", ["contents", "name"])
-def test_a_cache_that_agrees_with_itself_alone_is_not_believed(
+def test_a_cache_with_a_wrong_checksum_or_data_set_name_is_not_used(
     publisher, monkeypatch, tmp_path, small, poison
 ):
-    """Replaced contents and provenance agree, but not with the pinned checksum."""
+    """The changed cache is consistent, but has another checksum or data set than requested."""
     served_by(publisher, monkeypatch, small, zipped())
     _, provenance = acquire("adult", Acquisition(cache=tmp_path))
     cached = next(tmp_path.rglob("raw.parquet"))
@@ -181,14 +181,14 @@ def test_a_cache_that_agrees_with_itself_alone_is_not_believed(
 
 
 @pytest.mark.parametrize("archive", [zipped(train=TRAIN.replace(b"31,", b"32,")), b"no archive"])
-def test_wrong_contents_lead_on_and_are_told(publisher, monkeypatch, tmp_path, small, archive):
+def test_wrong_contents_are_refused_and_reported(publisher, monkeypatch, tmp_path, small, archive):
     served_by(publisher, monkeypatch, small, archive)
     with pytest.raises(InvalidInput, match="expected a reachable source") as error:
         acquire("adult", Acquisition(cache=tmp_path, source="official"))
     assert "checksum" in str(error.value) or "an archive with adult.data" in str(error.value)
 
 
-def test_surrogate_has_schema_sizes_and_gaps(tmp_path):
+def test_the_surrogate_has_the_schema_sizes_and_missing_values_of_adult(tmp_path):
     raw, provenance = acquire("adult", Acquisition(source="surrogate", cache=tmp_path), seed=3)
     assert raw.columns == list(adult.SCHEMA.columns)
     assert (raw.height, raw.drop_nulls().height) == (48_842, 45_222)
@@ -200,7 +200,7 @@ def test_surrogate_has_schema_sizes_and_gaps(tmp_path):
     assert provenance.is_surrogate and provenance.publishable
 
 
-def test_surrogate_persons_make_sense(tmp_path):
+def test_surrogate_records_are_consistent_across_attributes(tmp_path):
     raw, _ = acquire("adult", Acquisition(source="surrogate", cache=tmp_path))
     spouses = raw.filter(pl.col("relationship").is_in(["Husband", "Wife"]))
     assert spouses["marital_status"].unique().to_list() == ["Married-civ-spouse"]
@@ -211,7 +211,7 @@ def test_surrogate_persons_make_sense(tmp_path):
     assert raw["education_num"].min() == 1 and raw["age"].min() >= 17
 
 
-def test_surrogate_depends_on_its_seed_only(tmp_path):
+def test_the_surrogate_is_determined_by_its_seed(tmp_path):
     def drawn(seed):
         acquisition_settings = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=500)
         return acquire("adult", acquisition_settings, seed=seed)[1].checksum

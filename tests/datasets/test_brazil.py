@@ -45,12 +45,12 @@ def text_of(table: pl.DataFrame) -> bytes:
     return gzip.compress(lines.encode())
 
 
-def test_the_mapping_uses_what_is_ordered():
+def test_the_ipums_order_has_exactly_the_mapped_variables():
     options = entry("brazil").publishers[0].options
     assert set(options["variables"]) == set(options["columns"]) == set(IPUMS.columns)
 
 
-def test_there_are_52_columns_with_names_of_their_own():
+def test_there_are_52_columns_with_distinct_names():
     assert len(brazil.COLUMNS) == len(set(brazil.COLUMNS)) == 52
 
 
@@ -75,7 +75,7 @@ def test_an_ipums_extract_maps_to_the_canonical_table():
     assert table[brazil.LABEL].to_list() == [1, 0]
 
 
-def test_the_file_gives_the_same_table_as_it_holds():
+def test_reading_a_written_file_returns_the_same_table():
     table = brazil.from_ipums(IPUMS)
     assert brazil.from_text(text_of(table)).equals(table)
 
@@ -97,7 +97,7 @@ def test_a_wrong_or_truncated_file_is_refused(contents):
         brazil.from_text(complete_file[:-20] if contents is None else contents)
 
 
-def test_surrogate_blocks_are_indicators(tmp_path):
+def test_indicator_blocks_of_the_surrogate_sum_to_at_most_one(tmp_path):
     acquisition = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=2000)
     raw, provenance = acquire("brazil", acquisition)
     for name, values in brazil.BLOCKS.items():
@@ -106,7 +106,7 @@ def test_surrogate_blocks_are_indicators(tmp_path):
     assert provenance.publishable
 
 
-def test_the_blocks_are_right_on_real_data(mirror_path, tmp_path):
+def test_indicator_blocks_of_the_real_data_sum_to_at_most_one(mirror_path, tmp_path):
     raw, provenance = acquire("brazil", Acquisition(mirror=mirror_path, cache=tmp_path))
     assert raw.shape == (38_000, 53)
     assert not provenance.publishable

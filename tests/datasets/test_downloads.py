@@ -32,21 +32,21 @@ def test_a_file_is_fetched_checked_and_fetched_only_once(publisher, tmp_path):
     assert left_behind(tmp_path) == ["a"]
 
 
-def test_a_missing_file_is_not_asked_for_again(publisher, tmp_path):
+def test_a_missing_file_is_requested_only_once(publisher, tmp_path):
     with pytest.raises(Unavailable, match="HTTP status 404"):
         downloads(tmp_path).fetch(f"{publisher.url}/a", "a")
     assert len(publisher.requests) == 1
     assert left_behind(tmp_path) == []
 
 
-def test_503_twice_then_fine(publisher, tmp_path):
+def test_a_download_succeeds_after_two_503_responses(publisher, tmp_path):
     publisher.files["/a"], publisher.faults["/a"] = CONTENTS, [503, 503]
     path = downloads(tmp_path).fetch(f"{publisher.url}/a", "a", checksum=CHECKSUM)
     assert path.read_bytes() == CONTENTS
     assert len(publisher.requests) == 3
 
 
-def test_503_for_ever_ends_after_two_pauses(publisher, tmp_path, no_pauses):
+def test_repeated_503_responses_end_after_three_tries(publisher, tmp_path, no_pauses):
     publisher.files["/a"], publisher.faults["/a"] = CONTENTS, [503] * 99
     with pytest.raises(Unavailable, match=r"HTTP status 503 \(3 tries\)"):
         downloads(tmp_path).fetch(f"{publisher.url}/a", "a")
@@ -54,14 +54,14 @@ def test_503_for_ever_ends_after_two_pauses(publisher, tmp_path, no_pauses):
     assert no_pauses == [1, 2]
 
 
-def test_a_cut_transfer_is_repeated(publisher, tmp_path):
+def test_an_interrupted_transfer_is_repeated(publisher, tmp_path):
     publisher.files["/a"] = CONTENTS
     publisher.faults["/a"] = [("cut", 100_000), ("cut", 50_000)]
     path = downloads(tmp_path).fetch(f"{publisher.url}/a", "a")
     assert path.read_bytes() == CONTENTS
 
 
-def test_wrong_bytes_are_refused_and_not_kept(publisher, tmp_path):
+def test_wrong_contents_are_refused_and_not_stored(publisher, tmp_path):
     publisher.files["/a"] = CONTENTS[:-1] + b"?"
     with pytest.raises(Unavailable, match="wrong contents") as error:
         downloads(tmp_path).fetch(f"{publisher.url}/a", "a", checksum=CHECKSUM)
@@ -76,14 +76,14 @@ def test_a_redirect_is_followed(publisher, tmp_path):
     assert path.read_bytes() == CONTENTS
 
 
-def test_a_stalled_host_is_given_up(publisher, tmp_path):
+def test_a_stalled_transfer_times_out(publisher, tmp_path):
     publisher.files["/a"], publisher.faults["/a"] = CONTENTS, [("stall", 0.6)] * 9
     with pytest.raises(Unavailable, match=r"transfer failed \(ReadTimeout\)"):
         downloads(tmp_path, timeout_s=0.2).fetch(f"{publisher.url}/a", "a")
     assert left_behind(tmp_path) == []
 
 
-def test_a_host_that_drips_is_given_up(publisher, tmp_path, monkeypatch):
+def test_a_transfer_below_the_required_rate_is_aborted(publisher, tmp_path, monkeypatch):
     """The server sends 20 kB/s without a long pause, which is below the required rate."""
     monkeypatch.setattr(module, "SLOWEST", 1_000_000)
     publisher.files["/a"], publisher.faults["/a"] = CONTENTS, [("drip", 2000)] * 9
@@ -91,13 +91,13 @@ def test_a_host_that_drips_is_given_up(publisher, tmp_path, monkeypatch):
         downloads(tmp_path, timeout_s=0.3).fetch(f"{publisher.url}/a", "a")
 
 
-def test_a_slow_transfer_may_last_longer_than_the_limit(publisher, tmp_path):
+def test_a_slow_transfer_may_last_longer_than_the_connection_timeout(publisher, tmp_path):
     publisher.files["/a"], publisher.faults["/a"] = CONTENTS, [("drip", 60_000)]
     path = downloads(tmp_path, timeout_s=0.2).fetch(f"{publisher.url}/a", "a", checksum=CHECKSUM)
     assert path.read_bytes() == CONTENTS
 
 
-def test_a_dead_port_is_named_in_the_reason(publisher, tmp_path):
+def test_an_unreachable_host_is_named_in_the_error(publisher, tmp_path):
     for call in (
         lambda: downloads(tmp_path).fetch("http://127.0.0.1:1/a", "a"),
         lambda: downloads(tmp_path).check_reachable("http://127.0.0.1:1/a"),
@@ -107,14 +107,14 @@ def test_a_dead_port_is_named_in_the_reason(publisher, tmp_path):
     assert not publisher.requests
 
 
-def test_a_silent_host_is_not_reachable(tmp_path):
+def test_an_unresponsive_host_is_reported_as_a_timeout(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/a"
         with pytest.raises(Unavailable, match=r"transfer failed \(ReadTimeout\)"):
             downloads(tmp_path, timeout_s=0.2).check_reachable(url)
 
 
-def test_a_file_without_end_is_refused(publisher, tmp_path, monkeypatch):
+def test_a_download_above_the_size_limit_is_refused(publisher, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "LARGEST", 200_000)
     publisher.files["/a"] = CONTENTS
     with pytest.raises(Unavailable, match=r"/a: the file has more than 200,000 bytes"):
@@ -123,7 +123,7 @@ def test_a_file_without_end_is_refused(publisher, tmp_path, monkeypatch):
     assert len(publisher.requests) == 1
 
 
-def test_a_member_without_end_is_cut_off(tmp_path, monkeypatch):
+def test_an_archive_member_is_truncated_at_the_size_limit(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a", bytes(1_000_000))
     monkeypatch.setattr(module, "LARGEST", 1000)

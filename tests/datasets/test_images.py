@@ -57,7 +57,7 @@ def hosts(monkeypatch, dataset, urls, checksum, **options):
     )
 
 
-def test_another_wrapping_has_the_same_checksum(publisher, monkeypatch, tmp_path, digits):
+def test_the_checksum_does_not_depend_on_gzip_compression(publisher, monkeypatch, tmp_path, digits):
     urls = [f"{publisher.url}/first", f"{publisher.url}/second"]
     hosts(monkeypatch, "mnist", urls, checksums.of_arrays(digits))
     for name, file in mnist.FILES.items():
@@ -66,7 +66,7 @@ def test_another_wrapping_has_the_same_checksum(publisher, monkeypatch, tmp_path
     assert all((raw[name] == digits[name]).all() for name in digits)
 
 
-def test_the_second_host_helps_where_the_first_is_wrong(publisher, monkeypatch, tmp_path, digits):
+def test_the_second_host_is_used_after_wrong_contents(publisher, monkeypatch, tmp_path, digits):
     urls = [f"{publisher.url}/first", f"{publisher.url}/second"]
     hosts(monkeypatch, "mnist", urls, checksums.of_arrays(digits))
     for name, file in mnist.FILES.items():
@@ -79,7 +79,7 @@ def test_the_second_host_helps_where_the_first_is_wrong(publisher, monkeypatch, 
     assert not list((tmp_path / "downloads").glob("*/"))
 
 
-def test_the_second_host_helps_where_the_first_is_dead(publisher, monkeypatch, tmp_path, digits):
+def test_the_second_host_is_used_after_a_connection_error(publisher, monkeypatch, tmp_path, digits):
     urls = ["http://127.0.0.1:1", f"{publisher.url}/second"]
     hosts(monkeypatch, "mnist", urls, checksums.of_arrays(digits))
     for name, file in mnist.FILES.items():
@@ -88,7 +88,7 @@ def test_the_second_host_helps_where_the_first_is_dead(publisher, monkeypatch, t
     assert "cannot be reached" in provenance.because
 
 
-def test_two_acquisitions_at_once_download_once(publisher, monkeypatch, tmp_path, digits):
+def test_concurrent_acquisitions_download_each_file_once(publisher, monkeypatch, tmp_path, digits):
     """The second acquisition waits and reads the cache of the first."""
     hosts(monkeypatch, "mnist", [f"{publisher.url}/first"], checksums.of_arrays(digits))
     for name, file in mnist.FILES.items():
@@ -130,7 +130,7 @@ def all_batches() -> dict[str, bytes]:
     return {name: batch(i) for i, name in enumerate(names)}
 
 
-def test_the_archive_is_read_in_order_and_by_channel(tmp_path):
+def test_cifar10_images_are_read_in_order_with_channels_last(tmp_path):
     path = tmp_path / "cifar.tar.gz"
     path.write_bytes(archive(all_batches()))
     arrays = cifar10.from_archive(path)
@@ -171,7 +171,7 @@ def test_a_wrong_archive_is_refused(tmp_path, contents):
         cifar10.from_archive(path)
 
 
-def test_the_third_host_helps(publisher, monkeypatch, tmp_path):
+def test_the_third_host_is_used_if_the_first_two_fail(publisher, monkeypatch, tmp_path):
     good, bad = archive(all_batches()), archive({"data_batch_1": batch(0)})
     publisher.files = {"/b.tar.gz": bad, "/c.tar.gz": good}
     (tmp_path / "good").write_bytes(good)
@@ -185,7 +185,7 @@ def test_the_third_host_helps(publisher, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("dataset, side", [("mnist", (28, 28)), ("cifar10", (32, 32, 3))])
-def test_surrogate_images(tmp_path, dataset, side):
+def test_surrogate_images_are_distinct_seeded_and_of_the_expected_shapes(tmp_path, dataset, side):
     acquisition_settings = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=600)
     raw, provenance = acquire(dataset, acquisition_settings, seed=4)
     assert raw["x_train"].shape == (600, *side) and raw["x_test"].shape == (100, *side)
@@ -202,7 +202,7 @@ def test_surrogate_images(tmp_path, dataset, side):
     assert len(np.unique(images, axis=0)) == 700
 
 
-def test_pixels_lie_between_zero_and_one(tmp_path):
+def test_pixels_are_divided_by_255_and_the_card_has_mean_images(tmp_path):
     acquisition_settings = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=600)
     raw, provenance = acquire("mnist", acquisition_settings)
     data = prepare("mnist-pixels", raw, provenance)

@@ -1,4 +1,4 @@
-"""Test orders of IPUMS extracts and the conversion of synthetic deliveries."""
+"""Test orders of IPUMS extracts and the parsing of synthetic extracts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def deliver(folder) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::ipumspy.readers.CitationWarning")
-def test_an_extract_is_read_by_its_codebook(tmp_path):
+def test_an_extract_is_parsed_with_its_codebook(tmp_path):
     deliver(tmp_path)
     table = ipums.read(tmp_path, ["INCTOT", "AGE"])
     assert table.columns == ["INCTOT", "AGE"]
@@ -53,7 +53,7 @@ def test_an_extract_is_read_by_its_codebook(tmp_path):
 
 
 @pytest.mark.parametrize("dataset", ["us", "brazil"])
-def test_what_is_ordered(dataset):
+def test_the_extract_order_matches_the_catalogue_entry(dataset):
     options = next(p for p in entry(dataset).publishers if "IPUMS" in p.name).options
     built = ipums.order(options).build()
     assert built["collection"] == options["collection"]
@@ -65,7 +65,7 @@ def test_what_is_ordered(dataset):
 
 
 class Client:
-    """Replacement of the IPUMS client that answers without network access."""
+    """Replacement of the IPUMS client without network access."""
 
     fails = False
 
@@ -104,11 +104,11 @@ class Way:
 
 
 @pytest.mark.filterwarnings("ignore::ipumspy.readers.CitationWarning")
-def test_ordered_waited_for_downloaded_and_read(downloads):
+def test_an_extract_is_ordered_downloaded_and_read(downloads):
     assert ipums.extract(downloads, Way).rows() == list(RECORDS)
 
 
-def test_a_refused_key_is_a_reason_and_stays_secret(downloads, monkeypatch):
+def test_the_error_for_a_refused_key_does_not_contain_the_key(downloads, monkeypatch):
     monkeypatch.setattr(Client, "fails", True)
     with pytest.raises(Unavailable, match="PermissionError: The provided") as error:
         ipums.extract(downloads, Way)

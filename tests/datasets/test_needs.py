@@ -9,11 +9,11 @@ from private_consensus.reproduction.datasets.catalogue import entry
 from private_consensus.reproduction.report.views import data
 
 UNPUBLISHED = ("us", "brazil", "cifar10")
-"""Data sets of which the reference used an edition that no publisher offers."""
+"""Data sets whose reference results use an edition that no publisher offers."""
 
 
 @pytest.mark.parametrize("name", DATA_SETS)
-def test_a_key_is_required_if_every_publisher_needs_one(name):
+def test_the_requirements_name_a_key_if_every_publisher_needs_a_key(name):
     catalogue_entry = entry(name)
     keys = {publisher.key for publisher in catalogue_entry.publishers}
     assert catalogue_entry.needs.startswith("Nothing") == (None in keys)

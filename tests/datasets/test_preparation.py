@@ -59,13 +59,13 @@ def prepared(raws, name) -> Prepared:
 
 
 @pytest.mark.parametrize("name", DIMENSIONS)
-def test_dimensions_are_those_of_the_papers(raws, name):
+def test_feature_dimensions_equal_those_of_the_papers(raws, name):
     data = prepared(raws, name)
     assert data.features.shape[1] == len(data.columns) == data.card.dim == DIMENSIONS[name]
 
 
 @pytest.mark.parametrize("name", PREPARATIONS)
-def test_features_labels_and_splits_fit(raws, name):
+def test_features_labels_and_splits_are_consistent(raws, name):
     data = prepared(raws, name)
     rows = len(data.features)
     assert np.isfinite(data.features).all() and data.features.min() >= 0
@@ -86,7 +86,7 @@ def test_rows_have_norm_at_most_one(raws, name):
         assert norms == pytest.approx(1)
 
 
-def test_labels_follow_the_income(raws):
+def test_adult_labels_are_positive_for_incomes_above_50k(raws):
     raw = raws["adult"][0]
     data = prepared(raws, "adult-fair13")
     assert ((data.labels == 1) == (raw["income"] == ">50K").to_numpy()).all()
@@ -103,7 +103,7 @@ def test_protected_attributes_are_coded_as_stated(raws):
     assert "sex" not in data.columns and data.columns_of("sex").size == 0
 
 
-def test_missing_rows_are_dropped_or_kept(raws):
+def test_rows_with_missing_values_are_dropped_or_kept(raws):
     raw = raws["adult"][0]
     assert prepared(raws, "adult-onehot104").card.rows == raw.drop_nulls().height < raw.height
     prepared_fair = prepared(raws, "adult-fair-onehot")
@@ -124,20 +124,20 @@ def test_one_hot_columns_of_an_attribute_sum_to_one_before_scaling(raws):
     assert x[0, names.index("age")] == first["age"]
 
 
-def test_codes_do_not_depend_on_which_categories_occur(raws):
+def test_ordinal_codes_do_not_depend_on_the_categories_present(raws):
     table = raws["adult"][0].drop_nulls()
     subset = table.filter(pl.col("race") == "White")
     codes, _ = encode(subset, adult.SCHEMA, ("race",), indicators=False, complete=True)
     assert np.unique(codes).tolist() == [4.0]
 
 
-def test_an_attribute_finds_its_columns(raws):
+def test_columns_of_an_attribute_are_found_by_its_name(raws):
     data = prepared(raws, "us-onehot58")
     assert len(data.columns_of("industry")) == 20
     assert {data.columns[i] for i in data.columns_of("sex")} == {"sex=Female", "sex=Male"}
 
 
-def test_publishers_parts_follow_the_dropped_rows(raws, monkeypatch):
+def test_the_training_split_accounts_for_dropped_rows(raws, monkeypatch):
     raw, provenance = raws["adult"]
     monkeypatch.setattr(adult, "SCHEMA", replace(adult.SCHEMA, train=1000))
     data = prepare("adult-ordinal14", raw, provenance)
@@ -148,7 +148,7 @@ def test_publishers_parts_follow_the_dropped_rows(raws, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["adult-onehot41", "brazil-onehot53", "mnist-pixels"])
-def test_saved_and_loaded_is_the_same(raws, tmp_path, name):
+def test_saving_and_loading_preserves_prepared_data(raws, tmp_path, name):
     data = prepared(raws, name)
     data.save(tmp_path / "a.npz")
     again = Prepared.load(tmp_path / "a.npz")
@@ -163,7 +163,7 @@ def test_saved_and_loaded_is_the_same(raws, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", PREPARATIONS)
-def test_the_card_is_json_and_says_where_from(raws, name):
+def test_the_card_is_json_with_source_licence_and_citation(raws, name):
     card = json.loads(json.dumps(prepared(raws, name).card.to_dict()))
     assert card["source"] == "surrogate" and card["because"] and card["checksum"]
     assert card["licence"] and card["citation"]
@@ -195,7 +195,7 @@ matrices = arrays(float, (7, 4), elements=st.floats(-1e3, 1e3))
 
 @settings(max_examples=60, deadline=None)
 @given(matrices)
-def test_scalings_keep_their_bounds(x):
+def test_scaled_features_stay_within_their_bounds(x):
     assert np.abs(scaling.column_max(x)).max() <= 1
     unit = scaling.minmax(x)
     assert unit.min() >= 0 and unit.max() <= 1
@@ -205,20 +205,20 @@ def test_scalings_keep_their_bounds(x):
 
 @settings(max_examples=60, deadline=None)
 @given(matrices)
-def test_row_scalings_are_each_rows_own(x):
+def test_row_scalings_do_not_depend_on_other_rows(x):
     for rows in (scaling.clip_rows, scaling.unit_rows):
         changed = x.copy()
         changed[0] = 1000 * changed[0] + 3
         assert (rows(changed)[1:] == rows(x)[1:]).all()
 
 
-def test_clip_leaves_short_rows_and_shortens_long_ones():
+def test_clipping_shortens_only_long_rows_and_unit_scaling_normalises_rows():
     x = np.array([[0.3, 0.4], [3.0, 4.0], [0.0, 0.0]])
     assert scaling.clip_rows(x) == pytest.approx(np.array([[0.3, 0.4], [0.6, 0.8], [0, 0]]))
     assert scaling.unit_rows(x) == pytest.approx(np.array([[0.6, 0.8], [0.6, 0.8], [0, 0]]))
 
 
-def test_sizes_on_real_adult(mirror_path, tmp_path):
+def test_the_real_adult_data_have_the_expected_sizes(mirror_path, tmp_path):
     raw = acquire("adult", Acquisition(mirror=mirror_path, cache=tmp_path))
     data = prepare("adult-onehot104", *raw)
     assert data.features.shape == (45_222, 104)
@@ -226,12 +226,12 @@ def test_sizes_on_real_adult(mirror_path, tmp_path):
         "train": 30_162,
         "test": 15_060,
     }
-    # Every column of a full one-hot is used by the complete rows.
+    # The complete rows use every column of the one-hot encoding.
     assert (data.features.max(axis=0) > 0).all()
 
 
 @pytest.mark.parametrize("how", ["halved", "empty", "text", "an array", "gone", "pickled"])
-def test_a_prepared_file_that_is_damaged_is_named(raws, tmp_path, how):
+def test_a_damaged_prepared_file_is_named(raws, tmp_path, how):
     path = tmp_path / "adult.npz"
     prepared(raws, "adult-fair12").save(path)
     contents = path.read_bytes()
@@ -248,7 +248,7 @@ def test_a_prepared_file_that_is_damaged_is_named(raws, tmp_path, how):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_features_that_are_no_numbers_are_refused(raws, tmp_path, value):
+def test_non_finite_features_are_refused(raws, tmp_path, value):
     data = prepared(raws, "adult-fair12")
     features = data.features.copy()
     features[5, 1] = value

@@ -41,19 +41,19 @@ def everything_in(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("around", ["{}", "{}\r\n", " {}", "\t{} \n"])
-def test_blanks_around_a_key_are_no_part_of_it(monkeypatch, around):
+def test_whitespace_around_a_key_is_removed(monkeypatch, around):
     monkeypatch.setenv(ipums.KEY, around.format(KEY))
     assert key_in(ipums.KEY) == KEY
 
 
 @pytest.mark.parametrize("empty", ["", " \r\n"])
-def test_an_empty_key_is_none(monkeypatch, empty):
+def test_an_empty_key_is_treated_as_missing(monkeypatch, empty):
     monkeypatch.setenv(ipums.KEY, empty)
     assert key_in(ipums.KEY) is None
 
 
 @pytest.mark.parametrize("key", ["two words", "two\nlines", "schlüssel", "be\x07l"])
-def test_what_can_be_no_key_is_refused_without_being_said(monkeypatch, tmp_path, key):
+def test_an_invalid_key_is_refused_without_repeating_it(monkeypatch, tmp_path, key):
     monkeypatch.setenv(ipums.KEY, key)
     with pytest.raises(InvalidInput, match=f"{ipums.KEY}: found '\\*\\*\\*', expected") as error:
         Acquisition(cache=tmp_path).check()
@@ -84,7 +84,7 @@ def test_a_key_is_in_no_output_of_an_acquisition(monkeypatch, tmp_path, caplog, 
     assert KEY not in everything_in(tmp_path) + output_text
 
 
-def test_a_job_that_fails_says_its_trace_without_the_key(monkeypatch, tmp_path):
+def test_the_traceback_of_a_failed_job_does_not_contain_the_key(monkeypatch, tmp_path):
     monkeypatch.setenv(ipums.KEY, f"{KEY}\r\n")
     with pytest.raises(SystemExit) as stopped, job_logging(tmp_path / "job.log"):
         raise RuntimeError(f"sent {KEY}\r\n")
@@ -92,10 +92,8 @@ def test_a_job_that_fails_says_its_trace_without_the_key(monkeypatch, tmp_path):
     assert KEY not in stopped.value.code + (tmp_path / "job.log").read_text()
 
 
-def test_a_job_that_fails_repeats_the_beginning_of_its_settings_without_the_key(
-    monkeypatch, tmp_path
-):
-    """Snakemake prints the log of a failed job, and the key is at the cut of the settings."""
+def test_the_truncated_settings_in_the_log_of_a_failed_job_omit_the_key(monkeypatch, tmp_path):
+    """Snakemake prints the log of a failed job. The settings are truncated inside the key."""
     monkeypatch.setenv(ipums.KEY, KEY)
     begin = "x" * (MAX_SETTINGS - len(KEY) // 2)
     with pytest.raises(SystemExit), job_logging(tmp_path / "job.log", [begin + KEY, "y" * 30_000]):
@@ -105,7 +103,7 @@ def test_a_job_that_fails_repeats_the_beginning_of_its_settings_without_the_key(
     assert KEY[:5] not in log
 
 
-def test_credentials_are_hidden_in_a_path_that_was_made_of_a_url():
+def test_credentials_are_redacted_in_a_path_built_from_a_url():
     assert redacted(str(Path("http://user:password@host/x"))) == "http:/***@host/x"
 
 
@@ -133,14 +131,14 @@ def test_credentials_of_a_mirror_are_in_no_output(guarded, tmp_path, caplog, fau
         pytest.raises(SystemExit) as stopped,
         job_logging(tmp_path / "log"),
     ):
-        # As in a job, the acquisition is built from the plain values of the workflow.
+        # Build the acquisition from plain values, as a job of the workflow does.
         acquire("adult", Acquisition(**acquisition.to_dict()))
-    assert guarded.requests, "the mirror was not asked"
+    assert guarded.requests, "no request reached the mirror"
     output_text = everything_in(tmp_path) + caplog.text + str(stopped.value.code)
     assert not re.search(f"{re.escape(PASSWORD)}|{QUOTED}|user:", output_text), output_text
 
 
-def test_a_guarded_mirror_is_asked_with_the_credentials(guarded, tmp_path):
+def test_requests_to_a_protected_mirror_send_the_credentials(guarded, tmp_path):
     name = next(iter(entry("adult").mirror.files))
     guarded.files[f"/{name}"] = b"adult"
     downloads = Downloads(folder=tmp_path, timeout_s=10.0)
@@ -156,20 +154,20 @@ def test_a_guarded_mirror_is_asked_with_the_credentials(guarded, tmp_path):
 
 
 @pytest.mark.parametrize("scheme", ["http", "https", "ftp", "file"])
-def test_credentials_outside_the_environment_are_refused_without_being_said(tmp_path, scheme):
+def test_credentials_in_the_mirror_setting_are_refused_and_redacted(tmp_path, scheme):
     with pytest.raises(InvalidInput, match=r"data.mirror: found '\w+://\*\*\*@host/x'") as error:
         Acquisition(mirror=f"{scheme}://user:{PASSWORD}@host/x", cache=tmp_path)
     assert PASSWORD not in str(error.value)
 
 
-def test_the_summary_says_none(guarded, tmp_path, capsys):
+def test_the_error_of_the_summary_contains_no_credentials(guarded, tmp_path, capsys):
     with pytest.raises(InvalidInput) as error:
         guarded.faults = {f"/{name}": [500] * 9 for name in entry("adult").mirror.files}
         summary(Acquisition(cache=tmp_path))
     assert QUOTED not in str(error.value) and "user" not in str(error.value)
 
 
-def test_redaction_leaves_the_rest_of_a_text_alone(monkeypatch):
+def test_redaction_leaves_other_text_unchanged(monkeypatch):
     monkeypatch.setenv(ipums.KEY, KEY)
     assert redacted("as asked at 7 pm") == "as asked at 7 pm"
     assert redacted(f"<{KEY}> http://a:b@c/d?e=@f") == "<***> http://***@f"

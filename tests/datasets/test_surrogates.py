@@ -61,17 +61,17 @@ def logistic_accuracy(data) -> float:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_label_rate_is_that_of_the_aggregates(generated, name):
+def test_the_label_rate_matches_the_stored_aggregates(generated, name):
     _, schema, collapse = TABLES[name]
     rate = catalogue.aggregates(name)["positive"]
     table = collapse(generated[name][0])
-    # Bernoulli draws around it: four standard errors.
+    # Labels are Bernoulli draws with this rate; allow four standard errors.
     assert schema.positives(table).mean() == pytest.approx(
         rate, abs=4 * np.sqrt(rate * (1 - rate) / table.height)
     )
 
 
-def test_aggregates_of_a_table_come_back_in_its_surrogate():
+def test_a_surrogate_reproduces_the_aggregates_of_its_table():
     table = pl.DataFrame(
         {
             "age": np.arange(1000) % 50 + 20,
@@ -94,7 +94,7 @@ def test_aggregates_of_a_table_come_back_in_its_surrogate():
     assert set(drawn["income"]) == {0, 40_000}
 
 
-def test_small_categories_and_extremes_can_be_kept_out():
+def test_aggregates_can_omit_small_categories_and_extreme_values():
     table = pl.DataFrame(
         {"x": [*range(999), 10**9], "sex": ["Male"] * 995 + ["Female"] * 5, "income": [0] * 1000}
     )
@@ -109,16 +109,16 @@ def test_small_categories_and_extremes_can_be_kept_out():
     assert max(aggregates["columns"]["x"]["quantiles"]) < 1000
 
 
-def test_the_stored_aggregates_of_brazil_tell_no_single_record():
+def test_stored_aggregates_of_brazil_omit_categories_with_shares_below_0_001():
     aggregates = catalogue.aggregates("brazil")
     for column in aggregates["columns"].values():
         if "quantiles" not in column:
-            # A share of 0.000 stands for fewer than 19 records, which are left out.
+            # A share of 0.000 would mean fewer than 19 records; such categories are omitted.
             assert all(share >= 0.001 for share, _ in column.values())
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_marginals_are_close_to_the_real_ones(generated, real, name):
+def test_surrogate_marginals_are_close_to_the_real_marginals(generated, real, name):
     _, schema, collapse = TABLES[name]
     fake, true = collapse(generated[name][0]), collapse(real[name][0])
     assert fake.height == true.height
@@ -138,7 +138,7 @@ def test_marginals_are_close_to_the_real_ones(generated, real, name):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_labels_are_as_hard_to_learn_as_the_real_ones(generated, real, name):
+def test_surrogate_labels_are_as_hard_to_learn_as_real_labels(generated, real, name):
     preparation = TABLES[name][0]
     fake, true = (prepare(preparation, *source[name]) for source in (generated, real))
     assert fake.features.shape[1] == true.features.shape[1]
@@ -150,7 +150,7 @@ def test_labels_are_as_hard_to_learn_as_the_real_ones(generated, real, name):
 
 
 @pytest.mark.parametrize("name, tolerance", [("mnist", 0.08), ("cifar10", 0.08)])
-def test_images_are_about_as_hard_to_learn(generated, real, name, tolerance):
+def test_surrogate_and_real_images_are_similarly_hard_to_classify(generated, real, name, tolerance):
     accuracies = []
     for source in (generated, real):
         data = prepare(f"{name}-pixels", *source[name])

@@ -14,7 +14,7 @@ from private_consensus.common.errors import InvalidInput
 from private_consensus.reproduction.datasets import Acquisition, acquire, acquisition, ipums, us
 from private_consensus.reproduction.datasets.catalogue import entry
 
-# The same five persons as each source codes them; the sixth has no income and is left out.
+# Each source codes the same five persons. The sixth person has no income and is omitted.
 CANONICAL = pl.DataFrame(
     {
         "age": [34, 71, 19, 45, 28],
@@ -93,7 +93,7 @@ def test_the_excerpt_maps_to_the_canonical_table():
     assert us.from_excerpt(table).equals(CANONICAL)
 
 
-def test_the_bureaus_files_map_to_the_canonical_table():
+def test_census_bureau_files_map_to_the_canonical_table():
     assert us.from_census(numbers(PERSONS), numbers(HOUSES)).equals(CANONICAL)
 
 
@@ -101,7 +101,7 @@ def test_an_ipums_extract_maps_to_the_canonical_table():
     assert us.from_ipums(IPUMS).equals(CANONICAL)
 
 
-def test_the_label_is_more_than_25000():
+def test_the_label_is_income_above_25000():
     assert us.SCHEMA.positives(CANONICAL).to_list() == [True, False, False, False, False]
 
 
@@ -135,7 +135,7 @@ EDUCATION_CODES = {
 
 
 @pytest.mark.parametrize("education", us.EDUCATION)
-def test_every_education_code_has_its_place(education):
+def test_education_codes_map_to_their_canonical_category(education):
     bureau, ipums_codes = EDUCATION_CODES[education]
     person = numbers(PERSONS).head(1)
     for code in bureau:
@@ -156,7 +156,7 @@ def zipped(name: str, text: str) -> bytes:
 
 @pytest.fixture
 def bureau(publisher, monkeypatch):
-    """Start a local server with the data of the Census Bureau: two states, equal five persons."""
+    """Start a local server of Census Bureau data: two states with the same five persons."""
     catalogue_entry = entry("us")
     census = replace(
         catalogue_entry.publishers[1],
@@ -171,7 +171,7 @@ def bureau(publisher, monkeypatch):
     return publisher
 
 
-def test_without_a_key_the_bureaus_files_are_fetched(bureau, tmp_path):
+def test_census_bureau_files_are_fetched_if_the_ipums_key_is_missing(bureau, tmp_path):
     raw, provenance = acquire("us", Acquisition(cache=tmp_path, source="official"))
     assert raw.equals(pl.concat([CANONICAL, CANONICAL]))
     assert "IPUMS USA needs a key in IPUMS_API_KEY" in provenance.because
@@ -182,13 +182,13 @@ def test_without_a_key_the_bureaus_files_are_fetched(bureau, tmp_path):
     assert len(bureau.requests) == n_requests == 4
 
 
-def test_a_broken_archive_of_the_bureau_is_told(bureau, tmp_path):
+def test_a_broken_archive_of_the_census_bureau_is_named(bureau, tmp_path):
     bureau.files["/csv_hyy.zip"] = b"PK but no archive"
     with pytest.raises(InvalidInput, match=r"csv_hyy\.zip: found .*BadZipFile.*, expected an arch"):
         acquire("us", Acquisition(cache=tmp_path, source="official"))
 
 
-def test_with_a_key_ipums_comes_first_and_is_not_publishable(bureau, monkeypatch, tmp_path):
+def test_ipums_is_tried_first_if_a_key_is_set_and_is_not_publishable(bureau, monkeypatch, tmp_path):
     orders = []
 
     def extract(downloads, ipums_usa):
@@ -205,7 +205,7 @@ def test_with_a_key_ipums_comes_first_and_is_not_publishable(bureau, monkeypatch
     assert not bureau.requests
 
 
-def test_an_ipums_failure_leads_on_without_the_key_in_the_reason(bureau, monkeypatch, tmp_path):
+def test_census_bureau_files_replace_ipums_without_revealing_the_key(bureau, monkeypatch, tmp_path):
     def refused(*_, **__):
         raise PermissionError("The provided API key is not valid")
 

@@ -83,7 +83,7 @@ def known_loops(tmp_path_factory):
 @pytest.mark.usefixtures("known_loops")
 @cases(50)
 @given(COMMANDS)
-def test_whatever_is_typed_has_an_exit_code_and_no_traceback(typed):
+def test_any_command_line_gives_an_exit_code_and_no_traceback(typed):
     arguments = [*typed[0], *typed[1]]
     out, err = io.StringIO(), io.StringIO()
     with (

@@ -131,7 +131,7 @@ def errors_of(tmp_path_factory):
     return tell
 
 
-def test_a_paper_with_anything_in_it_is_planned_or_refused(errors_of):
+def test_a_paper_with_arbitrary_values_is_planned_or_refused(errors_of):
     @cases(40)
     @given(st.lists(st.tuples(st.sampled_from(PLACES), VALUES), min_size=1, max_size=2))
     def try_out(changes):
@@ -146,7 +146,7 @@ def test_a_paper_with_anything_in_it_is_planned_or_refused(errors_of):
     try_out()
 
 
-def test_a_configuration_with_anything_in_it_is_used_or_refused(errors_of):
+def test_a_configuration_with_arbitrary_values_is_used_or_refused(errors_of):
     @cases(10)
     @given(st.sampled_from(OWN), VALUES)
     def try_out(path, value):
@@ -158,7 +158,7 @@ def test_a_configuration_with_anything_in_it_is_used_or_refused(errors_of):
 
 
 @pytest.mark.parametrize("path", MAPPINGS, ids=lambda path: ".".join(map(str, path)) or "paper")
-def test_an_unknown_key_is_nowhere_passed_over(errors_of, path):
+def test_an_unknown_key_is_reported_in_every_mapping(errors_of, path):
     paper = copy.deepcopy(PAPER)
     at(paper, path)["unheard_of"] = 1
     assert any("unheard_of" in line for line in errors_of(paper))

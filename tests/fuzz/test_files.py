@@ -1,4 +1,4 @@
-"""Fuzz readers of files: any bytes give the written content or one error with the file name."""
+"""Fuzz file readers: damaged files are read or refused with a one-line error."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_damaged_file_is_refused_or_read(written, tmp_path_factory, name):
     try_out()
 
 
-def test_every_changed_bit_of_a_result_is_noticed(written, tmp_path):
+def test_flipped_bits_of_a_result_file_are_detected(written, tmp_path):
     contents, _ = written
     whole, path = contents["result.parquet"], tmp_path / "result.parquet"
     rng = np.random.default_rng(2)
@@ -123,7 +123,7 @@ def test_every_changed_bit_of_a_result_is_noticed(written, tmp_path):
             results.read(path)
 
 
-def test_acquired_data_are_never_read_with_what_speaks_of_others(written, tmp_path_factory):
+def test_acquired_data_with_metadata_of_other_data_are_refused(written, tmp_path_factory):
     contents, _ = written
     raw, metadata = (tmp_path_factory.mktemp("acquired") / n for n in ("raw.parquet", "told.json"))
 
@@ -149,6 +149,6 @@ WORDS = st.sampled_from([
     st.text("ab:\n -[]{}&*!?|>#%@,'\"\t\0\x85é\ud800", max_size=40)
     | st.lists(WORDS, max_size=25).map("".join)
 )
-def test_any_text_is_yaml_or_one_error(text):
+def test_any_text_is_parsed_as_yaml_or_gives_one_error(text):
     with soon(), suppress(InvalidInput):
         yamls.parse(text, "file.yaml")

@@ -174,7 +174,7 @@ SLOW = {pc.audit, pc.simulate}
 COVERED_ELSEWHERE = {
     "audit_verdict", "verdict", "verdict_of",  # words of verdicts: tests/privacy/test_verdicts.py
     "Result", "Shares", "AuditResult",  # returned by simulate, split and audit
-    "DecentralizedLogisticRegression",  # below: fit checks what the constructor only keeps
+    "DecentralizedLogisticRegression",  # tested below: fit checks the constructor's arguments
 }  # fmt: skip
 EXAMPLES = {example.name: example for example in examples()}
 
@@ -206,13 +206,13 @@ def test_every_exported_function_and_constructor_is_fuzzed():
 
 
 @pytest.mark.parametrize("call", CALLS, ids=named)
-def test_the_arguments_that_are_changed_are_accepted(call):
+def test_the_unchanged_example_arguments_are_accepted(call):
     assert refused_or_made(call, CALLS[call]) is not None
 
 
 @cases(120)
 @given(st.sampled_from([call for call in CALLS if call not in SLOW]), st.data())
-def test_any_argument_is_used_or_refused_by_name(call, data):
+def test_arbitrary_arguments_are_accepted_or_refused(call, data):
     names = st.sampled_from([*CALLS[call]])
     changes = data.draw(st.dictionaries(names, ANYTHING, min_size=1, max_size=2))
     returned = refused_or_made(call, {**CALLS[call], **changes})
@@ -221,7 +221,7 @@ def test_any_argument_is_used_or_refused_by_name(call, data):
     if isinstance(returned, Guarantee) and returned.epsilon == 0 and call is privacy.account:
         if "releases" in changes:
             assert all(np.all(release.losses() == 0) for release in changes["releases"])
-        else:  # epsilon 0 holds from the total variation of the Laplace pair on, 1 - exp(-loss / 2)
+        else:  # epsilon = 0 needs delta >= 1 - exp(-loss / 2), the total variation distance
             (release,) = PURE
             assert returned.delta >= -np.expm1(-release.losses().item() / 2)
 
@@ -235,7 +235,7 @@ def numbers_in(returned) -> list[float]:
 
 @cases(20)
 @given(st.data())
-def test_any_argument_of_a_simulation_is_used_or_refused_by_name(data):
+def test_arbitrary_arguments_of_a_simulation_are_accepted_or_refused(data):
     names = st.sampled_from([*CALLS[pc.simulate]])
     changes = data.draw(st.dictionaries(names, ANYTHING, min_size=1, max_size=2))
     simulation = refused_or_made(pc.simulate, {**CALLS[pc.simulate], **changes})
@@ -251,7 +251,7 @@ def fitted(**parameters):
 
 @cases(20)
 @given(st.data())
-def test_any_parameter_of_the_estimator_is_used_or_refused_by_name(data):
+def test_arbitrary_parameters_of_the_estimator_are_accepted_or_refused(data):
     changes = data.draw(
         st.dictionaries(st.sampled_from([*FITTED]), ANYTHING, min_size=1, max_size=2)
     )
@@ -260,7 +260,7 @@ def test_any_parameter_of_the_estimator_is_used_or_refused_by_name(data):
 
 @cases(10)
 @given(st.data())
-def test_any_argument_of_an_audit_is_used_or_refused_by_name(data):
+def test_arbitrary_arguments_of_an_audit_are_accepted_or_refused(data):
     names = st.sampled_from([*CALLS[pc.audit]])
     changes = data.draw(st.dictionaries(names, ANYTHING, min_size=1, max_size=2))
     audit_result = refused_or_made(pc.audit, {**CALLS[pc.audit], **changes})
@@ -269,7 +269,7 @@ def test_any_argument_of_an_audit_is_used_or_refused_by_name(data):
 
 @cases(50)
 @given(st.sampled_from(algorithms.names()), st.data())
-def test_any_hyperparameter_is_used_or_refused_by_name(name, data):
+def test_arbitrary_hyperparameters_are_accepted_or_refused(name, data):
     kind = algorithms.load(name)
     parameters = {field.name: field for field in fields(kind) if field.init}
     changed = data.draw(st.sampled_from(sorted(parameters)))
@@ -303,7 +303,7 @@ CALIBRATED = ALGORITHM.calibrate(BUDGET, MEANS, RING, 2)
 
 @cases(60)
 @given(st.sampled_from([*METHODS]), st.data())
-def test_any_argument_of_a_method_is_used_or_refused_by_name(method, data):
+def test_arbitrary_arguments_of_a_method_are_accepted_or_refused(method, data):
     names = st.sampled_from([*METHODS[method]])
     changes = data.draw(st.dictionaries(names, ANYTHING, min_size=1, max_size=2))
     kind = stack([CALIBRATED]) if method in ("start", "draws", "run") else CALIBRATED
@@ -319,7 +319,7 @@ WRONG = {
 @pytest.mark.parametrize(
     ("method", "name"), [(method, name) for method in METHODS for name in METHODS[method]]
 )
-def test_each_argument_of_each_method_is_checked_by_name_and_by_position(method, name):
+def test_each_method_argument_is_checked_if_passed_by_name_or_by_position(method, name):
     kind = algorithms.load("dgd")() if method not in ("start", "draws") else CALIBRATED
     given_arguments = {**METHODS[method], name: WRONG[name]}
     for positional in (True, False):
@@ -364,7 +364,7 @@ def _is_needed(field) -> bool:
     ],
 )
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "gamma_norm", "discrete_gaussian"])
-def test_a_release_of_nothing_or_of_text_is_refused(mechanism, changes, expected):
+def test_a_release_with_invalid_parameters_is_refused(mechanism, changes, expected):
     with pytest.raises(InvalidInput, match=expected):
         Release(mechanism, **changes)
 
@@ -390,7 +390,7 @@ def test_a_release_of_nothing_or_of_text_is_refused(mechanism, changes, expected
         ({"network": np.eye(3)}, "network: found array"),
     ],
 )
-def test_a_simulation_of_nonsense_is_refused(changes, expected):
+def test_a_simulation_with_invalid_arguments_is_refused(changes, expected):
     with pytest.raises(InvalidInput) as error:
         pc.simulate(**{**CALLS[pc.simulate], **changes})
     assert expected in str(error.value)
@@ -413,13 +413,13 @@ def test_a_simulation_of_nonsense_is_refused(changes, expected):
         (Batches, ((), ())),
     ],
 )
-def test_a_privacy_loss_below_zero_or_of_no_number_is_refused(call, arguments):
+def test_invalid_privacy_parameters_are_refused(call, arguments):
     with pytest.raises(InvalidInput):
         call(*arguments)
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "gamma_norm"])
-def test_the_loss_of_very_many_releases_is_bounded_in_time(mechanism):
+def test_the_loss_of_10_to_the_12_releases_is_bounded_within_the_time_limit(mechanism):
     """The bound adds up mu^2/2 in zCDP and converts the sum to epsilon."""
     with soon():
         guarantee = privacy.account([Release(mechanism, 1.0, 1e8, count=10**12)], 1e-5)
@@ -427,14 +427,14 @@ def test_the_loss_of_very_many_releases_is_bounded_in_time(mechanism):
     assert 0 < guarantee.epsilon <= privacy.zcdp_epsilon(rho, 1e-5) and guarantee.method != "pld"
 
 
-def test_a_message_repeats_the_beginning_of_a_long_value():
+def test_an_error_message_truncates_a_long_value():
     with pytest.raises(InvalidInput) as error:
         Relation("x" * 100_000, "replace")
     assert len(str(error.value)) < 400 and "(100,002 characters)" in str(error.value)
     assert error.value.value == "x" * 100_000
 
 
-def test_a_message_has_no_control_characters_and_survives_any_value():
+def test_an_error_message_is_printable_for_unusual_values():
     class Unprintable:
         def __repr__(self):
             raise ValueError

@@ -1,4 +1,4 @@
-"""Fuzz submissions: any table and manifest give valid results or one error per rule."""
+"""Fuzz submissions: a changed table or manifest gives valid results or `InvalidInput`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def written(tmp_path_factory):
 
 
 def accepted(path) -> pl.DataFrame | None:
-    """Return the table of a submission; None if it is refused."""
+    """Return the table of a submission, or None if the submission is refused."""
     with soon():
         try:
             submitted = submission(path, DESIGN)
@@ -72,7 +72,7 @@ def accepted(path) -> pl.DataFrame | None:
 
 
 def require_valid(table: pl.DataFrame) -> None:
-    """Fail unless every value is one that a run can have."""
+    """Fail unless every value of the table is possible for a run."""
     assert table["value"].is_finite().all() and not any(table.null_count().row(0))
     for measure, (low, high) in MEASURES.items():
         assert table.filter(pl.col("measure") == measure)["value"].is_between(low, high).all()
@@ -84,7 +84,7 @@ def require_valid(table: pl.DataFrame) -> None:
     assert table.height == TABLE.height
 
 
-def test_changed_values_are_refused_or_possible(written):
+def test_changed_values_are_refused_or_give_a_valid_table(written):
     path, _, manifest = written
 
     @cases(60)
@@ -104,7 +104,7 @@ def test_changed_values_are_refused_or_possible(written):
     try_out()
 
 
-def test_rows_that_are_missing_or_twice_are_refused(written):
+def test_missing_required_rows_and_duplicate_rows_are_refused(written):
     path, _, manifest = written
 
     @cases(20)
@@ -152,7 +152,7 @@ def test_changed_manifests_are_refused(written):
     try_out()
 
 
-def test_flipped_bits_are_refused_with_one_line(written):
+def test_a_flipped_bit_is_refused_with_a_one_line_error(written):
     path, table, manifest = written
 
     @cases(60)

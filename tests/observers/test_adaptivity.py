@@ -1,4 +1,4 @@
-"""Test cases in which the linear formula is no guarantee, and the bounds that hold there."""
+"""Test cases in which the linear formula underestimates mu, and the bounds that still hold."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ from private_consensus.privacy.observers import (
 PATH = floats(metropolis(path(3)))
 
 
-def test_a_hidden_agent_that_amplifies_breaks_the_formula():
+def test_mu_exceeds_the_formula_if_a_hidden_agent_amplifies_its_state():
     """The hidden step multiplies the state by 1 + h.
 
     Then mu^2 = a^2/(1 + a^2) with a = (1 + h)/3, whereas the formula gives 1/10.
@@ -46,11 +46,11 @@ def test_a_hidden_agent_that_amplifies_breaks_the_formula():
     assert formula.release().proven
 
 
-def test_clipped_gradients_break_the_formula_and_respect_the_light_cone():
+def test_mu_with_sign_gradients_lies_between_the_formula_and_the_causal_bound():
     """True mu is 1.62 by numerical integration, the formula 0.63, the causal bound 2.
 
-    The hidden agent of the path adds sign(z) to z = y_u/3 + n/3 + ...: its second message is
-    z + sign(z) + n'. Gradients of the victim are +1 or -1 at noise 1, a change of 2.
+    The hidden agent of the path adds sign(z) to z = y_u/3 + n/3 + ..., so that its second message
+    is z + sign(z) + n'. The gradient of the target agent is +1 or -1, a change of 2, at noise 1.
     """
     system = noised_descent(PATH, 2)
     guarantee = statement(system, agent(2), 0, Free(2.0), Inputs())
@@ -82,8 +82,8 @@ def sign_example(step=np.sign, noise: float = 1.0) -> float:
     [(lambda z: np.clip(5 * z, -1, 1), 1.0, 1.564), (np.sign, 0.5, 3.84)],
     ids=["steep", "less noise"],
 )
-def test_other_clipped_gradients_break_it_too(step, noise, truth):
-    """The formula is 0.632 over the noise, and the causal bound 2 over the noise."""
+def test_mu_with_other_clipped_gradients_lies_between_formula_and_causal_bound(step, noise, truth):
+    """The formula gives mu = 0.632/noise, and the causal bound is mu = 2/noise."""
     guarantee = statement(noised_descent(PATH, 2, noise=noise), agent(2), 0, Free(2.0), Inputs())
     assert guarantee.open_loop.upper == pytest.approx(2 / np.sqrt(10) / noise, rel=1e-9)
     assert sign_example(step, noise) == pytest.approx(truth, rel=3e-3)
@@ -91,7 +91,7 @@ def test_other_clipped_gradients_break_it_too(step, noise, truth):
 
 
 def path_views(step, runs: int, noise: float = 1.0):
-    """Yield the two messages that the end of a path receives, for either gradient; (runs, 2)."""
+    """Yield the two messages that the end of a path receives; (runs, 2) per gradient sign."""
     for sign, seed in ((1.0, 11), (-1.0, 12)):
         random = np.random.default_rng(seed)
         drawn = noise * random.standard_normal((2, runs, 3))
@@ -110,11 +110,11 @@ def audited(views, **claims) -> float:
     return claim_p_value(bounds, claims)
 
 
-def test_an_audit_contradicts_the_formula_and_not_what_is_guaranteed():
+def test_an_audit_rejects_the_formula_but_not_the_guarantees():
     """Simulated views exceed the formula, but not the causal and contraction bounds.
 
-    Gradients with jumps attain more than the formula and at most the causal bound. Contracting
-    gradients, z - clip(z), attain at most the contraction bound.
+    For gradients with jumps, the audit rejects the formula but not the causal bound. For
+    contracting steps, z - clip(z), the audit does not reject the contraction bound.
     """
     system = noised_descent(PATH, 2)
     guarantee = statement(system, agent(2), 0, Free(2.0), Inputs())
@@ -127,8 +127,8 @@ def test_an_audit_contradicts_the_formula_and_not_what_is_guaranteed():
     assert audited(smooth, mu=convex.mu) > 0.05
 
 
-def test_convex_curvature_breaks_the_formula_and_respects_contraction():
-    """On a star of 6 agents, hidden leaves that contract mask less from leaf to leaf."""
+def test_mu_with_convex_losses_lies_between_the_formula_and_the_contraction_bound():
+    """On a star of six agents, convex losses of hidden agents increase mu from leaf to leaf."""
     W = floats(metropolis(star(6)))
     horizon = 8
     system = noised_descent(W, horizon)
@@ -145,7 +145,7 @@ def test_convex_curvature_breaks_the_formula_and_respects_contraction():
 
 
 @pytest.mark.parametrize("graph", [ring(6), lopsided()], ids=["ring", "lopsided"])
-def test_contraction_dominates_every_convex_loop_and_the_light_cone_any(graph):
+def test_random_transitions_stay_below_the_contraction_and_causal_bounds(graph):
     W = floats(metropolis(graph))
     horizon, n = 5, len(graph)
     system = noised_descent(W, horizon)
@@ -163,7 +163,7 @@ def test_contraction_dominates_every_convex_loop_and_the_light_cone_any(graph):
             assert outside.lower <= cone
 
 
-def test_the_light_cone_counts_the_rounds_that_can_arrive():
+def test_the_causal_bound_sums_only_rounds_that_can_reach_the_observer():
     horizon = 6
     gains, noises = 1 / np.arange(1, 7), np.arange(1, 7) ** -0.5
     system = noised_descent(floats(metropolis(path(6))), horizon, gain=gains, noise=noises)
@@ -173,14 +173,14 @@ def test_the_light_cone_counts_the_rounds_that_can_arrive():
         assert bound**2 == pytest.approx(2.25 * expected, rel=1e-6)
 
 
-def test_contraction_gains_nothing_for_neighbours_and_much_with_strong_convexity():
+def test_contraction_helps_distant_pairs_if_strongly_convex_but_not_neighbours():
     system = noised_descent(floats(metropolis(ring(6))), 6)
     assert contraction_bound(system, agent(0), 1, Free(), 1.0) == pytest.approx(6**0.5, rel=1e-6)
     weak, strong = (contraction_bound(system, agent(0), 3, Free(), c) for c in (1.0, 0.5))
     assert strong < 0.6 * weak
 
 
-def test_sets_restrict_the_adaptive_bounds_too():
+def test_smaller_sets_of_changes_have_smaller_adaptive_bounds():
     system = noised_descent(floats(metropolis(ring(6))), 6)
     for bound in (light_cone_bound, lambda *arguments: contraction_bound(*arguments, 1.0)):
         once, cycle, free = (
@@ -189,7 +189,7 @@ def test_sets_restrict_the_adaptive_bounds_too():
         assert once < cycle < free
 
 
-def test_rules_by_observer():
+def test_the_rule_of_a_guarantee_depends_on_the_observer():
     system = noised_descent(floats(metropolis(star(5))), 3)
     for observer, victim, rule in (
         (Eavesdropper(), 2, "adaptive"),
@@ -206,15 +206,15 @@ def test_rules_by_observer():
         )
 
 
-def test_last_models_of_convex_losses_are_amplified_by_iteration():
-    """On the complete graph, earlier noise is hidden, so early inputs cost less than 1 each."""
+def test_final_models_of_convex_losses_have_privacy_amplification_by_iteration():
+    """On the complete graph, earlier noise is hidden, so early inputs add less than 1 to mu^2."""
     system = noised_descent(floats(metropolis(complete(4))), 5)
     guarantee = statement(system, FinalModels(), 1, Free(), Inputs(expansion=1.0))
     assert guarantee.rule == "contraction"
     assert guarantee.open_loop.upper <= guarantee.mu < 0.9 * 5**0.5
 
 
-def test_contraction_asks_for_noised_descent():
+def test_the_contraction_bound_refuses_noiseless_rounds_and_negative_expansion():
     system = noised_descent(PATH, 3, noise=[1.0, 0.0, 1.0])
     with pytest.raises(InvalidInput) as error:
         contraction_bound(system, agent(2), 0, Free(), 1.0)
@@ -227,7 +227,7 @@ def test_contraction_asks_for_noised_descent():
 @pytest.mark.parametrize("output", ["model", "message"])
 @pytest.mark.parametrize("observer", [FinalModels(of=(0,)), FinalModels(of=(0, 1), mean=True)])
 @pytest.mark.parametrize("shape", [path(4), star(4), ring(5)])
-def test_guarantees_against_some_final_models_cover_fixed_inputs(
+def test_guarantees_for_final_models_are_at_least_the_mu_of_fixed_inputs(
     shape, observer, output, expansion
 ):
     """A model after gossip mixes last states of neighbours; fixed inputs are a special case."""

@@ -1,4 +1,4 @@
-"""Test audits of partial views: attained guarantees and refuted faults."""
+"""Test audits of partial observers: guarantees are not exceeded, and faults are refuted."""
 
 import numpy as np
 import pytest
@@ -37,8 +37,8 @@ def audited(name, observer, network=PATH, horizon=3, runs=3000, **options):
     return audit(*world, runs=runs, confidence=0.99, delta=1e-2, observer=observer)
 
 
-def test_three_rounds_of_gossip_tell_what_no_sum_of_single_losses_says():
-    """For agents 3 and 0 of a ring of eight, the guarantee holds and the sum is refuted."""
+def test_an_audit_refutes_the_sum_of_single_losses_for_three_rounds_of_gossip():
+    """On a ring of eight, the audit by agent 3 refutes the sum and not the guarantee."""
     audit_result = audited("muffliato", agent(3), RING, runs=1500)
     assert not audit_result.flagged and audit_result.claimed == pytest.approx(5.0, rel=1e-3)
     once = algorithms.load("muffliato")().calibrate(BUDGET, means(8), RING, 3)
@@ -50,8 +50,11 @@ def test_three_rounds_of_gossip_tell_what_no_sum_of_single_losses_says():
 @pytest.mark.parametrize(
     "observer", [Eavesdropper(), agent(1), agent(2), secure_agent(1), Coalition((1, 2))]
 )
-def test_executions_come_near_to_the_formula_and_not_beyond(observer):
-    """With fresh noise per round, the audited loss is between a third of the guarantee and it."""
+def test_audited_loss_of_muffliato_gd_is_within_a_factor_3_of_the_guarantee(observer):
+    """With fresh noise per round, the audited loss is at most the guarantee.
+
+    If the guarantee is above 1, the audited loss exceeds a third of it.
+    """
     audit_result = audited("muffliato_gd", observer, eta=0.05)
     assert not audit_result.flagged
     assert (
@@ -65,8 +68,8 @@ def test_executions_come_near_to_the_formula_and_not_beyond(observer):
     ("name", "share", "network", "budget"),
     [("muffliato_gd", 3, PATH, Budget(2.0, 1e-2)), ("zip_dl", 4, RING, BUDGET)],
 )
-def test_a_part_of_the_noise_is_found_by_a_neighbour(name, share, network, budget):
-    """A variant that adds less noise and keeps its guarantee is refuted."""
+def test_an_audit_by_a_neighbour_detects_reduced_noise(name, share, network, budget):
+    """The audit refutes a variant that adds less noise but claims the same guarantee."""
     parent = algorithms.load(name)
 
     class Hasty(parent):
@@ -89,8 +92,11 @@ EVERYBODY = [
 
 @pytest.mark.parametrize("observer", EVERYBODY, ids=str)
 @pytest.mark.parametrize("name", ["decor", "mafalda_sgd"])
-def test_correlated_noise_hides_from_each_observer_what_its_formula_says(name, observer):
-    """For every observer, the audited loss is between a third of the formula and the formula."""
+def test_audited_loss_under_correlated_noise_is_within_a_factor_3_of_the_formula(name, observer):
+    """For every observer, the audited loss is at most the value of the formula.
+
+    If the formula gives more than 1, the audited loss exceeds a third of its value.
+    """
     audit_result = audited(name, observer, runs=2000, eta=0.05)
     assert not audit_result.flagged
     assert (
@@ -100,10 +106,11 @@ def test_correlated_noise_hides_from_each_observer_what_its_formula_says(name, o
         assert audit_result.lower > audit_result.claimed / 3
 
 
-def test_secrets_of_a_neighbour_are_in_its_view():
+def test_the_loss_to_a_neighbour_with_shared_secrets_exceeds_the_eavesdroppers():
     """The neighbour of a path's end knows all pair noise of the end.
 
-    Its loss exceeds that of the eavesdropper and stays within its own guarantee.
+    The loss to this neighbour exceeds the budget, which is the loss to the eavesdropper. It is
+    within the guarantee stated for the neighbour.
     """
     path = networks.build(Streams(0, (0,)), "path", 8, weights="metropolis")
     algorithm = algorithms.load("decor")(eta=0.05, ratio=30.0)
@@ -116,7 +123,7 @@ def test_secrets_of_a_neighbour_are_in_its_view():
     assert 2.0 * (1 + 1e-3) < audit_result.lower <= audit_result.claimed
 
 
-def test_what_members_drew_by_hand():
+def test_members_know_their_local_noise_and_their_pair_noise():
     local_noise, pairs = np.arange(3.0)[None, :, None], np.arange(9.0).reshape(1, 3, 3, 1)
     drawn = drawn_by(agent(0), DECORDraw((local_noise, pairs)), PATH)
     assert [array.ravel().tolist() for array in drawn] == [[0.0], [1.0]]
@@ -126,19 +133,19 @@ def test_what_members_drew_by_hand():
 
 
 @pytest.mark.parametrize("observer", [Eavesdropper(), agent(1), Coalition((1, 2))])
-def test_the_noised_sum_is_all_that_anybody_has_of_another(observer):
-    """Messages exclude the observer's own terms; two agents of three know two noise shares."""
+def test_the_audited_loss_of_secure_aggregation_is_within_its_guarantee(observer):
+    """Messages exclude the observer's terms, and two of three agents know two noise shares."""
     audit_result = audited("secure_aggregation", observer, eta=0.05)
     assert not audit_result.flagged and audit_result.lower <= audit_result.claimed
     assert audit_result.lower > BUDGET.epsilon / 3
 
 
-def test_who_is_sent_nothing_observes_nothing():
+def test_an_observer_that_receives_no_messages_is_refused():
     with pytest.raises(InvalidInput, match="who receives messages"):
         audited("local_training", agent(1), eta=0.05, runs=40)
 
 
-def test_rows_of_a_view_by_hand():
+def test_observed_message_rows_match_a_path_by_hand():
     links, weights = PATH.adjacency, PATH.mixing
     assert seen_rows(Eavesdropper(), links).tolist() == np.eye(3).tolist()
     assert seen_rows(agent(0), links).tolist() == [[1, 0, 0], [0, 1, 0]]
@@ -151,15 +158,15 @@ def test_rows_of_a_view_by_hand():
     ("observer", "key"),
     [(agent(0), "observer.members"), (agent(9), "observer.members"), ("everybody", "observer")],
 )
-def test_who_cannot_observe_is_told_so(observer, key):
+def test_invalid_observers_are_refused_by_key(observer, key):
     with pytest.raises(InvalidInput) as error:
         audited("muffliato_gd", observer, eta=0.05, runs=40)
     assert error.value.key == key
 
 
 @pytest.mark.parametrize("observer", [Eavesdropper(), agent(1), secure_agent(1), Coalition((1, 2))])
-def test_what_is_told_on_links_stays_within_the_formula(observer):
-    """The noise cancels at its sender, and each neighbour receives another message."""
+def test_the_audited_loss_of_zip_dl_is_within_its_guarantee(observer):
+    """The noise cancels at its sender, and each neighbour receives a different message."""
     audit_result = audited("zip_dl", observer, RING, runs=1500, eta=0.05)
     assert not audit_result.flagged
     assert (
@@ -167,7 +174,7 @@ def test_what_is_told_on_links_stays_within_the_formula(observer):
     )
 
 
-def test_links_of_a_view_by_hand():
+def test_observed_edge_messages_match_a_path_by_hand():
     links, weights = PATH.adjacency, PATH.mixing
     assert len(seen_links(Eavesdropper(), links, weights)) == 4
     messages = seen_links(agent(0), links, weights)
@@ -177,6 +184,6 @@ def test_links_of_a_view_by_hand():
     assert np.count_nonzero(summed) == 2
 
 
-def test_sums_of_what_is_not_linear_are_not_audited():
+def test_secure_sums_of_an_algorithm_with_random_weights_are_not_audited():
     with pytest.raises(InvalidInput, match="random"):
         audited("ldp_admm", secure_agent(1), D=40.0, init_std=0.0, runs=40)

@@ -41,7 +41,7 @@ def points(show: str, **view_options) -> pl.DataFrame:
     return view_points(panel("", show, **view_options)["privacy_loss"], seed=3)
 
 
-def test_a_map_has_every_ordered_pair_and_noise_once_hides_nobody_in_reach():
+def test_a_map_has_all_pairs_and_one_round_of_noise_gives_equal_loss_within_reach():
     map_points = points("map", **ONCE)
     pairs = set(zip(map_points["observer"], map_points["target_agent"], strict=True))
     assert pairs == {(v, u) for v in range(1, N + 1) for u in range(1, N + 1) if u != v}
@@ -50,7 +50,7 @@ def test_a_map_has_every_ordered_pair_and_noise_once_hides_nobody_in_reach():
     assert len(out_of_reach) == 6 and out_of_reach["epsilon"].is_null().all()
 
 
-def test_the_graph_shows_the_column_of_the_map_that_is_the_watcher_s():
+def test_graph_nodes_show_the_losses_to_one_observer_from_the_map():
     map_points = points("map", **DESCENT).filter(pl.col("observer") == 2)
     graph_points = points("graph", **DESCENT, agent=2)
     nodes = graph_points.filter(pl.col("kind") == "node").sort("node")
@@ -63,7 +63,7 @@ def test_the_graph_shows_the_column_of_the_map_that_is_the_watcher_s():
     ]
 
 
-def test_by_distance_pairs_are_below_convex_losses_and_these_below_any():
+def test_losses_by_distance_are_below_the_contraction_and_causal_bounds():
     distance_points = points("distance", **DESCENT)
     lines = {
         (name, x): y
@@ -86,13 +86,13 @@ def test_by_distance_pairs_are_below_convex_losses_and_these_below_any():
         assert lines["a server's sum", d] == pytest.approx(server, rel=1e-6)
 
 
-def test_the_sum_of_single_messages_is_shown_where_it_is_below_the_truth():
+def test_the_sum_of_single_losses_is_plotted_below_the_true_loss():
     lines = points("distance", **ONCE).filter(pl.col("series").str.contains("no bound"))
     far = lines.filter(pl.col("x") == N - 1)["y"].item()
     assert 0 < far < 0.5 * 4.0
 
 
-def test_over_rounds_nobody_forgets_and_one_sees_no_more_than_everything():
+def test_losses_increase_with_rounds_and_are_ordered_by_observer():
     round_points = points("rounds", **DESCENT, rounds=[1, 2, 4])
     by = {(name, x): y or 0.0 for name, x, y in round_points.select("series", "x", "y").rows()}
     names = {name for name, _ in by}
@@ -107,7 +107,7 @@ def test_over_rounds_nobody_forgets_and_one_sees_no_more_than_everything():
     assert by["eavesdropper", 4] == pytest.approx(4.0, rel=1e-6)
 
 
-def test_rounds_have_the_slope_of_a_server_and_a_mark_where_noise_ends():
+def test_a_plot_over_rounds_has_a_server_guide_and_marks_the_end_of_noise():
     fresh, once = (points("rounds", **method, rounds=[1, 4]) for method in (DESCENT, ONCE))
     guide = fresh.filter(pl.col("series").str.starts_with("a server's sum")).sort("x")
     mu = gaussian_mu(guide["y"].to_numpy(), DELTA)
@@ -117,7 +117,7 @@ def test_rounds_have_the_slope_of_a_server_and_a_mark_where_noise_ends():
     assert once.filter(pl.col("series").str.starts_with("a server's sum")).is_empty()
 
 
-def test_secrets_of_an_agent_add_to_what_an_eavesdropper_knows_where_noise_is_shared():
+def test_shared_secrets_increase_the_loss_to_an_eavesdropper():
     round_points = points("rounds", algorithm={"name": "decor", "eta": 0.02}, rounds=[4])
     by = dict(round_points.filter(pl.col("x") == 4).select("series", "y").rows())
     assert by["eavesdropper with an agent's secrets"] > 1.1 * by["eavesdropper"]
@@ -125,7 +125,7 @@ def test_secrets_of_an_agent_add_to_what_an_eavesdropper_knows_where_noise_is_sh
 
 
 @pytest.mark.parametrize("algorithm", ["muffliato_gd", "secure_aggregation", "decor"])
-def test_who_joins_a_coalition_takes_nothing_away(algorithm):
+def test_the_loss_to_a_coalition_grows_with_its_members(algorithm):
     """The loss to a coalition grows with its members, in any order of joining.
 
     All other agents together have the same loss in every order. For a secure sum, only the noise of
@@ -158,7 +158,7 @@ def test_who_joins_a_coalition_takes_nothing_away(algorithm):
         ({"observer": "nobody"}, "secure sums"),
     ],
 )
-def test_views_that_make_no_sense_are_refused(changes, message):
+def test_invalid_views_are_refused(changes, message):
     with pytest.raises(ValidationError, match=message):
         Views(**{**PATH, "show": "map", **DESCENT, **changes})
 
@@ -166,7 +166,7 @@ def test_views_that_make_no_sense_are_refused(changes, message):
 SMALL = {"network": {**PATH["network"], "agents": 3}, "horizon": 2}
 
 
-def test_a_smaller_scale_has_what_it_says_and_all_else_of_the_views():
+def test_a_smaller_scale_overrides_only_the_keys_it_sets():
     paper_views = Views(**{**PATH, "show": "rounds", "rounds": [1, T], **DESCENT})
     scales = {"smoke": {**SMALL, "rounds": [2]}}
     scaled_views = Views(**{**paper_views.request(), "scales": scales})
@@ -182,13 +182,13 @@ def test_a_smaller_scale_has_what_it_says_and_all_else_of_the_views():
         ({"smoke": {"horizon": 2}}, "rounds: expected 1 to 2"),
     ],
 )
-def test_a_smaller_scale_that_makes_no_sense_is_refused(scales, message):
+def test_an_invalid_smaller_scale_is_refused(scales, message):
     views = {**PATH, "show": "rounds", "rounds": [1, T], **DESCENT}
     with pytest.raises(ValidationError, match=message):
         Views(**views, scales=scales)
 
 
-def test_a_plan_asks_and_draws_the_views_of_its_scale_which_are_all_less():
+def test_a_plan_uses_the_views_of_its_scale_and_smoke_views_are_smaller():
     folder = ROOT / "config"
     paper_plan, smoke_plan = (
         load({**CONFIG, "scale": scale}, folder) for scale in ("paper", "smoke")
@@ -209,7 +209,7 @@ def test_a_plan_asks_and_draws_the_views_of_its_scale_which_are_all_less():
             assert smoke_panel["horizon"] < paper_panel["horizon"]
 
 
-def test_a_scale_of_views_that_is_none_is_named(tmp_path):
+def test_an_unknown_scale_of_views_is_named_in_the_error(tmp_path):
     text = (ROOT / "config/papers/observers.yaml").read_text()
     at = text.index("      scales:\n        smoke:\n")
     (tmp_path / "papers").mkdir()
@@ -222,14 +222,14 @@ def test_a_scale_of_views_that_is_none_is_named(tmp_path):
         load(CONFIG, tmp_path, ROOT / "config")
 
 
-def test_a_panel_of_views_shows_nothing_else():
+def test_a_panel_of_views_refuses_keys_of_other_panels():
     views = {**PATH, "show": "map", **DESCENT}
     for extra_keys in ({"experiment": "e"}, {"graph": True}, {"x": "t"}):
         with pytest.raises(ValidationError):
             FigurePanel(title="", privacy_loss=views, **extra_keys)
 
 
-def test_what_has_no_views_is_one_clear_line():
+def test_views_of_a_non_private_algorithm_are_refused():
     with pytest.raises(InvalidInput, match="this algorithm is not private"):
         points("map", algorithm={"name": "dgd"})
 
@@ -243,7 +243,7 @@ FIGURES = {
 
 
 @pytest.mark.parametrize("kind", FIGURES)
-def test_figures_hold_no_infinity_and_say_that_no_data_were_used(kind):
+def test_figures_contain_no_infinite_values_and_state_that_they_use_no_data(kind):
     panels = [
         {**panel(title, show, **view_options), "x_title": "x", "y_title": "y"}
         for title, show, view_options in FIGURES[kind]

@@ -39,7 +39,7 @@ from private_consensus.privacy.observers import (
 
 
 def square(system, observer, victim, changes=None):
-    """Return mu^2, after a check that both certificates agree to 1e-9."""
+    """Return mu^2 after a check that its lower and upper bound agree to 1e-9."""
     mu_bounds = mu(system, observer, victim, changes or Constant())
     assert mu_bounds.gap <= 1e-9
     return mu_bounds.upper**2
@@ -50,13 +50,13 @@ def square(system, observer, victim, changes=None):
 
 @pytest.mark.parametrize("horizon", [1, 7])
 @pytest.mark.parametrize("observer", [Eavesdropper(), agent(0), secure_agent(0)])
-def test_of_two_agents_each_round_is_a_mechanism_of_its_own(horizon, observer):
+def test_mu_squared_of_two_agents_adds_up_over_rounds(horizon, observer):
     """Each message is a known state plus input and fresh noise, so mu^2 adds up over rounds."""
     system = noised_descent(floats(metropolis(path(2))), horizon, gain=0.5, noise=0.25)
     assert square(system, observer, 1) == pytest.approx(4 * horizon, rel=1e-9)
 
 
-def test_of_one_round_neighbours_know_all_and_others_nothing():
+def test_after_one_round_an_observer_learns_only_about_its_neighbours():
     system = noised_descent(floats(metropolis(ring(6))), 1)
     mu_bounds = all_victims(system, agent(0), Free())
     assert [mu_bounds[u].upper for u in (2, 3, 4)] == [0.0] * 3
@@ -65,7 +65,7 @@ def test_of_one_round_neighbours_know_all_and_others_nothing():
     assert [half[u].upper ** 2 for u in (1, 5)] == pytest.approx([0.5] * 2, rel=1e-9)
 
 
-def test_an_agent_alone_tells_nobody_and_is_told_nothing():
+def test_an_isolated_agent_is_hidden_from_other_agents_and_cannot_observe():
     mixing = np.eye(4)
     mixing[:3, :3] = floats(metropolis(ring(3)))
     system = noised_descent(mixing, 3)
@@ -76,7 +76,7 @@ def test_an_agent_alone_tells_nobody_and_is_told_nothing():
             mu(system, observer, victim, Constant())
 
 
-def test_messages_of_a_directed_graph_go_one_way():
+def test_mu_on_a_directed_cycle_equals_exact_elimination():
     """In a directed cycle, agent 0 receives from 2, agent 2 from 1, and agent 1 from 0."""
     half = Fraction(1, 2)
     W = [[half, 0, half], [half, half, 0], [0, half, half]]
@@ -89,7 +89,7 @@ def test_messages_of_a_directed_graph_go_one_way():
     assert mu(noised_descent(floats(W), 1), agent(0), 1, Constant()).upper == 0.0
 
 
-def test_all_others_together_are_the_eavesdropper_on_any_weighted_graph():
+def test_all_other_agents_together_equal_the_eavesdropper_on_a_weighted_graph():
     generator = np.random.default_rng(5)
     mixing = generator.uniform(0.1, 1.0, (5, 5)) * complete(5) + np.eye(5)
     system = noised_descent(mixing / mixing.sum(1, keepdims=True), 4)
@@ -100,7 +100,7 @@ def test_all_others_together_are_the_eavesdropper_on_any_weighted_graph():
     assert eavesdropper_square == pytest.approx(4, rel=1e-9)
 
 
-def test_a_change_or_gain_of_nothing_shows_nothing():
+def test_a_zero_change_or_zero_gain_has_mu_zero():
     mixing = floats(metropolis(ring(4)))
     for mu_bounds in (
         mu(noised_descent(mixing, 3), agent(0), 1, Constant(0.0)),
@@ -156,8 +156,8 @@ def random_system(seed: int, noisy: bool) -> tuple[LinearSystem, np.random.Gener
 
 @pytest.mark.parametrize("noisy", [True, False], ids=["noised", "clean"])
 @pytest.mark.parametrize("seed", range(5))
-def test_random_systems_by_exact_elimination(seed, noisy):
-    """Lower and upper bound enclose the exact value for every observer and victim."""
+def test_bounds_on_mu_of_random_systems_enclose_the_exact_value(seed, noisy):
+    """Lower and upper bound enclose the exact value for every observer and target agent."""
     system, generator = random_system(1000 * noisy + seed, noisy)
     n = system.n_agents
     member = int(generator.integers(n))
@@ -234,22 +234,22 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_makes_no_sense_is_one_clear_line(name):
+def test_invalid_input_raises_a_one_line_error(name):
     call, message = REFUSED[name]
     with pytest.raises(InvalidInput) as caught:
         call()
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_numbers_that_grow_out_of_floating_point_are_refused_and_no_loss_is_none():
-    """A state that grows by 1e50 per round overflows; NaN would be below every bound."""
+def test_an_overflowing_system_is_refused():
+    """A state that grows by 1e50 per round overflows and is refused instead of giving NaN."""
     system = noised_descent(MIXING, 12, transition=1e50 * MIXING)
     with pytest.raises(InvalidInput, match="numbers too large"):
         mu(system, agent(0), 3, Constant())
 
 
 @pytest.mark.parametrize("scale", [1e-50, 1e50])
-def test_units_do_not_matter(scale):
+def test_bounds_are_invariant_under_joint_scaling_of_gain_and_noise(scale):
     unit_bounds, scaled_bounds = (
         mu(noised_descent(MIXING, 3, gain=unit, noise=unit), agent(0), 2, Constant())
         for unit in (1.0, scale)
@@ -267,8 +267,8 @@ def test_units_do_not_matter(scale):
 
 
 @pytest.mark.parametrize("observer", [agent(0), secure_agent(0)], ids=["messages", "sums"])
-def test_no_matrix_has_agents_times_rounds_rows(observer):
-    """All victims of one observer take less than a tenth of the memory of such a matrix."""
+def test_peak_memory_is_below_a_tenth_of_a_dense_system_matrix(observer):
+    """Bounds for all target agents need less than 1/10 of an (agents x rounds)^2 matrix."""
     agents, horizon = 80, 40
     system = noised_descent(floats(metropolis(ring(agents))), horizon)
     tracemalloc.start()

@@ -76,8 +76,8 @@ def without(draw):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_noise_the_mean_is_found(name):
-    """The mean over agents has no bias for means, even with constant steps."""
+def test_without_noise_the_average_model_converges_to_the_mean(name):
+    """The average over agents is unbiased for mean estimation, even with constant steps."""
     graph, problem = network(), means()
     eta = {} if name == "muffliato" else {"eta": 0.05}
     last = states(algorithms.load(name)(**eta), problem, graph, 60)[-1].x[0, 0]
@@ -87,7 +87,7 @@ def test_without_noise_the_mean_is_found(name):
 
 
 @pytest.mark.parametrize("name", [*NAMES, "local_training"])
-def test_a_budget_is_spent_and_not_overspent(name):
+def test_calibrated_noise_meets_the_budget_and_less_noise_exceeds_it(name):
     """The calibrated noise meets the budget and slightly less noise exceeds it.
 
     Without a budget there is no noise, and without delta no Gaussian noise.
@@ -105,7 +105,7 @@ def test_a_budget_is_spent_and_not_overspent(name):
         algorithm.calibrate(Budget(2.0, 0.0), problem, graph, 3)
 
 
-def test_muffliato_pays_once_and_accelerates():
+def test_muffliato_cost_is_independent_of_rounds_and_chebyshev_converges_faster():
     graph, problem = network(agents=20), means(20)
     plain, fast = (algorithms.load("muffliato")(acceleration=how) for how in ("none", "chebyshev"))
     assert plain.releases(problem, graph, 1)[0].count == plain.releases(problem, graph, 50)[0].count
@@ -118,7 +118,7 @@ def test_muffliato_pays_once_and_accelerates():
     assert 1 < chebyshev_weight(graph.mixing)[0, 0] < 2
 
 
-def test_muffliato_gd_goes_on_from_its_gossip():
+def test_muffliato_gd_steps_start_from_the_gossip_average():
     """If K rounds reach consensus, each step uses the mean gradient."""
     graph, problem = network("complete", 4), classified()
     algorithm = algorithms.load("muffliato_gd")(eta=0.5, rounds=2, clip=0.05)
@@ -131,7 +131,7 @@ def test_muffliato_gd_goes_on_from_its_gossip():
     assert trajectory[4].x == pytest.approx(before - 0.5 * gradient, rel=1e-12)
 
 
-def test_noise_of_decor_cancels_in_the_mean_and_costs_what_fourier_says():
+def test_pair_noise_of_decor_cancels_in_the_mean_and_its_cost_has_a_fourier_form():
     graph, problem = network(agents=6), means(6)
     algorithm = algorithms.load("decor")(noise=0.7, ratio=2.0, eta=1.0)
     batch = stack([algorithm])
@@ -148,7 +148,7 @@ def test_noise_of_decor_cancels_in_the_mean_and_costs_what_fourier_says():
     )
 
 
-def test_who_shares_secrets_is_told_more_than_the_eavesdropper():
+def test_loss_to_agents_with_shared_secrets_exceeds_loss_to_the_eavesdropper():
     """Both neighbours together know all pair noise of agent 0, so only its local noise remains."""
     graph, problem = network(agents=5), means(5)
     noisy = algorithms.load("decor")(eta=0.05, clip=0.3).calibrate(BUDGET, problem, graph, 4)
@@ -162,20 +162,20 @@ def test_who_shares_secrets_is_told_more_than_the_eavesdropper():
 
 
 @pytest.mark.parametrize("clip", [None, 0.3])
-def test_the_mean_of_zip_dls_models_hides_nothing(clip):
+def test_the_mean_of_zip_dl_models_is_not_private(clip):
     """The mean contains no noise; the accounting covers messages, not models."""
     graph, problem = network("path", 4), means(4)
     noisy = algorithms.load("zip_dl")(eta=0.05, clip=clip).calibrate(BUDGET, problem, graph, 3)
     observables = observation(noisy, problem, graph, 3)
     mean_model_loss = epsilon_for(observables, FinalModels(mean=True), 1, BUDGET.delta)
-    assert mean_model_loss.guarantee > 1e6  # weights are floats: their sums cancel to rounding
+    assert mean_model_loss.guarantee > 1e6  # finite, since the noise cancels within rounding
     assert epsilon_for(observables, Eavesdropper(), 1, BUDGET.delta).guarantee <= BUDGET.epsilon * (
         1 + 1e-6
     )
 
 
 @pytest.mark.parametrize("name", ["ring", "path", "star", "complete"])
-def test_the_ratio_of_decor_is_within_a_factor_of_two_of_a_server(name):
+def test_mu_squared_of_decor_is_within_a_factor_of_two_of_a_server(name):
     graph = network(name, 7)
     algorithm = algorithms.load("decor")(noise=1.0)
     losses = algorithm.losses(means(7), graph, 1) / means(7).record_change("l2")
@@ -183,7 +183,7 @@ def test_the_ratio_of_decor_is_within_a_factor_of_two_of_a_server(name):
 
 
 def test_noise_of_zip_dl_cancels_at_its_sender():
-    """The mean model has no noise, and hiding a change costs d (d + 1)."""
+    """The mean model has no noise, and the hiding energy is d (d + 1) for degree d."""
     graph, problem = network("path", 5), means(5)
     quiet, noisy = (algorithms.load("zip_dl")(noise=s, eta=0.02) for s in (0.0, 3.0))
     ends = [states(method, problem, graph, 4, quiet=False)[-1] for method in (quiet, noisy)]
@@ -193,11 +193,11 @@ def test_noise_of_zip_dl_cancels_at_its_sender():
     assert hiding_energy(network("complete", 4).mixing) == pytest.approx(12, rel=1e-6)
 
 
-def test_the_account_of_zip_dl_bounds_what_its_views_tell():
+def test_the_accounted_loss_of_zip_dl_bounds_the_loss_of_its_linear_view():
     """The accounted loss equals that of the linear view in one round and bounds it in several.
 
-    The state has no noise and is released again in every round. The loss is infinite if gradients
-    are unbounded.
+    The state has no noise and is released again in every round. The loss is infinite for steps that
+    are too large if gradients are not clipped.
     """
     graph, problem = network("ring", 6), means(6)
     algorithm = algorithms.load("zip_dl")(noise=2.0, eta=0.02)
@@ -217,8 +217,11 @@ def test_the_account_of_zip_dl_bounds_what_its_views_tell():
         steep.calibrate(BUDGET, problem, graph, 2)
 
 
-def test_correlated_noise_of_mafalda_is_paid_as_one_mechanism():
-    """Accountant, filter and linear view agree; the batches of a cycle give the full gradient."""
+def test_correlated_noise_of_mafalda_is_accounted_as_one_mechanism():
+    """Accountant, filter and linear view agree.
+
+    The gradients of the batches of one cycle average to the full gradient.
+    """
     graph, problem = network("path", 4), classified()
     algorithm = algorithms.load("mafalda_sgd")(batches=3, eta=0.2)
     noisy = algorithm.calibrate(BUDGET, problem, graph, 6)
@@ -235,7 +238,7 @@ def test_correlated_noise_of_mafalda_is_paid_as_one_mechanism():
     assert longer.epsilon > 2.0 and noisy.filter_of(7)[6].tolist() == [0] * 6 + [1]
 
 
-def test_the_factor_of_a_cycle():
+def test_the_cyclic_factor_has_norm_at_most_one_and_reduces_the_error():
     """The factor for cycles of one round equals the fixed point.
 
     For longer cycles, changes of a record have norm at most one, and the error never exceeds that
@@ -264,7 +267,7 @@ def test_the_factor_of_a_cycle():
     assert noise_energy(gram, optimal_factor(gram)) < noise_energy(gram, np.eye(8))
 
 
-def test_secure_sums_are_central_descent():
+def test_secure_aggregation_equals_central_gradient_descent():
     """All agents have one model, updated with the mean of clipped gradients.
 
     The noise of the sum has the declared variance.
@@ -288,7 +291,7 @@ def test_secure_sums_are_central_descent():
 
 
 @pytest.mark.parametrize("clip", [None, 0.3])
-def test_who_knows_shares_of_a_sums_noise_is_told_more(clip):
+def test_known_noise_shares_increase_the_loss_of_a_secure_sum(clip):
     """A coalition of k of N agents has N/(N - k) times the mu^2 of the eavesdropper.
 
     The loss to the eavesdropper is T (D/s)^2 for the effect of a single record, with any loss
@@ -316,7 +319,7 @@ def test_who_knows_shares_of_a_sums_noise_is_told_more(clip):
     assert last.guarantee <= BUDGET.epsilon * (1 + 1e-6)
 
 
-def test_nobody_learns_of_training_alone_before_the_model_is_released():
+def test_local_training_has_privacy_loss_only_through_released_models():
     """The released model gives all observers an equal loss, at most the accounted one.
 
     For means, the loss is exact: the squared sum of the remaining step effects over the remaining
@@ -342,7 +345,7 @@ def test_nobody_learns_of_training_alone_before_the_model_is_released():
     assert bound.guarantee == pytest.approx(BUDGET.epsilon, rel=1e-6) and bound.label == "F0"
 
 
-def test_training_alone_finds_the_own_optimum():
+def test_local_training_converges_to_the_local_optimum():
     """Local training converges to the local mean instead of the mean of all agents."""
     graph, problem = network("ring", 5), means(5)
     last = states(algorithms.load("local_training")(eta=0.05), problem, graph, 80)[-1].x[0, 0]

@@ -1,4 +1,4 @@
-"""Test mu of partial views: brute force in fractions, closed forms, order and conservation."""
+"""Test mu of partial observers: exact elimination, closed forms, ordering and sums."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -56,12 +56,12 @@ def agrees(bracket, square):
     assert bracket.upper - bracket.lower <= 1e-9 * truth
 
 
-# --- Brute force ------------------------------------------------------------------------------
+# --- Exact elimination ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("graph", [path(4), ring(5), lopsided()], ids=["path", "ring", "lopsided"])
 @pytest.mark.parametrize("sums", [False, True], ids=["messages", "sums"])
-def test_agrees_with_exact_elimination(graph, sums):
+def test_mu_agrees_with_exact_elimination(graph, sums):
     W = metropolis(graph)
     signs = [1, -1, 1]
     system = noised_descent(floats(W), 3)
@@ -83,7 +83,7 @@ class SignedConstant(Constant):
         return self.size[:, None]
 
 
-def test_schedules_and_a_coalition_agree_with_exact_elimination():
+def test_mu_of_a_coalition_with_schedules_agrees_with_exact_elimination():
     graph = lopsided()
     W = metropolis(graph)
     gains, noises = [1, 0.5, 0.25], [1, 2, 0.5]
@@ -96,7 +96,7 @@ def test_schedules_and_a_coalition_agree_with_exact_elimination():
         agrees(mu(system, Coalition(members), victim, Constant()), truth)
 
 
-def test_rational_arithmetic_agrees_where_messages_have_no_noise_of_their_own():
+def test_mu_of_gossip_without_fresh_noise_agrees_with_exact_elimination():
     graph = lopsided()
     W = metropolis(graph)
     neighbours = list(np.flatnonzero(graph[0]))
@@ -110,12 +110,12 @@ def test_rational_arithmetic_agrees_where_messages_have_no_noise_of_their_own():
 # --- Closed forms -----------------------------------------------------------------------------
 
 
-def test_path_of_three():
+def test_mu_squared_on_a_path_of_three_is_one_tenth():
     value = mu(noised_descent(floats(metropolis(path(3))), 2), agent(2), 0, Constant())
     agrees(value, 1 / 10)
 
 
-def test_hearing_everybody_is_the_eavesdropper():
+def test_an_agent_adjacent_to_all_agents_equals_the_eavesdropper():
     W = floats(metropolis(complete(5)))
     gains, noises = np.array([1, 0.7, 0.2]), np.array([0.5, 1, 2])
     system = noised_descent(W, 3, gain=gains, noise=noises)
@@ -125,19 +125,19 @@ def test_hearing_everybody_is_the_eavesdropper():
     agrees(mu(system, Eavesdropper((0, 1)), 3, Constant()), value)
 
 
-def test_all_others_colluding_are_the_eavesdropper():
+def test_a_coalition_of_all_other_agents_equals_the_eavesdropper():
     system = noised_descent(floats(metropolis(ring(6))), 4)
     agrees(mu(system, Coalition((0, 1, 2, 4, 5)), 3, Free()), 4)
 
 
 @pytest.mark.parametrize("horizon", [1, 5])
-def test_secure_sums_on_the_complete_graph_are_the_central_value(horizon):
+def test_secure_sums_on_the_complete_graph_have_the_central_loss(horizon):
     n = 6
     system = noised_descent(floats(metropolis(complete(n))), horizon)
     agrees(mu(system, secure_agent(0), 2, Constant()), horizon / (n - 1))
 
 
-def test_hub_of_a_star_knows_all_and_a_leaf_the_mean_of_the_others():
+def test_a_star_hub_learns_each_leaf_and_a_leaf_the_mean_of_other_leaves():
     W = floats(metropolis(star(6)))
     agrees(mu(gossip(W, 1), agent(0), 3, Constant()), 1)
     first, later = gossip(W, 1), gossip(W, 3)
@@ -147,7 +147,7 @@ def test_hub_of_a_star_knows_all_and_a_leaf_the_mean_of_the_others():
 
 
 @pytest.mark.parametrize("graph", [ring(8), path(8)], ids=["ring", "path"])
-def test_gossip_without_fresh_noise_is_a_light_cone(graph):
+def test_gossip_without_fresh_noise_has_full_loss_within_reach_and_none_beyond(graph):
     W = floats(metropolis(graph))
     for rounds in (1, 2, 3):
         values = all_victims(gossip(W, rounds, noise=2.0), agent(0), Constant())
@@ -157,20 +157,20 @@ def test_gossip_without_fresh_noise_is_a_light_cone(graph):
             assert distance <= rounds or values[victim].upper == 0
 
 
-def test_far_end_of_a_long_path_is_decided_exactly():
+def test_mu_at_the_far_end_of_a_long_path_is_exact():
     """Singular values fall by a factor per hop, and a pseudo-inverse drops the smallest."""
     system = gossip(floats(metropolis(path(25))), 24)
     agrees(mu(system, agent(0), 24, Constant()), 1)
 
 
-def test_noise_free_gossip_after_noised_steps():
-    """On a ring of 6 at distance 3, mu^2 rises from a fiftieth of the local value to all of it."""
+def test_noise_free_gossip_rounds_increase_mu():
+    """On a ring of six at distance 3, mu^2 rises from 1/50 of the local value to all of it."""
     W = floats(metropolis(ring(6)))
     mu_squared = [mu(muffliato_gd(W, 4, k), agent(0), 3, Free()).upper ** 2 for k in (1, 2, 3)]
     assert mu_squared == pytest.approx([0.0764, 0.4997, 4.0], abs=1e-4)
 
 
-def test_correlated_noise_costs_the_eavesdropper_what_the_mechanism_says():
+def test_mu_of_correlated_noise_to_the_eavesdropper_is_that_of_the_mechanism():
     """For noise multiplied by B = C^{-1}, mu^2 is |C Delta|^2 for a lower triangular C."""
     C = np.tril(np.ones((4, 4)))
     system = noised_descent(floats(metropolis(ring(5))), 4, filter=np.linalg.inv(C))
@@ -178,7 +178,7 @@ def test_correlated_noise_costs_the_eavesdropper_what_the_mechanism_says():
     agrees(mu(system, Eavesdropper(), 2, Once()), 4)
 
 
-def test_the_mean_of_last_models_sees_the_sum_of_all_noise():
+def test_the_mean_of_final_models_contains_the_sum_of_all_noise():
     n, horizon = 5, 4
     system = noised_descent(floats(metropolis(ring(n))), horizon, noise=0.5)
     value = mu(system, FinalModels(mean=True), 1, Constant())
@@ -189,8 +189,8 @@ def test_the_mean_of_last_models_sees_the_sum_of_all_noise():
 
 
 @pytest.mark.parametrize("graph", [ring(7), lopsided(), star(6)], ids=["ring", "lopsided", "star"])
-def test_information_is_conserved(graph):
-    """The sum over all victims is the number of independent scalars that are received."""
+def test_mu_squared_sums_to_the_number_of_received_scalars(graph):
+    """The sum of mu^2 over all target agents is the number of independent received scalars."""
     system = noised_descent(floats(metropolis(graph)), 6)
     degree = int(graph[0].sum())
     for observer, scalars in ((agent(0), degree), (secure_agent(0), 1)):
@@ -199,7 +199,7 @@ def test_information_is_conserved(graph):
         )
 
 
-def test_observers_are_ordered_by_what_they_see():
+def test_mu_increases_with_the_view_of_the_observer():
     system = noised_descent(floats(metropolis(lopsided())), 5)
     chain = [
         FinalModels((0,), of=(0,)),
@@ -215,13 +215,13 @@ def test_observers_are_ordered_by_what_they_see():
     assert mu(system, mean, 3, Free()).upper <= mu(system, models, 3, Free()).upper
 
 
-def test_more_rounds_never_tell_less():
+def test_mu_does_not_decrease_with_more_rounds():
     W = floats(metropolis(lopsided()))
     values = [mu(noised_descent(W, t), agent(0), 4, Free()) for t in range(1, 8)]
     assert all(a.lower <= b.upper for a, b in pairwise(values))
 
 
-def test_numbering_of_agents_does_not_matter():
+def test_mu_is_invariant_under_renumbering_of_agents():
     graph = lopsided()
     order = np.array([3, 0, 6, 1, 5, 2, 4])
     moved = graph[np.ix_(order, order)]
@@ -240,7 +240,7 @@ def test_mu_scales_with_change_over_noise():
     assert scaled_bounds.upper == pytest.approx(12 * unit_bounds.upper, rel=1e-9)
 
 
-def test_a_known_sequence_of_graphs_agrees_with_exact_elimination():
+def test_mu_on_a_sequence_of_graphs_agrees_with_exact_elimination():
     """Messages of the second round use another graph than the first mixing step."""
     first, second = metropolis(path(4)), metropolis(ring(4))
     system = noised_descent(np.array([floats(first), floats(second)]), 2)
@@ -249,7 +249,7 @@ def test_a_known_sequence_of_graphs_agrees_with_exact_elimination():
 
 
 def brute_force_of_two(first):
-    """Return mu^2 of agent 0 for victim 3 if agent 0 receives from 1, then from 1 and 3."""
+    """Return mu^2 of agent 3 to agent 0, which receives from 1 and then from 1 and 3."""
     n = 4
     noise = [[0] * (2 * n) for _ in range(3)]
     noise[0][1] = 1
@@ -265,7 +265,7 @@ def brute_force_of_two(first):
 # --- Sets of changes --------------------------------------------------------------------------
 
 
-def test_the_worst_signs_of_a_neighbour_cost_a_quarter_more_than_constant_ones():
+def test_free_changes_of_a_neighbour_have_a_quarter_more_mu_squared_than_constant():
     system = noised_descent(floats(metropolis(ring(6))), 10)
     constant = mu(system, agent(0), 1, Constant())
     free = mu(system, agent(0), 1, Free())
@@ -273,7 +273,7 @@ def test_the_worst_signs_of_a_neighbour_cost_a_quarter_more_than_constant_ones()
     assert free.gap < 1e-6 and constant.gap < 1e-9
 
 
-def test_sets_are_ordered_and_cycles_restrict():
+def test_mu_increases_from_single_to_cyclic_to_free_changes():
     system = noised_descent(floats(metropolis(ring(6))), 6)
     once, cycle, free = (
         mu(system, agent(0), 2, changes) for changes in (Once(), Cyclic(period=3), Free())
@@ -284,8 +284,8 @@ def test_sets_are_ordered_and_cycles_restrict():
     assert mu(system, agent(0), 2, Cyclic(period=6)).upper == pytest.approx(once.upper, rel=1e-9)
 
 
-def test_free_directions_beat_signs_and_no_bound_is_below_them():
-    """Compare with all sign vectors in one dimension and random directions in several."""
+def test_correlation_maximum_is_at_least_the_value_of_every_sign_vector():
+    """Compare the bounds for random matrices with the values of all sign vectors."""
     generator = np.random.default_rng(3)
     for _ in range(5):
         root = generator.normal(size=(7, 3))
@@ -296,13 +296,13 @@ def test_free_directions_beat_signs_and_no_bound_is_below_them():
         assert lower <= upper <= lower * (1 + 2e-6)
 
 
-def test_changes_of_clipped_gradients():
+def test_gradient_change_of_a_record_or_agent_follows_from_the_clip():
     assert gradient_change("record", 1.5) == 3.0
     assert gradient_change("record", 1.5, records=6) == 0.5
     assert gradient_change("agent", 1.5, records=6) == 3.0
 
 
-# --- Input that cannot be used ----------------------------------------------------------------
+# --- Invalid input ----------------------------------------------------------------------------
 
 
 def test_unusable_input_is_named():
@@ -327,7 +327,7 @@ def test_unusable_input_is_named():
         assert error.value.key == key
 
 
-def test_a_message_without_noise_costs_infinity():
+def test_a_message_without_noise_has_infinite_mu_for_neighbours():
     """Only a neighbour receives the exact input, since the last message has no noise."""
     system = noised_descent(floats(metropolis(path(3))), 2, noise=[1.0, 0.0])
     assert mu(system, agent(1), 0, Free()).upper == np.inf
@@ -335,8 +335,8 @@ def test_a_message_without_noise_costs_infinity():
     assert mu(system, agent(2), 0, Free()).upper < np.inf
 
 
-def test_two_secure_sums_that_differ_in_one_agent_tell_its_message():
-    """Both sums of agents 0 and 1 are compared, with exact rank computation."""
+def test_two_secure_sums_that_differ_in_one_agent_reveal_its_message():
+    """The mu of both secure sums equals the mu of the coalition of agents 0 and 1."""
     graph = complete(4)
     graph[1, 3] = graph[3, 1] = False
     system = noised_descent(floats(metropolis(graph)), 3)
@@ -344,7 +344,7 @@ def test_two_secure_sums_that_differ_in_one_agent_tell_its_message():
     agrees(pair, mu(system, Coalition((0, 1)), 3, Free()).upper ** 2)
 
 
-def test_last_states_tell_no_less_than_rounds_without_noise():
+def test_mu_with_last_states_is_at_least_mu_with_noiseless_rounds():
     """Five agents run three noisy rounds and then gossip, as in Stage II of Showkatbakhsh et al."""
     W = floats(metropolis(path(5)))
     quiet = np.array([1, 1, 1, 0, 0], dtype=float)
@@ -357,7 +357,7 @@ def test_last_states_tell_no_less_than_rounds_without_noise():
     assert mu(stage_one, secure_agent(0), 2, Free()).upper < sums.lower <= with_last_states.upper
 
 
-def test_last_states_agree_with_exact_elimination():
+def test_mu_with_last_states_agrees_with_exact_elimination():
     W = metropolis(lopsided())
     one_round = mu(noised_descent(floats(W), 1), Coalition((0,), last_states=True), 4, Constant())
     agrees(one_round, 1)
@@ -367,7 +367,7 @@ def test_last_states_agree_with_exact_elimination():
     agrees(two_rounds, energy([noise for noise, _ in received], [moved for _, moved in received]))
 
 
-def test_a_generic_graph_gives_every_noised_value_away():
+def test_gossip_on_a_random_graph_reveals_every_noisy_value():
     """The view has more scalars than agents, and full rank modulo a prime."""
     generator = np.random.default_rng(4)
     graph = ring(24)
@@ -381,8 +381,8 @@ def test_a_generic_graph_gives_every_noised_value_away():
     assert all(b.upper == pytest.approx(2, rel=1e-8) for b in values.values())
 
 
-def test_symmetry_is_not_taken_for_full_rank():
-    """Leaves of a star are indistinguishable to another leaf; ends of a path are not."""
+def test_determines_noise_is_false_for_symmetric_views():
+    """Leaves of a star are indistinguishable to another leaf, unlike agents of a path."""
     long = gossip(floats(metropolis(path(7))), 6)
     assert determines_noise(long, agent(0))
     leaves = gossip(floats(metropolis(star(7))), 8)
@@ -391,7 +391,7 @@ def test_symmetry_is_not_taken_for_full_rank():
     assert not determines_noise(noised_descent(floats(metropolis(path(3))), 3), agent(0))
 
 
-def test_hundreds_of_bits_agree_with_fractions():
+def test_fixed_point_information_agrees_with_exact_fractions():
     """The view is ill-conditioned: a path of twelve agents with noise in one round."""
     system = gossip(floats(metropolis(path(12))), 11)
     victims = [3, 8, 11]
@@ -404,7 +404,7 @@ def test_hundreds_of_bits_agree_with_fractions():
     assert fixed_point_information(singular, np.array([[1], [1]], dtype=object), 1) is None
 
 
-def test_noise_that_grows_by_eleven_orders_is_solved_in_floating_point():
+def test_noise_over_eleven_orders_of_magnitude_is_solved_in_floating_point():
     """Rows are scaled to unit size, since the covariance would be singular to rounding."""
     growing = 8.0 ** np.arange(13)
     system = noised_descent(floats(metropolis(ring(5))), 13, gain=growing, noise=growing)

@@ -21,7 +21,7 @@ EXPERIMENT = EXPERIMENTS["observers_extra_descent"]
 
 
 @pytest.mark.parametrize(("name", "algorithm"), [("zip_dl", ZipDL), ("muffliato_gd", MuffliatoGD)])
-def test_the_largest_loss_to_one_neighbour_is_that_of_epsilon_1(name, algorithm):
+def test_the_largest_loss_to_one_neighbour_is_epsilon_1(name, algorithm):
     variant = EXPERIMENT["algorithms"][name]["neighbour"]
     size = {key: EXPERIMENT["problem"][key] for key in ("records", "dim", "box")}
     streams = Streams(1, (0,))

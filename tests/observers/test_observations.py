@@ -1,6 +1,6 @@
 """Test algorithms as linear systems against their execution, and the table of observers.
 
-Also test the guarantee that follows from distance alone.
+Also test the guarantee that follows from distance only.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ T, RECORDS, RUNS = 3, 4, 1200
 
 
 def means(values=None, agents: int = 4) -> MeanEstimation:
-    """Return a problem of means of one coordinate in a box that no iterate leaves."""
+    """Return a one-dimensional mean estimation problem in a box that no iterate leaves."""
     values = np.zeros(agents) if values is None else values
     return MeanEstimation(np.reshape(values, (1, -1, 1)), RECORDS, 1e9)
 
@@ -69,7 +69,7 @@ class GivenGradients(Problem):
 
 
 def measured(matrices=((1.0, 0.5),)) -> LinearObservation:
-    """Return measurements without measurement noise."""
+    """Return a linear observation problem without measurement noise."""
     constant = np.array([[list(row) for row in matrices]] * 4)
     none = np.zeros_like(constant)
     return LinearObservation(np.zeros(2), constant, none, none, np.zeros((4, 2)), 0.0)
@@ -183,14 +183,14 @@ def covariance(system) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("name", "options", "kind"), ALL)
-def test_a_system_is_what_the_algorithm_does(name, options, kind):
-    """Responses to each unit noise and each unit input are compared with the execution."""
+def test_the_linear_system_reproduces_the_executed_messages(name, options, kind):
+    """Compare the responses to each unit noise and each unit input with the execution."""
     algorithm, problem = algorithms.load(name)(**options), problem_for(kind)
     system = observed_system(algorithm, problem, NETWORK, T).channels[0]
     size = unit_noises(next(stack([algorithm]).draws(problem, Streams(0, (0,)))), problem)
     base, units = sent(algorithm, problem), np.eye(T * size).reshape(-1, T, size)
     B = np.array([sent(algorithm, problem, unit_noise) - base for unit_noise in units]).T
-    if name == "dp_ci":  # a message before the data is a row too, its noise a column
+    if name == "dp_ci":  # the initial message is an additional round without data
         system = replace(system, rounds=system.rounds[1:])
     assert np.allclose(covariance(system), B @ B.T, rtol=1e-11, atol=1e-12)
     if kind == "measured":
@@ -201,10 +201,10 @@ def test_a_system_is_what_the_algorithm_does(name, options, kind):
 
 
 @pytest.mark.parametrize(("name", "options", "kind"), ALL)
-def test_simulated_messages_have_the_moments_of_the_system(name, options, kind):
+def test_simulated_messages_have_the_covariance_of_the_linear_system(name, options, kind):
     """Covariances of the algorithm's draws agree within five standard errors."""
     if kind == "given":
-        return  # a run does not request gradients by iteration
+        return  # these gradients need an iteration number, which a run does not set
     algorithm, problem = algorithms.load(name)(**options), problem_for(kind)
     observed = observed_system(algorithm, problem, NETWORK, T)
     names = ("data", "graph", "noise", "sampling")
@@ -221,7 +221,7 @@ def test_simulated_messages_have_the_moments_of_the_system(name, options, kind):
     assert (np.abs(np.cov(views.T) - C) < 5 * np.sqrt(spread / RUNS) + 1e-12).all()
 
 
-def test_every_algorithm_is_mapped_or_says_why_not():
+def test_every_algorithm_has_a_linear_system_or_a_stated_reason():
     assert sorted([*MAPPED, *NOT_LINEAR]) == sorted(REVIEWED)
     assert sorted(CASES) == sorted(MAPPED)
     assert all(len(reason.split()) >= 4 for reason in NOT_LINEAR.values())
@@ -231,7 +231,7 @@ def test_every_algorithm_is_mapped_or_says_why_not():
             observation(algorithms.load(name)(**options), means(), NETWORK, T)
 
 
-def test_a_class_that_inherits_is_not_taken_for_its_parent():
+def test_a_subclass_does_not_inherit_the_linear_system_of_its_parent():
     """A subclass may send other messages, so only the eavesdropper's guarantee applies."""
     parent = algorithms.load("p_admm")
 
@@ -245,8 +245,8 @@ def test_a_class_that_inherits_is_not_taken_for_its_parent():
 
 
 @pytest.mark.parametrize("name", sorted(set(example_names()) - NO_VIEWS - WHOLE_RUN))
-def test_a_shorter_run_releases_what_a_longer_one_begins_with(name):
-    """The bound by distance needs that later rounds do not change earlier ones."""
+def test_a_shorter_run_releases_a_prefix_of_a_longer_run(name):
+    """The bound by distance requires that later rounds do not change earlier releases."""
     (example,) = examples(name)
     world = example.problem, example.network
     noisy = example.algorithm.calibrate(example.budget, *world, example.horizon)
@@ -261,7 +261,7 @@ def test_a_shorter_run_releases_what_a_longer_one_begins_with(name):
             assert np.allclose(losses[1][: len(losses[0])], losses[0], rtol=1e-12)
 
 
-def test_rounds_that_can_arrive():
+def test_last_round_counts_the_rounds_that_reach_the_observer():
     """The expected rounds are derived by hand for a path of four agents in four rounds."""
     observables = observation(algorithms.load("p_admm")(**GAUSSIAN), means(), NETWORK, 4)
     expected = {
@@ -277,10 +277,11 @@ def test_rounds_that_can_arrive():
     ]  # fmt: skip
 
 
-def test_what_cannot_arrive_in_execution_is_not_paid_for():
+def test_rounds_that_cannot_reach_the_observer_are_not_accounted():
     """A change of agent 3 reaches agent 0 only from the predicted round on.
 
-    The algorithm is ADMM with random weights. The bound is the loss of the rounds that arrive.
+    The algorithm is ADMM with random weights. The bound is the loss of the rounds that reach
+    agent 0.
     """
     algorithm = algorithms.load("ldp_admm")(noise=1.0, init_std=0.0)
     observables = observation(algorithm, means(), NETWORK, 3)
@@ -301,10 +302,10 @@ def test_what_cannot_arrive_in_execution_is_not_paid_for():
     assert np.isnan(losses[3].formula) and losses[3].guarantee < losses[1].guarantee
 
 
-def test_secure_sums_and_distance_are_ordered_in_the_table():
-    """Losses are ordered: every observer is at most the eavesdropper, sums at most messages.
+def test_losses_in_the_observer_table_are_ordered():
+    """Every loss is at most that to the eavesdropper, and secure sums cost at most messages.
 
-    The median is at most the maximum, and both certificates agree.
+    The median is at most the maximum, and lower and upper bound agree.
     """
     algorithm = algorithms.load("ldp_gradient_descent")(**GAUSSIAN, eta=0.05, weights="fixed")
     problem = MeanEstimation(np.zeros((1, 4, 1)), RECORDS, 0.5)

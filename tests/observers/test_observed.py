@@ -46,8 +46,8 @@ def one_run(algorithm, problem, network, horizon, noise):
     return np.array(messages)
 
 
-def test_the_system_is_what_the_algorithm_does(averaging):
-    """Responses to each unit noise and to a changed record are compared with the execution."""
+def test_the_linear_system_of_gradient_descent_matches_its_execution(averaging):
+    """Compare the responses to each unit noise and to a changed record with the execution."""
     algorithm, problem, network = averaging
     system = observed_system(algorithm, problem, network, 3).channels[0]
     problem = replace(problem, means=np.zeros((1, 5, 1)))
@@ -66,7 +66,7 @@ def test_the_system_is_what_the_algorithm_does(averaging):
     assert np.allclose(response, moved.ravel(), atol=1e-12)
 
 
-def test_the_eavesdropper_pays_what_the_accountant_says(averaging):
+def test_the_loss_to_the_eavesdropper_equals_the_accounted_loss(averaging):
     algorithm, problem, network = averaging
     delta = 1e-3
     (release,) = algorithm.releases(problem, network, 6)
@@ -76,8 +76,8 @@ def test_the_eavesdropper_pays_what_the_accountant_says(averaging):
     assert loss.guarantee == pytest.approx(gaussian_epsilon(mu, delta), rel=1e-6)
 
 
-def test_rounds_without_noise_undo_what_distance_gives(averaging):
-    """Without them, mu^2 is 0.03 of the local value, for five agents, T = 3 and distance 2."""
+def test_last_states_raise_mu_at_distance_two_to_most_of_the_local_value(averaging):
+    """Without last states, mu^2 is 0.03 of the local value for five agents and T = 3."""
     algorithm, problem, network = averaging
     observed = observation(algorithm, problem, network, 3)
     assert observed.last_states
@@ -90,7 +90,7 @@ def test_rounds_without_noise_undo_what_distance_gives(averaging):
     assert bare.formula <= bare.guarantee <= eavesdropper_loss.guarantee * (1 + 1e-6)
 
 
-def test_rows_are_ordered_and_named(averaging):
+def test_rows_of_the_observer_table_are_ordered(averaging):
     algorithm, problem, network = averaging
     calibrated = algorithm.calibrate(Budget(4.0, 1e-3), problem, network, 4)
     rows = epsilon_by_observer(observation(calibrated, problem, network, 4), 1e-3)
@@ -103,15 +103,15 @@ def test_rows_are_ordered_and_named(averaging):
         assert worst["formula"] <= worst["guarantee"] * (1 + 1e-6)
 
 
-def test_members_of_an_observer_are_no_target_agents(averaging):
+def test_members_of_an_observer_are_not_target_agents(averaging):
     observables = observation(*averaging, 3)
     for observer in (agent(2), Eavesdropper(), agent(0)):
         losses = epsilons(observables, observer, 1e-5)
         assert list(losses) == [u for u in range(5) if u not in observer.members]
 
 
-def test_measurements_far_away_cost_less_the_later_they_come(streams):
-    """The loss of DP-CI on a path is exact for Laplace noise, by a linear program."""
+def test_the_loss_of_dp_ci_measurements_decreases_with_distance(streams):
+    """A linear program computes the loss of DP-CI with Laplace noise on a path exactly."""
     network = networks.build(streams, "path", 4)
     module = problems.load("linear_observation")
     rows = [[[1.0, 0.5]]] * 4
@@ -134,7 +134,7 @@ def test_measurements_far_away_cost_less_the_later_they_come(streams):
     assert sums.guarantee <= single.guarantee * (1 + 1e-6)
 
 
-def test_algorithms_that_do_not_fit_say_why(streams, averaging):
+def test_settings_without_a_linear_system_are_refused(streams, averaging):
     algorithm, problem, network = averaging
     with pytest.raises(InvalidInput, match="quantised"):
         observed_system(algorithms.load("q_dpsgd_1")(), problem, network, 3)
@@ -150,7 +150,7 @@ def test_algorithms_that_do_not_fit_say_why(streams, averaging):
     assert error.value.key == "network"
 
 
-def test_pdop_is_paid_by_the_rounds_that_arrive(streams):
+def test_the_loss_of_pdop_sums_the_rounds_that_reach_the_observer(streams):
     network = networks.build(streams, "path", 4)
     module = problems.load("mean_estimation")
     problem = module.build(streams, 4, records=4, dim=1, box=1.0)
@@ -164,7 +164,7 @@ def test_pdop_is_paid_by_the_rounds_that_arrive(streams):
         assert distant_loss.guarantee == pytest.approx(losses[: 6 - distance].sum(), rel=1e-6)
 
 
-def test_the_command_line_shows_every_agent_by_distance(capsys):
+def test_the_command_line_lists_every_agent_by_distance(capsys):
 
     setting = ["--network", "path", "--agents", "4", "--horizon", "3", "--delta", "1e-3"]
     means = ["--problem", "mean_estimation"]
@@ -198,7 +198,7 @@ def test_run_and_observers_analyse_the_same_setting(name, capsys):
     assert not any("warning" in out.err for out in outputs)
 
 
-def test_a_step_above_the_largest_stable_one_is_reported(capsys):
+def test_a_step_size_above_the_stability_limit_is_reported(capsys):
     """Mean estimation over 100 records has L = 100."""
     setting = ["--agents", "4", "--horizon", "3", "--set", "algorithm.eta=0.1"]
     for command in (["run", "muffliato_gd", "--runs", "1"], ["observers", "muffliato_gd"]):
@@ -225,7 +225,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_the_command_line_refuses_in_one_line(name, capsys):
+def test_the_command_line_reports_invalid_input_in_one_line(name, capsys):
     arguments, message = REFUSED[name]
     assert main(["observers", *arguments]) == 2
     captured = capsys.readouterr()
@@ -234,14 +234,14 @@ def test_the_command_line_refuses_in_one_line(name, capsys):
     assert message in line
 
 
-def test_the_command_line_takes_the_first_of_graphs_that_change(capsys):
+def test_the_command_line_accepts_a_random_graph(capsys):
     random = ["--network", "random_regular", "--set", "network.degree=2", "--agents", "5"]
     assert main(["observers", "muffliato", *random, "--horizon", "3", "--observer", "1"]) == 0
     assert "exact" in capsys.readouterr().out
 
 
-def test_laplace_messages_that_arrive_are_composed_by_the_accountant(streams):
-    """A neighbour receives all messages and learns at most what the eavesdropper does."""
+def test_laplace_messages_that_reach_the_observer_are_composed_by_the_accountant(streams):
+    """A neighbour receives all messages, and its epsilon is that of the accountant."""
     network = networks.build(streams, "path", 4)
     problem = problems.load("mean_estimation").build(streams, 4, records=4, dim=1, box=1.0)
     algorithm = algorithms.load("pdop")(noise=3.0, eta=0.1, decay=0.9)

@@ -1,4 +1,4 @@
-"""Test linear programs of algorithms: closed forms, and execution with unit noise."""
+"""Test linear systems of algorithms against closed forms and execution with unit noise."""
 
 from fractions import Fraction
 from functools import partial
@@ -60,7 +60,7 @@ def square(system, observer, victim, changes=None):
     return bracket.upper**2
 
 
-def test_chebyshev_acceleration_tells_as_much_as_plain_gossip():
+def test_chebyshev_gossip_has_the_same_mu_as_plain_gossip():
     W = floats(metropolis(lopsided()))
     for rounds in (1, 3, 5):
         fast = all_victims(chebyshev_gossip(W, rounds, weight=1.4), agent(0), Constant())
@@ -69,21 +69,21 @@ def test_chebyshev_acceleration_tells_as_much_as_plain_gossip():
             assert fast[u].upper == pytest.approx(plain[u].upper, rel=1e-9)
 
 
-def test_one_peer_exchange_halves_by_the_bit():
+def test_mu_squared_of_dimension_exchange_halves_per_dimension():
     system = dimension_exchange(16)
     values = [square(system, agent(0), u) for u in range(1, 16)]
     assert values == pytest.approx([2.0 ** -int(np.log2(u)) for u in range(1, 16)], rel=1e-9)
     assert sum(values) == pytest.approx(4, rel=1e-9)
 
 
-def test_noise_on_messages_alone_costs_more_than_the_sum_of_rounds():
+def test_noise_on_messages_only_has_a_larger_loss_than_the_sum_of_rounds():
     assert square(clean_state(RING, 6), Eavesdropper(), 1, Free()) == pytest.approx(11.5, abs=0.05)
     assert square(noised_descent(RING, 6), Eavesdropper(), 1, Free()) == pytest.approx(6)
     reacting = statement(clean_state(RING, 3), agent(0), 2, Free(), Inputs())
     assert reacting.rule == "refused" and reacting.mu == np.inf
 
 
-def test_gradient_tracking_tells_far_agents_more_than_descent():
+def test_gradient_tracking_has_a_larger_loss_to_distant_agents_than_descent():
     system = tracking(RING, 6)
     assert square(tracking(RING, 2), Eavesdropper(), 3) == pytest.approx(2, rel=1e-9)
     assert square(system, agent(0), 3) == pytest.approx(2.2, abs=0.01)
@@ -91,7 +91,7 @@ def test_gradient_tracking_tells_far_agents_more_than_descent():
 
 
 @pytest.mark.parametrize(("local_std", "pair_std"), [(0.5, 2.0), (1.0, 0.1)])
-def test_pair_noise_on_a_ring_by_fourier(local_std, pair_std):
+def test_mu_of_pair_noise_on_a_ring_has_its_fourier_closed_form(local_std, pair_std):
     angles = 2 * np.pi * np.arange(6) / 6
     mu_squared_per_round = (1 / (local_std**2 + pair_std**2 * (2 - 2 * np.cos(angles)))).mean()
     system = decor(RING, 3, own_noise=local_std, pair_noise=pair_std)
@@ -100,7 +100,7 @@ def test_pair_noise_on_a_ring_by_fourier(local_std, pair_std):
     )
 
 
-def test_pair_noise_by_the_laplacian_of_who_is_left():
+def test_mu_of_pair_noise_follows_from_the_laplacian_of_the_remaining_agents():
     """If the secrets of agent 0 are known, the Laplacian is that of the graph without it."""
     graph = lopsided()
     W = floats(metropolis(graph))
@@ -118,18 +118,18 @@ def test_pair_noise_by_the_laplacian_of_who_is_left():
 
 
 @pytest.mark.parametrize(("graph", "degree"), [(ring(6), 2), (complete(4), 3)])
-def test_noise_that_cancels_at_the_sender_is_undone_by_an_eavesdropper(graph, degree):
+def test_zip_dl_noise_protects_less_against_the_eavesdropper_than_against_an_agent(graph, degree):
     system = zip_dl(floats(metropolis(graph)), 1)
     assert square(system, agent(0), 1) == pytest.approx((degree + 1) / degree, rel=1e-9)
     assert square(system, Eavesdropper(), 1) == pytest.approx(degree * (degree + 1), rel=1e-9)
 
 
-def test_averages_of_noise_that_cancels_are_without_noise():
+def test_the_mean_of_zip_dl_models_has_infinite_mu():
     system = zip_dl(floats(metropolis(ring(5))), 2)
     assert mu(system, FinalModels(mean=True), 1, Constant()).upper == np.inf
 
 
-def test_admm_on_quadratics_costs_the_eavesdropper_its_gain():
+def test_mu_of_quadratic_admm_to_the_eavesdropper_is_its_gain_over_noise():
     graph, q, eta = lopsided(), np.arange(1.0, 8.0), 0.3
     system = quadratic_admm(graph, 4, curvature=q, penalty=eta, noise=0.5)
     for u in (0, 3, 6):
@@ -201,7 +201,7 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_programs_are_what_the_loops_do(name):
+def test_linear_systems_match_explicit_loops(name):
     """Compare the covariance of all messages with an execution for unit noises and inputs."""
     W = floats(metropolis(ring(5)))
     make, loop, shape = LOOPS[name]
@@ -223,7 +223,7 @@ def test_programs_are_what_the_loops_do(name):
 # --- Sums of single losses ------------------------------------------------------------------------
 
 
-def test_sums_of_single_losses_are_no_bound_on_what_a_pair_shows():
+def test_the_sum_of_single_losses_does_not_bound_mu_of_a_pair():
     eight, six = floats(metropolis(ring(8))), floats(metropolis(path(6)))
     assert gossip_sum(eight, 3, 0)[3] == pytest.approx(0.053, abs=5e-4)
     assert square(gossip(eight, 3), agent(0), 3) == pytest.approx(1, rel=1e-9)
@@ -232,7 +232,7 @@ def test_sums_of_single_losses_are_no_bound_on_what_a_pair_shows():
 
 
 @pytest.mark.parametrize("graph", [ring(8), lopsided(), star(6)], ids=["ring", "lopsided", "star"])
-def test_their_total_does_bound_the_total(graph):
+def test_the_total_of_single_loss_sums_bounds_the_total_mu_squared(graph):
     W = floats(metropolis(graph))
     degree = int(graph[0].sum())
     for rounds in (1, 2, 4):
@@ -243,7 +243,7 @@ def test_their_total_does_bound_the_total(graph):
         assert total <= summed.sum() * (1 + 1e-9)
 
 
-def test_the_corrected_sum_is_above_the_exact_value_with_fresh_noise():
+def test_the_corrected_sum_bounds_mu_squared_with_fresh_noise():
     W = floats(metropolis(lopsided()))
     exact = all_victims(noised_descent(W, 6), agent(0), Free())
     summed = descent_sum(W, 6, 0)
@@ -253,7 +253,7 @@ def test_the_corrected_sum_is_above_the_exact_value_with_fresh_noise():
 # --- All pairs, Laplace noise ---------------------------------------------------------------------
 
 
-def test_all_pairs_are_the_pairs():
+def test_pairwise_bounds_are_tight_and_match_mu_of_a_pair():
     W = floats(metropolis(lopsided()))
     system = noised_descent(W, 4)
     for secure in (False, True):
@@ -264,7 +264,7 @@ def test_all_pairs_are_the_pairs():
     assert pairwise(system, Free())[1][5, 0] == mu(system, agent(0), 5, Free()).upper
 
 
-def test_laplace_noise_of_neighbours_and_far_agents():
+def test_laplace_epsilon_decreases_with_distance():
     W = floats(metropolis(path(4)))
     system = noised_descent(W, 4, noise=2.0)
     assert laplace_epsilon(system, agent(0), 1, Once()) == pytest.approx(0.5, rel=1e-9)
@@ -273,8 +273,8 @@ def test_laplace_noise_of_neighbours_and_far_agents():
     assert laplace_epsilon(noised_descent(W, 2), agent(0), 3, Once()) == 0
 
 
-def test_noise_in_other_units_costs_that_much_less_by_the_same_program(monkeypatch):
-    """A cached program gives the result of a new one."""
+def test_a_cached_linear_program_is_rescaled_for_other_noise_units(monkeypatch):
+    """A cached linear program and a newly solved one give equal results."""
     monkeypatch.setattr(laplace, "_SHIFTS", {})
     W = floats(metropolis(path(3)))
     unit_system, scaled_system = (
@@ -289,8 +289,8 @@ def test_noise_in_other_units_costs_that_much_less_by_the_same_program(monkeypat
     assert laplace_epsilon(scaled_system, agent(2), 0, Constant()) == cached_epsilon
 
 
-def test_laplace_noise_of_the_path_of_three_is_paid_by_the_cheaper_noise():
-    """The shift is hidden by the victim's noise (1) or by the fresh noise of w (1/3)."""
+def test_laplace_epsilon_on_a_path_of_three_uses_the_cheaper_noise():
+    """The noise of agent 0 (cost 1) or agent 1 (cost 1/3) can hide the change of agent 0."""
     W = floats(metropolis(path(3)))
     value = laplace_epsilon(noised_descent(W, 2), agent(2), 0, Constant())
     assert value == pytest.approx(1 / 3, rel=1e-9)
@@ -298,10 +298,8 @@ def test_laplace_noise_of_the_path_of_three_is_paid_by_the_cheaper_noise():
 
 @pytest.mark.parametrize("changes", [Once(), Constant(), Free()])
 @pytest.mark.parametrize("observer", [agent(3), Coalition((0, 4)), SecureSums((1,))])
-def test_laplace_programs_that_are_not_solved_could_not_have_changed_what_is_found(
-    changes, observer
-):
-    """Compare each victim with one program per change of a separate view."""
+def test_skipped_laplace_programs_do_not_change_epsilon(changes, observer):
+    """Compare epsilon of each target agent with linear programs solved for every change."""
     system = noised_descent(floats(metropolis(path(5))), 4, noise=2.0, gain=[4.0, 1.0, 3.0, 2.0])
     victims = [u for u in range(5) if u not in observer.members]
     together = sum if isinstance(changes, Free) else max
@@ -319,7 +317,7 @@ def test_laplace_programs_that_are_not_solved_could_not_have_changed_what_is_fou
         assert epsilon == together(costs) == laplace_epsilon(system, observer, victim, changes)
 
 
-def test_the_ratio_of_gain_and_noise_is_that_of_their_fractions():
+def test_the_ratio_of_gain_and_noise_is_computed_in_exact_fractions():
     inputs = np.array([[0.1, 0.0, 0.3, 0.1, 0.0, 0.3], [0.0, 0.0, 0.6, 0.3, 0.5, 0.9]])
     noise = np.array([[0.7, 1.0, 0.1, 0.1, 0.2, 0.1], [0.0, 0.0, 0.2, 0.3, 0.0, 0.3]])
     ratios = [_ratio(*pair) for pair in zip(inputs.T, noise.T, strict=True)]
@@ -368,7 +366,7 @@ OBSERVERS = [
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_every_observer_of_every_program_by_exact_elimination(name):
+def test_bounds_for_every_system_and_observer_enclose_the_exact_value(name):
     """Bounds for a triangle with a tail enclose the exact value and are tight."""
     system = PROGRAMS[name](floats(metropolis(graph(4, [(0, 1), (1, 2), (2, 0), (2, 3)]))))
     for observer in OBSERVERS:
@@ -381,7 +379,7 @@ def test_every_observer_of_every_program_by_exact_elimination(name):
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 4])
-def test_last_models_of_gossip_are_one_mixing_after_the_last_message(rounds):
+def test_final_gossip_models_include_one_mixing_step_after_the_last_message(rounds):
     W, last, target = floats(metropolis(path(6))), FinalModels(of=(0,)), rounds
     power = np.linalg.matrix_power(W, rounds)[0]
     noise = 2.0

@@ -43,7 +43,7 @@ LOPSIDED = floats(metropolis(lopsided()))
     ],
     ids=["agent", "secure", "coalition", "final", "decor", "zip_dl"],
 )
-def test_a_learned_discriminant_attains_the_formula(system, observer, victim):
+def test_a_learned_discriminant_attains_mu(system, observer, victim):
     """The estimate equals mu within four standard errors."""
     expected = mu(system, observer, victim, Constant()).upper
     change = np.ones(system.horizon)
@@ -52,8 +52,8 @@ def test_a_learned_discriminant_attains_the_formula(system, observer, victim):
     assert abs(attained - expected) < 4 * standard_error(expected, RUNS // 2) + 0.01
 
 
-def test_forgetting_own_noise_would_be_seen():
-    """The audit refutes the formula that treats the observer's own noise as unknown."""
+def test_a_discriminant_attains_mu_with_the_observers_noise_known():
+    """The estimate equals the mu that treats the observer's noise as known."""
     system = noised_descent(floats(metropolis(ring(8))), 2)
     right = mu(system, agent(0), 2, Once()).upper
     views = sampled_views(system, agent(0), 2, np.array([1.0, 0]), RUNS, np.random.default_rng(6))
@@ -72,7 +72,7 @@ def test_simulated_views_refute_the_sum_of_single_losses():
     assert summed_mu < 0.24 < 0.9 < attained < 1 + 4 * standard_error(1, RUNS // 2)
 
 
-def test_noise_tuned_for_the_eavesdropper_on_a_ring_of_ten():
+def test_the_optimal_noise_factor_has_the_smallest_error_on_a_ring_of_ten():
     """At equal privacy, errors are 77 (independent), 247 (differences) and 48 (optimum)."""
     gram = error_gram(floats(metropolis(ring(10))), 8)
     best = optimal_factor(gram)
@@ -82,7 +82,7 @@ def test_noise_tuned_for_the_eavesdropper_on_a_ring_of_ten():
     assert (best**2).sum(0) == pytest.approx(np.ones(8), rel=1e-9)
 
 
-def test_the_gram_is_that_of_the_models():
+def test_the_error_gram_equals_the_sum_of_model_responses():
     W = floats(metropolis(ring(5)))
     total = np.zeros((3, 3))
     for i in range(5):  # unit noise of agent i in round s, models W y_r of all rounds
@@ -94,7 +94,7 @@ def test_the_gram_is_that_of_the_models():
     assert error_gram(W, 3) == pytest.approx(total, rel=1e-12)
 
 
-def test_the_optimum_is_one():
+def test_the_optimal_factor_satisfies_its_optimality_condition():
     """X^{-1} G X^{-1} is diagonal, and no perturbation of C with unit columns is better."""
     gram = error_gram(floats(metropolis(path(5))), 6)
     best = optimal_factor(gram)
@@ -108,7 +108,7 @@ def test_the_optimum_is_one():
         assert noise_energy(gram, moved / np.linalg.norm(moved, axis=0)) >= least
 
 
-def test_noise_tuned_for_the_eavesdropper_hurts_far_pairs():
+def test_noise_optimal_for_the_eavesdropper_increases_the_loss_to_distant_agents():
     """Far pairs have 2.8 times the mu^2 at equal global mu, for a path of six and T = 12."""
     W = floats(metropolis(path(6)))
     tuned = np.linalg.inv(optimal_factor(error_gram(W, 12)))

@@ -40,18 +40,18 @@ def rows(path_config):
     return pair_rows(path_config)
 
 
-def test_rows_are_the_same_whoever_computes_them(path_config, rows):
+def test_rows_do_not_depend_on_the_number_of_processes(path_config, rows):
     assert repr(pair_rows(path_config, processes=2)) == repr(rows)
 
 
-def test_every_algorithm_of_the_configuration_can_be_observed():
+def test_every_configured_algorithm_has_a_linear_system_or_a_reason():
     paper_config = read_observed(yamls.read(CONFIG)).at("paper")
     for name in paper_config["algorithms"]:
         observables = observed_in(paper_config, "ring", name, 4.0)
         assert observables.system is not None or observables.reason
 
 
-def test_every_algorithm_is_in_the_table_or_says_why_it_does_not_fit():
+def test_every_algorithm_is_configured_or_listed_as_not_linear():
     observer_config = read_observed(yamls.read(CONFIG))
     listed_names = {method.algorithm["name"] for method in observer_config.algorithms.values()}
     assert set(MAPPED) <= listed_names
@@ -59,9 +59,7 @@ def test_every_algorithm_is_in_the_table_or_says_why_it_does_not_fit():
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 10.0])
-def test_a_paper_that_budgets_single_iterations_is_given_noise_for_the_whole_run(
-    path_config, epsilon
-):
+def test_exact_admm_noise_is_calibrated_to_the_budget_of_the_full_run(path_config, epsilon):
     all_algorithms = read_observed(yamls.read(CONFIG)).at("paper")["algorithms"]
     observables = observed_in(
         {**path_config, "algorithms": all_algorithms}, "path", "exact_admm", epsilon
@@ -72,10 +70,11 @@ def test_a_paper_that_budgets_single_iterations_is_given_noise_for_the_whole_run
     assert accounted.epsilon == pytest.approx(epsilon, rel=1e-9) and accounted.proven
 
 
-def test_measurements_of_dp_ci_are_hidden_by_laplace_noise(path_config):
-    """No observer learns more than the eavesdropper, and late measurements do not arrive.
+def test_losses_of_dp_ci_are_within_epsilon_and_the_eavesdroppers_loss(path_config):
+    """All losses are at most epsilon = 4.
 
-    One measurement belongs to an agent at the other end of a path.
+    The loss of the agent at the other end of a path is positive and at most that to the
+    eavesdropper.
     """
     all_algorithms = read_observed(yamls.read(CONFIG)).at("paper")["algorithms"]
     observables = observed_in({**path_config, "algorithms": all_algorithms}, "path", "dp_ci", 4.0)
@@ -85,7 +84,7 @@ def test_measurements_of_dp_ci_are_hidden_by_laplace_noise(path_config):
     assert near.formula <= 4.0 * (1 + 1e-9) and eavesdropper_loss.formula <= 4.0 * (1 + 1e-9)
 
 
-def test_every_ordered_pair_has_a_row_and_no_certificate_is_apart(rows):
+def test_every_ordered_pair_has_a_row_and_its_bounds_are_tight(rows):
     for name in ("descent", "muffliato", "ldp_admm"):
         agents = [row for row in rows if row["algorithm"] == name and row["kind"] == "agent"]
         pairs = {(int(row["members"]), row["target_agent"]) for row in agents}
@@ -99,7 +98,7 @@ def test_every_ordered_pair_has_a_row_and_no_certificate_is_apart(rows):
             assert row["formula"] <= row["guarantee"] * (1 + 1e-6)
 
 
-def test_what_is_amplified_and_what_is_not(rows):
+def test_privacy_amplification_depends_on_the_noise(rows):
     """Amplification depends on the noise.
 
     With fresh noise, neighbours gain little and distant agents nearly all. With noise in one round
@@ -122,7 +121,7 @@ def test_what_is_amplified_and_what_is_not(rows):
     assert max(random) <= 4  # pure privacy, and a little less at delta 1e-5
 
 
-def test_what_cannot_be_observed_is_named(path_config):
+def test_non_private_algorithms_and_empty_epsilons_are_refused(path_config):
     broken = {**path_config, "algorithms": {"mine": {"title": "", "algorithm": {"name": "dgd"}}}}
     with pytest.raises(InvalidInput, match=r"inf|no noise"):
         observed_in(broken, "path", "mine", 4.0)
@@ -130,7 +129,7 @@ def test_what_cannot_be_observed_is_named(path_config):
         read_observed({**path_config, "epsilons": []})
 
 
-def test_a_smaller_scale_asks_for_a_part_of_what_the_paper_scale_asks_for():
+def test_the_smoke_scale_is_a_subset_of_the_paper_scale():
     observed = read_observed(yamls.read(CONFIG))
     paper_config, smoke_config = observed.at("paper"), observed.at("smoke")
     assert smoke_config["algorithms"] == paper_config["algorithms"]
@@ -143,7 +142,7 @@ def test_a_smaller_scale_asks_for_a_part_of_what_the_paper_scale_asks_for():
     ("key", "value", "invalid_text"),
     [("graphs", ["torus"], "'torus'"), ("epsilons", [3.0], "3.0"), ("horizon", 9, "9")],
 )
-def test_a_smaller_scale_asks_for_nothing_else(key, value, invalid_text):
+def test_a_smaller_scale_outside_of_the_paper_scale_is_refused(key, value, invalid_text):
     raw = yamls.read(CONFIG)
     raw["scales"]["smoke"][key] = value
     with pytest.raises(InvalidInput, match=f"scales.smoke.{key}: found {invalid_text}"):

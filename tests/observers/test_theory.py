@@ -59,7 +59,7 @@ def random_graphs(count: int, agents: int, degree: float, seed: int = 1):
 
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("sums", [False, True], ids=["messages", "sums"])
-def test_traces_of_information_add_up_to_the_rank_of_what_is_seen(name, sums):
+def test_traces_of_information_sum_to_the_number_of_received_scalars(name, sums):
     """The sum is the number of independent received numbers, if gain equals noise per round."""
     graph, horizon = GRAPHS[name], 5
     scales = np.array([1.0, 2.0, 0.5, 1.0, 3.0])
@@ -72,12 +72,12 @@ def test_traces_of_information_add_up_to_the_rank_of_what_is_seen(name, sums):
         n_received, rel=1e-9
     )
     largest = np.linalg.eigvalsh(information.matrix).max()
-    assert largest <= 1 + 1e-9  # no observer learns more of a round than the eavesdropper
+    assert largest <= 1 + 1e-9  # at most the information of the eavesdropper per round
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_noise_once_tells_as_many_numbers_as_the_span_of_what_is_heard(name):
-    """The sum over victims is a dimension: span{W^t e_j} plus known noise, minus own noise."""
+def test_gossip_information_sums_to_the_dimension_of_the_received_span(name):
+    """The sum of mu^2 is dim(span{W^t e_j} + known noise) minus the known noise dimension."""
     graph = GRAPHS[name]
     W = metropolis(graph)
     for rounds in (1, 2, 3):
@@ -110,7 +110,7 @@ def rank(rows) -> int:
 
 
 def innovations(W, horizon, observer_rows, known_agents, gains, noises) -> np.ndarray:
-    """Return mu^2 of all victims after each round by a Kalman filter; [horizon, agents]."""
+    """Return mu^2 of all target agents by a Kalman filter, per round; [horizon, agents]."""
     n = len(W)
     unknown = np.diag((~np.isin(np.arange(n), known_agents)).astype(float))
     P, D, total, mu_squared_by_round = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), []
@@ -129,8 +129,8 @@ def innovations(W, horizon, observer_rows, known_agents, gains, noises) -> np.nd
 
 @pytest.mark.parametrize("agents", [6, 16])
 @pytest.mark.parametrize("sums", [False, True], ids=["messages", "sums"])
-def test_a_kalman_filter_says_the_same(agents, sums):
-    """The filter is independent of the library and conditions on the past of the view."""
+def test_mu_agrees_with_a_kalman_filter(agents, sums):
+    """The filter is independent of the library and conditions on earlier messages."""
     (graph,) = random_graphs(1, agents, 3.0)
     W, horizon = weights(graph), 20
     gains, noises = 1 / np.arange(1, 21), np.arange(1, 21) ** -0.4
@@ -146,7 +146,7 @@ def test_a_kalman_filter_says_the_same(agents, sums):
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_the_least_shifts_of_hidden_states_say_the_same(name):
+def test_mu_agrees_with_least_squares_over_hidden_states(name):
     """Solve least squares over state deviations that vanish where the observer receives."""
     graph, horizon = GRAPHS[name], 5
     W, n = weights(graph), len(graph)
@@ -171,7 +171,7 @@ def test_the_least_shifts_of_hidden_states_say_the_same(name):
         assert mu_squared[victim] == pytest.approx(residual @ residual, rel=1e-9, abs=1e-14)
 
 
-def test_every_weighing_is_below_and_every_shift_above():
+def test_random_weights_bound_mu_from_below_and_random_shifts_from_above():
     """Random l give (l'a)^2/|B'l|^2 below mu^2; random d with B d = a give |d|^2 above."""
     system, observer = noised_descent(weights(lopsided()), 4), agent(0)
     random = np.random.default_rng(4)
@@ -189,7 +189,7 @@ def test_every_weighing_is_below_and_every_shift_above():
         assert min_norm_shift @ min_norm_shift == pytest.approx(mu_bounds.upper**2, rel=1e-9)
 
 
-def test_the_likelihood_ratio_of_drawn_views_has_the_distance_mu():
+def test_the_likelihood_ratio_of_sampled_views_has_separation_mu():
     """The mean difference over the standard deviation of (B B')^+ a equals mu."""
     system, observer, runs = noised_descent(weights(lopsided()), 3), agent(0), 20_000
     view = linear_view(system, observer, np.ones((3, 1)), [3])
@@ -207,11 +207,11 @@ def test_the_likelihood_ratio_of_drawn_views_has_the_distance_mu():
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_in_long_runs_each_round_tells_the_share_of_a_projection(name):
+def test_mu_squared_per_round_tends_to_the_norm_of_a_projection(name):
     """For large T, mu^2/T tends to |P e_u|^2 for a projection P.
 
-    P projects on the all-ones row and differences of rows of (I - W + 11'/N)^-1 among the observed
-    agents. For secure sums, the limit is 1/(N - 1) on any graph.
+    P projects on the all-ones row and on differences of rows of (I - W + 11'/N)^-1 among the
+    observed agents. For secure sums, the limit is 1/(N - 1) on any graph.
     """
     graph = GRAPHS[name]
     W, n = weights(graph), len(graph)
@@ -227,14 +227,14 @@ def test_in_long_runs_each_round_tells_the_share_of_a_projection(name):
         assert slopes == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-def test_on_a_ring_what_is_learned_falls_by_the_same_share_a_hop():
+def test_mu_squared_on_a_ring_falls_by_a_similar_factor_per_hop():
     """The loss mu^2 falls by a factor of about 0.4 per hop, at T = 20."""
     mu_squared = squares(noised_descent(weights(ring(16)), 20), agent(0))
     for near, far in pairwise([mu_squared[d] for d in range(1, 6)]):
         assert 0.3 < far / near < 0.5
 
 
-def test_beyond_neighbours_constant_changes_are_nearly_the_worst():
+def test_constant_changes_are_nearly_the_worst_beyond_neighbours():
     """On random graphs, mu^2 of constant changes is at most 2 % below that of free directions."""
     largest = 0.0
     for graph in random_graphs(4, 9, 3.0):
@@ -246,7 +246,7 @@ def test_beyond_neighbours_constant_changes_are_nearly_the_worst():
     assert 1 <= largest <= 1.02
 
 
-def test_noise_that_cancels_at_its_sender_costs_more_with_every_round():
+def test_the_loss_of_zip_dl_per_round_increases():
     """The loss grows faster than linearly, since a state without noise is released repeatedly."""
     W = weights(ring(6))
     for observer in (agent(0), Eavesdropper()):
@@ -258,7 +258,7 @@ def test_noise_that_cancels_at_its_sender_costs_more_with_every_round():
 # --- Worked examples ------------------------------------------------------------------------------
 
 
-def test_the_far_end_of_a_path_of_forty_knows_the_other_end():
+def test_mu_between_the_ends_of_a_path_of_forty_is_one():
     """The exact value is 1; a floating-point pseudo-inverse gives 5e-11."""
     assert squares(gossip(weights(path(40)), 39), agent(0))[39] == pytest.approx(1, rel=1e-9)
 
@@ -270,17 +270,17 @@ class Forgetful(Coalition):
         return np.ones(len(round_.owners), dtype=bool)
 
 
-def test_who_forgets_its_own_noise_thinks_to_know_less():
+def test_ignoring_the_observers_known_noise_underestimates_mu():
     """For a ring of eight, two rounds and two hops, mu^2 is 2/3 instead of 1."""
     system = gossip(weights(ring(8)), 2)
     assert squares(system, agent(0))[2] == pytest.approx(1, rel=1e-9)
     assert squares(system, Forgetful((0,)))[2] == pytest.approx(2 / 3, rel=1e-9)
 
 
-def test_hidden_agents_that_amplify_tell_what_no_formula_says():
-    """With steps of -5 times the state, mu is 4.15, but the formula gives 0.093.
+def test_amplifying_hidden_agents_raise_mu_above_the_formula():
+    """If hidden agents multiply their state by 6, mu^2 is 4.15, but the formula gives 0.093.
 
-    The graph is a path of five; there are eight rounds, and the distance is 4.
+    The graph is a path of five agents. The run has eight rounds, and the distance is 4.
     """
     W = weights(path(5))
     steep = np.diag([1.0, 6.0, 6.0, 6.0, 1.0])
@@ -291,8 +291,8 @@ def test_hidden_agents_that_amplify_tell_what_no_formula_says():
     assert truth <= light_cone_bound(noised_descent(W, 8), agent(0), 4, Constant()) ** 2
 
 
-def test_curvature_that_hides_less_on_a_star():
-    """From leaf to leaf of six agents in eight rounds, mu is 1.40, but the formula gives 0.88."""
+def test_curvature_raises_mu_between_leaves_of_a_star():
+    """Between leaves of six agents, mu^2 is 1.40 in eight rounds; the formula gives 0.88."""
     W, horizon = weights(star(6)), 8
     system = noised_descent(W, horizon)
     assert squares(system, agent(1))[2] == pytest.approx(0.88, abs=5e-3)
@@ -304,11 +304,11 @@ def test_curvature_that_hides_less_on_a_star():
     assert mu_squared <= contraction_bound(system, agent(1), 2, Constant(), 1.0) ** 2
 
 
-def test_one_round_without_noise_tells_nearly_all():
+def test_one_noiseless_round_reveals_most_of_the_information():
     """One round of mixing without noise releases more than four fifths of the information.
 
-    With noise in all three rounds, it is a twentieth of the local value, 3. The setting is
-    mean estimation by Showkatbakhsh et al. on a path of five, at two hops.
+    With noise in all three rounds, mu^2 is below a twentieth of the local value, 3. The setting is
+    mean estimation by Showkatbakhsh et al. on a path of five agents, at a distance of two hops.
     """
     degrees = np.diag(path(5).sum(1))
     W = np.eye(5) - (degrees - path(5)) / 5
@@ -324,8 +324,8 @@ def test_one_round_without_noise_tells_nearly_all():
     assert squares(after, agent(0))[2] > 3 * 4 / 5
 
 
-def test_rounds_without_noise_widen_the_light_cone():
-    """After T noisy and K noiseless rounds, min(T, T + K - distance + 1) rounds arrive."""
+def test_noiseless_rounds_increase_the_causal_bound():
+    """With T noisy and K noiseless rounds, min(T, T + K - distance + 1) rounds count."""
     W, T = weights(path(8)), 4
     for K in (0, 2, 5):
         quiet = np.repeat([1.0, 0.0], [T, K])
@@ -345,10 +345,11 @@ MARGINS = {
 
 
 @pytest.mark.parametrize("name", MARGINS)
-def test_what_convex_losses_cost_beyond_the_formula(name):
-    """Convex losses raise mu^2 by a few per cent beyond neighbours, and up to twice on a star.
+def test_the_contraction_bound_exceeds_the_formula_by_a_bounded_factor(name):
+    """For agents that are not neighbours, convex losses raise the bound on mu^2 by at most 13 %.
 
-    Neighbours gain nothing: the causal and the contraction bound equal the full release.
+    On a star, the factor is 1.6 to 2.1. For neighbours, the causal and the contraction bound equal
+    the full release.
     """
     graph, min_ratio, max_ratio = MARGINS[name]
     system, horizon = noised_descent(weights(graph), 8), 8
@@ -366,11 +367,11 @@ def test_what_convex_losses_cost_beyond_the_formula(name):
             assert min_ratio <= bound / formula[u] <= max_ratio
 
 
-def test_families_of_florence():
-    """Ten rounds of observer 0, with rows of W that are equal over a neighbourhood.
+def test_absolute_sums_bound_mu_squared_on_the_florentine_families_graph():
+    """Agent 0 observes ten rounds; each row of W is uniform over a neighbourhood.
 
-    For neighbours, the bound of absolute values exceeds 10, which the noise of the target agent
-    hides. For other agents, exact values are far below the sum of single messages.
+    For the neighbour, the sum of absolute values exceeds 10, but mu^2 is at most 10. For all other
+    agents, the sum of absolute values is below 10.
     """
     graph = nx.to_numpy_array(nx.florentine_families_graph(), weight=None)
     W = (graph + np.eye(15)) / (graph + np.eye(15)).sum(1, keepdims=True)
@@ -386,7 +387,7 @@ def test_families_of_florence():
     assert (absolute[np.arange(1, 15) != near] < horizon).all()
 
 
-def test_the_sum_of_single_messages_is_up_to_a_hundred_times_too_large_with_fresh_noise():
+def test_the_sum_of_single_losses_can_exceed_mu_squared_by_a_factor_of_100():
     W = weights(ring(16))
     exact, summed = squares(noised_descent(W, 20), agent(0)), descent_sum(W, 20, 0)
     ratios = [summed[d] / exact[d] for d in range(1, 8)]

@@ -1,4 +1,4 @@
-"""Test section 3 of the dissertation on rows like those of Adult: sensitivities and Figure 11."""
+"""Test section 3 of the dissertation of Ding on surrogate Adult data, and the cost of Figure 11."""
 
 from dataclasses import replace
 
@@ -58,7 +58,7 @@ def neighbours(problem, adult, count: int):
 
 
 @pytest.mark.parametrize("few", [0, np.inf])
-def test_clipped_losses_of_some_agents_are_those_of_all(problem, monkeypatch, few):
+def test_clipped_losses_of_selected_agents_match_those_of_all_agents(problem, monkeypatch, few):
     """Compare compiled code, for eight points at a time, with array operations."""
     monkeypatch.setattr(logistic_regression.objective, "SMALL_ENTRIES", few)
     rng = np.random.default_rng(3)
@@ -70,7 +70,7 @@ def test_clipped_losses_of_some_agents_are_those_of_all(problem, monkeypatch, fe
 
 
 @pytest.mark.parametrize("negative", [-1.0, 0.0])
-def test_errors_on_own_records_are_those_of_the_plain_count(problem, monkeypatch, negative):
+def test_local_error_counts_match_a_direct_count(problem, monkeypatch, negative):
     labels = np.where(problem.labels > 0, 1.0, negative)
     coding, tests = "signed" if negative else "zero_one", problem.test_labels
     tests = np.where(tests > 0, 1.0, negative)
@@ -87,8 +87,8 @@ def test_errors_on_own_records_are_those_of_the_plain_count(problem, monkeypatch
     assert np.array_equal(few.local_error_counts(points)[1], (labels > 0).sum(-1))
 
 
-def test_a_replaced_record_moves_minimisers_by_no_more_than_is_charged(problem, network, adult):
-    """Test Theorem 2 and the tighter bound at centres of all sizes that noise produces."""
+def test_a_replaced_record_moves_minimisers_by_at_most_the_sensitivity(problem, network, adult):
+    """Test Theorem 2 and the tighter bound for proximal centres of several orders of magnitude."""
     rng = np.random.default_rng(2)
     penalty = 2 * ETA * network.degrees[..., None]
     shape = (1, len(problem.labels), AGENTS, problem.dim)
@@ -104,7 +104,7 @@ def test_a_replaced_record_moves_minimisers_by_no_more_than_is_charged(problem, 
     assert 0.1 * sharp < worst <= sharp
 
 
-def test_a_replaced_record_moves_the_tested_gain_by_no_more_than_is_charged(problem, adult):
+def test_a_replaced_record_changes_the_clipped_gain_by_at_most_its_sensitivity(problem, adult):
     """The bound 2 C_loss / n for two fixed models is nearly attained."""
     rng = np.random.default_rng(4)
     before, after = rng.normal(size=(2, 1, *problem.labels.shape[:2], problem.dim)) * 30.0
@@ -131,7 +131,7 @@ def test_a_replaced_record_moves_the_tested_gain_by_no_more_than_is_charged(prob
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 10.0])
-def test_every_method_is_calibrated_to_the_same_total(problem, network, epsilon):
+def test_every_method_is_calibrated_to_the_same_total_rho(problem, network, epsilon):
     pure = {"law": "gamma_norm", "calibration": "formula", "curvature": "half"}
     methods = [PR(calibration="formula"), PP(e3=0.9), IPP(e3=0.9), DVP(**pure), R(**pure)]
     methods.append(M(**pure, penalty_growth=1.02, t_0=1))
@@ -142,7 +142,7 @@ def test_every_method_is_calibrated_to_the_same_total(problem, network, epsilon)
         assert rho == pytest.approx(zcdp_rho(epsilon, 1e-4, conversion="safe"), rel=1e-9)
 
 
-def test_penalties_that_start_to_grow_later_stack(problem, network, streams):
+def test_settings_with_growing_penalties_run_in_one_batch(problem, network, streams):
     done = [
         M(law="gamma_norm", penalty_growth=1.02, t_0=1, calibration="given", noise=noise)
         for noise in (1e-3, 1e-2)
@@ -170,7 +170,7 @@ def test_the_cost_to_reach_a_goal_is_the_inverse_of_the_curve():
     assert costs["series"].to_list() == ["a"] * len(goals)
 
 
-def test_only_what_stays_below_counts():
+def test_a_goal_is_reached_only_if_the_curve_stays_below_it():
     """A curve that dips below the goal and rises again has not reached the goal."""
     assert cost_to_reach(points([0.1, 0.3, 0.1]), [0.2])["y"][0] == pytest.approx(10**1.5)
     assert cost_to_reach(points([np.inf, 0.3, 0.1]), [0.35])["y"][0] == pytest.approx(10.0)

@@ -108,7 +108,7 @@ def by_cvxpy(matrix, linear, absolute, radius=None):
 
 
 @pytest.mark.parametrize("strength", [0.1, 1.0, 10.0])
-def test_the_absolute_value_is_solved_as_a_convex_solver_solves_it(strength):
+def test_minimisers_with_an_absolute_value_match_a_convex_solver(strength):
     matrix, linear, absolute = random_problems(20)
     solution = quadratics.minimise(matrix, linear, strength * absolute, repair="trim")
     on_the_fold = 0
@@ -125,7 +125,7 @@ def test_the_absolute_value_is_solved_as_a_convex_solver_solves_it(strength):
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # below the solver's tolerance
 @pytest.mark.parametrize("radius", [0.05, 0.5, 50.0])
-def test_the_ball_is_solved_as_a_convex_solver_solves_it(radius):
+def test_minimisers_in_a_ball_match_a_convex_solver(radius):
     matrix, linear, absolute = random_problems(8, seed=2)
     solution = quadratics.minimise(matrix, linear, absolute, repair="ball", radius=radius)
     assert (np.linalg.norm(solution.w, axis=-1) <= radius * (1 + 1e-9)).all()
@@ -135,7 +135,7 @@ def test_the_ball_is_solved_as_a_convex_solver_solves_it(radius):
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
-def test_the_ball_bounds_what_has_no_minimum():
+def test_indefinite_problems_in_a_ball_minimise_their_convex_part():
     matrix, linear, absolute = random_problems(30, seed=3, indefinite=True)
     solution = quadratics.minimise(matrix, linear, absolute, repair="ball", radius=3.0)
     assert solution.repaired.all()
@@ -148,7 +148,7 @@ def test_the_ball_bounds_what_has_no_minimum():
         assert value(convex, *case[1:]) == pytest.approx(best, abs=1e-7)
 
 
-def test_trimming_minimises_over_the_directions_that_curve_upwards():
+def test_trimming_minimises_over_directions_of_positive_curvature():
     matrix, linear, absolute = random_problems(30, seed=4, indefinite=True)
     solution = quadratics.minimise(matrix, linear, absolute, repair="trim")
     values, vectors = np.linalg.eigh(matrix)
@@ -162,7 +162,7 @@ def test_trimming_minimises_over_the_directions_that_curve_upwards():
     assert (solution.repaired == (values <= 0).any(-1)).all()
 
 
-def test_a_ridge_is_added_before_anything_is_left_out():
+def test_a_ridge_is_added_before_directions_are_trimmed():
     matrix, linear, absolute = random_problems(10, seed=5, indefinite=True)
     solution = quadratics.minimise(matrix, linear, absolute, repair="ridge", ridge=2.0)
     plain = quadratics.minimise(matrix + 2 * np.eye(5), linear, absolute, repair="trim")
@@ -171,13 +171,13 @@ def test_a_ridge_is_added_before_anything_is_left_out():
     assert not plain.repaired.any()
 
 
-def test_the_literal_solution_is_stationary_whatever_the_curvature():
+def test_the_literal_solution_is_stationary_for_indefinite_matrices():
     matrix, linear, absolute = random_problems(20, seed=6, indefinite=True)
     w = quadratics.minimise(matrix, linear, 0 * absolute, repair="literal").w
     assert np.allclose(2 * np.matvec(matrix, w) + linear, 0, atol=1e-9)
 
 
-def test_without_noise_all_are_the_closed_form(problem, network, streams):
+def test_without_noise_all_solvers_give_the_closed_form(problem, network, streams):
     coefficients = problem.coefficients
     closed = -np.linalg.solve(coefficients.quadratic, coefficients.linear[..., None])[..., 0] / 2
     for solver, coeffs in product(("ridge", "trim", "literal"), ("ordered", "unique")):
@@ -186,7 +186,7 @@ def test_without_noise_all_are_the_closed_form(problem, network, streams):
         assert np.allclose(released(free, problem, network, streams), closed, atol=1e-9)
 
 
-def test_the_fairness_term_is_minimised_and_makes_the_covariance_small(problem, network, streams):
+def test_the_fairness_term_is_minimised_and_reduces_the_covariance(problem, network, streams):
     coefficients = problem.coefficients
     plain = released(FairClassification(fair="off"), problem, network, streams)
     w = released(FairClassification(), problem, network, streams)
@@ -197,7 +197,7 @@ def test_the_fairness_term_is_minimised_and_makes_the_covariance_small(problem, 
     best = problem.objective(w[:, None])
     shifted = w + np.random.default_rng(0).normal(0, 0.1, (50, *w.shape))
     assert (problem.objective(shifted[..., None, :]) > best).all()
-    away = w + 1.0  # not on the fold
+    away = w + 1.0  # away from the kink of the absolute value
     step = 1e-6 * np.eye(DIM)
     slope = [
         (problem.objective((away + s)[:, None]) - problem.objective((away - s)[:, None])) / 2e-6
@@ -220,7 +220,7 @@ def test_coefficients_are_sums_over_the_training_rows(problem):
         assert np.allclose(coefficients.distance[run], np.abs(z - mean) @ x)
 
 
-def test_runs_have_splits_of_their_own_or_share_a_number_of_them(streams):
+def test_runs_have_separate_splits_or_share_a_fixed_number_of_splits(streams):
     test_rows = fair.build(streams, 1, prepared=prepared_rows(), protected="sex").test
     assert len({tuple(sorted(rows)) for rows in test_rows}) == len(test_rows) == 12
     shared = fair.build(streams, 1, prepared=prepared_rows(), protected="sex", splits=5).test
@@ -249,7 +249,7 @@ def test_runs_have_splits_of_their_own_or_share_a_number_of_them(streams):
         ({"prepared": prepared_rows(labels=np.ones(ROWS))}, "both labels in both groups"),
     ],
 )
-def test_data_that_cannot_be_used_are_refused(streams, changes, message):
+def test_invalid_data_and_options_are_refused(streams, changes, message):
     with pytest.raises(InvalidInput, match=message):
         fair.build(streams, 1, **{"prepared": prepared_rows(), "protected": "sex", **changes})
 
@@ -259,12 +259,12 @@ def test_several_agents_are_refused(streams):
         fair.build(streams, 3, prepared=prepared_rows(), protected="sex")
 
 
-def test_metrics_are_those_of_fairlearn(problem, network, streams):
+def test_metrics_match_fairlearn(problem, network, streams):
     import fairlearn.metrics as oracle  # slow to import
 
     algorithm = FairClassification(fair="off").calibrate(Budget(50.0, 0.0), problem, network, 1)
     w = observables_of(algorithm, problem, network, streams)["released"]
-    w = np.concatenate([w, np.ones_like(w), -np.ones_like(w)])  # all predictions positive, none
+    w = np.concatenate([w, np.ones_like(w), -np.ones_like(w)])  # also all or none positive
     measured = {name: problem.measure(name, w) for name in fair.METRICS}
     for setting, run in product(range(3), range(4)):
         rows = problem.test[run]
@@ -294,7 +294,7 @@ def test_metrics_are_those_of_fairlearn(problem, network, streams):
     assert (measured["demographic_parity_ratio"][2] == 1).all()
 
 
-def test_the_logistic_fit_has_no_gradient_on_the_training_rows(problem, network, streams):
+def test_the_logistic_fit_has_a_zero_gradient_on_the_training_rows(problem, network, streams):
     ridge = 1e-2
     w = released(Logistic(ridge=ridge), problem, network, streams)
     for run in range(len(w)):
@@ -306,7 +306,7 @@ def test_the_logistic_fit_has_no_gradient_on_the_training_rows(problem, network,
         Logistic().calibrate(Budget(1.0, 0.0), problem, network, 1)
 
 
-def test_a_logistic_fit_is_that_of_its_own_labels_whatever_was_fitted_before(problem, streams):
+def test_a_logistic_fit_does_not_depend_on_earlier_fits(problem, streams):
     rows = prepared_rows()
     flipped = SimpleNamespace(**{**vars(rows), "labels": -rows.labels})
     flipped_problem = fair.build(streams, 1, prepared=flipped, protected="sex")
@@ -318,7 +318,7 @@ def test_a_logistic_fit_is_that_of_its_own_labels_whatever_was_fitted_before(pro
     assert not np.allclose(logistic.fit(problem, 10.0), alone, atol=1e-3)
 
 
-def test_predictions_are_the_same_whether_test_rows_were_copied_or_not(problem, streams):
+def test_metrics_do_not_depend_on_copied_test_rows(problem, streams):
     w = np.random.default_rng(5).normal(size=(3, len(problem.test), 1, DIM))
     again = fair.build(streams, 1, prepared=prepared_rows(), protected="sex")
     assert len(again._test_features) == len(again.test)
@@ -355,7 +355,7 @@ CASES = list(product(("off", "perrec", "plus", "penal"), ("ordered", "unique")))
 @pytest.mark.parametrize(("kind", "coefficients"), CASES)
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(x=rows_of_ball, replacement=rows_of_ball, mean=unit, pick=st.tuples(unit, unit))
-def test_no_replaced_record_moves_more_than_the_tight_sensitivities(
+def test_a_replaced_record_changes_coefficients_by_at_most_the_tight_sensitivities(
     kind, coefficients, x, replacement, mean, pick
 ):
     options = weights(kind, mean)
@@ -401,7 +401,7 @@ def test_worst_pairs_attain_the_tight_l2_sensitivity(kind, expected, first, seco
     assert Sensitivity(DIM, kind, 0.4, True, coefficients).l2 == pytest.approx(expected)
 
 
-def test_orthogonal_rows_are_worst_where_a_group_is_rare():
+def test_orthogonal_rows_attain_the_l2_sensitivity_for_a_rare_group():
     """With one record in a thousand in the group, the weights of both changes add up."""
     tight = Sensitivity(DIM, "plus", 0.001).l2
     coefficients_a, coefficients_b = (
@@ -424,7 +424,7 @@ def test_one_record_attains_half_the_l1_bound():
 @given(
     x=rows_of_ball, replacement=rows_of_ball, pick=st.tuples(unit, unit), seed=st.integers(0, 99)
 )
-def test_a_mean_that_is_computed_counts_too(x, replacement, pick, seed):
+def test_the_sensitivity_with_a_private_mean_bounds_all_changes(x, replacement, pick, seed):
     """If the mean is computed from data, replacing one record changes the terms of all records."""
     draw = np.random.default_rng(seed)
     other_rows = draw.random((20, DIM)) / np.sqrt(DIM)
@@ -452,7 +452,7 @@ def test_a_mean_that_is_computed_counts_too(x, replacement, pick, seed):
     )
 
 
-def test_the_printed_sensitivities_are_those_of_the_lemmas():
+def test_paper_sensitivities_equal_those_of_the_lemmas():
     assert paper_sensitivity("l1", 13, fair=False) == 13**2 / 4 + 13
     assert paper_sensitivity("l1", 13, fair=True) == 13**2 / 4 + 39
     assert paper_sensitivity("l2", 13, fair=False) == np.sqrt(13**2 / 16 + 13)
@@ -470,8 +470,8 @@ def test_the_printed_sensitivities_are_those_of_the_lemmas():
     pick=st.tuples(unit, unit),
     split=st.sampled_from([1e-3, 0.1, 1.0, 10.0, 1e3]),
 )
-def test_the_average_of_theorem_18_holds_for_the_printed_sensitivity(rows, pick, split):
-    """The bound holds even for features in [0, 1], since the published sensitivity has slack."""
+def test_the_average_of_theorem_18_holds_for_the_published_sensitivity(rows, pick, split):
+    """The bound holds even for features in [0, 1], since the sensitivity is not tight."""
     options = weights("penal", 0.4)
     record_weights = [options[min(int(4 * p), 3)] for p in pick]
     before, columns = coefficients_of(np.array(rows[0]), record_weights[0], "ordered")
@@ -484,7 +484,7 @@ def test_the_average_of_theorem_18_holds_for_the_printed_sensitivity(rows, pick,
     assert loss <= average
 
 
-def test_the_average_fails_for_a_tight_sensitivity():
+def test_the_average_of_theorem_18_fails_for_a_tight_sensitivity():
     """Use x = x' = e_s and (y, z) from (0, 1) to (1, 0), which change coefficients of w_s only."""
     x, options = np.eye(DIM)[0], weights("penal", 0.4)
     before, columns = coefficients_of(x, options[1], "ordered")
@@ -497,14 +497,14 @@ def test_the_average_fails_for_a_tight_sensitivity():
     assert loss > split / DIM + (DIM - 1) / DIM
 
 
-def test_the_average_is_refused_with_a_tight_sensitivity():
+def test_an_average_charge_with_a_tight_sensitivity_is_refused():
     with pytest.raises(InvalidInput, match=r"algorithm.charge: found 'average', expected max"):
         FairClassification(selected="age", sens="tight")
     FairClassification(selected="age", sens="tight", charge="max")
     FairClassification(sens="tight")
 
 
-def test_coefficients_of_the_selected_attribute_are_those_that_involve_it(problem):
+def test_selected_noise_applies_to_all_coefficients_of_the_selected_attributes(problem):
     for selected, k in (("age", 1), ("work", 2), ("age+work", 3), ("", 0)):
         algorithm = FairClassification(selected=selected, noise_selected=5.0, noise_rest=1.0)
         scales = algorithm.scales(problem)
@@ -513,7 +513,7 @@ def test_coefficients_of_the_selected_attribute_are_those_that_involve_it(proble
 
 
 @pytest.mark.parametrize("split", [0.1, 0.5, 1.0, 10.0])
-def test_budgets_average_to_the_whole(problem, network, split):
+def test_selected_and_remaining_budgets_average_to_the_total(problem, network, split):
     budget = Budget(2.0, DELTA)
     algorithm = FairClassification(selected="work", split=split, mechanism="gaussian")
     selected_budget, remaining_budget = algorithm.budgets(budget, 2, DIM)
@@ -528,7 +528,7 @@ def test_budgets_average_to_the_whole(problem, network, split):
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 10.0])
 @pytest.mark.parametrize("kind", ["off", "perrec", "plus", "penal"])
 @pytest.mark.parametrize("split", [0.1, 10.0])
-def test_three_epsilons_of_the_printed_mechanisms(
+def test_published_mechanisms_have_a_smaller_loss_than_the_formula_states(
     problem, network, mechanism, epsilon, kind, split
 ):
     delta = 0.0 if mechanism == "laplace" else DELTA
@@ -542,7 +542,7 @@ def test_three_epsilons_of_the_printed_mechanisms(
 
 @pytest.mark.parametrize("kind", ["off", "penal"])
 @pytest.mark.parametrize("selected", ["", "age"])
-def test_a_tight_exact_calibration_spends_the_whole_budget(problem, network, kind, selected):
+def test_a_tight_calibration_uses_the_full_budget(problem, network, kind, selected):
     options = {"fair": kind, "selected": selected, "split": 0.1, "sens": "tight", "charge": "max"}
     for mechanism, delta in (("laplace", 0.0), ("gaussian", DELTA)):
         algorithm = FairClassification(mechanism=mechanism, gaussian="analytic", **options)
@@ -560,7 +560,7 @@ def test_a_tight_exact_calibration_spends_the_whole_budget(problem, network, kin
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 10.0])
 @pytest.mark.parametrize("delta", [1e-3, 1e-7])
-def test_the_extended_gaussian_is_private_and_not_tight(epsilon, delta):
+def test_the_extended_gaussian_mechanism_is_private_and_not_tight(epsilon, delta):
     scale = extended_gaussian_scale(Budget(epsilon, delta), 3.0)
     assert gaussian_delta(3.0 / scale, epsilon) <= delta
     exact = analytic_gaussian_scale(Budget(epsilon, delta), 3.0)
@@ -590,14 +590,14 @@ def test_the_extended_gaussian_is_private_and_not_tight(epsilon, delta):
         (dict(alpha=0.5, fair="plus"), "algorithm.alpha: found 0.5"),
     ],
 )
-def test_switches_and_splits_that_cannot_be_are_refused(problem, network, make, message):
+def test_invalid_options_of_fair_classification_are_refused(problem, network, make, message):
     with pytest.raises(InvalidInput, match=message):
         FairClassification(**{"selected": "age", **make}).calibrate(
             Budget(2.0, 0.0), problem, network, 1
         )
 
 
-def test_more_than_one_step_is_refused(problem, network):
+def test_more_than_one_iteration_is_refused(problem, network):
     for algorithm in (FairClassification(), Pflr()):
         with pytest.raises(InvalidInput, match=r"horizon: found 2"):
             algorithm.calibrate(Budget(1.0, 0.0), problem, network, 2)
@@ -606,7 +606,7 @@ def test_more_than_one_step_is_refused(problem, network):
 # --- PFLR* -------------------------------------------------------------------------------------
 
 
-def test_pflr_pays_for_the_mean_of_its_noise(problem, network):
+def test_pflr_splits_its_budget_between_covariance_and_objective(problem, network):
     algorithm = Pflr(share=0.25).calibrate(Budget(2.0, 0.0), problem, network, 1)
     assert algorithm.noise_fairness.scale == pytest.approx(2 * DIM / 0.5)
     assert algorithm.noise_objective.scale == pytest.approx((DIM**2 / 4 + DIM) / 1.5)
@@ -616,7 +616,7 @@ def test_pflr_pays_for_the_mean_of_its_noise(problem, network):
     assert account(tight.releases(problem, network, 1), 0.0).epsilon == pytest.approx(2.0)
 
 
-def test_pflr_with_the_covariance_itself_is_not_private(problem, network):
+def test_pflr_with_the_raw_covariance_is_not_private(problem, network):
     raw = Pflr(shift="raw").calibrate(Budget(2.0, 0.0), problem, network, 1)
     assert np.isinf(account(raw.releases(problem, network, 1), 0.0).epsilon)
     assert raw.epsilon_by_formula(0.0, problem, network, 1) == pytest.approx(2.0)
@@ -632,7 +632,7 @@ def test_pflr_with_the_covariance_itself_is_not_private(problem, network):
         (dict(mechanism="gaussian"), "algorithm.mechanism: found 'gaussian'"),
     ],
 )
-def test_a_pflr_that_cannot_be_is_refused(make, message):
+def test_invalid_options_of_pflr_are_refused(make, message):
     with pytest.raises(InvalidInput, match=message):
         Pflr(**make)
 
@@ -641,7 +641,7 @@ def test_a_pflr_that_cannot_be_is_refused(make, message):
 
 
 @pytest.mark.parametrize(("mechanism", "law"), [("laplace", laplace), ("gaussian", norm)])
-def test_noise_scales_are_right_both_ways(network, streams, mechanism, law):
+def test_sampled_noise_has_the_calibrated_scales(network, streams, mechanism, law):
     many = Streams(streams.root, tuple(range(150)), streams.groups)
     problem = fair.build(many, 1, prepared=prepared_rows(), protected="sex")
     budget = Budget(1.0, 0.0 if mechanism == "laplace" else DELTA)
@@ -669,7 +669,7 @@ def test_noise_scales_are_right_both_ways(network, streams, mechanism, law):
     assert scales[0] > 9 * scales[1]
 
 
-def test_products_of_two_carry_noise_of_one_monomial_or_of_two_products(network, streams):
+def test_off_diagonal_noise_is_larger_for_ordered_than_for_unique_coefficients(network, streams):
     many = Streams(streams.root, tuple(range(300)), streams.groups)
     problem = fair.build(many, 1, prepared=prepared_rows(), protected="sex")
     spread = {}
@@ -683,7 +683,7 @@ def test_products_of_two_carry_noise_of_one_monomial_or_of_two_products(network,
     assert spread["ordered"][1] == pytest.approx(spread["unique"][1])
 
 
-def test_a_fairness_term_without_a_block_of_its_own_has_one_noise(problem, streams):
+def test_a_fairness_term_in_the_linear_part_adds_no_noise(problem, streams):
     """Variants plus and perrec add noise once, to the sum of both linear parts."""
     off = FairClassification(fair="off", noise_selected=1.0, noise_rest=1.0)
     coefficients = problem.coefficients
@@ -697,7 +697,7 @@ def test_a_fairness_term_without_a_block_of_its_own_has_one_noise(problem, strea
         assert not absolute.any()
 
 
-def test_more_records_are_emulated_by_less_noise_and_nothing_is_claimed(problem, network):
+def test_emulated_records_reduce_the_noise_and_remove_the_claim(problem, network):
     budget = Budget(1.0, 0.0)
     for plain in (FairClassification(fair="off"), Pflr()):
         calibrated = plain.calibrate(budget, problem, network, 1)
@@ -712,7 +712,7 @@ def test_more_records_are_emulated_by_less_noise_and_nothing_is_claimed(problem,
         assert epsilons[1] == pytest.approx(10 * epsilons[0])
 
 
-def test_a_control_has_the_noise_and_no_fairness_term(problem, network, streams):
+def test_a_control_with_alpha_0_has_the_noise_but_no_fairness_term(problem, network, streams):
     budget = Budget(1e6, 0.0)
     control = FairClassification(alpha=0.0, selected="age", split=0.1)
     control = control.calibrate(budget, problem, network, 1)
@@ -748,7 +748,7 @@ def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, network, st
             assert np.allclose(together[quantity][index], values[0], rtol=1e-10, atol=1e-10)
 
 
-def test_more_runs_change_nothing_of_earlier_ones(network, streams):
+def test_more_runs_do_not_change_earlier_runs(network, streams):
     more_streams = Streams(streams.root, tuple(range(20)), streams.groups)
     algorithm = FairClassification(selected="age", split=0.1)
     models = []

@@ -1,4 +1,4 @@
-"""Test Q-DPSGD of Ding: run times, windows of claims, noise and the one-run audit."""
+"""Test Q-DPSGD of Ding: run times, compared durations, noise and the one-run audit."""
 
 import math
 from dataclasses import replace
@@ -55,7 +55,7 @@ def shown_last(algorithm, scene, horizon):
     return observables
 
 
-# --- Windows of time ------------------------------------------------------------------------------
+# --- Run times ------------------------------------------------------------------------------------
 
 
 def waiting_time(n, B, extra):
@@ -82,7 +82,7 @@ def waiting_time(n, B, extra):
         ("ding_fig16", "q_dpsgd_1", "b50_time", 10, 50),
     ],
 )
-def test_runs_that_are_compared_last_equally_long(paper, experiment, algorithm, run, n, B):
+def test_compared_runs_have_equal_simulated_durations(paper, experiment, algorithm, run, n, B):
     config = paper["experiments"][experiment]
     rounds = config["algorithms"][algorithm][run].get("set", {}).get("horizon", config["horizon"])
     round_duration = {
@@ -94,7 +94,7 @@ def test_runs_that_are_compared_last_equally_long(paper, experiment, algorithm, 
     assert rounds * round_duration == pytest.approx(window, rel=3e-3)
 
 
-def test_lengths_of_run_of_both_halves_of_figure_14_belong_together(paper):
+def test_horizons_in_both_parts_of_figure_14_have_equal_durations(paper):
     q, waiting = (
         paper["experiments"][name]["axes"]["rounds"]["values"]
         for name in ("ding_fig14", "ding_fig14_waiting")
@@ -103,7 +103,7 @@ def test_lengths_of_run_of_both_halves_of_figure_14_belong_together(paper):
     assert np.array(q) / np.array(waiting) == pytest.approx(ratio, rel=0.05 / 4)
 
 
-def test_the_simulated_clock_is_the_closed_form(scene):
+def test_simulated_run_times_match_the_closed_form(scene):
     rounds = 400
     for name, budget, round_duration in (
         ("q_dpsgd_1", 1.0, 0.9625),
@@ -122,7 +122,7 @@ def test_the_simulated_clock_is_the_closed_form(scene):
 
 
 @pytest.mark.parametrize("rule", ["thm11", "accountant"])
-def test_what_the_formula_claims_and_what_the_accountant_finds(scene, rule):
+def test_each_sigma_rule_of_q_dpsgd_1_meets_its_budget(scene, rule):
     problem, network, _ = scene
     algorithm = load("q_dpsgd_1")(sigma_rule=rule)
     algorithm = algorithm.calibrate(Budget(1.0, DELTA), problem, network, 300)
@@ -135,7 +135,7 @@ def test_what_the_formula_claims_and_what_the_accountant_finds(scene, rule):
     assert epsilon <= 1.0 or rule == "thm11"
 
 
-def test_no_bound_by_the_round_holds_for_q_dpsgd_2_as_printed(scene):
+def test_q_dpsgd_2_as_published_exceeds_its_budget_and_its_correction_does_not(scene):
     problem, network, _ = scene
     budget = Budget(1.0, DELTA)
     printed = load("q_dpsgd_2")(sigma2="full").calibrate(budget, problem, network, 300)
@@ -148,7 +148,7 @@ def test_no_bound_by_the_round_holds_for_q_dpsgd_2_as_printed(scene):
 
 
 def test_a_record_used_once_shifts_all_later_messages_of_q_dpsgd_2(scene):
-    """Erratum E4.8b: execute the algorithm on two data sets with another label and no noise."""
+    """Erratum E4.8b: execute the algorithm without noise on data sets that differ in one label."""
     problem, network, streams = scene
     algorithm = load("q_dpsgd_2")(eta=1e-6, grid="open", e0=2.0, T=20.0)
     draws = algorithm.draws(problem, streams)
@@ -177,14 +177,14 @@ def test_a_record_used_once_shifts_all_later_messages_of_q_dpsgd_2(scene):
         models.append(course)
     distances = [np.linalg.norm(models[0][t] - models[1][t]) for t in range(1, 21)]
     assert max(distances[: first - 1]) == 0
-    # Theorem 15 accounts for the message of this round only, the only one that samples the record.
+    # Theorem 15 accounts for this round only, since no other round samples the record.
     assert min(distances[first - 1 :]) > 0.01 * distances[first - 1] > 0
 
 
 # --- Numbers of a figure --------------------------------------------------------------------------
 
 
-def test_a_curve_runs_along_a_measured_cost_and_ends_where_its_run_ends():
+def test_a_curve_against_seconds_uses_the_mean_over_runs():
     rows = [
         {"rounds": T, "t": t, "run": run, "quantity": q, "metric": m, "value": v, "variant": "main"}
         for T in (2, 4)
@@ -213,7 +213,7 @@ def coin_epsilon(right, guesses=100, records=1000, *, delta=0.0, confidence=0.95
     return one_run_epsilon(right, guesses, records, delta=delta, confidence=confidence)
 
 
-def test_all_coins_right_has_a_closed_form():
+def test_epsilon_for_all_correct_guesses_has_a_closed_form():
     for confidence in (0.95, 0.999):
         chance = (1 - confidence) ** (1 / 100)
         closed = math.log(chance / (1 - chance))
@@ -228,7 +228,7 @@ def test_all_coins_right_has_a_closed_form():
         coin_epsilon(11, 10, 100)
 
 
-def test_level_and_delta_of_coins_are_stated():
+def test_one_run_epsilon_requires_delta_and_confidence():
     with pytest.raises(TypeError):
         one_run_epsilon(90, 100, 1000, delta=0.0)
     with pytest.raises(TypeError):
@@ -239,7 +239,7 @@ def test_level_and_delta_of_coins_are_stated():
         coin_epsilon(90, confidence=1.0)
 
 
-def test_bound_holds_for_randomised_response_and_finds_three_quarters_of_it():
+def test_one_run_bound_holds_for_randomised_response_and_attains_three_quarters():
     draw = np.random.default_rng(1)
     true, records = 1.0, 2000
     right = draw.binomial(records, 1 / (1 + math.exp(-true)), size=400)
@@ -249,12 +249,12 @@ def test_bound_holds_for_randomised_response_and_finds_three_quarters_of_it():
     assert np.median(bounds) > 0.75 * true
 
 
-def test_guesses_are_the_furthest_scores():
+def test_guesses_use_the_scores_of_largest_magnitude():
     assert guessed(np.array([3.0, -5.0, 0.1, -0.2]), np.array([1, -1, -1, -1]), 2) == (2, 2)
     assert guessed(np.array([3.0, -5.0, 0.1, -0.2]), np.array([-1, -1, 1, 1]), 3) == (1, 3)
 
 
-def test_audit_contradicts_no_sound_noise_and_finds_a_broken_copy(scene):
+def test_the_canary_audit_accepts_calibrated_noise_and_rejects_reduced_noise(scene):
     problem, network, _ = scene
     budget, rounds = Budget(1.0, DELTA), 60
     bounds = {}

@@ -1,4 +1,4 @@
-"""Test Gratton et al.: objectives, minimisers, D-ZOA, DP-ADMM, the control and the audit."""
+"""Test Gratton et al.: objectives, minimisers, D-ZOA, DP-ADMM, exact ADMM and the audit."""
 
 import warnings
 from dataclasses import replace
@@ -67,7 +67,7 @@ def last_of(algorithm, problem, network, streams, horizon):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_the_reference_minimises_the_sum_of_the_agents_objectives(streams, objective):
+def test_the_optimum_matches_the_lasso_of_scikit_learn(streams, objective):
     from sklearn.linear_model import Lasso  # slow to import
 
     problem = build_problem(streams, **OBJECTIVES[objective])
@@ -81,7 +81,7 @@ def test_the_reference_minimises_the_sum_of_the_agents_objectives(streams, objec
         assert np.allclose(problem.optimum[run], expected, atol=1e-8)
 
 
-def test_objectives_b_and_c_have_the_minimiser_of_33_and_a_has_not(streams):
+def test_objective_c_has_the_minimiser_of_equation_33_and_a_differs_from_b(streams):
     """Equation (33) with the same features has eta = 1 and no factor 1/N_k."""
     a, b, c = (build_problem(streams, **OBJECTIVES[name]) for name in "ABC")
     raw = build_problem(streams, normalised=False)
@@ -91,7 +91,7 @@ def test_objectives_b_and_c_have_the_minimiser_of_33_and_a_has_not(streams):
     assert (np.abs(np.linalg.norm(b.features, axis=-1) - 1) < 1e-12).all()
 
 
-def test_error_is_infinite_where_the_minimiser_is_zero(streams):
+def test_the_normalised_error_is_infinite_if_the_minimiser_is_zero(streams):
     problem = build_problem(streams, loss="mean", eta=1e3)
     assert np.array_equal(problem.optimum, np.zeros_like(problem.optimum))
     x = np.ones((2, len(streams.runs), AGENTS, problem.dim))
@@ -100,7 +100,7 @@ def test_error_is_infinite_where_the_minimiser_is_zero(streams):
 
 
 @pytest.mark.parametrize("bound", [np.inf, 1.0])
-def test_gradient_by_central_differences(streams, bound):
+def test_the_gradient_matches_central_differences(streams, bound):
     problem = build_problem(streams, gradient_bound=bound)
     rng = np.random.default_rng(1)
     x, direction = rng.normal(size=(2, 12, AGENTS, 10))
@@ -116,7 +116,7 @@ def test_gradient_by_central_differences(streams, bound):
 
 
 @pytest.mark.parametrize("bound", [np.inf, 1.0])
-def test_proximal_point_satisfies_its_optimality_condition(streams, bound):
+def test_the_proximal_point_satisfies_its_optimality_condition(streams, bound):
     problem = build_problem(streams, gradient_bound=bound)
     rng = np.random.default_rng(2)
     linear, centre = rng.normal(size=(2, 1, 12, AGENTS, 10))
@@ -129,7 +129,7 @@ def test_proximal_point_satisfies_its_optimality_condition(streams, bound):
 
 
 @pytest.mark.parametrize("bound", [np.inf, 1.0])
-def test_a_setting_does_not_depend_on_the_others(streams, bound):
+def test_the_proximal_point_of_a_setting_does_not_depend_on_its_batch(streams, bound):
     problem = build_problem(streams, gradient_bound=bound)
     rng = np.random.default_rng(3)
     linear, centre, start = rng.normal(size=(3, 2, 12, AGENTS, 10))
@@ -154,7 +154,7 @@ def test_a_step_of_dp_admm_is_equal_for_one_setting_and_for_several(streams):
         assert values[:1].tobytes() == expected.tobytes()
 
 
-def test_no_record_of_hubers_loss_pulls_harder_than_the_bound(streams):
+def test_huber_loss_has_a_bounded_record_gradient_and_squared_loss_does_not(streams):
     """Records of squared loss exceed the bound c_1 = 1 of the paper."""
     bounded, squared = build_problem(streams, gradient_bound=1.0), build_problem(streams)
     r = np.einsum("rkjp,rp->rkj", squared.features, squared.optimum) - squared.responses
@@ -167,14 +167,14 @@ def test_no_record_of_hubers_loss_pulls_harder_than_the_bound(streams):
 
 
 @pytest.mark.parametrize("objective", ["B", "C"])
-def test_admm_without_noise_reaches_the_reference(streams, network, objective):
+def test_admm_without_noise_converges_to_the_optimum(streams, network, objective):
     problem = build_problem(streams, **OBJECTIVES[objective])
     last = last_of(ExactADMM(calibration="none"), problem, network, streams, 1500)
     assert problem.measure("normalised_error", last["released"]).max() < 1e-8
 
 
-def test_printed_objective_is_far_from_converged_after_200_iterations(streams, network):
-    """Without noise the published objective converges slowly, which motivates objective B."""
+def test_the_published_objective_has_not_converged_after_200_iterations(streams, network):
+    """Without noise, the published objective A converges slowly, which motivates objective B."""
     error = {}
     for name in "AB":
         problem = build_problem(streams, **OBJECTIVES[name])
@@ -183,7 +183,7 @@ def test_printed_objective_is_far_from_converged_after_200_iterations(streams, n
     assert error["A"] > 0.05 > 1e-4 > error["B"]
 
 
-def test_27_and_its_solution_for_the_step_are_inverse(streams, network):
+def test_the_step_length_satisfies_equation_27(streams, network):
     problem = build_problem(streams)
     calibrated = DZOA().calibrate(BUDGET, problem, network, 1)
     length = calibrated.step_length(problem, network)
@@ -195,8 +195,8 @@ def test_27_and_its_solution_for_the_step_are_inverse(streams, network):
     assert np.allclose(1.0 / (4 * sizes * 20) * level / np.sqrt(bracket), BUDGET.epsilon)
 
 
-def test_one_inner_loop_has_the_mean_of_the_exact_update(streams, network):
-    """With L = 1 and a tiny penalty it is unbiased (Lemma 1), up to a small bias at kinks."""
+def test_one_step_of_d_zoa_has_the_mean_of_the_exact_update(streams, network):
+    """With L = 1 and a tiny penalty, the step is unbiased up to a small bias at kinks (Lemma 1)."""
     many = Streams(streams.root, tuple(range(600)), streams.groups)
     problem = build_problem(Streams(streams.root, (0,), streams.groups), eta=1e-9)
     wide = replace(
@@ -213,7 +213,7 @@ def test_one_inner_loop_has_the_mean_of_the_exact_update(streams, network):
 
 
 @pytest.mark.parametrize("quantity", ["mean", "variance"])
-def test_compiled_and_plain_steps_agree_on_whole_trials(quantity, streams, monkeypatch):
+def test_compiled_and_reference_steps_agree_in_mean_and_variance(quantity, streams, monkeypatch):
     """Errors with independent draws have equal mean and variance."""
     watch = MeasurementPlan((("released", "normalised_error"),))
     log_errors = {}
@@ -232,7 +232,7 @@ def test_compiled_and_plain_steps_agree_on_whole_trials(quantity, streams, monke
         assert stats.levene(log_errors["compiled"], log_errors["plain"]).pvalue > 0.001
 
 
-def test_settings_share_draws_and_do_not_change_each_other(streams, network):
+def test_settings_of_a_batch_do_not_change_each_other(streams, network):
     problem = build_problem(streams)
     settings = [DZOA(L=L, T=20).calibrate(BUDGET, problem, network, 3) for L in (1.0, 2.0)]
     recorder = Recorder()
@@ -241,7 +241,7 @@ def test_settings_share_draws_and_do_not_change_each_other(streams, network):
     assert alone[0].tobytes() == recorder.at[3]["released"][1].tobytes()
 
 
-def test_divergence_is_counted(streams):
+def test_divergent_runs_are_recorded_as_infinite_errors(streams):
     watch = MeasurementPlan((("released", "normalised_error"),))
     settings = [Setting(DZOA(L=L, T=50), BUDGET, 30) for L in (0.01, 1.0)]
     options = {"root": 1, "groups": {}, "runs": 4, "block": 4, "divergence": "record"}
@@ -253,13 +253,13 @@ def test_divergence_is_counted(streams):
 # --- DP-ADMM --------------------------------------------------------------------------------------
 
 
-def test_dp_admm_without_noise_reaches_the_reference(streams, network):
+def test_dp_admm_without_noise_converges_to_the_optimum(streams, network):
     problem = build_problem(streams)
     last = last_of(DPADMM(rho=3.0, eta_0=0.3), problem, network, streams, 4000)
     assert problem.measure("normalised_error", last["released"]).max() < 1e-3
 
 
-def test_dp_admm_repeats_the_published_step(streams, network):
+def test_dp_admm_matches_the_published_iteration(streams, network):
     problem = build_problem(streams)
     algorithm = DPADMM(rho=2.0, eta_0=0.5).calibrate(BUDGET, problem, network, 2)
     units = algorithm.draws(problem, streams)
@@ -279,7 +279,7 @@ def test_dp_admm_repeats_the_published_step(streams, network):
 # --- Privacy --------------------------------------------------------------------------------------
 
 
-def test_d_zoa_has_no_guarantee_and_the_total_is_claimed(streams, network):
+def test_d_zoa_has_no_guarantee_although_the_paper_claims_a_total(streams, network):
     problem = build_problem(streams)
     algorithm = DZOA().calibrate(BUDGET, problem, network, 200)
     guarantee = account(algorithm.releases(problem, network, 200), BUDGET.delta)
@@ -289,7 +289,7 @@ def test_d_zoa_has_no_guarantee_and_the_total_is_claimed(streams, network):
     assert algorithm.epsilon_by_formula(1e-3, problem, network, 200) == pytest.approx(claimed)
 
 
-def test_the_gaussian_baseline_spends_exactly_the_total(streams, network):
+def test_the_gaussian_baseline_has_exactly_the_total_epsilon(streams, network):
     problem = build_problem(streams, loss="mean", gradient_bound=1.0)
     algorithm = ExactADMM(calibration="gaussian_dp").calibrate(BUDGET, problem, network, 200)
     guarantee = account(algorithm.releases(problem, network, 200), BUDGET.delta)
@@ -298,7 +298,7 @@ def test_the_gaussian_baseline_spends_exactly_the_total(streams, network):
     assert algorithm.releases_if_assumed(problem, network, 200) is None
 
 
-def test_no_noise_is_calibrated_to_a_gradient_without_a_bound(streams, network):
+def test_calibration_with_an_unbounded_gradient_is_refused(streams, network):
     with pytest.raises(InvalidInput, match=r"algorithm.calibration: found 'gaussian_dp'"):
         ExactADMM(calibration="gaussian_dp").calibrate(BUDGET, build_problem(streams), network, 200)
 
@@ -309,10 +309,10 @@ def test_no_noise_is_calibrated_to_a_gradient_without_a_bound(streams, network):
 )
 @pytest.mark.parametrize(("loss", "factor"), [("sum", 20), ("mean", 1)])
 @pytest.mark.parametrize("epsilon", [0.15, 0.95])
-def test_squared_loss_has_no_guarantee_and_under_c1_the_one_of_its_weight(
+def test_squared_loss_has_a_finite_epsilon_only_under_an_assumed_gradient_bound(
     streams, network, algorithm, level, loss, factor, epsilon
 ):
-    r"""If c1 is granted, a sum over N_k = 20 records has 20 times the calibrated mu.
+    r"""If the bound c1 is assumed, a sum over N_k = 20 records has 20 times the calibrated mu.
 
     Epsilon of 200 iterations follows from the exact trade-off function, independently of the code.
     """
@@ -333,8 +333,8 @@ def test_squared_loss_has_no_guarantee_and_under_c1_the_one_of_its_weight(
         assert granted.epsilon == pytest.approx(96.9, rel=1e-3)
 
 
-def test_sensitivity_24_bounds_what_a_record_can_do(streams):
-    """Replace a record at random under Huber's loss, averaged over records."""
+def test_the_sensitivity_of_equation_24_bounds_the_effect_of_one_record(streams):
+    """Replace the first record of every agent by a random record, with the mean Huber loss."""
     problem = build_problem(streams, loss="mean", gradient_bound=1.0)
     rng = np.random.default_rng(5)
     curvature = np.full((1, 1, AGENTS, 1), 24.0)
@@ -352,8 +352,8 @@ def test_sensitivity_24_bounds_what_a_record_can_do(streams):
 
 
 @pytest.mark.parametrize(("epsilon", "exceeds"), [(0.95, True), (0.15, False)])
-def test_29_is_below_the_exact_total_at_epsilon_near_one(streams, network, epsilon, exceeds):
-    """Erratum E2.5: this holds even for added Gaussian noise."""
+def test_equation_29_is_below_the_exact_total_near_epsilon_1(streams, network, epsilon, exceeds):
+    """Erratum E2.5: equation (29) is too small even for added Gaussian noise."""
     problem = build_problem(streams, loss="mean", gradient_bound=1.0)
     budget = Budget(epsilon, 1e-3)
     algorithm = ExactADMM().calibrate(budget, problem, network, 200)
@@ -375,7 +375,7 @@ def audited(streams, network, **changes):
     return last_of(calibrated, problem, network, few, 1)
 
 
-def test_the_audit_refutes_the_claim_and_spares_the_gaussian_mechanism(streams, network):
+def test_the_audit_refutes_d_zoa_and_not_the_gaussian_mechanism(streams, network):
     zoa = audited(streams, network)
     gaussian = audited(streams, network, mechanism="gaussian")
     assert (zoa["epsilon_bound"] > 0.15).all()
@@ -386,7 +386,7 @@ def test_the_audit_refutes_the_claim_and_spares_the_gaussian_mechanism(streams, 
     assert np.allclose(gaussian["deviation_ratio"], 1.0, atol=0.03)
 
 
-def test_neighbours_keep_to_all_assumptions(streams):
+def test_audited_neighbours_satisfy_the_sensitivity_bound_near_the_optimum(streams):
     problem = build_problem(streams, loss="mean", eta=0.05)
     for run in range(4):
         scene = neighbours(problem, run, 32.0, 1.0)
@@ -404,7 +404,7 @@ def test_neighbours_keep_to_all_assumptions(streams):
     [(Budget(1.5, 1e-3), "budget.epsilon"), (Budget(np.inf, 1e-3), "budget.epsilon"),
      (Budget(0.5, 0.0), "budget.delta")],
 )  # fmt: skip
-def test_budgets_that_theorem_1_does_not_cover(streams, network, algorithm, budget, key):
+def test_budgets_outside_of_theorem_1_are_refused(streams, network, algorithm, budget, key):
     with pytest.raises(InvalidInput, match=key):
         algorithm.calibrate(budget, build_problem(streams), network, 10)
 
@@ -414,7 +414,7 @@ def test_a_disconnected_graph_is_refused(streams):
         networks.build(streams, "edges", AGENTS, edges=[(1, 2), (3, 4), (4, 5)])
 
 
-def test_too_few_samples_are_warned_of():
+def test_too_few_samples_raise_a_warning():
     with pytest.warns(OutsideRange, match="central limit theorem"):
         DZOA(J=29)
     with warnings.catch_warnings():

@@ -41,7 +41,7 @@ def agrees(values, expected):
     return abs(values.mean() - expected) < 4 * error
 
 
-def test_the_error_of_algorithm_1_is_that_of_its_messages():
+def test_the_error_of_algorithm_1_matches_a_simulation():
     t = np.arange(1, 21.0)
     change = 2 * 5 * math.sqrt(5) / 100
     allowed = 4 / (2 + 2 * math.log(2000))
@@ -50,7 +50,7 @@ def test_the_error_of_algorithm_1_is_that_of_its_messages():
     assert agrees(errors, descent_remarks.error_of_algorithm_1(2.0, 1e-3, 20))
 
 
-def test_the_error_of_the_predecessor_is_that_of_its_messages_at_its_budget():
+def test_the_error_of_the_predecessor_at_its_budget_matches_a_simulation():
     t = np.arange(20)
     step_sizes, epsilon = 0.7 * 0.8**t, 2.0
     moved = 2 * 5 * 5 / 100 * step_sizes
@@ -64,7 +64,7 @@ def test_the_error_of_the_predecessor_is_that_of_its_messages_at_its_budget():
     assert agrees(errors, descent_remarks.error_of_predecessor(2.0, 0.7, 0.8, 0.9, 20))
 
 
-def test_a_tuned_predecessor_beats_algorithm_1_and_stops_short_without_noise():
+def test_a_tuned_predecessor_beats_algorithm_1_and_is_biased_without_noise():
     stops, converges, lasting, tuned = descent_remarks.sentence_4().parts
     assert stops.holds and converges.holds and lasting.holds and not tuned.holds
     # With decay q = 0.5, the sum of ln(1 - q^t/20) over all steps is about -1/10.
@@ -77,8 +77,8 @@ def test_a_tuned_predecessor_beats_algorithm_1_and_stops_short_without_noise():
     assert once < descent_remarks.error_of_algorithm_1(4.0, 1e-3, 1000)
 
 
-def test_records_cancel_in_theorem_2():
-    """With G, mu and L of the local sum, only ln(1/delta) remains, which is solved by hand."""
+def test_the_bound_of_theorem_2_does_not_decrease_with_the_number_of_records():
+    """With G, mu and L of the local sum, the bound grows with ln(1/delta), computed by hand."""
     values = []
     for records in (10, 1000):
         root = 2 * 5 * math.sqrt(5)  # G / mu
@@ -92,7 +92,7 @@ def test_records_cancel_in_theorem_2():
     assert errors[0] / errors[1] == pytest.approx(1e4)  # at an equal delta
 
 
-def test_fixed_steps_end_where_the_linear_system_has_its_solution():
+def test_fixed_step_sizes_converge_to_the_solution_of_a_linear_system():
     curvature, targets = np.linspace(1, 2, 5), np.array([-2.0, 1.0, 3.0, 0.0, -1.0])
     W = np.array([[abs((i - j + 1) % 5 - 1) <= 1 for j in range(5)] for i in range(5)]) / 3
     ends = []
@@ -105,7 +105,7 @@ def test_fixed_steps_end_where_the_linear_system_has_its_solution():
     assert ends[0] / ends[1] == pytest.approx(2, rel=0.05) and ends[2] < 0.01 * ends[0]
 
 
-def test_stage_two_leaves_the_box_as_often_as_the_normal_distribution_says():
+def test_stage_two_leaves_the_box_with_the_gaussian_probability():
     inside, outside = descent_remarks.sentence_7().parts
     assert inside.measured <= 5.0 < outside.measured
     rng = np.random.default_rng(3)
@@ -120,8 +120,8 @@ def test_stage_two_leaves_the_box_as_often_as_the_normal_distribution_says():
 # Xiao et al.
 
 
-def test_coordinate_descent_has_the_epsilon_of_its_messages_by_the_accountant():
-    """Each coordinate is chosen 20 times: 280 Gaussian messages with the printed variance."""
+def test_mu_of_coordinate_descent_is_that_of_its_accounted_messages():
+    """Each coordinate is chosen 20 times: 280 Gaussian messages with the published variance."""
     epsilon, change, smoothness = 1.0, 0.3, 2.0
     sigma = math.sqrt(2 * 14 * change**2 * 280 / (epsilon**2 * smoothness**2 * 14))
     messages = Release("gaussian", sensitivity=change / smoothness, scale=sigma, count=280)
@@ -137,7 +137,7 @@ def test_coordinate_descent_has_the_epsilon_of_its_messages_by_the_accountant():
 
 
 @pytest.mark.parametrize(("loss", "batch"), [(0.1, 5), (1.0, 20), (10.0, 1)])
-def test_sampling_of_records_has_the_loss_of_the_closed_form(loss, batch):
+def test_the_loss_under_record_sampling_has_its_closed_form(loss, batch):
     fraction = batch / 100
     largest_loss = local_remarks._largest_loss(loss / batch, fraction)
     closed = math.log1p(fraction * math.expm1(loss / batch))
@@ -145,14 +145,14 @@ def test_sampling_of_records_has_the_loss_of_the_closed_form(loss, batch):
     assert closed < loss / batch
 
 
-def test_weights_are_doubly_stochastic_and_descent_finds_the_minimiser():
+def test_weights_are_doubly_stochastic_and_graph_descent_matches_central_descent():
     for kind, links in (("ring", 9), ("path", 8), ("star", 8)):
         W = metropolis_mixing(adjacency_of(kind, 9))
         assert np.allclose(W.sum(0), 1) and np.allclose(W.sum(1), 1) and np.allclose(W, W.T)
         assert W.min() >= 0 and (W > 0).sum() == 2 * links + np.count_nonzero(np.diag(W))
     centres, best, least = local_remarks._losses(9)
     assert abs(((best - centres) / np.sqrt(1 + (best - centres) ** 2)).sum()) < 0.01
-    # All agents together, without a graph.
+    # Central descent with the mean gradient, without a graph.
     x, total = 3.0, 0.0
     for k in range(1, 101):
         total += x
@@ -165,13 +165,13 @@ def test_weights_are_doubly_stochastic_and_descent_finds_the_minimiser():
 # Wang et al.
 
 
-def test_the_best_guess_between_neighbours_has_its_closed_form():
+def test_the_fraction_of_correct_guesses_has_its_closed_form():
     for epsilon in (0.1, 0.8, 3.0):
         fraction = consensus_remarks._correct_guesses(epsilon)
         assert fraction == pytest.approx(1 - math.exp(-epsilon / 2) / 2, abs=1e-6)
 
 
-def test_data_of_every_update_cost_the_sum_and_data_of_one_update_epsilon():
+def test_the_loss_is_epsilon_times_the_number_of_updates_with_changed_data():
     rows, epsilon = np.array([[1.0, -2.0]] * 20), 0.4
     step_sizes = 2 / (np.arange(20) + 2)
     changes = np.full(20, 0.2)
@@ -206,7 +206,7 @@ def naive_example(epsilon, separate, horizon, runs=20_000):
 
 
 @pytest.mark.parametrize("separate", [False, True])
-def test_the_exact_error_of_the_example_is_that_of_its_messages(separate):
+def test_the_exact_error_of_the_dp_ci_example_matches_a_simulation(separate):
     def scales(norms):
         return norms if separate else np.full(5, norms.max())
 
@@ -214,7 +214,7 @@ def test_the_exact_error_of_the_example_is_that_of_its_messages(separate):
     assert agrees(naive_example(0.8, separate, 25), exact)
 
 
-def test_a_measurement_follows_from_two_messages_without_noise():
+def test_a_measurement_can_be_recovered_from_two_noiseless_messages():
     """Solve the linear update by least squares, with one agent's row and unknown measurement."""
     assert consensus_remarks.remark_4_1().parts[0].holds
     rng = np.random.default_rng(2)
@@ -224,8 +224,8 @@ def test_a_measurement_follows_from_two_messages_without_noise():
     assert solved == pytest.approx(y)
 
 
-def test_noise_costs_the_ratio_of_the_variances_that_enter_a_step():
-    """With slow steps a mode has the error alpha (2 (delta H / epsilon)^2 + 0.05) / (2 lambda)."""
+def test_the_cost_of_noise_is_the_ratio_of_variances_per_step():
+    """For slow steps, each mode has error alpha (2 (delta H/epsilon)^2 + 0.05) / (2 lambda)."""
     text = consensus_remarks.remark_4_14().description
     largest = float(re.search(r"to (\S+) times that without", text)[1])
     assert largest == pytest.approx(1 + 2 * (0.6 / 0.1) ** 2 / 0.05, rel=0.01)
@@ -235,7 +235,7 @@ def test_noise_costs_the_ratio_of_the_variances_that_enter_a_step():
     assert growth.measured == pytest.approx(slope, abs=0.002)
 
 
-def test_exponential_steps_leave_the_product_of_their_factors():
+def test_exponential_steps_leave_the_stated_limit_error():
     limit = 0.0
     for eigenvalue, first in ((0.5, 3.0), (3.0, 1.0), (5.0, 1.0)):
         error = first**2
@@ -246,7 +246,7 @@ def test_exponential_steps_leave_the_product_of_their_factors():
     assert f"squared error of {limit:.2g}" in consensus_remarks.remark_4_6().description
 
 
-def test_the_sensitivity_is_reached_and_a_measurement_keeps_its_guarantee():
+def test_the_stated_sensitivity_is_attained_and_one_measurement_costs_epsilon():
     remark_part = consensus_remarks.remark_4_3().parts[0]
     assert remark_part.holds and remark_part.margin == pytest.approx(1)
     stream, single = consensus_remarks.sentence_1().parts
@@ -261,7 +261,7 @@ def test_the_sensitivity_is_reached_and_a_measurement_keeps_its_guarantee():
 
 
 @pytest.mark.parametrize("step_size", [1 / 2.25, 0.05])
-def test_an_inexact_minimiser_jumps_where_descent_takes_a_step_more(step_size):
+def test_the_impossible_mass_of_an_inexact_minimiser_matches_stepwise_descent(step_size):
     """Run descent step by step and compare the outputs with those of a neighbour."""
     tolerance = 0.01
     runs = [
@@ -291,7 +291,7 @@ def test_an_inexact_minimiser_jumps_where_descent_takes_a_step_more(step_size):
     assert admm_remarks.impossible_mass(runs[0], shifted) == pytest.approx(0, abs=1e-9)
 
 
-def test_without_an_inexact_solve_the_output_noise_hides_a_shift_exactly():
+def test_with_a_tiny_tolerance_delta_is_that_of_the_gaussian_mechanism():
     """A tiny tolerance leaves normal variables whose means differ by the shift."""
     runs = [admm_remarks.InexactMinimiser(2.0, g, 0.3, 1e-6, 0.499) for g in (0.0, 0.2)]
     delta = admm_remarks.noisy_delta(*runs, 0.05, 0.5)
@@ -299,7 +299,7 @@ def test_without_an_inexact_solve_the_output_noise_hides_a_shift_exactly():
     assert delta == pytest.approx(float(gaussian_delta(mu, 0.5)), rel=0.02)
 
 
-def test_least_variances_meet_the_budget_and_smaller_ones_do_not():
+def test_minimal_variances_meet_the_budget_and_smaller_variances_do_not():
     def delta(masses, shift, epsilon):
         moved = {k + shift: p for k, p in masses.items()}
         return sum(max(p - math.exp(epsilon) * moved.get(k, 0), 0) for k, p in masses.items())
@@ -319,7 +319,7 @@ def test_least_variances_meet_the_budget_and_smaller_ones_do_not():
     assert admm_remarks.least_binomial_variance(4.0, 1e-5, 1) >= 17 / 4
 
 
-def test_one_attribute_moves_its_coefficients_as_the_lemma_counts_them():
+def test_one_attribute_changes_its_coefficients_by_at_most_the_lemmas_constant():
     """Compare all changes of one attribute in the unit box with the constant of the lemma."""
     rng, largest = np.random.default_rng(6), 0.0
     for _ in range(2000):
@@ -337,8 +337,8 @@ def test_one_attribute_moves_its_coefficients_as_the_lemma_counts_them():
 # Gratton et al.
 
 
-def test_admm_without_noise_needs_as_many_iterations_as_the_implementation():
-    """Compare with the library solver on the same objective, and the stationarity condition."""
+def test_the_iteration_count_of_noiseless_admm_matches_an_independent_run():
+    """Compare with ADMM that solves every local problem by least squares."""
     count = zeroth_order_remarks.iterations_of_admm(0, 4.0, coordinator=False)
     X, y = zeroth_order_remarks._records(0)
     best = np.linalg.lstsq(X.reshape(-1, 10), y.ravel(), rcond=None)[0]
@@ -362,8 +362,8 @@ def test_admm_without_noise_needs_as_many_iterations_as_the_implementation():
     assert both.holds and not alone.holds
 
 
-def test_thirty_estimates_have_the_tail_of_simulated_gradients():
-    """Estimates of a linear function, by the two-point formula itself."""
+def test_the_stated_tail_of_thirty_estimates_matches_simulated_gradients():
+    """Simulate gradient estimates of a linear function by the two-point formula."""
     rng = np.random.default_rng(8)
     nu = rng.standard_normal((200_000, 30))
     means = (nu * nu).mean(1)  # slope 1 along the coordinate, times nu
@@ -376,7 +376,7 @@ def test_thirty_estimates_have_the_tail_of_simulated_gradients():
     assert beyond / 1e-3 == pytest.approx(at_thousandth, rel=0.2) and exceeded > 0.012
 
 
-def test_the_median_fit_is_optimal_and_its_update_moves_as_lemma_3_says():
+def test_the_median_fit_is_optimal_and_its_proximal_step_has_a_closed_form():
     rng = np.random.default_rng(9)
     X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
 

@@ -61,7 +61,7 @@ def plan():
 
 
 @pytest.mark.parametrize("t", [0, 1, 5, 11, 400])
-def test_matrices_are_the_printed_ones(problem, t):
+def test_observation_matrices_match_the_paper(problem, t):
     s, c = np.sin(t), np.cos(t)
     printed = [[1 + s, 0], [1 - c, 0], [0, 1 + c], [1, 1 - s], [1, 0.5 * s]]
     assert np.allclose(problem.matrices(t)[:, 0], printed)
@@ -80,7 +80,7 @@ def test_measurements_are_linear_with_uniform_noise(problem, streams):
     assert problem.noise_variance == pytest.approx(0.4**2 / 12)
 
 
-def test_the_largest_row_norm_is_a_supremum_that_is_approached(problem):
+def test_row_norms_approach_but_do_not_exceed_the_largest_row_norm(problem):
     assert problem.largest_row_norm == pytest.approx(3.0, abs=1e-9)
     norms = problem.row_norms(np.arange(5000))
     assert np.allclose(norms[[0, 7, 999]], [problem.row_norm(t) for t in (0, 7, 999)])
@@ -90,7 +90,7 @@ def test_the_largest_row_norm_is_a_supremum_that_is_approached(problem):
 
 
 @pytest.mark.parametrize("example", [observation.EXAMPLE, TWO_ROWS])
-def test_a_change_of_a_measurement_moves_the_innovation_by_the_row_norm_at_most(streams, example):
+def test_a_changed_measurement_changes_the_innovation_by_at_most_the_row_norm(streams, example):
     problem = observation.build(streams, len(example["constant"]), **example)
     rng = np.random.default_rng(0)
     for t in range(20):
@@ -105,7 +105,7 @@ def test_a_change_of_a_measurement_moves_the_innovation_by_the_row_norm_at_most(
         assert np.allclose(attained, bound)
 
 
-def test_gram_is_the_block_diagonal_of_the_agents(streams):
+def test_the_gram_matrix_is_block_diagonal_over_agents(streams):
     problem = observation.build(streams, 3, **TWO_ROWS)
     for t in (0, 2, 9):
         expected = np.zeros((9, 9))
@@ -114,7 +114,7 @@ def test_gram_is_the_block_diagonal_of_the_agents(streams):
         assert np.allclose(problem.gram(t), expected)
 
 
-def test_the_gradient_is_that_of_the_time_average(streams):
+def test_the_gradient_is_that_of_the_time_averaged_objective(streams):
     problem = observation.build(streams, 3, **TWO_ROWS)
     times = 2 * np.pi * np.arange(16) / 16
     x, direction = np.random.default_rng(1).normal(size=(2, 3, 3))
@@ -170,7 +170,7 @@ def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(streams, graph
         assert np.allclose(last["released"][0, run_index], sent, rtol=1e-11, atol=1e-11)
 
 
-def test_agents_with_several_rows_follow_the_same_equation(streams):
+def test_agents_with_several_measurements_follow_equation_3(streams):
     problem = observation.build(streams, 3, **TWO_ROWS)
     network = networks.build(streams, "path", 3)
     algorithm = DPCI(gamma=0.8).calibrate(Budget(2.0), problem, network, 6)
@@ -179,7 +179,7 @@ def test_agents_with_several_rows_follow_the_same_equation(streams):
     assert np.allclose(last[0, 3], x, rtol=1e-11, atol=1e-11)
 
 
-def test_without_any_noise_the_agents_find_the_parameter(streams, network):
+def test_without_any_noise_the_agents_converge_to_the_parameter(streams, network):
     exact = observation.build(streams, 5, **{**observation.EXAMPLE, "noise": 0.0})
     silent = DPCI(gamma=0.6).calibrate(Budget(np.inf), exact, network, 3000)
     at = run(silent, exact, network, streams, 3000)
@@ -188,7 +188,7 @@ def test_without_any_noise_the_agents_find_the_parameter(streams, network):
     assert np.isinf(account(silent.releases(exact, network, 9), 0.0).epsilon)
 
 
-def test_measurement_noise_alone_does_not_prevent_convergence(problem, network, streams):
+def test_errors_decrease_with_measurement_noise_only(problem, network, streams):
     silent = DPCI(**SIMULATION).calibrate(Budget(np.inf), problem, network, 3000)
     at = run(silent, problem, network, streams, 3000)
     errors = [problem.squared_error(at[t]["internal"]).mean() for t in (30, 300, 3000)]
@@ -203,7 +203,7 @@ def graph(block):
     return networks.build(block, "edges", 5, edges=EDGES)
 
 
-def test_more_runs_keep_the_bytes_of_the_earlier_ones():
+def test_more_runs_leave_earlier_runs_byte_identical():
     watch = MeasurementPlan(
         (("internal", "squared_error"), ("released", "agent_3_2")), frozenset({1, 4})
     )
@@ -228,7 +228,7 @@ def test_more_runs_keep_the_bytes_of_the_earlier_ones():
         (DAMPED, 2.0, lambda t: 0.6 * 0.8**t),
     ],
 )
-def test_noise_of_the_simulation_is_the_printed_one(problem, network, options, epsilon, printed):
+def test_the_noise_scale_matches_the_paper(problem, network, options, epsilon, printed):
     algorithm = DPCI(**options).calibrate(Budget(epsilon), problem, network, 400)
     for t in (0, 1, 2, 50):
         assert algorithm.noise_scale(problem, t) == pytest.approx(printed(t), rel=1e-9)
@@ -237,7 +237,7 @@ def test_noise_of_the_simulation_is_the_printed_one(problem, network, options, e
     assert silent.noise_scale(problem, 1) == algorithm.noise_scale(problem, 1)
 
 
-def test_noise_scale_is_right_both_ways(problem, network, streams):
+def test_sampled_noise_has_the_stated_scale(problem, network, streams):
     many = Streams(streams.root, tuple(range(300)), streams.groups)
     algorithm = DPCI(**SIMULATION).calibrate(Budget(0.8), problem, network, 20)
     at = run(algorithm, problem, network, many, 20)
@@ -250,7 +250,7 @@ def test_noise_scale_is_right_both_ways(problem, network, streams):
         assert kstest(noise.ravel(), laplace(scale=scale / 1.5).cdf).pvalue < 1e-3
 
 
-def test_noise_that_varies_with_time_is_never_larger(problem, network):
+def test_time_varying_noise_is_never_larger_than_constant_noise(problem, network):
     constant = DPCI(noise=1.0)
     varying = replace(constant, hmax="time_varying")
     scales = [[a.noise_scale(problem, t) for t in range(1, 500)] for a in (constant, varying)]
@@ -258,7 +258,7 @@ def test_noise_that_varies_with_time_is_never_larger(problem, network):
     assert np.mean(scales[1]) < 0.9 * np.mean(scales[0])
 
 
-def test_one_changed_measurement_reaches_one_message_by_the_stated_sensitivity(
+def test_one_changed_measurement_changes_one_message_by_the_stated_sensitivity(
     problem, network, streams
 ):
     """With earlier messages fixed, x(t) changes at one t only, by alpha(t-1) delta S(H)."""
@@ -296,7 +296,7 @@ def accounted(algorithm, problem, network, horizon):
 
 @pytest.mark.parametrize("hmax", ["constant", "time_varying"])
 @pytest.mark.parametrize("options", [SIMULATION, DAMPED])
-def test_releases_have_the_scale_of_the_noise_that_is_drawn(problem, network, options, hmax):
+def test_releases_have_the_scale_of_the_sampled_noise(problem, network, options, hmax):
     algorithm = DPCI(**options, hmax=hmax, unit="stream").calibrate(
         Budget(0.7), problem, network, 30
     )
@@ -328,7 +328,7 @@ def losses_by_execution(algorithm, problem, network, horizon):
 
 @pytest.mark.parametrize("hmax", ["constant", "time_varying"])
 @pytest.mark.parametrize("options", [SIMULATION, DAMPED])
-def test_epsilon_is_known_exactly_from_both_sides(problem, network, options, hmax):
+def test_lower_and_upper_bounds_on_epsilon_match_the_exact_loss(problem, network, options, hmax):
     """The loss of a measurement is the largest loss; that of a stream is the sum per agent.
 
     H_max affects the noise only, since no agent attains it at all times.
@@ -347,8 +347,8 @@ def test_epsilon_is_known_exactly_from_both_sides(problem, network, options, hma
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.1])
-def test_the_stream_that_is_accounted_for_costs_no_less_than_any_agents(problem, network, delta):
-    """For delta above 0, the sum of losses does not decide the composition."""
+def test_the_accounted_stream_costs_at_least_the_stream_of_every_agent(problem, network, delta):
+    """For delta above 0, the sum of losses does not determine the composed epsilon."""
     algorithm = DPCI(**DAMPED, noise=1.0, unit="stream")
     losses = losses_by_execution(algorithm, problem, network, 12)
     above = account(algorithm.releases(problem, network, 12), delta).epsilon
@@ -357,7 +357,7 @@ def test_the_stream_that_is_accounted_for_costs_no_less_than_any_agents(problem,
 
 
 @pytest.mark.parametrize("horizon", [1, 7, 400])
-def test_a_measurement_costs_at_most_epsilon_and_a_stream_T_times_that(problem, network, horizon):
+def test_losses_of_a_measurement_and_a_stream_follow_from_row_norms(problem, network, horizon):
     algorithm = DPCI(**SIMULATION).calibrate(Budget(0.8), problem, network, horizon)
     epsilons = accounted(algorithm, problem, network, horizon)
     shares = problem.row_norms(np.arange(horizon)) / problem.largest_row_norm
@@ -386,14 +386,14 @@ def test_exponential_steps_cost_less_than_the_formula(problem, network):
         assert algorithm.epsilon_by_formula(0.0, problem, network, horizon) == pytest.approx(2.0)
 
 
-def test_a_budget_for_the_stream_is_shared_among_its_messages(problem, network):
+def test_a_budget_for_the_stream_is_divided_among_its_messages(problem, network):
     algorithm = DPCI(unit="stream").calibrate(Budget(3.0), problem, network, 30)
     epsilons = accounted(algorithm, problem, network, 30)
     assert 0.5 * 3.0 < epsilons["replace one stream"] < 3.0
     assert 0.9 * 0.1 < epsilons["replace one measurement"] <= 0.1
 
 
-def test_both_statements_stand_in_the_privacy_table_of_one_run(plan):
+def test_the_privacy_table_lists_the_measurement_and_the_stream_statement(plan):
     _, privacy = run_cell(plan.cell("wang_fig3", "dp_ci_moments"), {})
     assert privacy["relation"].to_list() == ["replace one measurement", "replace one stream"]
     assert privacy["epsilon_claimed"].to_list() == pytest.approx([2.0, 2.0])
@@ -412,7 +412,7 @@ def test_both_statements_stand_in_the_privacy_table_of_one_run(plan):
 
 
 @pytest.mark.parametrize("schedule", [SIMULATION, DAMPED, {"gamma": 0.6}])
-def test_moments_are_the_sum_over_all_noises_that_went_in(problem, network, streams, schedule):
+def test_exact_moments_are_weighted_sums_of_noise_moments(problem, network, streams, schedule):
     """Write X(T) - Theta* as a weighted sum of independent noises."""
     horizon = 7
     algorithm = DPCIMoments(**schedule).calibrate(Budget(0.8), problem, network, horizon)
@@ -506,7 +506,7 @@ def test_monte_carlo_agrees_with_the_exact_moments(plan, exact_moments, experime
 
 
 @pytest.mark.parametrize(("experiment", "horizon"), CASES)
-def test_a_tenth_more_or_less_noise_does_not_agree(plan, exact_moments, experiment, horizon):
+def test_a_change_of_the_noise_by_ten_percent_is_detected(plan, exact_moments, experiment, horizon):
     """A fifth more variance is ten standard errors of the mean of 800 runs."""
     options = {"experiment": experiment, "horizon": horizon, "runs": 800}
     for louder in (1.1, 0.9):
@@ -514,7 +514,7 @@ def test_a_tenth_more_or_less_noise_does_not_agree(plan, exact_moments, experime
         assert largest > bound
 
 
-def test_moments_need_no_random_number_and_run_once(plan, problem, network, streams):
+def test_exact_moments_use_no_random_numbers_and_one_run(plan, problem, network, streams):
     runs, _ = run_cell(plan.cell("wang_extra_exponential", "dp_ci_moments"), {})
     assert runs["run"].unique().to_list() == [0]
     other_streams = Streams(99, (5, 6), {})
@@ -523,14 +523,14 @@ def test_moments_need_no_random_number_and_run_once(plan, problem, network, stre
     assert all(np.array_equal(first[key], second[key]) for key in first)
 
 
-def test_moments_of_many_graphs_at_once_are_refused(problem, streams):
+def test_exact_moments_of_one_graph_per_run_are_refused(problem, streams):
     network = networks.build(streams, "erdos_renyi", 5, probability=0.7)
     with pytest.raises(InvalidInput, match=r"network.name: found 'one graph per run'"):
         run(DPCIMoments(), problem, network, streams, 3)
 
 
-def test_constants_of_the_theorems(problem, network):
-    """The constant b0 is at most the quotient of any vector, and at most eta_0/N."""
+def test_theorem_constants_match_the_coupling_matrix(problem, network):
+    """The least eigenvalue is at most the Rayleigh quotient of any vector, and at most eta_0/N."""
     constants = constants_of(problem, network, 2000)
     eigenvalues = [np.linalg.eigvalsh(coupling(problem, network, t))[0] for t in range(2000)]
     assert constants.least_eigenvalue == pytest.approx(min(eigenvalues))
@@ -542,7 +542,7 @@ def test_constants_of_the_theorems(problem, network):
         assert (quotient >= constants.least_eigenvalue).all()
 
 
-def test_the_bound_of_theorem_4_16_is_the_printed_sum(problem, network, streams):
+def test_the_bound_of_theorem_4_16_equals_the_published_sum(problem, network, streams):
     algorithm = DPCIMoments(**DAMPED, noise=1.0)
     last = run(algorithm, problem, network, streams, 50)[50]
     k = constants_of(problem, network, 50)
@@ -592,7 +592,7 @@ def test_the_graph_lists_nodes_and_edges(plan):
     assert (ends["y_end"] == ends["v"]).all()
 
 
-def test_bands_are_the_exact_ones(plan, small):
+def test_plotted_bands_equal_the_exact_moments(plan, small):
     panel = plan.drawing("wang_fig3")["panels"]
     numbers = figure_numbers(panel, small, source="made")
     exact, _ = small["wang_fig3", "dp_ci_moments"]
@@ -663,6 +663,6 @@ def test_problems_without_a_stream_are_refused(streams, network):
         DPCI().calibrate(Budget(1.0), still, network, 10)
 
 
-def test_budgets_without_a_horizon_are_refused(problem, network):
+def test_a_horizon_of_zero_is_refused(problem, network):
     with pytest.raises(InvalidInput, match="horizon: found 0"):
         DPCI().calibrate(Budget(1.0), problem, network, 0)

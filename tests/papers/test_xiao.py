@@ -83,7 +83,7 @@ def loss_by_integration(position, length, beta, change):
 
 @pytest.mark.parametrize("where", [-0.7, -1e-3, 0.0, 1e-4, 0.2, 0.5, 0.501, 0.8, 1.0, 1.4])
 @pytest.mark.parametrize(("length", "beta", "change"), [(0.4, 3.0, 0.05), (1.0, 10.0, 0.001)])
-def test_the_realised_loss_is_that_of_theorem_2_2(where, length, beta, change):
+def test_realised_loss_of_theorem_2_2_agrees_with_quadrature(where, length, beta, change):
     loss = aggregation.realised_loss(np.array(where * length), length, beta, change)
     assert loss == pytest.approx(
         loss_by_integration(where * length, length, beta, change), rel=1e-7
@@ -94,7 +94,7 @@ def test_the_realised_loss_is_that_of_theorem_2_2(where, length, beta, change):
 @given(
     st.floats(-3, 3), st.floats(0, 2), st.floats(0.01, 50), st.floats(1e-9, 0.5)
 )  # fmt: skip
-def test_no_output_loses_more_than_the_worst_case_and_those_outside_lose_it(
+def test_realised_loss_is_at_most_beta_h_and_equals_it_outside_the_interval(
     x, length, beta, change
 ):
     loss = float(aggregation.realised_loss(np.array(x), np.array(length), beta, change))
@@ -103,7 +103,7 @@ def test_no_output_loses_more_than_the_worst_case_and_those_outside_lose_it(
         assert loss == beta * change
 
 
-def test_losses_for_several_changes_are_those_for_each():
+def test_losses_for_several_changes_equal_losses_computed_separately():
     rng = np.random.default_rng(3)
     position, length, changes = rng.normal(0.5, 1.0, (2, 50)), rng.random(50), [0.05, 0.3]
     losses = aggregation.realised_losses(position, length, 4.0, changes)
@@ -111,8 +111,8 @@ def test_losses_for_several_changes_are_those_for_each():
     assert np.array_equal(losses, alone)
 
 
-def test_short_intervals_lose_the_worst_case_without_cancellation():
-    """As the interval shrinks to a point, the loss tends to beta h."""
+def test_realised_loss_on_short_intervals_is_accurate_and_tends_to_beta_h():
+    """Check that the loss tends to beta h as the interval shrinks to a point."""
     lengths = np.array([1e-3, 1e-6, 1e-9, 1e-12, 1e-200, 0.0])
     losses = aggregation.realised_loss(lengths / 2, lengths, 5.0, 0.01)
     assert losses[-3:] == pytest.approx(0.05, rel=1e-9)
@@ -122,7 +122,7 @@ def test_short_intervals_lose_the_worst_case_without_cancellation():
     assert small == pytest.approx(1e-11 * 2 * 5.0 / 1e-8 * (0.2e-8 + 0.5e-11), rel=1e-3)
 
 
-def test_the_average_is_that_of_outputs_drawn():
+def test_exact_average_loss_agrees_with_the_mean_over_sampled_outputs():
     rng = np.random.default_rng(0)
     for length, beta, change in ((0.3, 4.0, 0.05), (1.0, 10.0, 0.001)):
         outputs = length * rng.random(400_000) + rng.laplace(size=400_000) / beta
@@ -136,7 +136,7 @@ def test_the_average_is_that_of_outputs_drawn():
 
 
 @pytest.mark.parametrize(("length", "beta"), [(0.1, 2.0), (0.5, 5.0), (1.0, 10.0)])
-def test_for_small_changes_the_average_depends_on_one_number(length, beta):
+def test_average_loss_converges_to_its_limit_linearly_in_the_change(length, beta):
     """Check that gamma tends to (1 - e^-s)/s with s = beta omega / 2, linearly in h."""
     limit = aggregation.limiting_average(length, beta)
     gaps = [float(aggregation.exact_average(length, beta, h) - limit) for h in (1e-3, 1e-4, 1e-5)]
@@ -144,7 +144,7 @@ def test_for_small_changes_the_average_depends_on_one_number(length, beta):
     assert gaps[1] / gaps[2] == pytest.approx(10, rel=0.02)
 
 
-def test_the_closed_form_of_the_bound_is_the_printed_integral():
+def test_closed_form_of_the_bound_equals_the_published_integral():
     w, b, h = 0.6, 4.0, 0.05
     phi = lambda y, x: b / (2 * w) * np.exp(-b * abs(x - y))  # noqa: E731
     edge = (w - h) / 2
@@ -157,7 +157,7 @@ def test_the_closed_form_of_the_bound_is_the_printed_integral():
     assert aggregation.printed_bound(w, b, h) == pytest.approx(printed, rel=1e-9)
 
 
-def test_with_the_right_move_theorem_2_3_bounds_the_average():
+def test_corrected_theorem_2_3_bounds_the_average_unlike_the_published_one():
     """The proof gives a bound with t = +h in the left half, unlike the published steps."""
     w, b, h = np.meshgrid(np.linspace(0.1, 1, 7), np.linspace(2, 10, 5), [0.001, 0.02])
     exact, printed = (f(w, b, h) for f in (aggregation.exact_average, aggregation.printed_bound))
@@ -210,12 +210,12 @@ def reference_losses(problem, network, streams, noise, growth, horizon, r=0):
     return total / (AGENTS * DIM), float(released[horizon]["realised"][0, r])
 
 
-def test_losses_along_a_trajectory_equal_a_loop(problem, network, streams):
+def test_losses_along_a_trajectory_equal_a_coordinate_by_coordinate_loop(problem, network, streams):
     expected, realised = reference_losses(problem, network, streams, 0.8, 1.05, 3)
     assert realised == pytest.approx(expected, rel=1e-6)
 
 
-def test_the_share_that_is_lost_is_the_average_of_gamma_over_the_intervals(streams):
+def test_mean_loss_fraction_equals_the_average_of_gamma_over_the_intervals(streams):
     """Compute the conditional expectation from the intervals of a run (note 11)."""
     many = Streams(streams.root, tuple(range(40)), streams.groups)
     problem = build_problem(many)
@@ -236,8 +236,8 @@ def test_the_share_that_is_lost_is_the_average_of_gamma_over_the_intervals(strea
 
 
 @pytest.mark.parametrize("aggregator", ["pair", "range"])
-def test_outputs_of_the_aggregates_have_the_stated_law(streams, aggregator):
-    """Position minus noise is uniform in the interval, and the noise equals the draws."""
+def test_aggregate_outputs_and_their_noise_have_the_stated_distributions(streams, aggregator):
+    """The output minus noise and gradient step is uniform in the interval; the noise is Laplace."""
     many = Streams(streams.root, tuple(range(200)), streams.groups)
     problem = build_problem(many)
     network = networks.build(many, "random_edges", AGENTS, edges=8)
@@ -258,7 +258,7 @@ def test_outputs_of_the_aggregates_have_the_stated_law(streams, aggregator):
 
 
 @pytest.mark.parametrize("graph", ["shared", "per_run"])
-def test_aggregates_of_gradient_descent_equal_a_loop(problem, streams, graph):
+def test_gradient_descent_aggregates_equal_a_per_agent_loop(problem, streams, graph):
     if graph == "shared":
         network = networks.build(streams, "star", AGENTS)
     else:
@@ -293,13 +293,13 @@ def test_aggregates_of_gradient_descent_equal_a_loop(problem, streams, graph):
         assert np.allclose(neighbour_range.high[s, r, i], x[s, r, neighbours].max(0))
 
 
-def test_descent_with_slowly_falling_steps_reaches_the_optimum(streams, problem, network):
+def test_gradient_descent_with_slowly_decaying_steps_reaches_the_optimum(streams, problem, network):
     slow = DecentralizedGradientDescent(eta=0.5, decay=0.99)
     last = run(slow, problem, network, streams, 900)[900]["released"]
     assert problem.log_distance(last).mean() < -9
 
 
-def test_descent_of_theorem_3_4_is_its_recursion_and_needs_the_sum_alone(problem, streams):
+def test_theorem_3_4_descent_follows_its_recursion_with_or_without_secret_sharing(problem, streams):
     """Steps are 1/(c sqrt(k)) with c = 2, and the result is the mean of all iterates."""
     complete = networks.build(streams, "complete", AGENTS)
     observables_by_exchange = [
@@ -321,7 +321,7 @@ def test_descent_of_theorem_3_4_is_its_recursion_and_needs_the_sum_alone(problem
     )
 
 
-def test_descent_of_theorem_3_4_pays_for_each_of_its_steps(problem, network):
+def test_theorem_3_4_descent_adds_the_privacy_loss_of_every_step(problem, network):
     algorithm = LocallyPrivateSubgradient(eta=0.5, noise=2.0)
     steps = 0.5 / np.sqrt(np.arange(1, 21))
     paid = account(algorithm.releases(problem, network, 20), 0.0).epsilon
@@ -332,7 +332,7 @@ def test_descent_of_theorem_3_4_pays_for_each_of_its_steps(problem, network):
         LocallyPrivateSubgradient(exchange="secret_sharing")
 
 
-def test_pdop_is_its_recursion(problem, network, streams):
+def test_pdop_follows_its_recursion(problem, network, streams):
     algorithm = PrivateDistributedOptimisation(noise=0.3, growth=1.1, decay=0.8, eta=0.7)
     units = algorithm.draws(problem, streams)
     y = streams.draw("data", "normal", (AGENTS, DIM), "start")
@@ -348,20 +348,20 @@ def test_pdop_is_its_recursion(problem, network, streams):
     [("pdop", {}), ("ldp_gradient_descent", {"aggregator": "range", "decay": 0.93}),
      ("ldp_admm", {})],
 )  # fmt: skip
-def test_losses_by_formula_are_geometric_sums(problem, network, name, options):
+def test_epsilon_by_the_papers_formula_is_a_geometric_sum(problem, network, name, options):
     algorithm = load(name)(**NOISE, **options).calibrate(FREE, problem, network, 50)
     steps = 0.1 * np.ones(50) if name == "ldp_admm" else algorithm.decay ** np.arange(1, 51)
     expected = (steps * 1.02 ** np.arange(1, 51)).sum() * problem.weight
     formula = algorithm.epsilon_by_formula(0.0, problem, network, 50)
     assert formula == pytest.approx(expected)
-    # Both signs of the label double B, and the l1 norm of a change over all coordinates counts.
+    # Both signs of the label double B, and the accountant uses the l1 norm over all coordinates.
     epsilon = account(algorithm.releases(problem, network, 50), 0.0).epsilon
     assert epsilon == pytest.approx(formula * 2 * np.sqrt(DIM))
     [(stated, claimed)] = algorithm.statements(FREE, problem, network, 50)
     assert stated is algorithm and claimed == formula
 
 
-def test_transcripts_of_neighbours_are_no_more_apart_than_the_accountant_says(streams):
+def test_log_likelihood_ratio_of_transcripts_is_within_the_accountants_epsilon(streams):
     """Compute the log-likelihood ratio of the messages of agent 0 with a replaced record.
 
     Weights are integrated out by the density of Eq. (10), given all received messages.
@@ -401,7 +401,7 @@ def boxed(streams):
     return build_problem(streams, box=1.0)
 
 
-def test_coordinate_descent_without_noise_finds_every_agents_own_optimum(boxed, network, streams):
+def test_noiseless_coordinate_descent_reaches_every_local_optimum(boxed, network, streams):
     at = run(CoordinateDescent(), boxed, network, streams, 800)
     assert np.allclose(at[800]["released"][0], boxed.own_optimum, atol=1e-8)
     assert np.abs(boxed.gradient(boxed.own_optimum)).max() < 1e-10
@@ -409,7 +409,7 @@ def test_coordinate_descent_without_noise_finds_every_agents_own_optimum(boxed, 
     assert ((moved != 0).sum(-1) <= 1).all()
 
 
-def test_coordinates_are_chosen_evenly_and_the_noise_has_its_scale(streams):
+def test_coordinates_are_sampled_uniformly_and_the_noise_has_the_declared_scale(streams):
     many = Streams(streams.root, tuple(range(200)), streams.groups)
     problem = build_problem(many, box=1e3)
     algorithm = CoordinateDescent(noise=0.7)
@@ -426,7 +426,7 @@ def test_coordinates_are_chosen_evenly_and_the_noise_has_its_scale(streams):
     assert kstest(noise, norm(scale=0.7 / 1.5).cdf).pvalue < 1e-3
 
 
-def test_the_bound_of_coordinate_descent_is_the_printed_sum(boxed):
+def test_coordinate_descent_bound_is_at_least_the_sum_in_eq_74(boxed):
     """The second line of (74), with C_1 sigma / d per step, is below the third."""
     algorithm = CoordinateDescent(noise=0.2)
     gap, k = np.full((1, 12, AGENTS), 3.0), 40
@@ -451,8 +451,8 @@ def test_coordinate_descent_is_calibrated_by_formula_and_by_accountant(boxed, ne
 
 
 @pytest.mark.parametrize(("law", "tail"), [("gaussian", norm), ("laplace", laplace)])
-def test_in_a_box_no_epsilon_at_delta_zero_is_below_the_ratio_of_one_course(law, tail, network):
-    """The first coordinate stays at the upper face; compare probabilities of the steps."""
+def test_lower_bound_at_delta_zero_in_a_box_is_the_log_ratio_of_a_trajectory(law, tail, network):
+    """Compare probabilities of a trajectory whose first coordinate stays at the upper face."""
     unit, zeros = np.eye(DIM)[0], np.zeros((AGENTS, 6, DIM))
     zeros[:, 0] = unit
     worlds = [
@@ -490,7 +490,7 @@ def test_without_a_box_gaussian_noise_has_no_finite_epsilon_at_delta_zero(proble
 # Constants and conditions of the paper.
 
 
-def test_a_budget_pays_for_all_coordinates_and_for_no_random_weights(problem, network):
+def test_calibrated_noise_covers_all_coordinates_and_ignores_random_weights(problem, network):
     """If D and the inverse scale grow equally, each iteration costs B_1 / (D noise)."""
     pure, horizon, noises = Budget(2.0, 0.0), 30, {}
     for weights, growth in (("random", 1.02), ("fixed", 1.02), ("random", 1.0)):
@@ -504,7 +504,7 @@ def test_a_budget_pays_for_all_coordinates_and_for_no_random_weights(problem, ne
     assert noises["fixed", 1.02] == noises["random", 1.02]
 
 
-def test_a_change_of_the_objective_that_is_a_constant_is_local_sensitivity_zero(problem):
+def test_record_change_in_l1_is_sqrt_d_times_l2_and_in_linf_twice_the_weight(problem):
     """Erratum E1.2: sensitivity is defined on values, but the proof needs gradients."""
     x = np.random.default_rng(1).normal(size=(12, AGENTS, DIM))
     assert problem.record_change("l1") == pytest.approx(np.sqrt(DIM) * problem.record_change("l2"))
@@ -512,7 +512,7 @@ def test_a_change_of_the_objective_that_is_a_constant_is_local_sensitivity_zero(
     assert np.isfinite(problem.gradient(x)).all()
 
 
-# Cells of the workflow at a small scale.
+# Experiment cells at a small scale.
 
 
 @pytest.fixture(scope="module")
@@ -521,14 +521,14 @@ def plan():
     return planning.load(config, CONFIG)
 
 
-def test_figures_of_the_paper_are_all_there(plan):
+def test_plan_contains_every_figure_of_the_paper(plan):
     printed = {f"xiao_fig{name}" for name in ("1", "2a", "2b", "A", "B", "C", "D1", "D2")}
     assert printed == {name for name, f in plan.figures.items() if not f.added}
     variants = {c.style for p in plan.figures["xiao_fig2b"].panels for c in p.curves}
     assert {"realised", "worst_case"} <= variants
 
 
-def test_a_claim_about_figure_1_is_held_and_its_opposite_is_not(plan):
+def test_claim_about_figure_1_holds_and_its_opposite_does_not(plan):
     runs, privacy = run_cell(plan.cell("xiao_fig1", "random_aggregation"), {})
     runs, privacy = (f.with_columns(source=pl.lit("made")) for f in (runs, privacy))
     claim = plan.papers["xiao"].claims["xiao_c01"]
@@ -548,7 +548,7 @@ def test_a_claim_about_figure_1_is_held_and_its_opposite_is_not(plan):
     assert (runs.filter(pl.col("quantity") == "worst")["value"] <= 1).all()
 
 
-def test_mean_estimation_has_no_jacobian(streams):
+def test_record_curvature_of_mean_estimation_is_zero(streams):
     assert mean_estimation.build(streams, 3, records=2, dim=2, box=1.0).record_curvature == 0
 
 
@@ -556,7 +556,7 @@ def test_mean_estimation_has_no_jacobian(streams):
 
 
 @pytest.mark.parametrize("first_order", [False, True])
-def test_admm_under_a_constraint_ends_where_another_solver_does(first_order):
+def test_constrained_admm_converges_to_the_slsqp_solution(first_order):
     """Compare with sequential quadratic programming, which does not use (33)."""
     task = constrained.sample_problem(3)
     shape = task.A.shape[0], task.A.shape[2]
@@ -574,7 +574,7 @@ def test_admm_under_a_constraint_ends_where_another_solver_does(first_order):
     assert np.ptp(points[-1], axis=0).min() > 0.01  # agents do not agree: no consensus problem
 
 
-def test_steps_under_a_constraint_are_12_and_13_as_printed():
+def test_constrained_admm_steps_equal_equations_12_and_13():
     task = constrained.sample_problem(1)
     agents, rows, dim = task.A.shape
     rng = np.random.default_rng(0)
@@ -618,7 +618,7 @@ def test_steps_under_a_constraint_are_12_and_13_as_printed():
 # --- Figure A -------------------------------------------------------------------------------------
 
 
-def test_the_drawing_of_secret_sharing_delivers_each_share_once_and_relays_to_its_receiver():
+def test_secret_sharing_figure_sends_each_share_once_and_relays_it_to_its_receiver():
     plan = planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG)
     figure = plan.drawing("xiao_figA")
     numbers = figure_numbers(figure["panels"], {}, source="drawn")

@@ -36,7 +36,7 @@ def gaussians(scale, count=1, **options):
     return [Release("gaussian", 1.0, scale, count=count, **options)]
 
 
-def test_many_gaussians_are_one_with_less_noise():
+def test_composed_gaussians_equal_one_gaussian_with_less_noise():
     single_epsilon = epsilon(gaussians(2.0 / math.sqrt(50)), DELTA, "gaussian")
     assert epsilon(gaussians(2.0, 50), DELTA, "gaussian") == pytest.approx(
         single_epsilon, rel=1e-12
@@ -67,7 +67,7 @@ def test_closed_form_agrees_with_loss_distributions_and_is_below_renyi(scale):
     assert closed < epsilon(gaussians(scale, 10), DELTA, "zcdp")
 
 
-def test_renyi_accounting_of_gaussians_is_the_zcdp_conversion():
+def test_renyi_accounting_of_gaussians_equals_the_zcdp_conversion():
     by_rdp = epsilon(gaussians(5.0, 40), DELTA, "rdp")
     assert by_rdp == pytest.approx(zcdp_epsilon(40 / 50, DELTA), rel=1e-3)
     safe = epsilon(gaussians(5.0, 40), DELTA, "zcdp", conversion="safe")
@@ -97,7 +97,7 @@ def randomised_response_epsilon(loss, count, delta):
 @pytest.mark.parametrize(
     ("loss", "count"), [(0.1, 60), (0.0512345, 200), (0.5, 10), (2.0, 3), (50.0, 2)]
 )
-def test_pure_releases_compose_as_well_as_is_possible(loss, count):
+def test_epsilon_of_composed_pure_releases_is_within_0_3_percent_of_optimal(loss, count):
     best = randomised_response_epsilon(loss, count, DELTA)
     guarantee = account([pure(loss, count=count)], DELTA)
     assert best * (1 - 1e-9) <= guarantee.epsilon <= best * 1.003
@@ -108,8 +108,11 @@ def test_pure_releases_compose_as_well_as_is_possible(loss, count):
     ("loss", "count", "delta"),
     [(0.01, 600_000, 1e-10), (0.01, 600_000, 1e-9), (0.001, 500_000, 1e-10), (32.0068, 1, 1e-10)],
 )
-def test_rounding_errors_make_no_epsilon_too_small(loss, count, delta):
-    """Fourier transforms change delta by 1e-11; responses to large losses are true with 1."""
+def test_rounding_errors_do_not_make_epsilon_too_small(loss, count, delta):
+    """Fourier transforms change delta by 1e-11.
+
+    For large losses, the probability of a true response rounds to 1.
+    """
     best = randomised_response_epsilon(loss, count, delta)
     guarantee = account([pure(loss, count=count)], delta)
     assert best * (1 - 1e-9) <= guarantee.epsilon <= best * 1.02
@@ -117,22 +120,22 @@ def test_rounding_errors_make_no_epsilon_too_small(loss, count, delta):
 
 @pytest.mark.parametrize("loss", [150.0123, 449.4569, 700.0, 720.0, 800.0, 5000.0])
 @pytest.mark.parametrize("count", [1, 3])
-def test_epsilon_of_huge_pure_losses_is_no_smaller_than_their_sum(loss, count):
-    """All responses are true but for rounding, so that delta = 1 - exp(epsilon - sum)."""
+def test_epsilon_of_huge_pure_losses_is_between_its_exact_value_and_their_sum(loss, count):
+    """Up to rounding, all responses are true, so that delta = 1 - exp(epsilon - sum)."""
     exact = count * loss + math.log1p(-1e-5)
     assert exact * (1 - 1e-12) <= account([pure(loss, count=count)], 1e-5).epsilon <= count * loss
     assert exact * (1 - 1e-12) <= epsilon([pure(loss, count=count)], 1e-5, "pld")
 
 
-def test_the_number_of_gaussians_does_not_enter_the_allowance_for_rounding():
-    """Gaussians without sampling are one release of the composition."""
+def test_rounding_allowance_is_independent_of_the_number_of_gaussians():
+    """Gaussians without sampling are composed as one release."""
     many = account([Release("gaussian", 1e-3, 1.0, count=10**6), pure(0.5)], 1e-10)
     few = account([Release("gaussian", 1.0, 1.0), pure(0.5)], 1e-10)
     assert many.epsilon == pytest.approx(few.epsilon, rel=1e-6)
     assert many.method == few.method == "pld"
 
 
-def test_laplace_costs_less_than_any_mechanism_of_the_same_pure_epsilon():
+def test_laplace_costs_less_than_a_generic_mechanism_with_equal_pure_epsilon():
     laplace = [Release("laplace", 1.0, 5.0, count=100)]
     for method in ("zcdp", "rdp", "pld"):
         assert epsilon(laplace, DELTA, method) < epsilon([pure(0.2, count=100)], DELTA, method)
@@ -171,7 +174,7 @@ def test_one_laplace_shift_dominates_gamma_norm_noise_in_the_plane():
 
 
 @pytest.mark.parametrize("kind", ["poisson", "fixed_size"])
-def test_sampling_everything_is_no_sampling_and_sampling_nothing_costs_nothing(kind):
+def test_sampling_rate_one_equals_no_sampling_and_rate_zero_gives_epsilon_zero(kind):
     for mechanism in ("gaussian", "laplace"):
         plain = [Release(mechanism, 1.0, 2.0, count=4)]
         full = [Release(mechanism, 1.0, 2.0, count=4, sampling=Sampling(kind, 1.0))]
@@ -199,7 +202,7 @@ def test_one_poisson_sampled_gaussian_matches_direct_integration():
     assert ndtr(0) == 0.5 and bound < gaussian_epsilon(1.0, 1e-3)
 
 
-def test_sampling_pays_and_the_accountants_agree_about_it():
+def test_sampling_lowers_epsilon_and_renyi_is_within_30_percent_of_pld():
     sampled = gaussians(2.0, 60, sampling=Sampling("poisson", 0.05))
     fixed = gaussians(2.0, 60, sampling=Sampling("fixed_size", 0.05))
     rdp, pld = (epsilon(sampled, DELTA, method) for method in ("rdp", "pld"))
@@ -208,14 +211,14 @@ def test_sampling_pays_and_the_accountants_agree_about_it():
     assert rdp < account(fixed, DELTA).epsilon < epsilon(gaussians(2.0, 60), DELTA)
 
 
-def test_pure_releases_amplify():
+def test_sampling_amplifies_pure_releases():
     sampled = [pure(1.0, sampling=Sampling("fixed_size", 0.1))]
     assert epsilon(sampled, 0) == pytest.approx(math.log1p(0.1 * math.expm1(1)))
     huge = [pure(2000.0, sampling=Sampling("poisson", 0.1))]
     assert epsilon(huge, 0) == pytest.approx(2000 + math.log(0.1))
 
 
-def test_samplings_with_different_relations_do_not_mix():
+def test_mixing_samplings_with_different_relations_is_refused():
     mixed = [
         *gaussians(2.0, sampling=Sampling("poisson", 0.1)),
         *gaussians(2.0, sampling=Sampling("fixed_size", 0.1)),
@@ -224,7 +227,7 @@ def test_samplings_with_different_relations_do_not_mix():
         account(mixed, DELTA)
 
 
-def test_mixtures_take_the_least_of_all_accountants():
+def test_epsilon_of_a_mixture_is_the_minimum_over_all_accountants():
     mixture = [*gaussians(10.0, 30), Release("laplace", 1.0, 20.0, count=30)]
     guarantee = account(mixture, DELTA)
     epsilons = {method: epsilon(mixture, DELTA, method) for method in METHODS}
@@ -236,7 +239,7 @@ def test_mixtures_take_the_least_of_all_accountants():
     assert guarantee.epsilon > epsilon(gaussians(10.0, 30), DELTA)
 
 
-def test_a_small_pure_part_beside_gaussians_is_added():
+def test_epsilon_of_a_small_pure_release_is_added_to_that_of_gaussians():
     mixture = [*gaussians(1.0, 10), pure(1e-6)]
     assert account(mixture, 1e-12).method == "gaussian+pure"
     assert account(mixture, 1e-12).epsilon == pytest.approx(
@@ -244,14 +247,14 @@ def test_a_small_pure_part_beside_gaussians_is_added():
     )
 
 
-def test_the_discrete_gaussian_is_concentrated_but_not_gaussian():
+def test_discrete_gaussian_is_accounted_by_zcdp_and_not_as_a_gaussian():
     discrete = [Release("discrete_gaussian", 1, 4, count=8)]
     assert account(discrete, DELTA).epsilon <= zcdp_epsilon(8 / 32, DELTA)
     assert epsilon(discrete, DELTA, "gaussian") == epsilon(discrete, DELTA, "pld") == math.inf
     assert account(discrete, DELTA).epsilon > gaussian_epsilon(math.sqrt(8) / 4, DELTA)
 
 
-def test_nothing_and_everything():
+def test_epsilon_is_zero_without_releases_or_sensitivity_and_infinite_without_noise():
     assert account([], DELTA) == Guarantee(0.0, DELTA, "none")
     assert account([exact(0)], 0).epsilon == 0
     assert account([*gaussians(1.0), exact()], DELTA).epsilon == math.inf
@@ -264,18 +267,18 @@ def test_nothing_and_everything():
         assert epsilon([exact()], DELTA, method) == math.inf
 
 
-def test_gaussians_are_never_purely_private():
+def test_gaussians_have_infinite_epsilon_at_delta_zero():
     assert account(gaussians(1e6), 0).epsilon == math.inf
     assert account([Release("laplace", 1, 4, count=3)], 0) == Guarantee(0.75, 0, "pure")
 
 
-def test_an_unproven_sensitivity_is_handed_on():
+def test_guarantee_inherits_an_unproven_sensitivity_and_its_note():
     guarantee = account(gaussians(2.0, proven=False, note="assumes bounded gradients"), DELTA)
     assert not guarantee.proven and guarantee.note == "assumes bounded gradients"
     assert account(gaussians(2.0), DELTA).proven
 
 
-def test_a_network_is_as_private_as_its_weakest_agent():
+def test_network_guarantee_is_that_of_the_least_private_agent():
     agents = [account(gaussians(scale), DELTA) for scale in (3.0, 1.0, 2.0)]
     assert network_guarantee(agents) == agents[1]
     unproven = account(gaussians(9.0, proven=False), DELTA)
@@ -284,13 +287,13 @@ def test_a_network_is_as_private_as_its_weakest_agent():
         network_guarantee([])
 
 
-def test_a_guarantee_is_within_a_budget_or_not():
+def test_guarantee_is_within_a_budget_if_epsilon_and_delta_are_no_larger():
     guarantee = Guarantee(1.0, 1e-5, "gaussian")
     assert guarantee.within(Budget(1.0, 1e-5)) and guarantee.within(Budget(2, 1e-4))
     assert not guarantee.within(Budget(0.99, 1e-5)) and not guarantee.within(Budget(1.0, 1e-6))
 
 
-def test_many_different_losses_are_rounded_up_and_none_is_lost():
+def test_many_distinct_losses_are_rounded_up_and_all_are_counted():
     losses = np.geomspace(1e-3, 2.0, 400)
     groups = _groups([pure(losses)])
     levelled = _levelled(groups)
@@ -310,7 +313,7 @@ def test_many_different_losses_are_rounded_up_and_none_is_lost():
     st.integers(1, 40),
     st.sampled_from(["zcdp", "gaussian", "pure"]),
 )
-def test_more_noise_never_costs_more_and_more_releases_never_less(mechanism, scale, count, method):
+def test_epsilon_is_monotone_in_noise_delta_and_number_of_releases(mechanism, scale, count, method):
     def cost(scale, count, delta=DELTA):
         return epsilon([Release(mechanism, 1.0, scale, count=count)], delta, method)
 
@@ -318,7 +321,7 @@ def test_more_noise_never_costs_more_and_more_releases_never_less(mechanism, sca
     assert cost(scale, count, 1e-4) <= cost(scale, count)
 
 
-def test_wrong_input_is_named():
+def test_errors_name_the_invalid_argument():
     with pytest.raises(InvalidInput, match="method"):
         epsilon([], DELTA, "moments")
     with pytest.raises(InvalidInput, match="delta"):
@@ -327,7 +330,7 @@ def test_wrong_input_is_named():
         epsilon(gaussians(1.0), DELTA, "zcdp", conversion="exact")
 
 
-def test_delta_of_the_reported_epsilon_is_the_delta_asked_for():
+def test_delta_at_the_reported_epsilon_equals_the_requested_delta():
     guarantee = account(gaussians(np.geomspace(3, 30, 100)), DELTA)
     mu = gaussian_dp(gaussians(np.geomspace(3, 30, 100)))
     assert gaussian_delta(mu, guarantee.epsilon) == pytest.approx(DELTA, rel=1e-9)

@@ -1,4 +1,4 @@
-"""Test bounds from event rates: exact coverage, p-values, families and stopping."""
+"""Test privacy bounds from event rates: coverage, p-values, multiple tests, early stopping."""
 
 import itertools
 
@@ -24,21 +24,21 @@ RUNS = 12
 MEASURES = [Epsilon(0.0), Epsilon(0.1), Mu()]
 
 
-def test_limits_of_a_probability():
+def test_clopper_pearson_limits_agree_with_scipy():
     low, high = clopper_pearson(np.array([0, 3, 10]), 10, 0.025)
     exact = [stats.binomtest(k, 10).proportion_ci(0.95, "exact") for k in (0, 3, 10)]
     np.testing.assert_allclose(low, [ci.low for ci in exact])
     np.testing.assert_allclose(high, [ci.high for ci in exact])
 
 
-def test_limits_from_a_table_are_the_same():
+def test_tabulated_limits_equal_clopper_pearson_limits():
     hits = np.random.default_rng(0).integers(0, 501, 90)
     for runs, tail in ((500, 1e-9), (500, 0.01), (20_000, 1e-5)):
         assert np.array_equal(tabled_limits(hits, runs, tail), clopper_pearson(hits, runs, tail))
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_a_claim_allows_exactly_the_rates_whose_value_does_not_exceed_it(measure):
+def test_largest_rate_allowed_by_a_claim_attains_the_claimed_value(measure):
     for value in (0.3, 1.0, 2.5):
         q = np.linspace(0.01, 0.8, 40)
         p = measure.largest(q, value)
@@ -47,7 +47,7 @@ def test_a_claim_allows_exactly_the_rates_whose_value_does_not_exceed_it(measure
         np.testing.assert_allclose(measure.reached(p, value)[inner], q[inner], rtol=1e-9)
 
 
-def test_gaussian_rates_lie_inside_the_region_of_their_privacy_profile_and_touch_it():
+def test_gaussian_rates_lie_just_inside_the_region_of_their_privacy_profile():
     """The event {x >= t} of N(mu, 1) against N(0, 1) has likelihood ratio e^epsilon at t."""
     epsilon = 0.7
     t = epsilon / 1.2 + 0.6
@@ -61,7 +61,7 @@ def test_gaussian_rates_lie_inside_the_region_of_their_privacy_profile_and_touch
 
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("level", [0.2, 0.02])
-def test_coverage_is_exact_for_all_pairs_of_rates_on_the_boundary_of_a_claim(measure, level):
+def test_type_one_error_is_at_most_the_level_on_the_boundary_of_a_claim(measure, level):
     """Enumerate the outcomes of 12 and 12 runs with their binomial probabilities."""
     true = 0.8
     p_values = np.zeros((RUNS + 1, RUNS + 1))
@@ -76,17 +76,17 @@ def test_coverage_is_exact_for_all_pairs_of_rates_on_the_boundary_of_a_claim(mea
     for alpha in (level, level / 2):
         wrong = np.einsum("ck,km,cm->c", hits, (p_values <= alpha).astype(float), numbers)
         assert wrong.max() <= alpha
-        assert wrong.max() > alpha / 50  # an empty test would cover too
+        assert wrong.max() > alpha / 50  # excludes a test that never rejects
 
 
 def _claim(measure, value):
     if isinstance(measure, Mu):
         return {"mu": value}
-    # at its own delta: a profile of one point
+    # a profile with one point, at the delta of the measure
     return {"profile": Profile([(value, measure.delta)])}
 
 
-def test_a_bound_is_the_least_claim_that_is_not_contradicted():
+def test_bound_is_the_smallest_claim_that_is_not_contradicted():
     bound = event_bound(900, 1000, 300, 1000, delta=0.01, confidence=0.99)
     assert (
         bound.p_value(epsilon=bound.epsilon) <= 0.01 < bound.p_value(epsilon=bound.epsilon + 2e-3)
@@ -96,7 +96,7 @@ def test_a_bound_is_the_least_claim_that_is_not_contradicted():
     assert bound.contradicts(mu=0.9 * bound.mu) and not bound.contradicts(mu=1.1 * bound.mu)
 
 
-def test_the_bound_is_sharper_than_two_limits_at_half_the_level_and_below_the_estimate():
+def test_bound_is_tighter_than_two_clopper_pearson_limits_and_below_the_estimate():
     for hits, neighbour_hits, delta in (
         (1000, 400, 0.01),
         (1197, 803, 0.0),
@@ -111,10 +111,10 @@ def test_the_bound_is_sharper_than_two_limits_at_half_the_level_and_below_the_es
             assert bound.epsilon < float(Epsilon(delta).value(hits / 2000, neighbour_hits / 2000))
 
 
-def test_perfect_distinction_has_the_closed_form_of_its_probability():
+def test_bound_for_perfect_distinction_agrees_with_direct_maximisation():
     r"""Hits in all and none of n runs have probability :math:`(1-e^{-\epsilon})^n` at p = 1."""
     bound = event_bound(500, 500, 0, 500, delta=0.0, confidence=0.99)
-    # p = 1 - e^-epsilon (1 - q) needs more: the largest over q of p^n (1 - q)^n
+    # maximise p^n (1 - q)^n over q, with the largest rate p that epsilon allows
     q = np.geomspace(1e-6, 1 - 1e-6, 20_001)
     p = np.minimum(np.exp(bound.epsilon) * q, 1 - np.exp(-bound.epsilon) * (1 - q))
     largest = np.max(p**500 * (1 - q) ** 500)
@@ -122,7 +122,7 @@ def test_perfect_distinction_has_the_closed_form_of_its_probability():
     assert bound.epsilon == bound.ceiling
 
 
-def test_both_directions_are_looked_at():
+def test_epsilon_bound_is_symmetric_in_the_two_data_sets():
     forward = event_bound(90, 100, 20, 100, delta=0.0, confidence=0.9)
     backward = event_bound(20, 100, 90, 100, delta=0.0, confidence=0.9)
     assert forward.epsilon == backward.epsilon > 0.5
@@ -131,7 +131,7 @@ def test_both_directions_are_looked_at():
     assert same.epsilon == same.mu == 0.0
 
 
-def test_fewer_errors_allowed_give_smaller_bounds():
+def test_bounds_decrease_with_confidence_and_delta():
     bounds = [
         event_bound(90, 100, 20, 100, delta=d, confidence=c).epsilon
         for c, d in ((0.9, 0.0), (0.99, 0.0), (0.99, 0.05), (0.999, 0.05))
@@ -139,7 +139,7 @@ def test_fewer_errors_allowed_give_smaller_bounds():
     assert bounds == sorted(bounds, reverse=True) and len(set(bounds)) == 4
 
 
-def test_level_and_delta_are_always_stated():
+def test_missing_confidence_or_delta_and_invalid_values_are_refused():
     with pytest.raises(TypeError):
         event_bound(1, 2, 1, 2, delta=0.0)
     with pytest.raises(TypeError):
@@ -157,7 +157,7 @@ def test_level_and_delta_are_always_stated():
             call()
 
 
-def test_looks_double_and_spend_the_whole_error():
+def test_planned_looks_double_the_runs_and_their_error_shares_sum_to_one():
     looks = planned_looks(4000, first=500)
     assert [look.runs for look in looks] == [500, 1000, 2000, 4000]
     assert sum(look.share for look in looks) == pytest.approx(1.0)
@@ -165,7 +165,7 @@ def test_looks_double_and_spend_the_whole_error():
 
 
 def coin_audit(p, q, rng):
-    """Audit growing parts of one sample of coin flips."""
+    """Return an audit of the first runs of one sample of coin flips."""
     coins = [rng.random(400) < rate for rate in (p, q)]
 
     def audit(runs, confidence):
@@ -177,7 +177,7 @@ def coin_audit(p, q, rng):
     return audit
 
 
-def test_stopping_early_keeps_the_level_of_a_true_claim_and_finds_a_false_one_soon():
+def test_early_stopping_keeps_the_error_level_and_detects_a_false_claim_early():
     rng, claim = np.random.default_rng(1), {"epsilon": float(np.log(2))}
     true = [
         sequential(coin_audit(0.6, 0.3, rng), claim, runs=100, first=25, confidence=0.7)
@@ -190,13 +190,13 @@ def test_stopping_early_keeps_the_level_of_a_true_claim_and_finds_a_false_one_so
     assert false.contradicted and false.runs < 400
 
 
-def test_what_can_be_detected_is_what_perfect_outcomes_would_give():
+def test_detectable_epsilon_grows_with_log_runs_and_falls_with_confidence():
     few, many = (detectable_epsilon(n, delta=1e-5, confidence=0.999) for n in (400, 4000))
     assert many - few == pytest.approx(np.log(10), abs=0.02)
     assert detectable_epsilon(4000, delta=1e-5, confidence=0.95) > many
 
 
-def test_a_table_as_a_whole_is_wrong_at_most_at_its_level():
+def test_family_wise_error_of_a_table_is_at_most_its_level():
     """Tables have 10 true claims, tested with coins that attain the claimed epsilon."""
     rng, numbers = np.random.default_rng(2), np.arange(21)
     p = np.array(
@@ -216,7 +216,7 @@ def test_a_table_as_a_whole_is_wrong_at_most_at_its_level():
     assert 0.01 < np.mean(wrong) <= 0.3
 
 
-def test_computed_bounds_spend_nothing_and_are_contradicted_by_themselves():
+def test_holm_excludes_computed_bounds_and_compares_them_with_the_claim():
     rows = [
         {"p_value": 0.004},
         {"p_value": None, "bound": 2.0, "claimed": 1.0},
@@ -228,7 +228,7 @@ def test_computed_bounds_spend_nothing_and_are_contradicted_by_themselves():
     assert [row["adjusted"] for row in adjusted_rows] == pytest.approx([0.008, 0.0, 1.0, 0.008])
 
 
-def test_the_p_value_of_an_audit_counts_all_its_bounds():
+def test_audit_p_value_is_corrected_for_the_error_share_of_each_bound():
     strong, weak = Counts(90, 100, 20, 100), Counts(50, 100, 50, 100)
     bounds = [
         Bound(counts, 0.0, 0.99, share, Epsilon(0.0), False)
@@ -238,7 +238,7 @@ def test_the_p_value_of_an_audit_counts_all_its_bounds():
     assert claim_p_value(bounds, {"epsilon": 0.5}) == pytest.approx(5 * alone, rel=1e-6)
 
 
-def test_gaussian_epsilon_of_a_refuted_mu_is_refuted_by_the_profile():
+def test_privacy_profile_of_a_refuted_mu_is_refuted():
     bound = mu_bound(1704, 2000, 1032, 2000, delta=0.01, confidence=0.999)
     profile = Profile([(gaussian_epsilon(0.5, d), d) for d in (0.2, 0.1, 0.05, 0.01, 1e-3)])
     assert bound.p_value(profile=profile) <= 1e-3
@@ -254,7 +254,7 @@ def drawn_bounds(measure):
 
 @pytest.mark.parametrize("measure", [Epsilon(0.1), Mu()])
 @pytest.mark.parametrize("claim", [{"epsilon": 0.2}, {"epsilon": 2.0}, {"mu": 0.5}, {"mu": 1.5}])
-def test_the_least_of_many_p_values_is_found_without_computing_all(measure, claim):
+def test_claim_p_value_is_the_minimum_and_no_lower_bound_exceeds_its_p_value(measure, claim):
     """Use a new list per repetition, since computed p-values are cached."""
     p_values = [bound.p_value(**claim) for bound in drawn_bounds(measure)]
     lower_bounds = [bound.p_value_lower_bound(**claim) for bound in drawn_bounds(measure)]

@@ -1,4 +1,4 @@
-"""Test checks of recovered noise: error level for every distribution, and faults."""
+"""Test the checks of recovered noise: error level per distribution, and detection of faults."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def judged(noise, law, confidence=0.99, **options):
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_correct_noise_is_flagged_no_more_often_than_stated_by_any_kind_of_test(law):
+def test_false_alarm_rate_of_every_noise_test_is_at_most_its_level(law):
     rng = np.random.default_rng(1)
     reports = [
         judged(drawn(law, rng, (12, 4, 2, 3)), law, 0.6, other=drawn(law, rng, (12, 4, 2, 3)))
@@ -62,7 +62,7 @@ def test_correct_noise_is_flagged_no_more_often_than_stated_by_any_kind_of_test(
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_scale_is_judged_on_both_sides(law):
+def test_noise_that_is_too_small_or_too_large_is_flagged(law):
     noise = drawn(law, np.random.default_rng(2))
     right = judged(noise, law)
     assert right.passes and right.low < 1 < right.high and right.low < right.estimate < right.high
@@ -129,44 +129,44 @@ FAULTS = {
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_is_found_under_each_law(law, fault):
+def test_each_fault_is_detected_for_each_distribution(law, fault):
     noise = faulty(drawn(law, np.random.default_rng(4)), fault)
     assert FAULTS[fault] in judged(noise, law, 0.999).kinds
 
 
-def test_a_fault_is_placed():
+def test_finding_states_the_round_of_the_fault():
     noise = faulty(drawn("gaussian", np.random.default_rng(5)), "last round")
     locations = {finding.kind: finding.where for finding in judged(noise, "gaussian").findings}
     assert "round 11" in locations["too small"]
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_noise_of_one_data_set_added_to_the_other_is_found(law):
+def test_equal_noise_on_both_data_sets_is_detected_as_dependent(law):
     noise = drawn(law, np.random.default_rng(6))
     report = judged(noise, law, 0.999, other=noise.copy())
     assert "dependent" in report.kinds
 
 
-def test_an_equal_value_here_and_there_is_what_a_grid_of_float32_gives():
+def test_float32_coincidences_pass_and_a_reused_release_is_detected():
     """Some of 60,000 values on a 24-bit grid are equal; a reused release is still found."""
     rng = np.random.default_rng(7)
     for _ in range(10):
         noise = rng.standard_normal((300, 20, 2, 5), dtype=np.float32)
         assert np.unique(noise).size < noise.size
         assert judged(noise, "gaussian", 0.999).passes
-    noise[:5, 4, 1] = noise[:5, 9, 0]  # 25 values: too few for signs
+    noise[:5, 4, 1] = noise[:5, 9, 0]  # 25 values: too few for a test of signs
     assert judged(noise, "gaussian", 0.999).kinds == ("reused",)
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_reuse_hidden_by_rounding_of_messages_is_seen(law):
+def test_reused_noise_that_differs_by_rounding_errors_is_detected(law):
     rng = np.random.default_rng(8)
     noise = drawn(law, rng)
     noise[:, 3] = noise[:, 1] + 1e-9 * rng.standard_normal(noise[:, 1].shape)
     assert not judged(noise, law, 0.999).passes
 
 
-def test_the_law_itself_is_tested():
+def test_noise_of_another_distribution_is_flagged():
     rng = np.random.default_rng(9)
     laplace = rng.laplace(size=SHAPE) / np.sqrt(2)
     assert "wrong shape" in judged(laplace, "gaussian").kinds
@@ -177,14 +177,14 @@ def test_the_law_itself_is_tested():
 
 
 def within(noise, law, share):
-    """Return the noise with its tails cut: the shorter values, repeated to the same shape."""
+    """Return the noise without its tails: the shorter values, repeated to the same shape."""
     lengths = np.linalg.norm(noise, axis=-1) if law == "gamma_norm" else np.abs(noise)
     central_noise = noise[lengths <= np.quantile(lengths, share)]
     return np.resize(central_noise, noise.shape)
 
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace", "gamma_norm", "discrete_gaussian"])
-def test_tails_that_are_cut_and_outliers_are_found(law):
+def test_truncated_tails_and_outliers_are_detected(law):
     rng = np.random.default_rng(16)
     tail_count = 600 if law == "gamma_norm" else 3_000
     cut = within(drawn(law, rng), law, 1 - 30 / tail_count)[:50]
@@ -200,7 +200,7 @@ def test_tails_that_are_cut_and_outliers_are_found(law):
 
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace", "gamma_norm"])
-def test_the_same_noise_with_its_coordinates_in_another_order_is_found(law):
+def test_reused_noise_with_reversed_and_negated_coordinates_is_detected(law):
     noise = drawn(law, np.random.default_rng(17))
     noise[:, 5, 2] = -noise[:, 1, 0][..., ::-1]
     locations = {finding.kind: finding.where for finding in judged(noise, law, 0.999).findings}
@@ -208,8 +208,8 @@ def test_the_same_noise_with_its_coordinates_in_another_order_is_found(law):
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_the_largest_length_has_the_distribution_that_is_said(law):
-    """The p-values of both sides are at least uniform, and uniform for continuous noise."""
+def test_p_values_of_the_largest_norm_are_valid_for_every_distribution(law):
+    """Both p-values are stochastically at least uniform, and uniform for continuous noise."""
     rng = np.random.default_rng(18)
     unit = (drawn(law, rng, (4, 2, 2, 3)) / scale_of(law) for _ in range(400))
     p_values = [largest_p_values(sample, law, SIGMA) for sample in unit]
@@ -219,7 +219,7 @@ def test_the_largest_length_has_the_distribution_that_is_said(law):
             assert stats.kstest(side, "uniform").pvalue > 1e-3
 
 
-def test_every_round_and_agent_has_a_part_in_the_test_of_shape():
+def test_shape_test_detects_another_distribution_in_one_of_ten_rounds():
     """The test samples 400,000 values, yet finds another distribution in one of ten rounds."""
     rng = np.random.default_rng(15)
     noise = rng.standard_normal((4_000, 10, 2, 5))
@@ -227,7 +227,7 @@ def test_every_round_and_agent_has_a_part_in_the_test_of_shape():
     assert noise_test(noise, 1.0, law="gaussian", confidence=0.999).p_values["shape"] < 1e-3
 
 
-def test_scales_may_change_from_release_to_release():
+def test_noise_is_tested_against_the_scale_of_each_release():
     rng = np.random.default_rng(10)
     scales = np.geomspace(0.1, 10, 12)[:, None, None]
     noise = scales * rng.standard_normal(SHAPE)
@@ -235,7 +235,7 @@ def test_scales_may_change_from_release_to_release():
     assert not noise_test(noise, scales[::-1], law="gaussian", confidence=0.99).passes
 
 
-def test_the_tails_of_sums_are_those_of_gamma_laws_and_bounds_of_the_discrete_one():
+def test_scale_p_values_equal_gamma_tails_and_bound_discrete_gaussian_tails():
     for law, total, count, dist in (
         ("gaussian", 55.0, 40, stats.chi2(40)),
         ("laplace", 55.0, 40, stats.gamma(40)),
@@ -247,7 +247,7 @@ def test_the_tails_of_sums_are_those_of_gamma_laws_and_bounds_of_the_discrete_on
     assert (low, high) == (
         pytest.approx(stats.gamma(40).sf(55.0)), pytest.approx(stats.gamma(40).cdf(55.0))
     )  # fmt: skip
-    # the law of the sum of 8 squares of a discrete Gaussian, by convolution
+    # distribution of the sum of 8 squared discrete Gaussians, by convolution
     k, mass = discrete_pmf(1.2)
     law = np.zeros(200)
     np.add.at(law, k[np.abs(k) < 14] ** 2, mass[np.abs(k) < 14])
@@ -262,7 +262,7 @@ def test_the_tails_of_sums_are_those_of_gamma_laws_and_bounds_of_the_discrete_on
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_coincidences_are_no_rarer_than_said(law):
+def test_coincidences_are_no_more_frequent_than_the_stated_probability(law):
     rng = np.random.default_rng(11)
     values = np.abs(drawn(law, rng, (200_000, 2))) / scale_of(law)
     zero, equal = coincidence(law, scale_of(law), 0.01)
@@ -272,7 +272,7 @@ def test_coincidences_are_no_rarer_than_said(law):
     assert np.mean(values[:, 0] < 0.005) <= zero + 4 * np.sqrt(zero / 200_000)
 
 
-def test_wrong_input_is_named():
+def test_invalid_input_is_refused():
     good = np.ones((2, 2, 2, 2))
     for call in (
         lambda: noise_test(good, 1.0, law="cauchy", confidence=0.9),

@@ -1,4 +1,4 @@
-"""Test cross-fitted statistics: error level of the whole list, power and invariance."""
+"""Test cross-fitted statistics: family-wise error level, power and invariance."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ MAPS = {"itself": lambda x: x, "tanh": np.tanh, "cube": lambda x: x**3, "exp": l
 
 @pytest.mark.parametrize("shape", MAPS)
 @pytest.mark.parametrize("mu", [1.0, 3.0])
-def test_a_gaussian_pair_seen_through_a_monotone_map_is_contradicted_no_more_often(shape, mu):
+def test_false_contradictions_of_a_transformed_gaussian_pair_stay_within_the_level(shape, mu):
     """The pair is exactly mu-GDP; a fit of normal distributions would flag 196 of 200."""
     rng, wrong = np.random.default_rng(1), 0
     for _ in range(60):
@@ -44,7 +44,7 @@ def test_a_gaussian_pair_seen_through_a_monotone_map_is_contradicted_no_more_oft
 
 
 @pytest.mark.parametrize("ordering", ["epsilon", "mu"])
-def test_an_increasing_map_changes_nothing(ordering):
+def test_bounds_are_invariant_under_increasing_maps(ordering):
     rng = np.random.default_rng(2)
     sample, neighbour_sample = (x[:, 0] for x in gaussians(rng, 1.0, 1000))
     bounds = [
@@ -57,7 +57,7 @@ def test_an_increasing_map_changes_nothing(ordering):
     assert len({bound.epsilon for bound in bounds}) == len({bound.mu for bound in bounds}) == 1
 
 
-def test_a_likelihood_ratio_finds_twice_the_claimed_mu_in_four_thousand_runs():
+def test_likelihood_ratio_detects_twice_the_claimed_mu_in_4000_runs():
     rng, by_mu, by_epsilon = np.random.default_rng(3), 0, 0
     epsilon = gaussian_epsilon(0.25, DELTA)
     for _ in range(25):
@@ -68,7 +68,7 @@ def test_a_likelihood_ratio_finds_twice_the_claimed_mu_in_four_thousand_runs():
     assert by_mu >= 23 and by_epsilon >= 19
 
 
-def test_a_discriminant_finds_it_too_in_twenty_coordinates():
+def test_linear_discriminant_detects_a_larger_mu_in_twenty_coordinates():
     rng, detections = np.random.default_rng(4), 0
     for seed in range(2):
         bounds = audited(*gaussians(rng, 0.6, 4000, 20), seed=seed, orderings=("mu",))
@@ -77,7 +77,7 @@ def test_a_discriminant_finds_it_too_in_twenty_coordinates():
     assert detections == 2
 
 
-def test_the_list_as_a_whole_is_wrong_no_more_often_than_stated():
+def test_family_wise_error_of_all_statistics_is_at_most_its_level():
     """Given and learned statistics are tested on a pair that equals its claim."""
     rng, wrong = np.random.default_rng(5), 0
     for seed in range(10):
@@ -95,7 +95,7 @@ def test_the_list_as_a_whole_is_wrong_no_more_often_than_stated():
     assert wrong <= stats.binom.ppf(0.999, 10, 0.4)
 
 
-def test_the_bound_comes_near_the_truth():
+def test_bound_for_a_biased_coin_is_close_to_its_true_epsilon():
     rng = np.random.default_rng(6)
     truth = 1 / (1 + np.exp(-2.0))
     sample, neighbour_sample = (
@@ -116,7 +116,7 @@ def test_the_bound_comes_near_the_truth():
     assert all(1.6 < epsilon < 2.0 for epsilon in epsilons)
 
 
-def test_the_best_bound_is_the_largest_whichever_comes_first():
+def test_best_bound_is_the_largest_in_any_order():
     rng = np.random.default_rng(10)
     noise = rng.standard_normal(1000)
     statistics = {f"{shift} apart": (noise + shift, noise[::-1]) for shift in (0.0, 1.0, 2.0, 1.5)}
@@ -127,20 +127,21 @@ def test_the_best_bound_is_the_largest_whichever_comes_first():
     assert not any(bound.refutes(bound.epsilon + 0.01) for bound in bounds)
 
 
-def test_infinite_values_are_outcomes_like_others():
+def test_infinite_statistics_are_counted_as_ordinary_outcomes():
     sample, neighbour_sample = np.full(2000, np.inf), np.full(2000, -np.inf)
     bound = audited(None, None, {"told": (sample, neighbour_sample)})[0]
     assert bound.epsilon == bound.ceiling > 5
     mixed = np.where(np.arange(2000) < 20, np.inf, 0.0)
-    assert audited(None, None, {"told": (mixed, np.zeros(2000))})[0].epsilon == 0  # 1 %: delta
+    # an event with a rate of 1 % is within delta
+    assert audited(None, None, {"told": (mixed, np.zeros(2000))})[0].epsilon == 0
     strict = audit_statistics(
         None, None, statistics={"told": (mixed, np.zeros(2000))}, delta=0.0, confidence=0.9, seed=0
     )
     assert strict[0].epsilon > 0.5
 
 
-def test_the_last_digits_of_what_is_seen_do_not_turn_a_discriminant():
-    """Rounding errors off all axes must not determine the direction of the discriminant."""
+def test_rounding_errors_do_not_change_discriminant_scores():
+    """Relative errors of 1e-12 must not determine the direction of the discriminant."""
     rng = np.random.default_rng(15)
     mixed = rng.standard_normal((90, 90))
     sample, neighbour_sample = (x @ mixed for x in gaussians(rng, 1.0, 300, dim=90))
@@ -155,7 +156,7 @@ def test_the_last_digits_of_what_is_seen_do_not_turn_a_discriminant():
         assert np.allclose(moved[name](sample), scores, rtol=0, atol=1e-7 * scores.std()), name
 
 
-def test_noise_that_two_messages_share_cancels_in_a_discriminant():
+def test_discriminant_cancels_noise_shared_by_several_messages():
     rng = np.random.default_rng(7)
     shift = np.array([1.0, 0.5, 0.25])[:, None] * np.ones(2)
     sample, neighbour_sample = (
@@ -165,8 +166,8 @@ def test_noise_that_two_messages_share_cancels_in_a_discriminant():
     assert bounds[0].epsilon > 0.95 * bounds[0].ceiling
 
 
-def test_classifiers_see_what_no_linear_statistic_does():
-    """Two clusters have equal means and different spread, which means and signs ignore."""
+def test_classifiers_detect_distributions_with_equal_means():
+    """The distributions have equal means and sign probabilities, but different variances."""
     rng = np.random.default_rng(8)
     sample = rng.choice([-3.0, 3.0], size=(1500, 2)) + rng.standard_normal((1500, 2))
     bounds = {b.statistic: b for b in audited(sample, rng.standard_normal((1500, 2)))}
@@ -180,7 +181,7 @@ def test_more_coordinates_than_runs_are_handled():
     assert best_bound(audited(noise[0] + 0.5, noise[1])).epsilon > 1.5
 
 
-def test_a_message_without_noise_is_an_atom_that_tells_all():
+def test_a_noiseless_message_gives_a_bound_close_to_its_maximum():
     rng = np.random.default_rng(10)
     sample, neighbour_sample = rng.standard_normal((2, 400, 3, 2))
     sample[:, 1], neighbour_sample[:, 1] = 0.25, 0.25000001
@@ -188,11 +189,11 @@ def test_a_message_without_noise_is_an_atom_that_tells_all():
     assert bounds[0].epsilon > 0.9 * bounds[0].ceiling
 
 
-def test_repeats_within_a_run_are_statistics():
+def test_repeated_values_and_messages_of_a_run_are_counted_as_statistics():
     rng = np.random.default_rng(11)
     sample, neighbour_sample = rng.standard_normal((2, 500, 4, 2, 3))
     stopped = rng.random(500) < 0.5
-    sample[stopped, 3] = sample[stopped, 2]  # under D half of the runs send a message twice
+    sample[stopped, 3] = sample[stopped, 2]  # about half of the runs on D repeat a message
     counted = atom_statistics(sample, neighbour_sample)
     assert set(counted) == {"repeated values", "equal messages"}
     np.testing.assert_array_equal(counted["equal messages"][0], np.where(stopped, 2, 0))
@@ -202,7 +203,7 @@ def test_repeats_within_a_run_are_statistics():
     assert bounds["equal messages"].epsilon > 2 or bounds["repeated values"].epsilon > 2
 
 
-def test_atoms_are_described_by_what_repeats():
+def test_atoms_are_reported_by_kind_with_their_frequency():
     rng = np.random.default_rng(12)
     sample, neighbour_sample = rng.standard_normal((2, 50, 4, 2))
     assert find_atoms(sample, neighbour_sample) == []
@@ -219,7 +220,7 @@ def test_atoms_are_described_by_what_repeats():
     )
 
 
-def test_the_ratio_of_atoms_is_that_of_their_frequencies():
+def test_atom_score_is_the_log_ratio_of_frequencies():
     rng = np.random.default_rng(13)
     levels = np.array([0.0, 1.0, 2.0])
     sample, neighbour_sample = (
@@ -233,14 +234,14 @@ def test_the_ratio_of_atoms_is_that_of_their_frequencies():
     )
 
 
-def test_values_that_are_not_finite_are_seen():
+def test_nan_values_distinguish_the_data_sets():
     rng = np.random.default_rng(14)
     sample, neighbour_sample = rng.standard_normal((2, 400, 3))
     sample[:200, 1] = np.nan
     assert best_bound(audited(sample, neighbour_sample)).epsilon > 1.5
 
 
-def test_wrong_input_is_named():
+def test_invalid_input_is_refused():
     numbers = np.zeros(100)
     for call in (
         lambda: audited(None, None, {"s": (np.full(100, np.nan), numbers)}),

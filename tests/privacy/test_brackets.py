@@ -41,7 +41,7 @@ def _series(mechanism):
 
 
 @pytest.mark.parametrize("delta", [1e-9, 1e-5, 0.01])
-def test_gaussians_that_attain_their_sensitivities_are_one_gaussian(delta):
+def test_lower_bound_of_attained_gaussians_equals_that_of_one_gaussian(delta):
     scales = np.array([2.0, 3.0, 5.0])
     bound = lower_bound([Release("gaussian", 1.5, scales, count=7, attained=0.5)], delta)
     mu = math.sqrt(7 * np.sum((0.75 / scales) ** 2))
@@ -50,7 +50,7 @@ def test_gaussians_that_attain_their_sensitivities_are_one_gaussian(delta):
     assert bound.because == "a known pair attains 0.5 of the sensitivity"
 
 
-def test_at_delta_0_epsilon_is_the_sum_of_the_largest_losses():
+def test_lower_bound_at_delta_zero_is_the_sum_of_the_largest_losses():
     laplace = Release("laplace", [1.0, 2.0], 4.0, count=3, attained=0.1, reached=[0.5, 1.0])
     radial = Release("gamma_norm", 1.0, 2.0, attained=1.0)
     bound = lower_bound([laplace, radial], 0.0)
@@ -63,7 +63,7 @@ def test_at_delta_0_epsilon_is_the_sum_of_the_largest_losses():
 
 @pytest.mark.parametrize(("losses", "count"), [([0.25], 10), ([0.02, 0.03, 0.05], 12), ([2.0], 3)])
 @pytest.mark.parametrize("delta", [1e-8, 1e-4])
-def test_compositions_of_laplace_meet_an_independent_library(losses, count, delta):
+def test_lower_bound_of_composed_laplace_is_within_2_percent_of_dp_accounting(losses, count, delta):
     total = None
     for loss in losses:
         loss_distribution = pld.from_laplace_mechanism(1 / loss, value_discretization_interval=1e-4)
@@ -75,7 +75,7 @@ def test_compositions_of_laplace_meet_an_independent_library(losses, count, delt
 
 
 @pytest.mark.parametrize(("rate", "mu"), [(0.02, 1.0), (0.3, 0.5), (1.0, 2.0), (0.01, 4.0)])
-def test_a_sampled_gaussian_by_numerical_integration(rate, mu):
+def test_lower_bound_of_a_sampled_gaussian_agrees_with_numerical_integration(rate, mu):
     """Delta of the pair is at least the target at the bound, and smaller slightly beyond it."""
 
     x = np.linspace(-12, 12 + mu, 200_001)
@@ -93,7 +93,7 @@ def test_a_sampled_gaussian_by_numerical_integration(rate, mu):
         assert delta_of(1.01 * lower + 1e-4) < delta
 
 
-def test_sampled_batches_are_bracketed_and_approach_the_accountant_with_the_whole_sample():
+def test_lower_bound_of_sampled_batches_is_within_10_percent_of_the_accountant():
     for batches, records, sigma, rounds in ((deadline_batches(0.4), 1000, 0.3, 44),
                                             (fixed_batches(20), 20, 0.5, 3)):  # fmt: skip
         releases = noisy_mean(batches, records).releases(sigma, rounds)
@@ -107,7 +107,7 @@ def test_sampled_batches_are_bracketed_and_approach_the_accountant_with_the_whol
 
 
 @pytest.mark.parametrize(("steps", "sigma"), [(1, 1.0), (3, 2.0)])
-def test_a_discrete_gaussian_by_enumeration(steps, sigma):
+def test_lower_bound_of_a_discrete_gaussian_agrees_with_enumeration(steps, sigma):
     k = np.arange(-40, 41)
     first, shifted = discrete_gaussian_pmf(k, sigma**2), discrete_gaussian_pmf(k - steps, sigma**2)
     P, Q = np.outer(first, first), np.outer(shifted, shifted)
@@ -130,21 +130,21 @@ def test_a_discrete_gaussian_by_enumeration(steps, sigma):
     ),
     st.sampled_from([0.0, 1e-12, 1e-6, 1e-3, 0.2]),
 )  # fmt: skip
-def test_a_lower_bound_is_never_above_the_accountant(releases, delta):
+def test_lower_bound_never_exceeds_the_accountant(releases, delta):
     assert lower_bound(releases, delta).epsilon <= account(releases, delta).epsilon
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-5, 1e-3])
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
 @pytest.mark.parametrize("loss", [0.01, 0.2, 1.5])
-def test_attained_compositions_are_known_within_5_per_cent(mechanism, loss, delta):
+def test_attained_lower_bound_is_within_5_percent_of_the_accountant(mechanism, loss, delta):
     releases = [Release(mechanism, loss * np.linspace(0.5, 1, 20), 1.0, attained=1.0)]
     lower, above = lower_bound(releases, delta).epsilon, account(releases, delta).epsilon
     assert lower <= above
     assert lower == above == math.inf or lower > 0.95 * above or above < 1e-4
 
 
-def test_what_has_no_bound_is_infinite_and_what_is_unknown_is_0_with_the_reason():
+def test_lower_bound_is_infinite_without_noise_and_zero_with_a_reason_if_unknown():
     assert lower_bound([exact(attained=1.0)], 0.1).epsilon == math.inf
     assert lower_bound([Release("gaussian", np.inf, 3.0, attained=1.0)], 1e-5).epsilon == math.inf
     unknown = lower_bound([exact(note="its own randomness"), pure(2.0)], 1e-5)
@@ -154,13 +154,13 @@ def test_what_has_no_bound_is_infinite_and_what_is_unknown_is_0_with_the_reason(
     assert lower_bound([], 0.0).because == ""
 
 
-def test_an_attack_of_known_law_takes_the_place_of_what_it_attacks():
+def test_lower_bound_uses_the_attack_instead_of_the_release():
     attack = Release("laplace", 1.0, 2.0, attained=1.0)
     assert lower_bound([pure(0.9, attack=attack)], 0.0).epsilon == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, [0.5, 0.5, 0.5], math.nan])
-def test_a_share_is_of_each_release(share):
+def test_invalid_attained_fraction_or_delta_is_refused(share):
     with pytest.raises(InvalidInput, match=r"release\.attained"):
         Release("gaussian", [1.0, 2.0], 1.0, attained=share)
     with pytest.raises(InvalidInput, match="delta"):
@@ -168,8 +168,8 @@ def test_a_share_is_of_each_release(share):
 
 
 @pytest.mark.parametrize(("dim", "loss"), [(2, 1.0), (3, 2.5), (40, 3.0)])
-def test_noise_known_by_its_norm_by_numerical_integration(dim, loss):
-    """Delta of the pair is at least the target at the bound, and larger slightly below it."""
+def test_lower_bound_of_gamma_norm_noise_agrees_with_numerical_integration(dim, loss):
+    """Delta of the pair is about the target or more at the bound, and smaller slightly above."""
     r = gamma.ppf((np.arange(2000) + 0.5) / 2000, dim)[:, None]
     c = 2 * beta.ppf((np.arange(4000) + 0.5) / 4000, (dim - 1) / 2, (dim - 1) / 2) - 1
     losses = np.sqrt(r**2 + 2 * r * loss * c + loss**2) - r
@@ -183,7 +183,7 @@ def test_noise_known_by_its_norm_by_numerical_integration(dim, loss):
     assert lower_bound([replace(release, dim=None)], 1e-3).epsilon == 0
 
 
-def test_a_batch_that_is_sent_in_part_tells_less():
+def test_partially_sent_batches_have_a_smaller_lower_bound():
     (full_release,) = noisy_mean(fixed_batches(20), 1000).releases(0.1, 100)
     partial_profile = SentInPart(full_release.profile.noise, 0.1, share=0.25, missed=1e-12)
     attacked = replace(full_release, attack=replace(full_release, profile=partial_profile))
@@ -194,13 +194,13 @@ def test_a_batch_that_is_sent_in_part_tells_less():
 
 
 @pytest.mark.parametrize(("sigma", "rounds"), [(0.13, 100), (0.2, 300), (0.5, 20)])
-def test_what_an_attack_attains_is_near_what_the_accountant_allows(sigma, rounds):
+def test_lower_bound_of_deadline_batches_is_within_10_percent_of_the_accountant(sigma, rounds):
     noise = noisy_mean(deadline_batches(0.4), 1000)
     allowed = account(noise.releases(sigma, rounds), 1e-5).epsilon
     assert 0.9 * allowed < lower_bound(noise.releases(sigma, rounds), 1e-5).epsilon <= allowed
 
 
-def test_gaussians_whose_number_is_random_are_their_mixture():
+def test_lower_bound_of_a_random_number_of_gaussians_agrees_with_their_mixture():
     """Delta of the mixture is at least the target at the bound, and smaller slightly beyond it."""
     random_count = RandomCount(0.7, (0.2, 0.3, 0.1, 0.4))
     release = Release(
@@ -223,8 +223,8 @@ def test_gaussians_whose_number_is_random_are_their_mixture():
 
 
 @pytest.mark.parametrize("blur", [0.02, 0.3])
-def test_an_attack_that_is_known_up_to_factors_by_numerical_integration(blur):
-    """The factors are those that hide most: the likelier outcome becomes less likely."""
+def test_lower_bound_with_log_tolerance_agrees_with_numerical_integration(blur):
+    """The factors are the worst case: they make the likelier outcome less likely."""
     mu, x = 1.2, np.linspace(-14, 16, 300_001)
     base_density, shifted_density = norm.pdf(x), norm.pdf(x - mu)
     attack = Release("gaussian", mu, 1.0, attained=1.0, log_tolerance=blur)
@@ -247,13 +247,13 @@ def test_an_attack_that_is_known_up_to_factors_by_numerical_integration(blur):
         replace(attack, log_tolerance=-1.0)
 
 
-def test_less_noise_than_any_table_of_normals_knows_is_no_limit():
+def test_lower_bound_grows_and_stays_finite_for_very_small_noise():
     noise = noisy_mean(fixed_batches(4), 1000)
     least, less = (lower_bound(noise.releases(sigma, 10), 1e-5).epsilon for sigma in (0.02, 0.005))
     assert 100 < least < less < np.inf  # the curves of the accountant are infinite at some orders
 
 
-def test_losses_far_beyond_epsilon_take_no_memory():
+def test_memory_is_bounded_for_losses_far_above_epsilon():
     """A rare, huge loss does not enlarge the grid; the bound uses the losses near epsilon."""
     rare = Release(
         "gaussian", 1e5, 1.0, attained=1.0, sampling=Sampling("poisson", 1e-6), log_tolerance=0.0

@@ -8,7 +8,7 @@ from private_consensus.privacy import Budget, Relation
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, float("nan"), -float("inf"), "1", None, True])
-def test_an_epsilon_that_is_not_positive_is_refused(epsilon):
+def test_an_epsilon_that_is_not_a_positive_number_is_refused(epsilon):
     with pytest.raises(InvalidInput, match=r"budget\.epsilon"):
         Budget(epsilon, 1e-5)
 
@@ -26,7 +26,7 @@ def test_infinite_epsilon_means_no_privacy():
     assert str(Budget(1, 1e-5)) == "(1, 1e-05)-DP"
 
 
-def test_relations_read_as_words():
+def test_relations_are_formatted_as_text():
     assert str(Relation("record", "replace")) == "replace one record"
     assert str(Relation("agent", "add_remove")) == "add or remove one agent"
 

@@ -27,7 +27,7 @@ BUDGETS = [Budget(0.1, 1e-9), Budget(1.0, 1e-5), Budget(10.0, 1e-3)]
 
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("count", [1, 300])
-def test_the_noise_multiplier_is_enough_and_not_more(budget, count):
+def test_noise_multiplier_meets_the_budget_and_0_1_percent_less_exceeds_it(budget, count):
     multiplier = gaussian_noise_multiplier(budget, count)
 
     def cost(scale):
@@ -36,21 +36,21 @@ def test_the_noise_multiplier_is_enough_and_not_more(budget, count):
     assert cost(multiplier) <= budget.epsilon * (1 + 1e-12) < cost(0.999 * multiplier)
 
 
-def test_one_release_scales_with_its_sensitivity():
+def test_analytic_gaussian_scale_is_proportional_to_sensitivity():
     assert analytic_gaussian_scale(BUDGETS[1], 3.0) == 3 * gaussian_noise_multiplier(BUDGETS[1])
-    # Balle & Wang's analytic mechanism at epsilon 1, delta 1e-5
+    # analytic Gaussian mechanism of Balle and Wang (2018) at epsilon 1, delta 1e-5
     assert analytic_gaussian_scale(BUDGETS[1]) == pytest.approx(3.7306, abs=5e-4)
 
 
 @pytest.mark.parametrize("value", [1e-3, 0.1, 0.999])
 @pytest.mark.parametrize("delta", [1e-9, 1e-5, 1e-2])
-def test_the_classical_scale_is_enough_where_it_is_proven(value, delta):
+def test_classical_gaussian_scale_meets_the_budget_for_epsilon_below_one(value, delta):
     scale = classical_gaussian_scale(Budget(value, delta))
     assert scale == pytest.approx(math.sqrt(2 * math.log(1.25 / delta)) / value)
     assert gaussian_delta(1 / scale, value) <= delta
 
 
-def test_the_classical_scale_is_refused_where_it_is_not_proven():
+def test_classical_gaussian_scale_is_refused_outside_its_proven_range():
     with pytest.raises(InvalidInput, match=r"budget\.epsilon"):
         classical_gaussian_scale(Budget(1.0, 1e-5))
     # the classical formula does not hold at large epsilon
@@ -58,7 +58,7 @@ def test_the_classical_scale_is_refused_where_it_is_not_proven():
     assert gaussian_delta(1 / scale, 20) > 1e-5
 
 
-def test_the_extended_scale_is_enough_for_every_epsilon():
+def test_extended_gaussian_scale_meets_the_budget_for_every_epsilon():
     for delta in (0.7, 0.3, 1e-2, 1e-5, 1e-12):
         for value in np.geomspace(1e-4, 1e3, 40):
             scale = extended_gaussian_scale(Budget(value, delta))
@@ -66,7 +66,7 @@ def test_the_extended_scale_is_enough_for_every_epsilon():
             assert scale >= analytic_gaussian_scale(Budget(value, delta))
 
 
-def test_the_extended_scale_is_the_printed_formula():
+def test_extended_gaussian_scale_equals_the_published_formula():
     tail = math.log(math.sqrt(2 / math.pi) / 1e-3)
     printed = math.sqrt(2) * 5 / (2 * 0.1) * (math.sqrt(tail) + math.sqrt(tail + 0.1))
     assert extended_gaussian_scale(Budget(0.1, 1e-3), 5) == pytest.approx(printed, rel=1e-14)
@@ -74,7 +74,7 @@ def test_the_extended_scale_is_the_printed_formula():
         extended_gaussian_scale(Budget(1.0, 0.8))
 
 
-def test_laplace_scale_spends_all_of_epsilon():
+def test_laplace_scale_uses_the_full_epsilon():
     scale = laplace_scale(Budget(2.0), 3.0, count=10)
     assert scale == 15.0
     assert account([Release("laplace", 3.0, scale, count=10)], 0).epsilon == pytest.approx(2.0)
@@ -90,7 +90,7 @@ def test_zcdp_calibration_inverts_its_conversion(conversion):
     assert scale >= 3 * gaussian_noise_multiplier(budget, 30) or conversion == "shortcut"
 
 
-def test_bisection_finds_the_closed_forms():
+def test_bisection_agrees_with_closed_form_scales():
     budget = BUDGETS[1]
     gaussian = calibrate(lambda scale: [Release("gaussian", 1.0, scale, count=9)], budget)
     assert gaussian == pytest.approx(gaussian_noise_multiplier(budget, 9), rel=1e-5)
@@ -99,7 +99,7 @@ def test_bisection_finds_the_closed_forms():
     assert pure == pytest.approx(1 / 0.3, rel=1e-5)
 
 
-def test_bisection_spends_the_budget_of_a_mixture():
+def test_bisection_meets_the_budget_of_a_mixture_of_releases():
     def releases(scale):
         return [
             Release("gaussian", 1.0, scale, count=20),
@@ -112,7 +112,7 @@ def test_bisection_spends_the_budget_of_a_mixture():
 
 
 @pytest.mark.parametrize("power", [1.0, 0.3])
-def test_a_smooth_loss_is_met_in_a_few_evaluations(power):
+def test_calibration_of_a_smooth_loss_takes_few_evaluations(power):
     evaluated_scales = []
 
     def releases(scale):
@@ -123,10 +123,11 @@ def test_a_smooth_loss_is_met_in_a_few_evaluations(power):
     assert calibrated_scale == pytest.approx((3.7 / 0.02) ** (1 / power), rel=2e-9)
     assert 3.7 * calibrated_scale**-power <= 0.02
     bracketing = math.ceil(math.log(calibrated_scale, 4)) + 1
-    assert len(evaluated_scales) - bracketing <= 8  # halvings of a factor of 4 to 1e-9 would be 31
+    # bisection from a factor of 4 to 1e-9 would take 31 evaluations
+    assert len(evaluated_scales) - bracketing <= 8
 
 
-def test_a_loss_with_a_step_is_met_within_the_halvings_of_its_bracket():
+def test_calibration_of_a_step_function_takes_no_more_evaluations_than_bisection():
     evaluated_scales = []
 
     def releases(scale):
@@ -138,7 +139,7 @@ def test_a_loss_with_a_step_is_met_within_the_halvings_of_its_bracket():
     assert len(evaluated_scales) <= 2 + math.ceil(math.log2(math.log(4) / 1e-6)) + 1
 
 
-def test_no_privacy_needs_no_noise_and_nothing_needs_none():
+def test_scale_is_zero_for_infinite_epsilon_and_for_no_releases():
     free = Budget(math.inf, 0)
     assert gaussian_noise_multiplier(free) == analytic_gaussian_scale(free) == 0
     assert classical_gaussian_scale(free) == extended_gaussian_scale(free) == 0
@@ -147,7 +148,7 @@ def test_no_privacy_needs_no_noise_and_nothing_needs_none():
     assert calibrate(lambda scale: [], BUDGETS[1]) == 0
 
 
-def test_what_no_noise_can_do_is_refused():
+def test_budgets_that_no_noise_can_meet_are_refused():
     with pytest.raises(InvalidInput, match=r"budget\.delta"):
         gaussian_noise_multiplier(Budget(1.0))
     with pytest.raises(InvalidInput, match="budget"):

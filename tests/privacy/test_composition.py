@@ -108,7 +108,7 @@ def composed(components):
         (tuple(KINDS), 12),
     ],
 )
-def test_no_mixture_costs_less_than_its_parts_one_by_one(kinds, size):
+def test_epsilon_of_a_mixture_exceeds_optimistic_composition_by_at_most_5_percent(kinds, size):
     components = mixture(size, kinds, size)
     releases = [KINDS[kind][0](rate, loss) for kind, rate, loss in components]
     epsilons = np.array([account(releases, delta).epsilon for delta in DELTAS])
@@ -117,7 +117,7 @@ def test_no_mixture_costs_less_than_its_parts_one_by_one(kinds, size):
     assert np.all(epsilons <= 1.05 * truth)
 
 
-def test_curves_do_not_stand_for_others_that_cost_less_at_one_order():
+def test_profiles_close_at_one_renyi_order_are_composed_within_5_percent():
     rare = [batch(0.002, sigma) for sigma in np.linspace(0.25, 0.2501, LEVELS - 1)]
     often = [batch(0.2, _sigma_of(0.2, 1.000001 * release.losses()[0])) for release in rare]
     both = gaussian_loss(0.002, 1 / 0.2501).compose(gaussian_loss(0.2, 1 / often[-1].profile.sigma))
@@ -133,7 +133,7 @@ def _sigma_of(rate, divergence):
     return brentq(lambda sigma: batch(rate, sigma).losses()[0] - divergence, 0.1, 100)
 
 
-def test_what_is_only_concentrated_composes_as_exactly_as_its_divergences():
+def test_discrete_gaussian_and_laplace_compose_within_1_percent_of_the_renyi_bound():
     losses = np.random.default_rng(0).uniform(0.01, 0.3, (2, 3 * LEVELS))
     releases = [Release("discrete_gaussian", loss, 1.0) for loss in losses[0]]
     releases += [Release("laplace", loss, 1.0) for loss in losses[1]]
@@ -155,7 +155,7 @@ def laplace_divergence(loss, order):
     return np.logaddexp(first, second) / (order - 1)
 
 
-def test_sampling_and_laplace_are_credited_in_the_company_of_curves():
+def test_adding_one_profile_raises_the_renyi_epsilon_by_less_than_5_percent():
     company = [
         Release("gaussian", 1.0, 1.0, count=200, sampling=Sampling("poisson", 0.01)),
         Release("laplace", 1.0, 2.0, count=20),
@@ -188,13 +188,13 @@ class Damaged:
 
 
 @pytest.mark.parametrize("lost_value", [0.0, math.nan])
-def test_curves_that_are_lost_at_some_orders_still_cost_at_the_others(lost_value):
+def test_profiles_with_invalid_renyi_orders_are_accounted_at_the_other_orders(lost_value):
     releases = [Release("profile", profile=Damaged(1.0, lost_value), count=9)]
     assert gaussian_epsilon(3.0, 1e-5) < epsilon(releases, 1e-5, "rdp") < math.inf
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "discrete_gaussian"])
-def test_losses_at_the_end_of_floating_point_are_priced_or_infinite(mechanism):
+def test_losses_near_the_floating_point_limit_are_accounted_or_infinite(mechanism):
     for loss in (1e4, 1e7, 1e12, 1e200):
         guarantee = account([Release(mechanism, loss, 1.0), pure(1.0)], 1e-5)
         power = loss if mechanism == "laplace" else loss**2 / 2 if loss < 1e150 else math.inf
@@ -202,7 +202,7 @@ def test_losses_at_the_end_of_floating_point_are_priced_or_infinite(mechanism):
         assert guarantee.epsilon <= 1.1 * power + 1
 
 
-def test_small_epsilons_of_a_profile_take_a_bounded_grid(monkeypatch):
+def test_grid_for_small_epsilons_of_a_profile_is_bounded(monkeypatch):
     release = batch(0.01, 0.5)
     delta = float(release.profile.deltas(np.array([1e-4]))[0][0])
     steps = []

@@ -35,7 +35,7 @@ def exact_log_delta(mu, epsilon):
 
 @pytest.mark.parametrize("mu", [1e-8, 1e-3, 0.1, 0.4999, 0.5001, 1, 3, 12, 100])
 @pytest.mark.parametrize("ratio", [0, 1e-3, 0.3, 2, 10, 36])
-def test_gaussian_delta_keeps_its_digits(mu, ratio):
+def test_gaussian_delta_agrees_with_high_precision_arithmetic(mu, ratio):
     epsilon = ratio * mu
     expected = exact_log_delta(mu, epsilon)
     assert gaussian_log_delta(mu, epsilon) == pytest.approx(float(expected), rel=1e-13, abs=1e-12)
@@ -43,14 +43,14 @@ def test_gaussian_delta_keeps_its_digits(mu, ratio):
         assert gaussian_delta(mu, epsilon) == pytest.approx(float(mpmath.exp(expected)), rel=1e-11)
 
 
-def test_gaussian_delta_reaches_below_the_smallest_float_in_logarithms():
+def test_gaussian_log_delta_is_accurate_below_the_smallest_float():
     expected = float(exact_log_delta(0.5, 40.0))
     assert expected < -2000
     assert gaussian_delta(0.5, 40.0) == 0.0
     assert gaussian_log_delta(0.5, 40.0) == pytest.approx(expected, rel=1e-13)
 
 
-def test_limits_and_shapes():
+def test_limits_and_array_shapes_of_gaussian_conversions():
     assert gaussian_delta(0, 1) == 0 and gaussian_delta(np.inf, 1) == 1
     assert gaussian_delta(1, np.inf) == 0
     assert gaussian_epsilon(1, 0) == np.inf and gaussian_epsilon(0, 0) == 0
@@ -63,7 +63,7 @@ def test_limits_and_shapes():
 
 @settings(max_examples=60, deadline=None)
 @given(MUS, DELTAS)
-def test_epsilon_inverts_delta_on_the_safe_side(mu, delta):
+def test_gaussian_epsilon_inverts_gaussian_delta(mu, delta):
     epsilon = gaussian_epsilon(mu, delta)
     if epsilon == 0:
         assert gaussian_delta(mu, 0) <= delta
@@ -73,7 +73,7 @@ def test_epsilon_inverts_delta_on_the_safe_side(mu, delta):
 
 @settings(max_examples=60, deadline=None)
 @given(EPSILONS, DELTAS)
-def test_mu_inverts_epsilon(epsilon, delta):
+def test_gaussian_mu_inverts_gaussian_epsilon(epsilon, delta):
     mu = gaussian_mu(epsilon, delta)
     assert gaussian_epsilon(mu, delta) <= epsilon * (1 + 1e-9)
     assert gaussian_epsilon(mu * 1.0001, delta) > epsilon
@@ -81,12 +81,12 @@ def test_mu_inverts_epsilon(epsilon, delta):
 
 @settings(max_examples=20, deadline=None)
 @given(EPSILONS, DELTAS, st.sampled_from(CONVERSIONS))
-def test_rho_inverts_its_own_conversion(epsilon, delta, conversion):
+def test_zcdp_rho_inverts_zcdp_epsilon_for_each_conversion(epsilon, delta, conversion):
     rho = zcdp_rho(epsilon, delta, conversion=conversion)
     assert zcdp_epsilon(rho, delta, conversion=conversion) == pytest.approx(epsilon, rel=1e-9)
 
 
-# delta 1e-4: epsilon, then rho by each conversion and the pure epsilon of one of 30 steps
+# Columns at delta 1e-4: epsilon, rho by each conversion, pure epsilon of one of 30 steps.
 TABLE = [
     (0.5, 0.00679, 0.00661, 0.01168, 0.0210),
     (1, 0.02714, 0.02576, 0.04063, 0.0414),
@@ -97,7 +97,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("epsilon", "shortcut", "safe", "cks", "step"), TABLE)
-def test_tabulated_rho(epsilon, shortcut, safe, cks, step):
+def test_zcdp_rho_agrees_with_tabulated_values(epsilon, shortcut, safe, cks, step):
     rhos = [zcdp_rho(epsilon, 1e-4, conversion=name) for name in CONVERSIONS]
     np.testing.assert_allclose(rhos, [shortcut, safe, cks], atol=0.5e-5)
     decimals = 3 if step > 0.1 else 4
@@ -108,13 +108,13 @@ def test_tabulated_rho(epsilon, shortcut, safe, cks, step):
     ("nominal", "safe", "cks"),
     [(1, 1.03, 0.80), (2, 2.11, 1.74), (5, 5.68, 5.00), (10, 12.7, 11.7)],
 )
-def test_what_the_shortcut_really_costs(nominal, safe, cks):
+def test_shortcut_rho_has_the_tabulated_epsilon_under_valid_conversions(nominal, safe, cks):
     rho = zcdp_rho(nominal, 1e-4, conversion="shortcut")
     assert zcdp_epsilon(rho, 1e-4, conversion="safe") == pytest.approx(safe, rel=5e-3)
     assert zcdp_epsilon(rho, 1e-4, conversion="cks") == pytest.approx(cks, rel=5e-3)
 
 
-def test_the_shortcut_fails_even_for_gaussian_noise_at_large_epsilon_only():
+def test_shortcut_conversion_fails_for_gaussian_noise_only_at_the_largest_epsilon():
     """A Gaussian mechanism is rho-zCDP, so its exact epsilon refutes a conversion that is lower."""
     nominal = np.array([1, 2, 5, 10.0])
     rho = zcdp_rho(nominal, 1e-4, conversion="shortcut")
@@ -125,7 +125,7 @@ def test_the_shortcut_fails_even_for_gaussian_noise_at_large_epsilon_only():
 @pytest.mark.parametrize(
     ("delta", "exact", "paper"), [(1e-3, 1.476, 0.833), (1e-6, 0.702, 0.485), (1e-9, 0.452, 0.342)]
 )
-def test_how_much_noise_paper_000_spends_too_much(delta, exact, paper):
+def test_squared_mu_of_showkatbakhsh_et_al_is_below_the_exact_value(delta, exact, paper):
     assert gaussian_mu(4, delta) ** 2 == pytest.approx(exact, abs=5e-4)
     assert 4**2 / (4 + 2 * np.log(2 / delta)) == pytest.approx(paper, abs=5e-4)
 
@@ -133,7 +133,7 @@ def test_how_much_noise_paper_000_spends_too_much(delta, exact, paper):
 @pytest.mark.parametrize(
     ("epsilon", "paper", "safe", "exact"), [(1, 13.6, 20.3, 17.3), (0.15, 2.04, 2.19, 1.51)]
 )
-def test_composition_in_paper_002_drops_a_term(epsilon, paper, safe, exact):
+def test_gratton_et_al_omit_a_term_of_the_zcdp_conversion(epsilon, paper, safe, exact):
     rho = 200 * epsilon**2 / (4.2 * np.log(1.25 / 1e-3))
     by = {name: zcdp_epsilon(rho, 1e-3, conversion=name) for name in ("shortcut", "safe")}
     assert by["shortcut"] == pytest.approx(paper, rel=5e-3)
@@ -143,7 +143,7 @@ def test_composition_in_paper_002_drops_a_term(epsilon, paper, safe, exact):
 
 @pytest.mark.parametrize("rho", [1e-6, 1e-3, 0.1, 1, 30])
 @pytest.mark.parametrize("delta", [1e-200, 1e-9, 1e-3, 0.3])
-def test_cks_is_the_minimum_over_all_orders(rho, delta):
+def test_cks_conversion_is_the_minimum_over_all_orders(rho, delta):
     excess = np.exp(np.linspace(-20, 60, 200_001))
     bound = (
         (1 + excess) * rho
@@ -156,7 +156,7 @@ def test_cks_is_the_minimum_over_all_orders(rho, delta):
 
 @settings(max_examples=60, deadline=None)
 @given(st.floats(1e-6, 100), DELTAS)
-def test_order_of_the_conversions(rho, delta):
+def test_exact_epsilon_is_below_cks_and_cks_below_the_safe_conversion(rho, delta):
     exact = gaussian_epsilon(np.sqrt(2 * rho), delta)
     cks = zcdp_epsilon(rho, delta)
     assert exact <= cks * (1 + 1e-9) + 1e-12
@@ -168,7 +168,7 @@ def renyi(p, q, order):
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 1, 3, 8])
-def test_pure_rho_is_reached_by_randomised_response_and_never_exceeded(epsilon):
+def test_pure_rho_is_a_tight_bound_for_randomised_response(epsilon):
     p = np.array([1, np.exp(-epsilon)]) / (1 + np.exp(-epsilon))
     orders = 1 + np.geomspace(1e-4, 1e2, 60)
     slopes = np.array([renyi(p, p[::-1], order) / order for order in orders])
@@ -178,7 +178,7 @@ def test_pure_rho_is_reached_by_randomised_response_and_never_exceeded(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 1, 3, 8])
-def test_laplace_rho_is_reached_and_never_exceeded(epsilon):
+def test_laplace_rho_is_a_tight_zcdp_bound(epsilon):
     orders = 1 + np.geomspace(1e-4, 1e2, 60)
     weight = orders / (2 * orders - 1)
     moment = np.logaddexp(
@@ -190,7 +190,7 @@ def test_laplace_rho_is_reached_and_never_exceeded(epsilon):
     assert laplace_rho(epsilon) < pure_rho(epsilon)
 
 
-def test_wrong_input_is_named():
+def test_invalid_input_is_refused():
     for call in (
         lambda: gaussian_epsilon(1, 1),
         lambda: gaussian_mu(1, -0.1),
@@ -203,7 +203,7 @@ def test_wrong_input_is_named():
             call()
 
 
-def test_an_epsilon_is_the_least_number_that_is_enough_alone_and_among_others():
+def test_gaussian_epsilon_is_the_smallest_float_that_meets_delta():
     mus = np.array([0.01, 0.3, 2.0, 7.0])
     epsilons = gaussian_epsilon(mus, 1e-5)
     assert [gaussian_epsilon(mu, 1e-5) for mu in mus] == epsilons.tolist()
@@ -212,7 +212,7 @@ def test_an_epsilon_is_the_least_number_that_is_enough_alone_and_among_others():
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-5, 0.3])
-def test_groups_that_are_converted_side_by_side_are_what_each_is_alone(delta):
+def test_batched_gaussian_epsilons_are_bitwise_equal_to_separate_ones(delta):
     random = np.random.default_rng(1)
     sizes = (0, 1, 1, 3, 7, 7, 7, 21, 21, 24, 64, 64, 200, 200)
     groups = [np.exp(random.uniform(-9, 4, (size, 3))) for size in sizes for _ in range(2)]
@@ -223,8 +223,8 @@ def test_groups_that_are_converted_side_by_side_are_what_each_is_alone(delta):
     assert [a.tobytes() for a in alone] == [b.tobytes() for b in together]
 
 
-def test_a_search_that_would_never_end_stops_with_the_numbers_that_it_would_have_at_last():
-    """Twelve values make no progress in equal steps; the search ends after 200 steps."""
+def test_bisection_without_progress_stops_early_with_the_final_values():
+    """The reference search on twelve values makes no progress and takes all of its 200 steps."""
     mu = 10 ** np.random.default_rng(0).uniform(-3, 0.5, (40, 12))
     target, stops, plainly = np.full(mu.shape[1:], np.log(1e-6)), [], []
     for row in mu:

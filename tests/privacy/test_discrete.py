@@ -34,20 +34,20 @@ VARIANCES = [Fraction(1, 4), 1, Fraction(7, 3), 0.1, 2.7, 30.1, 2500]
 
 
 @pytest.mark.parametrize("variance", VARIANCES)
-def test_draws_follow_the_law(variance):
+def test_draws_follow_the_discrete_gaussian_distribution(variance):
     draws = discrete_gaussian(np.random.default_rng(5), variance, 20_000)
     assert draws.dtype == np.int64
     assert fits(draws, variance) > 1e-3
 
 
 @pytest.mark.parametrize("variance", VARIANCES)
-def test_the_comparison_notices_another_variance(variance):
+def test_chi_square_test_rejects_another_variance(variance):
     draws = discrete_gaussian(np.random.default_rng(5), variance, 20_000)
     assert fits(draws, 1.15 * float(variance)) < 1e-6
     assert fits(draws, float(variance) / 1.15) < 1e-6
 
 
-def test_a_rounded_gaussian_is_another_law():
+def test_chi_square_test_rejects_a_rounded_gaussian():
     rounded = np.rint(np.random.default_rng(0).standard_normal(20_000)).astype(int)
     assert fits(rounded, 1) < 1e-6
 
@@ -61,7 +61,7 @@ def test_probabilities_add_up_to_one(variance):
 
 
 @pytest.mark.parametrize(("variance", "shift"), [(0.5, 1), (4, 1), (4, 3)])
-def test_renyi_divergence_is_that_of_the_zcdp_claim_at_most(variance, shift):
+def test_renyi_divergence_is_at_most_the_zcdp_bound(variance, shift):
     support = np.arange(-400, 401)
     p, q = (-((support - move) ** 2) / (2 * variance) for move in (0, shift))
     normaliser = np.log(np.sum(np.exp(p)))
@@ -71,7 +71,7 @@ def test_renyi_divergence_is_that_of_the_zcdp_claim_at_most(variance, shift):
         assert 0.5 * bound < moment / (order - 1) <= bound + 1e-12
 
 
-def test_coins_are_exact_by_words_and_by_digits():
+def test_bernoulli_samples_have_their_probability_for_small_and_huge_integers():
     rng = np.random.default_rng(11)
     short = _bernoulli(rng, np.full(40_000, 3), 7).mean()
     huge = 10**40
@@ -83,7 +83,7 @@ def test_coins_are_exact_by_words_and_by_digits():
         assert share == pytest.approx(probability, abs=4 * np.sqrt(0.25 / 40_000))
 
 
-def test_same_generator_same_draws_and_the_shape_asked_for():
+def test_draws_are_reproducible_and_have_the_requested_shape():
     draws = discrete_gaussian(np.random.default_rng(3), 9, (4, 5))
     assert draws.shape == (4, 5)
     np.testing.assert_array_equal(draws, discrete_gaussian(np.random.default_rng(3), 9, (4, 5)))
@@ -91,7 +91,7 @@ def test_same_generator_same_draws_and_the_shape_asked_for():
 
 
 @pytest.mark.parametrize("variance", [0.2, 6.0, 900.0])
-def test_quantiles_follow_the_law_and_are_monotone(variance):
+def test_inverse_sampling_follows_the_distribution_and_is_monotone(variance):
     uniform = np.random.default_rng(8).random(20_000)
     draws = discrete_gaussian_from_uniform(uniform, variance)
     assert fits(draws, variance) > 1e-3

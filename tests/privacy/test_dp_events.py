@@ -1,4 +1,4 @@
-"""Test releases as events of dp_accounting, whose accountants agree with ours."""
+"""Test that dp_accounting and this package agree on epsilon for the same releases."""
 
 import math
 
@@ -29,7 +29,7 @@ def theirs(accountant, releases):
     return accountant.compose(dp_events(releases)).get_epsilon(DELTA)
 
 
-def test_gaussians_cost_what_gaussian_differential_privacy_says():
+def test_pld_accountant_of_gaussians_agrees_with_gaussian_differential_privacy():
     scales = np.array([2.0, 3.0, 4.0])
     releases = [Release("gaussian", [1.0, 1.0, 2.0], scales, count=7), Release("gaussian", 1.0, 9)]
     mu = math.sqrt(7 * (1 / 4 + 1 / 9 + 4 / 16) + 1 / 81)
@@ -47,7 +47,7 @@ def test_gaussians_cost_what_gaussian_differential_privacy_says():
         [Release("gaussian", 1.0, 4.0, count=9), Release("laplace", 1.0, 6.0)],
     ],
 )
-def test_loss_distributions_agree(releases):
+def test_pld_accountants_of_both_libraries_agree(releases):
     assert theirs(PLDAccountant(), releases) == pytest.approx(
         epsilon(releases, DELTA, "pld"), rel=2e-3
     )
@@ -65,12 +65,12 @@ def test_loss_distributions_agree(releases):
         ],
     ],
 )
-def test_renyi_accountants_agree(releases):
+def test_renyi_accountants_of_both_libraries_agree(releases):
     accounted_epsilon = theirs(RdpAccountant(neighboring_relation=REPLACE), releases)
     assert accounted_epsilon == pytest.approx(epsilon(releases, DELTA, "rdp"), rel=1e-2)
 
 
-def test_what_has_no_event_is_refused_and_what_has_no_noise_is_not_private():
+def test_profiles_are_unsupported_and_noiseless_releases_have_infinite_epsilon():
     profiled = noisy_mean(fixed_batches(5), 50).releases(1.0, 3)
     for accountant in (PLDAccountant(), RdpAccountant()):
         with pytest.raises(dp.UnsupportedEventError):
@@ -82,6 +82,6 @@ def test_what_has_no_event_is_refused_and_what_has_no_noise_is_not_private():
 
 
 @pytest.mark.parametrize("norm", [np.array([]), "l1", 2])
-def test_a_norm_that_is_not_that_of_the_mechanism_is_refused(norm):
+def test_a_norm_other_than_that_of_the_mechanism_is_refused(norm):
     with pytest.raises(InvalidInput, match=r"release.norm: found .* expected l2 for gaussian"):
         Release("gaussian", 1.0, 2.0, norm=norm)

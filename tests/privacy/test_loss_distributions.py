@@ -21,7 +21,7 @@ def curve(distribution):
 
 
 @pytest.mark.parametrize(("mu", "step"), [(0.05, 1e-4), (0.7, 1e-3), (3.3, 1e-2)])
-def test_a_gaussian_is_that_of_the_library_and_above_its_curve(mu, step):
+def test_gaussian_distribution_equals_dp_accounting_and_bounds_the_exact_epsilon(mu, step):
     distribution = of_gaussian(mu, step)
     theirs = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=step)
     np.testing.assert_array_equal(curve(distribution), curve(theirs))
@@ -31,7 +31,7 @@ def test_a_gaussian_is_that_of_the_library_and_above_its_curve(mu, step):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 40, 300])
 @pytest.mark.parametrize(("loss", "step"), [(0.02, 1e-3), (0.0205, 1e-3), (0.7, 1e-3), (5, 1e-2)])
-def test_laplace_noise_is_that_of_the_library(loss, step, count):
+def test_laplace_distribution_equals_dp_accounting(loss, step, count):
     theirs = pld.from_laplace_mechanism(1 / loss, value_discretization_interval=step)
     theirs = theirs.self_compose(count) if count > 1 else theirs
     distribution = of_laplace(loss, count, step)
@@ -39,7 +39,7 @@ def test_laplace_noise_is_that_of_the_library(loss, step, count):
 
 
 @pytest.mark.parametrize(("loss", "step"), [(1e-3, 1e-6), (0.03, 1e-5), (2.0, 1e-3)])
-def test_one_laplace_is_above_its_curve_and_near_it(loss, step):
+def test_epsilon_of_one_laplace_release_is_within_one_grid_step_above_exact(loss, step):
     r"""Compare with :math:`\delta(\epsilon) = 1 - e^{(\epsilon-\ell)/2}`."""
     exact = loss + 2 * np.log1p(-DELTA)
     epsilon_bound = of_laplace(loss, 1, step).get_epsilon_for_delta(DELTA)
@@ -47,14 +47,14 @@ def test_one_laplace_is_above_its_curve_and_near_it(loss, step):
 
 
 @pytest.mark.parametrize("count", [1, 3, 6, 40])
-def test_a_composition_is_that_of_the_library(count):
+def test_composition_agrees_with_dp_accounting(count):
     single_release = pld.PrivacyLossDistribution.create_from_rounded_probability(FEW, 0.0, 0.01)
     theirs = single_release.self_compose(count)
     np.testing.assert_allclose(curve(composed(FEW, count, 0.01)), curve(theirs), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("steps", "count"), [(30, 12), (200, 60)])
-def test_randomised_responses_compose_as_a_binomial_law(steps, count):
+def test_composed_randomised_responses_agree_with_the_binomial_distribution(steps, count):
     loss = 1e-3 * steps
     truth = 1 / (1 + np.exp(-loss))
     distribution = composed({steps: truth, -steps: 1 - truth}, count, 1e-3)
@@ -71,7 +71,7 @@ def test_randomised_responses_compose_as_a_binomial_law(steps, count):
 
 @pytest.mark.parametrize("sigma", [0.01, 0.003, 0.001])
 @pytest.mark.parametrize("sampling", ["fixed_size", "poisson"])
-def test_one_batch_with_little_noise_has_its_exact_epsilon(sigma, sampling):
+def test_epsilon_of_one_batch_with_little_noise_is_within_0_5_percent_of_exact(sigma, sampling):
     """Losses beyond 709, whose exponential overflows, are accounted for.
 
     With rate q the exact curve of one batch is q H(eps + ln(1/q)) for a Gaussian of that mu.

@@ -30,14 +30,14 @@ def gamma_norm(scale, dim=7):
 
 
 @pytest.mark.parametrize("mechanism", [gaussian, laplace, gamma_norm])
-def test_noise_has_its_scale_and_not_another(mechanism):
+def test_noise_has_the_declared_distribution_and_scale(mechanism):
     noise, law = mechanism(2.0)
     assert stats.kstest(noise, law(2.0).cdf).pvalue > 1e-3
     assert stats.kstest(noise, law(2.0 * 2 / 3).cdf).pvalue < 1e-6
     assert stats.kstest(noise, law(2.0 * 3 / 2).cdf).pvalue < 1e-6
 
 
-def test_gamma_norm_noise_points_everywhere_alike():
+def test_gamma_norm_noise_has_a_uniform_direction():
     draws = rng()
     noise = gamma_norm_noise(
         draws.standard_normal((20_000, 3)), draws.standard_gamma(3, 20_000), 1.0
@@ -49,7 +49,7 @@ def test_gamma_norm_noise_points_everywhere_alike():
     assert stats.kstest(skewed, stats.uniform(-1, 2).cdf).pvalue < 1e-6
 
 
-def test_settings_share_their_unit_draws():
+def test_noise_of_each_setting_is_a_multiple_of_the_same_unit_draws():
     unit = rng().standard_normal((4, 5, 3))
     scales = np.array([1.0, 3.0])[:, None, None, None]
     noise = gaussian_noise(unit, scales)

@@ -62,7 +62,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("curvature", "sigma", "weight"), CASES)
-def test_the_bound_is_above_the_divergence_of_minimisers_on_a_line(curvature, sigma, weight):
+def test_bound_exceeds_the_divergence_of_minimisers_in_one_dimension(curvature, sigma, weight):
     """Replace one row of either sign by the opposite one, with and without other rows."""
     bound = PerturbedObjective(2 * weight / sigma, weight / 4 / curvature, one_sign=True)
     for further_rows in ([], [[0.7], [-0.4]]):
@@ -73,7 +73,7 @@ def test_the_bound_is_above_the_divergence_of_minimisers_on_a_line(curvature, si
 
 
 @pytest.mark.parametrize("angle", [1.2, 2.4])
-def test_the_bound_is_above_the_divergence_where_rows_have_any_angle(angle):
+def test_bound_exceeds_the_divergence_in_two_dimensions_for_records_at_an_angle(angle):
     """Compare in two dimensions, where the direction of the shift depends on the minimiser."""
     curvature, sigma, weight = 0.5, 1.0, 0.6
     dataset = np.array([[1.0, 0.0], [-0.3, 0.5]])
@@ -83,22 +83,23 @@ def test_the_bound_is_above_the_divergence_where_rows_have_any_angle(angle):
     assert np.all(exact <= bound.divergence(ORDERS) * (1 + 1e-9))
 
 
-def test_a_gaussian_mechanism_of_the_same_shift_is_no_bound_without_the_jacobian():
+def test_gaussian_mechanism_bound_fails_without_the_jacobian_term():
     """Erratum E4.3: a proof with a constant shift omits the Jacobian term."""
     curvature, sigma, weight = 0.02, 4.0, 0.3
     dataset, neighbour = np.zeros((1, 1)), np.ones((1, 1))
     exact = divergences(dataset, neighbour, curvature, sigma, weight, 40_001)
-    assert exact[0] > ORDERS[0] * (weight / sigma) ** 2 / 2  # a record of gradient 0 before
+    # the replaced record has gradient 0, so that the shift is weight
+    assert exact[0] > ORDERS[0] * (weight / sigma) ** 2 / 2
     bound = PerturbedObjective(2 * weight / sigma, weight / 4 / curvature, one_sign=True)
     assert np.all(exact <= bound.divergence(ORDERS))
 
 
-def test_without_curvature_of_records_it_is_the_gaussian_mechanism():
+def test_divergence_without_record_curvature_is_that_of_the_gaussian_mechanism():
     flat = PerturbedObjective(0.3, 0.0)
     assert flat.divergence(ORDERS) == pytest.approx(ORDERS * 0.3**2 / 2)
 
 
-def test_the_moment_of_any_shift_is_its_integral():
+def test_divergence_moment_agrees_with_quadrature():
     """Compare E_1 and E_1^+ with quadrature at an order without the simple bound."""
     x, step = np.linspace(-30, 30, 600_001, retstep=True)
     normal = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
@@ -111,7 +112,7 @@ def test_the_moment_of_any_shift_is_its_integral():
         assert divergence == pytest.approx(np.log(moment) / (order - 1), rel=1e-9)
 
 
-def test_more_noise_and_more_curvature_cost_less():
+def test_divergence_increases_with_mu_and_kappa():
     mus, kappas = [0.1, 0.3, 1.0], [0.0, 0.01, 0.1]
     divergence_values = np.array(
         [[PerturbedObjective(m, k).divergence(ORDERS) for k in kappas] for m in mus]
@@ -122,13 +123,13 @@ def test_more_noise_and_more_curvature_cost_less():
 
 
 @pytest.mark.parametrize(("key", "value"), [("mu", -1.0), ("kappa", np.inf), ("mu", np.nan)])
-def test_numbers_that_bound_nothing_are_refused(key, value):
+def test_negative_or_non_finite_mu_and_kappa_are_refused(key, value):
     with pytest.raises(InvalidInput, match=f"objective.{key}"):
         PerturbedObjective(**({"mu": 1.0, "kappa": 0.1} | {key: value}))
 
 
-def test_pp_admm_tells_the_accountant_of_the_minimiser_and_of_the_approximation():
-    """The noise exceeds that for a constant shift and grows with the weight of records.
+def test_pp_admm_declares_releases_of_the_minimiser_and_of_the_approximation():
+    """The calibrated noise exceeds that for a constant shift.
 
     Doubling the weight of all records doubles mu and kappa.
     """
@@ -157,7 +158,7 @@ def test_pp_admm_tells_the_accountant_of_the_minimiser_and_of_the_approximation(
     assert 0 < attacked < budget.epsilon
 
 
-def test_pp_admm_refuses_a_projection_and_what_is_no_linear_model():
+def test_pp_admm_refuses_box_constraints_and_mean_estimation():
     streams = Streams(3, (0,))
     network = networks.build(streams, "ring", 4)
     boxed = logistic_regression.build(

@@ -1,4 +1,4 @@
-"""Test that releases give a loss parameter per iteration and name invalid input."""
+"""Test that releases give one loss per iteration and that errors name invalid arguments."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def test_losses_are_sensitivity_over_scale_for_each_iteration():
     np.testing.assert_allclose(pure([0.1, 0.2]).losses(), [0.1, 0.2])
 
 
-def test_nothing_hides_what_has_no_noise_and_nothing_leaks_where_nothing_depends_on_data():
+def test_losses_are_infinite_without_noise_and_zero_without_sensitivity():
     assert Release("gaussian", [0.0, 1.0], 0.0).losses().tolist() == [0.0, np.inf]
     assert Release("laplace", np.inf, 1.0).losses().tolist() == [np.inf]
     assert Release("gaussian", 1.0, np.inf).losses().tolist() == [0.0]
@@ -51,19 +51,19 @@ def test_each_mechanism_has_its_norm():
         ({"mechanism": "pure"}, "epsilon"),
     ],
 )
-def test_wrong_input_is_named(arguments, key):
+def test_errors_name_the_invalid_argument(arguments, key):
     parameters = {"mechanism": "gaussian", "sensitivity": 1.0, "scale": 1.0} | arguments
     with pytest.raises(InvalidInput, match=rf"release\.{key}"):
         Release(**parameters)
 
 
 @pytest.mark.parametrize(("kind", "rate"), [("poison", 0.1), ("poisson", 1.1), ("poisson", -1)])
-def test_wrong_sampling_is_refused(kind, rate):
+def test_invalid_sampling_is_refused(kind, rate):
     with pytest.raises(InvalidInput, match=r"sampling\."):
         Sampling(kind, rate)
 
 
-def test_what_was_described_cannot_be_edited_afterwards():
+def test_releases_hold_read_only_copies_of_their_arrays():
     scales = np.ones(3)
     release = Release("gaussian", 1.0, scales)
     scales[0] = 100.0

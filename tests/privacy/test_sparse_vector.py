@@ -59,12 +59,12 @@ WORST = ([10.0] * 5 + [-20.0], [9.0] * 5 + [-19.0])
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize(("queries", "neighbour"), NEIGHBOURS)
-def test_no_sequence_of_answers_costs_more_than_claimed(count, equal, queries, neighbour):
+def test_no_answer_sequence_exceeds_the_claimed_privacy_loss(count, equal, queries, neighbour):
     svt = SparseVector.split(1.2, sensitivity=1.0, count=count, equal=equal)
     assert loss(queries, neighbour, svt) <= svt.epsilon + 1e-6
 
 
-def test_the_claim_is_tight_and_half_the_noise_would_break_it():
+def test_claim_is_tight_and_half_the_query_noise_violates_it():
     svt = SparseVector.split(1.2, sensitivity=1.0, count=1)
     assert 0.99 * svt.epsilon < loss(*WORST, svt) <= svt.epsilon + 1e-6
     first, second = svt.epsilon_threshold, svt.epsilon_queries
@@ -74,7 +74,7 @@ def test_the_claim_is_tight_and_half_the_noise_would_break_it():
 
 
 @pytest.mark.parametrize("level", [-20.0, 0.0, 3.0])
-def test_half_the_noise_is_enough_where_all_queries_move_alike(level):
+def test_half_the_query_noise_meets_the_claim_for_monotonic_queries(level):
     half = SparseVector.split(1.2, sensitivity=1.0, count=2, monotonic=True)
     assert loss([level] * 5, [level + 1] * 5, half) <= half.epsilon + 1e-6
 
@@ -87,7 +87,7 @@ class Broken(SparseVector):
         return 2 * self.sensitivity / self.epsilon_queries
 
 
-def test_noise_that_ignores_the_count_is_caught():
+def test_query_noise_that_ignores_the_count_violates_the_claim():
     pair = [10.0] * 5 + [-20.0] * 3, [9.0] * 5 + [-19.0] * 3
     broken = Broken(1.0, 3, 0.5, 0.5)
     assert loss(*pair, broken) > 1.9 * broken.epsilon
@@ -95,7 +95,7 @@ def test_noise_that_ignores_the_count_is_caught():
     assert loss(*pair, correct) <= correct.epsilon + 1e-6
 
 
-def test_a_threshold_noised_anew_at_every_query_is_not_free():
+def test_resampling_the_threshold_at_every_query_violates_the_claim():
     """The losses of all answers "below" add up if every query has a new threshold (IPP-ADMM)."""
     svt = SparseVector.split(1.0, sensitivity=1.0, count=1, equal=True)
     weight = stats.laplace.pdf(GRID, scale=svt.threshold_scale) * (GRID[1] - GRID[0])
@@ -132,7 +132,7 @@ def test_simulated_answers_have_the_exact_probabilities():
     )
 
 
-def test_it_stops_after_the_last_allowed_answer_and_numbers_are_paid_for():
+def test_run_stops_after_the_last_allowed_answer_and_counts_numeric_answers():
     svt = SparseVector(1.0, 2, 1.0, 1.0, epsilon_numbers=0.5)
     queries = np.array([9.0, -9, 9, 9])
     quiet = np.zeros(4)
@@ -144,7 +144,7 @@ def test_it_stops_after_the_last_allowed_answer_and_numbers_are_paid_for():
     assert svt.epsilon == 2.5 == account([svt.release()], 0).epsilon
 
 
-def test_the_split_has_the_least_noise():
+def test_split_minimises_the_noise_variance():
     def variance(svt):
         return 2 * (svt.threshold_scale**2 + svt.query_scale**2)
 
@@ -166,13 +166,13 @@ def test_the_split_has_the_least_noise():
         {"epsilon_numbers": -1},
     ],
 )
-def test_wrong_input_is_named(wrong):
+def test_errors_name_the_invalid_argument(wrong):
     parameters = {"sensitivity": 1.0, "count": 1, "epsilon_threshold": 1.0, "epsilon_queries": 1.0}
     with pytest.raises(InvalidInput, match=rf"sparse_vector\.{next(iter(wrong))}"):
         SparseVector(**(parameters | wrong))
 
 
-# --- Thresholds that are drawn again, whatever the scales ----------------------------------------
+# --- Resampled thresholds at arbitrary scales ----------------------------------------------------
 
 
 COARSE = np.linspace(-200, 200, 4001)
@@ -181,8 +181,8 @@ COARSE = np.linspace(-200, 200, 4001)
 def likelihood(answers, queries, scales, redrawn):
     """Return the exact probability of a sequence of answers.
 
-    The noise of the threshold is integrated out on a grid between two draws. A shift by 1 costs the
-    same on this grid as on the real line.
+    The threshold noise is integrated out on a grid between two draws. A shift by 1 has the same
+    privacy loss on this grid as on the real line.
     """
     threshold, query = scales
     pieces, open_ = [], []
@@ -204,7 +204,7 @@ def cost(scales, redrawn, *, count, tests):
 
 @pytest.mark.parametrize("redrawn", REDRAWS)
 @pytest.mark.parametrize("scales", [(2.0, 8.0), (8.0, 2.0), (3.0, 3.0)])
-def test_no_sequence_of_answers_costs_more_than_the_accountant_is_told(redrawn, scales):
+def test_privacy_loss_of_answer_sequences_is_at_most_that_of_the_release(redrawn, scales):
     count, length = 2, 5
     rng = np.random.default_rng(0)
     pairs = [
@@ -223,8 +223,8 @@ def test_no_sequence_of_answers_costs_more_than_the_accountant_is_told(redrawn, 
             assert abs(math.log(probability / neighbour_probability)) <= bound + 1e-6
 
 
-def test_a_threshold_drawn_after_each_release_at_the_scale_of_one_draw_costs_once_for_each():
-    """The loss c epsilon_1 + epsilon_2 exceeds that of one draw and is attained within 10 %."""
+def test_threshold_epsilon_is_counted_per_release_if_resampled_after_each_release():
+    """The bound c epsilon_1 + epsilon_2 exceeds that of one draw and is nearly attained."""
     svt = SparseVector(1.0, 3, epsilon_threshold=0.5, epsilon_queries=0.5)
     scales = svt.threshold_scale, svt.query_scale
     answers = ([False] * 12 + [True]) * 3
@@ -246,7 +246,7 @@ def test_a_threshold_drawn_after_each_release_at_the_scale_of_one_draw_costs_onc
     assert cost(louder, "after_release", count=3, tests=39) == pytest.approx(svt.epsilon)
 
 
-def test_a_threshold_drawn_at_each_test_costs_with_the_number_of_tests():
+def test_privacy_loss_is_linear_in_tests_if_each_test_resamples_the_threshold():
     svt = SparseVector(1.0, 1, epsilon_threshold=0.5, epsilon_queries=0.5)
     scales = svt.threshold_scale, svt.query_scale
     privacy_losses = [
@@ -265,7 +265,7 @@ def test_a_threshold_drawn_at_each_test_costs_with_the_number_of_tests():
 
 @pytest.mark.parametrize("redrawn", REDRAWS)
 @pytest.mark.parametrize(("level", "scales"), [(0.5, (2.0, 4.0)), (-3.0, (5.0, 1.0))])
-def test_the_number_of_answers_is_bounded_from_below_and_nearly_reached(redrawn, level, scales):
+def test_lower_bound_on_the_number_of_answers_above_is_valid_and_tight(redrawn, level, scales):
     """Compare with the exact probability of every sequence of answers."""
     count, tests = 2, 6
     bound_distribution = least_answers(level, *scales, count=count, tests=tests, redrawn=redrawn)
@@ -279,13 +279,13 @@ def test_the_number_of_answers_is_bounded_from_below_and_nearly_reached(redrawn,
     assert (at_least >= truly - 5e-3).all()
 
 
-def test_a_coin_decides_as_often_as_a_binomial_number_says():
+def test_capped_binomial_has_binomial_probabilities_with_a_merged_tail():
     heads = stats.binom(5, 0.5)
     law = capped_binomial(0.5, 3, 5)
     assert law == pytest.approx([*heads.pmf([0, 1, 2]), heads.sf(2)])
 
 
-def test_the_technique_at_its_own_scales_costs_what_it_says():
+def test_release_at_the_split_scales_has_the_claimed_epsilon():
     svt = SparseVector.split(1.3, sensitivity=0.2, count=4)
     release = sparse_vector_release(
         0.2, svt.threshold_scale, svt.query_scale, count=4, tests=50, redrawn="once"
@@ -293,7 +293,7 @@ def test_the_technique_at_its_own_scales_costs_what_it_says():
     assert release.epsilon == pytest.approx(svt.epsilon) and release.proven
 
 
-def test_tests_without_noise_are_not_private_and_unknown_redraws_are_refused():
+def test_noiseless_tests_have_infinite_epsilon_and_unknown_redraws_are_refused():
     parameters = {"count": 2, "tests": 5}
     for scales in ((0.0, 1.0), (1.0, 0.0)):
         assert math.isinf(sparse_vector_release(1.0, *scales, redrawn="once", **parameters).epsilon)
@@ -302,6 +302,6 @@ def test_tests_without_noise_are_not_private_and_unknown_redraws_are_refused():
         sparse_vector_release(1.0, 1.0, 1.0, redrawn="never", **parameters)
 
 
-def test_answers_are_arrays_of_one_shape():
+def test_answers_with_ragged_values_are_refused():
     with pytest.raises(InvalidInput, match=r"answers\.values"):
         Answers(np.zeros(2, bool), np.zeros(2, bool), [[1.0], [2.0, 3.0]])

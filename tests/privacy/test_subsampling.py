@@ -47,10 +47,10 @@ def at_whole_orders(curve):
     )
 
 
-# --- The batch's size ----------------------------------------------------------------------------
+# --- Batch sizes ---------------------------------------------------------------------------------
 
 
-def test_batches_within_a_deadline_are_floors_of_speed_times_time():
+def test_deadline_batch_sizes_are_floors_of_speed_times_time():
     short, long = deadline_batches(0.4), deadline_batches(1.0)
     assert (short.sizes[0], short.sizes[-1], len(short.sizes)) == (4, 35, 32)
     assert short.probabilities == pytest.approx([1 / 32] * 32)
@@ -67,12 +67,12 @@ def test_batches_within_a_deadline_are_floors_of_speed_times_time():
 
 @pytest.mark.parametrize("proof", [False, True])
 @pytest.mark.parametrize("factor", [1.0, 0.02])
-def test_theorem_11_and_its_noise_are_inverse(proof, factor):
+def test_theorem_11_epsilon_inverts_theorem_11_sigma(proof, factor):
     sigma = theorem11_sigma(Budget(1.3, DELTA), 1000, 700, proof=proof, factor=factor)
     assert theorem11_epsilon(sigma, DELTA, 1000, 700, proof=proof, factor=factor) == pytest.approx(
         1.3
     )
-    # the statement itself: epsilon(rho) + ln(1/delta) / (rho - 1)
+    # the statement of the theorem: epsilon(rho) + ln(1/delta) / (rho - 1)
     order = 2 * math.log(1 / DELTA) / 1.3 + 1
     renyi_loss = 8 * order * factor**2 * 700 / (1000 ** (1 if proof else 2) * sigma**2)
     assert renyi_loss + math.log(1 / DELTA) / (order - 1) == pytest.approx(1.3)
@@ -91,8 +91,8 @@ def test_noise_of_theorem_11_grows_with_rounds_and_falls_with_records_and_epsilo
     assert theorem11_sigma(Budget(math.inf, DELTA), 1000, 500) == 0
 
 
-def test_theorem_15_asks_for_noise_far_wider_than_three_bits():
-    # E4.8b: p = 39760, eta = 1e-3, T = 1000, |S| = 20: sigma 4.97 times K = 0.5
+def test_theorem_15_requires_noise_far_beyond_the_range_of_three_bits():
+    # Erratum E4.8b: p = 39760, eta = 1e-3, T = 1000, |S| = 20: sigma is 4.97 times K = 0.5
     step = 0.3 / 1000 ** (1 / 6) * 11 / 1000**0.5
     factor = theorem15_factor(step=step, resolution=1e-3, dim=39_760, clip=0.5, size=20)
     sigma = theorem11_sigma(Budget(1.0, DELTA), 1000, 1000, factor=factor)
@@ -107,7 +107,7 @@ def test_theorem_15_asks_for_noise_far_wider_than_three_bits():
 
 
 @pytest.mark.parametrize(("size", "sigma"), [(20, 0.4), (4, 0.4), (90, 0.05), (20, 5.0)])
-def test_poisson_batches_agree_with_the_library(size, sigma):
+def test_renyi_curve_of_poisson_batches_agrees_with_dp_accounting(size, sigma):
     curve = at_whole_orders(
         renyi_curve(noisy_mean(fixed_batches(size), 1000, sampling="poisson"), sigma)
     )
@@ -117,7 +117,7 @@ def test_poisson_batches_agree_with_the_library(size, sigma):
 
 
 @pytest.mark.parametrize(("size", "sigma"), [(20, 0.4), (4, 0.6), (90, 0.1)])
-def test_fixed_batches_are_between_their_own_attack_and_the_general_bounds(size, sigma):
+def test_renyi_curve_of_fixed_batches_lies_between_an_attack_and_general_bounds(size, sigma):
     noise = noisy_mean(fixed_batches(size), 1000)
     curve = at_whole_orders(renyi_curve(noise, sigma))
     mu, rate = 2 / (size * sigma), size / 1000
@@ -139,7 +139,7 @@ def test_fixed_batches_are_between_their_own_attack_and_the_general_bounds(size,
         assert value >= math.log(moment) / (order - 1) - 1e-9
 
 
-def test_general_bounds_at_rate_one_and_against_the_gaussian():
+def test_zhu_wang_bound_is_exact_at_rate_one_and_within_factor_4_at_a_small_rate():
     assert zhu_wang(5, 1.0, 0.7) == 5 * 0.7**2 / 2
     for order in (2, 8, 32):
         exact = library._compute_rdp_poisson_subsampled_gaussian(0.01, 2.0, [order])[0]
@@ -147,8 +147,8 @@ def test_general_bounds_at_rate_one_and_against_the_gaussian():
         assert zhu_wang(order, 0.01, 0.5) <= 4 * exact
 
 
-def test_a_small_rate_costs_twice_the_rate_squared_to_leading_order():
-    # E4.8a: 2 rho / (m sigma)^2 for replacing, rho / (2 m^2 sigma^2) for adding; paper: 8 rho
+def test_renyi_divergence_at_a_small_rate_has_its_leading_order_constant():
+    # Erratum E4.8a: 2 rho / (m sigma)^2 to replace, rho / (2 m^2 sigma^2) to add; paper: 8 rho
     sigma, records = 5.0, 10_000
     for sampling, constant in (("fixed_size", 2.0), ("poisson", 0.5)):
         curve = renyi_curve(noisy_mean(fixed_batches(20), records, sampling=sampling), sigma)
@@ -156,7 +156,7 @@ def test_a_small_rate_costs_twice_the_rate_squared_to_leading_order():
         assert curve[RENYI_ORDERS.index(2.0)] == pytest.approx(leading, rel=0.02)
 
 
-def test_the_size_is_mixed_over_and_not_averaged():
+def test_random_batch_sizes_average_renyi_moments_and_not_divergences():
     law = Batches((4, 35), (0.5, 0.5))
     mixed = np.array(renyi_curve(noisy_mean(law, 1000), 0.2))
     curves = np.array([renyi_curve(noisy_mean(fixed_batches(s), 1000), 0.2) for s in law.sizes])
@@ -172,7 +172,7 @@ def test_the_size_is_mixed_over_and_not_averaged():
 
 
 @pytest.mark.parametrize(("size", "sigma", "rounds"), [(20, 0.44, 500), (50, 0.1, 300)])
-def test_constant_poisson_batches_agree_with_the_library_s_loss_distribution(size, sigma, rounds):
+def test_epsilon_of_constant_poisson_batches_agrees_with_dp_accounting(size, sigma, rounds):
     releases = noisy_mean(fixed_batches(size), 1000, sampling="poisson").releases(sigma, rounds)
     accounted_epsilon = epsilon(releases, DELTA, "pld")
     loss_distribution = pld.from_gaussian_mechanism(
@@ -184,7 +184,7 @@ def test_constant_poisson_batches_agree_with_the_library_s_loss_distribution(siz
     assert account(releases, DELTA).method == "pld"
 
 
-def test_a_whole_data_set_as_batch_is_the_plain_gaussian_mechanism():
+def test_epsilon_of_full_batches_agrees_with_the_gaussian_mechanism():
     full_batch = noisy_mean(fixed_batches(1000), 1000)
     plain = [Release("gaussian", 2 / 1000, 0.05, count=100)]
     assert account(full_batch.releases(0.05, 100), DELTA).epsilon == pytest.approx(
@@ -192,7 +192,7 @@ def test_a_whole_data_set_as_batch_is_the_plain_gaussian_mechanism():
     )
 
 
-def test_an_accountant_s_noise_spends_the_budget_and_no_more():
+def test_accountant_calibrated_noise_meets_the_budget_within_0_3_percent():
     budget = Budget(1.0, DELTA)
     for noise in (noisy_mean(deadline_batches(0.4), 1000), noisy_sum(fixed_batches(20), 1000)):
         sigma = sgd_sigma("accountant", budget, noise, 500)
@@ -201,12 +201,12 @@ def test_an_accountant_s_noise_spends_the_budget_and_no_more():
         assert account(noise.releases(0.97 * sigma, 500), DELTA).epsilon > 1
 
 
-def test_noise_on_the_sum_and_on_the_mean_are_one_for_a_constant_batch():
+def test_noise_on_sum_and_mean_are_equivalent_for_a_constant_batch_size():
     on_sum, on_mean = (f(fixed_batches(20), 1000) for f in (noisy_sum, noisy_mean))
     assert renyi_curve(on_sum, 8.0) == pytest.approx(renyi_curve(on_mean, 8.0 / 20))
 
 
-def test_noise_on_the_sum_does_not_care_for_small_batches():
+def test_noise_on_the_sum_has_lower_epsilon_than_on_the_mean_for_random_sizes():
     law = deadline_batches(0.4)
     steady, uneven = (
         epsilon(f(law, 1000).releases(sigma, 100), DELTA)
@@ -216,7 +216,7 @@ def test_noise_on_the_sum_does_not_care_for_small_batches():
     assert uneven > 4
 
 
-# --- E4.8a ---------------------------------------------------------------------------------------
+# --- Erratum E4.8a -------------------------------------------------------------------------------
 
 
 def least_epsilon(law, records, sigma, rounds, *, sizes_known):
@@ -253,7 +253,7 @@ def least_epsilon(law, records, sigma, rounds, *, sizes_known):
     ("eps", "rounds", "broken"),
     [(1.0, 100, True), (1.0, 500, False), (1.5, 300, True), (1.5, 900, False)],
 )
-def test_short_runs_with_a_deadline_break_theorem_11_and_long_ones_do_not(eps, rounds, broken):
+def test_theorem_11_is_violated_by_short_deadline_runs_and_not_by_long_ones(eps, rounds, broken):
     law = deadline_batches(0.4)
     sigma = theorem11_sigma(Budget(eps, DELTA), 1000, rounds)
     accounted = account(noisy_mean(law, 1000).releases(sigma, rounds), DELTA).epsilon
@@ -262,7 +262,7 @@ def test_short_runs_with_a_deadline_break_theorem_11_and_long_ones_do_not(eps, r
     assert (least > eps) == (accounted > eps) == broken
 
 
-def test_theorem_11_is_generous_for_batches_of_constant_size():
+def test_theorem_11_overestimates_epsilon_for_batches_of_constant_size():
     for eps in (1.0, 1.5):
         for rounds in (100, 1100):
             sigma = theorem11_sigma(Budget(eps, DELTA), 1000, rounds)
@@ -270,25 +270,25 @@ def test_theorem_11_is_generous_for_batches_of_constant_size():
             assert account(noise.releases(sigma, rounds), DELTA).epsilon < 0.6 * eps
 
 
-def test_very_short_runs_break_theorem_11_even_with_constant_batches():
-    # 44 rounds of B = 20: what SDM-DSGD does in the time of 100 rounds of Q-DPSGD
+def test_theorem_11_at_epsilon_1_5_is_violated_by_44_rounds_of_constant_batches():
+    # SDM-DSGD completes 44 rounds of B = 20 in the time of 100 rounds of Q-DPSGD
     law, sigma = fixed_batches(20), theorem11_sigma(Budget(1.5, DELTA), 1000, 44)
     assert least_epsilon(law, 1000, sigma, 44, sizes_known=True) > 1.5
     sigma = theorem11_sigma(Budget(1.0, DELTA), 1000, 44)
     assert account(noisy_mean(law, 1000).releases(sigma, 44), DELTA).epsilon < 1
 
 
-def test_an_observer_who_does_not_see_the_sizes_still_breaks_the_shortest_runs():
+def test_theorem_11_is_violated_by_short_runs_even_if_batch_sizes_are_hidden():
     law, sigma = deadline_batches(0.4), theorem11_sigma(Budget(1.5, DELTA), 1000, 100)
     assert least_epsilon(law, 1000, sigma, 100, sizes_known=False) > 1.5
 
 
-# --- Q-DPSGD-2, E4.8b ----------------------------------------------------------------------------
+# --- Q-DPSGD-2, erratum E4.8b --------------------------------------------------------------------
 
 MESSAGE = {"step": 0.02, "resolution": 0.1, "dim": 100, "clip": 0.5}
 
 
-def test_a_record_used_once_shifts_every_later_message_of_a_model_that_is_used_again():
+def test_a_record_used_once_shifts_all_later_messages_of_a_reused_model():
     """Erratum E4.8b: one record in the first batch shifts all later messages.
 
     One agent without neighbours has a scalar model and gradients that do not depend on it.
@@ -303,7 +303,7 @@ def test_a_record_used_once_shifts_every_later_message_of_a_model_that_is_used_a
             transcripts[world, t] = x
     message_change = np.abs(transcripts[0] - transcripts[1])
     np.testing.assert_allclose(message_change, 2 * step * clip / size * keep ** np.arange(rounds))
-    # Theorem 15 counts the one message of the round in which the record was used
+    # Theorem 15 counts only the message of the round that used the record
     noise = 0.01
     claimed = message_change[0] ** 2 / (2 * noise**2)
     actual = np.sum(message_change**2) / (2 * noise**2)
@@ -311,7 +311,7 @@ def test_a_record_used_once_shifts_every_later_message_of_a_model_that_is_used_a
     assert actual > 10 * claimed
 
 
-def test_bound_on_a_reused_model_covers_what_gradients_can_do():
+def test_sensitivity_of_a_reused_model_equals_the_shift_by_extreme_gradients():
     keep, rounds, sigma = 0.9, 30, 40.0
     (release,) = reused_state_releases(sigma, rounds, keep=keep, **MESSAGE)
     x = np.zeros(2)
@@ -326,7 +326,7 @@ def test_bound_on_a_reused_model_covers_what_gradients_can_do():
     assert np.all(always.sensitivity >= release.sensitivity)
 
 
-def test_a_message_of_its_own_broadcasts_is_priced_like_a_discrete_gaussian():
+def test_noisy_messages_without_subsampling_cost_as_much_as_a_discrete_gaussian():
     """The privacy loss without subsampling (rate 1) is that of discrete Gaussian noise in zCDP."""
     noise = noisy_message(fixed_batches(50), 50, **MESSAGE)
     (loss,) = noise.losses
@@ -340,10 +340,10 @@ def test_a_message_of_its_own_broadcasts_is_priced_like_a_discrete_gaussian():
     assert account(sampled.releases(30.0, 20), DELTA).method == "rdp"  # no dominating pair known
 
 
-# --- Refusals ------------------------------------------------------------------------------------
+# --- Invalid input -------------------------------------------------------------------------------
 
 
-def test_refusals():
+def test_invalid_batches_rules_and_budgets_are_refused():
     with pytest.raises(InvalidInput, match="records"):
         noisy_mean(deadline_batches(1.0), 80)
     with pytest.raises(InvalidInput, match="sigma_rule"):
@@ -357,7 +357,7 @@ def test_refusals():
     assert account(noisy_mean(fixed_batches(20), 1000).releases(0.0, 5), DELTA).epsilon == math.inf
 
 
-def test_a_batch_that_may_be_empty_has_no_mean_and_its_sum_gives_nothing_away():
+def test_empty_batches_are_refused_for_means_and_have_zero_loss_for_sums():
     law = Batches((0, 2), (0.5, 0.5))
     message = {"step": 0.1, "resolution": 0.1, "dim": 2, "clip": 1.0}
     for make in (noisy_mean, lambda *args: noisy_message(*args, **message)):

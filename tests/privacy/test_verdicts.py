@@ -30,11 +30,11 @@ ROOT = Path(__file__).parents[2]
 EPSILONS = (0.5, 1.0, 1.0 + 1e-12, 1.5, math.inf)
 AUDITS = (None, *AUDIT_VERDICTS)
 KNOWN = list(product(EPSILONS, (True, False), (None, 0.0, *EPSILONS), (True, False), AUDITS))
-"""Accountant, proven, lower bound, argument broken, verdict of the audit; the claim is 1."""
+"""Tuples (accountant, proven, lower bound, argument broken, audit verdict); the claim is 1."""
 
 
 def expected(accounted, proven, lower, broken, audit):
-    """Return the verdict by the table of docs/explanation/verdicts.md, one condition per line."""
+    """Return the verdict according to the table in docs/explanation/verdicts.md."""
     refuted = audit == "violated" or (lower is not None and lower > 1.1)
     differs = audit == "differs from its declaration" and not refuted
     above = not proven or accounted > 1.1 or audit == "not proven"
@@ -54,25 +54,25 @@ def combined(accounted, proven, lower, broken, audit, claimed=1.0):
     return verdict(claimed, accounted, **evidence)
 
 
-def test_the_verdict_is_that_of_the_table_for_every_combination():
+def test_verdict_equals_the_documented_table_for_every_combination():
     assert len(KNOWN) == 5 * 2 * 7 * 2 * 7
     for combination in KNOWN:
         assert combined(*combination) == expected(*combination), combination
     assert {combined(*combination) for combination in KNOWN} == set(VERDICTS) - {NOT_PRIVATE}
 
 
-def test_where_nothing_is_claimed_nothing_is_said():
+def test_verdict_of_an_infinite_claim_is_not_private():
     assert {combined(*combination, claimed=math.inf) for combination in KNOWN} == {NOT_PRIVATE}
 
 
-def test_a_finding_that_weakens_privacy_never_stands_next_to_holds():
+def test_audit_findings_that_weaken_privacy_exclude_the_verdict_holds():
     weakened = [
         combination for combination in KNOWN if combination[-1] in (VIOLATED, DIFFERS, NOT_PROVEN)
     ]
     assert {combined(*combination) for combination in weakened} == {VIOLATED, DIFFERS, NOT_PROVEN}
 
 
-def test_an_inconclusive_audit_changes_nothing_but_a_proof():
+def test_an_inconclusive_audit_changes_only_verdicts_that_hold():
     """An inconclusive audit implies neither "violated" nor "not proven".
 
     It does not confirm a proof either.
@@ -94,7 +94,7 @@ def test_an_unknown_verdict_of_an_audit_is_refused():
         verdict(1.0, 0.5, proven=True, lower=None, audit="holds")
 
 
-def test_more_knowledge_from_above_never_makes_a_verdict_worse_nor_from_below_better():
+def test_verdict_is_monotone_in_upper_bound_lower_bound_and_audit_verdict():
     order = {word: index for index, word in enumerate(VERDICTS)}
     for accounted, proven, lower, broken, audit in KNOWN:
         stated = order[combined(accounted, proven, lower, broken, audit)]
@@ -118,7 +118,7 @@ def test_the_verdict_of_an_audit_is_that_of_its_worst_finding():
         assert (stated == "not contradicted") == (not flagged and complete and testable)
 
 
-def test_the_documented_table_has_the_verdicts_in_their_order():
+def test_documentation_lists_all_verdicts_in_order():
     page = (ROOT / "docs/explanation/verdicts.md").read_text()
     documented = re.findall(r"^\| \d \| .+ \| (.+) \|$", page, re.M)
     assert sorted(documented) == sorted(VERDICTS)
@@ -132,10 +132,10 @@ def test_the_documented_table_has_the_verdicts_in_their_order():
 @pytest.mark.parametrize(
     ("lower", "expected_verdict"), [(1.2, VIOLATED), (0.9, NOT_PROVEN), (0, NOT_PROVEN)]
 )
-def test_more_than_is_claimed_is_violated_only_with_a_lower_bound(
+def test_epsilon_above_the_claim_is_violated_only_if_a_lower_bound_exceeds_it(
     method, accounted, proven, lower, expected_verdict
 ):
-    """An exact accountant cannot know if its sensitivity is attained."""
+    """An exact accountant does not determine if the sensitivity is attained."""
     row = {
         "epsilon_claimed": 1.0, "epsilon_accountant": accounted, "accountant": method,
         "epsilon_lower": lower, "proven": proven, "delta": 0.0, "sampling": "none",
@@ -154,7 +154,7 @@ def test_more_than_is_claimed_is_violated_only_with_a_lower_bound(
         ["gradient_descent", "--epsilon", "inf"],
     ],
 )
-def test_command_line_cell_and_table_say_the_same(arguments, capsys, monkeypatch):
+def test_command_line_cell_and_audit_table_give_equal_verdicts(arguments, capsys, monkeypatch):
     cells = []
 
     def watched(*cell_arguments):

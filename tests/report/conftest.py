@@ -149,7 +149,7 @@ def results_of(papers: dict[str, dict[str, Any]], **changes: Any) -> Results:
     return Results(**{**fields, **changes})
 
 
-BUNDLES_AGAIN = {"test_repeated_the_bytes_are_the_same"}
+BUNDLES_AGAIN = {"test_two_reports_of_the_same_results_are_byte_identical"}
 """Tests in which every report bundles the runtime of its charts itself."""
 _write_runtime = site.write_runtime
 

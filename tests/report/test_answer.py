@@ -18,7 +18,7 @@ from private_consensus.reproduction.report.views import answer
 from .conftest import privacy_row
 
 
-def test_only_the_scale_of_the_papers_may_decide():
+def test_only_the_paper_scale_may_decide_claims():
     assert [may_decide(scale) for scale in ("paper", "smoke", "small")] == [True, False, False]
 
 
@@ -55,7 +55,7 @@ def test_one_claim_has_a_singular_verb(results):
     assert answer.claims_clause([]) == answer.privacy_clause([]) == ""
 
 
-def test_a_small_scale_answers_nothing(results):
+def test_front_page_of_a_small_scale_omits_the_advice(results):
     small = replace(results, comparison={"headline": ["Use A at ε = 1."]})
     (sentence,) = answer.sentences(small)
     assert sentence.startswith("The smoke scale decides no claim")
@@ -71,7 +71,7 @@ def test_a_small_scale_answers_nothing(results):
         ([], "Not a paper", "In short"),
     ],
 )
-def test_papers_are_called_by_their_authors(authors, venue, expected):
+def test_papers_are_cited_by_their_authors_or_short_title(authors, venue, expected):
     paper_fields = {
         "authors": authors,
         "venue": venue,

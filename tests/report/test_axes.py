@@ -1,4 +1,4 @@
-"""Test axes: relative positions, labels that do not overlap, and marked strips."""
+"""Test axes: relative positions, non-overlapping labels, strips for infinite and zero values."""
 
 import json
 from itertools import pairwise
@@ -15,13 +15,13 @@ def names_of(axis):
 
 
 @pytest.mark.parametrize("log", [True, False])
-def test_a_place_is_the_share_of_the_length(log):
+def test_place_inverts_at_for_relative_positions(log):
     extent = Extent(low=1e-3, high=20.0, log=log)
     for share in (-STRIP, 0.0, 0.3, 1.0):
         assert extent.place(extent.at(share)) == pytest.approx(share, abs=1e-12)
 
 
-def test_values_that_were_run_keep_their_ticks_and_no_two_labels_meet():
+def test_every_value_has_a_tick_and_labels_do_not_overlap():
     extent = Extent(low=8e-5, high=1.1, log=True)
     names = names_of(extent.axis([1e-4, 1e-3, 1e-2, 0.1, 0.5, 0.9]))
     assert len(names) == 6 and names[0.5] and not names[0.9]
@@ -34,7 +34,7 @@ def test_values_that_were_run_keep_their_ticks_and_no_two_labels_meet():
     )
 
 
-def test_with_room_every_value_has_its_label():
+def test_widely_spaced_values_all_have_labels():
     assert all(names_of(Extent(low=0.8, high=110.0, log=True).axis([1, 10, 100])).values())
 
 
@@ -42,7 +42,7 @@ def test_with_room_every_value_has_its_label():
     ("strip", "strip_labels"),
     [({"above": True}, ("infinite", "")), ({"below": True}, ("", "zero"))],
 )
-def test_the_label_of_a_strip_stays(strip, strip_labels):
+def test_axis_keeps_the_label_of_a_strip(strip, strip_labels):
     """The renderer omits the upper one of two overlapping labels."""
     extent = Extent(low=0.1, high=10.0, log=True, **strip)
     axis = extent.axis(strip_labels=strip_labels)

@@ -1,4 +1,4 @@
-"""Test the classes of bounds on epsilon: definition, totals and the page."""
+"""Test the classes of bounds on epsilon and their counts."""
 
 import math
 
@@ -23,17 +23,17 @@ def row(lower, accounted, **changes):
         (3.0, math.inf, bounds.UNKNOWN), (math.inf, math.inf, bounds.INFINITE),
     ],
 )  # fmt: skip
-def test_a_bracket_is_as_close_as_the_ratio_of_its_ends(low, high, closeness):
+def test_closeness_class_follows_the_ratio_of_upper_to_lower_bound(low, high, closeness):
     assert bounds.closeness(low, high) == closeness
 
 
-def test_an_audit_of_the_setting_counts_where_it_says_more():
+def test_lower_bound_uses_the_audit_if_it_is_larger():
     assert bounds.lower(row(0.5, 2.0, epsilon_empirical=0.8)) == 0.8
     assert bounds.lower(row(0.5, 2.0, epsilon_empirical=0.2)) == 0.5
     assert bounds.lower({"epsilon_accountant": 2.0}) == 0.0
 
 
-def test_every_setting_that_claims_something_is_counted_once():
+def test_every_setting_with_a_finite_claim_is_counted_once():
     rows = [
         row(1.0, 1.0), row(0.6, 1.0), row(0.0, 1.0), row(math.inf, math.inf, proven=False),
         row(1.0, 1.0, proven=False), row(0.0, 1.0, epsilon_claimed=math.inf),
@@ -50,8 +50,8 @@ def test_every_setting_that_claims_something_is_counted_once():
     assert bounds.table([]) == []
 
 
-def test_what_is_assumed_of_the_data_bounds_a_bracket_and_is_said():
-    """Without the assumption no bound is proven; lower bounds satisfy it as well."""
+def test_upper_bound_under_an_assumption_is_used_and_the_assumption_reported():
+    """Without the assumption no upper bound is proven. Lower bounds also satisfy it."""
     granted = row(1.0, math.inf, proven=False, epsilon_under_assumption=1.02, bound_gap_reason="")
     assert bounds.upper(granted) == 1.02
     unknown = {**granted, "epsilon_under_assumption": math.inf}

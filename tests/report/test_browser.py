@@ -50,7 +50,7 @@ def see_all_charts(tab) -> int:
 
 
 @pytest.mark.parametrize(("width", "height", "scheme"), WINDOWS)
-def test_page_in_a_window(tab, site, tmp_path, width, height, scheme):
+def test_page_renders_in_each_window_and_colour_scheme(tab, site, tmp_path, width, height, scheme):
     tab.look(width, height, scheme)
     tab.open(site)
     assert see_all_charts(tab) == 2
@@ -94,7 +94,7 @@ def test_a_chart_fills_its_column_with_text_of_twelve_pixels(tab, site, width):
     assert all(0.85 < share <= 1.001 for share in tab.value(FILLED))
 
 
-def test_charts_wait_until_they_come_into_view(tab, site):
+def test_charts_load_only_after_scrolling_into_view(tab, site):
     tab.look(1280, 400, "light")
     tab.open(site)
     unfold(tab)
@@ -134,7 +134,7 @@ def test_claims_can_be_filtered(tab, site):
     tab.until(f"{visible_rows} === 2")
 
 
-def test_without_scripts_every_figure_is_a_picture(tab, site):
+def test_without_scripts_every_figure_is_a_static_image(tab, site):
     tab.look(1280, 900, "light")
     tab("Emulation.setScriptExecutionDisabled", value=True)
     try:
@@ -150,7 +150,7 @@ def test_without_scripts_every_figure_is_a_picture(tab, site):
         tab("Emulation.setScriptExecutionDisabled", value=False)
 
 
-def test_a_figure_that_cannot_be_drawn_stays_a_picture(tab, site):
+def test_a_chart_that_fails_to_load_keeps_its_image_link(tab, site):
     (site.parents[1] / "figures" / "first_fig1.js").unlink()
     tab.look(1280, 900, "light")
     tab.open(site)
@@ -161,7 +161,7 @@ def test_a_figure_that_cannot_be_drawn_stays_a_picture(tab, site):
     assert tab.complaints()
 
 
-def test_tables_wider_than_a_phone_scroll_by_themselves(tab, site):
+def test_tables_wider_than_a_phone_screen_are_scrollable(tab, site):
     tab.look(375, 812, "light")
     tab.open(site)
     unfold(tab)
@@ -171,7 +171,7 @@ def test_tables_wider_than_a_phone_scroll_by_themselves(tab, site):
     assert tab.value("[...document.querySelectorAll('.scroll')].every(box => box.tabIndex === 0)")
 
 
-def test_a_click_in_the_legend_singles_out_a_curve(tab, site):
+def test_a_click_in_the_legend_fades_the_other_curves(tab, site):
     tab.look(1280, 900, "light")
     tab.open(site)
     unfold(tab)
@@ -192,7 +192,7 @@ def test_a_click_in_the_legend_singles_out_a_curve(tab, site):
     tab.until(f"{faded} === 0")
 
 
-def test_the_search_leads_from_any_page_to_any_other(tab, site):
+def test_search_on_two_pages_links_to_a_claim_on_another_page(tab, site):
     tab.look(1280, 900, "light")
     type_in = """words => {
         const field = document.getElementById('search').elements.for;
@@ -208,7 +208,7 @@ def test_the_search_leads_from_any_page_to_any_other(tab, site):
         )
 
 
-def test_the_search_answers_a_question_with_the_page_about_it(tab, site):
+def test_search_for_the_best_algorithm_returns_the_comparison_page(tab, site):
     tab.look(1280, 900, "light")
     tab.open(front(site))
     tab.value("document.getElementById('search').elements.for.focus()")
@@ -243,7 +243,7 @@ def test_every_page_has_contents_and_search_and_is_no_wider_than_the_window(tab,
     assert tab.complaints() == []
 
 
-def test_settings_are_filtered_like_claims(tab, site):
+def test_settings_can_be_filtered_by_paper(tab, site):
     tab.look(1280, 900, "light")
     tab.open(site.parents[1] / "privacy.html")
     visible_rows = (
@@ -264,7 +264,7 @@ def key(tab, name):
         tab("Input.dispatchKeyEvent", type=kind, key=name, **(text if kind == "keyDown" else {}))
 
 
-def test_the_search_is_used_by_keyboard_alone(tab, site):
+def test_search_can_be_used_with_the_keyboard_only(tab, site):
     tab.look(1280, 900, "light")
     tab.open(front(site))
     focus = "document.activeElement"
@@ -282,7 +282,7 @@ def test_the_search_is_used_by_keyboard_alone(tab, site):
     assert tab.value("document.getElementById('hits').hidden")
 
 
-def test_a_chart_is_dark_in_the_dark(tab, site):
+def test_chart_colours_are_inverted_in_the_dark_scheme(tab, site):
     for scheme, filtered in (("light", False), ("dark", True)):
         tab.look(1280, 900, scheme)
         tab.open(site)

@@ -20,7 +20,7 @@ def page(inside: str) -> str:
     return f"<html><body><nav>{LINE * 999}</nav><main>{inside}</main></body></html>"
 
 
-def test_the_length_of_a_page_counts_what_is_visible_before_unfolding():
+def test_estimated_page_length_counts_only_initially_visible_text():
     lines = checking.LINES_PER_SCREEN
     assert checking.estimated_screens(page(100 * LINE)) * lines == pytest.approx(140, rel=0.01)
     folded = f"<details><summary>title</summary>{1000 * LINE}</details>"
@@ -31,27 +31,27 @@ def test_the_length_of_a_page_counts_what_is_visible_before_unfolding():
     assert checking.estimated_screens(page(inner)) * lines == pytest.approx(2.8)
 
 
-def test_a_page_that_is_too_long_is_found(tmp_path):
+def test_a_page_that_is_too_long_is_reported(tmp_path):
     (tmp_path / "long.html").write_text(page(1000 * LINE))
     (tmp_path / "short.html").write_text(page(LINE))
     (finding,) = checking.estimated_lengths(tmp_path)
     assert finding.startswith("long.html: about 38.9 screens at 1280 pixels, at most 12")
 
 
-def test_a_paper_with_sixty_figures_stays_within_the_budgets(tmp_path):
+def test_page_of_a_paper_with_sixty_figures_meets_size_and_length_limits(tmp_path):
     long_results = results_of({"first": paper("first", "000", 60)})
     text = pages(long_results)["papers/first.html"]
     assert len(text.encode()) < checking.LARGEST_PAGE
     assert checking.estimated_screens(text) < checking.LONGEST_PAGE[1280]
 
 
-def test_pages_of_two_papers_stay_within_the_budgets(results):
+def test_pages_of_two_papers_meet_the_length_limit(results):
     screens = {name: checking.estimated_screens(text) for name, text in pages(results).items()}
     assert max(screens.values()) < checking.LONGEST_PAGE[1280]
     assert screens["papers/first.html"] > 0.2
 
 
-def test_the_search_covers_the_text_of_pages(results):
+def test_search_index_contains_the_text_of_pages(results):
     texts = pages(results)
     rows = {row["href"]: row for row in search.entries(results, texts)}
     words = ["which", "algorithm", "is", "best"]
@@ -65,12 +65,12 @@ def test_the_search_covers_the_text_of_pages(results):
     )
 
 
-def test_words_of_a_page_are_distinct_and_without_code():
+def test_page_words_are_distinct_and_exclude_code():
     html = "<main><h1>Noise &amp; Noise</h1><pre>secret</pre><svg><text>x1</text></svg> b-c</main>"
     assert search.page_words(html) == "b-c noise"
 
 
-def test_the_page_of_a_whole_comparison_stays_within_the_budgets(results):
+def test_page_of_the_complete_comparison_meets_size_and_length_limits(results):
     paper_results = replace(results, scale="paper", comparison=whole_design())
     text = pages(paper_results)["comparison.html"]
     assert len(text.encode()) < checking.LARGEST_PAGE

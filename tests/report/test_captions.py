@@ -1,4 +1,4 @@
-"""Test that each caption stands alone and that each figure has one message."""
+"""Test that captions are complete and that panels have few curves."""
 
 import json
 import re
@@ -16,11 +16,11 @@ from private_consensus.reproduction.report.views.figures import complete_caption
 
 CONFIG = Path(__file__).parents[2] / "config"
 MAX_CURVES = 6
-"""Curves per panel, next to reference lines."""
+"""Maximum number of curves per panel, without reference lines."""
 REFERENCES = {"majority", "non_private", "no_privacy", "origin", "claimed"}
 """Variants that are drawn as reference lines."""
 BY_REFERENCE = re.compile(r"^(As|Like|Same as)\b|\b[Aa]s in the previous|\[\d+\]|Paper 00\d")
-"""Text that sends the reader to another figure, a list of references or an internal number."""
+"""References to another figure, to a bibliography entry or to an internal paper number."""
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +34,13 @@ def captions(plan):
     return {n: complete_caption(f) for paper in papers for n, f in paper["figures"].items()}
 
 
-def test_no_caption_or_title_refers_to_another_place_for_its_content(plan, captions):
+def test_captions_and_titles_do_not_refer_to_other_figures_or_references(plan, captions):
     texts = {**captions, **{f"title of {n}": f.title for n, f in plan.figures.items()}}
     assert {name for name, text in texts.items() if BY_REFERENCE.search(text)} == set()
     assert BY_REFERENCE.search("As Figure 8.") and not BY_REFERENCE.search("Asymptotic error.")
 
 
-def test_every_caption_says_what_was_computed(captions):
+def test_every_caption_has_at_least_70_characters_before_its_conditions(captions):
     short = {name for name, text in captions.items() if len(text.split("Conditions:")[0]) < 70}
     assert short == set()
 
@@ -57,7 +57,7 @@ def test_every_caption_of_curves_states_data_agents_runs_and_bands(plan, caption
         assert re.search(r"\bone run\b|of [\d,]+ (to [\d,]+ )?runs, band: \w", conditions), name
 
 
-def test_a_panel_of_a_figure_of_a_paper_has_at_most_six_curves(plan):
+def test_panels_of_paper_figures_except_wang_have_at_most_six_curves(plan):
     crowded = {
         (name, panel.title): len(curves)
         for name, figure in plan.figures.items()
@@ -69,14 +69,14 @@ def test_a_panel_of_a_figure_of_a_paper_has_at_most_six_curves(plan):
     assert crowded == {}
 
 
-def test_drawings_of_what_a_text_does_not_describe_say_that_they_are_assumed(plan):
+def test_titles_of_drawings_with_undescribed_details_state_the_assumption(plan):
     for name in ("ding_fig1", "gratton_fig1", "xiao_figA"):
         figure = plan.figures[name]
         assert all("assumed" in text for text in (figure.title, *(p.title for p in figure.panels)))
 
 
 @pytest.mark.parametrize("name", ["ding_fig1", "gratton_fig1"])
-def test_an_assumed_graph_is_called_assumed_in_print_too(plan, name):
+def test_printed_figures_of_assumed_graphs_state_the_assumption(plan, name):
     """Printed figures have no heading that would state the assumption."""
     drawing = plan.drawing(name)
     numbers = figure_numbers(drawing["panels"], {}, source="sampled")
@@ -90,7 +90,7 @@ def test_figures_17_and_18_show_the_majority_class_in_each_panel(plan):
             assert [c.measure[1] for c in panel.curves].count("majority_accuracy") == 1
 
 
-def test_a_panel_over_rounds_has_at_most_six_observers(plan):
+def test_panels_of_epsilon_over_rounds_have_at_most_six_observers(plan):
     name = "observers_extra_rounds"
     folder = CONFIG.parent / "results" / "reference" / "data"
     numbers = pl.read_parquet(folder / f"{name}.parquet")
@@ -98,5 +98,5 @@ def test_a_panel_over_rounds_has_at_most_six_observers(plan):
     panels = [
         {row["series"] for row in rows if "y" in row} for rows in drawing["datasets"].values()
     ]
-    assert max(map(len, panels)) <= MAX_CURVES + 1  # and the reference line
+    assert max(map(len, panels)) <= MAX_CURVES + 1  # including the reference line
     assert all("coalition of 2" not in series for series in panels)

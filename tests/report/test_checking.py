@@ -1,4 +1,4 @@
-"""Test that the checks of a report find each defect, and none on synthetic pages."""
+"""Test that the report checks find each defect, and no defect on synthetic pages."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def drawing(*elements: str) -> str:
           '<g class="mark-symbol role-mark"><path d="M50,50h6v6z"/></g></g>'], ["a mark is cut"]),
     ],
 )  # fmt: skip
-def test_texts_and_marks_that_cannot_be_read_are_found(tab, tmp_path, elements, findings):
+def test_overlapping_tiny_or_cut_texts_and_marks_are_reported(tab, tmp_path, elements, findings):
     file = tmp_path / "drawn.svg"
     file.write_text(drawing(*elements))
     tab.open(file)
     assert list(checking.readable(tab.value(checking.IN_A_FIGURE))) == findings
 
 
-def test_a_method_of_two_colours_is_found_and_what_is_no_method_is_free():
+def test_a_method_with_two_colours_is_reported_and_other_series_are_exempt():
     names = {
         "one": [{"name": "DVP", "look": "red "}, {"name": "T = 1", "look": "red "}],
         "two": [{"name": "DVP †", "look": "red 6,3"}, {"name": "T = 1", "look": "blue "}],
@@ -61,12 +61,12 @@ def test_a_method_of_two_colours_is_found_and_what_is_no_method_is_free():
     assert checking.unlike({"one": names["one"]}, ["DVP"]) == []
 
 
-def test_what_is_too_large_is_found(tmp_path):
+def test_a_file_that_is_too_large_is_reported(tmp_path):
     (tmp_path / "page.html").write_bytes(b"x" * (checking.LARGEST_PAGE + 1))
     assert list(checking.sizes(tmp_path)) == ["page.html has 600 kB, at most 600"]
 
 
-def test_a_page_that_not_everyone_can_use_is_found(tab, tmp_path):
+def test_accessibility_violations_are_reported(tab, tmp_path):
     file = tmp_path / "broken.html"
     file.write_text(BROKEN)
     tab.open(file)
@@ -75,7 +75,7 @@ def test_a_page_that_not_everyone_can_use_is_found(tab, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["index.html", "errata.html"])
-def test_nothing_is_wrong_with_pages_of_two_papers(tab, results, run_folder, tmp_path, name):
+def test_pages_of_two_papers_meet_accessibility_rules(tab, results, run_folder, tmp_path, name):
     write_site(results, run_folder, tmp_path / "report")
     tab.open(tmp_path / "report" / name)
     assert list(checking.accessible(tab)) == []

@@ -1,4 +1,4 @@
-"""Test the message at the end of a run."""
+"""Test the closing message of a run."""
 
 import json
 from dataclasses import asdict
@@ -16,7 +16,7 @@ def write_provenance_file(folder, dataset, source, because):
     (folder / f"{dataset}.provenance.json").write_text(json.dumps(asdict(provenance)))
 
 
-def test_a_run_ends_with_its_report_and_with_what_is_no_real_data(tmp_path):
+def test_closing_message_names_the_report_and_surrogate_data_sets(tmp_path):
     assert closing_lines(tmp_path) == []
     write_provenance_file(tmp_path / "raw", "adult", "mirror", "a mirror is named")
     (tmp_path / "report").mkdir()

@@ -20,7 +20,7 @@ from . import chromium
 from .checking import LARGEST_PAGE
 
 LONG = -0.000123
-"""A number of three digits that is as long as one is."""
+"""A number with three significant digits and the maximum text length."""
 COSTS = ["messages", "bits", "gradient_evaluations", "seconds"]
 METHODS = ["local_training", "talks", "hopes"]
 
@@ -129,7 +129,7 @@ def rows_after(text, heading):
     return [re.findall(r"<t[hd][^>]*>([^<]*)<", row) for row in body.split("</tr>")[:-1]]
 
 
-def test_the_headline_and_the_advice_come_first(text, compared):
+def test_page_shows_the_headline_before_the_advice(text, compared):
     assert text.index("Talking has the lowest mean rank &amp;") < text.index("Talk &amp; be")
     assert "Undecided." in text
     assert "&lt;brief&gt;" in text and "<brief>" not in text
@@ -137,7 +137,7 @@ def test_the_headline_and_the_advice_come_first(text, compared):
     assert "Which algorithm?" in front(compared)
 
 
-def test_mean_ranks_say_over_how_many_cells_and_who_is_not_compared(text):
+def test_rank_table_states_the_number_of_cells_and_the_omitted_methods(text):
     table_rows = rows_after(text, "ranks-1")
     assert table_rows[0] == ["talks", "1 [0.5, 1.5]", *["1"] * 4]
     assert table_rows[2] == ["local training", *["in 1"] * 5]
@@ -149,14 +149,14 @@ def test_mean_ranks_say_over_how_many_cells_and_who_is_not_compared(text):
     assert "tuning counted: 1 of 3; parameters known: 1 of 3" in text
 
 
-def test_a_search_that_fails_its_check_is_named(results):
+def test_a_failed_check_of_the_parameter_search_is_reported(results):
     (row,) = FOUND["tuning_check"]
     failed = {**FOUND, "tuning_check": [{**row, "ratio": 1.27, "low": 0.001, "passed": False}]}
     text = pages(replace(results, comparison=failed))["comparison.html"]
     assert "fails at ε = 1: its loss is 1.27 times" in " ".join(text.split())
 
 
-def test_what_is_learned_checked_and_at_a_border_is_told(text):
+def test_page_tabulates_learned_losses_the_search_check_and_grid_borders(text):
     assert rows_after(text, "largest-budget") == [[
         "the lasso", "tuning counted", "1", "talks", "2", "8", "4 (local training)", "0.5", "80 %"
     ]]  # fmt: skip
@@ -180,37 +180,35 @@ def test_published_results_have_their_date_and_runs_are_linked(compared, run_fol
     assert "published results" not in without and RUNS not in without
 
 
-def test_the_share_of_the_gap_stands_by_budget_with_its_interval(text):
+def test_fraction_of_the_gap_is_shown_per_budget_with_its_interval(text):
     shares_by_method = dict((name, shares) for name, *shares in rows_after(text, "gap"))
     assert shares_by_method["talks"] == ["−25 % [−25 %, −25 %]", "75 % [75 %, 75 %]"]
     assert shares_by_method["local training"] == ["0 % [0 %, 0 %]"] * 2
 
 
-def test_a_budget_beyond_what_was_run_is_said_to_be(text):
+def test_budgets_outside_the_tested_range_are_shown_as_inequalities(text):
     assert rows_after(text, "budgets") == [["talks", "0.3", "≤ 0.1", "&gt; 1"]]
 
 
-def test_tuning_that_is_paid_for_stands_beside_what_is_free(text):
+def test_gains_with_free_and_with_counted_tuning_are_shown_in_one_row(text):
     ((name, free, paid),) = rows_after(text, "gains")
     assert name == "talks" and free.startswith("0.8") and paid.startswith("1.2")
 
 
-def test_what_is_not_proven_stands_apart_with_its_bracket(text):
+def test_unproven_methods_are_in_a_separate_table_with_their_bounds(text):
     assert rows_after(text, "unproven")[0] == ["hopes", "the lasso", "0.1", "[7.5, ∞]", "0.001"]
     assert rows_after(text, "absent") == [
         ["hopes", "missing = 0.2, 3 times", "It needs every agent."]
     ]
 
 
-def test_without_a_comparison_the_page_says_how_to_make_one(results):
+def test_page_without_a_comparison_states_the_command_to_compute_one(results):
     text = pages(results)["comparison.html"]
     assert "make comparison" in text and "comparison.js" not in text
     assert scripts(results.comparison) == {}
 
 
-def test_the_data_for_the_script_are_split_by_problem_and_parameters(
-    compared, run_folder, tmp_path
-):
+def test_script_data_are_split_by_problem_and_tuning(compared, run_folder, tmp_path):
     write_site(compared, run_folder, tmp_path / "report")
     assets = tmp_path / "report" / "assets"
     index = re.fullmatch(r"comparison\((.*)\);\n", (assets / "compared.js").read_text())
@@ -225,7 +223,7 @@ def test_the_data_for_the_script_are_split_by_problem_and_parameters(
 
 
 def whole_design() -> dict:
-    """Return answers to the whole design with results for every method and cell.
+    """Return results of the complete design for every method and cell.
 
     Every number has its maximum length.
     """
@@ -273,7 +271,7 @@ def whole_design() -> dict:
     }  # fmt: skip
 
 
-def test_no_page_or_file_of_a_whole_comparison_is_too_large(results):
+def test_pages_and_files_of_the_complete_comparison_are_within_the_size_limit(results):
     answers = whole_design()
     assert sum(map(len, answers["problems"].values())) >= 100 and len(answers["methods"]) >= 31
     text = pages(replace(results, comparison=answers))["comparison.html"]
@@ -293,7 +291,7 @@ PICK = """(name, value) => {
 
 @pytest.mark.browser
 @pytest.mark.skipif(chromium.find() is None, reason="no browser is installed")
-def test_a_reader_picks_a_cell_and_is_told_the_nearest_where_it_was_not_run(
+def test_page_shows_the_selected_cell_or_the_nearest_cell_that_was_run(
     compared, run_folder, tmp_path
 ):
     write_site(compared, run_folder, tmp_path / "report")
@@ -313,7 +311,7 @@ def test_a_reader_picks_a_cell_and_is_told_the_nearest_where_it_was_not_run(
             assert "was not run" in tab.value(nearest) and "a ring, i.i.d., ε = 0.1" in tab.value(
                 nearest
             )
-            # Two cells differ in one axis each; the page shows the cell with the nearer budget.
+            # Two cells differ in one axis each. The page shows the cell with the closer budget.
             tab.value(f"({PICK})('graph', 'ring')")
             assert "edges failing 0.2, ε = 1" in tab.value(f"({PICK})('links', '0.2')")
             assert "hopes" in tab.value("document.getElementById('compared-unranked').innerText")
@@ -323,7 +321,7 @@ def test_a_reader_picks_a_cell_and_is_told_the_nearest_where_it_was_not_run(
         assert tab.complaints() == []
 
 
-def test_a_small_scale_shows_the_numbers_and_decides_nothing(results):
+def test_page_of_a_small_scale_shows_numbers_without_verdicts(results):
     small = replace(results, comparison=FOUND)
     text = pages(small)["comparison.html"]
     assert "The smoke scale decides no claim" in text
@@ -336,6 +334,6 @@ def test_a_small_scale_shows_the_numbers_and_decides_nothing(results):
     full_rows = FOUND["problems"]["lasso"][0]["tuned_paid"]["eavesdropper"]
     assert [row[best] for row in rows] == [None] * len(full_rows)
     assert [row[mean] for row in rows] == [row[mean] for row in full_rows]
-    # Published answers were computed at the scale of the papers.
+    # Published results were computed at the scale of the papers.
     published = replace(results, comparison={**FOUND, "published": "2026-01-02"})
     assert published.comparison["headline"] == FOUND["headline"]

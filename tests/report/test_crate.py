@@ -1,4 +1,4 @@
-"""Test the archive for a repository: checksums of all files, and byte-identical output."""
+"""Test the archive of reference results for a data repository (RO-Crate)."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ def reference(tmp_path):
     return folder
 
 
-def test_every_file_is_described_and_packed_as_it_is(reference, tmp_path):
+def test_the_metadata_list_packed_files_with_size_and_checksum(reference, tmp_path):
     write(reference, tmp_path / "a.zip", BESIDE)
     with zipfile.ZipFile(tmp_path / "a.zip") as packed:
         graph = {e["@id"]: e for e in json.loads(packed.read(METADATA))["@graph"]}
@@ -51,7 +51,7 @@ def test_every_file_is_described_and_packed_as_it_is(reference, tmp_path):
     assert graph[METADATA]["conformsTo"]["@id"].endswith("/ro/crate/1.1")
 
 
-def test_every_reference_within_the_crate_leads_somewhere(reference, tmp_path):
+def test_every_reference_in_the_metadata_names_an_existing_entity(reference, tmp_path):
     write(reference, tmp_path / "a.zip", BESIDE)
     with zipfile.ZipFile(tmp_path / "a.zip") as packed:
         graph = json.loads(packed.read(METADATA))["@graph"]
@@ -59,7 +59,7 @@ def test_every_reference_within_the_crate_leads_somewhere(reference, tmp_path):
     assert len(identifiers) == len(graph)
     for entity in graph:
         for key, value in entity.items():
-            if key == "conformsTo":  # leads to the specification
+            if key == "conformsTo":  # refers to the external specification
                 continue
             references = value if isinstance(value, list) else [value]
             assert {
@@ -67,16 +67,17 @@ def test_every_reference_within_the_crate_leads_somewhere(reference, tmp_path):
             } <= identifiers
     root = next(entity for entity in graph if entity["@id"] == "./")
     assert {"name", "description", "datePublished", "license"} <= set(root)
-    assert sum(entity["@type"] == "Dataset" for entity in graph) == 2  # the archive, and Adult once
+    # The archive itself and the data set Adult, which the manifest lists twice.
+    assert sum(entity["@type"] == "Dataset" for entity in graph) == 2
 
 
-def test_two_archives_of_one_folder_are_the_same_bytes(reference, tmp_path):
+def test_two_archives_of_one_folder_are_byte_identical(reference, tmp_path):
     for name in ("a.zip", "b.zip"):
         write(reference, tmp_path / name, BESIDE)
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
 
 
-def test_a_file_that_is_not_what_the_manifest_says_is_refused(reference, tmp_path):
+def test_a_file_that_differs_from_the_manifest_checksum_is_rejected(reference, tmp_path):
     (reference / "claims.csv").write_text("id,verdict\nx,held\n")
     with pytest.raises(InvalidInput, match=r"claims\.csv"):
         write(reference, tmp_path / "a.zip", BESIDE)

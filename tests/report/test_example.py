@@ -1,4 +1,4 @@
-"""Test that the example of a wrong algorithm prints what pages and README show."""
+"""Test that report and README show the code and output of the example with a wrong algorithm."""
 
 from __future__ import annotations
 

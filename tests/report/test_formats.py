@@ -1,4 +1,4 @@
-"""Test the formatting of numbers as words."""
+"""Test the formatting of numbers, intervals, durations and code as text."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def test_number(value, text):
     assert formats.number(value) == text
 
 
-def test_region_says_which_side_is_open():
+def test_intervals_are_formatted_as_at_most_at_least_or_a_range():
     assert formats.region(-math.inf, 1.0) == "at most 1"
     assert formats.region(2.0, math.inf) == "at least 2"
     assert formats.region(0.5, 1.5) == "0.5 to 1.5"
 
 
-def test_spread_of_what_looks_equal_is_one_number():
+def test_value_ranges_merge_nearly_equal_ends_and_ignore_missing_values():
     assert formats.value_range([1.0, 1.0000001]) == "1"
     assert formats.value_range([0.5, None, math.nan, 2.0]) == "0.5 to 2"
     assert formats.value_range([]) == "–"
@@ -52,6 +52,6 @@ def test_duration():
     assert formats.duration(125.0) == "2 min 05 s"
 
 
-def test_what_stands_between_backticks_is_code_and_all_else_is_escaped():
+def test_text_in_backticks_becomes_code_and_html_is_escaped():
     markup = formats.code("set `a<b` & `c` or a ` alone")
     assert markup == "set <code>a&lt;b</code> &amp; <code>c</code> or a ` alone"

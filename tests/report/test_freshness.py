@@ -1,4 +1,4 @@
-"""Test that results that are not up to date are refused."""
+"""Test that outdated, damaged and missing results are rejected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from private_consensus.reproduction.experiments.results import CHECKSUMS, stamp,
 SETTINGS = {"epsilon": 1.0, "horizon": 10}
 
 
-def test_what_is_current_passes(tmp_path):
+def test_an_up_to_date_result_is_accepted(tmp_path):
     path = str(tmp_path / "fig.parquet")
     write(pl.DataFrame({"y": [1]}), path, stamp(SETTINGS, "code1", "drawn"))
     require_current(expected_stamps([([path], SETTINGS, "code1", [])]), scale="smoke")
@@ -23,7 +23,7 @@ def test_what_is_current_passes(tmp_path):
     ("settings", "code", "reason"),
     [(SETTINGS, "code2", "other code"), ({**SETTINGS, "epsilon": 2.0}, "code1", "other settings")],
 )
-def test_what_was_made_otherwise_is_refused_by_name(tmp_path, settings, code, reason):
+def test_the_error_names_result_reason_and_command(tmp_path, settings, code, reason):
     path = str(tmp_path / "fig.parquet")
     write(pl.DataFrame({"y": [1]}), path, stamp(settings, code, "drawn"))
     with pytest.raises(InvalidInput) as refused:
@@ -34,20 +34,20 @@ def test_what_was_made_otherwise_is_refused_by_name(tmp_path, settings, code, re
     assert f"snakemake --cores 2 --force {path} --configfile config/smoke.yaml" in message
 
 
-def test_a_result_without_a_stamp_is_stale(tmp_path):
+def test_a_result_without_a_provenance_hash_is_rejected(tmp_path):
     path = str(tmp_path / "fig.parquet")
     pl.DataFrame({"y": [1]}).write_parquet(path)
     with pytest.raises(InvalidInput):
         require_current(expected_stamps([([path], SETTINGS, "code1", [])]), scale="paper")
 
 
-def test_the_others_are_counted(tmp_path):
+def test_the_error_counts_further_rejected_results(tmp_path):
     expected = expected_stamps([(map(str, (tmp_path / "a", tmp_path / "b")), SETTINGS, "1", [])])
     with pytest.raises(InvalidInput, match="1 more results"):
         require_current(expected, scale="paper")
 
 
-def test_a_data_card_is_asked_for_its_code_only(tmp_path):
+def test_a_data_card_is_checked_against_the_code_only(tmp_path):
     path = tmp_path / "card.json"
     path.write_text('{"code": "1", "rows": 5, "data": ""}')
     require_current(expected_stamps([([str(path)], None, "1", [])]), scale="paper")
@@ -55,7 +55,7 @@ def test_a_data_card_is_asked_for_its_code_only(tmp_path):
         require_current(expected_stamps([([str(path)], None, "2", [])]), scale="paper")
 
 
-def test_other_prepared_data_make_a_result_stale(tmp_path):
+def test_a_result_is_outdated_if_its_prepared_data_changed_or_are_missing(tmp_path):
     prepared, path = tmp_path / "adult.npz", str(tmp_path / "cell.parquet")
     prepared.write_bytes(b"records")
     write(pl.DataFrame({"y": [1]}), path, stamp(SETTINGS, "code1", "adult", [prepared]))
@@ -70,7 +70,7 @@ def test_other_prepared_data_make_a_result_stale(tmp_path):
         require_current(expected, scale="smoke")
 
 
-def test_a_result_that_is_not_there_is_stale(tmp_path):
+def test_a_missing_result_is_rejected(tmp_path):
     with pytest.raises(InvalidInput, match=r"absent\.parquet"):
         absent = str(tmp_path / "absent.parquet")
         require_current(expected_stamps([([absent], SETTINGS, "code1", [])]), scale="smoke")
@@ -78,7 +78,7 @@ def test_a_result_that_is_not_there_is_stale(tmp_path):
 
 @pytest.fixture
 def drawn(tmp_path):
-    """Write the numbers and the picture of a figure, and return their paths and provenance."""
+    """Write the numbers and the picture of a figure; return both paths and the expected hashes."""
     numbers, picture = tmp_path / "data" / "fig.parquet", tmp_path / "figures" / "fig.svg"
     picture.parent.mkdir()
     picture.write_text("<svg>a curve</svg>" * 100)
@@ -91,7 +91,7 @@ def drawn(tmp_path):
 
 @pytest.mark.parametrize("damaged", ["picture", "numbers"])
 @pytest.mark.parametrize("how", ["halved", "zeros", "empty", "gone"])
-def test_what_a_loss_of_power_leaves_of_a_finished_file_is_refused_by_name(drawn, damaged, how):
+def test_the_error_names_a_damaged_or_missing_figure_file_and_the_command(drawn, damaged, how):
     numbers, picture, expected = drawn
     file = numbers if damaged == "numbers" else picture
     content = file.read_bytes()
@@ -111,14 +111,14 @@ def test_what_a_loss_of_power_leaves_of_a_finished_file_is_refused_by_name(drawn
 
 
 @pytest.mark.parametrize("contents", ["", '{"code": "1"', "[1]", '"1"'])
-def test_a_card_that_says_nothing_is_stale(tmp_path, contents):
+def test_an_empty_or_malformed_data_card_is_rejected(tmp_path, contents):
     path = tmp_path / "card.json"
     path.write_text(contents)
     with pytest.raises(InvalidInput, match=r"card\.json: found"):
         require_current(expected_stamps([([str(path)], None, "1", [])]), scale="paper")
 
 
-def test_a_page_of_a_report_that_is_not_what_was_written_is_refused(tmp_path):
+def test_a_report_page_that_differs_from_its_checksum_is_rejected(tmp_path):
     page, listed = tmp_path / "papers" / "a.html", tmp_path / CHECKSUMS
     page.parent.mkdir()
     page.write_text("<p>held</p>")

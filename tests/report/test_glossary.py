@@ -1,4 +1,4 @@
-"""Test that the documentation defines the terms of the report, and abandoned terms are gone."""
+"""Test that the documentation defines the report's terms and avoids abandoned terms."""
 
 import ast
 import re
@@ -22,14 +22,14 @@ DEFINING = (
     GLOSSARY,
     *(ROOT / "docs" / "explanation" / name for name in ("verdicts.md", "observers.md")),
 )
-"""Pages that define words of the report."""
+"""Pages that define terms of the report."""
 MAX_ENTRIES = 50
 GIVEN_UP = re.compile(
     r"\blet(s|ting)? out\b|\bpurse\b|\bcurrenc(y|ies)\b|\bnobody's business\b|\bwho asks\b|"
     r"\boverheard\b|\bturned round\b|\blouder\b|\bknock|\bthe honest option\b|\bis a hope\b|"
     r"\bdealt\b|\bledger\b"
 )
-"""What pages, help and descriptions said before they said it in the field's words."""
+"""Private terms that published texts no longer use."""
 
 
 def entries() -> list[tuple[str, str]]:
@@ -47,7 +47,7 @@ def defined() -> set[str]:
 
 
 def printed() -> set[str]:
-    """Return the words for verdicts, states, interpretations and observers that the code writes."""
+    """Return the terms for verdicts, states, options and observers that the report contains."""
     observers = {re.sub(r" of \d+$", "", name) for name in SHOWN}
     audited = {"flagged", "not flagged", *AUDIT_VERDICTS, "note"}
     states = {CONFIRMED, CONTRADICTED, TIED}
@@ -55,7 +55,7 @@ def printed() -> set[str]:
     return {*MEANINGS, *VERDICTS, *LABELS.values()} | options | observers | audited | states
 
 
-def test_every_word_that_the_report_prints_is_defined():
+def test_every_term_for_verdicts_options_and_observers_is_defined():
     assert printed() - defined() == set()
 
 
@@ -66,7 +66,7 @@ def test_the_glossary_is_short_and_sorted_and_defines_each_term_once():
         assert len(meaning) > 15 and meaning.lower() != term.lower()
 
 
-def test_units_and_changes_of_the_relation_are_named():
+def test_the_glossary_lists_units_and_changes_of_neighbouring_relations():
     for word in (*UNITS, *CHANGES):
         assert f"`{word}`" in dict(entries())["relation"]
 
@@ -94,11 +94,11 @@ def docstrings(file: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("text", ["It lets out one value.", "curves turned round", "a purse"])
-def test_words_that_were_given_up_are_recognised(text):
+def test_the_pattern_matches_abandoned_terms(text):
     assert GIVEN_UP.search(text)
 
 
-def test_words_that_were_given_up_are_gone():
+def test_published_texts_contain_no_abandoned_terms():
     abandoned = {
         name: match[0] for name, text in texts().items() if (match := GIVEN_UP.search(text))
     }

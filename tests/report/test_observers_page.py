@@ -41,7 +41,7 @@ def watched(results):
     return replace(results, audit={**results.audit, "observers": rows})
 
 
-def test_the_worst_pair_by_distance_stands_in_the_table(watched):
+def test_the_table_shows_the_loss_for_each_distance_and_kind_of_observer(watched):
     text = pages(watched)["observers.html"]
     cells = re.findall(r'<td class="n" data-label="([^"]*)">([^<]*)</td>', text)
     assert cells == [
@@ -52,7 +52,7 @@ def test_the_worst_pair_by_distance_stands_in_the_table(watched):
     assert "Privacy against single observers" in front(watched)
 
 
-def test_a_sentence_says_what_an_agent_two_hops_away_learns(watched):
+def test_a_sentence_states_the_loss_to_an_agent_two_edges_away(watched):
     text = pages(watched)["observers.html"]
     assert "The privacy loss is ε = 0.61, against 4 to the eavesdropper" in text
     assert "; to a neighbour, 3.9." in text
@@ -69,19 +69,19 @@ def test_a_sentence_says_what_an_agent_two_hops_away_learns(watched):
         (float("inf"), "refused", "No bound on the privacy loss"),
     ],
 )
-def test_the_sentence_follows_the_numbers(value, label, message):
+def test_the_sentence_compares_the_loss_with_that_to_the_eavesdropper(value, label, message):
     rows = [pair(0, 2, value, label=label), pair(0, 1, 4.0), pair(0, 1, 4.0, "eavesdropper")]
     assert message in sentence("descent", rows)["words"]
     assert "a distance of two edges" in sentence("descent", rows[1:])["words"]
 
 
-def test_without_numbers_the_page_says_so(results):
+def test_the_page_states_that_results_contain_no_losses_to_observers(results):
     text = pages(results)["observers.html"]
     assert "contain no privacy losses to observers" in text and "<table" not in text
     assert script_data([]) == {}
 
 
-def test_the_script_is_given_every_pair_and_no_number_that_json_lacks(watched):
+def test_the_script_data_contain_every_pair_and_are_valid_json(watched):
     rows = watched.audit["observers"]
     rows.append(pair(0, 2, float("inf"), algorithm="zip_dl", formula=float("nan"), label="refused"))
     graph_data = json.loads(json.dumps(script_data(rows), allow_nan=False))["path"]
@@ -93,7 +93,7 @@ def test_the_script_is_given_every_pair_and_no_number_that_json_lacks(watched):
     assert graph_data["losses"]["descent"]["4"]["secure sums"]["formula"][0] == [None, 0.5, 0.5]
 
 
-def test_scripts_are_files_and_no_others_are_allowed(watched):
+def test_the_page_loads_scripts_from_files_only(watched):
     text = pages(watched)["observers.html"]
     assert "unsafe-eval" not in text
     assert re.findall(r"<script src=\"([^\"]+)\" defer></script>", text) == [
@@ -110,12 +110,12 @@ CUT = (
     "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth)"
     ".map(e => e.getAttribute('aria-label'))"
 )
-"""Tables that are wider than their boxes."""
+"""JavaScript expression that returns the labels of tables wider than their scroll boxes."""
 
 
 @pytest.mark.browser
 @pytest.mark.skipif(chromium.find() is None, reason="no browser is installed")
-def test_the_map_in_a_window(watched, run_folder, tmp_path):
+def test_the_graph_fits_the_window_and_selects_agents_by_keyboard(watched, run_folder, tmp_path):
     write_site(watched, run_folder, tmp_path / "report")
     says = "document.getElementById('losses-says').innerText"
     with chromium.browser(tmp_path / "profile") as tab:
@@ -139,5 +139,5 @@ def test_the_map_in_a_window(watched, run_folder, tmp_path):
         assert tab.complaints() == []
 
 
-def test_what_a_panel_shows_is_said_of_every_kind():
+def test_every_kind_of_observer_panel_has_a_description():
     assert set(VIEWS) == set(get_args(Views.model_fields["show"].annotation))

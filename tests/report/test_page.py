@@ -19,17 +19,17 @@ from .conftest import MADE_UP, VERDICTS, card, claim, image_card, paper, privacy
 from .html_tree import Tree
 
 
-def test_only_headline_verdicts_are_counted(results):
+def test_only_verdicts_of_primary_variants_are_counted(results):
     counts = {row["verdict"]: row["count"] for row in verdicts.counts(results.claims)}
     assert counts == dict.fromkeys(VERDICTS, 2)
 
 
-def test_a_verdict_that_nobody_got_is_counted_as_zero():
+def test_a_verdict_without_claims_is_counted_as_zero():
     counts = verdicts.counts([claim("first", 0, "held")])
     assert [row["count"] for row in counts] == [1, 0, 0, 0, 0]
 
 
-def test_scorecard_has_a_row_a_claim_and_each_figure_shows_all_variants(results):
+def test_the_scorecard_has_one_row_per_claim_and_figures_list_all_variants(results):
     tree = Tree(pages(results)["scorecard.html"])
     assert len(tree.all("data-paper")) == 10
     assert "data-paper" not in page(results)
@@ -37,7 +37,7 @@ def test_scorecard_has_a_row_a_claim_and_each_figure_shows_all_variants(results)
     assert [row["variant"] for row in first[0]["variants"]] == ["released", "printed"]
 
 
-def test_the_librarys_documentation_is_linked_from_every_page_where_it_was_made(results):
+def test_every_page_links_to_the_library_documentation_if_it_was_built(results):
     texts = {"index.html": page(results), **pages(results)}
     assert not any("of the library<" in text for text in texts.values())
     beside = replace(results, library=True)
@@ -112,11 +112,11 @@ def test_logarithms_of_ratios_are_shown_as_ratios(results):
         ("cannot be tested", {}, "by construction"),
     ],
 )  # fmt: skip
-def test_a_verdict_says_why_by_how_much_and_what_would_flip_it(verdict, changes, expected):
+def test_the_remark_on_a_verdict_states_its_reason_or_margin(verdict, changes, expected):
     assert verdicts.remark(claim("first", 0, verdict, **changes)) == expected
 
 
-def test_slopes_are_shown_as_they_are(results):
+def test_slopes_are_shown_without_transformation(results):
     row = verdicts.formatted({**results.claims[0], "kind": "slope", "value": -2.0})
     assert (row["measure"], row["shown"]) == ("slope", "−2")
 
@@ -127,7 +127,7 @@ def test_a_claim_without_a_number_is_shown(results):
     assert "cannot be tested" in page(replace(results, claims=[empty]))
 
 
-def test_what_a_configuration_says_is_text_and_never_markup(results):
+def test_markup_in_the_configuration_is_escaped(results):
     evil = '<script>alert("x")</script>'
     paper_config = paper("first", "000")
     paper_config["paper"]["title"] = evil
@@ -143,7 +143,7 @@ def test_what_a_configuration_says_is_text_and_never_markup(results):
         assert [at for tag, at in tree.elements if tag == "script" and "src" not in at] == []
 
 
-def test_a_surrogate_is_called_one_wherever_it_shows(results):
+def test_figures_claims_and_cards_of_surrogate_data_are_marked(results):
     facts = {**results.facts, "first_fig1": {**results.facts["first_fig1"], "source": MADE_UP}}
     claims = [{**results.claims[0], "source": MADE_UP}, *results.claims[1:]]
     spoilt = replace(results, facts=facts, claims=claims, cards=[card("surrogate")])
@@ -163,12 +163,12 @@ def test_a_surrogate_is_called_one_wherever_it_shows(results):
     assert "surrogate data" in row
 
 
-def test_real_data_are_not_called_a_surrogate(results):
+def test_real_data_are_not_marked_as_surrogate_data(results):
     assert not [text for text in (page(results), *pages(results).values())
                 if "SURROGATE" in text or "surrogate data" in text]  # fmt: skip
 
 
-def test_what_pages_share_is_made_once_and_anew_for_other_results(results):
+def test_shared_page_content_is_cached_for_each_set_of_results(results):
     assert shared_content(results) is shared_content(results)
     assert paper_view("first", results) is shared_content(results)["papers"][0]
     changed_results = replace(results, commit="another")
@@ -176,7 +176,7 @@ def test_what_pages_share_is_made_once_and_anew_for_other_results(results):
     assert shared_content(results)["commit"] == results.commit
 
 
-def test_nothing_is_fetched_from_elsewhere(results):
+def test_pages_load_no_external_resources(results):
     texts = [page(results), *pages(results).values()]
     fetched = [
         value
@@ -189,7 +189,7 @@ def test_nothing_is_fetched_from_elsewhere(results):
     assert not any("@import" in text for text in texts)
 
 
-def test_every_inner_link_has_a_target_and_every_name_is_used_once(results):
+def test_every_internal_link_has_a_target_and_ids_are_unique(results):
     trees = {"index.html": Tree(page(results))}
     trees |= {name: Tree(text) for name, text in pages(results).items()}
     names = {page: tree.all("id") for page, tree in trees.items()}
@@ -205,13 +205,13 @@ def test_every_inner_link_has_a_target_and_every_name_is_used_once(results):
         assert set(tree.all("aria-labelledby")) <= set(names[page_name])
 
 
-def test_every_picture_has_words(results):
+def test_every_figure_has_an_alternative_text(results):
     texts = pages(results)
     words = [
         alt
         for key in results.papers
         for alt in Tree(texts[f"papers/{key}.html"]).attributes("img", "alt")
-        if alt  # thumbnails repeat the picture below their title
+        if alt  # Thumbnails have no text: they repeat the picture below their title.
     ]
     assert len(words) == 4
     assert all("error against epsilon" in text for text in words)
@@ -219,7 +219,7 @@ def test_every_picture_has_words(results):
     assert "one for each delta power" in words[0]
 
 
-def test_a_card_shows_the_mean_picture_of_each_class(results):
+def test_a_data_card_shows_the_mean_image_of_each_class(results):
     tree = Tree(pages(replace(results, cards=[card(), image_card()]))["data.html"])
     images = [
         attributes for tag, attributes in tree.elements if tag == "img" and "src" in attributes
@@ -240,7 +240,7 @@ def test_a_card_shows_the_mean_picture_of_each_class(results):
     assert {"card-adult-onehot104", "card-mnist-pixels"} <= set(tree.all("id"))
 
 
-def test_faults_survived_are_told_with_their_tests(results):
+def test_tested_faults_are_listed_with_their_tests(results):
     fault = {"fault": "a <full> disk", "what happens": "it fails & says so",
              "what to do": "make room", "test": "test_a_full_disk"}  # fmt: skip
     tree = Tree(pages(replace(results, faults=[fault]))["run.html"])
@@ -250,7 +250,7 @@ def test_faults_survived_are_told_with_their_tests(results):
     assert "Tested faults" not in pages(results)["run.html"]
 
 
-def test_what_came_of_a_fault_is_said_and_a_row_without_says_that_it_was_not_tried(results):
+def test_each_fault_is_listed_with_its_test_outcome_or_as_not_tried(results):
     tried = {"outcome": "held", "commit": "abc123", "date": "2026-01-02", "python": "3.11.7",
              "cpu": "a processor"}  # fmt: skip
     rows = [{"fault": name, "what happens": "w", "what to do": "d", "test": "t"} for name in "ab"]
@@ -281,7 +281,7 @@ def test_commands_name_figure_and_scale(results):
     assert "Reduced at" not in text
 
 
-def test_same_results_same_page_but_for_one_section(results):
+def test_run_metadata_change_one_section_of_the_run_page_only(results):
     changed_results = replace(
         results,
         commit="another",
@@ -297,7 +297,7 @@ def test_same_results_same_page_but_for_one_section(results):
     assert steady.sub("", run_text) == steady.sub("", changed_run_text)
 
 
-def test_a_grid_of_settings_is_one_row_until_it_is_opened(results):
+def test_settings_of_one_variant_are_grouped_in_one_row(results):
     experiment_view = privacy.of_experiments(
         results.privacy[:3], results.papers["first"]["experiments"]
     )[0]
@@ -308,7 +308,7 @@ def test_a_grid_of_settings_is_one_row_until_it_is_opened(results):
     assert [row["parameters"] for row in experiment_view["settings"]] == [["1"], ["4"], ["4"]]
 
 
-def test_the_worst_setting_speaks_for_a_variant():
+def test_a_variant_has_the_verdict_of_its_worst_setting():
     rows = [privacy_row("first", "v", 1.0, accounted) for accounted in (0.5, 2.0, 0.5)]
     promised = privacy.privacy_by_variant(
         results_of({"first": paper("first", "000")}, privacy=rows)
@@ -320,14 +320,14 @@ def test_the_worst_setting_speaks_for_a_variant():
     }  # fmt: skip
 
 
-def test_what_is_not_proven_says_so():
+def test_an_unproven_guarantee_is_marked_as_not_proven():
     rows = [privacy_row("first", "v", 1.0, 0.5, proven=False)]
     text = pages(results_of({"first": paper("first", "000")}, privacy=rows))["settings/first.html"]
     assert "<strong>not proven</strong>" in text
 
 
 @pytest.mark.parametrize("figures", [12])
-def test_five_papers_and_sixty_figures_fit(figures):
+def test_pages_of_five_papers_with_sixty_figures_stay_below_200_kb(figures):
     papers = {f"paper{i}": paper(f"paper{i}", f"00{i}", figures) for i in range(5)}
     many_results = results_of(papers)
     texts_by_page = pages(many_results)
@@ -336,8 +336,8 @@ def test_five_papers_and_sixty_figures_fit(figures):
     assert max(len(text.encode()) for text in (page(many_results), *texts)) < 200_000
 
 
-def test_claims_of_no_paper_are_shown_and_called_by_their_title(results):
-    """Claims on further methods are counted, filtered and judged."""
+def test_claims_without_a_paper_number_are_shown_with_their_group_title(results):
+    """Use a group of claims on methods that belong to no paper of the study."""
     paper_config = results.papers["first"]
     paper_fields = {**paper_config["paper"], "number": "", "title": "Methods beside", "authors": []}
     beside = {**paper_config, "paper": paper_fields}
@@ -351,7 +351,7 @@ def test_claims_of_no_paper_are_shown_and_called_by_their_title(results):
     assert mixed.claims[0]["id"] in text
 
 
-def test_figures_of_no_paper_stand_under_their_own_title(results):
+def test_figures_without_a_paper_number_are_shown_with_their_group_title(results):
     paper_config = paper("data", "", 1)
     partition = {"title": "equal", "experiment": "", "partition": {"kind": "iid"}, "curves": []}
     paper_config["paper"] |= {"authors": [], "title": "What agents hold"}

@@ -1,4 +1,4 @@
-"""Test that pictures embedded in the page can be extracted again."""
+"""Test that images embedded in the page as data URIs can be decoded without loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLOUR = np.arange(4 * 5 * 3).reshape(4, 5, 3)
 
 
 @pytest.mark.parametrize("pixels", [GREY, COLOUR, [[0]], [[[255, 0, 128]]]])
-def test_an_address_holds_the_picture(pixels):
+def test_a_data_uri_encodes_an_image_without_loss(pixels):
     kind, _, content = data_uri(pixels).partition(",")
     assert kind == "data:image/png;base64"
     picture = Image.open(BytesIO(base64.b64decode(content)))

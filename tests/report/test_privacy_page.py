@@ -1,4 +1,4 @@
-"""Test the privacy page, which shows the lower bound next to each claim."""
+"""Test the pages on privacy and audits, with lower bounds on epsilon next to claimed values."""
 
 import math
 from dataclasses import replace
@@ -29,7 +29,7 @@ def row(bound, claimed, how="transcript", computed=None):
     }  # fmt: skip
 
 
-def test_the_bound_that_is_most_violated_above_its_claim_is_shown():
+def test_the_lower_bound_with_the_largest_ratio_to_its_claim_is_shown():
     displayed = _bounded([row(5.0, 10.0, "weak"), row(3.0, 1.0, "strong"), row(None, 2.0)])
     assert (displayed["bound"], displayed["method"]) == ("3 (claimed 1)", "strong")
     displayed = _bounded([row(0.0, 1.0), row(0.0, 0.318, computed=2.29)])
@@ -37,16 +37,16 @@ def test_the_bound_that_is_most_violated_above_its_claim_is_shown():
 
 
 @pytest.mark.parametrize("rows", [[row(0.0, 1.0)], [row(None, 1.0)], [row(None, math.inf)]])
-def test_a_bound_that_says_nothing_is_not_shown(rows):
+def test_a_zero_or_missing_lower_bound_is_not_shown(rows):
     assert _bounded(rows) == {"bound": "", "method": "", "lower_over_claimed": 0.0}
 
 
-def test_of_the_bounds_of_several_variants_the_one_that_says_most_is_shown():
+def test_the_variant_with_the_largest_lower_bound_ratio_is_selected():
     uninformative, informative = _bounded([row(None, 1.0)]), _bounded([row(0.5, 1.0)])
     assert _most_violated([uninformative, informative]) is informative
 
 
-def test_where_a_claim_is_violated_a_bound_above_it_stands_on_the_page(results):
+def test_the_page_shows_the_lower_bound_that_violates_a_claim(results):
     violated = privacy_row(
         "first",
         "broken",
@@ -65,8 +65,8 @@ def test_where_a_claim_is_violated_a_bound_above_it_stands_on_the_page(results):
 
 
 @pytest.mark.parametrize("verdict", ["differs from its declaration", "inconclusive"])
-def test_what_an_audit_found_stands_on_the_page_instead_of_holds(results, verdict):
-    """The finding is in the table of algorithms, in the settings and on the algorithm page."""
+def test_the_page_shows_audit_verdict_and_finding_instead_of_holds(results, verdict):
+    """Check the table of algorithms, the settings page and the verdict on the variant."""
     text = "a record changes the draw by 2 times the declared sensitivity"
     row = privacy_row(
         "first", "differing", 1.0, 0.9, verdict=verdict, audit_verdict=verdict,
@@ -81,7 +81,7 @@ def test_what_an_audit_found_stands_on_the_page_instead_of_holds(results, verdic
     assert (promised["icon"], promised["verdict"]) == ("part", verdict)
 
 
-def test_the_outcome_of_an_audit_is_its_verdict_with_findings_notes_and_gaps():
+def test_an_audit_row_shows_verdict_findings_notes_and_untested_parts():
     row = {
         **audit("m", "transcript", 0.25), "variant": "main", "experiment": "", "setting": "main",
         "ceiling": 1.0, "runs": 1, "confidence": 0.99,
@@ -94,7 +94,7 @@ def test_the_outcome_of_an_audit_is_its_verdict_with_findings_notes_and_gaps():
         assert table_row["texts"] == ["f", "note: n", "not tested: u"]
 
 
-def test_all_settings_are_in_a_file_whatever_the_page_shows(results):
+def test_the_settings_table_is_complete_if_the_page_omits_settings(results):
     many = [
         privacy_row("first", "v", 1.0, 0.5, delta_power=-i) for i in range(MAX_LISTED_SETTINGS + 1)
     ]
@@ -112,7 +112,7 @@ def audit(algorithm, level, bound):
     }  # fmt: skip
 
 
-def test_where_no_setting_was_audited_a_part_or_a_small_setting_is_shown():
+def test_audits_of_a_part_or_small_setting_are_shown_if_no_setting_was_audited():
     rows = [{"name": name, "verdicts": [{"bound": ""}]} for name in ("d_zoa", "dgd", "m", "n")]
     audits = [
         audit("release_audit", "release of d_zoa", 1.0),
@@ -130,7 +130,7 @@ def test_where_no_setting_was_audited_a_part_or_a_small_setting_is_shown():
     ]
 
 
-def test_the_level_of_a_bound_is_that_of_its_row():
+def test_each_lower_bound_is_shown_with_its_confidence_level():
     rows = [
         {**audit("canary_audit", "one-run canaries", 1.8), "variant": "main", "experiment": "",
          "setting": "main", "ceiling": float("nan"), "runs": 1, "confidence": confidence}
@@ -140,8 +140,8 @@ def test_the_level_of_a_bound_is_that_of_its_row():
     assert confidences == ["99.9 %", "95 %", "99.9974 %", "computed"]
 
 
-def test_which_copy_was_audited_stands_on_the_page(results):
-    """A template would show the method of a dictionary for a column with the same name."""
+def test_the_audits_page_names_the_audited_mutant(results):
+    """Check a column named ``copy``, which a template can confuse with ``dict.copy``."""
     audited = {
         **audit("m", "transcript", 0.25), "variant": "main", "experiment": "", "setting": "small",
         "ceiling": 1.0, "runs": 1, "confidence": 0.99, "copy": "half of the noise",
@@ -151,7 +151,7 @@ def test_which_copy_was_audited_stands_on_the_page(results):
     assert "built-in method" not in text
 
 
-def test_of_the_bench_what_must_be_caught_is_counted_apart():
+def test_mutation_tests_count_meaningful_faults_separately():
     def broken(algorithm, fault, ratio, how, runs):
         return {
             "algorithm": algorithm, "fault": fault, "meaningful": ratio >= 1.5, "how": how,
@@ -177,7 +177,7 @@ def test_of_the_bench_what_must_be_caught_is_counted_apart():
     assert audit_counts([]) == {}
 
 
-def test_the_bench_names_the_authors_of_faults_and_counts_inconclusive_audits(results):
+def test_mutation_tests_are_counted_by_fault_author_and_audit_verdict(results):
     def audited(fault, outside, verdict, *, correct=False, inconclusive=False):
         return {
             "algorithm": "a", "fault": fault, "class": "noise", "meaningful": not correct,

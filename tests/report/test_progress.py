@@ -74,11 +74,11 @@ def test_estimates_of_a_run_like_the_published_one_are_within_a_factor_of_two(cl
     for now, remaining in estimates.items():
         if now >= first_end and duration - now > 60:
             assert 0.5 < remaining / (duration - now) < 2, now
-    # The number of jobs gives another estimate: two of 323 are done after two minutes.
+    # The number of completed jobs gives a different estimate: 2 of 323 after two minutes.
     assert duration - 120 < 2 * estimates[120] < 4 * (duration - 120)
 
 
-def test_unnamed_jobs_cost_the_mean_of_their_rule(clock):
+def test_waiting_jobs_are_assumed_to_take_the_mean_time_of_their_rule(clock):
     published = {
         "run_cell": {"long": 300.0, "short": 10.0, "middle": 50.0},
         "draw_figure": {"f": 2.0},
@@ -87,13 +87,13 @@ def test_unnamed_jobs_cost_the_mean_of_their_rule(clock):
     event(estimate, "resources_info", cores="2")
     event(estimate, "run_info", stats={"run_cell": 3, "draw_figure": 1, "total": 4})
     begin(estimate, 1, "run_cell", "long")
-    # 300 + two of mean 30 + 2, on two cores; the longest job takes 300.
+    # 300 s, two jobs of 30 s on average and 2 s, on two cores; the longest job takes 300 s.
     assert estimate.remaining_s(0.0) == pytest.approx(300.0)
     clock.now = 290.0
     assert estimate.remaining_s(290.0) == pytest.approx((10 + 60 + 2) / 2)
 
 
-def test_a_rule_that_was_not_published_has_no_estimate_before_its_first_job_ends(clock):
+def test_a_rule_without_published_times_has_no_estimate_before_a_job_ends(clock):
     estimate = RemainingTime({"write_plan": {"plan": 1.0}}, print)
     event(estimate, "run_info", stats={"write_plan": 1, "compare_methods": 5, "total": 6})
     begin(estimate, 1, "write_plan", "plan")
@@ -104,11 +104,11 @@ def test_a_rule_that_was_not_published_has_no_estimate_before_its_first_job_ends
     assert estimate.line(0.0) == "1 of 6 jobs done"
     clock.now = 200.0
     event(estimate, "job_finished", job_id=2)
-    # The second job has its whole mean duration behind it; three jobs wait.
+    # The second job has already run for the mean duration; three jobs wait.
     assert estimate.remaining_s(200.0) == pytest.approx(3 * 200.0)
 
 
-def test_without_published_seconds_all_jobs_cost_the_same(clock):
+def test_without_published_times_all_jobs_are_assumed_equally_long(clock):
     estimate = RemainingTime({}, print)
     event(estimate, "run_info", stats={"run_cell": 4, "total": 4})
     assert estimate.line(60.0) == ""
@@ -127,7 +127,7 @@ def test_without_published_seconds_all_jobs_cost_the_same(clock):
         (11_880.0, "0 of 1 jobs done; about 3.3 h left"),
     ],
 )
-def test_the_line_has_a_unit_that_fits(clock, published_s, text):
+def test_the_remaining_time_is_shown_in_a_suitable_unit(clock, published_s, text):
     estimate = RemainingTime({"run_cell": {"a": published_s}}, print)
     event(estimate, "run_info", stats={"run_cell": 1, "total": 1})
     begin(estimate, 1, "run_cell", "a")
@@ -136,7 +136,7 @@ def test_the_line_has_a_unit_that_fits(clock, published_s, text):
     assert estimate.line(0.0) == ""
 
 
-def test_lines_repeat_until_the_run_ends():
+def test_a_progress_line_is_printed_after_the_interval():
     lines = []
 
     def say(line):
@@ -149,6 +149,6 @@ def test_lines_repeat_until_the_run_ends():
     assert lines[0].startswith("0 of 1 jobs done")
 
 
-def test_an_event_with_other_fields_does_not_end_the_run(monkeypatch):
+def test_an_event_with_unknown_fields_raises_no_error(monkeypatch):
     monkeypatch.setattr(logging, "raiseExceptions", False)
     event(RemainingTime({}, print), "job_info", other=1)

@@ -64,7 +64,7 @@ def reference(run, tmp_path):
     return folder
 
 
-def test_a_reference_is_whole_and_says_what_made_it(reference):
+def test_reference_results_are_complete_and_record_their_provenance(reference):
     manifest = json.loads((reference / "manifest.json").read_text())
     files = {p.relative_to(reference).as_posix() for p in reference.rglob("*") if p.is_file()}
     assert set(manifest["sha256"]) == files - {"manifest.json"}
@@ -75,7 +75,7 @@ def test_a_reference_is_whole_and_says_what_made_it(reference):
     assert manifest["missing papers"] == []
 
 
-def test_a_long_table_is_kept_with_its_summary_and_never_as_text(run, tmp_path):
+def test_a_long_table_is_published_as_parquet_with_a_csv_summary(run, tmp_path):
     results, run_folder = run
     pairs = pl.DataFrame({"observer": [0, 1], "target_agent": [1, 0], "guarantee": [0.5, 0.25]})
     write_result(pairs, run_folder / "audit" / "observers.parquet")
@@ -87,7 +87,7 @@ def test_a_long_table_is_kept_with_its_summary_and_never_as_text(run, tmp_path):
     assert not (folder / "privacy.csv").exists()
 
 
-def test_the_bench_of_an_older_reference_is_kept_until_it_is_made_again(run, tmp_path):
+def test_mutation_tests_of_an_older_reference_are_retained_until_repeated(run, tmp_path):
     results, run_folder = run
     folder = tmp_path / "reference"
     old, new = (pl.DataFrame({"fault": [name], "caught": [True]}) for name in ("old", "new"))
@@ -104,7 +104,7 @@ def test_the_bench_of_an_older_reference_is_kept_until_it_is_made_again(run, tmp
     (run_folder / "audit" / "mutants.parquet").unlink()
 
 
-def test_what_was_compared_is_kept_until_it_is_compared_again(run, tmp_path):
+def test_an_older_comparison_of_methods_is_retained_with_its_date(run, tmp_path):
     results, run_folder = run
     folder = tmp_path / "reference"
 
@@ -124,12 +124,12 @@ def test_what_was_compared_is_kept_until_it_is_compared_again(run, tmp_path):
         (run_folder / "comparison" / name).unlink()
     changed = json.dumps({"date": "2020-01-02"})
     (folder / "comparison" / "published.json").write_text(changed)
-    # The date is that of the comparison, and not of a later reference.
+    # The date is that of the comparison, not that of a later reference.
     assert kept() == {**first, "published.json": changed} and date > "2020-01-02"
     (run_folder / "comparison").rmdir()
 
 
-def test_another_type_of_processor_is_said_before_numbers_are_compared(reference, run):
+def test_a_different_processor_is_reported_but_not_as_a_change(reference, run):
     path = reference / "manifest.json"
     manifest = json.loads(path.read_text())
     assert manifest["machine"]["kernels"] and manifest["machine"]["processor"]
@@ -141,8 +141,8 @@ def test_another_type_of_processor_is_said_before_numbers_are_compared(reference
     assert compare(run[1], reference).same
 
 
-def test_loops_compiled_for_another_processor_are_named(reference, run, monkeypatch):
-    """A reference without this entry was compiled for the processor on which it ran."""
+def test_a_different_compilation_target_is_reported(reference, run, monkeypatch):
+    """Treat a reference without this entry as compiled for the processor on which it ran."""
     path = reference / "manifest.json"
     manifest = json.loads(path.read_text())
     monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
@@ -171,7 +171,7 @@ def test_the_readme_states_the_counts_of_the_published_scorecard():
     ) in text
 
 
-def test_links_of_the_gallery_stay_in_the_folder(reference):
+def test_links_of_the_gallery_lead_to_files_of_the_reference(reference):
     import re
 
     links = re.findall(r"\]\(([^)]+)\)", (reference / "README.md").read_text())
@@ -188,7 +188,7 @@ def test_links_of_the_gallery_stay_in_the_folder(reference):
         ({"facts": MADE_UP}, {}, "surrogate"),
     ],
 )
-def test_what_is_not_worth_citing_is_refused_and_the_old_reference_stays(
+def test_reduced_partial_or_surrogate_results_do_not_replace_the_reference(
     run, reference, changes, config, message
 ):
     results, run_folder = run
@@ -203,7 +203,7 @@ def test_what_is_not_worth_citing_is_refused_and_the_old_reference_stays(
     assert (reference / "manifest.json").read_bytes() == before
 
 
-def test_papers_may_be_missing_if_it_is_said(run, tmp_path):
+def test_a_partial_reference_lists_its_missing_papers(run, tmp_path):
     results, run_folder = run
     config = {**CONFIG, "papers": ["first"]}
     publish(results, run=run_folder, folder=tmp_path / "part", config=config,
@@ -221,12 +221,12 @@ def test_papers_may_be_missing_if_it_is_said(run, tmp_path):
         pl.DataFrame({"y": np.zeros(MAX_ROWS + 1)}),
     ],
 )
-def test_records_are_kept_out(frame):
+def test_tables_that_may_contain_single_records_are_rejected(frame):
     with pytest.raises(InvalidInput):
         require_aggregates("figure", frame)
 
 
-def test_a_run_at_another_scale_is_one_line(run, reference, capsys):
+def test_comparing_a_run_at_another_scale_fails_with_one_line(run, reference, capsys):
     run_folder = run[1]
     (run_folder / "plan.json").write_text(json.dumps({"config": {"scale": "smoke"}}))
     assert cli.main(["compare", str(run_folder), "--reference", str(reference)]) == 2
@@ -237,12 +237,12 @@ def test_a_run_at_another_scale_is_one_line(run, reference, capsys):
     assert cli.main(["compare", str(run_folder), "--reference", str(reference)]) == 0
 
 
-def test_the_same_run_has_not_moved(run, reference, capsys):
+def test_a_run_compared_with_its_own_reference_has_no_changes(run, reference, capsys):
     assert cli.main(["compare", str(run[1]), "--reference", str(reference)]) == 0
     assert "0 changed" in capsys.readouterr().out
 
 
-def test_a_number_a_verdict_and_an_epsilon_that_change_are_named(run, reference, capsys):
+def test_changed_numbers_verdicts_and_epsilons_are_reported(run, reference, capsys):
     _, run_folder = run
     numbers = pl.read_parquet(run_folder / "data" / "first_fig1.parquet")
     write_result(
@@ -261,7 +261,7 @@ def test_a_number_a_verdict_and_an_epsilon_that_change_are_named(run, reference,
     assert sum(line.startswith("first_fig1:") for line in comparison.changed) == 2
     assert any("epsilon_accountant" in line for line in comparison.changed)
     assert comparison.missing == ("data/second_fig1.parquet: not in the run",)
-    assert len(comparison.verdicts) == (claims["verdict"] != "held").sum() + 1  # and the audit
+    assert len(comparison.verdicts) == (claims["verdict"] != "held").sum() + 1  # plus one audit
     audit = "one (representative, transcript, correct): not flagged became flagged"
     assert audit in comparison.verdicts
     assert cli.main(["compare", str(run_folder), "--reference", str(reference)]) == 1
@@ -269,7 +269,7 @@ def test_a_number_a_verdict_and_an_epsilon_that_change_are_named(run, reference,
 
 
 @pytest.mark.parametrize("column", ["epsilon_lower", "epsilon_empirical"])
-def test_a_lower_bound_that_moved_or_is_gone_is_named(run, reference, column):
+def test_a_changed_or_missing_lower_bound_is_reported(run, reference, column):
     _, run_folder = run
     tables = [pl.read_parquet(folder / "privacy.parquet") for folder in (reference, run_folder)]
     for folder, privacy, bound in zip((reference, run_folder), tables, (1.0, 1.1), strict=True):
@@ -322,14 +322,14 @@ def points(y, half, kind=INTERVAL, runs=25):
                          "runs": [runs] * len(y), "interval": [kind] * len(y)})  # fmt: skip
 
 
-def test_means_move_at_the_quantile_of_student():
+def test_a_mean_change_is_significant_beyond_the_student_quantile():
     allowed = t.isf(0.05 / (2 * 3), 24) * np.hypot(0.1, 0.1)
     for shift, count in ((0.999 * allowed, 0), (1.001 * allowed + 1e-5, 1)):
         both = paired(points([1, 2, 3], 0.1), points([1 + shift, 2, 3], 0.1), "f")
         assert len(changed(both)) == count
 
 
-def test_two_runs_of_one_truth_move_in_five_percent_at_most():
+def test_at_most_a_tenth_of_pairs_from_one_distribution_differ_significantly():
     draws, count = np.random.default_rng(5), 0
     for _ in range(200):
         first, second = draws.normal(0, 1, (2, 20, 25))
@@ -339,23 +339,23 @@ def test_two_runs_of_one_truth_move_in_five_percent_at_most():
 
 
 @pytest.mark.parametrize(("kind", "half"), [(QUARTILES, 0.6745), (RANGE, 2.0), (SPREAD, 2.0)])
-def test_other_intervals_give_at_least_the_error_of_their_centre(kind, half):
+def test_standard_errors_are_derived_from_quartiles_ranges_and_deviations(kind, half):
     both = paired(points([0.0], half, kind, 100), points([0.0], half, kind, 100), "f")
     expected_error = 0.12533 if kind == QUARTILES else 0.2
     assert both["error"].to_list() == pytest.approx([expected_error], rel=1e-3)
 
 
-def test_an_exact_number_may_move_by_rounding_only():
+def test_an_exact_number_may_differ_by_rounding_only():
     exact = points([1.0], 0.0, "")
     assert not changed(paired(exact, points([1.0 + 1e-8], 0.0, ""), "f"))
     assert changed(paired(exact, points([1.001], 0.0, ""), "f"))
 
 
-def test_one_run_has_no_student_law():
+def test_the_student_quantile_is_finite_for_fewer_than_two_runs():
     assert np.isfinite(quantile(np.array([1.0, 0.0, 2.0]), 10)).all()
 
 
-def test_the_heaviest_jobs_come_first(tmp_path):
+def test_the_profile_lists_jobs_by_decreasing_cpu_time(tmp_path):
     folder = tmp_path / "timings"
     folder.mkdir()
     for name, wall, cpu in (("light", 9.0, 1.0), ("heavy", 4.0, 7.5), ("short", 0.2, 0.1)):
@@ -366,7 +366,7 @@ def test_the_heaviest_jobs_come_first(tmp_path):
     assert lines[-1] == "| all 3 | 13.2 | 8.6 | 100 |"
 
 
-def test_jobs_and_cells_above_a_limit_are_named(tmp_path):
+def test_jobs_above_the_memory_limit_and_cells_above_the_time_limit_are_listed(tmp_path):
     folder, cells = tmp_path / "timings", tmp_path / "runs" / "fig"
     folder.mkdir()
     cells.mkdir(parents=True)
@@ -380,14 +380,14 @@ def test_jobs_and_cells_above_a_limit_are_named(tmp_path):
     ]  # fmt: skip
 
 
-def test_a_small_svg_moves_no_mark_by_more_than_a_twentieth_of_a_pixel():
+def test_a_small_svg_rounds_positions_to_a_tenth_of_a_pixel():
     svg = (
         '<path aria-label="a" d="M1.2345,-9.876" opacity="0.25" transform="translate(3.14159,2)"/>'
     )
     assert small_svg(svg) == '<path d="M1.2,-9.9" opacity="0.25" transform="translate(3.1,2)"/>'
 
 
-def test_an_audit_that_names_records_is_refused(run, tmp_path):
+def test_an_audit_table_with_a_record_column_is_rejected(run, tmp_path):
     results, run_folder = run
     leaky = pl.DataFrame(AUDITED).with_columns(record=pl.lit(7))
     write_result(leaky, run_folder / "audit" / "audits.parquet")
@@ -397,7 +397,7 @@ def test_an_audit_that_names_records_is_refused(run, tmp_path):
     assert not folder.exists()
 
 
-def test_of_the_reference_every_setting_found_violated_has_a_lower_bound_above_its_claim():
+def test_violated_reference_settings_have_a_lower_bound_above_their_claim():
     settings = pl.read_parquet(REFERENCE / "privacy.parquet")
     violated = settings.filter(pl.col("verdict") == "violated")
     lower = pl.max_horizontal("epsilon_lower", "epsilon_empirical")

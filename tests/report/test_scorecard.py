@@ -36,7 +36,7 @@ def with_p(results, *p):
     return replace(results, claims=rows)
 
 
-def test_verdicts_fall_back_once_they_are_asked_together(results):
+def test_insignificant_verdicts_become_undecided_after_holms_adjustment(results):
     results_with_p = with_p(results, *[1e-9, 0.02, 1e-9, 1, 1] * 2)
     rows = {(row["paper"], row["id"]): row for row in scorecard.scored(results_with_p)}
     assert len(rows) == 10
@@ -53,18 +53,18 @@ def test_verdicts_fall_back_once_they_are_asked_together(results):
                       "cannot be tested": 2}  # fmt: skip
 
 
-def test_an_interval_of_many_claims_is_students_at_the_level_that_holm_leaves(results):
-    """Without skewness the half width is s t, at the level per part of the claim."""
+def test_adjusted_intervals_use_the_student_quantile_at_holms_level(results):
+    """Without skewness, the half-width is the product s t, at the level for each part."""
     rows = [{**row, "skewness": 0.0} for row in results.claims]
     adjusted = scorecard.adjusted(with_p(replace(results, claims=rows), *[1e-9] * 10).claims)
     row = adjusted["first_c01"]
-    # First of ten equal p-values: 0.5 %, split between two parts, with 19 degrees of freedom.
+    # The first of ten equal p-values has level 0.5 %, divided by two parts; 19 degrees of freedom.
     half = 0.3 * t.isf(0.05 / 10 / 2 / 2, 19)
     assert row["high_holm"] - row["value"] == pytest.approx(half)
     assert row["value"] - row["low_holm"] == pytest.approx(half)
 
 
-def test_the_three_files_say_the_same(results):
+def test_csv_json_and_markdown_files_list_the_same_claims(results):
     file_texts = scorecard.files(scorecard.scored(results))
     rows = list(csv.DictReader(file_texts["scorecard.csv"].splitlines()))
     parsed = json.loads(file_texts["scorecard.json"])
@@ -75,11 +75,11 @@ def test_the_three_files_say_the_same(results):
     assert file_texts["scorecard.md"].count("\n| `") == 10
 
 
-def test_an_empty_scorecard_has_files_too():
+def test_an_empty_scorecard_has_a_csv_header():
     assert scorecard.files([])["scorecard.csv"].startswith("id,paper")
 
 
-def test_wall_time_is_that_of_the_cells_a_figure_needs(results):
+def test_the_wall_time_of_a_figure_is_the_sum_over_its_jobs(results):
     timings = [{"job": job, "seconds": s, "memory": 0.0}
                for job, s in (("first_fig1.descent", 3.0), ("figure.first_fig1", 1.0),
                               ("second_fig1.descent", 50.0))]  # fmt: skip
@@ -88,7 +88,7 @@ def test_wall_time_is_that_of_the_cells_a_figure_needs(results):
     assert seconds["first_fig2"] == 3.0
 
 
-def test_words_on_a_paper_follow_the_verdicts(results):
+def test_claims_of_a_paper_are_grouped_by_verdict(results):
     for paper in shared_content(results)["papers"]:
         for look, rows in paper["claims_by_icon"].items():
             assert [row["icon"] for row in rows] == [look]
@@ -99,7 +99,7 @@ def test_words_on_a_paper_follow_the_verdicts(results):
     assert "Claim 3" not in held_section
 
 
-def test_the_front_page_has_one_command_and_a_chart_and_the_scorecard_has_every_claim(results):
+def test_the_front_page_has_command_and_chart_and_the_scorecard_every_claim(results):
     front = page(results)
     assert front.count("snakemake --cores 2 --configfile config/smoke.yaml") == 1
     for row in results.claims:
@@ -121,7 +121,7 @@ def test_every_algorithm_has_a_page_without_leftover_markup(name):
     assert Tree(text).text.strip()
 
 
-def test_a_formula_becomes_mathml_and_text_is_never_markup():
+def test_formulas_become_mathml_and_markup_in_text_is_escaped():
     html = str(algorithms.prose("A <b> with :math:`x^2 < y` and ``a & b``."))
     tree = Tree(html)
     assert "msup" in [tag for tag, _ in tree.elements]
@@ -129,7 +129,7 @@ def test_a_formula_becomes_mathml_and_text_is_never_markup():
     assert "a & b" in tree.text
 
 
-def test_a_document_keeps_its_code_and_tables_and_no_markup_of_its_own():
+def test_documents_keep_code_and_tables_and_escape_html():
     text = "# Title\n\nSome `code` <i>.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```sh\nx < y\n```\n"
     tree = Tree(str(documents.html(text)))
     tags = [tag for tag, _ in tree.elements]
@@ -138,7 +138,7 @@ def test_a_document_keeps_its_code_and_tables_and_no_markup_of_its_own():
     assert "x < y" in tree.text
 
 
-def test_documents_and_algorithms_are_pages_that_the_front_page_names(
+def test_documents_and_algorithms_have_pages_and_all_links_have_targets(
     results, run_folder, tmp_path
 ):
     extended = replace(results, documents={"adding": "# How to add\n\ntext"})
@@ -157,7 +157,7 @@ def test_documents_and_algorithms_are_pages_that_the_front_page_names(
             assert target.startswith("data:") or (file.parent / target).exists(), (file, link)
 
 
-def test_a_configuration_cannot_typeset_anything(results, run_folder, tmp_path):
+def test_typesetting_commands_in_the_configuration_are_not_executed(results, run_folder, tmp_path):
     papers = {key: {**paper, "paper": {**paper["paper"], "summary": '#panic("no") $x *'}}
              for key, paper in results.papers.items()}  # fmt: skip
     write_site(replace(results, papers=papers), run_folder, tmp_path / "site")
@@ -166,7 +166,7 @@ def test_a_configuration_cannot_typeset_anything(results, run_folder, tmp_path):
     assert len(pdf) < 1_000_000
 
 
-def test_a_number_that_is_missing_is_not_adjusted(results):
+def test_a_missing_value_has_no_adjusted_interval(results):
     nothing = dict.fromkeys(("value", "low", "high"), math.nan)
     rows = [{**row, **nothing, "parts": 0} for row in results.claims]
     assert all(
@@ -197,7 +197,7 @@ def test_an_algorithm_is_judged_by_the_worst_of_its_resolved_settings(rows, icon
     assert (row["icon"], row["multiple"]) == (icon, multiple)
 
 
-def test_audits_and_what_claims_nothing_are_no_algorithms_that_could_deliver():
+def test_audits_and_algorithms_without_a_claim_are_not_in_the_chart():
     papers = {"first": conftest.paper("first", "000")}
     silent = privacy_row("first", "a", math.inf, 1.0)
     audit = privacy_row("first", "a", 1.0, 1.0, algorithm="canary_audit")
@@ -209,18 +209,18 @@ def test_audits_and_what_claims_nothing_are_no_algorithms_that_could_deliver():
     [((0.5, 1.0), "0.5 to 1"), ((0.0, 1.0), "at most 1"), ((2.0, math.inf), "at least 2"),
      ((0.0, math.inf), "not known"), ((math.inf, math.inf), "∞"), ((1.0, 1.0), "1")],
 )  # fmt: skip
-def test_a_bound_that_says_nothing_is_not_written(ends, multiple):
+def test_trivial_ends_of_an_interval_are_omitted(ends, multiple):
     assert delivered.multiple_in_words(*ends) == multiple
 
 
-def test_what_is_claimed_stands_in_the_middle_of_the_bars():
+def test_the_claimed_epsilon_is_at_the_middle_of_the_axis():
     assert delivered.AS_CLAIMED == 50.0
 
 
 NASTY = "=HYPERLINK(1) | <script>x</script> [a](javascript:1) `b`\n| c | *d*"
 
 
-def test_a_spreadsheet_or_a_page_of_markdown_executes_nothing_of_a_scorecard(results):
+def test_scorecard_files_escape_spreadsheet_formulas_and_markdown(results):
     claims = [{**row, "claim": NASTY, "id": f"{sign}{row['id']}"}
               for row, sign in zip(results.claims, "=+-@\t\r=+", strict=False)]  # fmt: skip
     file_texts = scorecard.files(scorecard.scored(replace(results, claims=claims)))
@@ -239,7 +239,7 @@ def test_a_spreadsheet_or_a_page_of_markdown_executes_nothing_of_a_scorecard(res
     ("text", "escaped"),
     [("=1+1", "'=1+1"), ("-2", "'-2"), ("a = 1", "a = 1"), ("", ""), ("@x", "'@x"), (None, None)],
 )
-def test_words_of_csv_are_no_formulas_and_numbers_are_numbers(text, escaped):
+def test_csv_escapes_texts_that_look_like_formulas_but_not_numbers(text, escaped):
     frame = pl.DataFrame({"word": [text], "number": [-1.5]}, schema_overrides={"word": pl.String})
     read = pl.read_csv(io.StringIO(spreadsheets.csv(frame)), schema_overrides={"word": pl.String})
     assert (read["word"].to_list(), read["number"].to_list()) == ([escaped], [-1.5])

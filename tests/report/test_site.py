@@ -27,7 +27,7 @@ from .conftest import write_result
 from .html_tree import Tree
 
 DOWNLOADS = ("svg", "png", "pdf", "parquet", "csv.zip", "js")
-"""Kinds of files of ``report/figures``."""
+"""File name extensions in ``report/figures``."""
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def site(results, run_folder, tmp_path) -> Path:
     return folder
 
 
-def test_folder_is_whole(site, results):
+def test_the_report_folder_contains_exactly_the_expected_files(site, results):
     files = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
     figures = {f"figures/{name}.{kind}" for name in results.facts for kind in DOWNLOADS}
     common_files = {
@@ -58,7 +58,7 @@ def test_folder_is_whole(site, results):
     }
 
 
-def test_all_that_the_page_names_is_in_the_folder(site):
+def test_every_linked_file_is_in_the_report_folder(site):
     for page in site.rglob("*.html"):
         tree = Tree(page.read_text())
         links = [
@@ -71,7 +71,7 @@ def test_all_that_the_page_names_is_in_the_folder(site):
         assert missing == []
 
 
-def test_the_search_finds_figures_claims_and_algorithms_where_they_are(site, results):
+def test_search_entries_include_figures_and_claims_and_link_to_existing_ids(site, results):
     text = (site / "assets" / "search.js").read_text()
     rows = json.loads(text.removeprefix("searchable(").removesuffix(");\n"))
     assert {"first fig1", "second c02", "privacy"} <= {row["names"] for row in rows}
@@ -80,18 +80,18 @@ def test_the_search_finds_figures_claims_and_algorithms_where_they_are(site, res
         assert not name or name in Tree((site / path).read_text()).all("id")
 
 
-def test_little_is_read_before_the_front_page_stands(site):
+def test_the_front_page_loads_less_than_100_kb(site):
     """The browser loads charts and their runtime after the page."""
     tree = Tree((site / "index.html").read_text())
     loaded = [*tree.attributes("script", "src"), *tree.attributes("img", "src")]
     loaded += [link for link in tree.attributes("link", "href") if not link.startswith("data:")]
     assert loaded == ["assets/report.js", "assets/report.css"]
-    # The claims of five papers are the largest part of the page, about 150 kB.
+    # The claims are on the page of the scorecard, not on the front page.
     assert sum((site / name).stat().st_size for name in ("index.html", *loaded)) < 100_000
     assert (site / "assets" / "vega.js").stat().st_size < 1_000_000
 
 
-def test_repeated_the_bytes_are_the_same(site, results, run_folder, tmp_path):
+def test_two_reports_of_the_same_results_are_byte_identical(site, results, run_folder, tmp_path):
     write_site(results, run_folder, tmp_path / "again")
     assert digests(site) == digests(tmp_path / "again")
 
@@ -101,7 +101,7 @@ def digests(folder: Path) -> dict[str, str]:
             for path in folder.rglob("*") if path.is_file()}  # fmt: skip
 
 
-def test_numbers_can_be_had_as_csv(site, tmp_path):
+def test_figure_data_are_available_as_zipped_csv(site, tmp_path):
     file = site / "figures" / "first_fig1.csv.zip"
     with zipfile.ZipFile(file) as archive:
         assert archive.namelist() == ["first_fig1.csv"]
@@ -113,7 +113,7 @@ def test_numbers_can_be_had_as_csv(site, tmp_path):
     assert (tmp_path / "long.csv.zip").stat().st_size < 100 * len(text)
 
 
-def test_read_results_gathers_what_figures_say_of_themselves(run_folder, results, tmp_path):
+def test_read_results_collects_figure_metadata_faults_and_timings(run_folder, results, tmp_path):
     import polars as pl
 
     write_result(pl.DataFrame(results.claims), tmp_path / "claims.parquet")
@@ -141,7 +141,7 @@ def test_read_results_gathers_what_figures_say_of_themselves(run_folder, results
     assert read.timings == [{"job": "job", "seconds": 1.5, "memory": 100.0}]
 
 
-def test_what_is_made_beside_the_workflow_is_shown_where_it_is_there(results, tmp_path):
+def test_results_made_outside_the_workflow_are_read_if_they_exist(results, tmp_path):
     import polars as pl
 
     write_result(pl.DataFrame(results.claims), tmp_path / "claims.parquet")
@@ -193,14 +193,14 @@ def test_what_is_made_beside_the_workflow_is_shown_where_it_is_there(results, tm
     assert site_results.audit["mutants"] == [{"fault": "half the noise"}]
 
 
-def test_a_damaged_timing_is_named(tmp_path):
+def test_a_malformed_timing_file_is_named_in_the_error(tmp_path):
     for content in ("s\tcpu_time\tmax_rss\n0.1\tNA\tNA\n", "s\n0.1\n", "\n"):
         (tmp_path / "x.tsv").write_text(content)
         with pytest.raises(InvalidInput, match=r"x\.tsv"):
             timing(tmp_path / "x.tsv")
 
 
-def test_an_svg_without_a_size_has_none():
+def test_the_size_of_an_svg_is_empty_if_it_is_not_stated():
     assert svg_size('<svg viewBox="0 0 1 1">') == {}
     assert svg_size('<svg class="a" width="12.5" height="3" x="1">') == {
         "width": 12.5,
@@ -212,11 +212,11 @@ def test_without_git_the_commit_is_unknown(tmp_path):
     assert described_commit(tmp_path) == "unknown"
 
 
-def test_looks_have_a_hash():
+def test_the_hash_of_the_page_assets_has_16_characters():
     assert len(assets_hash()) == 16
 
 
-def test_every_page_says_what_it_may_load_and_has_no_script_of_its_own(site):
+def test_every_page_has_a_content_security_policy_and_no_inline_script(site):
     page_files = list(site.rglob("*.html"))
     for page in page_files:
         text = page.read_text()

@@ -28,13 +28,13 @@ def write(folder, **files):
         ("b.html#y", True), ("c.html", True), ("#bottom", True), ("sub/none.png", True),
     ],
 )  # fmt: skip
-def test_links_to_missing_files_and_names_are_found(tmp_path, link, is_dead):
+def test_links_to_missing_files_and_anchors_are_detected(tmp_path, link, is_dead):
     write(tmp_path / "sub", index="<p>")
     write(tmp_path, a=f'<p id="top"><a href="{link}">', b='<p id="x">')
     assert list(static.dead_links(tmp_path)) == ([f"a.html: {link}"] if is_dead else [])
 
 
-def test_pages_of_the_documentation_are_found_from_the_report(tmp_path):
+def test_documentation_pages_are_search_entries_with_links_from_the_report(tmp_path):
     text = "<title>How to audit &#8212; name</title><main>Calibrate noise</main>"
     write(tmp_path / static.DOCS / "how-to", audit=text)
     (row,) = static.documentation_entries(tmp_path)
@@ -44,7 +44,7 @@ def test_pages_of_the_documentation_are_found_from_the_report(tmp_path):
     )
 
 
-def test_a_published_report_needs_no_specifications_and_names_no_missing_file(
+def test_a_published_report_has_no_dead_links_and_no_chart_specifications(
     results, run_folder, tmp_path
 ):
     for file in [*(run_folder / "figures").glob("*.json"), *(run_folder / "figures").glob("*.pdf")]:

@@ -47,7 +47,7 @@ def follow(folder) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Return a copy of the project with all files that the page asks the reader to add."""
+    """Return a copy of the project with all files that the how-to pages add."""
     folder = copy_to(tmp_path_factory.mktemp("followed"))
     follow(folder)
     return folder
@@ -59,7 +59,7 @@ def warm(folder) -> Iterator[Warm]:
         yield process
 
 
-def test_an_algorithm_is_added_as_the_page_says(folder, warm):
+def test_the_documented_steps_add_an_algorithm_with_claims_and_audit(folder, warm):
     lines = [shlex.split(line) for line in (FIGURE, ROUNDS, SETTINGS)]
     assert [line[-2:] for line in lines] == [["--config", "papers=[mine]"]] * 3
     targets = [
@@ -86,7 +86,7 @@ def test_an_algorithm_is_added_as_the_page_says(folder, warm):
     assert audit["bound"].max() > 0 and not audit["flagged"].any()
 
 
-def test_a_broken_copy_of_the_readers_own_is_caught_as_the_page_says(folder):
+def test_the_documented_audit_detects_the_broken_algorithm(folder):
     ends = {"noisy_gossip": (0, "not contradicted"), "hasty_gossip": (1, "differs from its")}
     assert [line.split()[1] for line in AUDITS] == list(ends)
     for line in AUDITS:
@@ -117,8 +117,8 @@ def own_modules(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["noisy_gossip", "chatty_gossip"])
-def test_what_is_easily_forgotten_is_so(own_modules, name, streams):
-    """An infinite epsilon adds no noise and gives the mean; otherwise the budget is met."""
+def test_documented_algorithms_meet_the_budget_or_add_no_noise(own_modules, name, streams):
+    """Check that infinite epsilon gives the exact mean, and that a finite epsilon is met."""
     network = networks.build(streams, "ring", 4)
     means = np.random.default_rng(1).uniform(-0.2, 0.2, (1, 4, 3))
     problem = MeanEstimation(means, records=50, box=1.0)
@@ -139,7 +139,7 @@ def test_what_is_easily_forgotten_is_so(own_modules, name, streams):
 @pytest.mark.parametrize(
     ("page", "error"), [("add_a_method_with_rounds", (0.5, 0.02)), ("add_a_version", (0.5, 0.05))]
 )
-def test_the_simulation_of_a_page_converges_as_the_page_says(own_modules, page, error):
+def test_the_documented_simulation_converges_and_meets_its_budget(own_modules, page, error):
     text = (ROOT / f"docs/how-to/{page}.md").read_text()
     variables: dict = {}
     exec(re.search(r"^```python run\n(.*?)^```", text, re.M | re.S)[1], variables)
@@ -160,14 +160,14 @@ def test_the_method_with_rounds_passes_an_audit_and_the_conformance_suite(own_mo
     assert done.verdict == "not contradicted" and not done.flagged
 
 
-def test_a_topology_is_given_link_by_link_as_the_page_says(streams):
+def test_the_documented_list_of_edges_builds_a_network(streams):
     text = re.search(r"^```yaml network\n(.*?)^```", PAGE, re.M | re.S)[1]
     network = networks.build(streams, **yaml.safe_load(text))
     assert network.degrees.tolist() == [3, 2, 3, 2]
     assert network.mixing.sum(1) == pytest.approx(1)
 
 
-def test_a_family_of_graphs_is_added_as_the_page_says(folder):
+def test_the_documented_steps_add_a_family_of_graphs(folder):
     options = yaml.safe_load(re.search(r"^```yaml family\n(.*?)^```", PAGE, re.M | re.S)[1])
     program = f"""
 from private_consensus import networks
@@ -181,7 +181,7 @@ print(network.degrees.tolist(), {options["name"]!r} in TOPOLOGIES)
     assert done.stdout.split("\n")[0] == "[5, 3, 3, 3, 3, 3] True"
 
 
-def test_a_data_set_is_added_as_the_page_says(folder, warm):
+def test_the_documented_steps_add_a_data_set(folder, warm):
     done = warm.call(folder, [*SNAKEMAKE, *shlex.split(CARD)])
     assert done.returncode == 0, output_of(done)
     card = json.loads((folder / "results/paper/cards/coins-onehot.json").read_text())

@@ -55,8 +55,9 @@ def held(done, of):
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
 """
-"""In the middle of its runs a cell waits as long as there is a file ``hold``; where there is a file
-``full``, it cannot write more than a thousand bytes from then on."""
+"""Code that makes a cell wait between its runs while the file ``hold`` exists.
+
+If the file ``full`` exists, the size of files written later is limited to 1000 bytes."""
 PROGRESS = 'lambda done, total: logging.info("%d of %d runs", done, total)'
 CELL = f"results/smoke/runs/{FIGURE}/gradient_descent.parquet"
 CELL_FILE = Path(CELL).name
@@ -113,7 +114,7 @@ def made_in(folder: Path) -> dict[str, bytes]:
 
 
 def begun(folder: Path) -> Begun:
-    """Start a run and return it while its cell is being computed and waits."""
+    """Start a run and return it when its cell waits in the middle of the computation."""
     (folder / "hold").touch()
     process = Begun(folder, command(FIGURE, runs=RUNS))
     log = folder / LOG
@@ -127,7 +128,7 @@ def begun(folder: Path) -> Begun:
 
 
 def stopped(folder: Path, number: int = signal.SIGTERM) -> Path:
-    """Stop a run with a signal in the middle of a cell, which is then complete or absent."""
+    """Stop a run with a signal, and assert that the result of the cell is complete or absent."""
     process = begun(folder)
     os.kill(process.pid, number)
     let_go(folder)
@@ -159,7 +160,7 @@ def finishes_like(
     assert made_in(folder) == expected
 
 
-def test_a_killed_job_is_named_and_leaves_nothing(warm, folder, reference):
+def test_a_killed_job_is_reported_and_leaves_no_result(warm, folder, reference):
     process = begun(folder)
     server_and_job(process)[1].kill()
     output = process.output()
@@ -170,7 +171,7 @@ def test_a_killed_job_is_named_and_leaves_nothing(warm, folder, reference):
     finishes_like(warm, folder, reference)
 
 
-def test_a_killed_server_ends_its_jobs_and_the_call(warm, folder, reference):
+def test_killing_the_job_server_ends_its_jobs_and_snakemake(warm, folder, reference):
     process = begun(folder)
     server, job = server_and_job(process)
     server.kill()
@@ -184,7 +185,7 @@ def test_a_killed_server_ends_its_jobs_and_the_call(warm, folder, reference):
     finishes_like(warm, folder, reference)
 
 
-def test_a_killed_main_process_asks_for_an_unlock(warm, folder, reference):
+def test_the_next_call_reports_the_lock_of_a_killed_snakemake_process(warm, folder, reference):
     process = begun(folder)
     children = server_and_job(process)
     os.kill(process.pid, signal.SIGKILL)
@@ -199,12 +200,12 @@ def test_a_killed_main_process_asks_for_an_unlock(warm, folder, reference):
     finishes_like(warm, folder, reference)
 
 
-def test_a_polite_stop_needs_nothing_afterwards(warm, terminated, folder, reference, tmp_path):
+def test_a_run_resumes_after_sigterm_or_sigint(warm, terminated, folder, reference, tmp_path):
     finishes_like(warm, shutil.copytree(terminated, tmp_path / "terminated"), reference)
     finishes_like(warm, stopped(folder, signal.SIGINT), reference)
 
 
-def test_two_calls_at_once(warm, folder, reference):
+def test_a_second_call_in_the_same_folder_fails_and_the_first_finishes(warm, folder, reference):
     first = begun(folder)
     second = warm.make(folder, FIGURE, runs=RUNS)
     assert second.returncode == 1
@@ -215,7 +216,7 @@ def test_two_calls_at_once(warm, folder, reference):
     assert made_in(folder) == reference
 
 
-def test_a_full_disk_is_named_and_leaves_nothing(warm, folder, reference):
+def test_a_full_disk_is_reported_and_leaves_no_result(warm, folder, reference):
     """A limit on file sizes simulates the disk, so that a write fails halfway."""
     (folder / "full").touch()
     done = warm.make(folder, FIGURE, runs=RUNS)
@@ -236,7 +237,7 @@ def test_a_write_on_a_full_disk_keeps_the_old_file(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["result.parquet"]
 
 
-def test_a_results_folder_that_cannot_be_written_is_named(warm, folder, reference):
+def test_an_unwritable_results_folder_is_reported(warm, folder, reference):
     """A file replaces the folder, since permissions do not restrict a super-user."""
     (folder / "results").write_text("not a folder")
     done = warm.make(folder, FIGURE, runs=RUNS)
@@ -246,7 +247,7 @@ def test_a_results_folder_that_cannot_be_written_is_named(warm, folder, referenc
     finishes_like(warm, folder, reference)
 
 
-def test_a_corrupted_intermediate_file_is_named(warm, undisturbed, tmp_path, reference):
+def test_a_corrupted_file_is_reported_with_advice(warm, undisturbed, tmp_path, reference):
     folder = shutil.copytree(undisturbed, tmp_path / "copy")
     picture = f"results/smoke/figures/{FIGURE}.svg"
     remake = f"--force results/smoke/data/{FIGURE}.parquet"
@@ -262,7 +263,7 @@ def test_a_corrupted_intermediate_file_is_named(warm, undisturbed, tmp_path, ref
     finishes_like(warm, folder, reference, FIGURE)
 
 
-def test_a_damaged_result_is_refused_by_name(tmp_path):
+def test_the_error_names_a_truncated_result(tmp_path):
     path = tmp_path / "x.parquet"
     results.write(pl.DataFrame({"a": range(1000)}), path, results.stamp({}, "", ""))
     path.write_bytes(path.read_bytes()[:50])
@@ -271,8 +272,8 @@ def test_a_damaged_result_is_refused_by_name(tmp_path):
             reader(path)
 
 
-def test_rows_that_can_be_read_and_are_not_what_was_written_are_refused(tmp_path):
-    """Polars reads some of a hundred files with one changed byte without an error."""
+def test_results_with_a_flipped_bit_are_rejected_even_if_polars_reads_them(tmp_path):
+    """Flip one bit at a time; Polars reads some of the damaged files without an error."""
     path = tmp_path / "x.parquet"
     frame = pl.DataFrame({"a": [float(i) ** 0.5 for i in range(3000)]})
     results.write(frame, path, results.stamp({}, "", ""))
@@ -290,7 +291,7 @@ def test_rows_that_can_be_read_and_are_not_what_was_written_are_refused(tmp_path
     assert n_undetected > 0
 
 
-def test_results_without_records_and_an_interruption_lead_to_the_same_bytes(
+def test_a_run_resumed_without_snakemake_records_is_byte_identical(
     warm, terminated, reference, tmp_path
 ):
     folder = shutil.copytree(terminated, tmp_path / "copy")
@@ -299,7 +300,7 @@ def test_results_without_records_and_an_interruption_lead_to_the_same_bytes(
 
 
 def test_credentials_of_a_mirror_are_in_no_file_of_a_reproduction(warm, folder, monkeypatch):
-    """Search the inputs and records of a job, and the files of a killed job."""
+    """Search all files and messages of a failed acquisition and of an invalid configuration."""
     monkeypatch.setenv("PRIVATE_CONSENSUS_MIRROR", "http://user:pa55word@127.0.0.1:1/data")
     target = "results/smoke/raw/adult.parquet"
     output = output_of(warm.make(folder, target))
@@ -316,7 +317,7 @@ def test_credentials_of_a_mirror_are_in_no_file_of_a_reproduction(warm, folder, 
     assert (leaking_files, "pa55word" in output + output_of(refused)) == ([], False)
 
 
-def test_the_reference_is_written_by_publishing_alone(warm, folder):
+def test_the_workflow_does_not_write_reference_results(warm, folder):
     reference_file = folder / "results/reference/claims.parquet"
     reference_file.parent.mkdir(parents=True)
     reference_file.write_bytes(b"kept")
@@ -332,7 +333,7 @@ def test_the_reference_is_written_by_publishing_alone(warm, folder):
     assert [f.name for f in (folder / "results").rglob("*") if f.is_file()] == [reference_file.name]
 
 
-def test_a_target_that_is_none_is_told_in_one_line(warm, folder):
+def test_an_unknown_target_is_reported_without_a_traceback(warm, folder):
     for target, message in (
         ("results/smoke/runs/showkatbakhsh_fig1/nope.parquet",
          "showkatbakhsh_fig1: no experiment of the configuration with this name runs nope"),
@@ -344,7 +345,7 @@ def test_a_target_that_is_none_is_told_in_one_line(warm, folder):
         assert message in output_of(done)
 
 
-def test_a_key_that_stands_twice_stops_the_workflow(warm, folder):
+def test_a_duplicate_configuration_key_stops_the_workflow(warm, folder):
     file = folder / "config/config.yaml"
     lines = file.read_text().splitlines()
     file.write_text("\n".join([*lines, "seed: 3"]) + "\n")
@@ -355,7 +356,7 @@ def test_a_key_that_stands_twice_stops_the_workflow(warm, folder):
     assert message in output_of(done)
 
 
-def test_every_fault_told_in_the_documentation_has_its_test():
+def test_every_documented_fault_has_a_test():
     documented_faults = yaml.safe_load((ROOT / "docs/faults.yaml").read_text())
     tests = {fault["test"] for fault in documented_faults}
     assert {location.partition("::")[2] for location in faults.places(tests)} == tests
@@ -375,13 +376,13 @@ XML = """<testsuites><testsuite>
     [("test_a", "held"), ("test_b", "did not hold"), ("test_c", "not tried: no disk"),
      ("test_d", "did not hold"), ("test_e", "not tried")],
 )  # fmt: skip
-def test_a_fault_holds_if_all_of_its_cases_pass_and_none_is_skipped(test, outcome):
+def test_the_outcome_is_held_if_all_cases_pass_and_none_is_skipped(test, outcome):
     row = {"fault": "f", "test": test}
     assert faults.judged(row, faults.outcomes(XML)) == {"fault": "f", "outcome": outcome}
 
 
-def test_outcomes_are_of_the_rows_that_were_tried_now_and_earlier(tmp_path, monkeypatch):
-    """Pytest runs in a process that has not imported the project."""
+def test_outcomes_of_earlier_and_current_fault_tests_are_recorded(tmp_path, monkeypatch):
+    """Replace the pytest process by a function that writes a JUnit file."""
     passing_row, failing_row, *_ = yaml.safe_load((ROOT / "docs/faults.yaml").read_text())
     out, calls = tmp_path / "faults.json", []
 

@@ -74,7 +74,7 @@ def has_ended(process: psutil.Process) -> bool:
 
 
 def has_open_files(process: psutil.Process) -> bool:
-    """Return False for a process that ends: the system closes its files first."""
+    """Return True if a process has open files; the system closes those of an ending process."""
     with suppress(psutil.NoSuchProcess, psutil.AccessDenied, FileNotFoundError):
         return process.num_fds() > 0
     return False
@@ -120,7 +120,7 @@ def test_a_job_has_the_imports_of_the_server_and_its_own_snakemake_object(server
         ("import os; os.kill(os.getpid(), 9)", -9),
     ],
 )
-def test_a_job_that_fails_ends_no_other(server, text, exit_code):
+def test_a_failing_job_does_not_end_other_jobs(server, text, exit_code):
     server.send(1, SLEEP.format(name="other"))
     [other_job] = server.started("other.pid")
     assert server.run(text) == exit_code
@@ -128,7 +128,7 @@ def test_a_job_that_fails_ends_no_other(server, text, exit_code):
     assert server.run("pass") == 0
 
 
-def test_a_job_with_unreadable_content_fails_alone(server):
+def test_a_job_with_unreadable_content_does_not_stop_the_server(server):
     assert server.run("pass", content=b"no pickle") == 1
     assert server.run("pass") == 0
 
@@ -143,7 +143,7 @@ def test_jobs_end_in_any_order_and_the_server_waits_for_all(server):
     assert server.process.wait(TIMEOUT_S) == 0
 
 
-def test_a_job_that_cannot_be_forked_fails_alone(tmp_path):
+def test_a_failed_fork_does_not_stop_the_server(tmp_path):
     text = """if True:
         import errno, os, sys
         from multiprocessing.connection import Connection
@@ -169,7 +169,7 @@ def test_a_job_that_cannot_be_forked_fails_alone(tmp_path):
     assert process.wait(TIMEOUT_S) == 0
 
 
-def test_an_interrupt_of_the_terminal_reaches_jobs_and_not_the_server(server):
+def test_sigint_ends_a_job_and_not_the_server(server):
     server.send(1, SLEEP.format(name="job"))
     [job] = server.started("job.pid")
     for process in (server.process, job):
@@ -187,7 +187,7 @@ def test_jobs_end_when_the_server_is_killed(server):
     server.process.kill()
     with pytest.raises(EOFError):
         server.receive()
-    assert not any(map(has_open_files, jobs)), "Snakemake sees the end before the jobs have ended"
+    assert not any(map(has_open_files, jobs)), "the connection closes before the jobs have ended"
     wait_for(lambda: all(map(has_ended, jobs)))
     assert not list(server.folder.glob("*.result"))
 
@@ -252,7 +252,7 @@ def test_no_other_process_can_connect_to_the_server(server):
     assert listening == []
 
 
-def test_a_termination_does_not_wait_for_a_lock_of_the_main_thread():
+def test_sigterm_causes_no_deadlock_while_the_main_thread_holds_a_lock():
     """Terminate while the main thread holds the lock that Snakemake's handler acquires."""
     lock, handled = Lock(), Event()
 

@@ -78,7 +78,7 @@ def half_the_room(size: int):
 
 @pytest.mark.parametrize("full", [no_room, half_the_room])
 @pytest.mark.parametrize("name", STAGES)
-def test_a_disk_that_is_full_at_any_stage_keeps_what_was_there(stages, tmp_path, name, full):
+def test_a_full_disk_at_any_stage_keeps_the_old_file(stages, tmp_path, name, full):
     stages[name](tmp_path / name)
     before = (tmp_path / name).read_bytes()
     error_types = (OSError, pl.exceptions.ComputeError)
@@ -88,7 +88,7 @@ def test_a_disk_that_is_full_at_any_stage_keeps_what_was_there(stages, tmp_path,
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_a_folder_that_cannot_be_written_at_any_stage_is_named(stages, tmp_path, name):
+def test_the_error_of_every_stage_names_an_unwritable_folder(stages, tmp_path, name):
     (tmp_path / "folder").write_text("a file in its place: permissions do not stop a super-user")
     with pytest.raises(OSError, match="folder"):
         stages[name](tmp_path / "folder" / name)
@@ -106,7 +106,7 @@ def in_child(task) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_a_cache_of_another_user_is_named(tmp_path):
+def test_the_error_for_a_cache_of_another_user_names_the_setting(tmp_path):
     if os.getuid() != 0:
         pytest.skip("only a super-user can become another user")
     cache = tmp_path / "cache"
@@ -124,8 +124,9 @@ def test_a_cache_of_another_user_is_named(tmp_path):
     assert in_child(refused)
 
 
-def test_a_limit_of_memory_leaves_nothing_half_written(tmp_path):
-    # In addition to memory that other tests reserve in this process: 32 GB for rendering figures.
+def test_a_memory_error_leaves_no_partial_file(tmp_path):
+    # 16 GiB above the memory that is reserved already: rendering figures in other tests of this
+    # process reserves 32 GB.
     limit = psutil.Process().memory_info().vms + 2**34
 
     def ends_well() -> bool:
@@ -141,7 +142,7 @@ def test_a_limit_of_memory_leaves_nothing_half_written(tmp_path):
     assert in_child(ends_well)
 
 
-def test_an_ascii_locale_changes_no_byte(tmp_path):
+def test_an_ascii_locale_gives_byte_identical_output(tmp_path):
     code = (
         "import sys; sys.path.insert(0, 'src');"
         "from pathlib import Path; from private_consensus import yamls;"
@@ -169,7 +170,7 @@ def test_without_git_the_commit_is_unknown(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("version", ["3.12", "3.13"])
-def test_the_sources_are_those_of_another_python_too(version):
+def test_the_sources_compile_with_other_python_versions(version):
     pyenv_paths = Path.home().glob(f".pyenv/versions/{version}*/bin/python3")
     candidates = [shutil.which(f"python{version}"), *pyenv_paths]
     code = (

@@ -24,19 +24,19 @@ def profile(name: str) -> dict:
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
-def test_a_profile_takes_the_place_of_the_default_and_repeats_it(name):
+def test_a_cluster_profile_contains_all_default_settings(name):
     assert profile("default").items() <= profile(name).items()
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
-def test_only_rules_that_there_are_get_resources_and_groups(name):
+def test_resources_and_groups_name_existing_rules(name):
     settings = profile(name)
     groups = dict(entry.split("=") for entry in settings["groups"])
     assert set(settings["set-resources"]) | set(groups) <= RULES
     assert {entry.split("=")[0] for entry in settings["group-components"]} == set(groups.values())
 
 
-def test_every_job_on_a_cluster_asks_for_what_was_measured_and_stands_in_the_documentation():
+def test_docs_and_cluster_profiles_list_all_jobs_and_repeat_declared_memory():
     text = "".join(file.read_text() for file in (ROOT / "workflow/rules").glob("*.smk"))
     bodies = {rule: re.search(rf"^rule {rule}:\n(.*?)(?=^\S|\Z)", text, re.S | re.M)[1]
               for rule in RULES}  # fmt: skip
@@ -51,14 +51,14 @@ def test_every_job_on_a_cluster_asks_for_what_was_measured_and_stands_in_the_doc
             assert memory == resources_by_rule[rule]["mem_mb"]
 
 
-def test_what_needs_the_network_or_all_results_runs_where_snakemake_was_called():
+def test_rules_that_need_the_network_or_all_results_are_local():
     text = "".join(file.read_text() for file in (ROOT / "workflow/rules").glob("*.smk"))
     for rule in ("acquire", "gather", "write_report"):
         body = re.search(rf"^rule {rule}:\n(.*?)(?=^\S|\Z)", text, re.S | re.M)[1]
         assert "localrule: True" in body
 
 
-def test_plugins_are_an_extra_and_not_in_the_locked_environment():
+def test_executor_plugins_are_optional_and_not_in_the_locked_environment():
     assert "snakemake-executor-plugin" in (ROOT / "pyproject.toml").read_text()
     assert "snakemake-executor-plugin" not in (ROOT / "requirements.txt").read_text()
     assert read_yaml(ROOT / "profiles/default/config.yaml").get("executor") is None

@@ -51,7 +51,7 @@ print(json.dumps({{
     "tests": len(tests),
 }}))
 """
-"""In a process of its own: which algorithms there are is looked up when the library is imported."""
+"""Program for a separate process: the library lists the algorithms when it is imported."""
 SNAKEMAKE = """
 import os, sys
 sys.path[:0] = {paths}
@@ -75,7 +75,7 @@ def paths(study: Path) -> list[str]:
     return [*study_paths, str(ROOT / "src")]
 
 
-def test_what_is_written_runs_meets_its_budget_and_passes_its_own_tests(study):
+def test_the_study_template_runs_meets_its_budget_and_passes_its_tests(study):
     program = PROGRAM.format(paths=paths(study), name=NAME, folder=str(study))
     done = call(study, ["python", program])
     assert done.returncode == 0, output_of(done)
@@ -88,7 +88,7 @@ def test_what_is_written_runs_meets_its_budget_and_passes_its_own_tests(study):
 
 
 @pytest.mark.workflow
-def test_a_study_is_planned_by_the_workflow_as_a_module(study):
+def test_the_workflow_plans_the_jobs_of_a_study(study):
     arguments = reproduction.command(study, "smoke", 1)[3:]
     arguments += ["--", "of_this_study", "adult"]
     program = SNAKEMAKE.format(paths=paths(study), arguments=arguments)
@@ -135,7 +135,7 @@ figures:
 
 
 @pytest.mark.workflow
-def test_a_wrong_account_is_found_and_stands_on_the_page_instead_of_holds(study):
+def test_an_incorrect_privacy_account_is_detected_and_shown_in_the_summary(study):
     """Run init, audit and reproduce as a user does."""
     source = Path(__file__).with_name("wrong_momentum.py").read_text()
     (study / f"src/{NAME}/algorithm.py").write_text(source)
@@ -171,13 +171,13 @@ def plain(line: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["numpy", "xiao", "dp_ci", "lasso", "class", "Mine", "a-b"])
-def test_a_name_that_is_taken_or_no_package_can_have_is_refused(tmp_path, name):
+def test_a_study_name_that_is_taken_or_invalid_is_rejected(tmp_path, name):
     with pytest.raises(InvalidInput, match=f"STUDY: found '{name}', expected a "):
         write_study(tmp_path / name)
     assert not (tmp_path / name).exists()
 
 
-def test_a_folder_with_something_in_it_is_left_alone(tmp_path, capsys):
+def test_init_rejects_a_nonempty_folder_and_does_not_change_it(tmp_path, capsys):
     folder = tmp_path / NAME
     folder.mkdir()
     (folder / "thesis.tex").write_text("years of work")
@@ -186,7 +186,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path, capsys):
     assert [path.name for path in folder.iterdir()] == ["thesis.tex"]
 
 
-def test_a_folder_without_a_study_is_refused(tmp_path, capsys):
+def test_reproduce_rejects_a_folder_without_a_study(tmp_path, capsys):
     assert cli.main(["reproduce", str(tmp_path)]) == 2
     assert "a folder with a Snakefile" in capsys.readouterr().err
 
@@ -208,8 +208,8 @@ def test_a_study_is_checked_without_an_installation_and_without_results(study):
     assert not (study / "results").exists()
 
 
-def test_each_error_of_a_paper_is_one_line(tmp_path, capsys):
-    """Check a copy of one paper without running it."""
+def test_check_lists_the_errors_of_a_configuration(tmp_path, capsys):
+    """Check a copy of the configuration of one paper."""
     copy = tmp_path / "config" / "papers" / "gratton.yaml"
     copy.parent.mkdir(parents=True)
     shutil.copy(ROOT / "config" / "config.yaml", tmp_path / "config")
@@ -227,7 +227,7 @@ def test_each_error_of_a_paper_is_one_line(tmp_path, capsys):
     assert "expected a folder with config/config.yaml" in capsys.readouterr().out
 
 
-def test_a_summary_has_a_section_for_each_thing_that_there_is():
+def test_a_summary_omits_empty_sections():
     files = ["results/smoke/figures/mine_fig1.svg", "results/smoke/figures/mine_fig1.pdf"]
     empty_tables = {
         "tables": [],
@@ -241,7 +241,7 @@ def test_a_summary_has_a_section_for_each_thing_that_there_is():
     assert text == "## Figures and tables\n\n- `results/smoke/figures/mine_fig1` (.svg, .pdf)\n"
 
 
-def test_the_wheel_brings_the_workflow_its_configuration_and_the_template(tmp_path, monkeypatch):
+def test_the_wheel_contains_workflow_configuration_and_template(tmp_path, monkeypatch):
     """Inspect the folder from which the wheel is packed."""
     monkeypatch.chdir(ROOT)
     built = Distribution({"script_name": "setup.py"})

@@ -58,7 +58,7 @@ def warm(run_folder) -> Iterator[Warm]:
         yield process
 
 
-def test_a_figure_is_a_target_by_name(run_folder):
+def test_a_figure_can_be_requested_by_its_name(run_folder):
     for kind in ("svg", "png", "pdf", "json"):
         assert (run_folder / f"results/smoke/figures/{FIGURE}.{kind}").stat().st_size > 500
     assert (run_folder / f"results/smoke/data/{FIGURE}.parquet").exists()
@@ -121,11 +121,11 @@ EDITS = {
     ),
     "nothing": ({}, {}),
 }
-"""Texts that are appended to files, or put in the place of others; jobs that are planned then."""
+"""For each edit, the texts to append to or replace in files, and the jobs that are planned."""
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_an_edit_reruns_what_depends_on_it_and_nothing_else(run_folder, warm, name):
+def test_an_edit_reruns_only_the_jobs_that_depend_on_it(run_folder, warm, name):
     edits, expected = EDITS[name]
     with edited_for_now(run_folder, edits):
         assert warm.planned(run_folder, *STUDY) == expected
@@ -145,7 +145,7 @@ def test_an_edit_reruns_what_depends_on_it_and_nothing_else(run_folder, warm, na
         ),
     ],
 )
-def test_a_bad_configuration_stops_before_anything_is_written(warm, tmp_path, options, messages):
+def test_an_invalid_configuration_is_reported_before_any_result(warm, tmp_path, options, messages):
     folder = copy_to(tmp_path)
     done = warm.call(folder, [*SNAKEMAKE, "--cores", "1", "--config", *options])
     assert done.returncode == 1
@@ -155,7 +155,7 @@ def test_a_bad_configuration_stops_before_anything_is_written(warm, tmp_path, op
     assert not (folder / "results").exists()
 
 
-def test_data_of_a_mirror_stay_when_none_is_named_any_more(warm, tmp_path, monkeypatch):
+def test_data_from_a_mirror_require_the_mirror_setting(warm, tmp_path, monkeypatch):
     monkeypatch.delenv("PRIVATE_CONSENSUS_MIRROR", raising=False)
     folder = copy_to(tmp_path)
     file = folder / "results/smoke/raw/adult.provenance.json"
@@ -171,7 +171,7 @@ def test_data_of_a_mirror_stay_when_none_is_named_any_more(warm, tmp_path, monke
     assert warm.make(folder, FIGURE, "--dry-run").returncode == 0
 
 
-def test_an_unknown_figure_is_named(run_folder, warm):
+def test_the_error_names_an_unknown_figure(run_folder, warm):
     done = warm.make(run_folder, "showkatbakhsh_fig99")
     assert done.returncode == 1
     assert "showkatbakhsh_fig99" in done.stderr
@@ -188,8 +188,8 @@ def test_numbers_do_not_depend_on_cores_or_on_the_number_of_runs(run_folder, war
         assert second["run"].max() == 2
 
 
-def test_a_stale_result_is_refused_even_where_the_records_were_lost(edited, warm):
-    """Without .snakemake, only file times are compared, which do not show stale results."""
+def test_an_outdated_result_is_rejected_without_snakemake_records(edited, warm):
+    """Without .snakemake, Snakemake compares only file times, which hide outdated results."""
     shutil.rmtree(edited / ".snakemake")
     assert warm.make(edited, FIGURE).returncode == 0
     append(edited, f"{LIBRARY}/core/networks.py", "\nADDED = 1\n")
@@ -200,13 +200,13 @@ def test_a_stale_result_is_refused_even_where_the_records_were_lost(edited, warm
     assert "run `snakemake" in output_of(done)
 
 
-def test_kept_results_with_new_times_are_kept(edited, warm):
+def test_results_with_new_modification_times_are_not_recomputed(edited, warm):
     for file in sorted((edited / "results").rglob("*")):
         os.utime(file)
     assert warm.planned(edited) == {}
 
 
-def test_a_fresh_clone_makes_everything_anew(warm, tmp_path):
+def test_a_fresh_clone_plans_all_jobs(warm, tmp_path):
     folder = copy_to(tmp_path)
     assert warm.planned(folder) == {"run_cell": 2, "draw_figure": 2}
 
@@ -230,7 +230,7 @@ def results_in(folder: Path) -> dict[str, bytes]:
     return {str(f.relative_to(folder)): f.read_bytes() for f in files}
 
 
-def test_two_reproductions_are_the_same_bytes(run_folder, warm, tmp_path):
+def test_two_reproductions_are_byte_identical(run_folder, warm, tmp_path):
     """Vary the number of cores, the order and the hash seed, and interrupt one run."""
     folder = with_a_small_study(copy_to(tmp_path))
     interrupted(folder, *STUDY[::-1], runs=2)
@@ -276,7 +276,7 @@ run("audit.py", params, input={"runs": [], "settings": settings}, output=("audit
 audits = str(out / "audits.parquet")
 run("gather.py", params, input={**found, "audits": audits}, output=("claims", "privacy"))
 """
-"""The scripts of the whole table of audits, with two examples, and of claims and privacy."""
+"""Program that runs the scripts for the tables of audits (two examples), claims and privacy."""
 
 
 def test_tables_of_all_results_do_not_depend_on_the_hash_seed(run_folder, tmp_path):
