@@ -16,6 +16,7 @@ from private_consensus.audits.sampled_batches import sampled_record_change
 from private_consensus.audits.streams import AuditStreams
 from private_consensus.core.algorithms import names
 from private_consensus.core.algorithms.base import draws_of, stack
+from private_consensus.core.algorithms.zip_dl import cancelling, hiding_energy
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Release, account, gaussian_epsilon, gaussian_mu
@@ -625,3 +626,32 @@ def test_a_bypass_moves_an_exact_value_and_exchanges_nothing(bypass):
     assert (moved.x - after.x)[0, 0, 0] / leaks.SHARE == pytest.approx(
         exact.mean(-2)[0, 0] if "product" in bypass.name else exact[0, 0, -1]
     )
+
+
+def test_a_bypassed_mean_gradient_cancels_the_first_step_of_secure_aggregation():
+    case, bypass = case_of("secure_aggregation"), fault("bypass by own product")
+    assert not bypass.applies(case)
+    algorithm = stack([bypass.broken(case.calibrated)])
+    states = []
+    for data in (case.problem, case.neighbour):
+        state = algorithm.start(batched(data, RUNS), case.network, STREAMS, 1)
+        draw = next(draws_of(algorithm, data, case.network, STREAMS))
+        states.append(algorithm.step(state, batched(data, RUNS), case.network, draw, 1).x)
+    np.testing.assert_allclose(*states, atol=1e-12)
+
+
+def test_sums_of_draws_reveal_little_about_the_noise_of_zip_dl():
+    case = case_of("zip_dl")
+    assert not fault("noise told").applies(case)
+    mixing = case.network.mixing
+    agents = len(mixing)
+    units = np.eye(agents)[:, None, :, None] * np.ones((agents, 1, 1))
+    noise = np.array([cancelling(mixing, unit)[0, 1:, 0] for unit in units]).T
+    with_sum = np.vstack([noise, np.ones(agents)])  # messages of agent 0, then the sum of its draws
+    shift = np.ones(agents - 1)  # a record moves all messages of an agent by the same vector
+    hidden, told = (
+        moved @ np.linalg.solve(matrix @ matrix.T, moved)
+        for matrix, moved in ((noise, shift), (with_sum, np.append(shift, 0.0)))
+    )
+    assert hidden == pytest.approx(hiding_energy(mixing))
+    assert np.sqrt(told / hidden) == pytest.approx(np.sqrt(9 / 8))  # the ratio of mu
