@@ -155,3 +155,12 @@ def test_budgets_that_no_noise_can_meet_are_refused():
         calibrate(lambda scale: [Release("gaussian", 1.0, scale)], Budget(1.0))
     with pytest.raises(InvalidInput, match="budget"):
         calibrate(lambda scale: [exact()], BUDGETS[1])
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1e-9, 1e-300])
+def test_laplace_noise_for_a_tiny_epsilon_follows_from_delta(epsilon):
+    """delta = 1 - exp((epsilon - 1/b)/2) for one release of sensitivity 1."""
+    delta = 1e-5
+    exact = 1.0 / (epsilon - 2.0 * np.log1p(-delta))
+    scale = calibrate(lambda b: [Release("laplace", 1.0, b)], Budget(epsilon, delta))
+    assert exact * (1.0 - 1e-6) <= scale <= 1.002 * exact

@@ -213,5 +213,5 @@ def test_grid_for_small_epsilons_of_a_profile_is_bounded(monkeypatch):
         lambda profile, step: steps.append(step) or from_profile(profile, step),
     )
     bound = epsilon([release], delta, "pld")
-    finest = release.profile.largest() / accounting.MAX_PROFILE_STEPS
+    finest = release.profile.largest() / accounting.MAX_STEPS
     assert 1e-4 <= bound <= 1e-4 + finest and min(steps) == finest

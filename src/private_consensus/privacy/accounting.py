@@ -81,8 +81,8 @@ MAX_LOSS = 5e5
 GRID_DECIMALS = 3
 # If epsilon is below the expected value by more than this factor, it is recomputed on a finer grid.
 REFINEMENT_FACTOR = 4.0
-# Largest number of grid steps up to the largest loss of a profile, which bounds time and memory.
-MAX_PROFILE_STEPS = 1e6
+# Largest number of grid steps up to the largest loss of one release, which bounds time and memory.
+MAX_STEPS = 1e6
 
 _RDP_ORDERS = (
     *(1 + tenth / 10 for tenth in range(1, 100)),
@@ -566,14 +566,18 @@ def _pld(groups: tuple[_Group, ...], delta: float) -> float:
     smaller_delta = delta - FFT_ERROR * sum(group.count for group in _merged_gaussians(groups))
     if smaller_delta <= 0:
         return math.inf
-    largest = max((group.profile.largest() for group in groups if group.profile), default=0.0)
-    finest = largest / MAX_PROFILE_STEPS
+    bounded = (group for group in groups if group.kind != "gaussian")
+    finest = max((_largest_loss(group) for group in bounded), default=0.0) / MAX_STEPS
     while True:
         step = max(10.0 ** (math.floor(math.log10(bound)) - GRID_DECIMALS), finest)
         epsilon = float(_composed(groups, step).get_epsilon_for_delta(smaller_delta))
         if step == finest or not 0 < epsilon < bound / REFINEMENT_FACTOR:
             return epsilon
         bound = epsilon
+
+
+def _largest_loss(group: _Group) -> float:
+    return group.profile.largest() if group.profile else group.loss
 
 
 @lru_cache(maxsize=1)  # calls at several deltas are consecutive
