@@ -93,6 +93,14 @@ class Seeded(Gossip):
         return State(problem.means + noise)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Failing(Gossip):
+    """Gossip that cannot be executed."""
+
+    def step(self, state, problem, network, draw, t):
+        raise ZeroDivisionError("an error of the user")
+
+
 def mean_estimation():
     return MeanEstimation(0.1 * np.random.default_rng(2).standard_normal((1, 4, 2)), 10, 1.0)
 
@@ -142,6 +150,21 @@ def test_the_p_value_is_corrected_for_interim_looks_and_attacked_agents():
     stated = min(1.0, p_value / share * len(audit_result.coverage.attacked))
     assert audit_result.pvalue == pytest.approx(stated) and stated > 0
     assert sum(bound.share for bound in audit_result.bounds) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("algorithm", [Gossip, HalfNoise])
+def test_the_result_does_not_depend_on_the_number_of_processes(algorithm):
+    progress = []
+    alone = audited(algorithm(), runs=200, processes=1)
+    forked = audited(algorithm(), runs=200, processes=3, progress=lambda *now: progress.append(now))
+    assert forked.lines() == alone.lines()
+    assert forked.findings == alone.findings and forked.coverage == alone.coverage
+    assert progress[-1] == (200, 200) and len(progress) == len(forked.coverage.attacked)
+
+
+def test_an_error_of_a_check_in_a_forked_process_reaches_the_caller():
+    with pytest.raises(ZeroDivisionError, match="of the user"):
+        audited(Failing(), runs=200, processes=2)
 
 
 def test_equal_calls_give_equal_results():

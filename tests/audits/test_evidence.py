@@ -351,7 +351,7 @@ def test_replaying_recovered_noise_in_a_batch_reproduces_the_messages():
 
 
 @pytest.mark.parametrize("name", ["a threshold on neighbours", "some coordinates"])
-def test_noise_recovered_for_the_first_runs_equals_that_of_all_runs(monkeypatch, name):
+def test_noise_recovered_for_the_first_runs_equals_that_of_all_runs(name):
     """The noise of the first runs is recovered with the draws of these runs."""
     algorithm, parameters = KNOWN[name]
     problem, runs = regression(), 120
@@ -360,8 +360,7 @@ def test_noise_recovered_for_the_first_runs_equals_that_of_all_runs(monkeypatch,
     streams = AuditStreams.labelled("first", runs)
     execution = execute(algorithm, problem, ring(), streams, 3)
     noise_of_all_runs = evidence.recovered(algorithm, problem, ring(), streams, execution)
-    monkeypatch.setattr(evidence, "NOISE_NUMBERS", 0)
-    first = evidence.recovered(algorithm, problem, ring(), streams, execution)
+    first = evidence.recovered(algorithm, problem, ring(), streams, execution, noise_numbers=0)
     assert first.keys() == noise_of_all_runs.keys() and first
     for site, noise in first.items():
         assert len(noise_of_all_runs[site]) == runs > len(noise)

@@ -8,6 +8,7 @@ import pytest
 
 import private_consensus
 from private_consensus import networks
+from private_consensus.audits import exact_costs as exact_costs_module
 from private_consensus.audits.exact_costs import _is_below_declared, _Pairs, exact_costs
 from private_consensus.audits.judging import declaration
 from private_consensus.audits.noise_response import Layout, Response, Row, shift
@@ -81,7 +82,7 @@ def ring():
     return networks.build(Streams(0, (0,)), "ring", AGENTS)
 
 
-def cost(algorithm, problem=None, network=None, horizon=HORIZON, max_attacks=None):
+def cost(algorithm, problem=None, network=None, horizon=HORIZON, max_attacks=None, processes=1):
     """Return the report for a calibrated algorithm, on all pairs or on those of agent 0."""
     problem, network = problem or means(), network or ring()
     noisy = algorithm.calibrate(BUDGET, problem, network, horizon)
@@ -89,7 +90,9 @@ def cost(algorithm, problem=None, network=None, horizon=HORIZON, max_attacks=Non
     pairs = pairs_of_agents(noisy, problem, network, horizon)
     attacks = [pair for of_agent in pairs.values() for pair in of_agent][:max_attacks]
     declared = declaration(releases, DELTA)
-    return exact_costs(noisy, attacks, horizon, releases, declared, DELTA, seed=0)
+    return exact_costs(
+        noisy, attacks, horizon, releases, declared, DELTA, seed=0, processes=processes
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -840,3 +843,20 @@ def test_l1_lengths_of_shifts_are_compared_with_declared_laplace_releases():
     assert not _is_below_declared(np.array([0.2, -0.4, 0.5, 0.5]), layout, releases)
     gaussian = [Release("gaussian", 1.0, 1.0, count=2)]
     assert not _is_below_declared(np.zeros(4), layout, gaussian)
+
+
+def test_pairs_beyond_the_limit_of_iterations_are_listed_and_the_first_one_is_tested(monkeypatch):
+    """The first pair of an agent shows the fault; it is the strongest one."""
+    complete = cost(Scaled(factor=0.2), logistic())
+    monkeypatch.setattr(exact_costs_module, "MAX_ROUNDS", 0)
+    limited = cost(Scaled(factor=0.2), logistic())
+    (left_out,) = (gap for gap in limited.untested if "exact cost of the pairs" in gap.item)
+    assert not left_out.decisive and f"agents 0 to {AGENTS - 1}" in left_out.item
+    assert not any("exact cost of the pairs" in gap.item for gap in complete.untested)
+    assert limited.agents == complete.agents == tuple(range(AGENTS))
+    assert limited.findings and complete.findings
+
+
+@pytest.mark.parametrize("algorithm", [Descent, Thresholded, StopsByMessages, Rounded])
+def test_exact_costs_do_not_depend_on_the_number_of_processes(algorithm):
+    assert cost(algorithm(), logistic(), processes=2) == cost(algorithm(), logistic())

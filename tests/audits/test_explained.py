@@ -16,7 +16,7 @@ def test_noise_of_any_scale_and_sign_is_recovered(sign):
     def sends(unit):
         return BARE + sign * SCALE * unit
 
-    assert explained(sends, sends(UNIT)) == pytest.approx(sign * UNIT)
+    assert explained(sends, sends(UNIT), 0.0) == pytest.approx(sign * UNIT)
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,22 @@ def test_noise_of_post_processed_messages_is_not_recovered(afterwards):
     def sends(unit):
         return afterwards(BARE + SCALE * unit)
 
-    assert explained(sends, sends(UNIT)) is None
+    assert explained(sends, sends(UNIT), 0.0) is None
 
 
 def test_no_noise_is_recovered_from_a_noiseless_message():
-    assert explained(lambda unit: BARE + 0.0 * unit, BARE) is None
+    assert explained(lambda unit: BARE + 0.0 * unit, BARE, 0.0) is None
+
+
+def test_a_message_that_repeats_the_one_before_does_not_determine_its_noise():
+    """The drift is below rounding errors: messages are affine in probes of size 1 and 8."""
+    before, drift = np.array([[1.0, 1.0, 1.0]]), 1e-7
+
+    def sends(unit):
+        moved = before + drift + unit
+        return np.where(np.abs(moved - before) > 0.5, moved, before)
+
+    near = np.array([[0.7, 0.2, -1.5]])
+    assert explained(sends, sends(near), before) is None
+    far = np.array([[0.7, 1.2, -1.5]])
+    assert explained(sends, sends(far), before) == pytest.approx(far, abs=1e-6)

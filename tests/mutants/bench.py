@@ -137,7 +137,7 @@ def judged(request: Request, runs: int) -> dict[str, Any]:
         try:
             audit_result = audit(
                 *prepared.world, runs=min(runs, BATCH_RUNS) if prepared.batches else runs,
-                confidence=CONFIDENCE, delta=prepared.delta, seed=request.seed,
+                confidence=CONFIDENCE, delta=prepared.delta, seed=request.seed, processes=1,
             )  # fmt: skip
         except Exception as error:  # one audit that fails is a row of the table
             return prepared.row | failed(request, prepared.row, error)

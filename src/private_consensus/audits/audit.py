@@ -25,6 +25,8 @@ import numpy as np
 
 from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.kernels.compiling import threads
+from private_consensus.core.kernels.forks import map_in_forks
 from private_consensus.core.networks import Network
 from private_consensus.core.problems import Problem
 from private_consensus.core.simulation import MAX_HORIZON, MAX_RUNS
@@ -44,7 +46,7 @@ from .checks import (
 )
 from .control_flow import audit_control_flow, branches_not_executed
 from .declared_limits import audit_horizon
-from .evidence import Evidence, observed
+from .evidence import FEWER_NOISE_NUMBERS, NOISE_NUMBERS, Evidence, observed
 from .exact_costs import exact_costs
 from .floating_point import audit_floating_point
 from .hidden_inputs import audit_calibration, kept_variables
@@ -75,7 +77,7 @@ from .received_state import audit_presence_of_noise, audit_received_state
 from .repeated_values import audit_missing_noise, audit_repeated_values
 from .replay import executed_lines, source_files
 from .result import AuditResult, CheckReport, Coverage, NoiseFound, Untested, listed
-from .sampled_batches import sampled_record_change, sampling_found
+from .sampled_batches import INCLUSIONS, sampled_record_change, sampling_found
 
 OF_CHECKS = 0.1
 """Fraction of the error level of the noise tests that :data:`CHECKS` and outputs share."""
@@ -87,7 +89,7 @@ CHECKS: tuple[Callable[..., CheckReport], ...] = (
 """Checks of one pair of data sets.
 
 Each is called for every statistically attacked agent as ``check(algorithm, attack, horizon,
-releases=..., level=..., runs=..., seed=...)`` and returns a :class:`.CheckReport`.
+releases=..., level=..., runs=..., inclusions=..., seed=...)`` and returns a :class:`.CheckReport`.
 """
 EXACT_CHECKS: tuple[Callable[..., CheckReport], ...] = (
     audit_received_state,
@@ -111,6 +113,8 @@ SIZE_AFTER_FAULT = Untested("problems of another size", "the audited size shows 
 FEWER = 2
 """Runs on an agent that has the graph position of an attacked one are divided by this number: only
 code that treats agents differently shows another effect there."""
+SMALL = 200
+"""Agents times iterations from which an audit uses several processes."""
 FEWEST = 40
 """Smallest number of runs: a statistic is fitted on a half of them and tested on the other."""
 
@@ -132,6 +136,7 @@ def audit(
     calibrated: Algorithm | None = None,
     attack: Attack | None = None,
     seed: int = 0,
+    processes: int | None = None,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> AuditResult:
     r"""Execute an algorithm on neighbouring data sets and test its claim and its declaration.
@@ -166,6 +171,10 @@ def audit(
         the pair that changes the messages most.
     seed : int
         Seed of all random numbers.
+    processes : int, optional
+        Number of forked processes, each for some agents. The result does not depend on it if the
+        algorithm keeps no values of earlier executions. Default:
+        :func:`.compiling.threads`, or 1 if agents times iterations are fewer than :data:`SMALL`.
     progress : callable
         Called with the number of finished runs and of all runs.
 
@@ -189,6 +198,9 @@ def audit(
     if attack is not None:
         arguments.instance("attack", attack, Attack, "an Attack or None")
     arguments.function("progress", progress)
+    if processes is None:
+        processes = 1 if network.n_agents * horizon < SMALL else threads()
+    arguments.whole("processes", processes, 1)
     setting = budget, problem, network, horizon
     noisy, claimed = _stated(calibrated or algorithm.calibrate(*setting), setting, relation)
     require(math.isfinite(claimed), "budget.epsilon", claimed, "a finite claim to be tested")
@@ -205,7 +217,9 @@ def audit(
         )  # fmt: skip
     releases = noisy.releases(problem, network, horizon)
     declared = declaration(releases, delta)
-    plan = _plan(noisy, problem, network, horizon, releases, declared, delta, attack, seed)
+    plan = _plan(
+        noisy, problem, network, horizon, releases, declared, delta, attack, seed, processes
+    )
     of_pairs = declaration(releases_of_pairs(noisy, releases), delta)
     factor = changes_per_pair(noisy, releases)
     limit = claimed if factor == 1.0 else max(factor * claimed, of_pairs.epsilon)
@@ -215,18 +229,20 @@ def audit(
         planned_looks(count, first=max(FEWEST, count // EARLY))
         for count in (runs, max(FEWEST, runs // FEWER))
     )
+
+    def statistics_of(index: int) -> tuple:
+        # Without the pair, whose data may be of a class that a fork cannot return.
+        return _tested(
+            noisy, plan.attacks[index], horizon, limit, of_pairs,
+            looks if index < plan.representatives else fewer_looks,
+            delta=delta, level=share, seed=seed,
+            noise_numbers=FEWER_NOISE_NUMBERS if index else NOISE_NUMBERS,
+        )[1:]  # fmt: skip
+
     results: list[_PairStatistics] = []
-    for index, pair in enumerate(plan.attacks):
-        results.append(
-            _tested(
-                noisy, pair, horizon, limit, of_pairs,
-                looks if index < plan.representatives else fewer_looks,
-                delta=delta, level=share, seed=seed,
-                progress=lambda done, index=index: progress(
-                    (index * runs + done) // len(plan.attacks), runs
-                ),
-            )
-        )  # fmt: skip
+    for computed in map_in_forks(statistics_of, range(len(plan.attacks)), processes):
+        results.append(_PairStatistics(plan.attacks[len(results)], *computed))
+        progress(len(results) * runs // len(plan.attacks), runs)
     worst = min(results, key=lambda tested: (not tested.judged.findings, tested.pvalue))
     best = max(results, key=lambda tested: tested.judged.lower.epsilon)
     # The declaration is that of the whole problem: an attack may keep only a part of the graph,
@@ -242,26 +258,33 @@ def audit(
         noise = tuple(noise_found(sites, *results[0].evidence, confidence=1.0 - level + of_checks))
         fewest_sites = min(results[0].evidence, key=lambda evidence: len(evidence.noise))
         reports.append(unrecovered_noise(sites, fewest_sites, plan.exact))
-        reports += [
-            check(
-                noisy, pair, horizon, releases=releases, runs=runs, seed=seed,
-                level=of_check / len(plan.attacks),
-            )
-            for pair in plan.attacks
-            for check in CHECKS
-        ]  # fmt: skip
+        reports += _reports(
+            [
+                partial(
+                    check, noisy, pair, horizon, releases=releases, runs=runs, seed=seed,
+                    level=of_check / len(plan.attacks),
+                    inclusions=INCLUSIONS // (1 if index < plan.representatives else FEWER),
+                )
+                for index, pair in enumerate(plan.attacks)
+                for check in CHECKS
+            ],
+            processes,
+        )  # fmt: skip
     outputs = partial(audit_outputs, level=of_outputs)
     unknown = [pair for pair in plan.every if pair.agent not in plan.exact.agents]
-    reports += [
-        check(noisy, pair, horizon, seed=seed)
-        for pairs, checks in (
-            (plan.every, (outputs, *EXACT_CHECKS)),
-            (unknown, (audit_presence_of_noise,)),
-            (plan.of_outputs, (outputs,)),
-        )
-        for pair in pairs
-        for check in checks
-    ]
+    reports += _reports(
+        [
+            partial(check, noisy, pair, horizon, seed=seed)
+            for pairs, checks in (
+                (plan.every, (outputs, *EXACT_CHECKS)),
+                (unknown, (audit_presence_of_noise,)),
+                (plan.of_outputs, (outputs,)),
+            )
+            for pair in pairs
+            for check in checks
+        ],
+        processes,
+    )
     has_fault = any(finding.weakens_privacy for finding in plan.exact.findings)
     if plan.every and horizon != requested_setting[-1] and not has_fault:
         of_requested = requested_noisy, plan.every, requested_setting
@@ -378,7 +401,7 @@ class _AuditPlan(NamedTuple):
 
 def _plan(
     noisy: Algorithm, problem: Any, network: Network, horizon: int, releases: Sequence[Release],
-    declared: Declaration, delta: float, attack: Attack | None, seed: int,
+    declared: Declaration, delta: float, attack: Attack | None, seed: int, processes: int,
 ) -> _AuditPlan:  # fmt: skip
     """Compute the exact costs of every agent, and select the agents that statistics attack."""
     if attack is not None:
@@ -406,7 +429,9 @@ def _plan(
             source.untested,
             is_reproducible=False,
         )
-    exact = exact_costs(noisy, all_pairs, horizon, releases, declared, delta, seed=seed)
+    exact = exact_costs(
+        noisy, all_pairs, horizon, releases, declared, delta, seed=seed, processes=processes
+    )
     missing = [agent for agent in range(graph.n_agents) if agent not in pairs]
     untested = []
     if missing:
@@ -486,9 +511,15 @@ class _PairStatistics(NamedTuple):
         return [self.judged.lower.epsilon, *later_bounds]
 
 
+def _reports(checks: Sequence[Callable[[], CheckReport]], processes: int) -> list[CheckReport]:
+    """Return the reports of checks, which forked processes execute."""
+    indices = range(len(checks))
+    return list(map_in_forks(lambda index: checks[index](), indices, processes))
+
+
 def _tested(
     noisy: Algorithm, attack: Attack, horizon: int, claimed: float, declared: Declaration, looks, *,
-    delta: float, level: float, seed: int, progress: Callable[[int], None],
+    delta: float, level: float, seed: int, noise_numbers: int,
 ) -> _PairStatistics:  # fmt: skip
     """Execute one pair of data sets until a finding decides, or all runs are done."""
     evidence: list[Evidence] = []
@@ -496,7 +527,9 @@ def _tested(
     for look in looks:
         additional_runs = look.runs - done
         new_evidence = [
-            observed(noisy, attack, horizon, done, additional_runs, dataset_index, seed)
+            observed(
+                noisy, attack, horizon, done, additional_runs, dataset_index, seed, noise_numbers
+            )
             for dataset_index in (0, 1)
         ]
         evidence = (
@@ -505,7 +538,6 @@ def _tested(
             else new_evidence
         )
         done = look.runs
-        progress(done)
         look_confidence = 1.0 - level * look.share
         judged = judge(
             *evidence, claimed, declared, delta=delta, confidence=look_confidence, seed=seed

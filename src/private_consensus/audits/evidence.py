@@ -23,6 +23,9 @@ NUMBERS = 8_000_000
 """Largest number of message entries of the runs that are executed simultaneously."""
 NOISE_NUMBERS = 400_000
 """Number of recovered noise values that are tested; far fewer suffice to detect an error of 5 %."""
+FEWER_NOISE_NUMBERS = 100_000
+"""Number of recovered noise values for all attacks but the first one. Each attack recovers noise of
+all agents, and the distribution is tested for the first attack only."""
 OTHERS = 12
 """Largest number of other agents whose single messages are features; above it, mean and sums."""
 WHOLE = 400
@@ -98,6 +101,7 @@ def observed(
     runs: int,
     dataset_index: int,
     seed: int,
+    noise_numbers: int = NOISE_NUMBERS,
 ) -> Evidence:
     """Compute the statistics of runs of a calibrated algorithm on one data set.
 
@@ -114,6 +118,8 @@ def observed(
     dataset_index : int
         Data set: 0 for D, 1 for D'.
     seed : int
+    noise_numbers : int
+        Number of noise values to recover.
 
     Returns
     -------
@@ -125,9 +131,14 @@ def observed(
     for begin in range(first, first + runs, max_runs):
         count = min(max_runs, first + runs - begin)
         streams = AuditStreams.labelled(f"world {dataset_index}, from run {begin}", count, seed)
-        needed = 0 if begin else _explained(count, horizon * problem.n_agents * problem.dim)
+        numbers_per_run = horizon * problem.n_agents * problem.dim
+        needed = 0 if begin else _explained(count, numbers_per_run, noise_numbers)
         execution = execute(algorithm, problem, network, streams, horizon, internal_of=needed)
-        noise = {} if begin else recovered(algorithm, problem, network, streams, execution)
+        noise = (
+            {}
+            if begin
+            else recovered(algorithm, problem, network, streams, execution, noise_numbers)
+        )
         blocks.append(_looked_at(algorithm, attack, streams, execution, noise))
     return reduce(Evidence.joined, blocks)
 
@@ -167,6 +178,7 @@ def recovered(
     network: Network,
     streams: AuditStreams,
     execution: Execution,
+    noise_numbers: int = NOISE_NUMBERS,
 ) -> dict[str, np.ndarray]:
     """Recover noise in units of its scale from messages and data.
 
@@ -178,6 +190,8 @@ def recovered(
     streams : AuditStreams
         Streams of the execution.
     execution : Execution
+    noise_numbers : int
+        Number of noise values to recover.
 
     Returns
     -------
@@ -186,7 +200,8 @@ def recovered(
     """
     available_runs = len(execution.sent if execution.internal is None else execution.internal)
     count = min(
-        available_runs, _explained(len(execution.sent), int(np.prod(execution.sent.shape[1:])))
+        available_runs,
+        _explained(len(execution.sent), int(np.prod(execution.sent.shape[1:])), noise_numbers),
     )
     execution = execution.first(count)
     cached_problem: Any = KnownMinimisers(problem.repeated(count), execution.sent)
@@ -198,9 +213,9 @@ def recovered(
     return {site: np.stack(units, axis=1) for site, units in noise_by_site.items()}
 
 
-def _explained(runs: int, numbers_per_run: int) -> int:
+def _explained(runs: int, numbers_per_run: int, noise_numbers: int) -> int:
     """Return the number of runs in which noise is recovered, for a number of values per run."""
-    return min(runs, max(50, NOISE_NUMBERS // numbers_per_run))
+    return min(runs, max(50, noise_numbers // numbers_per_run))
 
 
 def samples_secretly(algorithm: Algorithm, releases: Sequence[Release]) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.kernels.forks import map_in_forks
 from private_consensus.core.randomness import generator
 from private_consensus.privacy import Release, account
 
@@ -27,6 +30,7 @@ from .noise_response import (
     Response,
     Row,
     Shift,
+    Work,
     is_continuous,
     response,
     shift,
@@ -35,6 +39,7 @@ from .noise_response import (
     solved_on_average,
 )
 from .post_processing import constant_shift, first_iterations
+from .probing import coupled_difference
 from .result import DIFFERS, EXACT_SITES, CheckReport, Finding, Untested, list_numbers, listed
 from .streams import ROOT
 
@@ -54,6 +59,9 @@ EXACT = 1e-5
 """Largest relative error of an affine response; float32 arithmetic has 1e-6."""
 SLACK_OF_SHIFT = 1e-4
 """Relative error of a sum of shifts."""
+MAX_ROUNDS = 8_000
+"""Iterations after which no further pair of an agent is tested. A pair whose messages are not
+affine executes up to :math:`T^2` iterations."""
 
 
 def exact_costs(
@@ -65,8 +73,12 @@ def exact_costs(
     delta: float,
     *,
     seed: int,
+    processes: int = 1,
 ) -> CheckReport:
     """Test every pair of data sets against the declared releases, without any randomness.
+
+    If the messages are not affine in the noise, pairs beyond :data:`MAX_ROUNDS` are left out and
+    listed, but never the one that changes the messages of its agent most.
 
     Parameters
     ----------
@@ -81,21 +93,22 @@ def exact_costs(
     delta : float
     seed : int
         Seed of the random numbers that are not noise.
+    processes : int, default 1
+        Number of forked processes, each for some agents. The report does not depend on it.
 
     Returns
     -------
     CheckReport
     """
-    internal = algorithm.internal_outputs
-    report = _exact_costs(
-        algorithm, attacks, horizon, releases, declared, delta, seed=seed, internal=internal
-    )
+    costs = partial(
+        _exact_costs, algorithm, attacks, horizon, releases, declared, delta,
+        seed=seed, processes=processes,
+    )  # fmt: skip
+    report, has_outputs = costs(internal=algorithm.internal_outputs)
     noisy = [gap for gap in report.untested if gap.item.startswith("noise in the messages")]
-    if not any(gap.decisive for gap in noisy):
+    if not (has_outputs and any(gap.decisive for gap in noisy)):
         return report
-    of_messages = _exact_costs(
-        algorithm, attacks, horizon, releases, declared, delta, seed=seed, internal=None
-    )
+    of_messages, _ = costs(internal=None)
     reason = "outputs are not an affine or smooth function of the noise"
     partly = Untested("noise in outputs that are no messages", reason, False)
     findings = tuple(dict.fromkeys((*report.findings, *of_messages.findings)))
@@ -146,38 +159,47 @@ def _tested(
 
 def _exact_costs(
     algorithm: Algorithm, attacks: Sequence[Attack], horizon: int, releases: Sequence[Release],
-    declared: Declaration, delta: float, *, seed: int, internal: tuple[str, ...] | None,
-) -> CheckReport:  # fmt: skip
-    agents = sorted({attack.agent for attack in attacks})
+    declared: Declaration, delta: float, *, seed: int, processes: int,
+    internal: tuple[str, ...] | None,
+) -> tuple[CheckReport, bool]:  # fmt: skip
+    """Return the report, and whether outputs other than messages were among the tested values."""
+    of_agents: dict[int, list[Attack]] = {}
+    for attack in attacks:
+        of_agents.setdefault(attack.agent, []).append(attack)
+    agents = sorted(of_agents)
     layout = Layout()
-    tested = _Pairs(algorithm, horizon, seed, layout, internal)
-    rows = tested.executed(attacks[0], 0).messages(np.zeros((1, 1))).rows
+    pairs = _Pairs(algorithm, horizon, seed, layout, internal)
+    rows = pairs.executed(attacks[0], 0).messages(np.zeros((1, 1))).rows
+    kinds = dict.fromkeys(row.kind for row in rows)
+    outputs = tuple(kind for kind in kinds if kind.startswith("output"))
     reason = _reason(layout, len(rows))
     if not (reason or layout.units) and has_secret_coins(algorithm, releases):
         reason = "the algorithm draws no noise, only secret random numbers of the purpose sampling"
     if reason:
-        return _untested(algorithm, agents, reason)
-    findings: list[Fault] = []
-    unsolved: dict[int, str] = {}
-    for attack in attacks:
-        faults, reason = _tested(
-            tested.shifts(attack),
-            lambda pair=attack: tested.constant_shifts(pair),
-            lambda solution, pair=attack: _faults(
+        return _untested(algorithm, agents, reason), bool(outputs)
+    pairs.local_response = response(pairs.executed(attacks[0], 0))
+
+    def tested(agent: int) -> _OfAgent:
+        return _of_agent(
+            pairs.copy(),
+            of_agents[agent],
+            lambda pair, solution, layout: _faults(
                 algorithm, pair, solution, layout, releases, declared, delta
             ),
         )
-        findings += faults
-        if reason:
-            unsolved.setdefault(attack.agent, reason)
+
+    results = dict(zip(agents, map_in_forks(tested, agents, processes), strict=True))
+    findings = [fault for result in results.values() for fault in result.faults]
+    unsolved = {agent: result.reason for agent, result in results.items() if result.reason}
     sampled = any(release.sampling or release.profile for release in releases)
     untested = [
         Untested(
             f"noise in the messages of agent {agent}", text, not recovers_noise_itself(algorithm)
         )
         for agent, text in unsolved.items()
-        if not any(fault.attacked == agent for fault in findings)
+        if not results[agent].faults
     ]
+    untested += _left_out(results)
     if algorithm.relation.unit == "agent" and not any(attack.all_records for attack in attacks):
         text = "the guarantee is for all data of an agent, pairs of data sets differ in one record"
         untested.append(Untested("effect of all data of an agent", text))
@@ -188,13 +210,67 @@ def _exact_costs(
     sites = () if not covered else (
         f"{EXACT_SITES} to all messages, {listed(covered)}, {horizon} iterations",
     )  # fmt: skip
-    kinds = (
-        dict.fromkeys(row.kind for row in tested.local_response.rows)
-        if tested.local_response
-        else ()
+    report = CheckReport(
+        tuple(_merged(findings)), outputs if covered else (), sites, tuple(untested), tuple(covered)
     )
-    outputs = tuple(kind for kind in kinds if kind.startswith("output") and covered)
-    return CheckReport(tuple(_merged(findings)), outputs, sites, tuple(untested), tuple(covered))
+    return report, bool(outputs)
+
+
+class _OfAgent(NamedTuple):
+    """Test of the pairs of one agent.
+
+    Parameters
+    ----------
+    faults : list of Fault
+    reason : str
+        Why a pair could not be tested; empty if all could.
+    left_out : list of str
+        Names of pairs that were left out because of :data:`MAX_ROUNDS`.
+    """
+
+    faults: list[Fault]
+    reason: str
+    left_out: list[str]
+
+
+def _left_out(results: Mapping[int, _OfAgent]) -> Iterator[Untested]:
+    """List the pairs that were left out, by the names that any agent's pairs have."""
+    agents = [agent for agent, result in results.items() if result.left_out]
+    if agents:
+        names = dict.fromkeys(name for agent in agents for name in results[agent].left_out)
+        item = f"exact cost of the pairs {', '.join(names)} of {listed(agents)}"
+        reason = (
+            "messages are not affine in the noise, and pairs that change them more took "
+            f"{MAX_ROUNDS} iterations"
+        )
+        yield Untested(item, reason, False)
+
+
+def _of_agent(
+    pairs: _Pairs,
+    attacks: Sequence[Attack],
+    faults_of: Callable[[Attack, Shift, Layout], Iterator[Fault]],
+) -> _OfAgent:
+    result = _OfAgent([], "", [])
+    local_response = pairs.local_response
+    if local_response is not None and not local_response.affine:  # some pairs may be left out
+        attacks = sorted(
+            attacks,
+            key=lambda pair: coupled_difference(pairs.algorithm, pair, pairs.horizon),
+            reverse=True,
+        )
+    for attack in attacks:
+        if pairs.work.rounds > MAX_ROUNDS:
+            result.left_out.append(attack.name)
+            continue
+        faults, reason = _tested(
+            pairs.shifts(attack),
+            lambda pair=attack: pairs.constant_shifts(pair),
+            lambda solution, pair=attack: faults_of(pair, solution, pairs.layout),
+        )
+        result.faults.extend(faults)
+        result = result._replace(reason=result.reason or reason)
+    return result
 
 
 def _reason(layout: Layout, rows: int) -> str:
@@ -227,6 +303,13 @@ class _Pairs:
         self.local_response: Response | None = None
         self.blocks: Blocks | None = None
         self.first: np.ndarray | None = None
+        self.work = Work()
+
+    def copy(self) -> _Pairs:
+        """Return a copy whose executions do not change this object."""
+        pairs = copy(self)
+        pairs.layout, pairs.work = deepcopy(self.layout), Work()
+        return pairs
 
     def executed(self, attack: Attack, index: int) -> Executed:
         """Return the algorithm on one data set of a pair.
@@ -243,7 +326,7 @@ class _Pairs:
         """
         return Executed(
             self.algorithm, attack.pair[index], attack.network, self.horizon, self.seed,
-            self.layout, self.internal,
+            self.layout, self.internal, self.work,
         )  # fmt: skip
 
     def shifts(self, attack: Attack) -> Iterator[list[Shift] | str]:

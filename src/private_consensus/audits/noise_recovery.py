@@ -43,6 +43,8 @@ Residuals = dict[str, np.ndarray]
 
 FAR = 8.0
 """Largest unit noise at which the response of a message is tested to be affine."""
+NEAR = 1e-3
+"""Change of unit noise that changes a message, unless the message repeats an earlier one."""
 ROUNDING = 1e-5
 """Relative rounding error of an algorithm that may compute in 32 bits."""
 SAME_NOISE = 1e-3
@@ -175,8 +177,16 @@ class Recovery:
             return {"message": (step.recorded.sent - send_with(0.0)) / step.scale["message"]}
         drawn = _noise_of(step.draw)
         is_one_per_message = drawn is not None and drawn.shape == step.recorded.sent.shape
-        unit = explained(send_with, step.recorded.sent) if is_one_per_message else None
+        if not is_one_per_message:
+            return {}
+        unit = explained(send_with, step.recorded.sent, self._sent_before(step))
         return {} if unit is None else {DRAW: unit}
+
+    def _sent_before(self, step: RecordedStep) -> np.ndarray | float:
+        """Return the messages of the iteration before; 0 before the first iteration."""
+        if step.t == 1:
+            return 0.0
+        return self.algorithm.observables(step.state, step.problem, step.t - 1)["released"][0]
 
     def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
         """Return the draw with which the same step sends the recorded messages.
@@ -708,7 +718,9 @@ def _linear_term(batch: ADMMFamily, minimiser: np.ndarray, step: RecordedStep) -
     return -(slope if added is None else slope + np.max(added) * minimiser)
 
 
-def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.ndarray | None:
+def explained(
+    sent_with: Callable[[Any], np.ndarray], sent: np.ndarray, before: np.ndarray | float
+) -> np.ndarray | None:
     """Return the unit noise of the messages ``sent``; None if no noise explains them.
 
     The result has the sign of the noise in the messages, which may differ from that of the draw.
@@ -722,6 +734,9 @@ def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.nd
         recovered.
     sent : ndarray, shape (runs, agents, dim)
         Recorded messages.
+    before : ndarray or float
+        Messages of the iteration before. A message that repeats them if its change is small, noise
+        included, does not determine its noise.
 
     Returns
     -------
@@ -743,6 +758,9 @@ def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.nd
         has_no_response, 1.0, response
     )
     if not np.allclose(sent_with(unit), sent, rtol=ROUNDING, atol=tolerance):
+        return None
+    is_repeated = (sent == before) & ~has_no_response
+    if is_repeated.any() and (sent_with(unit + NEAR) == sent)[is_repeated].any():
         return None
     return np.where(has_no_response, np.nan, np.sign(response) * unit)
 

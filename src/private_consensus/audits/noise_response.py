@@ -404,6 +404,13 @@ class Transcripts(NamedTuple):
     rows: tuple[Row, ...]
 
 
+@dataclass
+class Work:
+    """Number of iterations that were executed, of all executions."""
+
+    rounds: int = 0
+
+
 @dataclass(frozen=True)
 class Executed:
     """An algorithm on one data set, whose messages are a function of chosen unit noise.
@@ -418,6 +425,8 @@ class Executed:
     internal : tuple of str, optional
         Outputs that no observer receives; all other outputs count as messages. Default: no output
         does.
+    work : Work, optional
+        Counts the executed iterations.
     """
 
     algorithm: Algorithm
@@ -427,6 +436,7 @@ class Executed:
     seed: int
     layout: Layout
     internal: tuple[str, ...] | None = None
+    work: Work = field(default_factory=Work)
 
     def messages(self, values: np.ndarray, last: float = np.inf) -> Transcripts:
         """Return the messages for unit noise.
@@ -496,6 +506,7 @@ class Executed:
         )  # fmt: skip
         with suppress(_LastIteration):
             run_batch(self.algorithm, self.problem, recording, streams, self.horizon, recorder)
+        self.work.rounds += int(min(last, self.horizon))
         columns = [np.zeros((runs, 0))] + [
             recorded.reshape(runs, -1) for *_, recorded in recorder.parts
         ]
@@ -898,12 +909,17 @@ class _IterationMessages(NamedTuple):
     rows: np.ndarray
     last: float
 
+    @property
+    def rows_to_last(self) -> tuple[Row, ...]:
+        """Rows of the messages up to iteration ``last``."""
+        rows = self.local_response.rows
+        if self.last == np.inf:
+            return rows
+        return rows[: bisect_right(rows, self.last, key=lambda row: row.iteration)]
+
     def values_at(self, units: np.ndarray) -> np.ndarray:
         """Return the messages up to iteration ``last`` for draws [runs, units]."""
-        rows = self.local_response.rows
-        if self.last < np.inf:
-            rows = rows[: bisect_right(rows, self.last, key=lambda row: row.iteration)]
-        return self.executed.values(units, rows, self.last)
+        return self.executed.values(units, self.rows_to_last, self.last)
 
 
 class _Step(NamedTuple):
@@ -966,7 +982,7 @@ def _solved_step(
 def _slopes(iteration: _IterationMessages, units: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return the response of messages to selected draws at ``units``, [rows, columns]."""
     if not len(columns):
-        return np.zeros((len(iteration.local_response.rows), 0))
+        return np.zeros((len(iteration.rows_to_last), 0))
     single = np.zeros((len(columns), len(units)))
     single[np.arange(len(columns)), columns] = STEP_OF_NEWTON
     both = units + np.concatenate([single, -single])
@@ -999,15 +1015,13 @@ def _entering(
         Standard deviation of the noise in each message of iteration ``t``.
     """
     times = np.array([row.iteration for row in local_response.rows])
-    all_rows = _IterationMessages(
-        executed,
-        local_response,
-        local_response.base,
-        local_response.base,
-        np.arange(len(times)),
-        np.inf,
-    )
-    matrix = _slopes(all_rows, units, np.arange(len(units)))
+    last = t if (np.diff(times) >= 0).all() else np.inf
+    times = times[times <= last]
+    iteration = _IterationMessages(
+        executed, local_response, local_response.base, local_response.base,
+        np.arange(len(times)), last,
+    )  # fmt: skip
+    matrix = _slopes(iteration, units, np.arange(len(units)))
     scale = np.linalg.norm(matrix, axis=1)
     responds = np.abs(matrix) > PRECISION * scale[:, None]
     enters = responds[times == t].any(0) & ~responds[times < t].any(0) & ~is_solved

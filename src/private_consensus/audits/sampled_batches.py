@@ -82,7 +82,7 @@ class BatchRecorder:
 
 def sampling_found(
     algorithm: Algorithm, attack: Attack, horizon: int, *, releases: Sequence[Release],
-    level: float, seed: int, runs: int = RUNS,
+    level: float, seed: int, runs: int = RUNS, inclusions: int = INCLUSIONS,
 ) -> CheckReport:  # fmt: skip
     """Test the batches of an algorithm that declares a sampling.
 
@@ -97,6 +97,8 @@ def sampling_found(
     level : float
         Error level of all tests.
     seed, runs : int
+    inclusions : int
+        Number of runs that determine how often a record is in a batch.
 
     Returns
     -------
@@ -110,7 +112,7 @@ def sampling_found(
     streams = AuditStreams.labelled("rows that are touched", runs, seed)
     execute(algorithm, recorder, attack.network, streams, horizon)
     if len(recorder.batches) != horizon * runs:
-        return _inclusion(algorithm, attack, horizon, samplings.pop(), level, seed)
+        return _inclusion(algorithm, attack, horizon, samplings.pop(), level, seed, inclusions)
     batches = np.stack(recorder.batches).reshape(horizon, runs, *recorder.batches[0].shape)
     results = list(_tested(batches, samplings.pop()))
     return CheckReport(
@@ -124,8 +126,9 @@ def sampling_found(
 
 
 def _inclusion(
-    algorithm: Algorithm, attack: Attack, horizon: int, declared: Sampling, level: float, seed: int
-) -> CheckReport:
+    algorithm: Algorithm, attack: Attack, horizon: int, declared: Sampling, level: float, seed: int,
+    runs: int,
+) -> CheckReport:  # fmt: skip
     """Test how often records are in batches, by the first message that a replaced record changes.
 
     Both data sets have equal noise and equal random numbers, so that messages differ from the first
@@ -135,7 +138,7 @@ def _inclusion(
     exchanged_pair = _second_record(attack)
     if exchanged_pair is not None:
         pairs.append(exchanged_pair)
-    firsts = [_first_changes(algorithm, pair, attack, horizon, seed) for pair in pairs]
+    firsts = [_first_changes(algorithm, pair, attack, horizon, seed, runs) for pair in pairs]
     first_changes = [first for first in firsts if first is not None]
     begin = min((int(first.min()) for first in first_changes), default=horizon)
     if begin >= horizon:
@@ -195,10 +198,10 @@ def _second_record(attack: Attack) -> tuple[Any, Any] | None:
 
 
 def _first_changes(
-    algorithm: Algorithm, pair: tuple[Any, Any], attack: Attack, horizon: int, seed: int
+    algorithm: Algorithm, pair: tuple[Any, Any], attack: Attack, horizon: int, seed: int, runs: int
 ) -> np.ndarray | None:
     """Return for each run the first iteration, from 0, whose message differs, else ``horizon``."""
-    streams = AuditStreams.labelled("inclusion of a record", INCLUSIONS, seed)
+    streams = AuditStreams.labelled("inclusion of a record", runs, seed)
     first_sent, second_sent = (
         execute(algorithm, problem, attack.network, streams, horizon).sent[:, :, attack.agent]
         for problem in pair
@@ -246,7 +249,7 @@ def _binomial(count: int, trials: int, rate: float) -> float:
 
 def sampled_record_change(
     algorithm: Algorithm, attack: Attack, horizon: int, *, releases: Sequence[Release],
-    level: float, seed: int, runs: int = RUNS,
+    level: float, seed: int, runs: int = RUNS, **_: Any,
 ) -> CheckReport:  # fmt: skip
     """Test the effect of a record in a batch on the first message that it changes.
 

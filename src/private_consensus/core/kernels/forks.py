@@ -16,7 +16,8 @@ def map_in_forks(
 ) -> Iterator[Any]:
     """Compute ``map(function, items)`` in forked processes, in the order of the items.
 
-    Each fork uses one thread, also in linear algebra. With one process, nothing is forked.
+    Each fork uses one thread, also in linear algebra. With one process, and in a process that must
+    not have children, nothing is forked.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ def map_in_forks(
         The exception of the first item that fails; calls that have not started are cancelled.
     """
     processes = min(processes, len(items))
-    if processes <= 1:
+    if processes <= 1 or multiprocessing.current_process().daemon:
         yield from map(function, items)
         return
     # Slow to import, and commands that only read a plan import this module too.
