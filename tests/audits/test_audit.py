@@ -1,7 +1,7 @@
 """Test that the audit accepts correct algorithms and finds faults in broken ones."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -94,6 +94,38 @@ class Seeded(Gossip):
 
 
 @dataclass(frozen=True, kw_only=True)
+class EventTriggered(Iterative):
+    """Descent whose agents repeat their message if its change, noise included, is small."""
+
+    sigma: float = 0.0
+    threshold: float = 1.0
+    eta: ClassVar[float] = 1e-6
+
+    def calibrate(self, budget, problem, network, horizon):
+        change = problem.record_change("l2") * np.sqrt(horizon)
+        return replace(self, sigma=change / gaussian_mu(*astuple(budget)))
+
+    def releases(self, problem, network, horizon):
+        return [Release("gaussian", problem.record_change("l2"), self.sigma, count=horizon)]
+
+    def start(self, problem, network, streams, settings):
+        return State(np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim)))
+
+    def draws(self, problem, streams):
+        return streams.sequence("noise", "normal", (problem.n_agents, problem.dim))
+
+    def step(self, state, problem, network, draw, t):
+        noisy_gradient = problem.gradient(network.mix(state.y)) + column(self.sigma) * draw
+        change = -self.eta * noisy_gradient
+        threshold = self.threshold * self.eta * column(self.sigma)
+        is_large = np.linalg.norm(change, axis=-1, keepdims=True) > threshold
+        return State(state.y + np.where(is_large, change, 0.0))
+
+    def observables(self, state, problem, t):
+        return {"released": state.y}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Failing(Gossip):
     """Gossip that cannot be executed."""
 
@@ -160,6 +192,13 @@ def test_the_result_does_not_depend_on_the_number_of_processes(algorithm):
     assert forked.lines() == alone.lines()
     assert forked.findings == alone.findings and forked.coverage == alone.coverage
     assert progress[-1] == (200, 200) and len(progress) == len(forked.coverage.attacked)
+
+
+@pytest.mark.parametrize("threshold", [0.2, 1.0])
+def test_agents_that_repeat_a_message_after_a_small_noisy_change_are_not_accused(threshold):
+    """The decision is a function of the noisy gradient."""
+    result = audited(EventTriggered(threshold=threshold), Budget(1e-6, 1e-8), delta=1e-8)
+    assert not result.flagged, result.findings
 
 
 def test_an_error_of_a_check_in_a_forked_process_reaches_the_caller():
