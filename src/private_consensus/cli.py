@@ -360,7 +360,7 @@ def _add_data_options(option: Callable) -> None:
     option("--mirror", help="folder or URL with the publishers' files")
     option(
         "--source", choices=SOURCES, default="auto",
-        help="surrogate: records drawn from published marginals, without a download",
+        help="surrogate: sampled records in place of the data, without a download",
     )  # fmt: skip
 
 

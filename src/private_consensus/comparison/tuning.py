@@ -5,9 +5,11 @@ others refine the best trial so far in two stages. The trials of a problem are r
 at every budget, with separate seeds. There are three ways to choose parameters:
 
 - counted: all trials together have the budget. The noise of each trial is such that the accountant
-  composes all copies to the target. The lowest mean loss on the public records decides, and no
-  agent holds these records. The search is therefore post-processing of the trials' releases, and
-  the chosen model has their joint guarantee.
+  composes one run of each trial to the target. The lowest loss on the public records decides, and
+  no agent holds these records. The search is therefore post-processing of the trials' releases, and
+  the chosen model has their joint guarantee. Here the loss of a trial is the mean of three runs.
+  The results thus estimate those of a search with one run per trial; the two additional runs are
+  not counted.
 - not counted: each trial has the whole budget, and the lowest loss on the agents' own records
   decides, as if the best parameters were known. This is a bound, not a private method.
 - transferred: the mean position in the ranges, on logarithmic scales, of the parameters that the
