@@ -845,16 +845,30 @@ def test_l1_lengths_of_shifts_are_compared_with_declared_laplace_releases():
     assert not _is_below_declared(np.zeros(4), layout, gaussian)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ScaledAndThresholded(Thresholded, Scaled):
+    """Fault: noise of another scale, in messages with a threshold."""
+
+
 def test_pairs_beyond_the_limit_of_iterations_are_listed_and_the_first_one_is_tested(monkeypatch):
-    """The first pair of an agent shows the fault; it is the strongest one."""
-    complete = cost(Scaled(factor=0.2), logistic())
+    """The pair that changes the messages of its agent most is tested first and shows the fault."""
+    complete = cost(ScaledAndThresholded(factor=0.2))
     monkeypatch.setattr(exact_costs_module, "MAX_ROUNDS", 0)
-    limited = cost(Scaled(factor=0.2), logistic())
+    limited = cost(ScaledAndThresholded(factor=0.2))
     (left_out,) = (gap for gap in limited.untested if "exact cost of the pairs" in gap.item)
     assert not left_out.decisive and f"agents 0 to {AGENTS - 1}" in left_out.item
     assert not any("exact cost of the pairs" in gap.item for gap in complete.untested)
     assert limited.agents == complete.agents == tuple(range(AGENTS))
-    assert limited.findings and complete.findings
+    costs_of_reports = (
+        {finding.text.partition(" shifts ")[2].partition(" (")[0] for finding in report.findings}
+        for report in (complete, limited)
+    )
+    assert len(set.union(*costs_of_reports)) == 1
+
+
+def test_all_pairs_are_tested_if_the_messages_of_the_first_one_are_affine(monkeypatch):
+    monkeypatch.setattr(exact_costs_module, "MAX_ROUNDS", 0)
+    assert not any("exact cost of the pairs" in gap.item for gap in cost(Descent()).untested)
 
 
 @pytest.mark.parametrize("algorithm", [Descent, Thresholded, StopsByMessages, Rounded])

@@ -77,8 +77,9 @@ def exact_costs(
 ) -> CheckReport:
     """Test every pair of data sets against the declared releases, without any randomness.
 
-    If the messages are not affine in the noise, pairs beyond :data:`MAX_ROUNDS` are left out and
-    listed, but never the one that changes the messages of its agent most.
+    If the messages on the first data set are not affine in the noise, the pair that changes the
+    messages of its agent most is tested first. Pairs beyond :data:`MAX_ROUNDS` are left out and
+    listed.
 
     Parameters
     ----------
@@ -251,16 +252,18 @@ def _of_agent(
     attacks: Sequence[Attack],
     faults_of: Callable[[Attack, Shift, Layout], Iterator[Fault]],
 ) -> _OfAgent:
+    """Test the pairs of one agent. Pairs are left out only if the strongest one came first."""
     result = _OfAgent([], "", [])
     local_response = pairs.local_response
-    if local_response is not None and not local_response.affine:  # some pairs may be left out
+    is_limited = local_response is not None and not local_response.affine
+    if is_limited:
         attacks = sorted(
             attacks,
             key=lambda pair: coupled_difference(pairs.algorithm, pair, pairs.horizon),
             reverse=True,
         )
     for attack in attacks:
-        if pairs.work.rounds > MAX_ROUNDS:
+        if is_limited and pairs.work.rounds > MAX_ROUNDS:
             result.left_out.append(attack.name)
             continue
         faults, reason = _tested(

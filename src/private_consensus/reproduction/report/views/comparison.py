@@ -16,7 +16,7 @@ from .verdicts import icon
 Answers = Mapping[str, Any]
 
 TUNINGS = {
-    "tuned_paid": "tuned; the budget covers all trials",
+    "tuned_paid": "tuned; the budget covers one run per trial",
     "tuned": "best parameters, as if they were known",
     "transferred": "parameters from other problems, without public records",
 }
