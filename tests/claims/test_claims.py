@@ -18,10 +18,10 @@ from private_consensus.reproduction.claims import (
     evaluate,
     judge_all,
 )
-from private_consensus.reproduction.claims.judging import Judgement
+from private_consensus.reproduction.claims.judging import Element, Judgement, _closest
 from private_consensus.reproduction.claims.selection import measured
 from private_consensus.reproduction.claims.statements import estimated
-from private_consensus.reproduction.claims.words import combined
+from private_consensus.reproduction.claims.words import OPEN, combined
 
 RUNS = 100
 X = [1.0, 2.0, 4.0, 8.0]
@@ -577,3 +577,10 @@ def test_a_series_may_be_restricted_to_its_last_iteration(last, state):
     test = Test(kind="level", x="t", at_most=0.2, series={**series, "last_iteration_only": last})
     privacy = pl.DataFrame(schema={"experiment": pl.String})
     assert evaluate([test], pl.DataFrame(rows), privacy).verdict == state
+
+
+@pytest.mark.parametrize("difference, position", [(1e-12, 0), (1e-6, 1), (-1e-6, 0)])
+def test_rounding_does_not_select_the_deciding_element(difference, position):
+    values = (0.25, 0.25 - difference, 0.5)
+    elements = [Element("kind", "name", value, 0.0, 1.0, (0.0, 1.0), OPEN) for value in values]
+    assert _closest(elements, range(3)) == position

@@ -404,3 +404,12 @@ def test_violated_reference_settings_have_a_lower_bound_above_their_claim():
     unfounded = violated.filter((lower > pl.col("epsilon_claimed")).not_().fill_null(True))
     assert violated.height > 0
     assert unfounded.select("experiment", "algorithm", "variant").rows() == []
+
+
+def test_statistics_of_claims_may_differ_by_rounding_in_an_exact_comparison(run, reference):
+    _, run_folder = run
+    file = run_folder / "claims.parquet"
+    claims = pl.read_parquet(file)
+    for shift, same in ((1e-11, True), (1e-6, False)):
+        write_result(claims.with_columns(value=pl.col("value") + shift), file)
+        assert compare(run_folder, reference, exact=True).same is same

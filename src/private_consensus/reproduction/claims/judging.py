@@ -41,6 +41,8 @@ from .words import (
 )
 
 ROUNDING = 1e-12
+EQUAL_SLACK = 1e-9
+"""Largest difference of two slacks that are equal up to the rounding of measurements."""
 NEVER, EXACT = 1.0, 0.0
 """p-value of an undecided claim, and of a verdict on values that are equal in all runs."""
 
@@ -337,7 +339,7 @@ class Judgement:
             )
         )
         deciding = np.flatnonzero(np.isin(states, DECIDING.get(outcome, ()))).tolist()
-        position = min(deciding or range(self.count), key=lambda i: elements[i].slack)
+        position = _closest(elements, deciding or range(self.count))
         deciding_element = elements[position]
         error, skewness = (
             np.concatenate([getattr(estimate, key) for estimate in self.parts])[position]
@@ -400,6 +402,13 @@ class Judgement:
             width = abs(end - self.value[i])
             counts.append(_runs(*sources[i], gaps.min(), width, ALPHA / divisor))
         return max(counts, default=np.inf)
+
+
+def _closest(elements: Sequence[Element], indices: Sequence[int]) -> int:
+    """Return the index of the element closest to failing; the first one of equal elements."""
+    closest = min(indices, key=lambda i: elements[i].slack)
+    limit = elements[closest].slack + EQUAL_SLACK
+    return next(i for i in indices if i == closest or elements[i].slack <= limit)
 
 
 def _runs(estimate: Estimates, index: int, distance: float, width: float, alpha: float) -> float:
