@@ -192,6 +192,45 @@ def test_discrete_noise_that_is_often_zero_is_no_finding():
             assert not _report(Levels, check=check, seed=seed).findings
 
 
+def _largest(noisy):
+    """Return 1 for the noisy coordinate with the largest size and 0 for all others."""
+    size = np.abs(noisy)
+    return 1.0 * (size >= size.max(-1, keepdims=True))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("noisy_signs", [False, True])
+def test_a_choice_among_noisy_coordinates_is_no_finding(noisy_signs, seed):
+    """Noise and its negative choose the same coordinate, which is often that without noise."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Chosen(NoisyRounds):
+        def step(self, state, problem, network, draw, t):
+            noisy = problem.means + self.noise(draw)
+            signs = np.sign(noisy) if noisy_signs else 1.0
+            return State(network.mix(state.x) / 2 + signs * _largest(noisy))
+
+    for agent in range(3):
+        for check in CHECKS:
+            assert not _report(Chosen, check=check, agent=agent, seed=seed).findings
+
+
+def test_a_choice_among_noisy_coordinates_without_noise_in_some_runs_is_found():
+    """The agent leaves out its noise after a positive message, in about half of the runs."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Chosen(NoisyRounds):
+        def step(self, state, problem, network, draw, t):
+            has_noise = state.x[..., :1] <= 0
+            noisy = problem.means + self.noise(draw)
+            exact = problem.means + np.zeros_like(noisy)
+            first = noisy if t == 1 else np.where(has_noise, _largest(noisy), exact)
+            return State(first)
+
+    (finding,) = _report(Chosen, check=audit_presence_of_noise).findings
+    assert finding.text.startswith("the message of agent 2 in iteration 2 carries no noise")
+
+
 def test_quantized_messages_are_no_finding():
     @dataclass(frozen=True, kw_only=True)
     class Rounded(NoisyRounds):

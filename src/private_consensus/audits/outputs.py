@@ -22,7 +22,7 @@ from private_consensus.privacy.audit.statistics import audit_statistics
 from .execution import run_batch
 from .judging import releases_of_pairs
 from .neighbours import Attack
-from .replay import MESSAGES, Replays, equal, lacks_noise, replays, tolerance_until
+from .replay import MESSAGES, Replays, equal, replays, tolerance_until
 from .result import DIFFERS, CheckReport, Finding, Untested
 from .streams import AuditStreams
 
@@ -133,7 +133,7 @@ def _lacks_noise(runs: Replays, name: str, t: Any, values: np.ndarray) -> bool:
     if not all(replayed):
         return False
     of_neighbour = neighbour.outputs[name, t]
-    return lacks_noise(values, of_neighbour, loud.outputs[name, t], loud)
+    return runs.lacks_noise(0, values, of_neighbour, lambda trace: trace.outputs.get((name, t)))
 
 
 def _noisy_outputs(

@@ -16,7 +16,7 @@ import numpy as np
 from private_consensus.core.algorithms.base import Algorithm
 
 from .neighbours import Attack
-from .replay import RELEASED, RUNS, Replays, Trace, equal, lacks_noise, replays, tolerance_until
+from .replay import RELEASED, RUNS, Replays, Trace, equal, replays, tolerance_until
 from .result import DIFFERS, CheckReport, Finding, Untested, listed
 
 SITE = "values that agents receive"
@@ -137,18 +137,18 @@ def _without_noise(runs: Replays, attacked: int, agents: int) -> Iterator[str]:
     if loud is None:
         return
     of_neighbour = {(t, name): rows for t, name, rows in _exchanged(neighbour, agents)}
-    louder = {(t, name): rows for t, name, rows in _exchanged(loud, agents)}
     for t, name, rows in _exchanged(runs.recorded, agents):
-        neighbour_values, noisy = of_neighbour.get((t, name)), louder.get((t, name))
-        if (
-            neighbour_values is None
-            or noisy is None
-            or not rows.shape == neighbour_values.shape == noisy.shape
-        ):
+        neighbour_values = of_neighbour.get((t, name))
+        if neighbour_values is None or rows.shape != neighbour_values.shape:
             continue
-        if _exchanged_without_noise(
-            rows[attacked], neighbour_values[attacked], noisy[attacked], loud
-        ):
+
+        def value(trace: Trace, key=(t, name), shape=rows.shape) -> np.ndarray | None:
+            values = {(t, name): rows for t, name, rows in _exchanged(trace, agents)}.get(key)
+            has_shape = values is not None and values.shape == shape
+            return _runs_first(values[attacked]) if has_shape else None
+
+        first, second = _runs_first(rows[attacked]), _runs_first(neighbour_values[attacked])
+        if runs.lacks_noise(0, first, second, value):
             yield (
                 f"agent {attacked} exchanges a value in iteration {t} that carries no noise of "
                 f"its own ({name})"
@@ -168,12 +168,17 @@ def _released_without_noise(runs: Replays, neighbour: Trace, attacked: int, agen
         silent, is_noiseless = [], True
         for coordinate in np.ndindex(values_of_agent.shape[1:]):
             index = slice(None), *coordinate
+
+            def value(trace: Trace, t=t, shape=values.shape, index=index) -> np.ndarray | None:
+                released = trace.sampled_release(t)
+                if released is None or released.shape != shape:
+                    return None
+                return released[:, attacked][index]
+
+            first, second = values_of_agent[index], neighbour_values[index]
             missing = [
-                _lacks_noise(*values, trace, t, (slice(None), attacked, *coordinate))
-                for values, trace in (
-                    ((values_of_agent[index], neighbour_values[index]), runs.loud),
-                    ((neighbour_values[index], values_of_agent[index]), runs.loud_neighbour),
-                )
+                runs.lacks_noise(0, first, second, value),
+                runs.lacks_noise(1, second, first, value),
             ]
             if any(missing):
                 silent.append(coordinate)
@@ -186,21 +191,10 @@ def _released_without_noise(runs: Replays, neighbour: Trace, attacked: int, agen
     return ""
 
 
-def _lacks_noise(first, second, loud: Trace | None, t: int, index: tuple[Any, ...]) -> bool:
-    released = None if loud is None else loud.sampled_release(t)
-    if loud is None or released is None or released.ndim != len(index):
-        return False
-    return lacks_noise(first, second, released[index], loud)
-
-
-def _exchanged_without_noise(first, second, noisy, loud: Trace) -> bool:
-    """Return True if exchanged values [..., runs, dim] or [dim] lack noise."""
-    axes = [axis for axis, size in enumerate(np.shape(first)[:-1]) if size == RUNS]
-    if axes:
-        first, second, noisy = (
-            np.moveaxis(values, axes[-1], 0) for values in (first, second, noisy)
-        )
-    return lacks_noise(first, second, noisy, loud)
+def _runs_first(values: np.ndarray) -> np.ndarray:
+    """Return exchanged values [..., runs, dim] with the axis of runs first, if there is one."""
+    axes = [axis for axis, size in enumerate(values.shape[:-1]) if size == RUNS]
+    return np.moveaxis(values, axes[-1], 0) if axes else values
 
 
 def _differing(

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -112,12 +113,15 @@ class LoudStreams(PairedStreams):
         again only.
     unbounded : list of str
         Receives the purposes of random numbers that are multiplied.
+    label : str, default "loud"
+        Name of the draws; draws with other names are independent.
     """
 
     agents: int = 0
     agent: int | None = None
     weak: list[str] = field(default_factory=list)
     unbounded: list[str] = field(default_factory=list)
+    label: str = "loud"
 
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
@@ -139,7 +143,7 @@ class LoudStreams(PairedStreams):
         if purpose not in RANDOM:
             yield from unchanged
             return
-        again = replace(self, groups={**self.groups, purpose: "loud"})
+        again = replace(self, groups={**self.groups, purpose: self.label})
         sampled = UNIT_LAWS[law] if isinstance(law, str) else law
         opposite = OPPOSITES.get(sampled)
         if purpose == "noise" and opposite is _extreme_numbers:
@@ -173,7 +177,7 @@ class LoudStreams(PairedStreams):
         if purpose not in RANDOM:
             return super().generators(purpose, name)
         self.weak.append(purpose)
-        again = replace(self, groups={**self.groups, purpose: "loud"})
+        again = replace(self, groups={**self.groups, purpose: self.label})
         return AuditStreams.generators(again, purpose, name)
 
 
@@ -717,6 +721,8 @@ def _newton(message, drawn: np.ndarray, target: np.ndarray) -> np.ndarray | None
     return unit if _distance(message(unit), target) <= CLOSE else None
 
 
+REPETITIONS = 24
+"""Executions with different loud noise in which a value without noise has to stay equal."""
 RUNS = 12
 """Runs of each execution, of which the second half has the same random numbers as the first."""
 
@@ -740,6 +746,9 @@ class Replays:
         On D', with loud noise of all agents; the messages of all agents are replayed.
     error : str
         The error of the execution on D'.
+    repeated : callable
+        Execute on D (0) or D' (1) with other loud noise of all agents: data set and number of the
+        repetition to Trace or None.
     """
 
     recorded: Trace
@@ -747,7 +756,42 @@ class Replays:
     loud: Trace | None
     loud_agent: Trace | None
     loud_neighbour: Trace | None
-    error: str = ""
+    error: str
+    repeated: Callable[[int, int], Trace | None]
+
+    def lacks_noise(
+        self, index: int, first: Any, second: Any, value: Callable[[Trace], Any]
+    ) -> bool:
+        """Return True if a value depends on the data set and not on noise, in some run.
+
+        The value must stay equal for all of :data:`REPETITIONS` amplifications of the noise. A
+        value with few possible values, such as the index of the largest noisy coordinate, is
+        often equal for one of them by chance.
+
+        Parameters
+        ----------
+        index : int
+            Data set of ``first``: 0 for D, 1 for D'.
+        first, second : array-like
+            Values with sampled noise on this and on the other data set.
+        value : callable
+            Return the value of an execution, or None if it has no such value.
+
+        Returns
+        -------
+        bool
+        """
+        trace = (self.loud, self.loud_neighbour)[index]
+        if trace is None:
+            return False
+        mask = runs_without_noise(first, second, value(trace), trace)
+        for repetition in range(1, REPETITIONS):
+            if not mask.any():
+                return False
+            repeated = self.repeated(index, repetition)
+            if repeated is not None:
+                mask = mask & runs_without_noise(first, second, value(repeated), trace)
+        return bool(mask.any())
 
 
 _LAST: list[tuple[tuple[Any, ...], Replays]] = []
@@ -789,6 +833,10 @@ def _replays(algorithm: Algorithm, attack: Any, horizon: int, seed: int) -> Repl
     streams = PairedStreams.labelled("replay", RUNS, seed)
     loud = LoudStreams(streams.root, streams.runs, streams.groups, agents=agents)
 
+    @cache
+    def repeated(index: int, repetition: int) -> Trace | None:
+        return attempt(index, replace(loud, label=f"loud {repetition}"), everyone)[0]
+
     def attempt(index: int, drawn: AuditStreams, rows: int | slice) -> tuple[Trace | None, str]:
         arguments_of_run = attack.pair[index], attack.network, drawn, horizon
         try:
@@ -805,18 +853,18 @@ def _replays(algorithm: Algorithm, attack: Any, horizon: int, seed: int) -> Repl
         if trace is not None:
             trace.is_weak = bool(loud.weak)
             trace.is_bounded = "noise" not in loud.unbounded
-    return Replays(recorded, neighbour, of_all, of_agent, of_neighbour, error)
+    return Replays(recorded, neighbour, of_all, of_agent, of_neighbour, error, repeated)
 
 
-def lacks_noise(first: Any, second: Any, loud: Any, trace: Trace) -> bool:
-    """Return True if a value depends on the data set and not on noise, in some run.
+def runs_without_noise(first: Any, second: Any, loud: Any, trace: Trace) -> np.ndarray:
+    """Return in which runs and entries a value depends on the data set and not on noise.
 
     Parameters
     ----------
     first, second : array-like
         Values with sampled noise on either data set; the first axis is that of runs, if there are
         several. ``first`` belongs to the data set of ``loud``.
-    loud : array-like
+    loud : array-like or None
         Values with amplified noise.
     trace : Trace
         The execution with amplified noise. If some of its noise could not be amplified, all runs
@@ -825,19 +873,21 @@ def lacks_noise(first: Any, second: Any, loud: Any, trace: Trace) -> bool:
 
     Returns
     -------
-    bool
+    ndarray of bool
+        One element if all entries have to agree. Otherwise one row per pair of runs with opposite
+        noise, or a single row if all runs have to agree.
     """
     first, second, loud = map(np.asarray, (first, second, loud))
     if not first.shape == second.shape == loud.shape:
-        return False
+        return np.zeros(1, bool)
     differs, same = ~_near(first, second, LEAST_EFFECT), _near(first, loud, EXACT * LOUDNESS)
     if trace.is_weak or not first.ndim or len(first) != RUNS:
         discrete = trace.is_weak and 2 * np.unique(first).size <= max(first.size, 3)
-        return bool(differs.any() and same.all() and not discrete)
+        return np.array([differs.any() and same.all() and not discrete])
     if trace.is_bounded:
-        return bool((differs.any(0) & same.all(0)).any())
+        return np.atleast_1d(differs.any(0) & same.all(0))
     pairs = (differs.reshape(2, RUNS // 2, -1), same.reshape(2, RUNS // 2, -1))
-    return bool((pairs[0].any(0) & pairs[1].all(0)).any())
+    return np.atleast_1d(pairs[0].any(0) & pairs[1].all(0))
 
 
 def _near(first: np.ndarray, second: np.ndarray, tolerance: float) -> np.ndarray:
