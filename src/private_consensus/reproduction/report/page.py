@@ -124,6 +124,8 @@ def environment() -> Environment:
     templates.filters["code"] = code
     templates.filters["algorithm_title"] = algorithm_title
     templates.filters["typeset"] = typeset
+    templates.filters["textual"] = lambda titles: [(title, "") for title in titles]
+    templates.filters["numeric"] = lambda titles: [(title, "n") for title in titles]
     # Jinja declares the types of its own globals only.
     templates.globals["headings"] = verdicts.HEADINGS  # ty: ignore[invalid-assignment]
     templates.filters["paper_of"] = lambda name: name.partition("_")[0]

@@ -94,7 +94,7 @@ def _largest_budget(answers: Answers, titles: Mapping[str, str]) -> list[dict[st
         {
             "problem": answers["titles"]["problem"][row["problem"]],
             "tuning": SHORT_TUNINGS[row["tuning"]],
-            "epsilon": row["epsilon"],
+            "epsilon": f"{row['epsilon']:g}",
             "method": titles[row["method"]],
             "baseline": f"{formatted_number(row['baseline'])} ({titles[row['baseline_method']]})",
             **{key: formatted_number(row[key]) for key in ("loss", "data_free", "without_privacy")},
@@ -119,7 +119,7 @@ def _check(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
         {
             "title": titles[row["method"]],
             "problem": answers["titles"]["problem"][row["problem"]],
-            "epsilon": row["epsilon"],
+            "epsilon": f"{row['epsilon']:g}",
             "points": row["points"],
             "ratio": f"{row['ratio']:.2f}",
             "passed": "yes" if row["passed"] else "no",
@@ -256,7 +256,7 @@ def _gap(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
         if any(set(row) != {NONE} for row in rows.values()):
             tables.append({
                 "title": title,
-                "epsilons": [cell["cell"][-1] for cell in cells],
+                "epsilons": [f"ε = {cell['cell'][-1]:g}" for cell in cells],
                 "rows": [{"title": titles[name], "fractions": rows[name]} for name in rows],
             })  # fmt: skip
     return tables
@@ -327,7 +327,7 @@ def _unproven(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any
         {
             "problem": answers["titles"]["problem"][problem],
             "title": titles[names[method]],
-            "epsilon": cell["cell"][-1],
+            "epsilon": f"{cell['cell'][-1]:g}",
             "mean": formatted_number(mean),
             "bounds": f"[{formatted_number(lower)}, {formatted_number(upper)}]",
         }
