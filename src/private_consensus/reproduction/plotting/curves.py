@@ -55,23 +55,14 @@ class Panel:
         Specification of the panel.
     points : DataFrame
         Points of its curves.
-    styles : CurveStyles
-        Styles of all curves of the figure.
-    names : list of str
-        Names of all curves of the figure.
     x, y : Extent
         Ranges of the axes.
-    size : (int, int)
-        Width and height in pixels.
     """
 
     spec: Spec
     points: pl.DataFrame
-    styles: CurveStyles
-    names: list[str]
     x: Extent
     y: Extent
-    size: tuple[int, int] = (WIDTH, HEIGHT)
 
 
 def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any]:
@@ -96,15 +87,11 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
         _panel(points.filter(pl.col("panel") == spec["title"]), spec) for spec in figure["panels"]
     ]
     panels = _with_common_axes(panels, figure.get("columns") or len(panels))
-    shared = curve_styles(points, styles)
-    names = list(shared.colour)
+    looks = curve_styles(points, styles)
     columns = min(figure.get("columns") or len(panels), MAX_COLUMNS, len(panels))
     size = SINGLE_PANEL_SIZE if len(panels) == 1 else (WIDTH, HEIGHT)
-    legend = legend_of(names, columns * (size[0] + SIDE))
-    charts = [
-        panel_chart(replace(panel, styles=shared, names=names, size=size), legend)
-        for panel in panels
-    ]
+    legend = legend_of(list(looks.colour), columns * (size[0] + SIDE))
+    charts = [panel_chart(panel, looks, size, legend) for panel in panels]
     notes = (facts(figure), figure.get("note", ""), coinciding(panels), marks(numbers))
     chart = switched(arranged(charts, columns), charts[0])
     return finish(named_data(chart), figure["title"], numbers["source"][0], *notes)
@@ -194,7 +181,7 @@ def _panel(points: pl.DataFrame, spec: Spec) -> Panel:
     placed = on_axis(points, y)
     positions = set(placed["place"])
     y = replace(y, above=ABOVE in positions, below=BELOW in positions)
-    return Panel(spec, on_axis(points, y), CurveStyles(), [], x, y)
+    return Panel(spec, placed, x, y)
 
 
 ON, ABOVE, BELOW = "on the axis", "above the axis", "below the axis"
@@ -308,13 +295,19 @@ def marked_beyond(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
 # --- Drawing --------------------------------------------------------------------------------------
 
 
-def panel_chart(panel: Panel, legend: dict[str, Any]) -> dict[str, Any]:
+def panel_chart(
+    panel: Panel, looks: CurveStyles, size: tuple[int, int], legend: dict[str, Any]
+) -> dict[str, Any]:
     """Build the chart of a panel: strips, bands, lines, points, values beyond the axis, title.
 
     Parameters
     ----------
     panel : Panel
         Content of the panel.
+    looks : CurveStyles
+        Colours and dashes of all curves of the figure.
+    size : (int, int)
+        Width and height in pixels.
     legend : dict
         Options of the shared legend.
 
@@ -324,16 +317,17 @@ def panel_chart(panel: Panel, legend: dict[str, Any]) -> dict[str, Any]:
         Vega-Lite chart.
     """
     points, spec = panel.points, panel.spec
-    width, height = panel.size
-    names, colours, dashes = panel.styles.of(panel.names)
     x = field("x", title=typeset(spec["x_title"]), scale=panel.x.scale(),
               axis=panel.x.axis(points["x"].to_list()))  # fmt: skip
     y_scale = panel.y.scale()
     y = field("y", title=typeset(spec["y_title"]), scale=y_scale,
               axis=panel.y.axis(strip_labels=_strip_labels(panel)))  # fmt: skip
-    colour = field("curve", "nominal", legend=legend, scale={"domain": names, "range": colours})
-    dash = field("curve", "nominal", legend=legend, scale={"domain": names, "range": dashes})
-    base, data = {"x": x, "color": colour}, _columns(points)
+
+    def by_curve(look: Mapping[str, Any]) -> dict[str, Any]:
+        scale = {"domain": list(look), "range": list(look.values())}
+        return field("curve", "nominal", legend=legend, scale=scale)
+
+    base, data = {"x": x, "color": by_curve(looks.colour)}, _columns(points)
 
     def opacity_of(opacity: float, hidden: float = 0.08) -> dict[str, Any]:
         return {"condition": [{"param": SHOWN, "value": opacity}], "value": hidden}
@@ -350,7 +344,7 @@ def panel_chart(panel: Panel, legend: dict[str, Any]) -> dict[str, Any]:
         ),
         layer(
             {"type": "line", "clip": True, "strokeWidth": 1.8},
-            y=y, strokeDash=dash, opacity=opacity_of(1.0),
+            y=y, strokeDash=by_curve(looks.dash), opacity=opacity_of(1.0),
         ),
         layer(
             {"type": "point", "filled": True, "size": 26},
@@ -368,10 +362,11 @@ def panel_chart(panel: Panel, legend: dict[str, Any]) -> dict[str, Any]:
             )
         )  # fmt: skip
     layers += _titles(spec["title"])
+    dimensions = dict(zip(("width", "height"), size, strict=True))
     if all(drawn_layer["data"] is data for drawn_layer in layers):
         layers = [{key: drawn_layer[key] for key in ("mark", "encoding")} for drawn_layer in layers]
-        return {"data": data, "layer": layers, "width": width, "height": height}
-    return {"layer": layers, "width": width, "height": height}
+        return {"data": data, "layer": layers, **dimensions}
+    return {"layer": layers, **dimensions}
 
 
 def _columns(points: pl.DataFrame) -> pl.DataFrame:

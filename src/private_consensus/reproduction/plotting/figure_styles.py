@@ -53,11 +53,6 @@ class CurveStyles:
         self.colour.setdefault(name, colour)
         self.dash.setdefault(name, list(dash) or [1, 0])
 
-    def of(self, names) -> tuple[list[str], list[str], list[list[int]]]:
-        """Return the given names in the order of the legend, with their colours and dashes."""
-        listed = [name for name in self.colour if name in set(names)]
-        return listed, [self.colour[n] for n in listed], [self.dash[n] for n in listed]
-
 
 def with_names(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
     """Add the columns ``style``, ``name`` and ``curve``, which is the displayed name.

@@ -51,14 +51,14 @@ def draw(
         )
         return finish(nothing.mark_text().encode(text="said:N"), TITLE, source)
     pairs = [
-        _setting(settings)
-        for _, settings in rows.group_by("published", "corrected", maintain_order=True)
+        {**_setting(settings), "name": typeset((names or {}).get(pair) or " → ".join(pair))}
+        for pair, settings in rows.group_by("published", "corrected", maintain_order=True)
     ]
     epsilons = [row[f"epsilon_{side}"] for row in pairs for side in (*SIDES, "claimed")]
     x = extent([e for e in epsilons if e and e > 0], log=True)
     x = Extent(low=x.low, high=x.high, log=True, above=any(e == inf for e in epsilons))
-    ends = pl.DataFrame([end for row in pairs for end in _ends(row, x, names or {})])
-    arrows = pl.DataFrame([_arrow(row, x, names or {}) for row in pairs])
+    ends = pl.DataFrame([end for row in pairs for end in _ends(row, x)])
+    arrows = pl.DataFrame([_arrow(row, x) for row in pairs])
     scale, axis = x.scale(), x.axis(strip_labels=("∞", ""))
     y = alt.Y("name:N", sort=None).title(None).axis(labelLimit=400, domain=False, ticks=False)
     true = alt.X("epsilon:Q").title("true ε, by the accountant").scale(scale).axis(axis)
@@ -95,22 +95,22 @@ def _setting(settings: pl.DataFrame) -> dict[str, Any]:
     return min(first, key=lambda row: abs(log10(row["epsilon_claimed"] or 1.0)))
 
 
-def _ends(row: Mapping[str, Any], x: Extent, names: Mapping) -> Iterable[dict[str, Any]]:
+def _ends(row: Mapping[str, Any], x: Extent) -> Iterable[dict[str, Any]]:
     for side, (label, _) in SIDES.items():
         epsilon, value = row[f"epsilon_{side}"], row[f"value_{side}"]
         yield {
-            "name": _name(row, names), "side": label, "epsilon": _position(epsilon, x),
+            "name": row["name"], "side": label, "epsilon": _position(epsilon, x),
             "exact": epsilon if isfinite(epsilon) else None, "claimed": row["epsilon_claimed"],
             "value": value if isfinite(value) else None,
         }  # fmt: skip
 
 
-def _arrow(row: Mapping[str, Any], x: Extent, names: Mapping) -> dict[str, Any]:
+def _arrow(row: Mapping[str, Any], x: Extent) -> dict[str, Any]:
     start, end = (_position(row[f"epsilon_{side}"], x) for side in SIDES)
     right = end > start
     head = end / (x.high / x.low) ** (ARROW_SHORT if right else -ARROW_SHORT)
     return {
-        "name": _name(row, names), "claimed": row["epsilon_claimed"], "start": start, "head": head,
+        "name": row["name"], "claimed": row["epsilon_claimed"], "start": start, "head": head,
         "angle": 90 if right else -90, "said": _utility(row), "moved": (head > start) == right,
     }  # fmt: skip
 
@@ -118,11 +118,6 @@ def _arrow(row: Mapping[str, Any], x: Extent, names: Mapping) -> dict[str, Any]:
 def _position(epsilon: float, x: Extent) -> float:
     """Return the position of an epsilon: infinity in the strip, small values at the axis' end."""
     return max(epsilon, x.low) if isfinite(epsilon) else x.at(1 + STRIP / 2)
-
-
-def _name(row: Mapping[str, Any], names: Mapping[tuple[str, str], str]) -> str:
-    pair = row["published"], row["corrected"]
-    return typeset(names.get(pair) or " → ".join(pair))
 
 
 def _utility(row: Mapping[str, Any]) -> str:
