@@ -12,7 +12,7 @@ from private_consensus.common.symbols import typeset
 from private_consensus.core.algorithms import names as registered_names
 
 from ..experiments.commands import command
-from .formats import code, words
+from .formats import code, number, words
 from .names import LINKS, algorithm_title, figure_name
 from .reading import Results, surrogates_in
 from .views import (
@@ -121,6 +121,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     templates.filters["words"] = words
+    templates.filters["number"] = number
     templates.filters["code"] = code
     templates.filters["algorithm_title"] = algorithm_title
     templates.filters["typeset"] = typeset

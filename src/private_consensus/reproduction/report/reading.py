@@ -214,10 +214,8 @@ def comparison_of(folder: str | Path, scale: str) -> dict[str, Any]:
     """
     for name in (scale, REFERENCE):
         subfolder = Path(folder, name, "comparison")
-        answers = (
-            _json(subfolder / "answers.json") if (subfolder / "answers.json").is_file() else None
-        )
-        if answers:
+        path = subfolder / "answers.json"
+        if answers := read_json(path) if path.is_file() else {}:
             runs = subfolder / "runs.parquet"
             extra = {"runs_path": str(runs)} if runs.is_file() else {}
             if name == REFERENCE:

@@ -166,11 +166,10 @@ def formatted_number(value: float | None) -> str:
 
 
 def _advice(row: Mapping[str, Any]) -> dict[str, Any]:
-    has_interval = row["low"] is not None and row["high"] is not None
     return {
         **row,
         "icon": icon(row["verdict"]),
-        "interval": interval(row["low"], row["high"]) if has_interval else "",
+        "interval": interval(row["low"], row["high"]),
         "tested": row["verdict"] != UNTESTABLE,
     }
 
@@ -179,24 +178,21 @@ def _ranks(observer: str, answers: Answers, titles: Mapping[str, str]) -> dict[s
     """Return the mean ranks for one observer: one row per method, one column per set of cells."""
     by_tuning, small = answers["ranks"][observer], answers["too_small"][observer]
     primary = answers["primary"]
+    main = by_tuning[primary]["remaining"]
+    sufficient = {
+        tuning: (f"{SHORT_TUNINGS[tuning]}, cells with sufficient budget", rankings["remaining"])
+        for tuning, rankings in by_tuning.items()
+    }
     columns = [
-        (
-            f"{SHORT_TUNINGS[primary]}, cells with sufficient budget",
-            by_tuning[primary]["remaining"],
-        ),
+        sufficient.pop(primary),
         (f"{SHORT_TUNINGS[primary]}, all cells", by_tuning[primary]["all"]),
-        *(
-            (f"{SHORT_TUNINGS[tuning]}, cells with sufficient budget", rankings["remaining"])
-            for tuning, rankings in by_tuning.items()
-            if tuning != primary
-        ),
+        *sufficient.values(),
         *(
             (answers["titles"]["problem"][key], ranking)
             for key, ranking in by_tuning[primary].items()
             if key not in ("remaining", "all")
         ),
     ]
-    main = by_tuning[primary]["remaining"]
     return {
         "observer": OBSERVERS.get(observer, observer),
         "columns": [
@@ -308,15 +304,12 @@ def _gains(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for by_method in answers["gains"].values():
         for name, kinds in by_method.items():
-            cells = {
-                kind: f"{formatted_number(ratio)} {interval(low, high)}"
-                if ratio is not None
-                else NONE
-                for kind, (ratio, low, high, _) in kinds.items()
-            }
-            rows.setdefault(name, {"title": titles[name], **dict.fromkeys(TUNINGS, NONE)}).update(
-                cells
-            )
+            row = rows.setdefault(name, {"title": titles[name], **dict.fromkeys(TUNINGS, NONE)})
+            for kind, (ratio, low, high, _) in kinds.items():
+                has_ratio = ratio is not None
+                row[kind] = (
+                    f"{formatted_number(ratio)} {interval(low, high)}" if has_ratio else NONE
+                )
     return list(rows.values())
 
 
@@ -341,8 +334,5 @@ def _unproven(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any
 def _cells_in_words(row: Mapping[str, Any]) -> str:
     """Describe the cells in which a method does not run, with their number."""
     conditions = [f"{key} = {value}" for key, value in row["where"].items()]
-    return (
-        ", ".join([*conditions, f"{row['times']} times"])
-        if row["times"] > 1
-        else ", ".join(conditions)
-    )
+    times = [f"{row['times']} times"] if row["times"] > 1 else []
+    return ", ".join([*conditions, *times])

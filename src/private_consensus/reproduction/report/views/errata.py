@@ -57,20 +57,13 @@ def table(
     settings = list(privacy)
     return [
         {
-            **{key: row[key] for key in ("id", "location", "statement", "why", "repair", "effect")},
+            **row,
             "anchor": f"erratum-{row['id'].replace('.', '-')}",
             "breaks": row["severity"] == "breaks",
             "severity": SEVERITIES[row["severity"]],
-            "outcome": row["outcome_computed"],
             "icon": ICONS[row["outcome_computed"]],
-            "agrees": row["outcome"] == row["outcome_computed"],
-            "quantity": row["quantity"],
-            "claimed": number(row["claimed"]),
-            "computed": number(row["computed"]),
-            "description": row["description"].replace("\n", " "),
             "command": f"private-consensus counterexample {row['id']}",
             "test": f'pytest "{TEST}[{row["id"]}]"',
-            "affects": [words(name) for name in _split_names(row["affects"])],
             "figures": _figures(curves, _split_names(row["affects"])),
             "corrections": _corrections(curves, settings, _split_names(row["repaired"])),
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..formats import grouped
 from ..names import algorithm_title
 
 Row = Mapping[str, Any]
@@ -55,9 +56,7 @@ def audit_counts(rows: Iterable[Row]) -> dict[str, Any]:
 
 def _counts_of_correct(rows: list[Row]) -> list[dict[str, Any]]:
     """Count audits of correct algorithms with a finding, and inconclusive ones, by algorithm."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(algorithm_title(row["algorithm"]), []).append(row)
+    groups = grouped(rows, lambda row: algorithm_title(row["algorithm"]))
     return [
         {
             "name": name,

@@ -91,7 +91,7 @@ def page(results: Results) -> dict[str, Any]:
         "closeness": bounds.CLOSENESS,
         "is_drawn": not results.is_reference,
         "bound_ratios": bounds.table(results.privacy),
-        "corrections": [correction(row) for row in results.audit.get("repairs", [])],
+        "corrections": results.audit.get("repairs", []),
     }
 
 
@@ -173,20 +173,6 @@ def _noise(algorithm: str, correct: list[Row]) -> str:
     if not flags:
         return "noise not tested"
     return "NOISE DIFFERS FROM ITS DECLARATION" if any(flags) else "noise as declared"
-
-
-def correction(row: Row) -> dict[str, str]:
-    """Format a setting of the published and of the corrected variant for the page."""
-    return {
-        "algorithm": algorithm_title(row["algorithm"]), "experiment": words(row["experiment"]),
-        "measure": f"{words(row['quantity'])}, {words(row['metric'])}",
-        "claimed": number(row["epsilon_claimed"]),
-        "published": words(row["published"]), "corrected": words(row["corrected"]),
-        "published_epsilon": number(row["epsilon_published"]),
-        "corrected_epsilon": number(row["epsilon_corrected"]),
-        "published_value": number(row["value_published"]),
-        "corrected_value": number(row["value_corrected"]),
-    }  # fmt: skip
 
 
 def algorithms(by_variant: Sequence[Row]) -> list[dict[str, Any]]:

@@ -42,6 +42,7 @@ def page(results: Results) -> dict[str, Any]:
         "scorecard": [{**row, "paper_name": results.names[row["paper"]]} for row in claims],
         "papers_with_claims": {key: name for key, name in results.names.items()
                    if any(row["paper"] == key for row in claims)},
+        "verdict_names": {icon: verdict for verdict, icon in ICONS.items()},
         "counts": [{**item, "meaning": MEANINGS[item["verdict"]]} for item in counts(claims)],
     }  # fmt: skip
 

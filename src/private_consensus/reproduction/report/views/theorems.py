@@ -65,16 +65,12 @@ def by_paper(rows: Iterable[Row], papers: Mapping[str, Row]) -> list[dict[str, A
 
 def _statement(row: Row) -> dict[str, Any]:
     return {
+        **row,
         "anchor": f"{row['paper']}-{row['number'].lower().replace(' ', '-').replace('.', '-')}",
-        "number": row["number"],
-        "statement": row["statement"],
-        "verdict": row["verdict"],
         "icon": ICONS[row["verdict"]],
-        "because": row["because"],
         "errata": [name for name in row["errata"].split("; ") if name],
         "claims": [_claim(line) for line in row["claims"].splitlines()],
         "parts": row["parts"].splitlines(),
-        "description": " ".join(row["description"].splitlines()),
         "command": f"private-consensus theorem {row['computation']}",
     }
 
