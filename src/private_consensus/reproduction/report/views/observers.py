@@ -37,7 +37,6 @@ def page(results: Results) -> dict[str, Any]:
     return {
         "budget": number(budget) if rows else "",
         "graphs": [_graph(name, at_budget) for name in _names(at_budget, "graph")],
-        "other_observers": OTHER_OBSERVERS,
         "labels": LABELS,
         "two_hops": [sentence(name, at_budget) for name in _names(at_budget, "algorithm")],
         "without_formula": without_formula() if rows else [],
@@ -150,7 +149,11 @@ def _graph(name: str, rows: list[Row]) -> dict[str, Any]:
     return {
         "name": name,
         "title": graph_title(name),
-        "distances": distances,
+        "columns": [
+            "eavesdropper",
+            *("neighbour" if d == 1 else f"{d} edges" for d in distances),
+            *OTHER_OBSERVERS,
+        ],
         "rows": [
             _algorithm(
                 algorithm, [row for row in pairs if row["algorithm"] == algorithm], distances
@@ -164,10 +167,10 @@ def _algorithm(name: str, rows: list[Row], distances: list[int]) -> dict[str, An
     agents = [row for row in rows if row["kind"] == "agent"]
     return {
         "name": title(name),
-        "eavesdropper": _worst(row for row in rows if row["kind"] == "eavesdropper"),
-        "by_distance": [_worst(row for row in agents if row["distance"] == d) for d in distances],
-        "other_observers": [
-            _worst(row for row in rows if row["kind"] == kind) for kind in OTHER_OBSERVERS
+        "epsilons": [
+            _worst(row for row in rows if row["kind"] == "eavesdropper"),
+            *(_worst(row for row in agents if row["distance"] == d) for d in distances),
+            *(_worst(row for row in rows if row["kind"] == kind) for kind in OTHER_OBSERVERS),
         ],
         "labels": ", ".join(sorted({row["label"] for row in agents})),
         "reason": rows[0]["reason"],

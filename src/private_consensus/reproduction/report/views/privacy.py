@@ -183,7 +183,6 @@ def algorithms(by_variant: Sequence[Row]) -> list[dict[str, Any]]:
             "name": name,
             "algorithm": algorithm_title(name),
             "paper": paper,
-            "number": rows[0]["number"],
             "verdicts": [
                 {"verdict": verdict, "icon": variants_of_verdict[0]["icon"],
                  "variants": [row["variant"] for row in variants_of_verdict],
