@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...experiments.commands import command
-from ..formats import number, words
+from ..formats import number, value_range, words
 from ..names import algorithm_title
 
 LINKS = ("csv.zip", "parquet", "svg", "png", "pdf", "js")
@@ -51,7 +51,6 @@ def figure(
     used = dict.fromkeys(panel["experiment"] for panel in spec["panels"] if panel["experiment"])
     curves = [curve for panel in spec["panels"] for curve in panel["curves"]]
     used |= dict.fromkeys(curve["experiment"] for curve in curves if curve.get("experiment"))
-    low, high = facts["runs"]
     return {
         "name": name,
         "title": spec["title"],
@@ -60,7 +59,7 @@ def figure(
         "added": spec["added"],
         "source": facts["source"],
         "surrogate": "surrogate" in facts["source"],
-        "runs": number(low) if low == high else f"{number(low)} to {number(high)}",
+        "runs": value_range(facts["runs"]),
         "intervals": [kind.replace("+-", "±") for kind in facts["intervals"]],
         "width": facts.get("width"),
         "height": facts.get("height"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from ..formats import grouped
@@ -97,11 +98,8 @@ def _sentence(broken: list[Row], outside: bool) -> str:
 
 def _counts_by(key: str, rows: list[Row]) -> list[dict[str, Any]]:
     return [
-        _counts(
-            algorithm_title(name) if key == "algorithm" else name,
-            [row for row in rows if row[key] == name],
-        )
-        for name in dict.fromkeys(row[key] for row in rows)
+        _counts(algorithm_title(name) if key == "algorithm" else name, group)
+        for name, group in grouped(rows, itemgetter(key)).items()
     ]
 
 

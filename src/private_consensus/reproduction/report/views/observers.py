@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from private_consensus.audits.views import NOT_LINEAR
 from private_consensus.audits.views.causal import NO_VIEWS, WHOLE_RUN
 
-from ..formats import number, words
+from ..formats import grouped, number, words
 from ..names import algorithm_title
 from ..reading import Results
 
@@ -36,9 +37,11 @@ def page(results: Results) -> dict[str, Any]:
     at_budget = [row for row in rows if row["epsilon"] == budget]
     return {
         "budget": number(budget) if rows else "",
-        "graphs": [_graph(name, at_budget) for name in _names(at_budget, "graph")],
+        "graphs": [_graph(*group) for group in grouped(at_budget, itemgetter("graph")).items()],
         "labels": LABELS,
-        "two_hops": [sentence(name, at_budget) for name in _names(at_budget, "algorithm")],
+        "two_hops": [
+            sentence(*group) for group in grouped(at_budget, itemgetter("algorithm")).items()
+        ],
         "without_formula": without_formula() if rows else [],
     }
 
@@ -139,13 +142,8 @@ def _budget(rows: Iterable[Row]) -> float:
     return TABLE_BUDGET if TABLE_BUDGET in budgets else (budgets[-1] if budgets else math.nan)
 
 
-def _names(rows: Iterable[Row], key: str) -> list[str]:
-    return list(dict.fromkeys(row[key] for row in rows))
-
-
 def _graph(name: str, rows: list[Row]) -> dict[str, Any]:
-    pairs = [row for row in rows if row["graph"] == name]
-    distances = sorted({row["distance"] for row in pairs if row["kind"] == "agent"})
+    distances = sorted({row["distance"] for row in rows if row["kind"] == "agent"})
     return {
         "name": name,
         "title": graph_title(name),
@@ -155,10 +153,8 @@ def _graph(name: str, rows: list[Row]) -> dict[str, Any]:
             *OTHER_OBSERVERS,
         ],
         "rows": [
-            _algorithm(
-                algorithm, [row for row in pairs if row["algorithm"] == algorithm], distances
-            )
-            for algorithm in _names(pairs, "algorithm")
+            _algorithm(algorithm, group, distances)
+            for algorithm, group in grouped(rows, itemgetter("algorithm")).items()
         ],
     }
 

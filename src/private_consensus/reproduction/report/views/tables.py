@@ -9,7 +9,7 @@ import polars as pl
 
 from ...experiments.commands import command
 from ...experiments.tables import formatted
-from ..formats import number
+from ..formats import value_range
 from .figures import experiment, heading
 
 LINKS = (("csv", "numbers as CSV"), ("md", "Markdown"), ("tex", "LaTeX"))
@@ -37,8 +37,6 @@ def table(name: str, paper: Mapping[str, Any], numbers: pl.DataFrame, scale: str
     spec = paper["tables"][name]
     titles, rows = formatted(numbers, spec)
     used = dict.fromkeys(block["experiment"] for block in spec["blocks"])
-    runs = numbers["runs"].drop_nulls().to_list()
-    low, high = min(runs), max(runs)
     source = "; ".join(numbers["source"].unique().sort())
     return {
         "name": name,
@@ -49,7 +47,7 @@ def table(name: str, paper: Mapping[str, Any], numbers: pl.DataFrame, scale: str
         "rows": rows,
         "source": source,
         "surrogate": "surrogate" in source,
-        "runs": number(low) if low == high else f"{number(low)} to {number(high)}",
+        "runs": value_range(numbers["runs"]),
         "command": command(name, scale),
         "links": LINKS,
         "experiments": [experiment(key, paper["experiments"][key], scale) for key in used],
