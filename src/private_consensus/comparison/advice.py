@@ -38,7 +38,7 @@ from private_consensus.reproduction.claims.words import (
 )
 
 from .schema import ANYONE, CELL, MEASURES
-from .tables import PartitionedRows, baselines_of, compared, cube, learnable_cells
+from .tables import baselines_of, compared, cube, learnable_cells
 
 ANSWERS = {
     HELD: "yes", IN_PART: "in part", NOT_HELD: "no", UNDECIDED: "undecided",
@@ -185,7 +185,7 @@ def judged(
         One row per question, with the pair of cell and method that is nearest to failing.
     """
     axis_of_cell = {tuple(cell[key] for key in CELL): cell["axis"] for cell in cells}
-    proven = PartitionedRows(table.filter(pl.col("proven") | (pl.col("observer") == "none")))
+    proven = table.filter(pl.col("proven") | (pl.col("observer") == "none"))
     baselines = baselines_of(table)
 
     @cache
@@ -214,7 +214,7 @@ def judged(
 
 
 def _estimates(
-    test: Pairwise, table: PartitionedRows, ranked: Sequence[str], axis: Mapping[tuple, str]
+    test: Pairwise, table: pl.DataFrame, ranked: Sequence[str], axis: Mapping[tuple, str]
 ) -> Iterator[Estimates]:
     """Yield the estimates of a test, for each problem separately if the test is grouped."""
     pairs = list(_pairs(test, table, ranked, axis))
@@ -249,10 +249,10 @@ def _series(side: Side) -> Series:
 
 
 def _pairs(
-    test: Pairwise, table: PartitionedRows, ranked: Sequence[str], axis: Mapping[tuple, str]
+    test: Pairwise, table: pl.DataFrame, ranked: Sequence[str], axis: Mapping[tuple, str]
 ) -> Iterator[Sides]:
     """Yield every pair of cells and methods that the test compares and that have runs."""
-    sides = [(side, table.cube(test.measure, side.tuning)) for side in (test.smaller, test.than)]
+    sides = [(side, cube(table, test.measure, side.tuning)) for side in (test.smaller, test.than)]
     for cell, kind in axis.items():
         cell_values = dict(zip(CELL, cell, strict=True))
         if test.cells not in ("all", kind) or any(

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,12 +35,13 @@ from .statistics import (
 )
 from .tables import (
     Cube,
-    PartitionedRows,
+    base_cells,
     baselines_of,
     compared,
     cube,
     learnable_cells,
     remaining,
+    rows_of,
 )
 
 LOSS = "excess_loss_mean"
@@ -86,30 +86,33 @@ def answers(
     """
     names = [method["name"] for method in design["methods"]]
     problems = design["titles"]["problem"]
-    base = {tuple(cell[key] for key in CELL) for cell in design["cells"] if cell["axis"] == "base"}
+    base = base_cells(design["cells"])
     observers = set(table["observer"].unique()) - {"none", ANYONE}
-    all_parts = PartitionedRows(table)
     # A guarantee against the eavesdropper also holds against every weaker observer.
     tables = {
-        name: all_parts.kept(
-            partial(compared, observer=name, references=() if name == STRONGEST else [LOCAL])
-        )
+        name: compared(table, name, () if name == STRONGEST else [LOCAL])
         for name in OBSERVERS
         if name in observers
     }
-    strongest = tables.get(STRONGEST, PartitionedRows(table.clear()))
-    free = baselines_of(table)
-    outcomes = {
-        name: {tuning: learnable_cells(rows.cube(LOSS, tuning), free) for tuning in TUNINGS}
+    losses = {
+        name: {tuning: cube(rows, LOSS, tuning) for tuning in TUNINGS}
         for name, rows in tables.items()
     }
+    strongest = losses.get(STRONGEST, dict.fromkeys(TUNINGS, cube(table.clear(), LOSS)))
+    free = baselines_of(table)
+    outcomes = {
+        name: {tuning: learnable_cells(by_cell, free) for tuning, by_cell in by_tuning.items()}
+        for name, by_tuning in losses.items()
+    }
     rankings = {
-        tuning: _over_problems(remaining(strongest.cube(LOSS, tuning), by_cell))
+        tuning: _over_problems(remaining(strongest[tuning], by_cell))
         for tuning, by_cell in outcomes.get(STRONGEST, {}).items()
     }
     primary = outcomes.get(STRONGEST, {}).get(PRIMARY, {})
     local = local_baselines(table, design["cells"], primary)
     titles = {method["name"]: method["title"] for method in design["methods"]}
+    all_primary = cube(table, LOSS)
+    cells = _cells(table, tables, losses, outcomes, names)
     return {
         **{key: design[key] for key in REPEATED},
         "absent": _absent(design["absent"]),
@@ -120,7 +123,7 @@ def answers(
             name: {tuning: _counts(by_cell) for tuning, by_cell in by_tuning.items()}
             for name, by_tuning in outcomes.items()
         },
-        "learned": _learned(all_parts, strongest, design, base, free),
+        "learned": _learned(table, strongest, design, base, free),
         "borders": _borders(design.get("borders", [])),
         "tuning_check": list(design.get("tuning_check", [])),
         "advice": list(advice),
@@ -130,32 +133,34 @@ def answers(
         "costs": [*COSTS, "seconds"],
         "ranks": {
             name: {
-                tuning: _ranks(rows, tuning, problems, outcomes[name][tuning]) for tuning in TUNINGS
+                tuning: _ranks(losses[name][tuning], problems, outcomes[name][tuning])
+                for tuning in TUNINGS
             }
-            for name, rows in tables.items()
+            for name in tables
         },
         "problems": {
-            problem: _problem(problem, all_parts, tables, names, outcomes) for problem in problems
-        },
-        "budgets": {
-            problem: _budgets(all_parts, strongest, problem, design["epsilons"], base)
+            problem: [entry for entry in cells if entry["cell"][0] == problem]
             for problem in problems
         },
-        "gains": {name: _gains(observer_parts, base) for name, observer_parts in tables.items()},
-    }
+        "budgets": {
+            problem: _budgets(
+                all_primary, strongest[PRIMARY], design["epsilons"],
+                {cell for cell in base if cell[0] == problem},
+            )
+            for problem in problems
+        },
+        "gains": {name: _gains(by_tuning, base) for name, by_tuning in losses.items()},
+    }  # fmt: skip
 
 
-def _ranks(
-    table: PartitionedRows, tuning: str, problems: Iterable[str], outcomes: Mapping[tuple, Any]
-) -> dict[str, Any]:
+def _ranks(losses: Cube, problems: Iterable[str], outcomes: Mapping[tuple, Any]) -> dict[str, Any]:
     """Return mean ranks over the cells that remain, over all cells, and over each problem's."""
-    losses = table.cube(LOSS, tuning)
     judged = remaining(losses, outcomes)
     cubes = {"remaining": judged, "all": losses} | {
         problem: judged.part([i for i, cell in enumerate(judged.cells) if cell[0] == problem])
         for problem in problems
     }
-    return {key: _ranking(_over_problems(losses)) for key, losses in cubes.items()}
+    return {key: _ranking(_over_problems(part)) for key, part in cubes.items()}
 
 
 def _over_problems(losses: Cube) -> Ranking:
@@ -186,8 +191,8 @@ def _counts(outcomes: Mapping[tuple, bool | None]) -> dict[str, int]:
 
 
 def _learned(
-    table: PartitionedRows,
-    ranked: PartitionedRows,
+    table: pl.DataFrame,
+    ranked: Mapping[str, Cube],
     design: Mapping[str, Any],
     base: Iterable[tuple],
     free: Sequence[str],
@@ -201,11 +206,10 @@ def _learned(
     data_free = {
         method["name"] for method in design["methods"] if method.get("baseline") == "data_free"
     }
+    not_private = table.filter(pl.col("observer") == "none")["method"].unique()
     rows = []
     for tuning in TUNINGS:
-        losses, rows_of_tuning = ranked.cube(LOSS, tuning), table.rows(LOSS, tuning)
-        all_losses = cube(rows_of_tuning, LOSS, tuning)
-        not_private = set(rows_of_tuning.filter(pl.col("observer") == "none")["method"].unique())
+        losses, all_losses = ranked[tuning], cube(table, LOSS, tuning)
         for i, cell in enumerate(losses.cells):
             if cell not in base or cell[-1] != largest:
                 continue
@@ -246,29 +250,27 @@ def _borders(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return counted
 
 
-def _problem(
-    problem: str,
-    table: PartitionedRows,
-    tables: Mapping[str, PartitionedRows],
-    names: Sequence[str],
+def _cells(
+    table: pl.DataFrame,
+    tables: Mapping[str, pl.DataFrame],
+    losses: Mapping[str, Mapping[str, Cube]],
     outcomes: Mapping[str, Mapping[str, Mapping[tuple, Any]]],
+    names: Sequence[str],
 ) -> list[dict[str, Any]]:
-    """Return the cells of a problem with the ranked methods, by tuning and observer."""
-    of_problem = partial(_of_problem, problem=problem)
-    problem_parts = table.kept(of_problem)
-    ranked_parts = {name: rows.kept(of_problem) for name, rows in tables.items()}
+    """Return the cells with the ranked methods, by tuning and observer."""
     by_cell: defaultdict[tuple, dict[str, Any]] = defaultdict(
         lambda: {tuning: {} for tuning in TUNINGS}
     )
     for tuning in TUNINGS:
-        ends = _ends(problem_parts, tuning)
-        for observer, ranked in ranked_parts.items():
-            for cell, rows in _places(ranked, tuning, ends, names).items():
+        ends = _ends(table, tuning)
+        for observer, ranked in tables.items():
+            places = _places(ranked, losses[observer][tuning], tuning, ends, names)
+            for cell, rows in places.items():
                 by_cell[cell][tuning][observer] = rows
                 learnable = by_cell[cell][tuning].setdefault("learnable", {})
                 learnable[observer] = outcomes[observer][tuning].get(cell)
-        for key, rows_of in (("unproven", _unproven), ("costs", _costs)):
-            for cell, rows in rows_of(problem_parts, tuning, names).items():
+        for key, by_cell_of in (("unproven", _unproven), ("costs", _costs)):
+            for cell, rows in by_cell_of(table, tuning, names).items():
                 by_cell[cell][tuning][key] = rows
     return [
         {"cell": list(cell), **{tuning: rows for tuning, rows in by_tuning.items() if rows}}
@@ -276,22 +278,20 @@ def _problem(
     ]
 
 
-def _of_problem(rows: pl.DataFrame, problem: str) -> pl.DataFrame:
-    return rows.filter(pl.col("problem") == problem)
-
-
-def _ends(table: PartitionedRows, tuning: str) -> dict[tuple, dict[str, np.ndarray]]:
+def _ends(table: pl.DataFrame, tuning: str) -> dict[tuple, dict[str, np.ndarray]]:
     """Return the runs of local training and of central noise in each cell."""
-    ends = table.rows(LOSS, tuning).filter(pl.col("method").is_in([LOCAL, CENTRAL]))
-    losses = cube(ends, LOSS, tuning)
+    losses = cube(table.filter(pl.col("method").is_in([LOCAL, CENTRAL])), LOSS, tuning)
     return {cell: losses.of_cell(i) for i, cell in enumerate(losses.cells)}
 
 
 def _places(
-    table: PartitionedRows, tuning: str, ends: Mapping[tuple, Any], names: Sequence[str]
+    table: pl.DataFrame,
+    losses: Cube,
+    tuning: str,
+    ends: Mapping[tuple, Any],
+    names: Sequence[str],
 ) -> dict[tuple, list[Row]]:
     """Return the ranked methods of each cell, best first."""
-    losses = table.cube(LOSS, tuning)
     other_means, costs = (
         [_means(table, measure, tuning) for measure in measures]
         for measures in (OTHER_MEASURES, COSTS)
@@ -318,8 +318,8 @@ def _places(
     return rows_by_cell
 
 
-def _means(table: PartitionedRows, measure: str, tuning: str) -> dict[tuple, float]:
-    means_cube = table.cube(measure, tuning)
+def _means(table: pl.DataFrame, measure: str, tuning: str) -> dict[tuple, float]:
+    means_cube = cube(table, measure, tuning)
     return {
         (cell, method): float(value)
         for cell, row in zip(means_cube.cells, means_cube.means, strict=True)
@@ -348,12 +348,12 @@ def _fronts(
     return dict(zip(runs, bits.tolist(), strict=True))
 
 
-def _unproven(table: PartitionedRows, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
+def _unproven(table: pl.DataFrame, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
     """Return, for each cell, the methods without a proof and the methods that are not private.
 
     Methods without a proof have bounds on epsilon.
     """
-    rows = table.rows(LOSS, tuning).filter(~pl.col("proven") | (pl.col("observer") == "none"))
+    rows = rows_of(table, LOSS, tuning).filter(~pl.col("proven") | (pl.col("observer") == "none"))
     means = rows.group_by([*CELL, "method"], maintain_order=True).agg(
         pl.col("value").mean(), pl.col("epsilon_lower").max(), pl.col("epsilon_accountant").max()
     )
@@ -363,7 +363,7 @@ def _unproven(table: PartitionedRows, tuning: str, names: Sequence[str]) -> dict
     return {cell: sorted(rows, key=lambda row: row[0]) for cell, rows in rows_by_cell.items()}
 
 
-def _costs(table: PartitionedRows, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
+def _costs(table: pl.DataFrame, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
     """Return the costs of each method per cell, by :data:`.statistics.COSTS`, and its seconds."""
     rows_by_cell = defaultdict(list)
     means = [_means(table, measure, tuning) for measure in (*COSTS, "seconds")]
@@ -375,20 +375,13 @@ def _costs(table: PartitionedRows, tuning: str, names: Sequence[str]) -> dict[tu
 
 
 def _budgets(
-    table: PartitionedRows,
-    ranked: PartitionedRows,
-    problem: str,
-    epsilons: Sequence[float],
-    base: Iterable[tuple],
+    losses: Cube, ranked: Cube, epsilons: Sequence[float], base: Iterable[tuple]
 ) -> list[dict[str, Any]]:
-    """Return, for each goal, the budgets that methods need in the base cells of a problem.
+    """Return, for each goal, the budgets that methods need in some base cells.
 
     The goals are the losses of local training and of central noise at the middle budget.
     """
-    ends, curves = (
-        _base_curves(cube(_of_problem(rows.rows(LOSS), problem), LOSS), base)
-        for rows in (table, ranked)
-    )
+    ends, curves = _base_curves(losses, base), _base_curves(ranked, base)
     middle = sorted(epsilons)[len(epsilons) // 2]
     goals = []
     for end in (LOCAL, CENTRAL):
@@ -419,22 +412,22 @@ def _base_curves(losses: Cube, base: Iterable[tuple]) -> dict[str, dict[float, n
     return curves
 
 
-def _gains(table: PartitionedRows, base: Iterable[tuple]) -> dict[str, dict[str, Row]]:
+def _gains(losses: Mapping[str, Cube], base: Iterable[tuple]) -> dict[str, dict[str, Row]]:
     """Return the loss of each method relative to transferred parameters, per kind of tuning.
 
     The base cells are used in which both kinds of tuning have all runs.
     """
-    reference = table.cube(LOSS, TRANSFERRED)
+    reference = losses[TRANSFERRED]
     gains_by_method: defaultdict[str, dict[str, Row]] = defaultdict(dict)
     for tuning in TUNINGS:
-        tuned = table.cube(LOSS, tuning)
+        tuned = losses[tuning]
         cells = [cell for cell in tuned.cells if cell in base and cell in reference.cells]
         common = [name for name in tuned.methods if name in reference.methods]
         runs = min(tuned.values.shape[-1], reference.values.shape[-1])
         for method in common if tuning != TRANSFERRED and cells else ():
             pairs = np.array([
-                [losses.runs(cell, method)[:runs] for cell in cells]
-                for losses in (tuned, reference)
+                [side.runs(cell, method)[:runs] for cell in cells]
+                for side in (tuned, reference)
             ])  # fmt: skip
             complete = ~np.isnan(pairs).any((0, 2))
             if complete.any():

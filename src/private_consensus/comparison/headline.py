@@ -16,9 +16,9 @@ import polars as pl
 from private_consensus.common.multiplicity import ALPHA
 
 from .ranks import Ranking
-from .schema import ANYONE, CELL, OBSERVERS
+from .schema import ANYONE, OBSERVERS
 from .statistics import LOCAL, methods_by_mean
-from .tables import compared, cube, remaining
+from .tables import base_cells, compared, cube, remaining
 
 PHRASES = {
     "tuned_paid": "If tuning is counted in the budget",
@@ -55,7 +55,7 @@ def local_baselines(
     dict of str to list of tuple
         For each problem, the budgets in ascending order with the outcomes of local training.
     """
-    base = {tuple(cell[key] for key in CELL) for cell in cells if cell["axis"] == "base"}
+    base = base_cells(cells)
     private = compared(table, OBSERVERS[0]).filter(pl.col("observer") != ANYONE)
     losses = remaining(cube(private, "excess_loss_mean"), outcomes)
     rows = [i for i, cell in enumerate(losses.cells) if cell in base]

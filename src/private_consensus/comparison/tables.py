@@ -8,7 +8,7 @@ cell without such a method is marked "budget too small for these data".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,6 +72,30 @@ class Cube(NamedTuple):
         return {name: values[i, common] for i, name in enumerate(self.methods) if ran[i]}
 
 
+def rows_of(table: pl.DataFrame, measure: str, tuning: str) -> pl.DataFrame:
+    """Return the rows of a measure and a kind of tuning.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Results with the columns of :mod:`.schema`.
+    measure : str
+        Name of the measure.
+    tuning : str
+        Kind of tuning.
+
+    Returns
+    -------
+    DataFrame
+    """
+    return table.filter((pl.col("measure") == measure) & (pl.col("tuning") == tuning))
+
+
+def base_cells(cells: Iterable[Mapping[str, Any]]) -> set[tuple]:
+    """Return the base cells among the cells of ``cells.json``, as rows of :data:`.schema.CELL`."""
+    return {tuple(cell[key] for key in CELL) for cell in cells if cell["axis"] == "base"}
+
+
 def signed(measure: str) -> int:
     """Return -1 for a measure whose larger values are better, else 1."""
     return -1 if measure in LARGER_IS_BETTER else 1
@@ -94,7 +118,7 @@ def cube(table: pl.DataFrame, measure: str, tuning: str = PRIMARY) -> Cube:
     Cube
         Measures whose larger values are better have the opposite sign.
     """
-    rows = table.filter((pl.col("measure") == measure) & (pl.col("tuning") == tuning))
+    rows = rows_of(table, measure, tuning)
     cells = rows.select(*CELL).unique().sort(*CELL)
     methods = rows.select("method").unique().sort("method")
     if cells.is_empty():
@@ -105,71 +129,6 @@ def cube(table: pl.DataFrame, measure: str, tuning: str = PRIMARY) -> Cube:
     runs = grid.drop(index).cast(pl.Float64).fill_null(np.nan).to_numpy(order="c")
     values = runs.reshape(cells.height, methods.height, -1)
     return Cube(cells.rows(), methods["method"].to_list(), signed(measure) * values)
-
-
-class PartitionedRows:
-    """Rows of the comparison, partitioned once by measure and tuning.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Results with the columns of :mod:`.schema`.
-    """
-
-    def __init__(self, table: pl.DataFrame) -> None:
-        self._empty = table.clear()
-        self._cubes: dict[tuple[str, str], Cube] = {}
-        self._rows = table.partition_by("measure", "tuning", as_dict=True)
-
-    def rows(self, measure: str, tuning: str = PRIMARY) -> pl.DataFrame:
-        """Return the rows of a measure and a kind of tuning.
-
-        Parameters
-        ----------
-        measure : str
-            Name of the measure.
-        tuning : str
-            Kind of tuning.
-
-        Returns
-        -------
-        DataFrame
-        """
-        return self._rows.get((measure, tuning), self._empty)
-
-    def cube(self, measure: str, tuning: str = PRIMARY) -> Cube:
-        """Return the values of a measure and a kind of tuning; results are cached.
-
-        Parameters
-        ----------
-        measure : str
-            Name of the measure.
-        tuning : str
-            Kind of tuning.
-
-        Returns
-        -------
-        Cube
-        """
-        if (measure, tuning) not in self._cubes:
-            self._cubes[measure, tuning] = cube(self.rows(measure, tuning), measure, tuning)
-        return self._cubes[measure, tuning]
-
-    def kept(self, choose: Callable[[pl.DataFrame], pl.DataFrame]) -> PartitionedRows:
-        """Return the rows that a filter selects from each part.
-
-        Parameters
-        ----------
-        choose : callable
-            Map from a DataFrame to some of its rows.
-
-        Returns
-        -------
-        PartitionedRows
-        """
-        selected = PartitionedRows(self._empty)
-        selected._rows = {key: choose(rows) for key, rows in self._rows.items()}
-        return selected
 
 
 def compared(table: pl.DataFrame, observer: str, references: Collection[str] = ()) -> pl.DataFrame:
