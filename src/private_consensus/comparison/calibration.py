@@ -21,8 +21,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,8 +59,7 @@ MAX_LOG_FACTOR = 40.0
 """Largest absolute logarithm of the factor by which the search scales noise."""
 
 
-@dataclass(frozen=True)
-class Calibrated:
+class Calibrated(NamedTuple):
     """Calibrated algorithm, and bounds on its privacy loss.
 
     Parameters

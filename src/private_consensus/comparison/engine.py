@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +60,10 @@ Measures = Callable[[np.ndarray], dict[str, np.ndarray]]
 """Map from models [settings, runs, agents, dim] to measures [settings, runs]."""
 
 
+RunKey = tuple[Algorithm, int, bool]
+"""Calibrated algorithm, horizon, and True for the public starting point."""
+
+
 class CalibratedCandidate(NamedTuple):
     """Calibrated candidate with its budget and kind of tuning."""
 
@@ -68,7 +73,7 @@ class CalibratedCandidate(NamedTuple):
     candidate: TuningCandidate
 
     @property
-    def key(self) -> tuple[Algorithm, int, bool]:
+    def key(self) -> RunKey:
         """Algorithm, horizon and starting point, which determine the runs."""
         return self.calibrated.algorithm, self.candidate.horizon, self.candidate.from_public
 
@@ -345,22 +350,21 @@ class Engine:
             One mapping per setting.
         """
         measures = measures or self._values
+        batches: dict[Any, list[RunKey]] = defaultdict(list)
         # Equal settings, such as all budgets of a method without noise, run once.
-        distinct = {setting.key: setting for setting in settings}
-        groups: dict[Any, list[CalibratedCandidate]] = defaultdict(list)
-        for (algorithm, *horizon_and_start), setting in distinct.items():
-            groups[structure(algorithm), *horizon_and_start].append(setting)
-        by_key: dict[Any, dict[str, np.ndarray]] = {}
-        for batch in groups.values():
-            keys = [setting.key for setting in batch]
-            by_key |= zip(keys, self._run(name, batch, world, measures), strict=True)
+        for key in dict.fromkeys(setting.key for setting in settings):
+            algorithm, *horizon_and_start = key
+            batches[structure(algorithm), *horizon_and_start].append(key)
+        by_key: dict[RunKey, dict[str, np.ndarray]] = {}
+        for batch in batches.values():
+            by_key |= zip(batch, self._run(name, batch, world, measures), strict=True)
         return [by_key[setting.key] for setting in settings]
 
     def _run(
-        self, name: str, batch: list[CalibratedCandidate], world: CellProblem, measures: Measures
+        self, name: str, batch: list[RunKey], world: CellProblem, measures: Measures
     ) -> list[dict[str, np.ndarray]]:
         """Run a batch of settings with a common structure and horizon."""
-        first_algorithm, horizon, from_public = batch[0].key
+        first_algorithm, horizon, from_public = batch[0]
         network = self._network(name, world)
         problem = world.from_public if from_public else world.problem
         algorithm_name = self.design.methods[name].algorithm["name"]
@@ -386,11 +390,11 @@ class Engine:
             if "released" in observables and isinstance(network, UnreliableNetwork):
                 recorded["messages"] = np.sum(network.sent, axis=0).astype(float)
 
-        algorithm = stack([setting.calibrated.algorithm for setting in batch])
+        algorithms = stack([algorithm for algorithm, *_ in batch])
         start_time = time.perf_counter()
         with np.errstate(all="ignore"):
             horizons = np.full(len(batch), horizon)
-            algorithm.run(problem, network, world.streams, horizons, record)
+            algorithms.run(problem, network, world.streams, horizons, record)
             seconds = (time.perf_counter() - start_time) / (len(batch) * len(world.streams.runs))
             values = measures(recorded.get("consensus", recorded["released"]))
         sent = np.full(len(world.streams.runs), messages_of(algorithm_name, world.network, horizon))
@@ -502,10 +506,9 @@ class Engine:
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows of a method in the cells of one environment."""
         method, where = self.design.methods[name], asdict(world.environment)
+        epsilons = [cell.epsilon for cell in environment_cells]
         if method.baseline:
-            yield from self._baseline_rows(
-                name, [cell.epsilon for cell in environment_cells], where
-            )
+            yield from self._baseline_rows(name, epsilons, where)
             return
         if not method.proven and environment_cells[0].axis != BASE:
             self._record_absence(name, "not proven: shown in the base cells alone", **where)
@@ -513,21 +516,14 @@ class Engine:
         try:
             if world.environment.faulty:
                 require_faults(method.algorithm["name"])
-            epsilons = [cell.epsilon for cell in environment_cells]
             settings = self._settings(name, world, epsilons)
-            without_privacy = method.observer == "none"
-            settings = settings[:1] if without_privacy else settings
-            measured = self.measured(name, settings, world) if settings else []
+            measured = self.measured(name, settings, world)
         except InvalidInput as error:
             self._record_absence(name, str(error), **where)
             return
         for setting, values in zip(settings, measured, strict=True):
-            # Runs without privacy are equal at every budget, and are not tuned.
-            for epsilon in epsilons if without_privacy else [setting.epsilon]:
-                for tuning in TUNINGS if without_privacy else [setting.tuning]:
-                    calibrated = setting.calibrated
-                    bounds = calibrated.proven, calibrated.epsilon, calibrated.lower
-                    yield self._frame(name, (epsilon, tuning), bounds, values, where)
+            budget = setting.epsilon, setting.tuning
+            yield self._frame(name, budget, setting.calibrated[1:], values, where)
 
     def _baseline_rows(
         self, name: str, epsilons: list[float], where: dict[str, Any]
@@ -542,12 +538,11 @@ class Engine:
             values |= {"accuracy_mean": model.accuracy, "accuracy_worst": model.accuracy}
         values |= dict.fromkeys(("consensus_error", "messages", "bits"), 0.0)
         by_run = {key: np.full(self.design.runs, value) for key, value in values.items()}
-        bounds = True, 0.0, 0.0
+        bounds = 0.0, 0.0, True
         # Without public records, only the model that depends on no record is available.
         tunings = TUNINGS if baseline == "data_free" else (PAID, TUNED)
-        for epsilon in epsilons:
-            for tuning in tunings:
-                yield self._frame(name, (epsilon, tuning), bounds, by_run, where)
+        for budget in product(epsilons, tunings):
+            yield self._frame(name, budget, bounds, by_run, where)
 
     def _settings(
         self, name: str, world: CellProblem, epsilons: list[float]
@@ -573,39 +568,36 @@ class Engine:
         self,
         name: str,
         budget: tuple[float, str],
-        bounds: tuple[bool, float, float],
+        bounds: tuple[float, float, bool],
         values: dict[str, np.ndarray],
         where: dict[str, Any],
     ) -> pl.DataFrame:
         """Return the rows of one setting, without measures that do not apply.
 
-        ``budget`` is epsilon and the kind of tuning; ``bounds`` are ``proven``, the
-        accountant's epsilon and the lower bound.
+        ``budget`` is epsilon and the kind of tuning; ``bounds`` are the accountant's epsilon, the
+        lower bound and ``proven``.
         """
         method = self.design.methods[name]
         applicable = {key: value for key, value in values.items() if not np.isnan(value).any()}
         runs = len(next(iter(applicable.values())))
-        labels = {
+        epsilon, tuning = budget
+        epsilon_accountant, epsilon_lower, proven = bounds
+        columns = {
             **where,
-            "epsilon": budget[0],
+            "epsilon": epsilon,
             "delta": self.design.delta,
             "observer": method.observer,
             "method": name,
             "label": method.title,
-            "tuning": budget[1],
-            "proven": bounds[0],
-            "epsilon_accountant": float(bounds[1]),
-            "epsilon_lower": float(bounds[2]),
-        }
-        columns = {
+            "tuning": tuning,
             "run": np.tile(np.arange(runs), len(applicable)),
             "measure": np.repeat(list(applicable), runs),
             "value": np.concatenate([np.asarray(value, float) for value in applicable.values()]),
+            "proven": proven,
+            "epsilon_accountant": epsilon_accountant,
+            "epsilon_lower": epsilon_lower,
         }
-        frame = pl.DataFrame(columns).with_columns(
-            **{key: pl.lit(value, dtype=COLUMNS[key]) for key, value in labels.items()}
-        )
-        return frame.cast({"run": pl.Int64}).select(list(COLUMNS))
+        return pl.DataFrame(columns, schema=COLUMNS)
 
 
 def _finite_or(values: np.ndarray, replacement: float) -> np.ndarray:
