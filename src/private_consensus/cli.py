@@ -994,7 +994,7 @@ def _new_algorithm(options) -> None:
 
 
 def _rank(options) -> None:
-    from .comparison.ranking import ranked
+    from .comparison.ranking import HEADS, ranked
 
     with _progress() as bar:
         task = bar.add_task("", total=None)
@@ -1004,10 +1004,10 @@ def _rank(options) -> None:
             prepared=lambda names: _prepared_data(names, options),
             progress=lambda problem: bar.update(task, description=problem),
         )  # fmt: skip
-    rows = [dict(zip(result.heads, row, strict=True)) for row in result.rows]
+    rows = [dict(zip(HEADS, row, strict=True)) for row in result.rows]
     contents = {"ranking": rows, "caption": result.caption, "not_entered": result.absent}
     lines = [f"not entered: {line}" for line in result.absent]
-    _emit(options, contents, *lines, _table(result.heads, result.rows, result.caption))
+    _emit(options, contents, *lines, _table(HEADS, result.rows, result.caption))
 
 
 def _design(path: str | None) -> str:

@@ -8,7 +8,7 @@ axes, determined by its seed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -80,6 +80,11 @@ class Cell:
     def row(self) -> dict[str, Any]:
         """Return the cell as a flat mapping."""
         return {**asdict(self.environment), "epsilon": self.epsilon, "axis": self.axis}
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Values of the columns :data:`.schema.CELL`."""
+        return *astuple(self.environment), self.epsilon
 
 
 class Axes(Strict):

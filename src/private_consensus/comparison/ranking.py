@@ -14,11 +14,19 @@ from private_consensus.core import algorithms
 from private_consensus.reproduction.claims.intervals import MIN_RUNS
 
 from .answers import LOSS, STRONGEST
-from .design import ComparisonDesign, MethodDesign, cells, read_comparison
+from .design import ComparisonDesign, MethodDesign, read_comparison
 from .ranks import Ranking, rank
-from .schema import ANYONE, CELL, TUNINGS, read_results
+from .schema import ANYONE, read_results
 from .statistics import LOCAL, methods_by_mean
-from .submissions import NOT_TUNED, submission, together, write_submission
+from .submissions import (
+    NOT_TUNED,
+    PLACE,
+    covers,
+    places,
+    submission,
+    together,
+    write_submission,
+)
 from .tables import baselines_of, compared, cube, learnable_cells, remaining
 
 SUFFIX = ".parquet"
@@ -33,7 +41,6 @@ Prepared = Callable[[Sequence[str]], Mapping[str, Any]]
 class Ranked(NamedTuple):
     """Ranking table of an algorithm, and the reasons for cells without the algorithm."""
 
-    heads: tuple[str, ...]
     rows: list[tuple[str, ...]]
     caption: str
     absent: list[str]
@@ -118,24 +125,19 @@ def ranked(
     table = together([*submitted_tables, *other_tables, results_table])
     ranking, rows = standings(table, observer_of(table, entered))
     has_few_runs = rules.runs < MIN_RUNS
-    note = (
-        f"; {rules.runs} runs per cell are too few to compare methods in a cell"
-        if has_few_runs
-        else ""
-    )
+    few = f"; {rules.runs} runs per cell are too few to compare methods in a cell"
+    note = few if has_few_runs else ""
     problems = len(ranking.problems)
+    lines = [
+        f"{row['method']}: {row['because']}"
+        for row in [*absent, *(row for entry in submitted for row in entry.absent)]
+        if row["method"] in entered and row["because"] != NOT_TUNED
+    ]
     return Ranked(
-        HEADS,
         [_table_row(row, entered, has_few_runs) for row in rows],
         f"tuning counted in the budget; {ranking.cells} of {ranking.of} cells in which all "
         f"compared methods ran; mean over {problems} problem{'s' * (problems != 1)}{note}",
-        list(
-            dict.fromkeys(
-                f"{row['method']}: {row['because']}"
-                for row in [*absent, *(row for entry in submitted for row in entry.absent)]
-                if row["method"] in entered and row["because"] != NOT_TUNED
-            )
-        ),
+        list(dict.fromkeys(lines)),
     )
 
 
@@ -166,30 +168,22 @@ def absences(
     """
     declared = [dict(row) for row in absent if row["method"] in names]
     for name in names:
+        declared += [
+            {"method": name, "problem": problem, "because": "not entered on this problem"}
+            for problem in design.problems
+            if name not in design.methods_of(problem)
+        ]
+        of_method = [row for row in declared if row["method"] == name]
         method_rows = results.filter(pl.col("method") == name)
-        for problem in design.problems:
-            if name not in design.methods_of(problem):
-                because = "not entered on this problem"
-                declared.append({"method": name, "problem": problem, "because": because})
-        present = set(method_rows.select(*CELL, "tuning").unique().rows())
-        for cell in cells(design):
-            cell_values = {key: cell.row()[key] for key in CELL}
-            cell_key = tuple(cell_values.values())
-            tunings = {tuning for tuning in TUNINGS if (*cell_key, tuning) in present}
-            if tunings:
-                lacking = [tuning for tuning in TUNINGS if tuning not in tunings]
-                declared += [
-                    {**cell_values, "tuning": tuning, "method": name, "because": NOT_TUNED}
-                    for tuning in lacking
-                    if not any(_is_about(row, name, cell_values, tuning) for row in declared)
-                ]
+        present = set(method_rows.select(PLACE).unique().rows())
+        present_cells = {place[:-1] for place in present}
+        declared += [
+            {**dict(zip(PLACE, place, strict=True)), "method": name, "because": NOT_TUNED}
+            for place in places(design)
+            if place[:-1] in present_cells and place not in present
+            if not any(covers(row, place) for row in of_method)
+        ]
     return declared
-
-
-def _is_about(row: Mapping[str, Any], name: str, at: Mapping[str, Any], tuning: str) -> bool:
-    """Return True if an absence applies to a method, cell and tuning."""
-    cell_values = {**at, "method": name, "tuning": tuning}
-    return all(cell_values[key] == value for key, value in row.items() if key in cell_values)
 
 
 def _others(path: str | Path, names: Sequence[str]) -> pl.DataFrame:
@@ -365,8 +359,5 @@ def _better(runs: Mapping[str, Any], method: str, rival: str) -> bool:
     """Return True if one method is better than another in a cell at the 95 % level."""
     if rival not in runs or method == rival:
         return False
-    worse_methods = {
-        standing.method: standing
-        for standing in methods_by_mean({name: runs[name] for name in (method, rival)})
-    }
-    return not worse_methods[rival].may_be_best
+    compared_methods = methods_by_mean({name: runs[name] for name in (method, rival)})
+    return not next(row.may_be_best for row in compared_methods if row.method == rival)

@@ -293,7 +293,7 @@ def _foreign(table: pl.DataFrame, design: ComparisonDesign, name: str) -> Iterat
     if table.is_empty():
         yield f"{name}: found no rows, expected results of the cells of the design"
         return
-    design_cells = {tuple(cell.row()[key] for key in CELL) for cell in cells(design)}
+    design_cells = {cell.key for cell in cells(design)}
     strange = [cell for cell in table.select(*CELL).unique().rows() if cell not in design_cells]
     if strange:
         first = dict(zip(CELL, min(strange, key=str), strict=True))
@@ -338,9 +338,7 @@ def _incomplete(
     table: pl.DataFrame, absent: Sequence[Mapping[str, Any]], design: ComparisonDesign, name: str
 ) -> Iterator[str]:
     """Yield an error for cells, runs and measures that are neither present nor declared absent."""
-    design_keys = [
-        (*(cell.row()[key] for key in CELL), tuning) for cell in cells(design) for tuning in TUNINGS
-    ]
+    design_keys = places(design)
     present: dict[str, set[Place]] = defaultdict(set)
     for method, *cell_key in table.select("method", *PLACE).unique().rows():
         present[method].add(tuple(cell_key))
@@ -349,7 +347,7 @@ def _incomplete(
         for row in absent:
             if row.get("method") != method:
                 continue
-            covered = {cell_key for cell_key in design_keys if _covers(row, cell_key)}
+            covered = {cell_key for cell_key in design_keys if covers(row, cell_key)}
             if not covered:
                 yield f"{name}: absent: found {_place_of(row)}, expected cells of the design"
             declared |= covered
@@ -387,8 +385,25 @@ def _incomplete_runs(table: pl.DataFrame, design: ComparisonDesign, name: str) -
             return
 
 
-def _covers(row: Mapping[str, Any], cell_tuning: Place) -> bool:
-    """Return True if an absence applies to a cell and tuning: every stated key is equal."""
+def places(design: ComparisonDesign) -> list[Place]:
+    """Return every cell of a design with every kind of tuning."""
+    return [(*cell.key, tuning) for cell in cells(design) for tuning in TUNINGS]
+
+
+def covers(row: Mapping[str, Any], cell_tuning: Place) -> bool:
+    """Return True if an absence applies to a cell and tuning: every stated key is equal.
+
+    Parameters
+    ----------
+    row : mapping
+        Declared absence.
+    cell_tuning : tuple
+        Entry of :func:`places`.
+
+    Returns
+    -------
+    bool
+    """
     key_values = dict(zip(PLACE, cell_tuning, strict=True))
     return all(key_values[key] == value for key, value in row.items() if key in key_values)
 
