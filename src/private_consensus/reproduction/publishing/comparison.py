@@ -29,7 +29,7 @@ import numpy as np
 import polars as pl
 from scipy.stats import norm, t
 
-from private_consensus.common.errors import InvalidInput, arguments
+from private_consensus.common.errors import arguments, require
 from private_consensus.common.multiplicity import ALPHA
 from private_consensus.common.readable import read_json
 from private_consensus.common.secrets import redacted
@@ -186,12 +186,10 @@ def _require_comparable(run: str | Path, reference: str | Path) -> tuple[Path, P
         ("run", run / "claims.parquet", "results of a whole run, e.g. results/paper"),
     ):
         # Path.is_file raises an error if a name is too long.
-        if not os.path.isfile(file):
-            raise InvalidInput(key, redacted(str(file.parent)), expected)
-    scales = [_scale_of(folder) for folder in (run, reference)]
-    if None not in scales and scales[0] != scales[1]:
-        same = f"{scales[1]}, the scale of the reference"
-        raise InvalidInput(f"scale of {run}", scales[0], same)
+        require(os.path.isfile(file), key, redacted(str(file.parent)), expected)
+    scale, expected = _scale_of(run), _scale_of(reference)
+    comparable = None in (scale, expected) or scale == expected
+    require(comparable, f"scale of {run}", scale, f"{expected}, the scale of the reference")
     return run, reference
 
 

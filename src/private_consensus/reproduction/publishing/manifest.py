@@ -13,39 +13,35 @@ from threadpoolctl import threadpool_info
 
 from private_consensus.common.provenance import versions
 
+from ..experiments.freshness import actual_stamp
+from ..report.reading import Results
+
 CARD = ("dataset", "preparation", "source", "host", "version", "checksum", "licence", "citation")
 """Entries of a data card in the manifest: the origin of the data, and nothing on their content."""
+STAMP = ("settings", "code", "data")
+"""Entries of a result's provenance in the manifest."""
 
 
 def manifest(
-    *,
-    scale: str,
-    commit: str,
+    results: Results,
     config: Mapping[str, Any],
+    *,
     missing: Iterable[str],
-    cards: Iterable[Mapping[str, Any]],
-    stamps: Mapping[str, Mapping[str, str]],
-    timings: Iterable[Mapping[str, Any]],
+    stamped: Iterable[str],
     files: Mapping[str, str],
 ) -> dict[str, Any]:
     """Build the content of ``manifest.json``.
 
     Parameters
     ----------
-    scale : str
-        Scale of the run.
-    commit : str
-        Commit of the repository.
+    results : Results
+        Results of the run; scale, commit, data cards and wall times are used.
     config : mapping
         Configuration of the run; ``seed`` and ``papers`` are used.
     missing : iterable of str
         Papers that are intentionally absent.
-    cards : iterable of mappings
-        Data cards.
-    stamps : mapping
-        Path of each result to its provenance.
-    timings : iterable of mappings
-        Keys ``job`` and ``seconds`` (wall time).
+    stamped : iterable of str
+        Paths of the results whose provenance is listed.
     files : mapping
         Path of each published file to its SHA-256.
 
@@ -54,17 +50,21 @@ def manifest(
     dict
         Content as plain JSON.
     """
-    seconds = {row["job"]: round(row["seconds"], 2) for row in timings}
+    seconds = {row["job"]: round(row["seconds"], 2) for row in results.timings}
+    stamps = {str(path): actual_stamp(path) for path in stamped}
     return {
-        "scale": scale,
-        "commit": commit,
+        "scale": results.scale,
+        "commit": results.commit,
         "seed": config["seed"],
         "papers": list(config["papers"]),
         "missing papers": sorted(missing),
         "versions": versions(),
         "machine": machine(),
-        "data": [{key: card.get(key, "") for key in CARD} for card in cards],
-        "stamps": {path: dict(stamp) for path, stamp in sorted(stamps.items())},
+        "data": [{key: card.get(key, "") for key in CARD} for card in results.cards],
+        "stamps": {
+            path: {key: stamp[key] for key in STAMP if key in stamp}
+            for path, stamp in sorted(stamps.items())
+        },
         "wall seconds": dict(sorted(seconds.items())),
         "wall seconds in all": round(sum(seconds.values()), 1),
         "sha256": dict(sorted(files.items())),

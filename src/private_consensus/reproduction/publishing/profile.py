@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from private_consensus.common.errors import InvalidInput, arguments
+from private_consensus.common.errors import arguments, require
 from private_consensus.common.secrets import redacted
 from private_consensus.common.spreadsheets import markdown_table
 from private_consensus.common.usage import read_usage, was_measured
@@ -23,8 +23,7 @@ def jobs(folder: str | Path) -> list[dict[str, Any]]:
     folder = arguments.path("run", folder, expected)
     files = filter(was_measured, (folder / "timings").glob("*.tsv"))
     rows = [dict(zip(TITLES, _numbers(file), strict=True)) for file in files]
-    if not rows:
-        raise InvalidInput("run", redacted(str(folder)), expected)
+    require(bool(rows), "run", redacted(str(folder)), expected)
     return sorted(rows, key=lambda row: (-row["CPU s"], row["job"]))
 
 

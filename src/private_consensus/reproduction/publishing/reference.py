@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from private_consensus.common.errors import InvalidInput
+from private_consensus.common.errors import require
 from private_consensus.common.provenance import atomic_write, checksums, write_json, write_text
 from private_consensus.common.spreadsheets import csv
 
-from ..experiments.freshness import actual_stamp
 from ..experiments.results import rows_of
 from ..plotting.drawings import png_of, small_svg
 from ..report.reading import Results, surrogates_in, svg_size
@@ -76,30 +75,24 @@ def publish(
     run, folder = Path(run), Path(folder)
     missing = sorted(set(papers) - set(config["papers"]))
     require_citable(results, config, missing, partial=partial)
-    frames = {
-        name: rows_of(run / "data" / f"{name}.parquet")
-        for name in [*results.facts, *results.tables]
-    }
-    frames |= {f"audit/{path.stem}": rows_of(path) for path in (run / "audit").glob("*.parquet")}
-    for name, frame in frames.items():
-        require_aggregates(name, frame)
+    for name in [*results.facts, *results.tables]:
+        require_aggregates(name, rows_of(run / "data" / f"{name}.parquet"))
+    for path in (run / "audit").glob("*.parquet"):
+        require_aggregates(f"audit/{path.stem}", rows_of(path))
     new = folder.with_name(f".{folder.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     try:
         _write(results, run, new)
         _copy_audited_faults(folder, new)
         _copy_comparison(run, folder, new)
-        stamps = {str(path): actual_stamp(path) for path in stamped}
         files = [path for path in new.rglob("*") if path.is_file()]
         content = manifest(
-            scale=results.scale, commit=results.commit, config=config, missing=missing,
-            cards=results.cards, timings=results.timings, files=checksums(files, new),
-            stamps={path: {k: s[k] for k in ("settings", "code", "data") if k in s}
-                    for path, s in stamps.items()},
-        )  # fmt: skip
+            results, config, missing=missing, stamped=stamped, files=checksums(files, new)
+        )
         write_json(new / "manifest.json", content)
-        if (size := sum(path.stat().st_size for path in files)) > MAX_BYTES:
-            raise InvalidInput("reference", f"{size} bytes", f"at most {MAX_BYTES} bytes in all")
+        size = sum(path.stat().st_size for path in files)
+        expected = f"at most {MAX_BYTES} bytes in all"
+        require(size <= MAX_BYTES, "reference", f"{size} bytes", expected)
         shutil.rmtree(folder, ignore_errors=True)
         new.replace(folder)
     finally:
@@ -107,7 +100,7 @@ def publish(
 
 
 def require_citable(
-    results: Results, config: Mapping[str, Any], missing: Iterable[str], *, partial: bool
+    results: Results, config: Mapping[str, Any], missing: Sequence[str], *, partial: bool
 ) -> None:
     """Raise an error for a reduced run, surrogate data, or missing papers.
 
@@ -117,7 +110,7 @@ def require_citable(
         Results of the run.
     config : mapping
         Configuration of the run.
-    missing : iterable of str
+    missing : sequence of str
         Keys of missing papers.
     partial : bool
         True if papers may be missing.
@@ -127,17 +120,12 @@ def require_citable(
     InvalidInput
         If the run cannot serve as a reference.
     """
-    missing = list(missing)
-    if results.scale != "paper":
-        raise InvalidInput("scale", results.scale, "paper: only a full run is a reference")
-    if config.get("runs") is not None:
-        raise InvalidInput("runs", config["runs"], "no key runs, for a reference")
-    if surrogates := _surrogates(results):
-        raise InvalidInput("data", surrogates, "real data: set data.mirror and run again")
-    if missing and not partial:
-        raise InvalidInput(
-            "papers", f"without {', '.join(missing)}", "all papers, or `make publish PARTIAL=1`"
-        )
+    scale, runs, surrogates = results.scale, config.get("runs"), _surrogates(results)
+    require(scale == "paper", "scale", scale, "paper: only a full run is a reference")
+    require(runs is None, "runs", runs, "no key runs, for a reference")
+    require(not surrogates, "data", surrogates, "real data: set data.mirror and run again")
+    expected = "all papers, or `make publish PARTIAL=1`"
+    require(partial or not missing, "papers", f"without {', '.join(missing)}", expected)
 
 
 def _surrogates(results: Results) -> str:
@@ -169,11 +157,11 @@ def require_aggregates(name: str, frame: pl.DataFrame) -> None:
     nested = [
         column for column, kind in frame.schema.items() if kind.is_nested() or kind == pl.Binary
     ]
-    if identifiers or nested:
-        expected = "columns of aggregates, without identifiers and nested values"
-        raise InvalidInput(f"{name}: columns", ", ".join(identifiers + nested), expected)
-    if frame.height > MAX_ROWS:
-        raise InvalidInput(f"{name}: rows", frame.height, f"at most {MAX_ROWS} rows of aggregates")
+    columns = ", ".join(identifiers + nested)
+    expected = "columns of aggregates, without identifiers and nested values"
+    require(not columns, f"{name}: columns", columns, expected)
+    expected = f"at most {MAX_ROWS} rows of aggregates"
+    require(frame.height <= MAX_ROWS, f"{name}: rows", frame.height, expected)
 
 
 def _write(results: Results, run: Path, folder: Path) -> None:
@@ -186,18 +174,18 @@ def _write(results: Results, run: Path, folder: Path) -> None:
             temporary.write_bytes(small_png(svg))
     for name in results.tables:
         for kind in TABLES:
-            _copy(run / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
+            _copy(f"tables/{name}.{kind}", run, folder)
     for name in [*results.facts, *results.tables]:
-        _copy(run / "data" / f"{name}.parquet", folder / "data" / f"{name}.parquet")
+        _copy(f"data/{name}.parquet", run, folder)
     audited = sorted(f"audit/{path.stem}" for path in (run / "audit").glob("*.parquet"))
     theorems = ["theorems"] if results.theorems else []
     for name in ("claims", "privacy", *theorems, *audited):
-        _copy(run / f"{name}.parquet", folder / f"{name}.parquet")
+        _copy(f"{name}.parquet", run, folder)
         if name not in LONG_TABLES:
             text = csv(rows_of(run / f"{name}.parquet"))
             write_text(folder / f"{name}.csv", text)
-        elif (run / f"{name}.csv").is_file():
-            _copy(run / f"{name}.csv", folder / f"{name}.csv")
+        else:
+            _copy(f"{name}.csv", run, folder, missing_ok=True)
     for name, text in scorecard.files(scorecard.scored(results)).items():
         write_text(folder / name, text)
     write_text(folder / "README.md", gallery(results))
@@ -205,12 +193,10 @@ def _write(results: Results, run: Path, folder: Path) -> None:
 
 def _copy_audited_faults(old: Path, new: Path) -> None:
     """Copy the audits and tests of faults from the old reference if they were not run again."""
-    if (old / FAULTS).is_file():
-        _copy(old / FAULTS, new / FAULTS)
-    for kind in ("parquet", "csv"):
-        old_file, new_file = (folder / "audit" / f"mutants.{kind}" for folder in (old, new))
-        if old_file.is_file() and not new_file.exists():
-            _copy(old_file, new_file)
+    _copy(FAULTS, old, new, missing_ok=True)
+    for name in ("audit/mutants.parquet", "audit/mutants.csv"):
+        if not (new / name).exists():
+            _copy(name, old, new, missing_ok=True)
 
 
 def _copy_comparison(run: Path, old: Path, new: Path) -> None:
@@ -219,8 +205,7 @@ def _copy_comparison(run: Path, old: Path, new: Path) -> None:
     if source is None:
         return
     for name in ("answers.json", "cells.json", "runs.parquet", "published.json"):
-        if (source / COMPARED / name).is_file():
-            _copy(source / COMPARED / name, new / COMPARED / name)
+        _copy(f"{COMPARED}/{name}", source, new, missing_ok=True)
     if source == run:
         today = datetime.now(UTC).date().isoformat()
         write_json(new / COMPARED / "published.json", {"date": today})
@@ -253,6 +238,9 @@ def gallery(results: Results) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _copy(source: Path, target: Path) -> None:
-    with atomic_write(target) as temporary:
-        shutil.copyfile(source, temporary)
+def _copy(name: str, source: Path, target: Path, *, missing_ok: bool = False) -> None:
+    """Copy a file of one folder to another folder."""
+    if missing_ok and not (source / name).is_file():
+        return
+    with atomic_write(target / name) as temporary:
+        shutil.copyfile(source / name, temporary)
