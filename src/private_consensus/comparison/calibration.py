@@ -22,6 +22,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,19 +131,15 @@ class _Search:
         self.world = problem, network, horizon
         self.refusal: InvalidInput | None = None
         # The search revisits its end points, and each calibration may be a search in itself.
-        self.by_nominal: dict[float, Algorithm | None] = {}
-        self.accounted: dict[Algorithm, Guarantee] = {}
+        self.at, self.guarantee = cache(self._at), cache(self._guarantee)
 
-    def at(self, nominal: float) -> Algorithm | None:
+    def _at(self, nominal: float) -> Algorithm | None:
         """Return the algorithm calibrated by its paper to a nominal epsilon; None if refused."""
-        if nominal not in self.by_nominal:
-            budget = Budget(nominal, self.target.delta)
-            try:
-                self.by_nominal[nominal] = self.algorithm.calibrate(budget, *self.world)
-            except InvalidInput as error:
-                self.refusal = error
-                self.by_nominal[nominal] = None
-        return self.by_nominal[nominal]
+        try:
+            return self.algorithm.calibrate(Budget(nominal, self.target.delta), *self.world)
+        except InvalidInput as error:
+            self.refusal = error
+            return None
 
     def _accepted(self, nominal: float) -> Algorithm:
         algorithm = self.at(nominal)
@@ -159,12 +156,9 @@ class _Search:
         """Return all releases of all copies."""
         return list(algorithm.releases(*self.world)) * self.copies
 
-    def guarantee(self, algorithm: Algorithm) -> Guarantee:
-        """Compute the guarantee by the accountant; results are cached."""
-        if algorithm not in self.accounted:
-            computed = account(self.releases(algorithm), self.target.delta)
-            self.accounted[algorithm] = computed
-        return self.accounted[algorithm]
+    def _guarantee(self, algorithm: Algorithm) -> Guarantee:
+        """Compute the guarantee by the accountant."""
+        return account(self.releases(algorithm), self.target.delta)
 
     def bounded(self, algorithm: Algorithm) -> Calibrated:
         """Return the algorithm with the lower and upper bound on its epsilon."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from private_consensus.common import yamls
-from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.errors import require
 from private_consensus.core import algorithms
 from private_consensus.reproduction.claims.intervals import MIN_RUNS
 
@@ -336,10 +336,8 @@ def standings(table: pl.DataFrame, observer: str) -> tuple[Ranking, list[Standin
     rows = compared(table, observer, () if observer == STRONGEST else [LOCAL])
     losses = cube(rows, LOSS)
     losses = remaining(losses, learnable_cells(losses, baselines_of(rows)))
-    if not losses.cells:
-        raise InvalidInput(
-            "NAME", observer, "a method that ran in at least one cell for this observer"
-        )
+    expected = "a method that ran in at least one cell for this observer"
+    require(bool(losses.cells), "NAME", observer, expected)
     ranking = rank(losses.methods, losses.means, [cell[0] for cell in losses.cells])
     best, alone, ran = ({name: 0 for name in losses.methods} for _ in range(3))
     for cell in range(len(losses.cells)):

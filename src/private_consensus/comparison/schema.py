@@ -132,9 +132,8 @@ def checked(frame: pl.DataFrame, name: str = "results") -> pl.DataFrame:
         require(present_kind == kind, f"{name}.{column}", present_kind, f"a column of {kind}")
     frame = frame.select(list(COLUMNS))
     for column in COLUMNS:
-        missing = frame.filter(pl.col(column).is_null())
-        if missing.height:
-            raise InvalidInput(f"{name}.{column}", "an empty value", "a value in every row")
+        is_complete = not frame[column].null_count()
+        require(is_complete, f"{name}.{column}", "an empty value", "a value in every row")
     for method, label in frame.select("method", "label").unique().rows():
         slug = bool(SLUG.fullmatch(method))
         expected = "at most 60 lower-case letters, digits and underscores, first a letter"
