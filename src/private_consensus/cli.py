@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from . import __version__, privacy
+from .common import yamls
 from .common.completion import SHELLS, completion_script
 from .common.errors import (
     Diverged,
@@ -41,6 +43,7 @@ from .common.terminal import first_sentence, rendered, with_inherited_parameters
 from .core import algorithms, problems, synthetic
 from .core.algorithms.base import parameters, step_parameters, unstable_steps
 from .core.networks import default_parameters
+from .core.randomness import Streams
 from .core.simulation import BLOCK
 from .reproduction.experiments.cells import environment_of, run_cell, setting_of
 from .reproduction.experiments.checks import (
@@ -87,11 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             line += "; without data sets: --source surrogate"
         _print_error(line)
         return 2
-    except MemoryError as error:
-        _print_error(f"not enough memory: {error}")
-        return 2
-    except OSError as error:
-        _print_error(str(error))
+    except (MemoryError, OSError) as error:
+        reason = "not enough memory: " if isinstance(error, MemoryError) else ""
+        _print_error(f"{reason}{error}")
         return 2
 
 
@@ -111,9 +112,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="private-consensus", description=__doc__)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.set_defaults(command=None)
+    defaults = _defaults()
     commands = parser.add_subparsers(metavar="COMMAND")
 
-    def add(name: str, run: Callable, text: str, **defaults: Any) -> Callable:
+    def add(name: str, run: Callable, text: str, **preset: Any) -> Callable:
         """Add a command, and return the function that adds its options.
 
         Parameters
@@ -124,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
             Function of the parsed options; returns the exit code, or None for 0.
         text : str
             Help of the command.
-        **defaults
+        **preset
             Options that the command does not have on the command line.
 
         Returns
@@ -133,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
             ``add_argument`` of the command.
         """
         command = commands.add_parser(name, help=text)
-        command.set_defaults(command=run, **defaults)
+        command.set_defaults(command=run, **preset)
         return command.add_argument
 
     add("list", _list, "list algorithms, problems and prepared data")
@@ -152,8 +154,12 @@ def _parser() -> argparse.ArgumentParser:
         metric=None, quantity=None,
     )  # fmt: skip
     _add_setting(option)
-    option("--runs", type=int, help="maximum number of runs per data set")
-    option("--confidence", type=float, help="joint confidence of all tests of the audit")
+    of_audit = defaults["audit"]
+    option("--runs", type=int, default=of_audit["runs"], help="maximum number of runs per data set")
+    option(
+        "--confidence", type=float, default=of_audit["confidence"],
+        help="joint confidence of all tests of the audit",
+    )  # fmt: skip
 
     option = add(
         "observers", _observers, "compute the privacy loss to observers of a part of the messages",
@@ -171,7 +177,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     option("--sensitivity", type=float, default=1.0, help="l2 norm (gaussian) or l1 norm (laplace)")
     option("--count", type=int, default=1, help="number of composed releases")
-    option("--delta", type=float, default=_defaults()["delta"], help="delta of the composition")
+    option("--delta", type=float, default=defaults["delta"], help="delta of the composition")
     option("--scale", type=float, help="standard deviation, or scale of the Laplace noise")
     option("--epsilon", type=float, help="privacy budget for which the scale is computed")
 
@@ -249,8 +255,6 @@ def _completion(options) -> None:
 
 def _defaults() -> dict[str, Any]:
     """Return the default delta, and runs and confidence of an audit, from ``defaults.yaml``."""
-    from .common import yamls
-
     return yamls.read(Path(__file__).parent / "defaults.yaml")
 
 
@@ -258,16 +262,6 @@ MEANS = "mean_estimation"
 DESIGN = "config/comparison.yaml"
 CACHE = ".cache/private-consensus"
 SOURCES = ("auto", "official", "surrogate")
-SETTING = ("network", "agents", "epsilon", "delta", "horizon")
-"""Options of a setting that have general defaults."""
-
-
-def _setting() -> dict[str, Any]:
-    """Return the default setting of a run."""
-    return dict(zip(SETTING, ("ring", 10, 1.0, _defaults()["delta"], 50), strict=True))
-
-
-PROBLEM_OPTIONS = ("problem", "quantity", "metric")
 RUNS = 20
 """Default number of runs."""
 FEW_AGENTS = 1000
@@ -295,8 +289,12 @@ def _fill_from_example(options) -> None:
     example = _example_setting(options.algorithm)
     if options.problem not in (None, example.get("problem", MEANS)):
         example = {}
-    defaults = {**_setting(), "problem": MEANS, "quantity": "released", "metric": None, **example}
-    for key in (*SETTING, *PROBLEM_OPTIONS):
+    general: dict[str, Any] = {
+        "network": "ring", "agents": 10, "epsilon": 1.0, "delta": _defaults()["delta"],
+        "horizon": 50, "problem": MEANS, "quantity": "released", "metric": None,
+    }  # fmt: skip
+    defaults = {**general, **example}
+    for key in general:
         if getattr(options, key) is None:
             setattr(options, key, defaults[key])
     totals = defaults.get("set_per_agent", {})
@@ -312,30 +310,21 @@ def _example_setting(name: str) -> dict[str, Any]:
     A module of another package states it in ``EXAMPLE``, as for the audit: the name of a problem,
     or a mapping with problem, agents, horizon and parameters.
     """
-    from .common import yamls
-
     examples = yamls.read(Path(__file__).parent / "examples.yaml")
     for example in examples:
         if name in example.get("algorithms", ()):
             return example
-    stated_example = getattr(import_module(algorithms.module_of(name)), "EXAMPLE", None)
-    stated_example = (
-        {"problem": stated_example} if isinstance(stated_example, str) else stated_example
-    )
-    if not isinstance(stated_example, Mapping):
+    stated = getattr(import_module(algorithms.module_of(name)), "EXAMPLE", None)
+    stated = {"problem": stated} if isinstance(stated, str) else stated
+    if not isinstance(stated, Mapping):
         return {}
-    matching = [e for e in examples if stated_example.get("problem") == e.get("example", "")]
-    if not matching:
-        return {}
-    sizes = {key: stated_example[key] for key in ("agents", "horizon") if key in stated_example}
-    values = {
-        f"algorithm.{key}": value for key, value in stated_example.get("parameters", {}).items()
-    }
-    return {
-        **matching[0],
-        **sizes,
-        "set": {**matching[0].get("set", {}), **values},
-    }
+    for example in examples:
+        if stated.get("problem") == example.get("example", ""):
+            sizes = {key: stated[key] for key in ("agents", "horizon") if key in stated}
+            parameters = stated.get("parameters", {}).items()
+            values = {f"algorithm.{key}": value for key, value in parameters}
+            return {**example, **sizes, "set": {**example.get("set", {}), **values}}
+    return {}
 
 
 def _add_setting(option: Callable) -> None:
@@ -383,17 +372,19 @@ def _emit(options, contents: Mapping[str, Any], *output: str | Table) -> None:
         OUT.print(item) if isinstance(item, Table) else print(item)
 
 
-def _progress() -> Progress:
-    """Return a progress bar, which is shown on a terminal only."""
-    return Progress(console=ERR, transient=True, disable=not ERR.is_terminal)
-
-
 @contextmanager
-def _waiting(description: str) -> Generator[None]:
-    """Show on a terminal that a computation of unknown length runs."""
-    with _progress() as bar:
-        bar.add_task(description, total=None)
-        yield
+def _progress(description: str, total: int | None = None) -> Generator[Callable[..., None]]:
+    """Show on a terminal that a computation runs, and yield the function that updates the bar.
+
+    Parameters
+    ----------
+    description : str
+        Name of the computation.
+    total : int, optional
+        Number of steps; by default the length is unknown.
+    """
+    with Progress(console=ERR, transient=True, disable=not ERR.is_terminal) as bar:
+        yield partial(bar.update, bar.add_task(description, total=total))
 
 
 def _schema(options) -> None:
@@ -438,66 +429,56 @@ def _list(options) -> int:
 
 def _describe(options) -> None:
     name = options.name
+    algorithm: dict[str, Any] = {}
+    output: list[str | Table] = []
     if name in algorithms.names():
-        built, module = algorithms.load(name), sys.modules[algorithms.load(name).__module__]
+        built = algorithms.load(name)
+        module, docstring = sys.modules[built.__module__], with_inherited_parameters(built)
+        fields = dataclasses.fields(built)
+        needed = any(field.default is dataclasses.MISSING for field in fields)
+        described = built if needed else built()
+        uses = [f"where the problem computes it from data: {use}" for use in described.uses]
+        defaults = {field.name: _default(field) for field in fields}
+        algorithm = {"relation": str(described.relation), "parameters": defaults}
+        output.append(f"\nNeighbouring relation: {algorithm['relation']}")
+        output.append(_table(["parameter", "default"], list(defaults.items())))
     elif name in problems.names():
-        module = problems.load(name)
-        built = module.build
+        module, described = problems.load(name), problems.class_of(name)
+        docstring = inspect.getdoc(module.build) or ""
+        stated = described.from_data.items()
+        uses = [f"for algorithms that use {key}: {text}" for key, text in stated]
     else:
         names = ", ".join(algorithms.names() + problems.names())
         raise InvalidInput("NAME", name, f"one of {names}")
-    is_algorithm = inspect.isclass(built)
-    docstrings = [inspect.getdoc(module) or "", inspect.getdoc(built) or ""]
-    if is_algorithm:
-        docstrings[1] = with_inherited_parameters(built)
-    texts = [rendered(docstring) for docstring in docstrings]
-    fields = dataclasses.fields(built) if is_algorithm else ()
-    defaults = {f.name: _default(f) for f in fields}
-    contents: dict[str, Any] = {
+    texts = [rendered(inspect.getdoc(module) or ""), rendered(docstring)]
+    not_charged = [*described.oracles, *uses]
+    contents = {
         "name": name,
-        "kind": "algorithm" if is_algorithm else "problem",
+        "kind": "algorithm" if algorithm else "problem",
         "description": "\n\n".join(texts),
-        "not_charged": _unaccounted_uses(name),
+        "not_charged": not_charged,
+        **algorithm,
     }
-    output = [text + "\n" for text in texts]
-    output += [f"Not covered by epsilon: {line}" for line in contents["not_charged"]]
-    if is_algorithm:
-        contents |= {"relation": str(_with_defaults(built).relation), "parameters": defaults}
-        output.append(f"\nNeighbouring relation: {contents['relation']}")
-        output.append(_table(["parameter", "default"], list(defaults.items())))
-    _emit(options, contents, *output)
-
-
-def _with_defaults(built: type) -> Any:
-    """Return an algorithm with default parameters, or its class if it requires parameters."""
-    needed = any(field.default is dataclasses.MISSING for field in dataclasses.fields(built))
-    return built if needed else built()
+    lines = [
+        *(text + "\n" for text in texts),
+        *(f"Not covered by epsilon: {use}" for use in not_charged),
+    ]
+    _emit(options, contents, *lines, *output)
 
 
 def _default(field: dataclasses.Field) -> str:
     return "required" if field.default is dataclasses.MISSING else repr(field.default)
 
 
-def _unaccounted_uses(name: str) -> list[str]:
-    """Return the uses of private data that are not counted in epsilon."""
-    if name in algorithms.names():
-        algorithm = _with_defaults(algorithms.load(name))
-        uses = [f"where the problem computes it from data: {use}" for use in algorithm.uses]
-        return [*algorithm.oracles, *uses]
-    problem = problems.class_of(name)
-    uses = [f"for algorithms that use {key}: {text}" for key, text in problem.from_data.items()]
-    return [*problem.oracles, *uses]
-
-
 def _run(options) -> None:
     cell, prepared, setting = _plan(options)
     metric = cell["measures"][0][1]
-    with _progress() as bar, _readable_errors(options):
-        task = bar.add_task(f"{options.algorithm}, {options.runs} runs", total=options.runs)
+    title = f"{options.algorithm}, {options.runs} runs"
+    with _progress(title, options.runs) as update, _readable_errors(options):
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 runs, private = run_cell(
-                    cell, prepared, lambda done, of: bar.update(task, completed=done, total=of)
+                    cell, prepared, lambda done, of: update(completed=done, total=of)
                 )
         except Diverged as error:
             raise InvalidInput(
@@ -507,6 +488,7 @@ def _run(options) -> None:
     mean_values = runs.group_by("t").agg(pl.col("value").mean(), error).sort("t")
     row = private.row(0, named=True)
     names = ("claimed", "formula", "accountant", "lower")
+    stated = ("delta", "accountant", "lower_bound_method", "relation", "verdict")
     contents = {
         "setting": _setting_contents(setting),
         "runs": runs["run"].n_unique(),
@@ -514,11 +496,7 @@ def _run(options) -> None:
         "metric": metric,
         "course": mean_values.rename({"value": "mean", "error": "standard_error"}).to_dicts(),
         "epsilon": {name: row[f"epsilon_{name}"] for name in names},
-        "delta": row["delta"],
-        "accountant": row["accountant"],
-        "lower_bound_method": row["lower_bound_method"],
-        "relation": row["relation"],
-        "verdict": row["verdict"],
+        **{name: row[name] for name in stated},
         "diverged": _has_diverged(mean_values["value"].to_numpy()),
     }
     _emit(options, contents, *_run_output(setting, mean_values, contents))
@@ -595,7 +573,7 @@ def _example(options) -> tuple[tuple, float]:
     """
     from .audits.examples import examples
 
-    for key in (*SETTING, "set"):
+    for key in ("network", "agents", "epsilon", "delta", "horizon", "set"):
         value = getattr(options, key)
         require(not value, f"--{key}", value, "--problem, too: without it, an example is audited")
     (example,) = examples(options.algorithm)
@@ -606,34 +584,25 @@ def _audit(options) -> int:
     """Audit an algorithm; return 1 for evidence against its claim or declaration, else 0."""
     from . import audit
 
-    defaults = _defaults()
-    runs, confidence = (
-        defaults["audit"][key] if value is None else value
-        for key, value in (("runs", options.runs), ("confidence", options.confidence))
-    )
     if options.problem is None:
         setting, delta = _example(options)
     else:
-        options.runs = runs
         *_, setting = _plan(options)
         delta = options.delta
     for line in (
         *integer_errors("--seed", options.seed, 0),
-        *integer_errors("--runs", runs, 1, MAX_SIZES["runs"]),
+        *integer_errors("--runs", options.runs, 1, MAX_SIZES["runs"]),
     ):
         raise Refused([line])
-    with _progress() as bar:
-        task = bar.add_task(
-            f"audit of {options.algorithm}, {runs} runs of two data sets", total=runs
-        )
-        with _readable_errors(options):
-            result = audit(
-                *setting, runs=runs, confidence=confidence, delta=delta, seed=options.seed,
-                progress=lambda done, of: bar.update(task, completed=done, total=of),
-            )  # fmt: skip
-            algorithm, problem, network, budget, horizon = setting
-            algorithm = algorithm.calibrate(budget, problem, network, horizon)
-            setting = algorithm, problem, network, budget, horizon
+    title = f"audit of {options.algorithm}, {options.runs} runs of two data sets"
+    with _progress(title, options.runs) as update, _readable_errors(options):
+        result = audit(
+            *setting, runs=options.runs, confidence=options.confidence, delta=delta,
+            seed=options.seed, progress=lambda done, of: update(completed=done, total=of),
+        )  # fmt: skip
+        algorithm, problem, network, budget, horizon = setting
+        algorithm = algorithm.calibrate(budget, problem, network, horizon)
+        setting = algorithm, problem, network, budget, horizon
     findings = [{"kind": finding.kind, "text": finding.text} for finding in result.findings]
     numbers = (
         "claimed", "permitted", "delta", "declared", "lower", "ceiling", "confidence", "runs"
@@ -661,7 +630,7 @@ def _observers(options) -> None:
     finite = "a finite budget, since an algorithm without noise is not private"
     require(budget.private, "budget.epsilon", budget.epsilon, finite)
     algorithm = algorithm.calibrate(budget, problem, network, horizon)
-    with _waiting(f"observers of {options.algorithm}"), _readable_errors(options):
+    with _progress(f"observers of {options.algorithm}"), _readable_errors(options):
         observed = observation(algorithm, problem, network, horizon)
         if options.observer is None:
             columns = ("observer", "distance", "pair")
@@ -802,8 +771,6 @@ def _first_setting(cell: Mapping[str, Any], prepared: Mapping[str, Any]):
     prepared : mapping
         Data sets that the setting needs.
     """
-    from .core.randomness import Streams
-
     (spec,) = cell["settings"]
     environment = environment_of(spec, prepared)
     streams = Streams(cell["seed"], (0,), cell["groups"])
@@ -817,12 +784,8 @@ def _cell(options) -> dict[str, Any]:
     for text in options.set:
         path, equals, value = text.partition("=")
         component, _, key = path.partition(".")
-        require(
-            bool(equals and key) and component in changes,
-            "--set",
-            text,
-            "PART.KEY=VALUE with PART algorithm, problem or network",
-        )
+        expected = "PART.KEY=VALUE with PART algorithm, problem or network"
+        require(bool(equals and key) and component in changes, "--set", text, expected)
         changes[component][key] = _value(value)
     algorithms.load(options.algorithm)
     module = problems.load(options.problem)
@@ -898,19 +861,14 @@ MAX_RELEASES = {"gaussian": 10_000_000, "laplace": 100_000}
 
 
 def _privacy(options) -> None:
-    from .privacy import Budget, Release
-
     for line in integer_errors("--count", options.count, 1, MAX_RELEASES[options.mechanism]):
         raise Refused([line])
     if (options.scale is None) == (options.epsilon is None):
         raise Refused(["privacy: state either --scale or --epsilon, not both"])
 
-    def release(scale: float) -> list[Release]:
-        return [
-            Release(
-                options.mechanism, sensitivity=options.sensitivity, scale=scale, count=options.count
-            )
-        ]
+    def release(scale: float) -> list[privacy.Release]:
+        mechanism, sensitivity, count = options.mechanism, options.sensitivity, options.count
+        return [privacy.Release(mechanism, sensitivity=sensitivity, scale=scale, count=count)]
 
     if options.scale is not None:
         require(options.scale > 0, "--scale", options.scale, "a number > 0")
@@ -922,7 +880,7 @@ def _privacy(options) -> None:
             "proven": guarantee.proven,
         }
     else:
-        scale = privacy.calibrate(release, Budget(options.epsilon, options.delta))
+        scale = privacy.calibrate(release, privacy.Budget(options.epsilon, options.delta))
         contents = {"scale": scale, "epsilon": options.epsilon, "delta": options.delta}
     texts = {True: "yes", False: "no"}
     rows = [
@@ -939,7 +897,7 @@ def _counterexample(options) -> None:
         rows = {erratum: _about(computation) for erratum, computation in COMPUTATIONS.items()}
         _emit(options, rows, _table(["counterexample", "computation"], list(rows.items())))
         return
-    with _waiting(f"counterexample {options.id}"):
+    with _progress(f"counterexample {options.id}"):
         result = compute(options.id)
     contents = {"id": options.id, **vars(result)}
     numbers = f"{result.claimed:.4g} according to the paper, {result.computed:.4g} computed"
@@ -950,7 +908,7 @@ def _counterexample(options) -> None:
 def _theorem(options) -> None:
     from .reproduction.statements import compute
 
-    with _waiting(f"theorem {options.computation}"):
+    with _progress(f"theorem {options.computation}"):
         result = compute(options.computation)
     lines = [result.description, *map(str, result.parts)]
     contents = {
@@ -972,7 +930,7 @@ def _data(options) -> None:
         source=options.source, mirror=options.mirror, cache=Path(options.cache)
     )
     acquisition.check()
-    with _waiting("data sets"):
+    with _progress("data sets"):
         rows = summary(acquisition)
     tables = [_table([row["dataset"], row["title"]], _card(row)) for row in rows]
     _emit(options, {"data_sets": rows}, *tables)
@@ -996,13 +954,12 @@ def _new_algorithm(options) -> None:
 def _rank(options) -> None:
     from .comparison.ranking import HEADS, ranked
 
-    with _progress() as bar:
-        task = bar.add_task("", total=None)
+    with _progress("") as update:
         result = ranked(
             options.entries, _design(options.design), options.scale,
             against=options.against, out=options.out,
             prepared=lambda names: _prepared_data(names, options),
-            progress=lambda problem: bar.update(task, description=problem),
+            progress=lambda problem: update(description=problem),
         )  # fmt: skip
     rows = [dict(zip(HEADS, row, strict=True)) for row in result.rows]
     contents = {"ranking": rows, "caption": result.caption, "not_entered": result.absent}
@@ -1022,7 +979,7 @@ def _design(path: str | None) -> str:
 def _compare(options) -> int:
     from .reproduction.publishing import compare
 
-    with _waiting("comparison"):
+    with _progress("comparison"):
         result = compare(options.run, options.reference, exact=options.exact)
     lists = {key: getattr(result, key) for key in ("machines", "changed", "missing", "verdicts")}
     counts = ", ".join(f"{len(lines)} {key}" for key, lines in lists.items() if key != "machines")
