@@ -37,7 +37,7 @@ from private_consensus.reproduction.claims.words import (
     UNTESTABLE,
 )
 
-from .schema import ANYONE, CELL, MEASURES
+from .schema import ANYONE, CELL, MEASURES, require_known
 from .tables import baselines_of, compared, cube, learnable_cells
 
 ANSWERS = {
@@ -130,30 +130,18 @@ def read_advice(path: str | Path, methods: Sequence[str]) -> dict[str, Sentence]
     """
     sentences = validate(Advice, yamls.read(path)).sentences
     for name, sentence in sentences.items():
+        path_of_sentence = f"sentences.{name}"
         for test in sentence.tests:
             for key in ("smaller", "than"):
-                side, path_of_key = getattr(test, key), f"sentences.{name}.{key}"
-                allowed_methods = (*methods, OTHERS, EACH)
-                expected = f"one of {', '.join(allowed_methods)}"
-                require(
-                    side.method in allowed_methods, f"{path_of_key}.method", side.method, expected
-                )
-                _require_axes(f"{path_of_key}.where", side.where)
+                side, path_of_side = getattr(test, key), f"{path_of_sentence}.{key}"
+                require_known(f"{path_of_side}.method", [side.method], (*methods, OTHERS, EACH))
+                require_known(f"{path_of_side}.where", side.where, CELL)
             both = {test.smaller.method, test.than.method}
-            is_consistent = both == {EACH} or not both & {EACH}
-            require(
-                is_consistent, f"sentences.{name}", EACH, "in both smaller and than, or in neither"
-            )
-            _require_axes(f"sentences.{name}.where", test.where)
-            measures = ", ".join(MEASURES)
-            key = f"sentences.{name}.measure"
-            require(test.measure in MEASURES, key, test.measure, f"one of {measures}")
+            expected = "in both smaller and than, or in neither"
+            require(both == {EACH} or EACH not in both, path_of_sentence, EACH, expected)
+            require_known(f"{path_of_sentence}.where", test.where, CELL)
+            require_known(f"{path_of_sentence}.measure", [test.measure], MEASURES)
     return sentences
-
-
-def _require_axes(key: str, where: Mapping[str, Any]) -> None:
-    for axis in where:
-        require(axis in CELL, key, axis, f"one of {', '.join(CELL)}")
 
 
 class Sides(NamedTuple):

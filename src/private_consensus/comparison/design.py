@@ -19,7 +19,7 @@ from private_consensus.common.fields import Open, Strict, validate
 from private_consensus.core.networks import require_buildable
 from private_consensus.privacy import Relation
 
-from .schema import ANYONE, OBSERVERS
+from .schema import ANYONE, OBSERVERS, require_known
 
 BASE, SAMPLE = "base", "sample"
 MIN_RATIO = 20
@@ -185,11 +185,7 @@ class MethodDesign(Strict):
 
     def among(self, problems: Collection[str]) -> MethodDesign:
         """Return the method restricted to some problems."""
-        remaining_problems = (
-            None
-            if self.problems is None
-            else [value for value in self.problems if value in problems]
-        )
+        remaining_problems = self.problems and [name for name in self.problems if name in problems]
         parameters = {name: value for name, value in self.per_problem.items() if name in problems}
         return self.model_copy(update={"problems": remaining_problems, "per_problem": parameters})
 
@@ -298,27 +294,18 @@ class ComparisonDesign(Strict):
             require(0 < epsilon < np.inf, "epsilons", epsilon, "finite numbers above 0")
         _require_axes("axes", self.axes, self)
         for name, group in self.groups.items():
-            _require_known(f"groups.{name}", group, self.problems)
+            require_known(f"groups.{name}", group, self.problems)
         for name, method in self.methods.items():
-            is_known = method.observer in OBSERVERS
-            expected = f"one of {', '.join(OBSERVERS)}"
-            require(is_known, f"methods.{name}.observer", method.observer, expected)
-            for key, problem_names in (
-                ("problems", method.problems or []),
-                ("per_problem", [*method.per_problem]),
-            ):
-                _require_known(f"methods.{name}.{key}", problem_names, self.problems)
+            require_known(f"methods.{name}.observer", [method.observer], OBSERVERS)
+            require_known(f"methods.{name}.problems", method.problems or [], self.problems)
+            require_known(f"methods.{name}.per_problem", method.per_problem, self.problems)
+        min_records = MIN_RATIO * self.tuning.public_records
+        expected = f"at least {min_records}: {MIN_RATIO} per public record"
         for name, problem in self.problems.items():
-            min_records = MIN_RATIO * self.tuning.public_records
-            expected = f"at least {min_records}: {MIN_RATIO} per public record"
-            require(
-                problem.records >= min_records,
-                f"problems.{name}.records",
-                problem.records,
-                expected,
-            )
+            records = problem.records
+            require(records >= min_records, f"problems.{name}.records", records, expected)
         for scale, reduced in self.scales.items():
-            _require_known(f"scales.{scale}.problems", reduced.problems, self.problems)
+            require_known(f"scales.{scale}.problems", reduced.problems, self.problems)
             _require_axes(f"scales.{scale}.axes", reduced.axes, self)
         for graph in self.graphs:
             for agents in self.axes.agents:
@@ -336,14 +323,14 @@ class ComparisonDesign(Strict):
             for name, method in self.methods.items()
             if method.problems is None or {*method.problems} & {*reduced.problems}
         }
+        problems = {}
+        for name in reduced.problems:
+            records = reduced.records or self.problems[name].records
+            problems[name] = self.problems[name].model_copy(update={"records": records})
+        tuning = {"trials": reduced.trials, "checked": [], "checked_on": ""}
         return self.model_copy(
             update={
-                "problems": {
-                    name: self.problems[name].model_copy(
-                        update={"records": reduced.records or self.problems[name].records}
-                    )
-                    for name in reduced.problems
-                },
+                "problems": problems,
                 "groups": {},
                 "methods": methods,
                 "jobs": 1,
@@ -352,9 +339,7 @@ class ComparisonDesign(Strict):
                 "runs": reduced.runs,
                 "axes": reduced.axes,
                 "sample": self.sample.model_copy(update={"cells": reduced.sample}),
-                "tuning": self.tuning.model_copy(
-                    update={"trials": reduced.trials, "checked": [], "checked_on": ""}
-                ),
+                "tuning": self.tuning.model_copy(update=tuning),
             }
         )
 
@@ -393,7 +378,7 @@ def _expanded(name: str, method: Any, groups: Mapping[str, list[str]]) -> Any:
         return method
     changed = dict(method)
     if isinstance(method.get("problems"), str):
-        _require_known(f"methods.{name}.problems", [method["problems"]], groups)
+        require_known(f"methods.{name}.problems", [method["problems"]], groups)
         changed["problems"] = groups[method["problems"]]
     if isinstance(method.get("per_problem"), dict):
         changed["per_problem"] = {
@@ -405,16 +390,11 @@ def _expanded(name: str, method: Any, groups: Mapping[str, list[str]]) -> Any:
 
 
 def _require_axes(key: str, axes: Axes, design: ComparisonDesign) -> None:
-    _require_known(f"{key}.graph", axes.graph, design.graphs)
-    _require_known(f"{key}.partition", axes.partition, design.partitions)
+    require_known(f"{key}.graph", axes.graph, design.graphs)
+    require_known(f"{key}.partition", axes.partition, design.partitions)
     for name in ("missing", "links"):
         for value in getattr(axes, name):
             require(0 <= value < 1, f"{key}.{name}", value, "probabilities below 1")
-
-
-def _require_known(key: str, names: list[str], allowed: Mapping[str, Any]) -> None:
-    for name in names:
-        require(name in allowed, key, name, f"one of {', '.join(allowed)}")
 
 
 def read_comparison(raw: Mapping[str, Any]) -> ComparisonDesign:
@@ -466,9 +446,7 @@ def _by_agents(key: str, values: Mapping[Any, Any], agents: int) -> Any:
 def cells(design: ComparisonDesign) -> list[Cell]:
     """Return all distinct cells of a design: base, each axis varied separately, sample."""
     by_key = {(cell.environment, cell.epsilon): cell for cell in _star(design)}
-    for cell in _sample(design, {(cell.environment, cell.epsilon) for cell in by_key.values()}):
-        by_key[cell.environment, cell.epsilon] = cell
-    return list(by_key.values())
+    return [*by_key.values(), *_sample(design, set(by_key))]
 
 
 def _star(design: ComparisonDesign) -> Iterator[Cell]:
@@ -499,7 +477,6 @@ def _sample(
     sequence = qmc.Sobol(len(axes), rng=np.random.default_rng(design.sample.seed))
     total_cells = int(np.prod([len(values) for values in axes.values()]))
     total = min(len(existing) + design.sample.cells, total_cells)
-    existing = set(existing)
     while len(existing) < total:
         (point,) = sequence.random(1)
         values = {

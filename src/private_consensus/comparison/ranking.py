@@ -16,7 +16,7 @@ from private_consensus.reproduction.claims.intervals import MIN_RUNS
 from .answers import LOSS, STRONGEST
 from .design import ComparisonDesign, MethodDesign, read_comparison
 from .ranks import Ranking, rank
-from .schema import ANYONE, read_results
+from .schema import ANYONE, read_results, require_known
 from .statistics import LOCAL, methods_by_mean
 from .submissions import (
     NOT_TUNED,
@@ -241,10 +241,10 @@ def design_of(path: str | Path, scale: str, names: Iterable[str] = ()) -> Compar
     require(path.is_file(), "--design", str(path), expected)
     design = read_comparison(yamls.read(path))
     scales = ("paper", *design.scales)
-    require(scale in scales, "--scale", scale, f"one of {', '.join(scales)}")
+    require_known("--scale", [scale], scales)
     methods = dict(design.methods)
     for name in names:
-        require(name in algorithms.names(), "NAME", name, f"one of {', '.join(algorithms.names())}")
+        require_known("NAME", [name], algorithms.names())
         if name not in methods:
             methods[name] = MethodDesign(title=name.replace("_", " "), algorithm={"name": name})
     return design.model_copy(update={"methods": methods}).at(scale)

@@ -9,6 +9,7 @@ the noise of the run, and ``epsilon_lower`` is a lower bound on every guarantee.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -142,14 +143,27 @@ def checked(frame: pl.DataFrame, name: str = "results") -> pl.DataFrame:
         expected = "1 to 80 printable characters without < > [ ] { } ` |"
         require(printable, f"{name}.label", label, expected)
     for column, allowed in {"measure": MEASURES, "tuning": TUNINGS, "observer": OBSERVERS}.items():
-        for value in frame[column].unique():
-            require(value in allowed, f"{name}.{column}", value, f"one of {', '.join(allowed)}")
+        require_known(f"{name}.{column}", frame[column].unique(), allowed)
     twice = frame.filter(pl.struct(KEYS).is_duplicated())
     if twice.height:
         raise InvalidInput(name, _first(twice), "every row once")
     _check_ranges(frame, name)
     _check_guarantees(frame, name)
     return frame
+
+
+def require_known(key: str, names: Iterable[str], allowed: Collection[str]) -> None:
+    """Refuse a name that is not among the allowed ones.
+
+    Parameters
+    ----------
+    key : str
+        Key that the error names.
+    names, allowed : collection of str
+        Names to check, and all valid names.
+    """
+    for name in names:
+        require(name in allowed, key, name, f"one of {', '.join(allowed)}")
 
 
 def _check_ranges(frame: pl.DataFrame, name: str) -> None:

@@ -444,11 +444,7 @@ def together(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
     earlier: set[str] = set()
     for table in tables:
         methods = set(table["method"].unique())
-        require(
-            not methods & earlier,
-            "FILE",
-            ", ".join(sorted(methods & earlier)),
-            "each method in one file",
-        )
+        both = ", ".join(sorted(methods & earlier))
+        require(not both, "FILE", both, "each method in one file")
         earlier |= methods
     return pl.concat([table.select(list(COLUMNS)) for table in tables])
