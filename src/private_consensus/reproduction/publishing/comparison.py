@@ -140,16 +140,11 @@ def _compare_within_errors(run: Path, reference: Path) -> Comparison:
 
 
 def _compare_exactly(run: Path, reference: Path) -> Comparison:
-    others = (*OTHER_TARGETS, *([] if (run / "comparison").is_dir() else ["comparison"]))
-    tables = [
-        file
-        for file in sorted(reference.rglob("*.parquet"))
-        if file.stem not in others and file.parent.name not in others
-    ]
-    documents = (
-        sorted((reference / "comparison").glob("*.json")) if "comparison" not in others else []
-    )
-    names, missing = _shared([*tables, *documents], run, reference)
+    others = {*OTHER_TARGETS} if (run / "comparison").is_dir() else {*OTHER_TARGETS, "comparison"}
+    tables = sorted(reference.rglob("*.parquet"))
+    documents = sorted((reference / "comparison").glob("*.json"))
+    files = [f for f in (*tables, *documents) if not others & {f.stem, f.parent.name}]
+    names, missing = _shared(files, run, reference)
     compared, lines = 0, []
     for name in names:
         files = (reference / name, run / name)

@@ -66,7 +66,15 @@ def crate(folder: Path, citation: Mapping[str, Any]) -> Entity:
         not damaged, str(folder), ", ".join(damaged), "files with the checksums of manifest.json"
     )
     files = list(_files(folder))
-    software = _software(citation, manifest)
+    software = {
+        "@id": "#software",
+        "@type": "SoftwareApplication",
+        "name": "private-consensus",
+        "version": f"{citation['version']} ({manifest['commit']})",
+        "softwareRequirements": [
+            f"{name} {version}" for name, version in manifest["versions"].items()
+        ],
+    }
     data = list(_data(manifest))
     authors = [
         {"@id": f"#author-{i}", "@type": "Organization", "name": author["name"]}
@@ -116,18 +124,6 @@ def _files(folder: Path) -> Iterator[Entity]:
             "contentSize": str(path.stat().st_size),
             "sha256": file_hash(path),
         }
-
-
-def _software(citation: Mapping[str, Any], manifest: Mapping[str, Any]) -> Entity:
-    return {
-        "@id": "#software",
-        "@type": "SoftwareApplication",
-        "name": "private-consensus",
-        "version": f"{citation['version']} ({manifest['commit']})",
-        "softwareRequirements": [
-            f"{name} {version}" for name, version in manifest["versions"].items()
-        ],
-    }
 
 
 def _data(manifest: Mapping[str, Any]) -> Iterator[Entity]:
