@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         return options.command(options) or 0
-    except (InvalidInput, Diverged) as error:
+    except InvalidInput as error:
         lines = str(error).splitlines()
         if len(lines) > MAX_LINES:
             lines = [*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more"]
@@ -731,7 +731,7 @@ def _readable_errors(options) -> Generator[None]:
     """
     try:
         yield
-    except (InvalidInput, Diverged):
+    except InvalidInput:
         raise
     except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
         frames = traceback.extract_tb(error.__traceback__)
