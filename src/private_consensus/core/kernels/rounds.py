@@ -6,9 +6,9 @@ they scale. The random numbers and the order of operations are those of :mod:`.m
 the output is byte-identical. Sums over agents are in the order of the agents, without products of
 weight 0; each product is rounded together with its sum.
 
-Whole vectors of a row are processed in registers, with eight alternating sums over agents, because
-each addition waits for the previous one to the same sum. The remainder of a row uses the plain
-loops of :mod:`.rows`.
+Received messages are summed in registers, with eight alternating sums over agents, because each
+addition waits for the previous one to the same sum. Rounding and steps are the plain loops of
+:mod:`.rows`.
 """
 
 from __future__ import annotations
@@ -37,16 +37,8 @@ from .vectors import (
     LANES,
     WIDE,
     everywhere,
-    everywhere_wide,
-    floor,
     load,
-    load_wide,
-    maximum,
-    minimum,
     store,
-    total_of,
-    where_less,
-    where_unequal,
 )
 from .workspaces import cached, workspace
 
@@ -207,85 +199,6 @@ def _mix(weights, neighbours, degrees, sent, row, count, mixed):
             store(mixed, at + 7 * LANES, w)
 
 
-@inlined
-def _nan_if_not_finite(row):
-    """Return 0 if all numbers of a short row are finite, else NaN."""
-    total = _ZERO
-    for number in row:
-        total += number * _ZERO
-    return total
-
-
-@uncounted
-def _round(x, u, resolution, lowest, highest, out):
-    """Round like :func:`.round_row`, in whole vectors; return the number of clipped values."""
-    inverse = _ONE / resolution
-    zero, unit = everywhere_wide(_ZERO), everywhere_wide(_ONE)
-    bottom, top, clip_count = everywhere_wide(lowest), everywhere_wide(highest), zero
-    vector_end = x.size // WIDE * WIDE
-    for c in range(0, vector_end, WIDE):
-        v = load_wide(x, c) * inverse
-        below = floor(v)
-        k = below + where_less(load_wide(u, c), v - below, unit, zero)
-        clipped = minimum(top, maximum(bottom, k))
-        clip_count = clip_count + where_unequal(clipped, k, unit, zero)
-        store(out, c, clipped * resolution)
-    tail_clip_count = round_row(
-        x[vector_end:], u[vector_end:], resolution, inverse, lowest, highest, out[vector_end:]
-    )
-    return np.int64(total_of(clip_count)) + tail_clip_count
-
-
-@uncounted
-def _descend(x, base, mixed, gradient, noise, keep, step, scale):
-    """Take the step of :func:`.descend_row` in whole vectors.
-
-    Return 0 if the result is finite, else NaN.
-    """
-    not_finite = everywhere_wide(_ZERO)
-    vector_end = x.size // WIDE * WIDE
-    for c in range(0, vector_end, WIDE):
-        noisy_gradient = load_wide(noise, c) * scale + load_wide(gradient, c)
-        stepped = load_wide(base, c) * keep + load_wide(mixed, c) - noisy_gradient * step
-        store(x, c, stepped)
-        not_finite = not_finite + stepped * _ZERO
-    descend_row(
-        x[vector_end:],
-        base[vector_end:],
-        mixed[vector_end:],
-        gradient[vector_end:],
-        noise[vector_end:],
-        keep,
-        step,
-        scale,
-    )
-    return total_of(not_finite) + _nan_if_not_finite(x[vector_end:])
-
-
-@uncounted
-def _sparsify(x, mixed, gradient, noise, u, theta, step, scale, fraction):
-    """Take the step of :func:`.sparse_row` in whole vectors.
-
-    Return 0 if the result is finite, else NaN.
-    """
-    inverse = _ONE / fraction
-    not_finite = everywhere_wide(_ZERO)
-    sent = everywhere_wide(fraction)
-    vector_end = x.size // WIDE * WIDE
-    for c in range(0, vector_end, WIDE):
-        before = load_wide(x, c)
-        noisy_gradient = load_wide(noise, c) * scale + load_wide(gradient, c)
-        change = (load_wide(mixed, c) - before - noisy_gradient * step) * theta
-        stepped = where_less(load_wide(u, c), sent, before + change * inverse, before)
-        store(x, c, stepped)
-        not_finite = not_finite + stepped * _ZERO
-    sparse_row(
-        x[vector_end:], mixed[vector_end:], gradient[vector_end:], noise[vector_end:],
-        u[vector_end:], theta, step, scale, fraction, inverse,
-    )  # fmt: skip
-    return total_of(not_finite) + _nan_if_not_finite(x[vector_end:])
-
-
 @uncounted
 def _largest_scale(scale, i):
     largest = _ZERO
@@ -339,7 +252,7 @@ class _TableScratch(NamedTuple):
 def _round_and_find(x, u, noises, discrete, counter, start, grids, s, scratch, out):
     """Round, then add samples from a table; return the number of clipped values."""
     ends, resolution = (grids.lowest[s], grids.highest[s]), grids.resolution[s]
-    clip_count = _round(x, u, resolution, *ends, out)
+    clip_count = round_row(x, u, resolution, _ONE / resolution, *ends, out)
     if not noises.any[s]:
         return clip_count
     p, q = noises.begin[s], noises.begin[s + 1]
@@ -422,7 +335,7 @@ def _step_tile(
     Return 0 if all numbers are finite, else NaN.
     """
     agents = steps.keep.shape[1]
-    weights, not_finite = steps.weights[s], _ZERO
+    weights, not_finite = steps.weights[s], 0.0
     neighbours, degrees = graph
     mixed, indices, gradient = scratch
     begin = gradients.factors.shape.hidden
@@ -435,14 +348,15 @@ def _step_tile(
         scale = steps.scale[s, i]
         if sparse.fraction.size == 0:
             base_row, keep = base[first + i, a:b], steps.keep[s, i]
-            not_finite += _descend(
-                x_row, base_row, mixed_row, g, noise[p:q], keep, steps.step[s], scale
-            )
+            finite = descend_row(base_row, mixed_row, g, noise[p:q], keep, steps.step[s], scale)
+            copy(mixed_row, x_row)
         else:
-            not_finite += _sparsify(
+            finite = sparse_row(
                 x_row, mixed_row, g, noise[p:q], u[p:q], sparse.theta[s], steps.step[s], scale,
-                sparse.fraction[s],
+                sparse.fraction[s], _ONE / sparse.fraction[s],
             )  # fmt: skip
+        if not finite:
+            not_finite = np.nan
     return not_finite
 
 

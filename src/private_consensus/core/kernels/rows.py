@@ -116,32 +116,41 @@ def round_row(x, u, resolution, inverse, lowest, highest, out):
     int
         Number of clipped values.
     """
-    clip_count = 0
+    clip_count = np.uint32(0)  # of 32 bits, as the values, so that the loop uses whole vectors
     for j in range(x.size):
         v = x[j] * inverse
         below = np.floor(v)
         k = below + (_ONE_STEP if u[j] < v - below else _ZERO)
         clipped = min(max(k, lowest), highest)
-        clip_count += clipped != k
+        clip_count = np.uint32(clip_count + np.uint32(clipped != k))
         out[j] = clipped * resolution
-    return clip_count
+    return np.int64(clip_count)
 
 
 @uncounted
-def descend_row(x, base, mixed, gradient, noise, keep, step, scale):
+def descend_row(base, mixed, gradient, noise, keep, step, scale):
     r"""Take the step of :func:`.messages.descend` in one row.
+
+    The base may be the model, which the result replaces. The result is therefore written to
+    another array: the compiler vectorises the loop only if arrays do not overlap.
 
     Parameters
     ----------
-    x : ndarray of float32, shape (n,)
-        Overwritten.
     base, mixed, gradient, noise : ndarray of float32, shape (n,)
-        :math:`b`, :math:`m`, :math:`g` and :math:`\xi`.
+        :math:`b`, :math:`m`, :math:`g` and :math:`\xi`; ``mixed`` is overwritten with the result.
     keep, step, scale : float32
         :math:`k`, :math:`a` and :math:`s`.
+
+    Returns
+    -------
+    bool
+        True if the result is finite.
     """
-    for j in range(x.size):
-        x[j] = keep * base[j] + mixed[j] - step * (gradient[j] + scale * noise[j])
+    non_finite = 0
+    for j in range(mixed.size):
+        mixed[j] = keep * base[j] + mixed[j] - step * (gradient[j] + scale * noise[j])
+        non_finite += not np.isfinite(mixed[j])
+    return non_finite == 0
 
 
 @uncounted
@@ -156,11 +165,19 @@ def sparse_row(x, mixed, gradient, noise, u, theta, step, scale, fraction, inver
         :math:`m`, :math:`g`, :math:`\xi`, and uniforms that select the coordinates.
     theta, step, scale, fraction, inverse : float32
         :math:`\theta`, :math:`a`, :math:`s`, :math:`c` and :math:`1/c`.
+
+    Returns
+    -------
+    bool
+        True if the result is finite.
     """
+    non_finite = 0
     for j in range(x.size):
         change = theta * (mixed[j] - x[j] - step * (gradient[j] + scale * noise[j]))
-        new_value = x[j] + change * inverse  # a fused multiply-add, as in whole vectors
+        new_value = x[j] + change * inverse
         x[j] = new_value if u[j] < fraction else x[j]
+        non_finite += not np.isfinite(x[j])
+    return non_finite == 0
 
 
 @uncounted
