@@ -127,7 +127,7 @@ def test_a_block_of_the_gradient_equals_a_slice_of_the_complete_gradient(inputs,
     factors = problem.factors(len(x), rows.shape[1])
     problem.backpropagate(x, np.zeros(1, int), rows, sizes[None], np.array([0.5]), factors)
     rng = np.random.default_rng(1)
-    input_indices = backpropagation.input_indices(factors)
+    input_indices = np.empty(factors.shape.inputs, np.int64)
     for i, (a, b) in enumerate(np.sort(rng.integers(0, problem.dim + 1, (60, 2)))):
         buffer = np.full(hidden + b - a + hidden + 1, 7.0, np.float32)
         backpropagation.write_gradient(factors, i % 3, a, b, input_indices, buffer, hidden)

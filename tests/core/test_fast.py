@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ from private_consensus.core.kernels.normals import (
 )
 from private_consensus.core.kernels.two_point import difference_quotient, solve, solve_reference
 from private_consensus.core.kernels.vectors import WIDE, load_wide, store
-from private_consensus.core.kernels.workspaces import cached
 
 KEY = np.array([0x13198A2E, 0x03707344], np.uint32)
 
@@ -357,16 +355,3 @@ def test_damaged_cached_code_is_compiled_again(monkeypatch, tmp_path, suffix, ho
         assert (hits(), hits()) == (0, 1)
     finally:
         compiling.folder.cache_clear()
-
-
-def test_a_cached_object_is_rebuilt_for_another_key_and_in_each_thread():
-    created = []
-
-    def make():
-        created.append(len(created))
-        return created[-1]
-
-    assert [cached("a test", key, make) for key in (1, 1, 2, 2, 1)] == [0, 0, 1, 1, 2]
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(cached, "a test", 1, make).result() == 3
-    assert cached("a test", 1, make) == 2

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.kernels import compiling, vectors, workspaces
+from private_consensus.core.kernels import compiling, vectors
 from private_consensus.core.kernels.messages import descend
 from private_consensus.core.kernels.normals import fill_normals, fill_uniforms, fill_words
 from private_consensus.core.kernels.rounds import in_full, keys, mix_and_step, steps_of
@@ -119,9 +119,7 @@ class Guarded:
         )
 
 
-MODULES = (
-    "backpropagation", "logistic", "messages", "rounds", "rows", "two_point", "workspaces",
-)  # fmt: skip
+MODULES = ("backpropagation", "logistic", "messages", "rounds", "rows", "two_point")
 
 
 @pytest.mark.parametrize("entry", kernels.ENTRIES, ids=lambda entry: entry.__name__)
@@ -136,7 +134,6 @@ def test_kernels_do_not_change_the_guard_values_around_buffers(monkeypatch, entr
         if hasattr(module, "aligned"):  # the module's own arrays are padded
             monkeypatch.setattr(module, "aligned", guarded.aligned)
     monkeypatch.setattr(kernels, "np", guarded)
-    monkeypatch.setattr(workspaces, "_CACHE", workspaces._ThreadCache())
     for dim, before in zip(kernels.DIMS, expected, strict=True):
         assert [array.tobytes() for array in kernels.arrays_of(entry(dim))] == before
     assert guarded.intact()

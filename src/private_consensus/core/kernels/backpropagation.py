@@ -24,6 +24,7 @@ from .compiling import inlined, uncounted
 from .entries import require_indices, require_layout
 from .vectors import (
     LANES,
+    aligned,
     everywhere,
     ints,
     largest_of,
@@ -38,7 +39,6 @@ from .vectors import (
     store_first,
     total_of,
 )
-from .workspaces import cached, workspace
 
 CLASSES = 10
 GROUP = 4
@@ -522,8 +522,7 @@ def outputs(x: np.ndarray, records: PackedRecords, rows: np.ndarray, hidden: int
     require_parameters("outputs", x, shape)
     require_indices("outputs", "rows", rows, records.lengths.size)
     out = np.empty((len(x), CLASSES, len(rows)), np.float32)
-    h = workspace(f"four records, {hidden} units", (GROUP * shape.padded,))
-    four_outputs = workspace("outputs of four records", (GROUP * LANES,))
+    h, four_outputs = aligned(GROUP * shape.padded), aligned(GROUP * LANES)
     rows = np.require(rows, np.int64, "C")
     _outputs(np.ascontiguousarray(x).reshape(-1), records, rows, shape, h, four_outputs, out)
     return out
@@ -569,8 +568,7 @@ def backpropagate(
     )
     clips = np.ascontiguousarray(clips, float)
     _require_batches(x, first, records, labels, rows, sizes, clips, factors)
-    count, shape = rows.shape[1] + GROUP, factors.shape
-    scratch = cached("backpropagation", (count, shape), lambda: _scratch(count, shape))
+    scratch = _scratch(rows.shape[1] + GROUP, factors.shape)
     _backpropagate_all(
         x, first, records, labels, rows, sizes, clips, softmax, scratch, _ONES, factors
     )
@@ -612,7 +610,7 @@ def _require_batches(x, first, records, labels, rows, sizes, clips, factors) -> 
 
 
 def factors_for(records: PackedRecords, hidden: int, agents: int, widest: int) -> Factors:
-    """Return arrays for the factored gradients of several agents, which later calls overwrite.
+    """Allocate the factored gradients of several agents.
 
     Parameters
     ----------
@@ -629,26 +627,16 @@ def factors_for(records: PackedRecords, hidden: int, agents: int, widest: int) -
     -------
     Factors
     """
-    shape = _shape(records, hidden)
-    sizes = shape, agents, widest
-    arrays = cached("factors", sizes, lambda: _factor_arrays(*sizes))
-    return Factors(records.features, shape, *arrays)
-
-
-def _factor_arrays(shape: Shape, agents: int, widest: int) -> tuple[np.ndarray, ...]:
-    """Allocate the fields of :class:`Factors` after the shape."""
-    hidden, rows = shape.hidden, widest + GROUP
-    # One array per number of hidden units, whose padding stays 0.
-    back = workspace(f"factors, {hidden} units", (agents, rows * shape.padded))
-    remaining_gradients = workspace(
-        "gradients but for the first matrix", (agents, hidden + (hidden + 1) * CLASSES)
+    shape, rows = _shape(records, hidden), widest + GROUP
+    return Factors(
+        records.features,
+        shape,
+        back=aligned(agents * rows * shape.padded).reshape(agents, -1),
+        rest=np.empty((agents, hidden + (hidden + 1) * CLASSES), np.float32),
+        starts=np.empty((agents, rows), np.int64),
+        sizes=np.empty(agents, np.int64),
+        nonzero=np.empty((agents, shape.words), np.uint64),
     )
-    return (
-        back, remaining_gradients,
-        workspace("where records begin", (agents, rows), np.int64),
-        workspace("batch sizes", (agents,), np.int64),
-        workspace("inputs that are not 0", (agents, shape.words), np.uint64),
-    )  # fmt: skip
 
 
 def _shape(records: PackedRecords, hidden: int) -> Shape:
@@ -683,19 +671,13 @@ def write_gradients(factors: Factors, out: np.ndarray) -> None:
     """
     require_layout("write_gradients", "out", out, (factors.sizes.size, -1))
     require_parameters("write_gradients", out, factors.shape)
-    _write_all(factors, input_indices(factors), out)
-
-
-def input_indices(factors: Factors) -> np.ndarray:
-    """Return a scratch array for the indices of inputs."""
-    return workspace("places of inputs", (factors.shape.inputs,), np.int64)
+    _write_all(factors, np.empty(factors.shape.inputs, np.int64), out)
 
 
 def _scratch(rows: int, shape: Shape) -> _BackpropagationScratch:
-    h = workspace(f"records, {shape.hidden} units", (rows * shape.padded,))
-    transposed = workspace(f"a matrix, {shape.hidden} units", (CLASSES * shape.padded,))
-    outputs = workspace("outputs", (rows * LANES,))
-    begins = workspace("where bits and rows begin", (2, rows), np.int64)
+    h, transposed = aligned(rows * shape.padded), aligned(CLASSES * shape.padded)
+    begins = np.empty((2, rows), np.int64)
+    outputs = aligned(rows * LANES)
     return _BackpropagationScratch(h, outputs, transposed, *begins, np.arange(shape.hidden))
 
 

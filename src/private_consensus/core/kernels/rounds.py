@@ -40,7 +40,6 @@ from .vectors import (
     load,
     store,
 )
-from .workspaces import cached, workspace
 
 ROW_PAIRS = 8192
 """Number of pairs of coordinates of an agent that are rounded together."""
@@ -549,8 +548,8 @@ def round_with_noise(
     require_layout("round_with_noise", "variances", variances, (settings,))
     require_indices("round_with_noise", "first", first, len(x) - agents + 1)
     clip_count = np.zeros(len(first), np.int64)
-    u, v = workspace("a row", (2, ROW_PAIRS))
-    words = workspace("first words of a row", (ROW_PAIRS,), np.uint32)
+    u, v = np.empty((2, ROW_PAIRS), np.float32)
+    words = np.empty(ROW_PAIRS, np.uint32)
     widths = tuple((grids.highest - grids.lowest).tolist())
     _round_with_noise(
         x, message, first, agents, grids, rounding, discrete, _noises(variances, widths),
@@ -564,8 +563,7 @@ def _in_tiles(x, base, sent_models, message, gradients: Gradients, first, steps:
     _require_round(x, base, sent_models, message, gradients, first, steps, *options[:2])
     clip_count, not_finite = np.zeros(settings, np.int64), np.zeros(settings)
     shape = gradients.factors.shape
-    sizes = settings, agents, shape.inputs, shape.hidden
-    tiles, tile_pairs, scratch = cached("a round", sizes, lambda: _round_scratch(*sizes))
+    tiles, tile_pairs, scratch = _round_scratch(settings, agents, shape.inputs, shape.hidden)
     _advance(
         x, base, sent_models, message, gradients, first, steps, *options, tiles, tile_pairs,
         scratch, clip_count, not_finite,
@@ -602,24 +600,24 @@ def _require_round(x, base, sent_models, message, gradients, first, steps, grids
 def _round_scratch(settings: int, agents: int, inputs: int, hidden: int):
     """Return tiles, the number of coordinate pairs per agent in a tile, and scratch arrays."""
     tile_pairs = max(TILE_PAIRS // agents // TILE_GAP, 1) * TILE_GAP
-    *samples, sent, mixed = workspace("tiles", (6, agents * (tile_pairs + TILE_GAP)))
-    words = workspace("first words of a tile", (agents * (tile_pairs + TILE_GAP),), np.uint32)
-    scratch = (
-        (
-            workspace("neighbours", (settings, agents, agents), np.int64),
-            workspace("numbers of neighbours", (settings, agents), np.int64),
-        ),
-        mixed,
-        workspace("indices of inputs in a tile", (inputs + 1,), np.int64),
-        workspace("a gradient's tile", (tile_pairs + 2 * hidden,)),
-    )
-    return (*samples, sent, words, _table_scratch(tile_pairs)), tile_pairs, scratch
+    tile_size = agents * (tile_pairs + TILE_GAP)
+    u, v, sent, mixed = np.empty((4, tile_size), np.float32)
+    # Agents without noise read the normals too, and multiply them by 0.
+    first_normals, second_normals = np.zeros((2, tile_size), np.float32)
+    words = np.empty(tile_size, np.uint32)
+    neighbours = np.empty((settings, agents, agents), np.int64)
+    degrees = np.empty((settings, agents), np.int64)
+    indices = np.empty(inputs + 1, np.int64)
+    gradient = np.empty(tile_pairs + 2 * hidden, np.float32)
+    scratch = (neighbours, degrees), mixed, indices, gradient
+    tiles = u, v, first_normals, second_normals, sent, words, _table_scratch(tile_pairs)
+    return tiles, tile_pairs, scratch
 
 
 def _table_scratch(count: int) -> _TableScratch:
-    words, further = workspace("words of a row", (2, count), np.uint32)
-    ties = workspace("words of a tie", (2, WIDE), np.uint32)
-    return _TableScratch(words, further, ties, workspace("samples from a table", (count,)))
+    words, further = np.empty((2, count), np.uint32)
+    ties = np.empty((2, WIDE), np.uint32)
+    return _TableScratch(words, further, ties, np.empty(count, np.float32))
 
 
 class RoundNoises(NamedTuple):

@@ -205,7 +205,7 @@ class Perceptron(Problem):
         return self._array_gradient(x, rows, np.arange(rows.shape[-1]) < sizes[:, None], clip, out)
 
     def factors(self, agents: int, widest: int) -> backpropagation.Factors:
-        """Return a workspace for factored gradients.
+        """Allocate factored gradients.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class Perceptron(Problem):
         clips : ndarray, shape (settings,)
             Bounds on the l2 norm of a record's gradient.
         factors : Factors
-            Workspace from :meth:`factors`, which receives the result.
+            Arrays from :meth:`factors`, which receive the result.
         """
         softmax = self.loss == "softmax"
         backpropagation.backpropagate(

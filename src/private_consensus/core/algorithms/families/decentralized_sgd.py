@@ -52,7 +52,6 @@ from private_consensus.privacy.subsampling import (
 
 from ...kernels.compiling import share_out
 from ...kernels.rounds import Gradients, in_factors, in_full
-from ...kernels.workspaces import workspace
 from ...problems.perceptron import INITS, Perceptron
 from ..base import GIVEN, GRADIENT, Finite, Iterative, Range
 from ..noise import Noise
@@ -586,7 +585,7 @@ class DecentralizedSGD(Iterative):
 
         def _compute_runs(begin, end):
             """Compute the round for the runs from ``begin`` to ``end - 1``."""
-            gradient, mixed, message = workspace("a model", (3, agents, dim), state.x.dtype)
+            gradient, mixed, message = np.empty((3, agents, dim), state.x.dtype)
             for run in range(begin, end):
                 round_ = SampledRound(
                     mixing_of(0, run),
@@ -673,7 +672,7 @@ class DecentralizedSGD(Iterative):
         )
 
     def _in_full(self, points, problem, round_: SampledRound, clips) -> Gradients:
-        gradients = workspace("gradients", (len(clips), *points[0].shape), points[0].dtype)
+        gradients = np.empty((len(clips), *points[0].shape), points[0].dtype)
         for s, (point, clip) in enumerate(zip(points, clips, strict=True)):
             round_of_setting = replace(round_, gradient=gradients[s])
             gradient, _ = self.sampled_gradient(s, point, problem, round_of_setting, clip)
