@@ -229,20 +229,6 @@ class Judgement:
         )
         return np.where(self.single, -np.inf, low), np.where(self.single, np.inf, high)
 
-    def _borders(self, shift: float) -> Ends:
-        return self.accept[:, 0] - shift, self.accept[:, 1] + shift
-
-    def _inside(self, ends: Ends, shift: float) -> np.ndarray:
-        (low, high), (lowest, highest) = ends, self._borders(shift)
-        return (lowest <= low) & (high <= highest)
-
-    def _tied(self, ends: Ends, shift: float) -> np.ndarray:
-        (low, high), (lowest, highest) = ends, self._borders(shift)
-        with np.errstate(invalid="ignore"):  # infinite on both sides is not equal to a border
-            exact = high - low <= ROUNDING
-            equal = (np.abs(high - highest) <= ROUNDING) | (np.abs(low - lowest) <= ROUNDING)
-        return self.strict & exact & equal
-
     def states(self, ends: Ends, shift: float = 0.0) -> np.ndarray:
         """Return the state of each element, with regions whose edges are moved outwards.
 
@@ -258,29 +244,14 @@ class Judgement:
         ndarray of str, [elements]
             Confirmed, contradicted, tied or undecided.
         """
-        (low, high), (lowest, highest) = ends, self._borders(shift)
+        (low, high), lowest, highest = ends, self.accept[:, 0] - shift, self.accept[:, 1] + shift
+        with np.errstate(invalid="ignore"):  # infinite on both sides is not equal to a border
+            exact = high - low <= ROUNDING
+            equal = (np.abs(high - highest) <= ROUNDING) | (np.abs(low - lowest) <= ROUNDING)
+        inside = (lowest <= low) & (high <= highest)
         outside = (high < lowest) | (low > highest)
-        choices = [self._inside(ends, shift), outside]
-        states = np.select(choices, [CONFIRMED, CONTRADICTED], OPEN)
-        return np.where(self._tied(ends, shift), TIED, states)
-
-    def holds(self, unadjusted: Ends, shift: float = 0.0) -> bool:
-        """Return True if all elements are confirmed.
-
-        Parameters
-        ----------
-        unadjusted : (ndarray, ndarray)
-            Ends of the intervals at the full error level, [elements] each.
-        shift : float
-            Outward shift of both edges of each region, in units of the statistic.
-
-        Returns
-        -------
-        bool
-            True if all elements are confirmed and none is tied.
-        """
-        inside = np.all(self._inside(unadjusted, shift))
-        return bool(inside and not np.any(self._tied(unadjusted, shift)))
+        choices = [self.strict & exact & equal, inside, outside]
+        return np.select(choices, [TIED, CONFIRMED, CONTRADICTED], OPEN)
 
     def outcome(self, unadjusted: Ends, adjusted: Ends, shift: float = 0.0) -> str:
         """Return the verdict that follows from unadjusted and adjusted intervals.
@@ -300,9 +271,8 @@ class Judgement:
             "held" if the unadjusted intervals confirm all elements; otherwise the verdict by the
             adjusted intervals.
         """
-        return HELD if self.holds(unadjusted, shift) else self._in_parts(adjusted, shift)
-
-    def _in_parts(self, adjusted: Ends, shift: float = 0.0) -> str:
+        if np.all(self.states(unadjusted, shift) == CONFIRMED):
+            return HELD
         states = np.split(self.states(adjusted, shift), np.cumsum(self.sizes)[:-1])
         verdicts, counted = [], defaultdict(list)
         for estimate, element_states in zip(self.parts, states, strict=True):
@@ -320,8 +290,7 @@ class Judgement:
 
     def at(self, alpha: float) -> str:
         """Return the verdict at error level ``alpha``."""
-        holds = self.holds(self.ends(alpha))
-        return HELD if holds else self._in_parts(self.ends(alpha / self.count))
+        return self.outcome(self.ends(alpha), self.ends(alpha / self.count))
 
     def verdict(self) -> Verdict:
         """Return the verdict at the error level of 5 %, with its numbers."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -70,16 +70,17 @@ def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
         if column not in rows.columns:
             raise InvalidInput("series.where", column, f"one of {', '.join(rows.columns)}")
     if series.where:
-        rows = rows.filter(*(_at(column, value) for column, value in series.where.items()))
+        rows = rows.filter(*selected(series.where))
     expected = "a series with results: check experiment, method, variant and where"
     require(rows.height > 0, "series", series.model_dump(), expected)
     return rows
 
 
-def _at(column: str, value: Any) -> pl.Expr:
-    if isinstance(value, list | tuple):
-        return pl.col(column).is_between(*value)
-    return pl.col(column) == value
+def selected(where: Mapping[str, Any]) -> Iterator[pl.Expr]:
+    """Yield one condition per column: a value, or the two ends of a closed interval."""
+    for name, value in where.items():
+        column = pl.col(name)
+        yield column.is_between(*value) if isinstance(value, list | tuple) else column == value
 
 
 def measured(

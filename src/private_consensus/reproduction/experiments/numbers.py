@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from private_consensus.common.fields import split_measure
 from private_consensus.core import networks
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy.verdicts import HOLDS, HOLDS_BY_SLACK, NOT_PRIVATE
+
+from ..claims.selection import selected
 
 FIXED = (
     "experiment",
@@ -187,7 +189,7 @@ def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
     if metric.startswith(DATA_FREE):
         return ""
     where = {key: value for key, value in curve["where"].items() if key in privacy.columns}
-    rows = privacy.filter(pl.col("variant") == curve["variant"], *_selected(where))
+    rows = privacy.filter(pl.col("variant") == curve["variant"], *selected(where))
     verdicts = set(rows["verdict"]) - {NOT_PRIVATE}
     if not verdicts:
         return ""
@@ -252,13 +254,6 @@ def _interval(kind: str) -> tuple[pl.Expr, pl.Expr, str]:
     return value.mean() - error, value.mean() + error, INTERVAL
 
 
-def _selected(where: Mapping[str, Any]) -> Iterator[pl.Expr]:
-    """Yield one condition per column: a value, or a list of the two ends of a closed interval."""
-    for name, value in where.items():
-        column = pl.col(name)
-        yield column.is_between(*value) if isinstance(value, list) else column == value
-
-
 def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: str) -> pl.DataFrame:
     quantity, metric = split_measure(measure)
     for column in curve["where"]:
@@ -267,7 +262,7 @@ def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: str) -> pl.
         pl.col("variant") == curve["variant"],
         pl.col("quantity") == quantity,
         pl.col("metric") == metric,
-        *_selected(curve["where"]),
+        *selected(curve["where"]),
     )
     expected = f"measurements of {measure}: check variant, where and the measures of the experiment"
     require(rows.height > 0, "curve", dict(curve), expected)
@@ -303,18 +298,23 @@ def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
         of a node or of the start of an edge; x_end and y_end that of the end of an edge.
     """
     built = networks.build(Streams(seed, (0,)), **network)
-    adjacency = built.of_run(0).adjacency
-    angle = 2.0 * np.pi * np.arange(built.n_agents) / built.n_agents
-    x, y = np.sin(angle).round(12), np.cos(angle).round(12)
+    x, y, edges = on_circle(built.of_run(0).adjacency)
     nodes = [{"kind": "node", "node": i + 1, "x": x[i], "y": y[i]} for i in range(built.n_agents)]
-    edges = [
-        {"kind": "edge", "edge_from": int(i) + 1, "edge_to": int(j) + 1, "x": x[i], "y": y[i],
-         "x_end": x[j], "y_end": y[j]}
-        for i, j in zip(*np.nonzero(np.triu(adjacency)), strict=True)
-    ]  # fmt: skip
     fixed = {"algorithm": "", "variant": "graph", "interpretation": "resolved", "series": "",
              "low": None, "high": None, "runs": 0, "interval": ""}  # fmt: skip
     columns = {"edge_from": pl.Int64, "edge_to": pl.Int64, "low": pl.Float64, "high": pl.Float64}
     return pl.DataFrame([{**row, **fixed} for row in nodes + edges], infer_schema_length=None).cast(
         columns
     )
+
+
+def on_circle(adjacency: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[dict[str, Any]]]:
+    """Place agents on a circle, clockwise from the top; return x, y, and one row per edge."""
+    angle = 2.0 * np.pi * np.arange(len(adjacency)) / len(adjacency)
+    x, y = np.sin(angle).round(12), np.cos(angle).round(12)
+    edges = [
+        {"kind": "edge", "edge_from": int(i) + 1, "edge_to": int(j) + 1, "x": x[i], "y": y[i],
+         "x_end": x[j], "y_end": y[j]}
+        for i, j in zip(*np.nonzero(np.triu(adjacency)), strict=True)
+    ]  # fmt: skip
+    return x, y, edges

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from private_consensus.common.errors import arguments
@@ -22,7 +23,7 @@ from ..claims import Claim
 from ..datasets import PREPARATIONS
 from .numbers import FIXED, KEY, POINT
 from .quantities import quantities_of
-from .schema import Curve, Experiment, FigurePanel, Paper, TunedParameters
+from .schema import Experiment, FigurePanel, Paper, Table, TunedParameters
 
 PARTS = ("problem", "network", "budget", "horizon", "algorithm")
 PREPARED = "problem.prepared"
@@ -75,36 +76,13 @@ def wrong_references(key: str, paper: Paper) -> Iterator[str]:
     iterator of str
         Error lines; none if all names exist.
     """
-    for use in _uses(key, paper):
-        yield from _wrong_use(use, paper)
     for name, experiment in paper.experiments.items():
-        key_path = f"{key}.experiments.{name}"
-        yield from _wrong_axes(key_path, experiment)
-        yield from _wrong_paths(key_path, experiment)
-        yield from _wrong_measures(key_path, experiment)
-        yield from _wrong_iterations(key_path, experiment)
-        yield from _wrong_intermediate_measures(key_path, experiment)
-        yield from _wrong_scales(key_path, experiment)
-        for prepared in sorted(_preparations_set(experiment) - set(PREPARATIONS)):
-            yield expected(f"{key_path}.problem.prepared", prepared, PREPARATIONS)
-        for variants in experiment.algorithms.values():
-            for variant in variants.values():
-                if variant.tuned and variant.tuned.experiment in paper.experiments:
-                    grid = paper.experiments[variant.tuned.experiment]
-                    yield from _wrong_tuning(f"{key_path}.tuned", variant.tuned, grid)
+        yield from _wrong_experiment(f"{key}.experiments.{name}", experiment, paper)
     for name, figure in paper.figures.items():
         for panel in figure.panels:
-            key_path = f"{key}.figures.{name}"
-            yield from _wrong_panel(key_path, panel, paper)
-            for curve in panel.curves:
-                if experiment := paper.experiments.get(curve.experiment or panel.experiment):
-                    yield from _wrong_curve(key_path, panel, curve, experiment)
+            yield from _wrong_panel(f"{key}.figures.{name}", panel, paper)
     for name, table in paper.tables.items():
-        for block in table.blocks:
-            if experiment := paper.experiments.get(block.experiment):
-                key_path = f"{key}.tables.{name}.row_axis"
-                selection = {table.row_axis: table.row_values}
-                yield from _wrong_where(key_path, selection, experiment, rows=True)
+        yield from _wrong_table(f"{key}.tables.{name}", table, paper)
     for name, claim in paper.claims.items():
         yield from _wrong_claim(f"{key}.claims.{name}", claim, paper)
 
@@ -133,46 +111,6 @@ class Use(NamedTuple):
     measures: Sequence[tuple[str, str]]
     selection: Mapping[str, Any]
     last_iteration_only: bool = True
-
-
-def _uses(key: str, paper: Paper) -> Iterator[Use]:
-    """Yield the uses of measurements by tuned parameters, curves, tables and claims."""
-    for name, experiment in paper.experiments.items():
-        key_path = f"{key}.experiments.{name}.tuned"
-        for algorithm, variants in experiment.algorithms.items():
-            for tuned in filter(None, (variant.tuned for variant in variants.values())):
-                measures = [tuned.measure]
-                yield Use(key_path, tuned.experiment, algorithm, tuned.variant, measures, {})
-    for name, figure in paper.figures.items():
-        for panel in figure.panels:
-            for curve in panel.curves:
-                yield Use(
-                    f"{key}.figures.{name}",
-                    curve.experiment or panel.experiment,
-                    curve.method,
-                    curve.variant,
-                    [curve.measure, *filter(None, (curve.low, curve.high))],
-                    {**panel.where, **curve.where},
-                    curve.last_iteration_only,
-                )
-    for name, table in paper.tables.items():
-        key_path, measures = f"{key}.tables.{name}", [table.measure, *table.extra_columns.values()]
-        for block in table.blocks:
-            for row in block.methods:
-                yield Use(key_path, block.experiment, row.method, row.variant, measures, row.where)
-    for name, claim in paper.claims.items():
-        for test, series in claim.series():
-            is_private = test.kind in ("private", "tight")
-            columns = PRIVACY_COLUMNS if is_private else ()
-            yield Use(
-                f"{key}.claims.{name}",
-                series.experiment,
-                series.method,
-                series.variant,
-                [series.measure] if series.measure and not is_private else [],
-                {k: value for k, value in series.where.items() if k not in columns},
-                is_private or series.last_iteration_only,
-            )
 
 
 def _wrong_use(use: Use, paper: Paper) -> Iterator[str]:
@@ -217,33 +155,45 @@ def unknown_variant(
         yield expected(key_path, variant, experiment.algorithms[algorithm])
 
 
-def _wrong_axes(key_path: str, experiment: Experiment) -> Iterator[str]:
+def _wrong_experiment(key_path: str, experiment: Experiment, paper: Paper) -> Iterator[str]:
     for axis in sorted(set(experiment.axes) & RESERVED):
         yield f"{key_path}.axes: {axis!r} is a column of results; choose another name"
-
-
-def _wrong_scales(key_path: str, experiment: Experiment) -> Iterator[str]:
     for scale, reduced in experiment.scales.items():
         for axis in sorted(set(reduced.axes) - set(experiment.axes)):
             yield expected(f"{key_path}.scales.{scale}.axes", axis, experiment.axes)
+    for prepared in _values_set(PREPARED, experiment):
+        if prepared not in PREPARATIONS:
+            yield expected(f"{key_path}.problem.prepared", prepared, PREPARATIONS)
+    yield from _wrong_paths(key_path, experiment)
+    yield from _wrong_measures(key_path, experiment)
+    yield from _wrong_iterations(key_path, experiment)
+    yield from _wrong_intermediate_measures(key_path, experiment)
+    for algorithm, variants in experiment.algorithms.items():
+        for tuned in filter(None, (variant.tuned for variant in variants.values())):
+            yield from _wrong_tuning(f"{key_path}.tuned", algorithm, tuned, paper)
 
 
-def _preparations_set(experiment: Experiment) -> set[str]:
-    """Return the names of prepared data sets in axes, variants and scales of an experiment."""
-    changes = [scale.set for scale in experiment.scales.values()]
-    changes += [v.set for variants in experiment.algorithms.values() for v in variants.values()]
-    names = {change[PREPARED] for change in changes if PREPARED in change}
-    for axis in experiment.axes.values():
-        names |= set(map(str, axis.values)) if axis.set == PREPARED else set()
-    return names
+def _values_set(path: str, experiment: Experiment) -> list[Any]:
+    """Return the values of a parameter in axes, variants and scales of an experiment."""
+    axes = {name: axis.values for name, axis in experiment.axes.items() if axis.set == path}
+    scales = experiment.scales.values()
+    grids = [*axes.values(), *(scale.axes.get(name, []) for scale in scales for name in axes)]
+    changes = [v.set for variants in experiment.algorithms.values() for v in variants.values()]
+    changes += [scale.set for scale in scales]
+    return [*chain(*grids), *(change[path] for change in changes if path in change)]
 
 
-def _wrong_tuning(key_path: str, tuned: TunedParameters, grid: Experiment) -> Iterator[str]:
-    for axis in tuned.axes:
-        if axis not in grid.axes:
-            yield expected(f"{key_path}.axes", axis, grid.axes)
-    if tuned.criterion == "mean":
-        yield from _unmeasured(f"{key_path}.measure", tuned.measure, grid.averages)
+def _wrong_tuning(
+    key_path: str, algorithm: str, tuned: TunedParameters, paper: Paper
+) -> Iterator[str]:
+    use = Use(key_path, tuned.experiment, algorithm, tuned.variant, [tuned.measure], {})
+    yield from _wrong_use(use, paper)
+    if grid := paper.experiments.get(tuned.experiment):
+        for axis in tuned.axes:
+            if axis not in grid.axes:
+                yield expected(f"{key_path}.axes", axis, grid.axes)
+        if tuned.criterion == "mean":
+            yield from _unmeasured(f"{key_path}.measure", tuned.measure, grid.averages)
 
 
 def _wrong_paths(key_path: str, experiment: Experiment) -> Iterator[str]:
@@ -367,17 +317,7 @@ def _not_recorded(
 
 def _horizons(experiment: Experiment) -> list[Any]:
     """Return all horizons of an experiment, at all scales."""
-    horizons = [experiment.horizon]
-    for axis in experiment.axes.values():
-        horizons += axis.values if axis.set == "horizon" else []
-    changes = [v.set for variants in experiment.algorithms.values() for v in variants.values()]
-    changes += [reduced.set for reduced in experiment.scales.values()]
-    for name, values in (
-        axis_values for r in experiment.scales.values() for axis_values in r.axes.items()
-    ):
-        axis = experiment.axes.get(name)
-        horizons += values if axis and axis.set == "horizon" else []
-    return horizons + [change["horizon"] for change in changes if "horizon" in change]
+    return [experiment.horizon, *_values_set("horizon", experiment)]
 
 
 def _unmeasured(
@@ -388,28 +328,48 @@ def _unmeasured(
 
 
 def _wrong_panel(key_path: str, panel: FigurePanel, paper: Paper) -> Iterator[str]:
-    """Yield one line if the experiment of a panel is unknown, and one per invalid goal."""
+    """Yield one line per unknown name and per invalid goal of a panel and its curves."""
     if panel.experiment and panel.experiment not in paper.experiments:
         yield expected(key_path, panel.experiment, paper.experiments)
     for goal in panel.goals:
         if not math.isfinite(goal) or (panel.log_x and goal <= 0) or panel.goals.count(goal) > 1:
             kind = "positive numbers" if panel.log_x else "numbers"
             yield f"{key_path}.goals: found {goal!r}, expected different {kind}"
+    for curve in panel.curves:
+        use = Use(
+            key_path,
+            curve.experiment or panel.experiment,
+            curve.method,
+            curve.variant,
+            [curve.measure, *filter(None, (curve.low, curve.high))],
+            {**panel.where, **curve.where},
+            curve.last_iteration_only,
+        )
+        yield from _wrong_use(use, paper)
+        if experiment := paper.experiments.get(use.experiment):
+            yield from _wrong_x(use, curve.x or panel.x, experiment)
+            if curve.by is not None and curve.by not in experiment.axes:
+                yield expected(f"{key_path}.by", curve.by, experiment.axes)
 
 
-def _wrong_curve(
-    key_path: str, panel: FigurePanel, curve: Curve, experiment: Experiment
-) -> Iterator[str]:
+def _wrong_x(use: Use, x: str, experiment: Experiment) -> Iterator[str]:
     costs = [quantity for quantity, metric in experiment.measures if metric == NUMBER_METRIC]
-    x = curve.x or panel.x
-    if x in costs and not curve.last_iteration_only:
-        selection = {**panel.where, **curve.where}
-        yield from _not_recorded(key_path, selection, [(x, NUMBER_METRIC)], experiment)
-    if curve.by is not None and curve.by not in experiment.axes:
-        yield expected(f"{key_path}.by", curve.by, experiment.axes)
+    if x in costs and not use.last_iteration_only:
+        yield from _not_recorded(use.key_path, use.selection, [(x, NUMBER_METRIC)], experiment)
     allowed = [*experiment.axes, "t", *costs, *sorted(PRIVACY_COLUMNS)]
     if x not in allowed:
-        yield expected(f"{key_path}.x", x, allowed)
+        yield expected(f"{use.key_path}.x", x, allowed)
+
+
+def _wrong_table(key_path: str, table: Table, paper: Paper) -> Iterator[str]:
+    measures = [table.measure, *table.extra_columns.values()]
+    for block in table.blocks:
+        for row in block.methods:
+            use = Use(key_path, block.experiment, row.method, row.variant, measures, row.where)
+            yield from _wrong_use(use, paper)
+        if experiment := paper.experiments.get(block.experiment):
+            selection = {table.row_axis: table.row_values}
+            yield from _wrong_where(f"{key_path}.row_axis", selection, experiment, rows=True)
 
 
 def _wrong_quantity(key_path: str, algorithm: str, quantity: str) -> Iterator[str]:
@@ -477,6 +437,18 @@ def _wrong_claim(key_path: str, claim: Claim, paper: Paper) -> Iterator[str]:
     if claim.primary_variant not in claim.variants and not never_tested:
         yield expected(f"{key_path}.primary_variant", claim.primary_variant, claim.variants)
     for test, series in claim.series():
+        is_private = test.kind in ("private", "tight")
+        columns = PRIVACY_COLUMNS if is_private else ()
+        use = Use(
+            key_path,
+            series.experiment,
+            series.method,
+            series.variant,
+            [series.measure] if series.measure and not is_private else [],
+            {name: value for name, value in series.where.items() if name not in columns},
+            is_private or series.last_iteration_only,
+        )
+        yield from _wrong_use(use, paper)
         if experiment := paper.experiments.get(series.experiment):
             allowed = [*experiment.axes, "t"]
             for name in filter(None, (test.x, *test.other_axes)):

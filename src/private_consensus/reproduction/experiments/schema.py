@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from private_consensus.common import yamls
-from private_consensus.common.errors import Refused, arguments, require
+from private_consensus.common.errors import InvalidInput, Refused, arguments, require
 from private_consensus.common.fields import (
     BatchSize,
     FileEntry,
@@ -381,19 +381,17 @@ class MeasureParts(FileEntry):
     """Replacement for the metric in `measure`, such as test_error in released.test_error."""
 
 
-class Curve(CurveKeys):
-    """Complete curve: a variant of an algorithm, its measure, and the displayed name."""
+class CurveFields(CurveKeys):
+    """Curve, whose method may be several in a file."""
 
-    method: Slug
-    """Name of the algorithm."""
-    variant: str
-    """Variant of the algorithm."""
-    measure: Measure
-    """Plotted measure, a quantity.metric."""
-    interpretation: Interpretation
-    """literal, resolved or ablation."""
-    style: Slug
-    """Name of the style in styles.yaml, after the name of the algorithm."""
+    method: (
+        Reference | References | Annotated[dict[Reference, str | list[Slug]], Field(min_length=1)]
+    )
+    """Plotted method: algorithm.variant. Several methods have one curve each; they are a list, a
+    mapping from algorithm.variant to a text that is appended to the label of its curve, or a
+    mapping from algorithms to lists of variants."""
+    style: Slug | None = None
+    """Name of the style in styles.yaml; default: the name of the variant."""
     label: str = ""
     """Label in the legend, instead of the label of the style."""
     where: Selection = {}
@@ -415,24 +413,21 @@ class Curve(CurveKeys):
     """Title in the legend of the axis that `by` names."""
 
 
-class CurveEntry(Curve, MeasureParts):
+class Curve(CurveFields):
+    """Complete curve: a variant of an algorithm, its measure, and the displayed name."""
+
+    method: Slug
+    """Name of the algorithm."""
+    variant: str
+    measure: Measure
+    interpretation: Interpretation
+    style: Slug
+    """Name of the style in styles.yaml, after the name of the algorithm."""
+
+
+class CurveEntry(CurveFields, MeasureParts):
     """Curve, or the product of several variants, measures and values of axes."""
 
-    method: (
-        Reference | References | Annotated[dict[Reference, str | list[Slug]], Field(min_length=1)]
-    )
-    """Plotted method: algorithm.variant. Several methods have one curve each; they are a list, a
-    mapping from algorithm.variant to a text that is appended to the label of its curve, or a
-    mapping from algorithms to lists of variants."""
-    variant: str | None = None
-    """Variant of the algorithm, if `method` names an algorithm only."""
-    measure: Measure | None = None
-    """Plotted measure, a quantity.metric such as released.test_error."""
-    interpretation: Interpretation | None = None
-    """literal (as the paper states it), resolved (corrected or completed) or ablation (with one
-    component changed); default: that of the variant."""
-    style: Slug | None = None
-    """Name of the style in styles.yaml; default: the name of the variant."""
     measures: dict[str, str] = {}
     """Plotted measures, one curve each: a mapping from the measure to the text that is appended to
     the label of its curve."""
@@ -879,7 +874,8 @@ class Config(Strict):
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML file with keys and values; an empty file gives an empty mapping."""
     content = yamls.read(path) or {}
-    require(isinstance(content, dict), path.name, quoted(content), "keys and values")
+    if not isinstance(content, dict):
+        raise InvalidInput(path.name, quoted(content), "keys and values")
     return content
 
 

@@ -35,6 +35,7 @@ from private_consensus.privacy.observers import (
 from private_consensus.privacy.observers.linear_view import dense
 from private_consensus.privacy.observers.single_losses import descent_sum, gossip_sum
 
+from ..experiments.numbers import on_circle
 from .settings import calibrated
 
 OBSERVERS = {"agent": Coalition, "secure sums": SecureSums}
@@ -115,11 +116,9 @@ def _on_circle(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]
     n, observing_agent = observed.network.n_agents, views["agent"] - 1
     view = OBSERVERS[views["observer"]]((observing_agent,), last_states=observed.last_states)
     losses = epsilons(observed, view, views["budget"]["delta"])
-    angle = 2.0 * np.pi * np.arange(n) / n
-    x, y = np.sin(angle).round(12), np.cos(angle).round(12)
-    for i, j in zip(*np.nonzero(np.triu(observed.network.adjacency)), strict=True):
-        yield {"kind": "edge", "series": "links", "edge_from": int(i) + 1, "edge_to": int(j) + 1,
-               "x": x[i], "y": y[i], "x_end": x[j], "y_end": y[j]}  # fmt: skip
+    x, y, edges = on_circle(observed.network.adjacency)
+    for edge in edges:
+        yield {"kind": "edge", "series": "links", **edge}
     for u in range(n):
         loss = losses.get(u)
         yield {"kind": "node", "series": "agents", "node": u + 1, "x": x[u], "y": y[u],
