@@ -51,7 +51,6 @@ rule audit_settings:
     priority: longest_first("audit.{experiment}")
     conda:
         "../envs/jobs.yml"
-    threads: 1
     resources:
         mem_mb=3000,
         runtime=20,
@@ -92,7 +91,6 @@ rule audit:
     priority: HIGHEST_PRIORITY
     conda:
         "../envs/jobs.yml"
-    threads: 1
     resources:
         mem_mb=1000,
         runtime=10,
@@ -118,10 +116,7 @@ rule compare_repairs:
         ),
         privacy="results/{scale}/privacy.parquet",
     output:
-        **{
-            kind: f"results/{{scale}}/audit/repairs.{kind}"
-            for kind in ("json", "svg", "png", "pdf")
-        },
+        **{kind: f"results/{{scale}}/audit/repairs.{kind}" for kind in FIGURE_KINDS},
         repairs="results/{scale}/audit/repairs.parquet",
     log:
         "results/{scale}/logs/repairs.log",
@@ -129,7 +124,6 @@ rule compare_repairs:
     priority: HIGHEST_PRIORITY
     conda:
         "../envs/jobs.yml"
-    threads: 1
     resources:
         mem_mb=1200,
         runtime=5,

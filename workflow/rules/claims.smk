@@ -14,7 +14,6 @@ rule judge_claims:
         usage="results/{scale}/timings/claims.{paper}.tsv",
     conda:
         "../envs/jobs.yml"
-    threads: 1
     resources:
         mem_mb=1500,
         runtime=10,
@@ -46,7 +45,6 @@ rule gather:
     localrule: True
     conda:
         "../envs/jobs.yml"
-    threads: 1
     resources:
         mem_mb=500,
         runtime=5,

@@ -11,7 +11,6 @@ from private_consensus.reproduction.experiments.rows import require_rows
 from private_consensus.core.kernels.forks import fewest
 from private_consensus.common.provenance import code_hash, settings_hash
 
-preparations_of = cache(PLAN.preparations)
 SCRIPTS = HOME / "workflow" / "scripts"
 FIGURE_KINDS = ("svg", "png", "pdf", "json")
 # Modules that are loaded by name; the hash of a script does not include them.
@@ -42,6 +41,12 @@ def code_of_cell(wildcards):
     )
 
 
+def code_of_data(script, dataset):
+    """Compute the hash of a script that reads a data set, and of the modules of the data set."""
+    package = "private_consensus.reproduction.datasets"
+    return code_of(script, package, f"{package}.{dataset}")
+
+
 def processes_of_cell(wildcards):
     """Return the number of processes of a cell, at most a quarter of the cores: the smallest one with the fewest rounds of blocks. On a cluster, a profile sets it."""
     cell = PLAN.cell(wildcards.experiment, wildcards.algorithm)
@@ -56,16 +61,11 @@ def quarter_of_cores():
 
 @cache
 def published_manifest():
-    """Return the manifest of the published run; without published results, an empty one."""
+    """Return the manifest of the published run, with the seconds of each job by the name of its log file; empty without published results."""
     manifest = HOME / "results" / "reference" / "manifest.json"
     if not manifest.is_file():
         return {"scale": None, "wall seconds": {}}
     return json.loads(manifest.read_text(encoding="utf-8"))
-
-
-def published_seconds():
-    """Return the wall time in seconds of each job of the published run, by the name of its log file."""
-    return published_manifest()["wall seconds"]
 
 
 # Names of log files that differ from the name of the rule.
@@ -82,7 +82,7 @@ def published_seconds_by_rule():
         return {}
     cells = {f"{experiment}.{algorithm}" for experiment, algorithm in PLAN.cells()}
     by_rule = {}
-    for name, seconds in published_seconds().items():
+    for name, seconds in published_manifest()["wall seconds"].items():
         prefix = name.split(".")[0]
         rule_name = "run_cell" if name in cells else RULE_OF_LOG.get(prefix, prefix)
         by_rule.setdefault(rule_name, {})[name] = seconds
@@ -95,7 +95,8 @@ HIGHEST_PRIORITY = 10**6
 
 def longest_first(job):
     """Return a priority function: jobs that took longer in the published run start first."""
-    return lambda wildcards: published_seconds().get(job.format(**wildcards), 0)
+    seconds = published_manifest()["wall seconds"]
+    return lambda wildcards: seconds.get(job.format(**wildcards), 0)
 
 
 def code_of_figure(wildcards):
@@ -108,7 +109,7 @@ def prepared_of(wildcards):
         sys.exit(
             f"{wildcards.experiment}: no experiment of the configuration with this name runs {wildcards.algorithm}"
         )
-    names = preparations_of(wildcards.experiment, wildcards.algorithm)
+    names = PLAN.preparations(wildcards.experiment, wildcards.algorithm)
     cards = [f"results/{wildcards.scale}/cards/{name}.json" for name in names]
     try:
         require_rows(PLAN.cell(wildcards.experiment, wildcards.algorithm), cards)
@@ -172,12 +173,8 @@ def code_of_audited(wildcards):
 
 def prepared_of_audited(wildcards):
     audited = AUDITED_ALGORITHMS[wildcards.experiment]
-    names = {
-        name
-        for algorithm in audited
-        for name in preparations_of(wildcards.experiment, algorithm)
-    }
-    return prepared_files(sorted(names), wildcards.scale)
+    names = PLAN.preparations(wildcards.experiment, *audited)
+    return prepared_files(names, wildcards.scale)
 
 
 # Provenance of results, from the parameters of their rules: (files, settings, code, prepared data).

@@ -24,7 +24,6 @@ rule compare_methods:
         part="[0-9]+",
     conda:
         "../envs/jobs.yml"
-    threads: 1
     resources:
         mem_mb=2000,
         runtime=30,
@@ -42,14 +41,14 @@ rule compare_methods:
 
 rule gather_comparison:
     input:
-        rows=[
-            f"results/{{scale}}/comparison/parts/{part}.parquet"
-            for part in range(COMPARISON.jobs)
-        ],
-        described=[
-            f"results/{{scale}}/comparison/parts/{part}.json"
-            for part in range(COMPARISON.jobs)
-        ],
+        rows=expand(
+            "results/{{scale}}/comparison/parts/{part}.parquet",
+            part=range(COMPARISON.jobs),
+        ),
+        described=expand(
+            "results/{{scale}}/comparison/parts/{part}.json",
+            part=range(COMPARISON.jobs),
+        ),
     output:
         results="results/{scale}/comparison/results.parquet",
         cells="results/{scale}/comparison/cells.json",
@@ -59,7 +58,6 @@ rule gather_comparison:
         usage="results/{scale}/timings/comparison.tsv",
     conda:
         "../envs/jobs.yml"
-    threads: 1
     resources:
         mem_mb=2000,
         runtime=5,
@@ -84,7 +82,6 @@ rule answer_comparison:
         usage="results/{scale}/timings/answers.tsv",
     conda:
         "../envs/jobs.yml"
-    threads: 1
     resources:
         mem_mb=2000,
         runtime=10,

@@ -4,12 +4,8 @@ The configuration sets the origin of the data (data.source, data.mirror, data.ca
 file, and each data card, state the origin of the data and how they were processed.
 """
 
-from pathlib import Path
-
 from private_consensus.reproduction.datasets import DATA_SETS, PREPARATIONS, fingerprint
-from private_consensus.common.provenance import code_hash
 
-DATA_SCRIPTS = HOME / "workflow" / "scripts"
 TABLES, IMAGES = (
     sorted({p.dataset for p in PREPARATIONS.values() if p.raw_file.endswith(suffix)})
     for suffix in (".parquet", ".npz")
@@ -30,7 +26,6 @@ rule acquire:
     localrule: True
     conda:
         "../envs/jobs.yml"
-    threads: 1
     resources:
         mem_mb=1000,
         runtime=60,
@@ -38,11 +33,7 @@ rule acquire:
         acquisition=ACQUISITION.to_dict(),
         seed=CONFIG.seed,
         sources=lambda wildcards: fingerprint(wildcards.dataset),
-        code=lambda wildcards: code_hash(
-            "private_consensus.reproduction.datasets",
-            f"private_consensus.reproduction.datasets.{wildcards.dataset}",
-            files=[DATA_SCRIPTS / "acquire.py"],
-        ),
+        code=lambda wildcards: code_of_data("acquire.py", wildcards.dataset),
     message:
         "Data set {wildcards.dataset}"
     script:
@@ -76,7 +67,6 @@ rule prepare:
     priority: HIGHEST_PRIORITY
     conda:
         "../envs/jobs.yml"
-    threads: 1
     resources:
         mem_mb=1000,
         runtime=10,
@@ -84,10 +74,8 @@ rule prepare:
         sources=lambda wildcards: fingerprint(
             PREPARATIONS[wildcards.preparation].dataset
         ),
-        code=lambda wildcards: code_hash(
-            "private_consensus.reproduction.datasets",
-            f"private_consensus.reproduction.datasets.{PREPARATIONS[wildcards.preparation].dataset}",
-            files=[DATA_SCRIPTS / "prepare.py"],
+        code=lambda wildcards: code_of_data(
+            "prepare.py", PREPARATIONS[wildcards.preparation].dataset
         ),
     message:
         "Prepare {wildcards.preparation}"

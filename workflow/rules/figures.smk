@@ -6,10 +6,8 @@ Inputs: runs and privacy of their cells, data partitions, or views of observers.
 
 rule summarize_partition:
     input:
-        prepared=lambda w: expand(
-            "results/{scale}/prepared/{preparation}.npz",
-            scale=w.scale,
-            preparation=PLAN.preparations_of_partitions(w.figure),
+        prepared=lambda w: prepared_files(
+            PLAN.preparations_of_partitions(w.figure), w.scale
         ),
     output:
         partitions="results/{scale}/partitions/{figure}.parquet",
@@ -18,7 +16,6 @@ rule summarize_partition:
         usage="results/{scale}/timings/summarize_partition.{figure}.tsv",
     conda:
         "../envs/jobs.yml"
-    threads: 1
     resources:
         mem_mb=800,
         runtime=5,
@@ -42,7 +39,6 @@ rule compute_views:
     priority: longest_first("compute_views.{figure}")
     conda:
         "../envs/jobs.yml"
-    threads: 1
     resources:
         mem_mb=800,
         runtime=5,
@@ -78,7 +74,6 @@ rule draw_figure:
         figure="|".join(PLAN.figures),
     conda:
         "../envs/jobs.yml"
-    threads: 1
     resources:
         mem_mb=800,
         runtime=5,

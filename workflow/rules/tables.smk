@@ -27,7 +27,6 @@ rule make_table:
         table="|".join(PLAN.tables) or "no_table",
     conda:
         "../envs/jobs.yml"
-    threads: 1
     resources:
         mem_mb=800,
         runtime=5,

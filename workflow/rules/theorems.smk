@@ -15,7 +15,6 @@ rule theorems:
         usage="results/{scale}/timings/theorems.tsv",
     conda:
         "../envs/jobs.yml"
-    threads: 1
     resources:
         mem_mb=1000,
         runtime=10,

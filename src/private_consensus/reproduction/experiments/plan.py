@@ -243,25 +243,24 @@ class Plan:
         used = {style_key(c.method, c.style) for panel in panels for c in panel.curves}
         return {name: s.model_dump() for name, s in self.styles.items() if name in used}
 
-    def preparations(self, experiment: str, algorithm: str | None = None) -> list[str]:
-        """Return the prepared data sets that an experiment or one of its algorithms reads.
+    def preparations(self, experiment: str, *names: str) -> list[str]:
+        """Return the prepared data sets that an experiment or some of its algorithms read.
 
         Parameters
         ----------
         experiment : str
             Name of the experiment.
-        algorithm : str, optional
-            One of its algorithms; all if omitted.
+        *names : str
+            Some of its algorithms; all if omitted.
 
         Returns
         -------
         list of str
             Sorted names of prepared data sets.
         """
-        names = [algorithm] if algorithm else self.experiments[experiment].algorithms
         prepared = {
             setting["problem"].get("prepared")
-            for name in names
+            for name in names or self.experiments[experiment].algorithms
             for setting in self.cell(experiment, name)["settings"]
         }
         return sorted(prepared - {None})
