@@ -282,7 +282,7 @@ class Judgement:
             elif quantifier == "universal" or estimate.test.kind in ("largest", "smallest"):
                 verdicts.append(_universal(list(element_states)))
             else:
-                verdicts += [_of_element(state) for state in element_states]
+                verdicts += [_universal([state]) for state in element_states]
         return combined(
             verdicts
             + [_COUNTED[key](element_states) for (key, _), element_states in counted.items()]
@@ -391,18 +391,14 @@ def _runs(estimate: Estimates, index: int, distance: float, width: float, alpha:
 
 
 def _exact(test: Test, deterministic: Collection[str]) -> bool:
-    sides = [side for side in (test.series, test.against) if side]
-    return test.kind in ("private", "tight") or all(s.method in deterministic for s in sides)
+    methods = {series.method for series in test.all_series}
+    return test.kind in ("private", "tight") or methods <= set(deterministic)
 
 
 def _universal(states: Sequence[str]) -> str:
     if any(state in (CONTRADICTED, TIED) for state in states):
         return NOT_HELD
     return HELD if all(state == CONFIRMED for state in states) else UNDECIDED
-
-
-def _of_element(state: str) -> str:
-    return {CONFIRMED: HELD, CONTRADICTED: NOT_HELD, TIED: NOT_HELD}.get(state, UNDECIDED)
 
 
 def _most(states: Sequence[str]) -> str:

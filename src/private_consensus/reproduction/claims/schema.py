@@ -149,6 +149,11 @@ class Test(TestFields):
     goal: Number | None = None
     """Value of the measure that the series has to reach."""
 
+    @property
+    def all_series(self) -> list[Series]:
+        """The tested series, and the second series of a comparison."""
+        return [self.series, self.against] if self.against else [self.series]
+
 
 Against = Reference | SeriesEntry | Annotated[list[Reference | SeriesEntry], Field(min_length=1)]
 
@@ -227,9 +232,8 @@ class Claim(ClaimFields):
         """Yield each test of each variant with each of its series."""
         for variant in self.variants.values():
             for test in variant.tests:
-                yield test, test.series
-                if test.against:
-                    yield test, test.against
+                for series in test.all_series:
+                    yield test, series
 
 
 class ClaimEntry(ClaimFields):

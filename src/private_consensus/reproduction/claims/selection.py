@@ -36,7 +36,7 @@ def rows_for(tests: Sequence[Test], curves: Curves, none: pl.DataFrame) -> pl.Da
     DataFrame
         Rows with the columns of ``none``.
     """
-    requested = [series for test in tests for series in (test.series, test.against) if series]
+    requested = [series for test in tests for series in test.all_series]
     keys = dict.fromkeys((s.experiment, s.method, s.variant) for s in requested)
     return pl.concat([none, *(curves[key] for key in keys if key in curves)])
 

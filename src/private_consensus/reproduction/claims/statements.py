@@ -154,50 +154,18 @@ def estimated(
     """
     if test.kind == "reaches_earlier":
         return _arrival_ratio(test, labels, values, x)
-    contrast_list = contrasts(test, x)
+    contrasts = [_CONTRASTS[test.kind](test, points) for points in x]
+    names = [f"{n}{label}" for c, label in zip(contrasts, labels, strict=True) for n in c.names]
+    regions = [contrast.region for contrast in contrasts for _ in contrast.names]
+    matrix = block_diag(*(contrast.matrix for contrast in contrasts))
     if test.kind in COMPARISONS:
-        [contrast] = contrast_list
-        counts = [1 if test.kind == "lower" else len(points) for points in x]
-        groups = np.repeat(labels, counts)
-        names = [f"{name}{label}" for name, label in zip(contrast.names, groups, strict=True)]
-        return _linear(test, names, contrast.matrix, values, [contrast.region] * len(names))
-    names = [
-        f"{name}{label}" for c, label in zip(contrast_list, labels, strict=True) for name in c.names
-    ]
-    regions = [contrast.region for contrast in contrast_list for _ in contrast.names]
-    return _linear(test, names, block_diag(*(c.matrix for c in contrast_list)), values, regions)
+        matrix = np.concatenate([matrix, -matrix], axis=1)
+    return _linear(test, names, matrix, values, regions)
 
 
 def logarithmic(test: Test) -> bool:
     """Return True if a test compares ratios, so that its statistic is a logarithm."""
     return test.kind not in ("trend", "steady", "level", "difference")
-
-
-def contrasts(test: Test, x: Sequence[np.ndarray]) -> list[Contrast]:
-    """Return the contrasts of a test along the x axis, for each group.
-
-    Parameters
-    ----------
-    test : Test
-        The test.
-    x : sequence of ndarray
-        Values of x of each group.
-
-    Returns
-    -------
-    list of Contrast
-        One contrast per group. For a comparison, a single contrast of first minus second series.
-    """
-    if test.kind in COMPARISONS:
-        size = sum(map(len, x))
-        matrix = np.concatenate([np.eye(size), -np.eye(size)], axis=1)
-        if test.kind == "lower":
-            average = block_diag(*(np.full((1, len(points)), 1 / len(points)) for points in x))
-            names = [f"average over {test.x}"] * len(x)
-            return [Contrast(names, average @ matrix, _compared(test))]
-        names = [f"{test.x} {point:g}" for points in x for point in points]
-        return [Contrast(names, matrix, _compared(test))]
-    return [_KINDS[test.kind](test, points) for points in x]
 
 
 def _steps(test: Test, x: np.ndarray) -> Contrast:
@@ -264,9 +232,13 @@ def _steady(test: Test, x: np.ndarray) -> Contrast:
     return Contrast(names, matrix, (0.0, np.inf))
 
 
-def _level(test: Test, x: np.ndarray) -> Contrast:
+def _each_point(test: Test, x: np.ndarray) -> Contrast:
     names = [f"{test.x} {point:g}" for point in x]
-    return Contrast(names, np.eye(len(x)), (test.at_least, test.at_most))
+    return Contrast(names, np.eye(len(x)), _compared(test))
+
+
+def _average(test: Test, x: np.ndarray) -> Contrast:
+    return Contrast([f"average over {test.x}"], np.full((1, len(x)), 1 / len(x)), _compared(test))
 
 
 def _within(test: Test) -> Region:
@@ -275,7 +247,7 @@ def _within(test: Test) -> Region:
     return test.expected - test.tolerance, test.expected + test.tolerance
 
 
-_KINDS = {
+_CONTRASTS: dict[str, Callable[[Test, np.ndarray], Contrast]] = {
     "decreasing": _steps,
     "increasing": _steps,
     "largest": _best,
@@ -284,12 +256,19 @@ _KINDS = {
     "slope": _slope,
     "trend": _trend,
     "steady": _steady,
-    "level": _level,
+    "level": _each_point,
+    "lower": _average,
+    "below": _each_point,
+    "steadier": _each_point,
+    "ratio": _each_point,
+    "difference": _each_point,
+    "differs": _each_point,
 }
+"""Contrasts of each kind along x; comparisons use them for first minus second series."""
 
 
 def _compared(test: Test) -> Region:
-    if test.kind == "difference":
+    if test.kind in ("difference", "level"):
         return test.at_least, test.at_most
     centre = float(np.log(test.expected))
     margin = float(np.log1p(test.tolerance))

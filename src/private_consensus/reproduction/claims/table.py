@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from .intervals import MIN_RUNS, too_few_runs
-from .judging import NEVER, NOTHING, Verdict, evaluate
+from .judging import NEVER, Verdict, evaluate
 from .schema import Claim, Test, TestedVariant
 from .selection import CURVE, rows_for
 from .words import CONFIRMED, CONTRADICTED, TIED, UNDECIDED, UNTESTABLE
@@ -83,23 +83,34 @@ def judge_all(
     """
     curves = runs.partition_by(*CURVE, as_dict=True, maintain_order=True)
     none = runs.clear()
-    rows = [
-        {
-            **_described(identity, claim, variant),
-            "paper": paper,
-            **_judged(claim, variant, tests, rows_for(tests, curves, none), privacy, deterministic),
-            **(_OPEN if reduced and not _never(claim, variant) else {}),
-        }
-        for identity, claim in claims.items()
-        for variant, tests in _tests_of(claim).items()
-    ]
+    rows = []
+    for identity, claim in claims.items():
+        untested = {claim.primary_variant: TestedVariant(tests=[])}
+        for name, variant in (claim.variants or untested).items():
+            is_primary = name == claim.primary_variant
+            # No measurement decides a claim that has no tests, or that states a reason.
+            is_testable = bool(claim.variants) and not (claim.untestable and is_primary)
+            used = rows_for(variant.tests, curves, none)
+            verdict = evaluate(variant.tests, used, privacy, deterministic=deterministic)
+            rows.append(
+                {
+                    "id": identity,
+                    "paper": paper,
+                    "figure": claim.figure,
+                    "claim": variant.claim or claim.claim,
+                    "location": claim.location,
+                    "variant": name,
+                    "is_primary": is_primary,
+                    "interpretation": variant.interpretation,
+                    "because": claim.because,
+                    "untestable_because": claim.untestable if is_primary else "",
+                    "tolerance": max((test.tolerance for test in variant.tests), default=0.0),
+                    "source": _sources(variant.tests, privacy),
+                    **_numbers(verdict),
+                    **(_judged(verdict, reduced) if is_testable else {"verdict": UNTESTABLE}),
+                }
+            )
     return pl.DataFrame(rows, schema=SCHEMA)
-
-
-def _tests_of(claim: Claim) -> dict[str, list[Test]]:
-    if not claim.variants:
-        return {claim.primary_variant: []}
-    return {name: variant.tests for name, variant in claim.variants.items()}
 
 
 _OPEN = {
@@ -112,48 +123,19 @@ _OPEN = {
 """Values of columns for a claim that results of a smaller scale do not decide."""
 
 
-def _never(claim: Claim, variant: str) -> bool:
-    """Return True if no measurement can decide a variant: it has no test, or states a reason."""
-    return not claim.variants or bool(claim.untestable and variant == claim.primary_variant)
+def _judged(verdict: Verdict, reduced: bool) -> dict[str, Any]:
+    """Return the verdict on a testable claim, and a reason if its runs are too few."""
+    if reduced:
+        return _OPEN
+    lacking = {"untestable_because": too_few_runs(verdict.runs)} if _lacks_runs(verdict) else {}
+    return {"verdict": verdict.verdict, **lacking}
 
 
-def _described(identity: str, claim: Claim, variant: str) -> dict[str, Any]:
-    is_primary = variant == claim.primary_variant
-    tested = claim.variants.get(variant, TestedVariant(tests=[]))
-    return {
-        "id": identity,
-        "figure": claim.figure,
-        "claim": tested.claim or claim.claim,
-        "location": claim.location,
-        "variant": variant,
-        "is_primary": is_primary,
-        "interpretation": tested.interpretation,
-        "because": claim.because,
-        "untestable_because": claim.untestable if is_primary else "",
-    }
-
-
-def _judged(
-    claim: Claim,
-    variant: str,
-    tests: Sequence[Test],
-    runs: pl.DataFrame,
-    privacy: pl.DataFrame,
-    deterministic: Collection[str],
-) -> dict[str, Any]:
-    verdict = evaluate(tests, runs, privacy, deterministic=deterministic) if tests else NOTHING
-    lacking = _lacks_runs(verdict) and not _never(claim, variant)
-    reason = {"untestable_because": too_few_runs(verdict.runs)} if lacking else {}
-    used = [series.experiment for test in tests for series in (test.series, test.against) if series]
-    return {
-        **_numbers(verdict),
-        **reason,
-        "verdict": UNTESTABLE if _never(claim, variant) else verdict.verdict,
-        "tolerance": max((test.tolerance for test in tests), default=0.0),
-        "source": "; ".join(
-            privacy.filter(pl.col("experiment").is_in(used))["source"].unique().sort()
-        ),
-    }
+def _sources(tests: Sequence[Test], privacy: pl.DataFrame) -> str:
+    """Return the sources of the data of all series of some tests."""
+    used = [series.experiment for test in tests for series in test.all_series]
+    sources = privacy.filter(pl.col("experiment").is_in(used))["source"]
+    return "; ".join(sources.unique().sort())
 
 
 def _lacks_runs(verdict: Verdict) -> bool:
