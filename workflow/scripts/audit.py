@@ -20,8 +20,7 @@ with job_logging(snakemake.log[0], settings, snakemake.log.usage):
     errata = read_errata(yamls.read(snakemake.input.errata))
     provenance = stamp(settings, snakemake.params.code, DRAWN)
     write(computed(errata), snakemake.output.errata, provenance)
-    files = snakemake.input.runs
-    of_audits = of_experiments(read_all(files) if files else pl.DataFrame())
+    of_audits = of_experiments(read_all(snakemake.input.runs))
     of_settings = [row for path in snakemake.input.settings for row in rows_of(path).to_dicts()]
     examples = audit_examples(settings["runs"], settings["confidence"])
     rows = decided(examples + of_audits + of_settings, settings["level"])

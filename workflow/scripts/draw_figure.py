@@ -22,7 +22,7 @@ with job_logging(snakemake.log[0], figure, snakemake.log.usage):
     }
     other_files = [*snakemake.input.partitions, *snakemake.input.views]
     source = sources([*snakemake.input.runs, *other_files]) or DRAWN
-    other_points = read_all(other_files) if other_files else None
+    other_points = read_all(other_files)
     numbers = figure_numbers(figure["panels"], cells, source=source, other_points=other_points)
     chart = plotting.draw(name, snakemake.params.paper, numbers, figure, snakemake.params.styles)
     out = snakemake.output

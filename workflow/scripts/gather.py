@@ -1,7 +1,5 @@
 """Gather all claims and all privacy rows in two tables; add verdicts and results of audits."""
 
-import polars as pl
-
 from private_consensus.common import yamls
 from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction.audits.errata import read_errata
@@ -19,7 +17,7 @@ with job_logging(snakemake.log[0], {}, snakemake.log.usage):
         files = snakemake.input[kind]
         provenance = stamp(snakemake.params.errata, snakemake.params.code, sources(files))
         # A configuration with figures of data only has no claims and no private settings.
-        rows = read_all(files) if files else pl.DataFrame()
+        rows = read_all(files)
         if kind == "privacy":
             errata = read_errata(yamls.read(snakemake.input.errata))
             rows = judged(rows, errata, rows_of(snakemake.input.audits).to_dicts())

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..claims import Claim, Series, Test
 from .file_figures import points
-from .merging import configuration_error, look_up, omit, override, select
+from .merging import configuration_error, look_up, method_and_variant, omit, override, select
 
 LISTABLE = ("experiment", "method", "variant", "measure", "against", "goal", "grid")
 """Keys of a test that may have lists; there is one test per combination. The first key in the file
@@ -150,17 +150,12 @@ def _second_series(test: Mapping[str, Any]) -> dict[str, Any]:
     base = select(test, (*Series.model_fields, "kind"))
     if "method" in second and "." not in second["method"] and "variant" not in second:
         # The variant of the first series, if only another algorithm is given.
-        second = {**second, "variant": _variant_of(test)}
+        second = {**second, "variant": method_and_variant(test)[1]}
     return _override_test(base, second)
 
 
-def _variant_of(test: Mapping[str, Any]) -> str | None:
-    return test.get("method", "").partition(".")[2] or test.get("variant")
-
-
 def _series(test: Mapping[str, Any], key_path: str) -> dict[str, Any]:
-    algorithm, _, variant = test.get("method", "").partition(".")
-    variant = variant or test.get("variant")
+    algorithm, variant = method_and_variant(test)
     if not (algorithm and variant):
         raise configuration_error(f"{key_path}.method", test.get("method"), "algorithm.variant")
     if "experiment" not in test:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .merging import configuration_error, look_up, omit, override, override_object, select
+from .merging import configuration_error, extended, look_up, omit, override, override_object, select
 
 DESCRIPTION = {"extends", "title", "location", "unspecified_details"}
 """Keys that an experiment does not inherit from the experiment that it extends."""
@@ -37,10 +37,7 @@ def experiments(file: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
         key_path = f"{key}.experiments.{name}"
         base = default
         if "extends" in experiment:
-            model = look_up(entries, experiment["extends"], f"{key_path}.extends")
-            if "extends" in model:
-                expected = "an experiment that extends no other"
-                raise configuration_error(f"{key_path}.extends", experiment["extends"], expected)
+            model = extended(entries, experiment["extends"], key_path, "an experiment")
             base = omit(_merged(default, model), DESCRIPTION)
         expanded[name] = _resolved(_merged(base, omit(experiment, {"extends"})), file, key_path)
     return expanded

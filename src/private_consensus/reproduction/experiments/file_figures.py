@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from .merging import configuration_error, format_value, look_up, omit, select
+from .merging import (
+    configuration_error,
+    extended,
+    format_value,
+    look_up,
+    method_and_variant,
+    omit,
+    select,
+)
 from .schema import Curve, CurveKeys, FigureFields, FigurePanel, split_measure
 
 CURVE_KEYS = {*CurveKeys.model_fields, "quantity", "metric"} - {"experiment"}
@@ -47,13 +55,8 @@ def figures(
         key_path = f"{key}.figures.{name}"
         if "extends" in figure:
             base = figure["extends"]
-            model = look_up(entries, base, f"{key_path}.extends")
-            if "extends" in model:
-                raise configuration_error(
-                    f"{key_path}.extends", base, "a figure that extends no other"
-                )
+            inherited = omit(extended(entries, base, key_path, "a figure"), DESCRIPTION)
             # By default, the extending figure shows the experiment of the extended figure.
-            inherited = omit(model, DESCRIPTION)
             if base in experiments:
                 inherited = {"experiment": base, **inherited}
             figure = {**inherited, **figure}
@@ -150,8 +153,7 @@ class _Panels:
     def _curve(self, curve: Mapping[str, Any], panel: Mapping[str, Any]) -> dict[str, Any]:
         merged = {**select(panel, CURVE_KEYS), **curve}
         key_path = f"{self.key_path}.curves"
-        algorithm, _, variant = merged["method"].partition(".")
-        variant = variant or merged.get("variant")
+        algorithm, variant = method_and_variant(merged)
         if not variant:
             expected = f"algorithm.variant, or one of {', '.join(self.file.get('curves', {}))}"
             raise configuration_error(key_path, merged["method"], expected)
@@ -263,8 +265,7 @@ def _block(block: Mapping[str, Any], experiments: Experiments, key_path: str) ->
     experiment = look_up(experiments, block["experiment"], f"{key_path}.experiment")
     methods = []
     for entry in block["methods"]:
-        algorithm, _, variant = entry["method"].partition(".")
-        variant = variant or entry.get("variant")
+        algorithm, variant = method_and_variant(entry)
         interpretation = _interpretation(experiment, algorithm, variant, f"{key_path}.method")
         complete = {"interpretation": interpretation, **entry}
         methods.append({**complete, "method": algorithm, "variant": variant})

@@ -108,6 +108,45 @@ def look_up(entries: Mapping[str, Any], name: str, key_path: str) -> Any:
     return entries[name]
 
 
+def extended(entries: Mapping[str, Any], name: str, key_path: str, kind: str) -> Any:
+    """Return the entry that another entry extends; it must not extend an entry itself.
+
+    Parameters
+    ----------
+    entries : mapping
+        Entries by name.
+    name : str
+        Name of the extended entry.
+    key_path : str
+        Key of the extending entry.
+    kind : str
+        Kind of the entries for the message, such as ``an experiment``.
+
+    Returns
+    -------
+    object
+        The extended entry.
+
+    Raises
+    ------
+    ConfigurationError
+        If no entry has the name, or if the entry extends another.
+    """
+    entry = look_up(entries, name, f"{key_path}.extends")
+    if "extends" in entry:
+        raise configuration_error(f"{key_path}.extends", name, f"{kind} that extends no other")
+    return entry
+
+
+def method_and_variant(entry: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Return the algorithm and the variant of an entry.
+
+    ``method`` is algorithm.variant, or an algorithm whose variant is in the key ``variant``.
+    """
+    algorithm, _, variant = entry.get("method", "").partition(".")
+    return algorithm, variant or entry.get("variant")
+
+
 def configuration_error(key_path: str, value: object, expectation: str) -> ConfigurationError:
     """Build an error about one key, with its value and a description of valid values.
 

@@ -240,7 +240,7 @@ class Plan:
     def figure_styles(self, figure: str) -> dict[str, dict[str, Any]]:
         """Return the styles of the curves of a figure as plain JSON, by ``algorithm.style``."""
         panels = self.figures[figure].panels
-        used = {style_key(c.method, c.style) for panel in panels for c in panel.curves}
+        used = {f"{c.method}.{c.style}" for panel in panels for c in panel.curves}
         return {name: s.model_dump() for name, s in self.styles.items() if name in used}
 
     def preparations(self, experiment: str, *names: str) -> list[str]:
@@ -510,41 +510,23 @@ def _wrong_scales(configured_scale: str, papers: Mapping[str, Paper]) -> Iterato
     for key, paper in papers.items():
         for scale in sorted({*paper.scales} & {*SCALES, RESERVED}):
             yield f"{key}.scales: {scale!r} is a predefined name; choose another name"
-        for name, experiment in paper.experiments.items():
-            key_path = f"{key}.experiments.{name}.scales"
-            for scale in sorted(set(experiment.scales) - {SMOKE, *paper.scales}):
-                yield expected(key_path, scale, (SMOKE, *paper.scales))
-            for scale in sorted(set(paper.scales) - set(experiment.scales)):
-                yield f"{key_path}.{scale}: missing, expected the changes at this scale"
+        used = {
+            f"experiments.{name}.scales": set(e.scales) for name, e in paper.experiments.items()
+        }
+        for path, scales in used.items():
+            for scale in sorted(set(paper.scales) - scales):
+                yield f"{key}.{path}.{scale}: missing, expected the changes at this scale"
         for name, figure in paper.figures.items():
-            key_path = f"{key}.figures.{name}.privacy_loss.scales"
             losses = [panel.privacy_loss for panel in figure.panels if panel.privacy_loss]
-            reduced = set(chain(*(loss.scales for loss in losses)))
-            for scale in sorted(reduced - {SMOKE, *paper.scales}):
-                yield expected(key_path, scale, (SMOKE, *paper.scales))
-
-
-def style_key(algorithm: str, variant: str) -> str:
-    """Return the name of the style of a curve.
-
-    Parameters
-    ----------
-    algorithm : str
-        Name of the algorithm.
-    variant : str
-        Name of the curve's style, by default its variant.
-
-    Returns
-    -------
-    str
-        ``algorithm.variant``.
-    """
-    return f"{algorithm}.{variant}"
+            used[f"figures.{name}.privacy_loss.scales"] = set(chain(*(v.scales for v in losses)))
+        for path, scales in used.items():
+            for scale in sorted(scales - {SMOKE, *paper.scales}):
+                yield expected(f"{key}.{path}", scale, (SMOKE, *paper.scales))
 
 
 def _missing_styles(key: str, paper: Paper, styles: Mapping[str, Style]) -> Iterator[str]:
     needed = {
-        style_key(curve.method, curve.style): name
+        f"{curve.method}.{curve.style}": name
         for name, figure in paper.figures.items()
         for panel in figure.panels
         for curve in panel.curves

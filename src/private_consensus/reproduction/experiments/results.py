@@ -152,7 +152,7 @@ def provenance_of(path: str | Path) -> dict[str, str]:
 
 def read_all(paths: Iterable[str | Path]) -> pl.DataFrame:
     """Read the rows of several results; a column that a result lacks is null in its rows."""
-    return pl.concat([read(path) for path in paths], how="diagonal_relaxed")
+    return pl.concat([pl.DataFrame(), *map(read, paths)], how="diagonal_relaxed")
 
 
 def source_of(prepared: Iterable[Any]) -> str:

@@ -21,7 +21,7 @@ from private_consensus.audits.views.epsilon import epsilons
 from private_consensus.audits.views.table import kinds, nearest
 from private_consensus.common.errors import require
 from private_consensus.core.randomness import Streams, generator
-from private_consensus.privacy import account, gaussian_epsilon, gaussian_mu
+from private_consensus.privacy import gaussian_epsilon, gaussian_mu
 from private_consensus.privacy.observers import (
     Coalition,
     Eavesdropper,
@@ -36,7 +36,7 @@ from private_consensus.privacy.observers.linear_view import dense
 from private_consensus.privacy.observers.single_losses import descent_sum, gossip_sum
 
 from ..experiments.numbers import on_circle
-from .settings import calibrated
+from .settings import calibrated, epsilon_of
 
 OBSERVERS = {"agent": Coalition, "secure sums": SecureSums}
 COMPUTED = "none, all is computed"
@@ -143,8 +143,8 @@ def _by_distance(observed: Observation, views: Mapping[str, Any]) -> Iterator[Ro
 def _references(observed: Observation, views: Mapping[str, Any]) -> dict[str, dict[int, float]]:
     """Return the epsilons with which pairs are compared, by name and distance."""
     delta, agents = views["budget"]["delta"], observed.network.n_agents
-    releases = observed.algorithm.releases(observed.problem, observed.network, observed.horizon)
-    eavesdropper_epsilon = float(account(releases, delta).epsilon)
+    instance = observed.problem, observed.network, observed.horizon
+    eavesdropper_epsilon = epsilon_of(observed.algorithm, delta, *instance)
     distances = sorted({int(d) for d in observed.distances[observed.distances > 0]})
     references = {"every message, the eavesdropper": dict.fromkeys(distances, eavesdropper_epsilon)}
     name = registry_name(observed.algorithm)
@@ -243,8 +243,8 @@ def _guide(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
     if len(_noisy_rounds(observed)) < observed.horizon:
         return
     delta = views["budget"]["delta"]
-    releases = observed.algorithm.releases(observed.problem, observed.network, observed.horizon)
-    mu = gaussian_mu(float(account(releases, delta).epsilon), delta)
+    instance = observed.problem, observed.network, observed.horizon
+    mu = gaussian_mu(epsilon_of(observed.algorithm, delta, *instance), delta)
     last = float(mu) / np.sqrt(observed.network.n_agents - 1)
     for t in views["rounds"]:
         yield _point(GUIDE, t, float(gaussian_epsilon(last * np.sqrt(t / observed.horizon), delta)))

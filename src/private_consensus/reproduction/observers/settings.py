@@ -217,23 +217,41 @@ def _calibrated(
         return algorithm.calibrate(Budget(epsilon, 0.0 if pure else delta), *instance)
     # The paper's budget is per iteration and at most 1: calibrate for it, then scale the noise.
     per_iteration = algorithm.calibrate(Budget(0.5, delta), *instance)
-    factor = gaussian_mu(_epsilon_of(per_iteration, delta, *instance), delta) / gaussian_mu(
+    factor = gaussian_mu(epsilon_of(per_iteration, delta, *instance), delta) / gaussian_mu(
         epsilon, delta
     )
     return replace(per_iteration, noise=float(per_iteration.noise.scale * factor))
 
 
-def _epsilon_of(
+def epsilon_of(
     algorithm: Any, delta: float, problem: Any, network: networks.Network, horizon: int
 ) -> float:
-    """Return the accountant's epsilon of a run."""
+    """Return the accountant's epsilon of a run.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Algorithm with its noise.
+    delta : float
+        Delta of the guarantee.
+    problem : Problem
+        Problem of the run.
+    network : Network
+        Network of the run.
+    horizon : int
+        Number of rounds.
+
+    Returns
+    -------
+    float
+    """
     return float(account(algorithm.releases(problem, network, horizon), delta).epsilon)
 
 
 def _rows_of(observed: Observation, delta: float) -> Iterator[dict[str, Any]]:
     """Yield the rows of all observers of one run."""
     instance = observed.problem, observed.network, observed.horizon
-    accounted = _epsilon_of(observed.algorithm, delta, *instance)
+    accounted = epsilon_of(observed.algorithm, delta, *instance)
     for kind, observers in kinds(observed):
         for observer in observers:
             for target, loss in epsilons(observed, observer, delta).items():

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from private_consensus.common.spreadsheets import markdown, markdown_table
 from private_consensus.privacy import DIFFERS
 
 from ..audits.errata import Erratum
 from ..audits.settings import decided
 from ..audits.table import judged
-from ..experiments.results import rows_of
+from ..experiments.results import read_all
 
 CLAIMS = ("claim", "verdict", "statistic", "value", "low", "high", "runs")
 PRIVACY = ("experiment", "algorithm", "variant", "epsilon_claimed", "epsilon_formula",
@@ -49,30 +47,15 @@ def summary(
     str
         A page with a section for each kind that has rows.
     """
-    audited = decided(_rows(audits), level)
-    settings = _judged(privacy, errata, audited)
+    audited = decided(read_all(audits).to_dicts(), level)
+    settings = judged(read_all(privacy), errata, audited).to_dicts()
     sections = [
         ("Figures and tables", _names([*figures, *tables]) + _differing(settings)),
-        ("Claims", _table(_rows(claims), CLAIMS)),
+        ("Claims", _table(read_all(claims).to_dicts(), CLAIMS)),
         ("Privacy", _table(settings, PRIVACY)),
         ("Audits", _table(audited, AUDITS)),
     ]
     return "\n".join(f"## {title}\n\n{text}" for title, text in sections if text)
-
-
-def _rows(files: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the rows of all files."""
-    return [row for path in files for row in rows_of(path).to_dicts()]
-
-
-def _judged(
-    files: Iterable[str], errata: Mapping[str, Erratum], audits: Iterable[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return the privacy rows of all files with their verdicts."""
-    frames = [rows_of(path) for path in files]
-    if not frames:
-        return []
-    return judged(pl.concat(frames, how="diagonal_relaxed"), errata, audits).to_dicts()
 
 
 def _differing(settings: Iterable[Mapping[str, Any]]) -> str:
