@@ -128,9 +128,7 @@ def _wrong_problems(built: type, settings: Iterable[Mapping[str, Any]]) -> Itera
 def _wrong_parts(built: type, settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield one line per error in a single part of a setting."""
     for key, check in PARTS.items():
-        # Settings share their equal parts, so that each part is checked once.
-        objects = {id(setting[key]): setting[key] for setting in settings}
-        distinct = {repr(value): value for value in objects.values()}
+        distinct = {repr(setting[key]): setting[key] for setting in settings}
         for value in distinct.values():
             yield from dict.fromkeys(check(built, value))
 

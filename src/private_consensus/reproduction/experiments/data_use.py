@@ -7,7 +7,7 @@ parameters tuned on results of runs, uses that the experiment declares).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from private_consensus.core.algorithms.base import Algorithm
@@ -50,23 +50,13 @@ def uses_of_setting(specification: Mapping[str, Any]) -> list[str]:
     """List the uncounted uses of private data by the preparation of the data, by tuning, and by
     the declarations of the experiment.
     """
-    prepared = _uses_by_preparation(specification["problem"].get("prepared"))
-    return [
-        *prepared,
-        *_uses_by_tuning(specification.get("tuned")),
-        *specification.get("unaccounted_data_use", ()),
-    ]
-
-
-def _uses_by_preparation(name: str | None) -> Sequence[str]:
-    if name is None:
-        return ()
-    if name not in PREPARATIONS:
-        return (f"{name}: the preparation of the data is unknown",)
-    return PREPARATIONS[name].unaccounted_data_use
-
-
-def _uses_by_tuning(tuned: Mapping[str, Any] | None) -> list[str]:
-    if tuned is None:
-        return []
-    return [f"{', '.join(tuned['axes'])}: chosen by the error of the runs of {tuned['experiment']}"]
+    name, tuned = specification["problem"].get("prepared"), specification.get("tuned")
+    uses: list[str] = []
+    if name in PREPARATIONS:
+        uses += PREPARATIONS[name].unaccounted_data_use
+    elif name is not None:
+        uses.append(f"{name}: the preparation of the data is unknown")
+    if tuned is not None:
+        axes = ", ".join(tuned["axes"])
+        uses.append(f"{axes}: chosen by the error of the runs of {tuned['experiment']}")
+    return [*uses, *specification.get("unaccounted_data_use", ())]

@@ -477,18 +477,9 @@ def _base(experiment: Experiment) -> dict[str, Any]:
 
 def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return a setting with changed values; it shares its unchanged mappings with ``base``."""
-    patched, copies = dict(base), {}  # copies by id; the reference keeps the id valid
+    patched = base
     for path, value in changes.items():
-        tree = patched
-        *keys, last = path.split(".")
-        for key in keys:
-            inside = tree.get(key, {})
-            require(isinstance(inside, dict), path, inside, "a section with keys")
-            if id(inside) not in copies:
-                tree[key] = inside = dict(inside)
-                copies[id(inside)] = inside
-            tree = inside
-        tree[last] = value
+        patched = _with(patched, path, path.split("."), value)
     for key in ("problem", "network", "budget"):
         require(isinstance(patched[key], dict), key, patched[key], "a mapping")
     delta = resolve_delta(
@@ -497,6 +488,15 @@ def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
         records=patched["problem"].get("records", 1),
     )
     return {**patched, "budget": {**patched["budget"], "delta": delta}}
+
+
+def _with(section: Any, path: str, keys: list[str], value: Any) -> dict[str, Any]:
+    """Return a section in which the value at some nested keys is changed."""
+    require(isinstance(section, Mapping), path, section, "a section with keys")
+    key, *inner_keys = keys
+    if inner_keys:
+        value = _with(section.get(key, {}), path, inner_keys, value)
+    return {**section, key: value}
 
 
 def _wrong_scales(configured_scale: str, papers: Mapping[str, Paper]) -> Iterator[str]:

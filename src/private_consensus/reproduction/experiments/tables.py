@@ -13,6 +13,8 @@ from private_consensus.common.fields import split_measure
 from private_consensus.common.spreadsheets import markdown as escaped
 from private_consensus.common.spreadsheets import markdown_table
 
+from ..claims.selection import selected
+
 NONE = "–"
 """Text of an absent number."""
 FIXED = ("block", "row", "method", "algorithm", "variant", "interpretation", "published",
@@ -53,16 +55,14 @@ def table_numbers(
 
 def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
     runs = cells[block["experiment"], method["method"]]
-    runs = runs.filter(pl.col("variant") == method["variant"])
-    for column, value in method["where"].items():
-        runs = runs.filter(pl.col(column) == value)
+    runs = runs.filter(pl.col("variant") == method["variant"], *selected(method["where"]))
     published = {row: (mean, std) for row, mean, std in method["published"]}
     axis = table["row_axis"]
     require(axis in runs.columns, "table.row_axis", axis, "an axis of the experiment")
     levels = runs[axis].unique().sort().to_list()
-    selected = table["row_values"] or levels
-    shown_levels = [level for level in levels if level in selected]
-    require(bool(shown_levels), "table.row_values", selected, f"at least one of {levels}")
+    row_values = table["row_values"] or levels
+    shown_levels = [level for level in levels if level in row_values]
+    require(bool(shown_levels), "table.row_values", row_values, f"at least one of {levels}")
     return [
         {
             "block": block["label"],
@@ -89,11 +89,11 @@ def _compared(table, runs: pl.DataFrame, published: tuple[float, float] | None) 
         title: float(_measured(runs, measure).mean())
         for title, measure in table["extra_columns"].items()
     }
-    if published is None:
-        return {"published": None, "published_std": None, **computed, "difference": None, **extra}
-    mean, published_std = published
-    combined = math.hypot(published_std / math.sqrt(table["published_runs"]), computed["se"])
-    difference = (computed["value"] - mean) / combined if combined else math.nan
+    mean, published_std = published or (None, None)
+    difference = None
+    if mean is not None:
+        combined = math.hypot(published_std / math.sqrt(table["published_runs"]), computed["se"])
+        difference = (computed["value"] - mean) / combined if combined else math.nan
     return {
         "published": mean,
         "published_std": published_std,
