@@ -24,14 +24,11 @@ AUDITED_ALGORITHMS = {
     name: list(dict.fromkeys(entry["algorithm"] for entry in entries))
     for name, entries in AUDITED_BY_EXPERIMENT.items()
 }
-check_level(
-    AUDITS,
-    [
-        PLAN.cell(*pair)
-        for pair in dict.fromkeys((e["experiment"], e["algorithm"]) for e in AUDITED)
-    ],
-    SCALE,
-)
+AUDITED_CELLS = {
+    name: [PLAN.cell(name, algorithm) for algorithm in audited]
+    for name, audited in AUDITED_ALGORITHMS.items()
+}
+check_level(AUDITS, sum(AUDITED_CELLS.values(), []), SCALE)
 
 ERRATA = Path(HOME, "config", "errata.yaml")
 ERRATA_HASH = settings_hash(ERRATA.read_text(encoding="utf-8"))
@@ -58,10 +55,7 @@ rule audit_settings:
         audit_settings=lambda w: {
             **AUDITS.of_settings_at(w.scale),
             "entries": AUDITED_BY_EXPERIMENT[w.experiment],
-            "cells": [
-                PLAN.cell(w.experiment, algorithm)
-                for algorithm in AUDITED_ALGORITHMS[w.experiment]
-            ],
+            "cells": AUDITED_CELLS[w.experiment],
         },
         code=code_of_audited,
     message:
