@@ -107,7 +107,6 @@ def jackknife(
     """
     runs = values.shape[1]
     means = values.mean(1, keepdims=True)
-    estimate = statistic(means)
     # A value that is equal in all runs is exact; rounding of its mean must not change it.
     constant = np.ptp(values, axis=1, keepdims=True) == 0
     estimate = statistic(np.where(constant, values[:, :1], means))
