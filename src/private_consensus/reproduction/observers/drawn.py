@@ -10,7 +10,7 @@ coalitions privacy loss of one agent by size of the coalition: nearest, random a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -133,9 +133,7 @@ def _by_distance(observed: Observation, views: Mapping[str, Any]) -> Iterator[Ro
     yield from pairs
     distances = sorted({int(row["distance"]) for row in pairs})
     for d in distances:
-        low, middle, high = np.quantile([r["y"] for r in pairs if r["distance"] == d],
-                                        (0.1, 0.5, 0.9), method="nearest")  # fmt: skip
-        yield _point("median pair", d, middle, low=low, high=high)
+        yield _median("median pair", d, [r["y"] for r in pairs if r["distance"] == d])
     for name, values in _references(observed, views).items():
         yield from (_point(name, d, values[d]) for d in distances if d in values)
 
@@ -281,9 +279,7 @@ def _by_coalition_size(observed: Observation, views: Mapping[str, Any]) -> Itera
     for k in range(1, n):
         yield _point(NEAREST, k, loss_to(near[:k]))
         yield _point(FARTHEST, k, loss_to(near[-k:]))
-        random_losses = [loss_to(order[:k]) for order in orders]
-        low, middle, high = np.quantile(random_losses, (0.1, 0.5, 0.9), method="nearest")
-        yield _point(RANDOM, k, middle, low=low, high=high)
+        yield _median(RANDOM, k, [loss_to(order[:k]) for order in orders])
     neighbours = float(observed.network.adjacency[target].sum())
     yield {"kind": "mark", "series": "all of its neighbours", "x": neighbours}
 
@@ -296,6 +292,12 @@ def _point(series: str, x: float, y: float, **band: float) -> Row:
     value = float(y) or None
     return {"kind": "line", "series": series, "x": float(x), "y": value, "epsilon": value,
             **{end: float(bound) or None for end, bound in band.items()}}  # fmt: skip
+
+
+def _median(series: str, x: float, values: Sequence[float]) -> Row:
+    """Return the median of some values as a point, with a band from decile to decile."""
+    low, middle, high = np.quantile(values, (0.1, 0.5, 0.9), method="nearest")
+    return _point(series, x, middle, low=low, high=high)
 
 
 _ROWS_BY_KIND = {
