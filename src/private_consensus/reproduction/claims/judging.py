@@ -169,10 +169,27 @@ def evaluate(
     Returns
     -------
     Verdict
-        The verdict with its elements; :data:`NOTHING` for a claim without tests.
+        The verdict with its elements.
     """
-    estimated = [estimates(test, runs, privacy) for test in tests]
-    return Judgement(estimated, deterministic).verdict() if estimated else NOTHING
+    return judge([estimates(test, runs, privacy) for test in tests], deterministic)
+
+
+def judge(estimates: Sequence[Estimates], deterministic: Collection[str] = ()) -> Verdict:
+    """Derive the verdict on a claim from the estimates of its tests.
+
+    Parameters
+    ----------
+    estimates : sequence of Estimates
+        Estimates of each test.
+    deterministic : collection of str
+        Names of algorithms without randomness, whose single run is exact.
+
+    Returns
+    -------
+    Verdict
+        :data:`NOTHING` for a claim without tests.
+    """
+    return Judgement(estimates, deterministic).verdict() if estimates else NOTHING
 
 
 class Judgement:

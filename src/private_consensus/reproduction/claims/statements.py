@@ -25,8 +25,6 @@ TINY, HUGE = 1e-300, 1e300
 """Values that replace zero and infinity before a logarithm."""
 ORDERINGS = ("decreasing", "increasing", "largest", "smallest", "reaches_earlier")
 """Kinds that state a strict order."""
-OF_DIFFERENCES = ("trend", "steady", "level", "difference")
-"""Kinds whose statistics are contrasts of means; those of all other kinds are of logarithms."""
 
 Region = tuple[float, float]
 
@@ -165,6 +163,11 @@ def estimated(
     return _linear(test, names, matrix, values, regions)
 
 
+def logarithmic(test: Test) -> bool:
+    """Return True if a test compares ratios, so that its statistic is a logarithm."""
+    return test.kind not in ("trend", "steady", "level", "difference")
+
+
 def _steps(test: Test, x: np.ndarray) -> Contrast:
     sign = 1.0 if test.kind == "decreasing" else -1.0
     names = [f"{test.x} {a:g} to {b:g}" for a, b in pairwise(x)]
@@ -297,7 +300,7 @@ def _linear(
     """
     infinite = np.isinf(values).any(1)
     values = np.minimum(values, HUGE)
-    scale = np.asarray if test.kind in OF_DIFFERENCES else _log
+    scale = _log if logarithmic(test) else np.asarray
     if test.kind == "steadier":
         scale = _log_deviations
         centred = values - values.mean(1, keepdims=True)
