@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.row_filters import selected
 
 from .schema import Series, Test
 
@@ -74,13 +75,6 @@ def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
     expected = "a series with results: check experiment, method, variant and where"
     require(rows.height > 0, "series", series.model_dump(), expected)
     return rows
-
-
-def selected(where: Mapping[str, Any]) -> Iterator[pl.Expr]:
-    """Yield one condition per column: a value, or the two ends of a closed interval."""
-    for name, value in where.items():
-        column = pl.col(name)
-        yield column.is_between(*value) if isinstance(value, list | tuple) else column == value
 
 
 def measured(

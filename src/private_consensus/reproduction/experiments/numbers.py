@@ -10,11 +10,10 @@ import polars as pl
 
 from private_consensus.common.errors import require
 from private_consensus.common.fields import split_measure
+from private_consensus.common.row_filters import selected
 from private_consensus.core import networks
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy.verdicts import HOLDS, HOLDS_BY_SLACK, NOT_PRIVATE
-
-from ..claims.selection import selected
 
 FIXED = (
     "experiment",

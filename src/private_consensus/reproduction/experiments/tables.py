@@ -10,10 +10,9 @@ import polars as pl
 
 from private_consensus.common.errors import require
 from private_consensus.common.fields import split_measure
+from private_consensus.common.row_filters import selected
 from private_consensus.common.spreadsheets import markdown as escaped
 from private_consensus.common.spreadsheets import markdown_table
-
-from ..claims.selection import selected
 
 NONE = "–"
 """Text of an absent number."""
