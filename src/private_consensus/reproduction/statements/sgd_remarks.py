@@ -33,12 +33,8 @@ def _errors(
     horizons: Iterable[float] = HORIZONS,
 ) -> np.ndarray:
     """Return the mean square errors of Q-DPSGD-1 (noise in the state) or Q-DPSGD-2."""
-    factor = 2.0 if in_state else 1.0
-    rows = [
-        (T, factor * T ** (-NEARLY_HALF / 2), T ** (-1.5 * NEARLY_HALF), in_state, sizes(T))
-        for T in horizons
-    ]
-    return np.array([mean_square_error(*row) for row in rows])
+    errors = [mean_square_error(T, in_state, sizes(T), NEARLY_HALF) for T in horizons]
+    return np.array(errors)
 
 
 def _by_source(in_state: bool) -> tuple[np.ndarray, np.ndarray]:
