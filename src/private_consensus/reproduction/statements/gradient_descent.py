@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
@@ -116,48 +115,43 @@ def corollary_1() -> StatementResult:
     return conclude(bound("epsilon", epsilon, gaussian_epsilon(mu, delta)))
 
 
-def _errors(
-    horizons: Iterable[int],
-    G: float,
-    kappa: float,
-    curvature: float,
-    box: float,
-    agents: int = 5,
-    dim: int = 2,
-    runs: int = 400,
-) -> tuple[np.ndarray, float]:
+def _kappa(epsilon: float, delta: float, G: float) -> float:
+    """Return the sum of eta_t^2 / M_t^2 that (15) permits, for gradients of norm at most G."""
+    return epsilon**2 / (4 * G**2 * (epsilon + 2 * math.log(2 / delta)))
+
+
+def _noise_of_theorem_2(first_step: float, kappa: float, T: int, t: int) -> float:
+    """Return the scale M of the noise in message t of a run of T iterations."""
+    return first_step * math.sqrt(2 / kappa) * T**0.25 * (t - 1) ** -0.75
+
+
+def _errors(kappa: float, box: float, dim: int) -> tuple[np.ndarray, float]:
     r"""Simulate Algorithm 1 on a ring; return its errors and the second eigenvalue modulus beta.
 
     There is one row of errors per horizon. It has the squared error of the mean, the largest
-    squared error of an agent, and |x(T)|^2. The losses are :math:`f_i(x) = \frac h2\|x - a_i\|^2`
-    on a box. The steps are :math:`\eta_t = 1/t` times :math:`(\mu+L)/(2\mu L)` with
-    :math:`\mu = L = h`.
+    squared error of an agent, and |x(T)|^2. The losses are
+    :math:`f_i(x) = \frac12\|x - a_i\|^2` on a box, with minimisers within a quarter of it. The
+    steps are :math:`\eta_t = 1/t`.
     """
-    rng = np.random.default_rng(3)
+    agents, runs, rng = 5, 400, np.random.default_rng(3)
     targets = rng.uniform(-box / 4, box / 4, size=(agents, dim))
     W = ring_mixing(agents)
-    first_step = 1 / curvature
     errors = []
-    for T in horizons:
+    for T in HORIZONS:
         x = np.zeros((runs, agents, dim))
         for t in range(1, T + 1):
             messages = x
             if t > 1:
-                M = first_step * math.sqrt(2 / kappa) * T**0.25 * (t - 1) ** -0.75
-                messages = x + M * rng.standard_normal(x.shape)
+                scale = _noise_of_theorem_2(1.0, kappa, T, t)
+                messages = x + scale * rng.standard_normal(x.shape)
             z = np.clip(W @ messages, -box, box)
-            x = np.clip(z - first_step / t * curvature * (z - targets), -box, box)
+            x = np.clip(z - 1 / t * (z - targets), -box, box)
         minimiser = targets.mean(0)
         error = ((x.mean(1) - minimiser) ** 2).sum(-1).mean()
         errors.append(
             (error, ((x - minimiser) ** 2).sum(-1).mean(0).max(), (x**2).sum((1, 2)).mean())
         )
     return np.array(errors), second_modulus(W)
-
-
-def _gradients(curvature: float, box: float, dim: int = 2) -> float:
-    """Return the gradient bound G over the box, for targets within a quarter of it."""
-    return curvature * 1.25 * box * math.sqrt(dim)
 
 
 def _simulated() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -167,9 +161,9 @@ def _simulated() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     the fourth root of T.
     """
     epsilon, delta, box, dim = 40.0, 1e-3, 1.0, 2
-    G = _gradients(1.0, box)
-    kappa = epsilon**2 / (4 * G**2 * (epsilon + 2 * math.log(2 / delta)))
-    errors, beta = _errors(HORIZONS, G, kappa, 1.0, box)
+    G = 1.25 * box * math.sqrt(dim)  # for minimisers within a quarter of the box
+    kappa = _kappa(epsilon, delta, G)
+    errors, beta = _errors(kappa, box, dim)
     stated = theorem_2_bound(HORIZONS, 1 / kappa, G, 1.0, dim, beta, distance=2 * box**2)
     fourth_root_term = 2 * math.sqrt(2 * dim / kappa) * G * (4 + 3 / (1 - beta)) / HORIZONS**0.25
     return errors, stated, fourth_root_term
@@ -179,23 +173,21 @@ SMOOTH = 20.0
 """L over mu in the example whose error exceeds the last term of Theorem 2."""
 
 
-def _error_on_an_interval(
-    epsilon: float, delta: float = 1e-3, horizon: int = 1000, runs: int = 10_000
-) -> tuple[float, float, float]:
+def _error_on_an_interval(epsilon: float) -> tuple[float, float, float]:
     r"""Simulate one agent with projection on [-1, 1].
 
     Return its mean square error, the standard error of this mean, and :math:`p\,\eta_1^2/\kappa`.
     The loss is :math:`x^2/2`, so that :math:`\mu = G = 1`. The noise is that of Theorem 2.
     """
-    rng = np.random.default_rng(6)
+    horizon, runs, rng = 1000, 10_000, np.random.default_rng(6)
     first_step = (1 + SMOOTH) / (2 * SMOOTH)
-    kappa = epsilon**2 / (4 * (epsilon + 2 * math.log(2 / delta)))
+    kappa = _kappa(epsilon, 1e-3, 1.0)
     x = np.zeros(runs)
     for t in range(1, horizon + 1):
         message = x
         if t > 1:
-            M = first_step * math.sqrt(2 / kappa) * horizon**0.25 * (t - 1) ** -0.75
-            message = x + M * rng.standard_normal(runs)
+            scale = _noise_of_theorem_2(first_step, kappa, horizon, t)
+            message = x + scale * rng.standard_normal(runs)
         x = (1 - first_step / t) * np.clip(message, -1, 1)
     standard_error = float((x**2).std(ddof=1)) / math.sqrt(runs)
     return float((x**2).mean()), standard_error, first_step**2 / kappa
@@ -245,40 +237,26 @@ def corollary_2() -> StatementResult:
     )
 
 
-def _rounds(
-    seed: int, steps: int = 8, agents: int = 4, dim: int = 2, box: float = 1.0
-) -> tuple[Any, ...]:
+def _rounds(seed: int) -> tuple[Any, ...]:
     """Simulate one random run of Stage I with projection.
 
     The result is (W, beta, norms of the noises, distances of z hat and of z to their means,
     eta G, last x).
     """
+    steps, agents, dim, box = 8, 4, 2, 1.0
     rng = np.random.default_rng(seed)
     W = lazy_ring_mixing(agents, rng.uniform(0.1, 0.9))
     noise_scale, G = rng.choice([0.01, 0.3, 3.0]), rng.choice([0.1, 1.0])
     slopes = vectors_of_norm(rng, G, (agents, dim))
-    x, noises, average_gaps, projected_gaps, step_lengths = (
-        np.zeros((agents, dim)),
-        [],
-        [],
-        [],
-        [],
-    )
+    x, rows = np.zeros((agents, dim)), []
     for t in range(1, steps + 1):
         noise = noise_scale * rng.normal(size=x.shape) if t > 1 else np.zeros_like(x)
         unprojected = W @ (x + noise)
         z = np.clip(unprojected, -box, box)
         x = np.clip(z - slopes / t, -box, box)
-        noises.append(np.linalg.norm(noise))
-        average_gaps.append(np.linalg.norm(unprojected - unprojected.mean(0)))
-        projected_gaps.append(np.linalg.norm(z - z.mean(0)))
-        step_lengths.append(G / t)
-    return (
-        W,
-        second_modulus(W),
-        *map(np.array, (noises, average_gaps, projected_gaps, step_lengths)),
-        x,
-    )
+        gaps = [np.linalg.norm(values - values.mean(0)) for values in (unprojected, z)]
+        rows.append((np.linalg.norm(noise), *gaps, G / t))
+    return W, second_modulus(W), *np.array(rows).T, x
 
 
 def _right_side(
