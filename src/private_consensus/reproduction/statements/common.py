@@ -51,6 +51,28 @@ def lazy_ring_mixing(agents: int, self_weight: float) -> np.ndarray:
     return self_weight * np.eye(agents) + (1 - self_weight) / 2 * adjacency_of("ring", agents)
 
 
+def laplacians(adjacency: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the signless Laplacian and the Laplacian of a graph."""
+    degree = np.diag(adjacency.sum(1))
+    return degree + adjacency, degree - adjacency
+
+
+def noise_weight(plus: np.ndarray, minus: np.ndarray) -> float:
+    """Return the factor tau of the noise in error bounds of ADMM.
+
+    Parameters
+    ----------
+    plus, minus : ndarray, shape (agents, agents)
+        Signless Laplacian and Laplacian.
+
+    Returns
+    -------
+    float
+        Square of the largest eigenvalue of ``plus`` over twice the second smallest of ``minus``.
+    """
+    return np.linalg.eigvalsh(plus)[-1] ** 2 / (2 * np.linalg.eigvalsh(minus)[1])
+
+
 def second_modulus(mixing: np.ndarray) -> float:
     """Return the second largest absolute value of the eigenvalues of a symmetric matrix."""
     return float(np.sort(np.abs(np.linalg.eigvalsh(mixing)))[-2])

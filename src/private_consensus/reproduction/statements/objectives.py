@@ -8,11 +8,8 @@ import numpy as np
 
 from private_consensus.privacy import Budget, gaussian_noise_multiplier
 
-from .admm import excess_of_run
+from .admm import DECAY, HORIZONS, excess_of_run
 from .base import StatementResult, at_least, bound, conclude, equal, falls_as, grid
-
-HORIZONS = np.array([10, 30, 100, 300])
-DECAY = 0.9
 
 
 def _first_variance(schedule: str, T: int) -> float:

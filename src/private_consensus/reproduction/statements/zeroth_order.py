@@ -13,19 +13,37 @@ from private_consensus.core.algorithms.families.consensus_admm import total_epsi
 from private_consensus.privacy import gaussian_epsilon
 
 from .base import StatementResult, bound, conclude, grid
-from .common import adjacency_of
+from .common import adjacency_of, laplacians, noise_weight
 
 P, J, T, C = 10, 30, 100, 0.5
 """Dimension, gradient estimates per step, inner iterations, and the constant of the bounds."""
 
 
-def _steps(first: float, dim: int = P) -> np.ndarray:
-    """Return the step sizes alpha_t of (12), if alpha_0 R / L is ``first``."""
-    return first / np.sqrt(np.arange(1, T + 1) * dim * math.log(2 * dim))
+def step_sizes(first: float, horizon: int = T) -> np.ndarray:
+    """Return the step sizes alpha_t of (12).
+
+    Parameters
+    ----------
+    first : float
+        alpha_0 R / L.
+    horizon : int
+        Number of iterations.
+
+    Returns
+    -------
+    ndarray, shape (horizon,)
+    """
+    return first / np.sqrt(np.arange(1, horizon + 1) * P * math.log(2 * P))
+
+
+def _sum_of_smoothing() -> float:
+    """Return the sum over t of (1 + ln P) / t + t^(-3/2), a factor of (22) and (27)."""
+    t = np.arange(1, T + 1)
+    return (1 / t).sum() * (1 + math.log(P)) + (t**-1.5).sum()
 
 
 def _inner(
-    first: float, curvature: float, minimiser: np.ndarray, runs: int = 60, seed: int = 1
+    first: float, curvature: float, minimiser: np.ndarray, runs: int
 ) -> tuple[np.ndarray, float]:
     r"""Run the inner loop on :math:`F = \frac h2\|\beta - \beta^*\|^2` from 0.
 
@@ -34,9 +52,9 @@ def _inner(
     :math:`g = \frac{F(\beta+u_1\nu_1+u_2\nu_2) - F(\beta+u_1\nu_1)}{u_2}\nu_2` with
     :math:`u_1 = 1/t`, :math:`u_2 = 1/(Pt)^2`.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     beta, variance = np.zeros((runs, P)), 0.0
-    for t, step in enumerate(_steps(first), 1):
+    for t, step in enumerate(step_sizes(first), 1):
         nu_1, nu_2 = rng.standard_normal((2, runs, J, P))
         slope = curvature * (beta[:, None] - minimiser + nu_1 / t)
         derivative = (slope * nu_2).sum(-1, keepdims=True)
@@ -71,20 +89,18 @@ def first_step_of_27(epsilon: float, best: np.ndarray) -> float:
     -------
     float
     """
-    t = np.arange(1, T + 1)
-    sums = (1 / t).sum() * (1 + math.log(P)) + (t**-1.5).sum()
     needed = J * P * noise_of_theorem_1(epsilon) ** 2 + 4 * float(best @ best) / T
-    return math.sqrt(math.log(2 * P) / (C * sums) * needed)
+    return math.sqrt(math.log(2 * P) / (C * _sum_of_smoothing()) * needed)
 
 
 @cache
-def _outputs(epsilon: float, lipschitz: float, level: float, runs: int = 30) -> np.ndarray:
+def _outputs(epsilon: float, lipschitz: float, level: float) -> np.ndarray:
     """Return outputs of the inner loop with the steps of (27).
 
     The minimiser is constant at ``level``.
     """
     minimiser = np.full(P, level)
-    return _inner(first_step_of_27(epsilon, minimiser) / lipschitz, CURVATURE, minimiser, runs)[0]
+    return _inner(first_step_of_27(epsilon, minimiser) / lipschitz, CURVATURE, minimiser, 30)[0]
 
 
 def deviation_of_the_output(epsilon: float) -> float:
@@ -94,9 +110,8 @@ def deviation_of_the_output(epsilon: float) -> float:
 
 def _variance_bound(first: float, lipschitz: float, best: np.ndarray) -> float:
     """Return the upper bound (22) on the variance; alpha_0 R is ``first`` times L."""
-    t = np.arange(1, T + 1)
-    sums = (1 / t).sum() * (1 + math.log(P)) + (t**-1.5).sum()
-    first_term = C * (first * lipschitz) ** 2 / (J * P * math.log(2 * P)) * sums
+    factor = C * (first * lipschitz) ** 2 / (J * P * math.log(2 * P))
+    first_term = factor * _sum_of_smoothing()
     return first_term - 4 * float(best @ best) / (T * J * P)
 
 
@@ -221,10 +236,9 @@ def _excess_of_admm(
     """
     agents, rho, runs, rng = len(adjacency), 1.0, 400, np.random.default_rng(4)
     adjacency = adjacency + np.eye(agents)
-    degree = np.diag(adjacency.sum(1))
-    plus, minus = degree + adjacency, degree - adjacency
-    tau = np.linalg.eigvalsh(plus)[-1] ** 2 / (2 * np.linalg.eigvalsh(minus)[1])
-    solve = np.linalg.inv(curvature * np.eye(agents) + 2 * rho * degree)
+    plus, minus = laplacians(adjacency)
+    tau = noise_weight(plus, minus)
+    solve = np.linalg.inv(curvature * np.eye(agents) + rho * (plus + minus))
     w, dual, total = np.zeros((3, agents, runs))
     run_lengths, excess = np.array(list(run_lengths)), []
     for m in range(1, max(run_lengths) + 1):
@@ -277,13 +291,13 @@ def _excess_of_averages(
     excess = []
     for horizon in horizons:
         beta, total = np.zeros((runs, P)), np.zeros((runs, P))
-        for t in range(1, horizon + 1):
+        for t, step_size in enumerate(step_sizes(step, horizon), 1):
             total += beta
             nu_1, nu_2 = rng.standard_normal((2, runs, pairs, P))
             smoothed_points, width = beta[:, None] + nu_1 / t, 1 / (P * t) ** 2
             slope = (loss(smoothed_points + width * nu_2) - loss(smoothed_points)) / width
             gradient_estimate = (slope[..., None] * nu_2).mean(1)
-            beta = beta - step / math.sqrt(t * P * math.log(2 * P)) * gradient_estimate
+            beta = beta - step_size * gradient_estimate
         excess.append(float((loss(total / horizon) - loss(best)).mean()))
     return excess
 

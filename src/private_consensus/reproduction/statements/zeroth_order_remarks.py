@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from scipy.stats import chi2, norm
 
 from .base import StatementResult, at_least, bound, conclude
-from .zeroth_order import J, P, T, first_step_of_27
+from .zeroth_order import J, P, first_step_of_27, step_sizes
 
 AGENTS, RECORDS, RHO = 5, 20, 4.0
 REACHED = 0.01
@@ -219,13 +219,13 @@ def error_with_absolute_loss(outer: int = 40, seed: int = 0) -> float:
     rng, adjacency = np.random.default_rng(seed), _neighbourhoods()
     degree = adjacency.sum(1)[:, None]
     penalty = RHO * degree
-    step_sizes = first_step_of_27(0.95, best) / np.sqrt(np.arange(1, T + 1) * P * math.log(2 * P))
+    steps = step_sizes(first_step_of_27(0.95, best))
     model, dual = np.zeros((AGENTS, P)), np.zeros((AGENTS, P))
     for _ in range(outer):
         dual = dual + RHO * (degree * model - adjacency @ model)
         linear = (dual - RHO * (degree * model + adjacency @ model))[:, None]
         model = np.zeros((AGENTS, P))
-        for t, step_size in enumerate(step_sizes, 1):
+        for t, step_size in enumerate(steps, 1):
             nu_1, nu_2 = rng.standard_normal((2, AGENTS, J, P))
             smoothed_points, width = model[:, None] + nu_1 / t, 1 / (P * t) ** 2
             objectives = [
