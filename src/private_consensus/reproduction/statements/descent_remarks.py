@@ -152,29 +152,16 @@ def sentence_4() -> StatementResult:
     )  # fmt: skip
 
 
-def bound_of_theorem_2(records: int, horizon: int = 1000, epsilon: float = 4.0) -> float:
-    r"""Return the bound of Theorem 2 for the paper's mean, delta = 1/(10 N_i).
+def bound_of_theorem_2(records: int) -> float:
+    r"""Return the bound of Theorem 2 for the paper's mean, T = 1,000, epsilon 4, delta 1/(10 N_i).
 
-    :math:`\mu = L = N_i`, and G is the largest gradient of the sum over the box.
-
-    Parameters
-    ----------
-    records : int
-        Number of records per agent, N_i.
-    horizon : int
-        Number of gradient steps T.
-    epsilon : float
-        Budget of all messages of an agent.
-
-    Returns
-    -------
-    float
-        Bound on the squared error, for second eigenvalue 0 of the mixing matrix.
+    :math:`\mu = L = N_i`, and G is the largest gradient of the sum over the box. The second
+    eigenvalue of the mixing matrix is 0. An agent has ``records`` records, N_i.
     """
     G = records * 2 * BOX * math.sqrt(DIM)
-    allowance = theorem_1_allowance(epsilon, 1 / (AGENTS * records))
+    allowance = theorem_1_allowance(4.0, 1 / (AGENTS * records))
     return float(
-        theorem_2_bound(horizon, 4 * G**2 / allowance, G, 1 / records, DIM, 0.0, distance=START)
+        theorem_2_bound(1000, 4 * G**2 / allowance, G, 1 / records, DIM, 0.0, distance=START)
     )
 
 

@@ -259,10 +259,9 @@ def _rounds(seed: int) -> tuple[Any, ...]:
     return W, second_modulus(W), *np.array(rows).T, x
 
 
-def _right_side(
-    beta: float, noises: np.ndarray, step_lengths: np.ndarray, t: int, agents: int = 4
-) -> float:
+def _right_side(beta: float, noises: np.ndarray, step_lengths: np.ndarray, t: int) -> float:
     """Return the sums of (20) and (53) at t; ``noises[s]`` is the norm of n(s), sent in y(s+1)."""
+    agents = 4
     powers = beta ** (t - np.arange(1, t))
     return float(2 * powers @ noises[1:t] + math.sqrt(agents) * powers @ step_lengths[: t - 1])
 

@@ -12,7 +12,6 @@ from private_consensus.core.algorithms.decor import DECOR
 from private_consensus.core.networks import Network, metropolis_mixing
 from private_consensus.core.randomness import generator
 from private_consensus.privacy.observers import (
-    Changes,
     Coalition,
     Constant,
     Eavesdropper,
@@ -59,11 +58,9 @@ def _graph(name: str, agents: int) -> Network:
     return Network(adjacency, metropolis_mixing(adjacency))
 
 
-def _squares(
-    system: LinearSystem, observer: Observer, changes: Changes | None = None
-) -> dict[int, tuple[float, float]]:
+def _squares(system: LinearSystem, observer: Observer) -> dict[int, tuple[float, float]]:
     """Return lower and upper bounds on mu^2 for every target agent."""
-    brackets = all_victims(system, observer, changes or Constant())
+    brackets = all_victims(system, observer, Constant())
     return {u: (bracket.lower**2, bracket.upper**2) for u, bracket in brackets.items()}
 
 
