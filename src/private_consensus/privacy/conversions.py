@@ -33,7 +33,7 @@ CONVERSIONS = ("shortcut", "safe", "cks")
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 _HALVINGS = 200  # a bisection ends earlier if the interval contains no inner float
-_POINTS = 127  # number of inner points of all intervals that are bisected common_shape
+_POINTS = 127  # number of inner points of all intervals that are bisected together
 _LARGEST_MU = 1e150  # its square is an infinite epsilon in floating point
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
@@ -150,7 +150,7 @@ def gaussian_epsilon(mu: Any, delta: Any) -> Any:
 
 
 def _epsilons(mu: Any, delta: Any) -> np.ndarray:
-    mu, delta = _broadcast(mu=_nonnegative("mu", mu), delta=_deltas(delta))
+    mu, delta = _broadcast(mu=mu, delta=delta)
     with np.errstate(divide="ignore"):
         log_delta = np.log(delta)
     result = np.where(mu > 0, np.inf, 0.0)
@@ -163,7 +163,7 @@ def gaussian_epsilons(mus: Sequence[np.ndarray], delta: float) -> list[np.ndarra
     """Return :func:`gaussian_epsilon` of several arrays, with results equal to separate calls.
 
     The last digit depends on how many numbers are converted in one call. Therefore only arrays with
-    equal numbers of positive finite entries are converted common_shape.
+    equal numbers of positive finite entries are converted together.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def gaussian_mu(epsilon: Any, delta: Any) -> Any:
 
 
 def _mus(epsilon: Any, delta: Any) -> np.ndarray:
-    epsilon, delta = _broadcast(epsilon=_nonnegative("epsilon", epsilon), delta=_deltas(delta))
+    epsilon, delta = _broadcast(epsilon=epsilon, delta=delta)
     with np.errstate(divide="ignore"):
         log_delta = np.log(delta)
     result = np.where(np.isinf(epsilon), np.inf, 0.0)
@@ -323,7 +323,7 @@ def zcdp_rho(epsilon: Any, delta: Any, *, conversion: str = "cks") -> Any:
 
 
 def _rhos(epsilon: Any, delta: Any, conversion: str) -> np.ndarray:
-    epsilon, delta = _broadcast(epsilon=_nonnegative("epsilon", epsilon), delta=_deltas(delta))
+    epsilon, delta = _broadcast(epsilon=epsilon, delta=delta)
     with np.errstate(divide="ignore"):
         log_inverse = -np.log(delta)
     result = np.where(np.isinf(epsilon), np.inf, 0.0)
