@@ -15,7 +15,7 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy import Release, aggregation
 
-from .base import Algorithm, column
+from .base import GIVEN, Algorithm, column
 from .parameters import positive
 
 
@@ -37,6 +37,7 @@ class RandomAggregation(Algorithm):
     beta: float = positive(5.0)
     change: float = positive(0.001)
 
+    calibration: ClassVar[str] = GIVEN
     source: ClassVar[str] = "Xiao et al., Theorems 2.2 and 2.3, eqs. (10) and (11), Figure 1"
     lower_bound_because: ClassVar[str] = (
         "outside of its interval, a random aggregate has the tails of the Laplace noise"
@@ -71,27 +72,6 @@ class RandomAggregation(Algorithm):
             The same object.
         """
         return self
-
-    def statements(self, budget, problem, network, horizon):
-        """Return the epsilon of the paper's formula, for any budget.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of (RandomAggregation, float)
-            One pair.
-        """
-        return [(self, self.epsilon_by_formula(0.0, problem, network, horizon))]
 
     def releases(self, problem, network, horizon):
         """Return the Laplace mechanism of one coordinate.
