@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from private_consensus.privacy import Release, gaussian_epsilon
+from private_consensus.privacy import gaussian_epsilon
 
 from ..networks import second_eigenvalue
 from .base import NOTHING, Iterative, Range, column, origin
@@ -104,9 +104,7 @@ class Muffliato(Iterative):
         list of Release
             Mechanisms whose composition bounds the privacy loss.
         """
-        if not self.noise:
-            return [Release("exact", sensitivity=_change(problem), scale=0.0)]
-        return [Release("gaussian", _change(problem), self.noise.scale, attained=1.0)]
+        return self.noise.releases(_change(problem), self.noise.scale, attained=1.0)
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Return the epsilon of the first message, by the exact curve of Gaussian DP.

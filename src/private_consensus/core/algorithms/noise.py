@@ -174,7 +174,7 @@ class Noise:
         ----------
         sensitivity : float or ndarray, shape (horizon,)
             Bound on the change by one record, in the norm of the noise.
-        scales : ndarray, shape (horizon,)
+        scales : float or ndarray, shape (horizon,)
             Noise scale of each iteration.
         **attack_fields : Any
             Fields of :class:`.Release` that state the loss that a known attack attains.

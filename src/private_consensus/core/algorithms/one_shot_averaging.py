@@ -20,17 +20,18 @@ calibration raises an error.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.privacy import Release, calibrate
+from private_consensus.privacy import Release
 from private_consensus.privacy.objective_perturbation import PerturbedObjective
 
 from ..problems.logistic_regression import LogisticRegression
 from .base import CURVATURE, NOTHING, Iterative, Range, column, origin
+from .families.spending import calibrated
 from .noise import Noise
 from .parameters import noise_field, one_of, positive
 
@@ -93,13 +94,7 @@ class OneShotAveraging(Iterative):
             Copy with calibrated noise.
         """
         self.check(problem)
-        if not budget.private:
-            return replace(self, noise=0.0)
-
-        def releases_at(noise):
-            return replace(self, noise=noise).releases(problem, network, horizon)
-
-        return replace(self, noise=calibrate(releases_at, budget))
+        return calibrated(self, budget, problem, network, horizon)
 
     def check(self, problem) -> None:
         """Raise an error if there is no privacy proof for noise in the objective."""
