@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar, final
 
 import numpy as np
 
-from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.errors import require
 from private_consensus.privacy import Budget, Relation, Release
 from private_consensus.privacy.brackets import LowerBound, lower_bound
 
@@ -177,10 +177,8 @@ class Algorithm(ABC):
         InvalidInput
             By default, if the budget is finite, since the algorithm is not private.
         """
-        if np.isfinite(budget.epsilon):
-            raise InvalidInput(
-                "budget.epsilon", budget.epsilon, "inf, since this algorithm is not private"
-            )
+        expected = "inf, since this algorithm is not private"
+        require(not budget.private, "budget.epsilon", budget.epsilon, expected)
         return self
 
     @final

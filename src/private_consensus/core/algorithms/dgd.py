@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from private_consensus.common.errors import require
 from private_consensus.privacy import Release
 
+from .base import Algorithm
 from .families.gradient_steps import GradientSteps
 
 
@@ -42,9 +42,7 @@ class DecentralizedGradientDescent(GradientSteps):
         Algorithm
             The algorithm itself.
         """
-        expected = "inf, since this algorithm is not private"
-        require(not budget.private, "budget.epsilon", budget.epsilon, expected)
-        return self
+        return Algorithm.calibrate(self, budget, problem, network, horizon)
 
     def step(self, state, problem, network, draw, t):
         """Return the state after mixing and one gradient step.

@@ -131,9 +131,7 @@ class OneShotAveraging(Iterative):
         list of Release
             Mechanisms whose composition bounds the privacy loss.
         """
-        if not self.noise:
-            return [Release("exact", sensitivity=self.change(problem), scale=0.0)]
-        if self.perturbed == "objective" and problem.record_curvature > 0:
+        if self.noise and self.perturbed == "objective" and problem.record_curvature > 0:
             return [Release("profile", profile=self._perturbed_objective(problem))]
         attained = (
             problem.attained_minimiser_share("l2", self.D)
@@ -141,7 +139,7 @@ class OneShotAveraging(Iterative):
             else problem.attained_gradient_share("l2")
         )
         attained = None if attained is None else float(np.max(attained))
-        return [Release("gaussian", self.change(problem), self.noise.scale, attained=attained)]
+        return self.noise.releases(self.change(problem), self.noise.scale, attained=attained)
 
     def _perturbed_objective(self, problem) -> PerturbedObjective:
         r"""Return the privacy profile of a minimiser, with :math:`\mu = 2w/\sigma`.
