@@ -9,7 +9,7 @@ import pytest
 from private_consensus import algorithms, problems
 from private_consensus.audits import conformance
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.algorithms.base import AUDIT
+from private_consensus.core.algorithms.base import AUDIT, Algorithm, Iterative
 from private_consensus.reproduction.experiments.checks import wrong_settings
 from worlds import MORE, CalibratedRun, world
 
@@ -75,3 +75,21 @@ def test_a_cell_with_a_problem_that_lacks_a_required_attribute_is_refused():
     expected = "expected a problem with clipped_loss"
     assert messages == [f"problem.name: found 'mean_estimation', {expected}"]
     assert not list(wrong_settings({**cell, "algorithm": "p_admm"}))
+
+
+def test_an_algorithm_overrides_at_most_ten_methods():
+    methods = {
+        name: method
+        for kind in (Algorithm, Iterative)
+        for name, method in vars(kind).items()
+        if not name.startswith("_") and callable(method)
+    }
+    derived = {name for name, method in methods.items() if getattr(method, "__final__", False)}
+    interface = methods.keys() - derived
+    # An algorithm overrides either ``run`` or the methods that the loop of ``Iterative`` calls.
+    assert len(interface - {"run"}) <= 10
+    for kind in map(algorithms.load, algorithms.names()):
+        parents = set(kind.__mro__) - set(Iterative.__mro__)
+        overridden = {name for parent in parents for name in vars(parent)}
+        assert len(interface & overridden) <= 10
+        assert not derived & overridden
