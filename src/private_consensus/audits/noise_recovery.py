@@ -16,7 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from private_consensus.core.algorithms.base import DRAW, Algorithm, Iterative, draws_of, stack
+from private_consensus.core.algorithms.base import (
+    DRAW,
+    Algorithm,
+    Iterative,
+    draws_of,
+    overrides,
+    stack,
+)
 from private_consensus.core.algorithms.coordinate_descent import CoordinateDescent
 from private_consensus.core.algorithms.decor import DECOR
 from private_consensus.core.algorithms.families import random_weights
@@ -270,7 +277,7 @@ class DescentRecovery(Recovery):
     def residuals(self, hypothesis: Hypothesis) -> Iterator[Residuals]:
         problem, network, streams, execution = hypothesis
         sites = self.algorithm.noise_sites(problem, network, execution.sent.shape[1])
-        if type(self.algorithm).step is not GradientDescent.step or not sites:
+        if overrides(self.algorithm, GradientDescent, "step") or not sites:
             yield from super().residuals(hypothesis)
             return
         batch = stack([self.algorithm])

@@ -116,6 +116,8 @@ class Algorithm(ABC):
     assumed_bound : str
         Name of the parameter that is assumed to bound the gradients of records; empty if
         nothing is assumed.
+    quantities : tuple of str, optional
+        Names of all observables, for configurations; by default the iterates.
     largest_change : float, optional
         Largest change of a measurement that the guarantee covers; None without such a limit.
     hidden_sampling : bool
@@ -140,6 +142,7 @@ class Algorithm(ABC):
     lower_bound_because: ClassVar[str] = ""
     privacy_depends_on: ClassVar[str] = GRAPH
     assumed_bound: ClassVar[str] = ""
+    quantities: ClassVar[tuple[str, ...] | None] = None
     largest_change: ClassVar[float | None] = None
     hidden_sampling: ClassVar[bool] = False
     draws_per_edge: ClassVar[bool] = False
@@ -716,6 +719,25 @@ def normal_start(problem: Problem, streams: Streams, settings: int, std: Any) ->
     shape = (settings, *unit.shape)
     drawn = np.broadcast_to(column(std) * unit, shape).copy()
     return drawn if problem.initial_point is None else drawn + problem.initial_point
+
+
+def overrides(instance: Any, kind: type, *names: str) -> bool:
+    """Return True if the class of an object overrides a method of a base class.
+
+    Parameters
+    ----------
+    instance : object
+        Instance of a subclass of ``kind``.
+    kind : type
+        Base class that defines the methods.
+    *names : str
+        Names of the methods.
+
+    Returns
+    -------
+    bool
+    """
+    return any(getattr(type(instance), name) is not getattr(kind, name) for name in names)
 
 
 AnyAlgorithm = TypeVar("AnyAlgorithm", bound=Algorithm)

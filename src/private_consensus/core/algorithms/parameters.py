@@ -314,7 +314,7 @@ def rules(kind: type) -> Mapping[str, tuple[Rule, bool]]:
 
 def _all(holds: Callable[[Any], Any]) -> Callable[[Any], bool]:
     def holds_everywhere(value: Any) -> bool:
-        if type(value) in (int, float):
+        if isinstance(value, int | float) and not isinstance(value, bool):
             return _is_representable(value) and bool(holds(value))
         array = _array(value)
         return array is not None and array.dtype.kind in "iuf" and bool(np.all(holds(array)))

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, get_args, get_type_hints
@@ -123,6 +123,13 @@ def _wrong_problems(built: type, settings: Iterable[Mapping[str, Any]]) -> Itera
         lacking = [need for need in getattr(built, "needs", ()) if not offers(need)]
         if lacking:
             yield f"problem.name: found {name!r}, expected a problem with {', '.join(lacking)}"
+
+
+def _has_kind(value: Any, kinds: Sequence[type]) -> bool:
+    """Return True if a value has one of the types; integers are also numbers, Booleans are not."""
+    if isinstance(value, bool):
+        return bool in kinds
+    return isinstance(value, (*kinds, int) if float in kinds else tuple(kinds))
 
 
 def _wrong_parts(built: type, settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -291,7 +298,6 @@ def _wrong_types(
         kinds = get_args(hints.get(name)) or (hints.get(name),)
         if not set(kinds) <= {*WORDS, type(None)}:
             continue
-        numeric = {int, float} if float in kinds else set()
-        if type(value) not in numeric | set(kinds) or (value != value):
+        if not _has_kind(value, kinds) or value != value:
             expectation = " or ".join(WORDS[kind] for kind in kinds if kind in WORDS)
             yield f"{section}.{name}: found {representation(value)}, expected {expectation}"

@@ -424,9 +424,7 @@ def _wrong_run_or_iteration(
 
 
 def _is_range(value: list) -> bool:
-    return (
-        len(value) == 2 and all(type(end) in (int, float) for end in value) and value[0] <= value[1]
-    )
+    return len(value) == 2 and all(map(arguments.is_real, value)) and value[0] <= value[1]
 
 
 def _wrong_claim(key_path: str, claim: Claim, paper: Paper) -> Iterator[str]:

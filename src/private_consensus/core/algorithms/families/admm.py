@@ -31,7 +31,7 @@ from scipy.optimize import brentq
 from private_consensus.common.errors import OutsideRange, require
 from private_consensus.privacy import CONVERSIONS, Release, zcdp_epsilon, zcdp_rho
 
-from ..base import CURVATURE, DEGREES, Iterative, Range, column, normal_start
+from ..base import CURVATURE, DEGREES, Iterative, Range, column, normal_start, overrides
 from ..noise import SCALED, Noise
 from ..parameters import noise_field, nonnegative, one_of, positive
 from .spending import CALIBRATIONS, add_loss, largest_sum, least_noise
@@ -397,7 +397,7 @@ class ADMMFamily(Iterative):
             over agents, ``worst_case`` [settings, runs].
         """
         quantities = {"internal": state.minimiser, "released": state.x}
-        if self.noisy and type(self).loss_by_formula is not ADMMFamily.loss_by_formula:
+        if self.noisy and overrides(self, ADMMFamily, "loss_by_formula"):
             quantities["worst_case"] = state.total_loss.mean(-1)
         return quantities
 

@@ -20,7 +20,7 @@ from private_consensus.privacy.subsampling import Batches, deadline_batches
 from ...kernels.messages import descend
 from ...kernels.rounds import Grids, Steps, steps_of
 from ...quantization import Grid
-from ..base import Range
+from ..base import Range, overrides
 from ..parameters import fraction, one_of, positive
 from .decentralized_sgd import (
     FASTEST,
@@ -188,9 +188,10 @@ class QDPSGD(DecentralizedSGD):
         Returns
         -------
         tuple of (Steps, Grids), or None
-            None if a grid is of a subclass of Grid, which may round differently.
+            None if a subclass of Grid rounds differently.
         """
-        if any(type(grid) is not Grid for _, _, grid in self.all_coefficients):
+        rounding = "quantize", "add_noise", "variance"
+        if any(overrides(grid, Grid, *rounding) for _, _, grid in self.all_coefficients):
             return None
         matrices = np.array(models.mixing)
         key = matrices.tobytes()
