@@ -53,7 +53,7 @@ from private_consensus.privacy.subsampling import (
 from ...kernels.compiling import share_out
 from ...kernels.rounds import Gradients, in_factors, in_full
 from ...problems.perceptron import INITS, Perceptron
-from ..base import GIVEN, GRADIENT, Finite, Iterative, Range
+from ..base import GIVEN, GRADIENT, Finite, Iterative, Range, overrides
 from ..noise import Noise
 from ..parameters import noise_field, one_of, positive
 from .sgd_theorems import SIGMA_RULES, sgd_sigma, theorem11_epsilon
@@ -666,9 +666,9 @@ class DecentralizedSGD(Iterative):
     def _has_factors(self, problem) -> bool:
         """Return True if the gradients are those of a perceptron, and no method is overridden."""
         return (
-            type(self).sampled_gradient is DecentralizedSGD.sampled_gradient
-            and isinstance(problem, Perceptron)
-            and type(problem).clipped_gradient is Perceptron.clipped_gradient
+            isinstance(problem, Perceptron)
+            and not overrides(problem, Perceptron, "clipped_gradient")
+            and not overrides(self, DecentralizedSGD, "sampled_gradient")
         )
 
     def _in_full(self, points, problem, round_: SampledRound, clips) -> Gradients:
