@@ -9,6 +9,7 @@ a matrix product outside of the network, or as a mean of all agents' states.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,12 +142,7 @@ def _without_noise(runs: Replays, attacked: int, agents: int) -> Iterator[str]:
         neighbour_values = of_neighbour.get((t, name))
         if neighbour_values is None or rows.shape != neighbour_values.shape:
             continue
-
-        def value(trace: Trace, key=(t, name), shape=rows.shape) -> np.ndarray | None:
-            values = {(t, name): rows for t, name, rows in _exchanged(trace, agents)}.get(key)
-            has_shape = values is not None and values.shape == shape
-            return _runs_first(values[attacked]) if has_shape else None
-
+        value = partial(_exchanged_value, agents=agents, attacked=attacked, of=(t, name, rows))
         first, second = _runs_first(rows[attacked]), _runs_first(neighbour_values[attacked])
         if runs.lacks_noise(0, first, second, value):
             yield (
@@ -168,13 +164,7 @@ def _released_without_noise(runs: Replays, neighbour: Trace, attacked: int, agen
         silent, is_noiseless = [], True
         for coordinate in np.ndindex(values_of_agent.shape[1:]):
             index = slice(None), *coordinate
-
-            def value(trace: Trace, t=t, shape=values.shape, index=index) -> np.ndarray | None:
-                released = trace.sampled_release(t)
-                if released is None or released.shape != shape:
-                    return None
-                return released[:, attacked][index]
-
+            value = partial(_released_value, t=t, shape=values.shape, index=(attacked, coordinate))
             first, second = values_of_agent[index], neighbour_values[index]
             missing = [
                 runs.lacks_noise(0, first, second, value),
@@ -189,6 +179,26 @@ def _released_without_noise(runs: Replays, neighbour: Trace, attacked: int, agen
             sets = "" if is_noiseless else " on one of the two data sets"
             return f"the message of agent {attacked} in iteration {t} carries no noise{where}{sets}"
     return ""
+
+
+def _exchanged_value(
+    trace: Trace, *, agents: int, attacked: int, of: tuple[int, str, np.ndarray]
+) -> np.ndarray | None:
+    """Return the value of an agent in the exchange that has a time, a name and a shape."""
+    for t, name, rows in _exchanged(trace, agents):
+        if (t, name, rows.shape) == (*of[:2], of[2].shape):
+            return _runs_first(rows[attacked])
+    return None
+
+
+def _released_value(
+    trace: Trace, *, t: int, shape: tuple[int, ...], index: tuple[int, tuple[int, ...]]
+) -> np.ndarray | None:
+    """Return a coordinate of an agent's message in all runs, if messages have the shape."""
+    released, (agent, coordinate) = trace.sampled_release(t), index
+    if released is None or released.shape != shape:
+        return None
+    return released[(slice(None), agent, *coordinate)]
 
 
 def _runs_first(values: np.ndarray) -> np.ndarray:

@@ -833,10 +833,6 @@ def _replays(algorithm: Algorithm, attack: Any, horizon: int, seed: int) -> Repl
     streams = PairedStreams.labelled("replay", RUNS, seed)
     loud = LoudStreams(streams.root, streams.runs, streams.groups, agents=agents)
 
-    @cache
-    def repeated(index: int, repetition: int) -> Trace | None:
-        return attempt(index, replace(loud, label=f"loud {repetition}"), everyone)[0]
-
     def attempt(index: int, drawn: AuditStreams, rows: int | slice) -> tuple[Trace | None, str]:
         arguments_of_run = attack.pair[index], attack.network, drawn, horizon
         try:
@@ -844,6 +840,7 @@ def _replays(algorithm: Algorithm, attack: Any, horizon: int, seed: int) -> Repl
         except Exception as error:  # code from outside may raise anything
             return None, f"{type(error).__name__}: {error}"
 
+    repeated = cache(lambda index, k: attempt(index, replace(loud, label=f"loud {k}"), everyone)[0])
     recorded = run_traced(algorithm, attack.pair[0], attack.network, streams, horizon, agent)
     neighbour, error = attempt(1, streams, agent)
     of_all, _ = attempt(0, loud, everyone)
