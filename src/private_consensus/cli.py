@@ -484,6 +484,8 @@ def _run(options) -> None:
             raise InvalidInput(
                 "run", f"{options.algorithm} diverged: {error}", _stable_steps(setting)
             ) from error
+    expected = f"a metric of the problem: {cell['measures'][0][0]} is an array"
+    require(runs["value"].dtype.is_numeric(), "--metric", metric, expected)
     error = (pl.col("value").std(ddof=1).fill_null(0.0) / pl.len().sqrt()).alias("error")
     mean_values = runs.group_by("t").agg(pl.col("value").mean(), error).sort("t")
     row = private.row(0, named=True)

@@ -139,6 +139,7 @@ def test_privacy_converts_scale_to_epsilon_and_back(call):
         (["run", "gradient_descent", "--agents", "1"], "network.agents: found 1"),
         (["run", "gradient_descent", "--horizon", "0"], "horizon: found 0"),
         (["run", "gradient_descent", "--metric", "beauty"], "--metric: found 'beauty'"),
+        (["run", "zip_dl", "--metric", "value", "--runs", "2"], "--metric: found 'value'"),
         (["run", "gradient_descent", "--set", "algorithm"], "--set: found 'algorithm'"),
         (["run", "gradient_descent", "--set", "algorithm.x=1"], "algorithm: found"),
         (["run", "gradient_descent", "--set", "problem.records=0"], "problem.records: found 0"),
