@@ -293,6 +293,24 @@ def test_the_comparison_of_methods_is_compared_if_the_run_has_one(run, reference
     assert line.startswith("comparison/runs.parquet: loss differs")
 
 
+def test_wall_times_of_the_comparison_of_methods_are_not_compared(run, reference):
+    _, run_folder = run
+    for folder in (run_folder, reference):
+        (folder / "comparison").mkdir(exist_ok=True)
+    (reference / "comparison" / "published.json").write_text('{"date": "2026-01-01"}')
+
+    def write_costs(folder, bits, seconds):
+        document = {"costs": ["bits", "seconds"], "problems": [{"costs": [[0, bits, seconds]]}]}
+        (folder / "comparison" / "answers.json").write_text(json.dumps(document))
+
+    write_costs(reference, 10.0, 0.5)
+    write_costs(run_folder, 10.0, 0.7)
+    assert compare(run_folder, reference, exact=True).same
+    write_costs(run_folder, 11.0, 0.5)
+    (line,) = compare(run_folder, reference, exact=True).changed
+    assert line.startswith("comparison/answers.json: problems[0].costs[0][1]: 10.0 became 11.0")
+
+
 def test_an_exact_comparison_finds_changes_below_the_monte_carlo_error(run, reference, capsys):
     _, run_folder = run
     assert cli.main(["compare", str(run_folder), "--reference", str(reference), "--exact"]) == 0

@@ -54,9 +54,9 @@ EPSILONS = (
 """Columns with claimed, computed and accounted epsilon, and its lower bounds."""
 PROVENANCE = ("source", "commit", "seconds", "date")
 """Columns with the origin of a number, which are not compared."""
-OTHER_TARGETS = ("mutants",)
-"""Tables that another target computes, which are not compared. The comparison of methods is another
-target too; it is compared if the run has one."""
+OTHER_TARGETS = ("mutants", "published")
+"""Tables of another target, and the date of the comparison of methods, which are not compared. The
+comparison of methods is another target too; it is compared if the run has one."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _compare_exactly(run: Path, reference: Path) -> Comparison:
             absolute = ROUNDING_OF_CLAIMS if name.stem == "claims" else 0.0
             differences = table_differences(before, after, absolute=absolute)
         else:
-            old, new = (dict(_entries(read_json(file))) for file in files)
+            old, new = (dict(_entries_without_seconds(read_json(file))) for file in files)
             compared += len(old)
             differences = (
                 f"{path}: {value} became {new.get(path)}"
@@ -408,6 +408,18 @@ def _entries(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from _entries(entry, f"{path}[{number}]")
     else:
         yield path.lstrip("."), value
+
+
+def _entries_without_seconds(document: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the entries of a document without wall times.
+
+    The answers of the comparison have rows ``[method, *costs]``, with wall times among the costs.
+    """
+    costs = list(document.get("costs", ())) if isinstance(document, Mapping) else []
+    seconds = f"[{costs.index('seconds') + 1}]" if "seconds" in costs else None
+    for path, value in _entries(document):
+        if not (seconds and ".costs[" in path and path.endswith(seconds)):
+            yield path, value
 
 
 def _is_same_entry(before: Any, after: Any) -> bool:
