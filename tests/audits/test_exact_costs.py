@@ -1,6 +1,7 @@
 """Test that the exact cost of a replaced record locates faults by agent and iteration."""
 
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import private_consensus
 from private_consensus import networks
 from private_consensus.audits import exact_costs as exact_costs_module
 from private_consensus.audits.exact_costs import _is_below_declared, _Pairs, exact_costs
+from private_consensus.audits.examples import complete, logistic_regression
 from private_consensus.audits.judging import declaration
 from private_consensus.audits.noise_response import Layout, Response, Row, shift
 from private_consensus.audits.probing import agent_classes, pairs_of_agents
@@ -874,3 +876,39 @@ def test_all_pairs_are_tested_if_the_messages_of_the_first_one_are_affine(monkey
 @pytest.mark.parametrize("algorithm", [Descent, Thresholded, StopsByMessages, Rounded])
 def test_exact_costs_do_not_depend_on_the_number_of_processes(algorithm):
     assert cost(algorithm(), logistic(), processes=2) == cost(algorithm(), logistic())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Announced(Descent):
+    """One bit per agent: whether the noisy number of positive labels is above a threshold."""
+
+    def calibrate(self, budget, problem, network, horizon):
+        return self
+
+    def releases(self, problem, network, horizon):
+        return [Release("pure", epsilon=2.0)]
+
+    def start(self, problem, network, streams, settings):
+        unit = streams.draw("noise", "laplace", (problem.n_agents, 1))
+        count = (problem.labels > 0).sum(-1)[..., None]
+        zero = origin(problem, streams, settings)
+        return State(zero + (count + self.sigma * unit > 3.5), zero)
+
+    def draws(self, problem, streams):
+        return repeat(None)
+
+    def step(self, state, problem, network, draw, t):
+        return state
+
+
+@pytest.mark.parametrize("has_noise", [True, False])
+def test_a_noisy_bit_is_not_accused_and_a_bit_without_noise_is(has_noise):
+    """Small draws do not change the bit, but larger ones do."""
+    problem, network = logistic_regression(2), complete(2)
+    algorithm = Announced(sigma=0.5 if has_noise else 0.0)
+    result = private_consensus.audit(
+        algorithm, problem, network, Budget(2.0, 1e-4), horizon=1, runs=500, confidence=0.99,
+        delta=1e-4,
+    )  # fmt: skip
+    assert any("carries no noise" in f.text for f in result.findings) is not has_noise
+    assert has_noise or result.verdict != "inconclusive"

@@ -878,7 +878,10 @@ def solved_in_order(
         is_solved[columns] = True
         unexplained[rows] = step.unexplained
         if unexplained.any():
-            constant = _constant_rows(executed, local_response, units, is_solved, t)
+            constant, noisy = _rows_by_noise(executed, local_response, units, is_solved, t)
+            # Noise hides a message that only larger draws change.
+            if (np.isinf(unexplained) & noisy)[unexplained > 0].all():
+                return None
             is_certain = bool((constant & (unexplained > 0)).any())
             break
     return Shift(units - start, unexplained, True, change, local_response, is_certain)
@@ -1028,13 +1031,15 @@ def _entering(
     return np.flatnonzero(enters), scale[times == t]
 
 
-def _constant_rows(
+def _rows_by_noise(
     executed: Executed, local_response: Response, units: np.ndarray, is_solved: np.ndarray, t: int
-) -> np.ndarray:
-    """Return which messages of an iteration are functions of earlier messages.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which messages of an iteration certainly have no noise, and which have noise.
 
-    These messages stay equal for draws of any size that no earlier message depends on. A message
-    that small draws do not change, such as a value below a threshold, is not one of them.
+    Draws that no earlier message depends on are replaced by random ones. A message that stays equal
+    is a function of earlier messages. A message that changes although all earlier messages are
+    equal has noise. Small draws may leave it unchanged, such as the index of the largest noisy
+    coordinate, or a noisy value below a threshold.
 
     Parameters
     ----------
@@ -1050,20 +1055,27 @@ def _constant_rows(
 
     Returns
     -------
-    ndarray of bool, shape (rows,)
-        False everywhere if such draws change an earlier message.
+    constant : ndarray of bool, shape (rows,)
+        Messages that stay equal for draws of all :data:`SIZES`. False everywhere if such draws
+        change an earlier message.
+    noisy : ndarray of bool, shape (rows,)
+        Messages that change for draws of at most :data:`FAR` deviations.
     """
     times = np.array([row.iteration for row in local_response.rows])
     random = generator(ROOT, "remaining draws", t).standard_normal((REMAINING, len(units)))
-    random *= np.resize(SIZES, (REMAINING, 1)) * ~is_solved
+    sizes = np.resize(SIZES, REMAINING)
+    random *= sizes[:, None] * ~is_solved
     try:
         values = executed.values(
             units + np.concatenate([np.zeros((1, len(units))), random]), local_response.rows
         )
     except OtherMessages:
-        return np.zeros(len(times), bool)
-    equal = (np.abs(values[1:] - values[0]) <= PRECISION * np.abs(values[0])).all(0)
-    return equal & (times == t) & equal[times < t].all()
+        return np.zeros(len(times), bool), np.zeros(len(times), bool)
+    equal = np.abs(values[1:] - values[0]) <= PRECISION * np.abs(values[0])
+    is_before_equal = equal[:, times < t].all(1)
+    constant = equal.all(0) & (times == t) & is_before_equal.all()
+    noisy = (~equal & (is_before_equal & (sizes <= FAR))[:, None]).any(0) & (times == t)
+    return constant, noisy
 
 
 def _leaks(gap: np.ndarray, scale: np.ndarray, allowed: np.ndarray, rounding: float) -> np.ndarray:
@@ -1111,7 +1123,7 @@ def solved_on_average(pair: tuple[Executed, Executed], seed: int) -> Rough | Non
     constant = np.all([(values == all_values[0][0]).all(0) for values in all_values], axis=0)
     matrix, base = matrix[~constant], base[:, ~constant]
     scale = np.linalg.norm(matrix, axis=1)
-    if not (scale > 0).all():
+    if not len(scale) or not (scale > 0).all():
         return None
     changes, worst = [], 0.0
     rows = tuple(row for row, drop in zip(wide.rows, constant, strict=True) if not drop)
