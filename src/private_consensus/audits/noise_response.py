@@ -879,7 +879,7 @@ def solved_in_order(
         unexplained[rows] = step.unexplained
         if unexplained.any():
             constant, noisy = _rows_by_noise(executed, local_response, units, is_solved, t)
-            # Noise hides a message that only larger draws change.
+            # Larger draws change these messages, so that the cost of the pair is unknown.
             if (np.isinf(unexplained) & noisy)[unexplained > 0].all():
                 return None
             is_certain = bool((constant & (unexplained > 0)).any())
@@ -1059,7 +1059,7 @@ def _rows_by_noise(
         Messages that stay equal for draws of all :data:`SIZES`. False everywhere if such draws
         change an earlier message.
     noisy : ndarray of bool, shape (rows,)
-        Messages that change for draws of at most :data:`FAR` deviations.
+        Messages that change for draws with a standard deviation of at most :data:`FAR`.
     """
     times = np.array([row.iteration for row in local_response.rows])
     random = generator(ROOT, "remaining draws", t).standard_normal((REMAINING, len(units)))
