@@ -66,8 +66,8 @@ release: $(READY)
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	$(BIN)/python -c 'from setuptools.build_meta import build_sdist; build_sdist("dist")' >/dev/null
 	rm -rf build
-	$(BIN)/python -m private_consensus.reproduction.publishing.components dist
-	$(BIN)/python -m private_consensus.reproduction.publishing.crate results/reference dist/private-consensus-reference.zip
+	$(BIN)/python -m private_consensus.publishing.components dist
+	$(BIN)/python -m private_consensus.publishing.crate results/reference dist/private-consensus-reference.zip
 	@ls -1 dist
 
 benchmark: $(READY)
@@ -93,7 +93,7 @@ $(DOCS_READY): $(READY) requirements-docs.txt
 
 # Build documentation and reference report as one site with a common search. Fail if a link is dead.
 site: docs
-	$(BIN)/python -m private_consensus.reproduction.report.static results/docs results/site
+	$(BIN)/python -m private_consensus.report.static results/docs results/site
 	@echo "The site: results/site/index.html"
 
 lint: $(READY)

@@ -33,7 +33,7 @@ from private_consensus.reproduction.datasets import Acquisition
 from private_consensus.common.errors import InvalidInput
 from private_consensus.reproduction.experiments.plan import load
 from private_consensus.reproduction.experiments.schema import read_yaml
-from private_consensus.reproduction.report.progress import RemainingTime
+from private_consensus.report.progress import RemainingTime
 from private_consensus.common.spelling import nearest
 
 if not Path("config", "config.yaml").is_file():
@@ -73,7 +73,7 @@ SCALE = CONFIG.scale
 
 onsuccess:
     # Imported here, so that it does not delay the start.
-    from private_consensus.reproduction.report.closing import closing_lines
+    from private_consensus.report.closing import closing_lines
 
     print(*closing_lines(Path("results", SCALE)), sep="\n", file=sys.stderr)
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from private_consensus.core.kernels.normals import fill_normals
-from private_consensus.core.kernels.two_point import solve, solve_reference
+from private_consensus.kernels.normals import fill_normals
+from private_consensus.kernels.two_point import solve, solve_reference
 
 AGENTS, DIM, LOOPS, SAMPLES = 5, 10, 100, 30
 OUTER, RUNS = 200, 100

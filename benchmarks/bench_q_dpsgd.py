@@ -14,11 +14,11 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from private_consensus import algorithms, networks
-from private_consensus.core.kernels import compiling, messages
 from private_consensus.core.problems import perceptron
 from private_consensus.core.problems.perceptron import CLASSES, sigmoid
 from private_consensus.core.quantization import Grid
 from private_consensus.core.randomness import Streams
+from private_consensus.kernels import compiling, messages
 
 NETWORKS = {"MNIST": (784, 50), "CIFAR-10": (3072, 40)}
 AGENTS, BATCH, CLIP = 10, 20, 0.5

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from private_consensus.common.spreadsheets import markdown_table
-from private_consensus.reproduction.publishing.profile import jobs
+from private_consensus.publishing.profile import jobs
 
 from . import measuring
 

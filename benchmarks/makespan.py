@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 from private_consensus.common.readable import read_json
 from private_consensus.common.spreadsheets import markdown_table
-from private_consensus.core.kernels.forks import fewest
+from private_consensus.kernels.forks import fewest
+from private_consensus.publishing.profile import jobs
 from private_consensus.reproduction.experiments.plan import Plan, load
 from private_consensus.reproduction.experiments.schema import read_yaml
-from private_consensus.reproduction.publishing.profile import jobs
 
 from .jobs import of_comparison, seconds
 

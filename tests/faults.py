@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 from private_consensus.common import yamls
 from private_consensus.common.provenance import write_json
 from private_consensus.common.readable import read_json
-from private_consensus.reproduction.publishing.manifest import machine
-from private_consensus.reproduction.report import described_commit
+from private_consensus.publishing.manifest import machine
+from private_consensus.report import described_commit
 
 ROOT = Path(__file__).parents[1]
 HELD, BROKEN, UNTRIED = "held", "did not hold", "not tried"

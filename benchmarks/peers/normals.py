@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import kstest
 
-from private_consensus.core.kernels.normals import fill_normals
+from private_consensus.kernels.normals import fill_normals
 
 from .timing import line, seconds
 

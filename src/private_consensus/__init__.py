@@ -14,7 +14,7 @@ names.
 from importlib import import_module
 from typing import Any
 
-from .common import moved
+from . import moved
 
 __version__ = "0.1.0"
 

@@ -41,7 +41,7 @@ MODULES = (
 
 def serve(connection: Connection) -> None:
     """Run jobs until no further job follows or Snakemake has ended."""
-    from private_consensus.core.kernels.forks import end_with_parent
+    from private_consensus.kernels.forks import end_with_parent
 
     def run_job(script: str, content: bytes) -> None:
         """Run a script in a forked process.
@@ -110,7 +110,7 @@ def import_modules_of(script: str) -> None:
 def preload() -> None:
     """Import modules that the library imports inside functions, and load the compiler."""
     from private_consensus import algorithms, problems
-    from private_consensus.core.kernels import compiling
+    from private_consensus.kernels import compiling
 
     for name in (*MODULES, *algorithms.modules(), *problems.modules()):
         with suppress(Exception):

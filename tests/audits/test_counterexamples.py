@@ -10,8 +10,8 @@ from scipy.stats import norm
 
 from private_consensus.cli import main
 from private_consensus.common.errors import InvalidInput
+from private_consensus.report.views.errata import TEST
 from private_consensus.reproduction.audits.errata import read_errata
-from private_consensus.reproduction.report.views.errata import TEST
 from private_consensus.reproduction.statements.counterexamples import COMPUTATIONS, compute
 
 ERRATA = Path(__file__).parents[2] / "config" / "errata.yaml"

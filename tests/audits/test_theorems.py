@@ -10,6 +10,7 @@ import yaml
 
 from private_consensus.cli import main
 from private_consensus.common.errors import InvalidInput
+from private_consensus.report.views import theorems as view
 from private_consensus.reproduction.claims.words import (
     HELD,
     IN_PART,
@@ -19,7 +20,6 @@ from private_consensus.reproduction.claims.words import (
 )
 from private_consensus.reproduction.experiments.files import read_paper
 from private_consensus.reproduction.experiments.results import rows_of
-from private_consensus.reproduction.report.views import theorems as view
 from private_consensus.reproduction.statements import COMPUTATIONS, compute
 from private_consensus.reproduction.statements.base import (
     at_least,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.core.kernels import (
+from private_consensus.kernels import (
     backpropagation,
     logistic,
     messages,

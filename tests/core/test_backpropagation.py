@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from private_consensus.core.kernels import backpropagation
 from private_consensus.core.problems.perceptron import LOSSES, Perceptron
+from private_consensus.kernels import backpropagation
 
 RECORDS, CLASSES = 60, backpropagation.CLASSES
 SHAPES = [(1, 1), (5, 4), (63, 16), (64, 17), (130, 50), (30, 70)]

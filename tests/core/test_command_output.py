@@ -12,9 +12,9 @@ import pytest
 from rich.console import Console
 
 from private_consensus import cli
+from private_consensus.api.json_values import plain
 from private_consensus.cli import main
-from private_consensus.common.completion import SHELLS, _commands
-from private_consensus.common.json_values import plain
+from private_consensus.cli.completion import SHELLS, _commands
 from private_consensus.comparison.entering import new_algorithm
 from private_consensus.core import algorithms
 from private_consensus.reproduction.studies.places import HOME

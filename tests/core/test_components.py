@@ -3,7 +3,7 @@
 from importlib.metadata import distribution
 from pathlib import Path
 
-from private_consensus.reproduction.publishing.components import (
+from private_consensus.publishing.components import (
     NO_LICENCE,
     bill_of_materials,
     components,

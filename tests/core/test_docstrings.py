@@ -19,11 +19,10 @@ EXPORTED = {
 
 SOURCE = Path(private_consensus.__file__).parent
 ANNOTATED = (
-    "api", "audits", "cli.py", "common/multiplicity.py", "common/spreadsheets.py",
-    "privacy/aggregation.py", "privacy/audit", "privacy/observers",
+    "api", "audits", "cli", "common/multiplicity.py", "common/spreadsheets.py",
+    "privacy/aggregation.py", "privacy/audit", "privacy/observers", "publishing", "report",
     "reproduction/audits", "reproduction/claims", "reproduction/experiments",
-    "reproduction/observers", "reproduction/publishing", "reproduction/report",
-    "reproduction/statements",
+    "reproduction/observers", "reproduction/statements",
 )  # fmt: skip
 """Files and folders in which all public functions have type annotations."""
 

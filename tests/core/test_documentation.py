@@ -15,9 +15,9 @@ from private_consensus.core.algorithms import families
 from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.problems.base import Problem
 from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.report.page import TOPICS
 from private_consensus.reproduction.claims.schema import Test
 from private_consensus.reproduction.claims.statements import logarithmic
-from private_consensus.reproduction.report.page import TOPICS
 
 DOCS = Path(__file__).parents[2] / "docs"
 GENERATED = ("tutorials/", "results/", "api/algorithms/", "reference/generated/")

@@ -15,7 +15,7 @@ from setuptools import Distribution
 
 import private_consensus
 from private_consensus import cli
-from private_consensus.common import extras
+from private_consensus.api import extras
 from private_consensus.reproduction.datasets import acquisition
 
 ROOT = Path(__file__).parents[2]

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from private_consensus.core.kernels import compiling
-from private_consensus.core.kernels.normals import (
+from private_consensus.kernels import compiling
+from private_consensus.kernels.normals import (
     _radius,
     fill_normals,
     fill_words,
     normals,
     threefry,
 )
-from private_consensus.core.kernels.two_point import difference_quotient, solve, solve_reference
-from private_consensus.core.kernels.vectors import WIDE, load_wide, store
+from private_consensus.kernels.two_point import difference_quotient, solve, solve_reference
+from private_consensus.kernels.vectors import WIDE, load_wide, store
 
 KEY = np.array([0x13198A2E, 0x03707344], np.uint32)
 
@@ -280,7 +280,7 @@ import subprocess
 import sys
 
 import numpy as np
-from private_consensus.core.kernels import messages
+from private_consensus.kernels import messages
 rng = np.random.default_rng(0)
 x, mixed, gradient = rng.normal(size=(3, 4, 2500)).astype(np.float32)
 key, mask, scale = np.array([1, 2], np.uint32), np.array([3, 4], np.uint32), np.full(4, 0.7)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from private_consensus.core.kernels import rows
-from private_consensus.core.kernels.few_points import BOUNDS, bounds_of, round_to_few
-from private_consensus.core.kernels.vectors import WIDE, aligned
+from private_consensus.kernels import rows
+from private_consensus.kernels.few_points import BOUNDS, bounds_of, round_to_few
+from private_consensus.kernels.vectors import WIDE, aligned
 
 RESOLUTION, COUNT = np.float32(0.1), 320
 KEY = np.uint32(1), np.uint32(2), np.uint32(0)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.kernels import compiling, vectors
-from private_consensus.core.kernels.messages import descend
-from private_consensus.core.kernels.normals import fill_normals, fill_uniforms, fill_words
-from private_consensus.core.kernels.rounds import in_full, keys, mix_and_step, steps_of
-from private_consensus.reproduction.publishing.comparison import ROUNDING
+from private_consensus.kernels import compiling, vectors
+from private_consensus.kernels.messages import descend
+from private_consensus.kernels.normals import fill_normals, fill_uniforms, fill_words
+from private_consensus.kernels.rounds import in_full, keys, mix_and_step, steps_of
+from private_consensus.publishing.comparison import ROUNDING
 
 HERE = Path(__file__).parent
 GUARD, WIDTH = 0xA5, 256
@@ -38,9 +38,9 @@ def in_process(program: str, **variables: str) -> subprocess.CompletedProcess:
 
 OUTSIDE = """
 import numpy as np
-from private_consensus.core.kernels.compiling import compiled
-from private_consensus.core.kernels.vectors import LANES, load, load_everywhere, load_first
-from private_consensus.core.kernels.vectors import store
+from private_consensus.kernels.compiling import compiled
+from private_consensus.kernels.vectors import LANES, load, load_everywhere, load_first
+from private_consensus.kernels.vectors import store
 
 @compiled
 def write(a, i): store(a, i, load(a, 0))
@@ -129,7 +129,7 @@ def test_kernels_do_not_change_the_guard_values_around_buffers(monkeypatch, entr
     ]  # compiled, so that no kernel is compiled against the guarded arrays below
     guarded = Guarded()
     for name in MODULES:
-        module = sys.modules[f"private_consensus.core.kernels.{name}"]
+        module = sys.modules[f"private_consensus.kernels.{name}"]
         monkeypatch.setattr(module, "np", guarded)
         if hasattr(module, "aligned"):  # the module's own arrays are padded
             monkeypatch.setattr(module, "aligned", guarded.aligned)

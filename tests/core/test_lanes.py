@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from private_consensus.core.kernels import logistic
-from private_consensus.core.kernels.compiling import compiled
-from private_consensus.core.kernels.vectors import load, store
+from private_consensus.kernels import logistic
+from private_consensus.kernels.compiling import compiled
+from private_consensus.kernels.vectors import load, store
 
 RECORDS, DIM, WEIGHT = 333, 9, 5.0
 

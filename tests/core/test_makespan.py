@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from benchmarks.makespan import BEFORE_BLOCKS, Job, _split, makespan, planned
 
-from private_consensus.core.kernels.forks import fewest
+from private_consensus.kernels.forks import fewest
 from private_consensus.reproduction.experiments.plan import load
 from private_consensus.reproduction.experiments.schema import read_yaml
 

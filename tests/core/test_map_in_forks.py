@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from private_consensus.core.kernels.forks import map_in_forks
+from private_consensus.kernels.forks import map_in_forks
 
 
 def process_of(item):

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from private_consensus.common.moved import MOVED, PACKAGE, install, moved_path
+from private_consensus.moved import MOVED, PACKAGE, install, moved_path
 
 
 @pytest.fixture
@@ -21,13 +21,10 @@ def forgotten():
     [
         ("algorithms.base", "core.algorithms.base"),
         ("networks", "core.networks"),
-        ("fast.forks", "core.kernels.forks"),
+        ("fast.forks", "kernels.forks"),
         ("observations", "audits.views"),
-        ("observations.settings", "reproduction.observers.settings"),
+        ("observations.linear", "audits.views.linear"),
         ("datasets.partition", "core.partition"),
-        ("plotting.symbols", "common.symbols"),
-        ("audits.settings", "reproduction.audits.settings"),
-        ("audits.counterexamples.base", "reproduction.statements.counterexamples.base"),
     ],
 )
 def test_importing_an_old_path_returns_the_moved_module_and_warns(forgotten, path, today):

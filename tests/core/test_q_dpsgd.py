@@ -20,12 +20,12 @@ from private_consensus.core.algorithms.noise import Noise
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
 from private_consensus.core.algorithms.sdm_dsgd import SDMDSGD
-from private_consensus.core.kernels import compiling, messages, rows
-from private_consensus.core.kernels.normals import WIDE, threefry
 from private_consensus.core.problems import logistic_regression, perceptron
 from private_consensus.core.quantization import Grid
 from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import MeasurementPlan, Setting
+from private_consensus.kernels import compiling, messages, rows
+from private_consensus.kernels.normals import WIDE, threefry
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.discrete import discrete_gaussian, discrete_gaussian_pmf
 

@@ -14,11 +14,11 @@ from private_consensus.core.algorithms.families.decentralized_sgd import Decentr
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
 from private_consensus.core.algorithms.sdm_dsgd import SDMDSGD
-from private_consensus.core.kernels import rounds
 from private_consensus.core.problems import perceptron
 from private_consensus.core.quantization import Grid
 from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import MeasurementPlan, _Recorder
+from private_consensus.kernels import rounds
 
 AGENTS, HORIZON = 5, 3
 STREAMS = Streams(0, (0, 1))

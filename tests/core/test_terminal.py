@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from private_consensus import algorithms, problems
+from private_consensus.api.terminal import first_sentence, formula, rendered
 from private_consensus.common.errors import InvalidInput, Refused
 from private_consensus.common.spelling import nearest, spelling_suggestion
-from private_consensus.common.terminal import first_sentence, formula, rendered
 
 
 @pytest.mark.parametrize(

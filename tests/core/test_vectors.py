@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from private_consensus.core.kernels.compiling import compiled
-from private_consensus.core.kernels.vectors import (
+from private_consensus.kernels.compiling import compiled
+from private_consensus.kernels.vectors import (
     DOUBLE_LANES,
     LANES,
     WIDE,

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
+from private_consensus.report.views import data
 from private_consensus.reproduction.datasets import DATA_SETS
 from private_consensus.reproduction.datasets.catalogue import entry
-from private_consensus.reproduction.report.views import data
 
 UNPUBLISHED = ("us", "brazil", "cifar10")
 """Data sets whose reference results use an edition that no publisher offers."""

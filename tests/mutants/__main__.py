@@ -15,8 +15,8 @@ import polars as pl
 from rich.progress import Progress
 
 from private_consensus.common.provenance import write_text
+from private_consensus.report import described_commit
 from private_consensus.reproduction.experiments import results
-from private_consensus.reproduction.report import described_commit
 
 from .bench import correct, missed, outside, pairs, table, text
 

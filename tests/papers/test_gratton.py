@@ -17,10 +17,10 @@ from private_consensus.core.algorithms.d_zoa import DZOA, step_sum
 from private_consensus.core.algorithms.dp_admm import DPADMM
 from private_consensus.core.algorithms.exact_admm import ExactADMM
 from private_consensus.core.algorithms.families.consensus_admm import total_epsilon
-from private_consensus.core.kernels import two_point
 from private_consensus.core.problems import lasso
 from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import MeasurementPlan, Setting
+from private_consensus.kernels import two_point
 from private_consensus.privacy import Budget, account, gaussian_epsilon
 from private_consensus.reproduction.analyses.release_audit import ReleaseAudit, neighbours
 

@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 from private_consensus.common.provenance import write_text
+from private_consensus.report import site
+from private_consensus.report.reading import Results
 from private_consensus.reproduction.experiments.results import stamp, write
-from private_consensus.reproduction.report import site
-from private_consensus.reproduction.report.reading import Results
 
 DRAWN, REAL, MADE_UP = "drawn as the paper describes", "adult (mirror)", "adult (surrogate)"
 VERDICTS = ("held", "held in part", "did not hold", "undecided", "cannot be tested")

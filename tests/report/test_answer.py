@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from private_consensus.report.page import page
+from private_consensus.report.views import answer
 from private_consensus.reproduction.claims.words import may_decide
 from private_consensus.reproduction.experiments.citations import cited
 from private_consensus.reproduction.experiments.results import rows_of
-from private_consensus.reproduction.report.page import page
-from private_consensus.reproduction.report.views import answer
 
 from .conftest import privacy_row
 

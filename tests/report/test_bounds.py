@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from private_consensus.reproduction.report.views import bounds
+from private_consensus.report.views import bounds
 
 
 def row(lower, accounted, **changes):

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from private_consensus.reproduction.report import search
-from private_consensus.reproduction.report.page import pages
+from private_consensus.report import search
+from private_consensus.report.page import pages
 
 from . import checking
 from .conftest import paper, results_of

@@ -7,12 +7,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from private_consensus.report.views.figures import complete_caption
 from private_consensus.reproduction import plotting
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.numbers import figure_numbers
 from private_consensus.reproduction.experiments.schema import read_yaml
 from private_consensus.reproduction.plotting.printing import sized
-from private_consensus.reproduction.report.views.figures import complete_caption
 
 CONFIG = Path(__file__).parents[2] / "config"
 MAX_CURVES = 6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from private_consensus.reproduction.report import write_site
+from private_consensus.report import write_site
 
 from . import checking, chromium
 

@@ -3,8 +3,8 @@
 import json
 from dataclasses import asdict
 
+from private_consensus.report.closing import REAL_DATA_HINT, closing_lines
 from private_consensus.reproduction.datasets.origin import Provenance
-from private_consensus.reproduction.report.closing import REAL_DATA_HINT, closing_lines
 
 
 def write_provenance_file(folder, dataset, source, because):

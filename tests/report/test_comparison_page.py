@@ -11,10 +11,10 @@ from private_consensus.common import yamls
 from private_consensus.comparison.answers import INFINITE, METHOD_COLUMNS, REPEATED, UNPROVEN
 from private_consensus.comparison.design import cells, described, read_comparison
 from private_consensus.comparison.schema import OBSERVERS, TUNINGS
-from private_consensus.reproduction.report import write_site
-from private_consensus.reproduction.report.page import page as front
-from private_consensus.reproduction.report.page import pages
-from private_consensus.reproduction.report.views.comparison import GOALS, RUNS, scripts
+from private_consensus.report import write_site
+from private_consensus.report.page import page as front
+from private_consensus.report.page import pages
+from private_consensus.report.views.comparison import GOALS, RUNS, scripts
 
 from . import chromium
 from .checking import LARGEST_PAGE

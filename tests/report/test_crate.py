@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.reproduction.publishing.crate import METADATA, write
+from private_consensus.publishing.crate import METADATA, write
 
 ROOT = Path(__file__).parents[2]
 BESIDE = {name: ROOT / name for name in ("CITATION.cff", "LICENSE")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import runpy
 from pathlib import Path
 
-from private_consensus.reproduction.report.page import pages
+from private_consensus.report.page import pages
 
 from .html_tree import Tree
 

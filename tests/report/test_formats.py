@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from private_consensus.reproduction.report import formats
+from private_consensus.report import formats
 
 
 @pytest.mark.parametrize(

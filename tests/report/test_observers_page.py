@@ -8,13 +8,13 @@ from typing import get_args
 import pytest
 
 from private_consensus.audits.views import NOT_LINEAR
+from private_consensus.report import write_site
+from private_consensus.report.names import algorithm_title
+from private_consensus.report.page import page as front
+from private_consensus.report.page import pages
+from private_consensus.report.views.figures import VIEWS
+from private_consensus.report.views.observers import script_data, sentence
 from private_consensus.reproduction.experiments.schema import Views
-from private_consensus.reproduction.report import write_site
-from private_consensus.reproduction.report.names import algorithm_title
-from private_consensus.reproduction.report.page import page as front
-from private_consensus.reproduction.report.page import pages
-from private_consensus.reproduction.report.views.figures import VIEWS
-from private_consensus.reproduction.report.views.observers import script_data, sentence
 
 from . import checking, chromium
 

@@ -11,9 +11,9 @@ from itertools import pairwise
 import polars as pl
 import pytest
 
-from private_consensus.reproduction.report.page import page, pages, paper_view, shared_content
-from private_consensus.reproduction.report.reading import with_outcomes
-from private_consensus.reproduction.report.views import privacy, verdicts
+from private_consensus.report.page import page, pages, paper_view, shared_content
+from private_consensus.report.reading import with_outcomes
+from private_consensus.report.views import privacy, verdicts
 
 from .conftest import MADE_UP, VERDICTS, card, claim, image_card, paper, privacy_row, results_of
 from .html_tree import Tree

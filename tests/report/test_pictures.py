@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from private_consensus.reproduction.report.views.data import data_uri
+from private_consensus.report.views.data import data_uri
 
 GREY = np.arange(28 * 28).reshape(28, 28) % 256
 COLOUR = np.arange(4 * 5 * 3).reshape(4, 5, 3)

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from private_consensus.privacy import AUDIT_VERDICTS
-from private_consensus.reproduction.report.page import pages
-from private_consensus.reproduction.report.views.errata import audits as audit_table
-from private_consensus.reproduction.report.views.mutants import audit_counts
-from private_consensus.reproduction.report.views.privacy import (
+from private_consensus.report.page import pages
+from private_consensus.report.views.errata import audits as audit_table
+from private_consensus.report.views.mutants import audit_counts
+from private_consensus.report.views.privacy import (
     MAX_LISTED_SETTINGS,
     _bounded,
     _most_violated,

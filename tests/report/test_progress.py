@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from private_consensus.reproduction.report import progress
-from private_consensus.reproduction.report.progress import RemainingTime
+from private_consensus.report import progress
+from private_consensus.report.progress import RemainingTime
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,17 +14,17 @@ from scipy.stats import t
 
 from private_consensus import cli
 from private_consensus.common.errors import InvalidInput
-from private_consensus.reproduction.experiments.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
-from private_consensus.reproduction.plotting.drawings import small_svg
-from private_consensus.reproduction.publishing import (
+from private_consensus.publishing import (
     beyond_limits,
     compare,
     profile_table,
     publish,
 )
-from private_consensus.reproduction.publishing import reference as reference_of_runs
-from private_consensus.reproduction.publishing.comparison import changed, paired, quantile
-from private_consensus.reproduction.publishing.reference import MAX_ROWS, require_aggregates
+from private_consensus.publishing import reference as reference_of_runs
+from private_consensus.publishing.comparison import changed, paired, quantile
+from private_consensus.publishing.reference import MAX_ROWS, require_aggregates
+from private_consensus.reproduction.experiments.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
+from private_consensus.reproduction.plotting.drawings import small_svg
 
 from .conftest import MADE_UP, write_result
 

@@ -15,9 +15,9 @@ from scipy.stats import t
 
 from private_consensus import algorithms as registry
 from private_consensus.common import spreadsheets
-from private_consensus.reproduction.report import write_site
-from private_consensus.reproduction.report.page import page, pages, shared_content
-from private_consensus.reproduction.report.views import (
+from private_consensus.report import write_site
+from private_consensus.report.page import page, pages, shared_content
+from private_consensus.report.views import (
     algorithms,
     delivered,
     documents,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.reproduction.report import (
+from private_consensus.report import (
     CHECKSUMS,
     FILES,
     assets_hash,
@@ -19,9 +19,9 @@ from private_consensus.reproduction.report import (
     read_results,
     write_site,
 )
-from private_consensus.reproduction.report.page import TOPICS
-from private_consensus.reproduction.report.reading import svg_size, timing
-from private_consensus.reproduction.report.site import ASSETS, write_zipped
+from private_consensus.report.page import TOPICS
+from private_consensus.report.reading import svg_size, timing
+from private_consensus.report.site import ASSETS, write_zipped
 
 from .conftest import write_result
 from .html_tree import Tree

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from private_consensus.reproduction.report import static, write_site
-from private_consensus.reproduction.report.page import pages
+from private_consensus.report import static, write_site
+from private_consensus.report.page import pages
 
 from .html_tree import Tree
 

@@ -95,7 +95,7 @@ def test_a_job_has_the_imports_of_the_server_and_its_own_snakemake_object(server
     text = """
         import sys
         from pathlib import Path
-        already = {"private_consensus.core.kernels.forks", "colorsys"} <= sys.modules.keys()
+        already = {"private_consensus.kernels.forks", "colorsys"} <= sys.modules.keys()
         seen = [already, snakemake, __name__, sys.argv, str(Path.cwd()), sys.stdin.read()]
         Path("seen").write_text(repr(seen))
         import colorsys
@@ -220,7 +220,7 @@ def test_worker_processes_of_a_job_end_with_it(server):
     text = """
         import os, time
         from pathlib import Path
-        from private_consensus.core.kernels.forks import map_in_forks
+        from private_consensus.kernels.forks import map_in_forks
 
         def work(name):
             Path(f"{name}.new").write_text(str(os.getpid()))

@@ -18,6 +18,7 @@ import pytest
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.common.provenance import atomic_write, write_json, write_text
+from private_consensus.report import described_commit
 from private_consensus.reproduction.datasets import (
     Acquisition,
     acquire,
@@ -26,7 +27,6 @@ from private_consensus.reproduction.datasets import (
     write_raw,
 )
 from private_consensus.reproduction.experiments import results
-from private_consensus.reproduction.report import described_commit
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534

@@ -1,6 +1,6 @@
 """Write the report.  Inputs: figures, numbers, claims, privacy, cards, timings.  Outputs: plan.json and the folder report."""
 
-from private_consensus.reproduction import report as pages
+from private_consensus import report as pages
 from private_consensus.common.provenance import files_hash
 
 PREPARATIONS_USED = PLAN.preparations_in_use()

@@ -9,7 +9,7 @@ from private_consensus.common.provenance import write_text
 from private_consensus.comparison.design import ComparisonDesign
 from private_consensus.comparison.engine import engines_of
 from private_consensus.comparison.tuning_check import checked_tuning
-from private_consensus.core.kernels.compiling import limited_threads
+from private_consensus.kernels.compiling import limited_threads
 from private_consensus.reproduction.datasets import Prepared
 from private_consensus.reproduction.experiments.results import source_of, stamp, write
 

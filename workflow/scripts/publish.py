@@ -4,9 +4,9 @@ from pathlib import Path
 
 from private_consensus.common.job_logging import job_logging
 from private_consensus.common.readable import read_json
+from private_consensus.publishing import publish
+from private_consensus.report import read_results
 from private_consensus.reproduction.experiments.freshness import require_current
-from private_consensus.reproduction.publishing import publish
-from private_consensus.reproduction.report import read_results
 
 params, files = snakemake.params, snakemake.input
 plan = read_json(files.plan)

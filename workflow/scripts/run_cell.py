@@ -3,7 +3,7 @@
 import logging
 
 from private_consensus.common.job_logging import job_logging
-from private_consensus.core.kernels.compiling import limited_threads
+from private_consensus.kernels.compiling import limited_threads
 from private_consensus.reproduction.datasets import Prepared
 from private_consensus.reproduction.experiments.cells import run_cell
 from private_consensus.reproduction.experiments.results import (

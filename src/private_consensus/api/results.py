@@ -17,10 +17,7 @@ from private_consensus.audits.audit import audit
 from private_consensus.audits.result import AuditResult
 from private_consensus.common import yamls
 from private_consensus.common.errors import Diverged, InvalidInput, arguments, require
-from private_consensus.common.extras import needed
-from private_consensus.common.json_values import to_json
 from private_consensus.common.provenance import write_text
-from private_consensus.common.terminal import inline
 from private_consensus.core import simulation
 from private_consensus.core.algorithms.base import Algorithm, parameters, unstable_steps
 from private_consensus.core.algorithms.noise import Noise
@@ -38,6 +35,10 @@ from private_consensus.core.simulation import (
 from private_consensus.core.splitting import Shares
 from private_consensus.privacy import Budget, Guarantee, Release, account
 from private_consensus.privacy.derivations import BUDGET_TOLERANCE, derive
+
+from .extras import needed
+from .json_values import to_json
+from .terminal import inline
 
 MAX_MEASUREMENTS = 100_000_000
 """Largest number of measurements of one simulation."""
@@ -198,7 +199,7 @@ class Result:
         -------
         AuditResult
         """
-        defaults = yamls.read(Path(__file__).parents[1] / "defaults.yaml")["audit"]
+        defaults = yamls.read(Path(__file__).parent / "defaults.yaml")["audit"]
         setting, network = self.setting, self.network
         return audit(
             setting.algorithm, self.problem, network, setting.budget, setting.horizon,

@@ -25,11 +25,11 @@ import numpy as np
 
 from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.core.algorithms.base import Algorithm
-from private_consensus.core.kernels.compiling import threads
-from private_consensus.core.kernels.forks import map_in_forks
 from private_consensus.core.networks import Network
 from private_consensus.core.problems import Problem
 from private_consensus.core.simulation import MAX_HORIZON, MAX_RUNS
+from private_consensus.kernels.compiling import threads
+from private_consensus.kernels.forks import map_in_forks
 from private_consensus.privacy import Budget, Relation, Release, gaussian_epsilon
 from private_consensus.privacy.audit.sequential import detectable_epsilon, planned_looks
 from private_consensus.privacy.observers import Observer

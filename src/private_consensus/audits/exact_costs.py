@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from private_consensus.core.algorithms.base import Algorithm
-from private_consensus.core.kernels.forks import map_in_forks
 from private_consensus.core.randomness import generator
+from private_consensus.kernels.forks import map_in_forks
 from private_consensus.privacy import Release, account
 
 from .evidence import has_secret_coins

@@ -11,9 +11,9 @@ import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.core.algorithms.base import Algorithm, stack
-from private_consensus.core.kernels.compiling import limited_threads
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
+from private_consensus.kernels.compiling import limited_threads
 
 from .recording import RecordingNetwork
 from .streams import AuditStreams

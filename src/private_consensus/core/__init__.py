@@ -8,6 +8,5 @@ These five objects are the most important ones; read their modules in this order
 4. :func:`.simulation.simulate`: the loop over iterations, batched over settings and runs.
 5. :class:`.randomness.Streams`: named random streams.
 
-``kernels`` contains the compiled versions of expensive steps. The package imports ``privacy`` and
-``common`` only.
+The package imports ``common``, ``privacy`` and ``kernels`` (compiled versions of expensive steps).
 """

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from private_consensus.common.errors import require
-
-from .kernels import messages, rows
+from private_consensus.kernels import messages, rows
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from private_consensus.common.errors import Diverged, arguments, require
+from private_consensus.kernels.forks import map_in_forks
 from private_consensus.privacy import Budget
 
 from .algorithms.base import Algorithm, Finite, join_runs, stack, structure
-from .kernels.forks import map_in_forks
 from .networks import Network, require_same_agents
 from .problems import Problem
 from .randomness import Streams

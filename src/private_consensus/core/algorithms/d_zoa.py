@@ -25,9 +25,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from private_consensus.common.errors import OutsideRange
+from private_consensus.kernels.two_point import solve
 from private_consensus.privacy import Release
 
-from ..kernels.two_point import solve
 from .families.consensus_admm import ConsensusADMM, neighbourhood_sizes
 from .noise import Noise
 from .parameters import noise_field, positive

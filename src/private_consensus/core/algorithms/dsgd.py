@@ -15,10 +15,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from private_consensus.kernels.messages import descend
+from private_consensus.kernels.rounds import keys, mix_and_step, steps_of
 from private_consensus.privacy import Release
 
-from ..kernels.messages import descend
-from ..kernels.rounds import keys, mix_and_step, steps_of
 from .base import Algorithm, Range
 from .families.decentralized_sgd import FULL_BITS, BatchModels, DecentralizedSGD, SampledRound, at
 from .parameters import one_of, positive

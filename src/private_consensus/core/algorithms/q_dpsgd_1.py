@@ -19,7 +19,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..kernels.rounds import keys, round_and_step
+from private_consensus.kernels.rounds import keys, round_and_step
+
 from .families.decentralized_sgd import BatchModels, SampledRound, at
 from .families.q_dpsgd import QDPSGD
 

@@ -25,9 +25,9 @@ from typing import ClassVar
 import numpy as np
 
 from private_consensus.common.errors import InvalidInput
+from private_consensus.kernels.rounds import keys, mix_and_step, round_and_step, round_with_noise
 from private_consensus.privacy.subsampling import noisy_message
 
-from ..kernels.rounds import keys, mix_and_step, round_and_step, round_with_noise
 from .base import NoiseSite
 from .families.decentralized_sgd import BatchModels, SampledRound, at
 from .families.q_dpsgd import QDPSGD

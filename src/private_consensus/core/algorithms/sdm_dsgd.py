@@ -20,11 +20,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from private_consensus.kernels.messages import sparsify
+from private_consensus.kernels.rounds import Sparse, keys, mix_and_step, steps_of
 from private_consensus.privacy import Release
 from private_consensus.privacy.subsampling import SentInPart
 
-from ..kernels.messages import sparsify
-from ..kernels.rounds import Sparse, keys, mix_and_step, steps_of
 from .base import Range
 from .families.decentralized_sgd import FULL_BITS, BatchModels, DecentralizedSGD, SampledRound, at
 from .parameters import positive, unit_interval

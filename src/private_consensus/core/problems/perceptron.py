@@ -32,8 +32,8 @@ from private_consensus.common.arrays import (
     require_shape,
 )
 from private_consensus.common.errors import arguments, require
+from private_consensus.kernels import backpropagation
 
-from ..kernels import backpropagation
 from ..partition import partition_iid
 from ..randomness import Streams
 from .base import Problem, consensus_error

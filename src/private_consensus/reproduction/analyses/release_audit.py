@@ -29,8 +29,8 @@ from private_consensus.core.algorithms.families.consensus_admm import (
     neighbourhood_sizes,
 )
 from private_consensus.core.algorithms.parameters import fraction, one_of
-from private_consensus.core.kernels.two_point import solve
 from private_consensus.core.problems.lasso import lasso
+from private_consensus.kernels.two_point import solve
 
 MECHANISMS = ("d_zoa", "gaussian")
 TINY = 1e-300

@@ -16,8 +16,8 @@ from private_consensus.audits.views.table import kinds
 from private_consensus.common.errors import InvalidInput, require
 from private_consensus.common.fields import Strict, validate
 from private_consensus.core import algorithms, networks, problems
-from private_consensus.core.kernels.forks import map_in_forks
 from private_consensus.core.randomness import Streams
+from private_consensus.kernels.forks import map_in_forks
 from private_consensus.privacy import Budget, account, gaussian_mu
 
 

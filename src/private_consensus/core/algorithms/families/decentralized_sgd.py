@@ -42,6 +42,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from private_consensus.common.errors import require
+from private_consensus.kernels.compiling import share_out
+from private_consensus.kernels.rounds import Gradients, in_factors, in_full
 from private_consensus.privacy.subsampling import (
     Batches,
     SampledNoise,
@@ -50,8 +52,6 @@ from private_consensus.privacy.subsampling import (
     noisy_sum,
 )
 
-from ...kernels.compiling import share_out
-from ...kernels.rounds import Gradients, in_factors, in_full
 from ...problems.perceptron import INITS, Perceptron
 from ..base import GIVEN, GRADIENT, Finite, Iterative, Range, overrides
 from ..noise import Noise

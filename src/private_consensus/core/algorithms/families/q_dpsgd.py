@@ -15,10 +15,10 @@ from typing import ClassVar
 import numpy as np
 
 from private_consensus.common.errors import OutsideRange
+from private_consensus.kernels.messages import descend
+from private_consensus.kernels.rounds import Grids, Steps, steps_of
 from private_consensus.privacy.subsampling import Batches, deadline_batches
 
-from ...kernels.messages import descend
-from ...kernels.rounds import Grids, Steps, steps_of
 from ...quantization import Grid
 from ..base import Range, overrides
 from ..parameters import fraction, one_of, positive

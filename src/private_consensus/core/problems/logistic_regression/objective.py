@@ -20,9 +20,9 @@ from private_consensus.common.arrays import (
     require_shape,
 )
 from private_consensus.common.errors import arguments, require
+from private_consensus.kernels import logistic as kernel
+from private_consensus.kernels.compiling import share_out
 
-from ...kernels import logistic as kernel
-from ...kernels.compiling import share_out
 from ...randomness import Streams
 from ..base import Problem
 from . import metrics, optimum, solver

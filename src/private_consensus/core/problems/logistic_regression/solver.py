@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels import logistic as kernel
-from ...kernels.compiling import share_out
+from private_consensus.kernels import logistic as kernel
+from private_consensus.kernels.compiling import share_out
+
 from ...solvers import ROUNDING, TOLERANCE, Unsolved
 from ...solvers import minimise as minimise_batch
 from .loss import per_agent, sigmoid_neg

@@ -13,12 +13,12 @@ import polars as pl
 from private_consensus.common.errors import require
 from private_consensus.common.provenance import atomic_write, checksums, write_json, write_text
 from private_consensus.common.spreadsheets import csv
+from private_consensus.report.reading import Results, surrogates_in, svg_size
+from private_consensus.report.site import CORRECTIONS
+from private_consensus.report.views import scorecard
+from private_consensus.reproduction.experiments.results import rows_of
+from private_consensus.reproduction.plotting.drawings import png_of, small_svg
 
-from ..experiments.results import rows_of
-from ..plotting.drawings import png_of, small_svg
-from ..report.reading import Results, surrogates_in, svg_size
-from ..report.site import CORRECTIONS
-from ..report.views import scorecard
 from .manifest import manifest
 
 MAX_BYTES = 25_000_000

@@ -4,8 +4,9 @@
 and ``site`` writes the folder.
 """
 
-from ..experiments.commands import described_commit
-from ..experiments.results import CHECKSUMS
+from private_consensus.reproduction.experiments.commands import described_commit
+from private_consensus.reproduction.experiments.results import CHECKSUMS
+
 from .reading import optional_parts, read_results
 from .site import assets_hash, write_site
 from .views.scorecard import FILES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..datasets.acquisition import read_provenance
+from private_consensus.reproduction.datasets.acquisition import read_provenance
 
 REAL_DATA_HINT = (
     "To use real data, set a mirror (make reproduce MIRROR=folder) or connect to the internet."

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATED
+from private_consensus.reproduction.claims import HELD, IN_PART, NOT_HELD, UNDECIDED, UNTESTABLE
 
-from ...claims import HELD, IN_PART, NOT_HELD, UNDECIDED, UNTESTABLE
 from ..formats import number
 from ..reading import Results
 from ..undecided import scale_notice

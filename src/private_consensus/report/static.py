@@ -1,6 +1,6 @@
 """Write documentation and published results as one static site, and check its links.
 
-``python -m private_consensus.reproduction.report.static results/docs results/site`` copies the
+``python -m private_consensus.report.static results/docs results/site`` copies the
 documentation, writes the report of ``results/reference``, and fails if a link is dead.
 """
 
@@ -19,9 +19,9 @@ from urllib.parse import unquote
 from private_consensus.common import yamls
 from private_consensus.common.provenance import write_text
 from private_consensus.common.readable import read_json
+from private_consensus.reproduction.experiments.plan import load
+from private_consensus.reproduction.experiments.schema import read_yaml
 
-from ..experiments.plan import load
-from ..experiments.schema import read_yaml
 from . import search
 from .reading import REFERENCE, Results, comparison_of, read_results, with_outcomes
 from .site import write_site

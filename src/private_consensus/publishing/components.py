@@ -1,6 +1,6 @@
 """Write the software bill of materials of a release.
 
-    python -m private_consensus.reproduction.publishing.components FOLDER
+    python -m private_consensus.publishing.components FOLDER
 
 Writes a CycloneDX JSON file and a table of licences to FOLDER. Both list the installed packages of
 the lock file; the JSON file has their checksums, too.

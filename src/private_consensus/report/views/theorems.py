@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Any
 
-from ...experiments.citations import cited
+from private_consensus.reproduction.experiments.citations import cited
+
 from ..formats import grouped
 from ..reading import Results
 from .verdicts import ICONS

@@ -15,10 +15,10 @@ from private_consensus.common import yamls
 from private_consensus.common.provenance import versions
 from private_consensus.common.readable import read_json
 from private_consensus.common.usage import read_usage, was_measured
+from private_consensus.reproduction.claims.words import may_decide
+from private_consensus.reproduction.experiments.citations import cited
+from private_consensus.reproduction.experiments.results import provenance_of, rows_of
 
-from ..claims.words import may_decide
-from ..experiments.citations import cited
-from ..experiments.results import provenance_of, rows_of
 from .undecided import without_decisions
 
 Row = Mapping[str, Any]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from private_consensus.common.fields import INFINITE
+from private_consensus.reproduction.claims import UNTESTABLE
 
-from ...claims import UNTESTABLE
 from ..formats import NONE, interval, number
 from ..reading import Results
 from .verdicts import icon

@@ -1,6 +1,6 @@
 """Write an archive of the reference results for a data repository.
 
-    python -m private_consensus.reproduction.publishing.crate REFERENCE ARCHIVE
+    python -m private_consensus.publishing.crate REFERENCE ARCHIVE
 
 The archive contains the reference results with RO-Crate 1.1 metadata: the description and checksum
 of each file, the commit, versions and data used, and the licence. Equal folders give byte-identical

@@ -7,8 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from ...experiments.commands import command
-from ...experiments.tables import formatted
+from private_consensus.reproduction.experiments.commands import command
+from private_consensus.reproduction.experiments.tables import formatted
+
 from ..formats import value_range
 from .figures import experiment, heading
 

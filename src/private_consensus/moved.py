@@ -1,7 +1,7 @@
-"""Aliases for module paths of earlier releases.
+"""Aliases for the former paths of modules that algorithms of other packages import.
 
-Other packages may import paths such as ``private_consensus.algorithms.base``. These imports work
-for one more release, with a :class:`DeprecationWarning`.
+Imports of paths such as ``private_consensus.algorithms.base`` work for one more release, with a
+:class:`DeprecationWarning`.
 """
 
 from __future__ import annotations
@@ -17,61 +17,24 @@ from types import ModuleType
 PACKAGE = "private_consensus"
 MOVED = {
     "algorithms": "core.algorithms",
-    "algorithms.canary_audit": "reproduction.analyses.canary_audit",
-    "algorithms.dp_ci_moments": "reproduction.analyses.dp_ci_moments",
-    "algorithms.release_audit": "reproduction.analyses.release_audit",
     "arrays": "common.arrays",
-    "audits.configuration": "reproduction.audits.configuration",
-    "audits.counterexamples": "reproduction.statements.counterexamples",
-    "audits.errata": "reproduction.audits.errata",
-    "audits.experiments": "reproduction.audits.experiments",
-    "audits.repairs": "reproduction.audits.repairs",
-    "audits.settings": "reproduction.audits.settings",
-    "audits.table": "reproduction.audits.table",
-    "claims": "reproduction.claims",
-    "comparison.gains": "comparison.statistics",
-    "comparison.gap": "comparison.statistics",
-    "comparison.goals": "comparison.statistics",
-    "comparison.leaders": "comparison.statistics",
-    "comparison.pareto": "comparison.statistics",
-    "datasets": "reproduction.datasets",
     "datasets.partition": "core.partition",
     "errors": "common.errors",
     "exchange": "core.exchange",
-    "experiments": "reproduction.experiments",
-    "extras": "common.extras",
-    "fast": "core.kernels",
+    "fast": "kernels",
     "fields": "common.fields",
-    "job_logging": "common.job_logging",
     "large_graphs": "core.large_graphs",
     "large_networks": "core.large_networks",
     "library": "api.results",
-    "multiplicity": "common.multiplicity",
     "networks": "core.networks",
     "observations": "audits.views",
-    "observations.drawn": "reproduction.observers.drawn",
-    "observations.settings": "reproduction.observers.settings",
-    "plotting": "reproduction.plotting",
-    "plotting.symbols": "common.symbols",
     "problems": "core.problems",
-    "provenance": "common.provenance",
-    "publishing": "reproduction.publishing",
     "quantization": "core.quantization",
     "randomness": "core.randomness",
-    "readable": "common.readable",
-    "report": "reproduction.report",
-    "secrets": "common.secrets",
     "simulation": "core.simulation",
     "solvers": "core.solvers",
-    "spelling": "common.spelling",
     "splitting": "core.splitting",
-    "spreadsheets": "common.spreadsheets",
-    "studies": "reproduction.studies",
     "synthetic": "core.synthetic",
-    "terminal": "common.terminal",
-    "theorems": "reproduction.statements",
-    "usage": "common.usage",
-    "yamls": "common.yamls",
 }
 """Present path of a module below the package, by its path in an earlier release."""
 

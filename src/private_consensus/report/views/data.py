@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from ...datasets.catalogue import DATA_SETS, entry
+from private_consensus.reproduction.datasets.catalogue import DATA_SETS, entry
+
 from ..formats import number, percentage, words
 from ..reading import Results
 

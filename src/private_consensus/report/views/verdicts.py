@@ -8,8 +8,16 @@ from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Any
 
-from ...claims import HELD, IN_PART, MEANINGS, NOT_HELD, UNDECIDED, UNTESTABLE
-from ...claims.intervals import MIN_RUNS, too_few_runs
+from private_consensus.reproduction.claims import (
+    HELD,
+    IN_PART,
+    MEANINGS,
+    NOT_HELD,
+    UNDECIDED,
+    UNTESTABLE,
+)
+from private_consensus.reproduction.claims.intervals import MIN_RUNS, too_few_runs
+
 from ..formats import exponential, grouped, interval, number, region
 from .figures import short_title
 

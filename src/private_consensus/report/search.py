@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from html import unescape
 
-from ..experiments.citations import cited
+from private_consensus.reproduction.experiments.citations import cited
+
 from .formats import words
 from .names import algorithm_title
 from .page import TOPICS, algorithms_used, paper_view

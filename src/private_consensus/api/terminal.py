@@ -6,8 +6,9 @@ import dataclasses
 import inspect
 import re
 import textwrap
+from typing import Any
 
-from .symbols import LOWERED, RAISED, SIGNS
+from private_consensus.common.symbols import LOWERED, RAISED, SIGNS
 
 TYPED = {r"\arg\min": r"\text{arg min}", r"\{": "⦃", r"\}": "⦄", r"\|": "‖", "&": ""}
 """First replacements; they distinguish literal braces from braces that group."""
@@ -76,7 +77,7 @@ def first_sentence(docstring: str) -> str:
     return inline(" ".join(docstring.strip().partition("\n\n")[0].split()))
 
 
-def with_inherited_parameters(described: type) -> str:
+def with_inherited_parameters(described: type[Any]) -> str:
     """Return the docstring of a dataclass, followed by the parameters of its base classes.
 
     The description of a parameter is that of the first base class that documents it. Parameters

@@ -12,9 +12,8 @@ from typing import Any
 from threadpoolctl import threadpool_info
 
 from private_consensus.common.provenance import versions
-
-from ..experiments.freshness import actual_stamp
-from ..report.reading import Results
+from private_consensus.report.reading import Results
+from private_consensus.reproduction.experiments.freshness import actual_stamp
 
 CARD = ("dataset", "preparation", "source", "host", "version", "checksum", "licence", "citation")
 """Entries of a data card in the manifest: the origin of the data, and nothing on their content."""

@@ -12,10 +12,10 @@ import polars as pl
 from private_consensus.common.multiplicity import ALPHA, holm
 from private_consensus.common.spreadsheets import code, csv, markdown_table
 from private_consensus.common.spreadsheets import markdown as cell
+from private_consensus.reproduction.claims import MEANINGS, UNDECIDED, UNTESTABLE, VERDICTS
+from private_consensus.reproduction.claims.intervals import limits
+from private_consensus.reproduction.experiments.commands import command
 
-from ...claims import MEANINGS, UNDECIDED, UNTESTABLE, VERDICTS
-from ...claims.intervals import limits
-from ...experiments.commands import command
 from ..formats import NONE, exponential, interval, number
 from ..reading import Results
 from . import run

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...experiments.commands import command
+from private_consensus.reproduction.experiments.commands import command
+
 from ..formats import number, value_range, words
 from ..names import algorithm_title
 

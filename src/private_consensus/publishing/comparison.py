@@ -33,9 +33,9 @@ from private_consensus.common.errors import arguments, require
 from private_consensus.common.multiplicity import ALPHA
 from private_consensus.common.readable import read_json
 from private_consensus.common.secrets import redacted
+from private_consensus.reproduction.experiments.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
+from private_consensus.reproduction.experiments.results import rows_of
 
-from ..experiments.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
-from ..experiments.results import rows_of
 from .manifest import THIS_PROCESSOR, machine
 
 ROUNDING = 1e-6

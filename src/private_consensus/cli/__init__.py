@@ -23,10 +23,12 @@ from rich.progress import Progress
 from rich.table import Column, Table
 from rich.text import Text
 
-from . import __version__, privacy
-from .common import yamls
-from .common.completion import SHELLS, completion_script
-from .common.errors import (
+from .. import __version__, privacy
+from ..api.extras import how_to_install
+from ..api.json_values import to_json
+from ..api.terminal import first_sentence, rendered, with_inherited_parameters
+from ..common import yamls
+from ..common.errors import (
     Diverged,
     InvalidInput,
     Refused,
@@ -35,25 +37,23 @@ from .common.errors import (
     require,
     shortened,
 )
-from .common.extras import how_to_install
-from .common.json_values import to_json
-from .common.secrets import redacted
-from .common.spelling import ONE_OF, spelling_suggestion
-from .common.terminal import first_sentence, rendered, with_inherited_parameters
-from .core import algorithms, problems, synthetic
-from .core.algorithms.base import parameters, step_parameters, unstable_steps
-from .core.networks import default_parameters
-from .core.randomness import Streams
-from .core.simulation import BLOCK
-from .reproduction.experiments.cells import environment_of, run_cell, setting_of
-from .reproduction.experiments.checks import (
+from ..common.secrets import redacted
+from ..common.spelling import ONE_OF, spelling_suggestion
+from ..core import algorithms, problems, synthetic
+from ..core.algorithms.base import parameters, step_parameters, unstable_steps
+from ..core.networks import default_parameters
+from ..core.randomness import Streams
+from ..core.simulation import BLOCK
+from ..reproduction.experiments.cells import environment_of, run_cell, setting_of
+from ..reproduction.experiments.checks import (
     MAX_SIZES,
     integer_errors,
     require_settings,
     wrong_horizon,
 )
-from .reproduction.experiments.quantities import quantities_of
-from .reproduction.studies.reproduction import install_hint, reproduce
+from ..reproduction.experiments.quantities import quantities_of
+from ..reproduction.studies.reproduction import install_hint, reproduce
+from .completion import SHELLS, completion_script
 
 OUT = Console()
 ERR = Console(stderr=True)
@@ -255,7 +255,7 @@ def _completion(options) -> None:
 
 def _defaults() -> dict[str, Any]:
     """Return the default delta, and runs and confidence of an audit, from ``defaults.yaml``."""
-    return yamls.read(Path(__file__).parent / "defaults.yaml")
+    return yamls.read(Path(__file__).parents[1] / "api" / "defaults.yaml")
 
 
 MEANS = "mean_estimation"
@@ -388,8 +388,8 @@ def _progress(description: str, total: int | None = None) -> Generator[Callable[
 
 
 def _schema(options) -> None:
-    from .common.provenance import write_text
-    from .reproduction.experiments.files import schemas
+    from ..common.provenance import write_text
+    from ..reproduction.experiments.files import schemas
 
     folder, written = arguments.path("folder", options.folder, "a folder"), schemas()
     if folder.is_dir():
@@ -405,7 +405,7 @@ def _schema(options) -> None:
 
 def _list(options) -> int:
     """Print algorithms, problems and prepared data; return 1 if two algorithms share a name."""
-    from .reproduction.datasets import PREPARATIONS
+    from ..reproduction.datasets import PREPARATIONS
 
     tables = {
         "algorithm": {
@@ -573,7 +573,7 @@ def _example(options) -> tuple[tuple, float]:
 
     Options that would change the example are refused.
     """
-    from .audits.examples import examples
+    from ..audits.examples import examples
 
     for key in ("network", "agents", "epsilon", "delta", "horizon", "set"):
         value = getattr(options, key)
@@ -584,7 +584,7 @@ def _example(options) -> tuple[tuple, float]:
 
 def _audit(options) -> int:
     """Audit an algorithm; return 1 for evidence against its claim or declaration, else 0."""
-    from . import audit
+    from .. import audit
 
     if options.problem is None:
         setting, delta = _example(options)
@@ -622,7 +622,7 @@ def _audit(options) -> int:
 
 
 def _observers(options) -> None:
-    from .audits.views import by_distance, epsilon_by_observer, observation
+    from ..audits.views import by_distance, epsilon_by_observer, observation
 
     *_, setting = _plan(options)
     algorithm, problem, network, budget, horizon = setting
@@ -843,7 +843,7 @@ def _prepared_data(names: Sequence[str], options) -> dict[str, Any]:
     """Return prepared data sets by name, from the sources that the options state."""
     if not names:
         return {}
-    from .reproduction.datasets import PREPARATIONS, Acquisition, acquire, prepare
+    from ..reproduction.datasets import PREPARATIONS, Acquisition, acquire, prepare
 
     data = {}
     for name in names:
@@ -893,7 +893,7 @@ def _privacy(options) -> None:
 
 
 def _counterexample(options) -> None:
-    from .reproduction.statements.counterexamples import COMPUTATIONS, compute
+    from ..reproduction.statements.counterexamples import COMPUTATIONS, compute
 
     if options.id is None:
         rows = {erratum: _about(computation) for erratum, computation in COMPUTATIONS.items()}
@@ -908,7 +908,7 @@ def _counterexample(options) -> None:
 
 
 def _theorem(options) -> None:
-    from .reproduction.statements import compute
+    from ..reproduction.statements import compute
 
     with _progress(f"theorem {options.computation}"):
         result = compute(options.computation)
@@ -926,7 +926,7 @@ def _theorem(options) -> None:
 
 
 def _data(options) -> None:
-    from .reproduction.datasets import Acquisition, summary
+    from ..reproduction.datasets import Acquisition, summary
 
     acquisition = Acquisition(
         source=options.source, mirror=options.mirror, cache=Path(options.cache)
@@ -939,7 +939,7 @@ def _data(options) -> None:
 
 
 def _new_algorithm(options) -> None:
-    from .comparison.entering import new_algorithm
+    from ..comparison.entering import new_algorithm
 
     folder = options.package or "."
     files = new_algorithm(options.name, folder, package=options.package is not None)
@@ -954,7 +954,7 @@ def _new_algorithm(options) -> None:
 
 
 def _rank(options) -> None:
-    from .comparison.ranking import HEADS, ranked
+    from ..comparison.ranking import HEADS, ranked
 
     with _progress("") as update:
         result = ranked(
@@ -971,7 +971,7 @@ def _rank(options) -> None:
 
 def _design(path: str | None) -> str:
     """Return the file of the design: the requested file, else that of this folder or package."""
-    from .reproduction.studies.places import HOME
+    from ..reproduction.studies.places import HOME
 
     if path is not None or Path(DESIGN).is_file():
         return path or DESIGN
@@ -979,7 +979,7 @@ def _design(path: str | None) -> str:
 
 
 def _compare(options) -> int:
-    from .reproduction.publishing import compare
+    from ..publishing import compare
 
     with _progress("comparison"):
         result = compare(options.run, options.reference, exact=options.exact)
@@ -994,8 +994,8 @@ def _compare(options) -> int:
 
 
 def _migrate(options) -> None:
-    from .common.provenance import write_text
-    from .reproduction.experiments.migration import migrated
+    from ..common.provenance import write_text
+    from ..reproduction.experiments.migration import migrated
 
     rewritten = []
     for file in map(Path, options.files):
@@ -1008,7 +1008,7 @@ def _migrate(options) -> None:
 
 
 def _profile(options) -> None:
-    from .reproduction.publishing import beyond_limits, profile_table
+    from ..publishing import beyond_limits, profile_table
 
     table, sentences = profile_table(options.run, options.count), beyond_limits(options.run)
     contents = {"table": table, "beyond_limits": sentences}
@@ -1017,7 +1017,7 @@ def _profile(options) -> None:
 
 def _init(options) -> None:
     """Write a new study, and print its files and the next command."""
-    from .reproduction.studies.writing import write_study
+    from ..reproduction.studies.writing import write_study
 
     files = [os.path.relpath(path) for path in write_study(options.study)]
     step = f"private-consensus reproduce {options.study} --scale smoke"
@@ -1026,7 +1026,7 @@ def _init(options) -> None:
 
 def _check(options) -> int:
     """Validate a configuration, and print the counts or the errors; return 1 for errors."""
-    from .reproduction.studies.checking import check
+    from ..reproduction.studies.checking import check
 
     try:
         counts, errors = check(options.path, options.scale), []
@@ -1041,7 +1041,7 @@ def _check(options) -> int:
 def _reproduce(options) -> int:
     """Compute a study, and print the last lines of its summary; return the code of Snakemake."""
     code = reproduce(options.study, options.scale, options.cores, log_to_stderr=options.json)
-    from .reproduction.report.closing import closing_lines  # with packages of an extra
+    from ..report.closing import closing_lines  # with packages of an extra
 
     summaries = Path(options.study, "results").glob("*/summary.md")
     newest = None if code else max(summaries, key=os.path.getmtime, default=None)

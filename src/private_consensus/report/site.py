@@ -22,8 +22,8 @@ from private_consensus.common.provenance import (
     write_text,
 )
 from private_consensus.common.spreadsheets import csv
+from private_consensus.reproduction.experiments.results import CHECKSUMS
 
-from ..experiments.results import CHECKSUMS
 from . import search
 from .page import page, pages, private_papers, shared_content
 from .reading import Results
@@ -210,7 +210,7 @@ def assets_hash() -> str:
 
 
 def _texts(folder: str) -> dict[str, str]:
-    directory = files("private_consensus.reproduction.report") / folder
+    directory = files("private_consensus.report") / folder
     return {
         file.name: file.read_text(encoding="utf-8")
         for file in directory.iterdir()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..claims import UNDECIDED, UNTESTABLE
+from private_consensus.reproduction.claims import UNDECIDED, UNTESTABLE
 
 Answers = Mapping[str, Any]
 

@@ -10,8 +10,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from private_consensus.common.symbols import typeset
 from private_consensus.core.algorithms import names as registered_names
+from private_consensus.reproduction.experiments.commands import command
 
-from ..experiments.commands import command
 from .formats import code, number, words
 from .names import LINKS, algorithm_title, figure_name
 from .reading import Results, surrogates_in
@@ -114,7 +114,7 @@ def algorithms_used(results: Results) -> list[str]:
 def environment() -> Environment:
     """Return the templates; all values are escaped, and an undefined variable is an error."""
     templates = Environment(
-        loader=PackageLoader("private_consensus.reproduction.report", "templates"),
+        loader=PackageLoader("private_consensus.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
