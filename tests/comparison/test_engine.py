@@ -15,8 +15,8 @@ from private_consensus.comparison.design import BASE, Axes, cells, read_comparis
 from private_consensus.comparison.engine import (
     NOTHING_LEARNED,
     CalibratedCandidate,
-    Engine,
-    engines_of,
+    Entry,
+    entries_of,
 )
 from private_consensus.comparison.problems import (
     Classified,
@@ -31,16 +31,11 @@ from private_consensus.comparison.problems import (
 from private_consensus.comparison.schema import ENVIRONMENT, MEASURES, TUNINGS, checked
 from private_consensus.comparison.tuning import (
     ObjectiveScales,
+    SearchSpace,
     Trial,
     TuningCandidate,
     best,
-    candidate,
-    default_units,
-    positions,
-    stage_points,
     stage_sizes,
-    transferred,
-    tuned_parameters,
 )
 from private_consensus.comparison.tuning_check import checked_tuning
 from private_consensus.core.networks import build
@@ -70,10 +65,19 @@ def design():
     )
 
 
+def results_of(design):
+    entries = entries_of(design, {})
+    rows = pl.concat([entry.rows() for entry in entries])
+    return rows, [row for entry in entries for row in entry.absent]
+
+
+def entry_of(design, name):
+    return Entry(design, name, "mean_estimation", pool_of(design, "mean_estimation", {}))
+
+
 @pytest.fixture(scope="module")
 def ran(design):
-    (engine,) = engines_of(design, {})
-    return engine.rows(), engine.absent
+    return results_of(design)
 
 
 def test_every_cell_has_rows_or_a_stated_exclusion(design, ran):
@@ -120,26 +124,21 @@ def test_local_training_sends_no_messages_and_is_unaffected_by_missing_agents(ra
 
 def test_methods_without_noise_run_once_for_all_budgets(monkeypatch):
     design = read_comparison(RAW).at("smoke")
-    name = "local_training_kept"
-    engine = Engine(design, "mean_estimation", pool_of(design, "mean_estimation", {}), [name])
-    world = engine.world(engine.base, 1, 2)
-    default = candidate(design, name, "mean_estimation", engine.scales)
+    entry = entry_of(design, "local_training_kept")
+    world = entry.world(entry.base, 1, 2)
+    default = entry.space.candidate()
     algorithm = replace(default.algorithm, eta=default.algorithm.eta / 3)
     slower = default._replace(algorithm=algorithm)
-    settings = [
-        CalibratedCandidate(
-            epsilon,
-            "tuned",
-            engine.calibrated(name, tuning_candidate, epsilon, 1, world),
-            tuning_candidate,
-        )
-        for tuning_candidate in (default, slower)
-        for epsilon in EPSILONS
+    requested = [
+        (epsilon, "tuned", candidate) for candidate in (default, slower) for epsilon in EPSILONS
     ]
-    ran, run = [], engine._run
-    monkeypatch.setattr(engine, "_run", lambda name, batch, *args: ran.append(len(batch)) or run(
-        name, batch, *args))  # fmt: skip
-    losses = [values["excess_loss_mean"] for values in engine.measured(name, settings, world)]
+    settings, refused = entry.settings(requested, world)
+    assert not refused
+    ran, run = [], entry._run
+    monkeypatch.setattr(
+        entry, "_run", lambda batch, *args: ran.append(len(batch)) or run(batch, *args)
+    )
+    losses = [values["excess_loss_mean"] for values in entry.measured(settings, world)]
     assert ran == [2]
     np.testing.assert_array_equal(losses[0], losses[1])
     np.testing.assert_array_equal(losses[2], losses[3])
@@ -224,15 +223,15 @@ def test_accounted_tuning_does_not_use_the_losses_of_agents(design):
     base_pool = pool_of(design, "mean_estimation", {})
     candidates_by_pool = []
     for kind in (Means, Turned):
-        engine = Engine(
+        entry = Entry(
             design.model_copy(update={"tuning": design.tuning.model_copy(update={"trials": 6})}),
-            "mean_estimation", kind(base_pool.records, base_pool.public, base_pool.box), ["dp_gd"],
+            "dp_gd", "mean_estimation", kind(base_pool.records, base_pool.public, base_pool.box),
         )  # fmt: skip
-        engine.tune("dp_gd")
-        candidates_by_pool.append(engine.candidates)
+        entry.tune()
+        candidates_by_pool.append(entry.candidates)
     straight, turned = candidates_by_pool
-    assert straight["dp_gd", 1.0, "tuned_paid"] == turned["dp_gd", 1.0, "tuned_paid"]
-    assert straight["dp_gd", 1.0, "tuned"] != turned["dp_gd", 1.0, "tuned"]
+    assert straight[1.0, "tuned_paid"] == turned[1.0, "tuned_paid"]
+    assert straight[1.0, "tuned"] != turned[1.0, "tuned"]
 
 
 @pytest.mark.parametrize("name", pools())
@@ -329,45 +328,53 @@ def test_the_stated_record_change_bounds_gradients_for_unequal_sizes():
     assert (moved <= sizes * problem.record_change("l2")).all()
 
 
+def space_of(design):
+    scales = ObjectiveScales(200.0, 3.0)
+    return SearchSpace(design, "dp_gd", "mean_estimation", scales)
+
+
 def test_the_search_covers_the_ranges_and_then_refines_the_best_point(design):
     many = design.model_copy(update={"tuning": design.tuning.model_copy(update={"trials": 12})})
     assert stage_sizes(12) == [4, 4, 4] and stage_sizes(2) == [1, 1, 0] and stage_sizes(1)[1] == 0
-    scales = ObjectiveScales(200.0, 3.0)
-    default = default_units(many, "dp_gd", "mean_estimation", scales)
-    first = stage_points(many, True, 0, default)
+    space = space_of(many)
+    default = space.default_units
+    first = space.points(0, default)
     np.testing.assert_array_equal(first[0], default)
     assert default[-1] == 0.0 and len({*map(tuple, first)}) == 4
     assert {bool(point[-1] >= 0.5) for point in first} == {True, False}
-    built = candidate(many, "dp_gd", "mean_estimation", scales)
+    built = space.candidate()
     limits = many.problems["mean_estimation"].ranges
     assert built.algorithm.eta == limits["eta"].default / 200 and not built.from_public
     centre = np.array([0.05, 0.5, 1.0])
-    second, third = (stage_points(many, True, stage, centre) for stage in (1, 2))
+    second, third = (space.points(stage, centre) for stage in (1, 2))
     np.testing.assert_array_equal(second[0], [0.05, 0.5, 0.0])  # from the other starting point
     assert (np.abs(second - centre)[:, :2] <= 0.3).all() and (second >= 0).all()
     assert (np.abs(third - centre)[:, :2] <= 0.12).all() and (third[:, -1] == 1.0).all()
     for units in (*first, *second, *third):
-        point_candidate = candidate(many, "dp_gd", "mean_estimation", scales, units)
+        point_candidate = space.candidate(units)
         assert (
             limits["eta"].low / 200.001
             <= point_candidate.algorithm.eta
             <= limits["eta"].high / 199.999
         )
         assert point_candidate.from_public == (units[-1] >= 0.5)
-    trials = [Trial(centre, built, loss) for loss in (np.inf, 2.0, 2.0)]
+    trials = [Trial(built, loss) for loss in (np.inf, 2.0, 2.0)]
     assert best(trials) is trials[1]
 
 
-def test_transferred_parameters_are_the_mean_position_without_the_public_start():
+def test_transferred_parameters_are_the_mean_position_without_the_public_start(design):
+    space = space_of(design)
     units = [np.array([0.2, 0.4, 1.0]), np.array([0.6, 0.8, 0.0])]
-    np.testing.assert_allclose(transferred(units, True), [0.4, 0.6, 0.0])
-    assert transferred([], True) is None
+    selected = space.transferred(units)
+    assert not selected.from_public
+    positions = [border.position for border in space.positions(selected)]
+    np.testing.assert_allclose(positions, [0.4, 0.6], atol=0.01)  # the horizon is a whole number
+    assert space.transferred([]) == space.candidate()
 
 
 def test_a_parameter_at_the_end_of_its_range_has_a_position_near_one(design):
-    scales = ObjectiveScales(200.0, 3.0)
-    high = candidate(design, "dp_gd", "mean_estimation", scales, np.array([0.999999, 0.5, 0.0]))
-    eta, horizon = positions(design, "dp_gd", "mean_estimation", scales, high)
+    space = space_of(design)
+    eta, horizon = space.positions(space.candidate(np.array([0.999999, 0.5, 0.0])))
     assert (eta.parameter, horizon.parameter) == ("eta", "horizon")
     assert eta.position > 0.999 and "local mean" in eta.natural
     assert 0.4 < horizon.position < 0.6
@@ -377,32 +384,30 @@ def test_a_parameter_at_the_end_of_its_range_has_a_position_near_one(design):
 def test_range_ends_are_natural_limits_only_if_nothing_is_learned(design, epsilon, learned):
     sized = design.tuning.model_copy(update={"trials": 6})
     changed = design.model_copy(update={"tuning": sized, "epsilons": [epsilon]})
-    pool = pool_of(changed, "mean_estimation", {})
-    engine = Engine(changed, "mean_estimation", pool, ["dp_gd"])
-    engine.tune("dp_gd")
+    entry = entry_of(changed, "dp_gd")
+    entry.tune()
     limits = {
-        row["natural"] == NOTHING_LEARNED for row in engine.borders() if row["parameter"] == "eta"
+        row["natural"] == NOTHING_LEARNED for row in entry.borders() if row["parameter"] == "eta"
     }
     assert limits == {not learned}
 
 
 def test_the_public_start_changes_the_iterates_and_not_the_noise(design):
     """A run without steps returns its starting point."""
-    engine = Engine(design, "mean_estimation", pool_of(design, "mean_estimation", {}), ["dp_gd"])
-    world = engine.world(engine.base, 1, 2)
-    default = candidate(design, "dp_gd", "mean_estimation", engine.scales)
-    still = replace(default.algorithm, eta=1e-12)
+    entry = entry_of(design, "dp_gd")
+    world = entry.world(entry.base, 1, 2)
+    still = replace(entry.space.candidate().algorithm, eta=1e-12)
     ends = []
     for from_public in (False, True):
         start_candidate = TuningCandidate(still, 3, from_public)
-        calibrated = engine.calibrated("dp_gd", start_candidate, 1.0, 1, world)
-        setting = CalibratedCandidate(1.0, "tuned", calibrated, start_candidate)
-        ends.append(engine.measured("dp_gd", [setting], world)[0]["excess_loss_mean"])
+        calibrated = entry.calibrated(start_candidate, 1.0, "tuned", world)
+        setting = CalibratedCandidate(1.0, "tuned", start_candidate, calibrated)
+        ends.append(entry.measured([setting], world)[0]["excess_loss_mean"])
         noise = calibrated.algorithm.noise.scale
-    np.testing.assert_allclose(ends[0], engine.pool.data_free().excess)
-    start = engine.pool.excess(engine.pool.public_start[None, None])[0, 0]
+    np.testing.assert_allclose(ends[0], entry.pool.data_free().excess)
+    start = entry.pool.excess(entry.pool.public_start[None, None])[0, 0]
     np.testing.assert_allclose(ends[1], start)
-    again = engine.calibrated("dp_gd", TuningCandidate(still, 3, False), 1.0, 1, world)
+    again = entry.calibrated(TuningCandidate(still, 3, False), 1.0, "tuned", world)
     assert again.algorithm.noise.scale == noise
 
 
@@ -413,37 +418,36 @@ def test_the_search_is_close_to_a_fine_grid_on_new_runs(design):
     )
     methods = {"muffliato_gd": read_comparison(RAW).methods["muffliato_gd"]}
     small = design.model_copy(update={"tuning": tuning, "runs": 6, "methods": methods})
-    (engine,) = engines_of(small, {})
-    checks = checked_tuning(engine)
+    (entry,) = entries_of(small, {})
+    checks = list(checked_tuning(entry))
     assert [row["epsilon"] for row in checks] == EPSILONS
     for row in checks:
         assert row["passed"] and row["points"] == 2 * 8**2
         assert row["ratio"] == pytest.approx(row["tuned"] / row["grid"])
-    worst = engine.trials["muffliato_gd", 10.0, "tuned"]
-    engine.candidates["muffliato_gd", 10.0, "tuned"] = max(worst, key=lambda t: t.loss).candidate
-    assert not checked_tuning(engine)[-1]["passed"]
+    worst = entry.trials[10.0, "tuned"]
+    entry.candidates[10.0, "tuned"] = max(worst, key=lambda t: t.loss).candidate
+    assert not list(checked_tuning(entry))[-1]["passed"]
 
 
-def test_invalid_tuning_ranges_are_refused(design):
-    method = design.methods["dp_gd"]
-    kind = type(candidate(design, "dp_gd", "mean_estimation", ObjectiveScales(1.0, 1.0)).algorithm)
+def test_invalid_tuning_ranges_are_refused(design, monkeypatch):
+    problem = design.problems["mean_estimation"].model_copy(update={"ranges": {}})
+    changed = design.model_copy(update={"problems": {"mean_estimation": problem}})
+    kind = type(space_of(changed).candidate().algorithm)
     eta_range = kind.ranges["eta"]
     for wrong in (
         {"temperature": eta_range},
         {"eta": eta_range._replace(low=9.0)},
         {"eta": eta_range._replace(unit="m")},
     ):
-        odd = type("Odd", (kind,), {"ranges": wrong})
-        problem = design.problems["mean_estimation"].model_copy(update={"ranges": {}})
-        with pytest.raises(InvalidInput, match="Odd"):
-            tuned_parameters(odd, method, problem)
+        monkeypatch.setattr(kind, "ranges", wrong)
+        with pytest.raises(InvalidInput, match=kind.__name__):
+            _ = space_of(changed).ranges
 
 
 def test_all_runs_of_a_cell_have_the_same_graph(design):
-    pool = pool_of(design, "mean_estimation", {})
-    engine = Engine(design, "mean_estimation", pool, [])
+    entry = entry_of(design, "dp_gd")
     base = next(cell.environment for cell in cells(design) if cell.axis == BASE)
-    first, again = (engine.world(base, root, runs).network for root, runs in ((1, 2), (9, 3)))
+    first, again = (entry.world(base, root, runs).network for root, runs in ((1, 2), (9, 3)))
     assert first.shared and first.identity == again.identity
     assert first.n_agents == build(Streams(0, (0,)), "ring", 10).n_agents
 
@@ -455,8 +459,7 @@ def test_methods_for_neighbour_observers_use_their_full_budget(design):
     neighbour_design = design.model_copy(
         update={"methods": {name: full.methods[name] for name in names}}
     )
-    (engine,) = engines_of(neighbour_design, {})
-    rows = checked(engine.rows())
+    rows = checked(results_of(neighbour_design)[0])
     assert {*rows["observer"]} == {"neighbour"} and {*rows["method"]} == {*names}
     assert rows["proven"].all()
     used_fraction = pl.col("epsilon_accountant") / pl.col("epsilon")

@@ -8,9 +8,10 @@ settings that differ in numbers only advance together.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import product
@@ -28,22 +29,26 @@ from private_consensus.privacy import Budget
 
 from .calibration import Calibrated, calibrate_to, prescribed
 from .costs import WITHOUT_MESSAGES, bits_of, gradients_of, messages_of
-from .design import BASE, Cell, CellConditions, ComparisonDesign, cells, network_of
+from .design import (
+    BASE,
+    Cell,
+    CellConditions,
+    ComparisonDesign,
+    MethodDesign,
+    cells,
+    network_of,
+)
 from .faults import UnreliableNetwork, require_faults
 from .neighbours import Neighbours
 from .problems import Baseline, Pool, pool_of, shared_out
 from .schema import COLUMNS, NEIGHBOUR, TUNINGS
 from .tuning import (
     ObjectiveScales,
+    SearchSpace,
     Trial,
     TuningCandidate,
     best,
-    candidate,
-    default_units,
-    positions,
-    stage_points,
     stage_sizes,
-    transferred,
 )
 
 TUNING_RUNS = 3
@@ -69,8 +74,8 @@ class CalibratedCandidate(NamedTuple):
 
     epsilon: float
     tuning: str
-    calibrated: Calibrated
     candidate: TuningCandidate
+    calibrated: Calibrated
 
     @property
     def key(self) -> RunKey:
@@ -93,43 +98,43 @@ class CellProblem:
 
 
 @dataclass
-class Engine:
-    """Tuning, calibration and runs of the methods of a design on one problem.
+class Entry:
+    """Method on one problem: its trials, its calibrated noise, and its runs in all cells.
 
     Parameters
     ----------
     design : ComparisonDesign
         Design of the comparison.
-    problem : str
-        Name of the problem.
+    name, problem : str
+        Names of the method and of the problem.
     pool : Pool
         Records of the problem.
-    methods : list of str
-        Names of the methods.
     candidates : dict of tuple to TuningCandidate
-        Chosen parameters by method, epsilon and kind of tuning.
-    copies : dict of str to int
-        Number of trials of each tuned method, over which counted tuning composes.
+        Chosen parameters by epsilon and kind of tuning.
     trials : dict of tuple to list of Trial
-        Trials by method, epsilon and kind of tuning.
+        Trials by epsilon and kind of tuning; empty if nothing is tuned.
     calibrations : dict of tuple to Calibrated or InvalidInput
         Cached calibrations, or the reason why there is none.
     neighbours : Neighbours
         Calibration against single agents.
     absent : list of dict
-        Methods and cells without results, with the reason ``because``.
+        Cells without results, with the reason ``because``.
     """
 
     design: ComparisonDesign
+    name: str
     problem: str
     pool: Pool
-    methods: list[str]
-    candidates: dict[tuple[str, float, str], TuningCandidate] = field(default_factory=dict)
-    copies: dict[str, int] = field(default_factory=dict)
-    trials: dict[tuple[str, float, str], list[Trial]] = field(default_factory=dict)
+    candidates: dict[tuple[float, str], TuningCandidate] = field(default_factory=dict)
+    trials: dict[tuple[float, str], list[Trial]] = field(default_factory=dict)
     calibrations: dict[tuple, Calibrated | InvalidInput] = field(default_factory=dict)
     neighbours: Neighbours = field(default_factory=Neighbours)
     absent: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def method(self) -> MethodDesign:
+        """Method of the design."""
+        return self.design.methods[self.name]
 
     # --- Data and graph -------------------------------------------------------------------------
 
@@ -179,25 +184,18 @@ class Engine:
     # --- Calibration ----------------------------------------------------------------------------
 
     def calibrated(
-        self,
-        name: str,
-        configured: TuningCandidate,
-        epsilon: float,
-        copies: int,
-        world: CellProblem,
+        self, configured: TuningCandidate, epsilon: float, tuning: str, world: CellProblem
     ) -> Calibrated:
-        """Return the candidate with its noise; results are cached.
+        """Return a candidate with its noise; results are cached.
 
         Parameters
         ----------
-        name : str
-            Name of the method.
         configured : TuningCandidate
             Algorithm and number of iterations.
         epsilon : float
             Budget.
-        copies : int
-            Number of times that every release is made.
+        tuning : str
+            Kind of tuning. If trials are counted, all of them together have the budget.
         world : CellProblem
             Problem and network.
 
@@ -210,8 +208,9 @@ class Engine:
         InvalidInput
             If no noise meets the budget.
         """
-        method = self.design.methods[name]
-        algorithm, horizon, _ = configured
+        method = self.method
+        copies = self.design.tuning.trials if self.trials and tuning == PAID else 1
+        algorithm, horizon = configured.algorithm, configured.horizon
         is_neighbour, faults = method.observer == NEIGHBOUR, world.environment.faulty
         # The loss to a neighbour depends on the whole graph and on lost messages.
         statistics = (
@@ -220,7 +219,7 @@ class Engine:
             else algorithm.graph_statistics(world.network)
         )
         problem = world.environment.agents, getattr(world.problem, "records", 0)
-        key = (name, algorithm, horizon, epsilon, copies, statistics, problem)
+        key = (algorithm, horizon, epsilon, copies, statistics, problem)
         if key not in self.calibrations:
             target = Budget(epsilon, self.design.delta)
             arguments = world.problem, world.network, horizon
@@ -243,8 +242,37 @@ class Engine:
             raise calibration
         if method.proven and method.observer != "none":
             expected = "a method with a proven guarantee; set proven: false for other methods"
-            require(calibration.proven, f"methods.{name}.proven", True, expected)
+            require(calibration.proven, f"methods.{self.name}.proven", True, expected)
         return calibration
+
+    def settings(
+        self, configured: Iterable[tuple[float, str, TuningCandidate]], world: CellProblem
+    ) -> tuple[list[CalibratedCandidate], list[dict[str, Any]]]:
+        """Calibrate some candidates.
+
+        Parameters
+        ----------
+        configured : iterable of tuple
+            Epsilon, kind of tuning, and candidate.
+        world : CellProblem
+            Problem and network.
+
+        Returns
+        -------
+        settings : list of CalibratedCandidate
+            Candidates with budgets that some noise meets.
+        refused : list of dict
+            Keys ``epsilon`` and ``tuning`` of the other candidates, and the reason ``because``.
+        """
+        settings, refused = [], []
+        for epsilon, tuning, candidate in configured:
+            try:
+                calibrated = self.calibrated(candidate, epsilon, tuning, world)
+            except InvalidInput as error:
+                refused.append({"because": str(error), "epsilon": epsilon, "tuning": tuning})
+            else:
+                settings.append(CalibratedCandidate(epsilon, tuning, candidate, calibrated))
+        return settings, refused
 
     # --- Tuning ---------------------------------------------------------------------------------
 
@@ -263,70 +291,57 @@ class Engine:
         """Public curvature and gradient size of an agent's objective in the base cell."""
         return self.pool.scales(self.base.agents)
 
-    def tune(self, name: str) -> None:
-        """Run the trials of a method, and choose its parameters at each budget.
+    @property
+    def space(self) -> SearchSpace:
+        """Tuned parameters of the method on the problem."""
+        return SearchSpace(self.design, self.name, self.problem, self.scales)
 
-        Parameters that are transferred from other problems are set by :func:`transfer`.
+    def tune(self) -> None:
+        """Run the trials, and choose the parameters at each budget.
 
-        Parameters
-        ----------
-        name : str
-            Name of the method.
+        A method without valid parameters gets no results. Parameters that are transferred from
+        other problems are set by :func:`transfer`.
         """
-        method = self.design.methods[name]
-        default = candidate(self.design, name, self.problem, self.scales)
-        centre = default_units(self.design, name, self.problem, self.scales)
-        untuned = not (method.proven and method.tuned and len(centre))
-        for epsilon in self.design.epsilons:
-            for tuning in TUNINGS if untuned else (TRANSFERRED,):
-                self.candidates[name, epsilon, tuning] = default
-        if untuned:
+        if self.method.baseline:
+            return
+        logging.info("%s: trials of %s", self.problem, self.name)
+        try:
+            self._tune()
+        except InvalidInput as error:
+            self._record_absence(str(error), problem=self.problem)
+
+    def _tune(self) -> None:
+        space, epsilons = self.space, self.design.epsilons
+        searched = self.method.proven and self.method.tuned and len(space.default_units) > 0
+        tunings = (TRANSFERRED,) if searched else TUNINGS
+        self.candidates |= dict.fromkeys(product(epsilons, tunings), space.candidate())
+        if not searched:
             return
         world = self.world(self.base, self.design.tuning.seed, TUNING_RUNS)
-        self.copies[name] = self.design.tuning.trials
-        keys = [(epsilon, tuning) for epsilon in self.design.epsilons for tuning in (TUNED, PAID)]
+        self.trials |= {key: [] for key in product(epsilons, (TUNED, PAID))}
         for stage in range(len(stage_sizes(self.design.tuning.trials))):
-            self._run_stage(name, stage, keys, centre, world)
-        for key in keys:
-            if trials := self.trials.get((name, *key)):
-                self.candidates[(name, *key)] = best(trials).candidate
+            self._run_stage(stage, world)
+        for key, trials in self.trials.items():
+            if trials:
+                self.candidates[key] = best(trials).candidate
 
-    def _run_stage(
-        self,
-        name: str,
-        stage: int,
-        keys: list[tuple[float, str]],
-        centre: np.ndarray,
-        world: CellProblem,
-    ) -> None:
+    def _run_stage(self, stage: int, world: CellProblem) -> None:
         """Run the trials of one stage at all budgets, and record their losses."""
-        public_start = self.design.methods[name].public_start
-        settings, unit_points = [], []
-        for epsilon, tuning in keys:
-            earlier = self.trials.setdefault((name, epsilon, tuning), [])
-            search_centre = best(earlier).units if earlier else centre
-            points = stage_points(self.design, public_start, stage, search_centre)
-            for index, units in enumerate(points):
-                unit_point = None if stage == index == 0 else units
-                trial = candidate(self.design, name, self.problem, self.scales, unit_point)
-                copies = self.copies[name] if tuning == PAID else 1
-                try:
-                    calibrated = self.calibrated(name, trial, epsilon, copies, world)
-                except InvalidInput:
-                    continue
-                settings.append(CalibratedCandidate(epsilon, tuning, calibrated, trial))
-                unit_points.append(units)
-        scored = self.measured(name, settings, world, self._score)
-        for setting, units, values in zip(settings, unit_points, scored, strict=True):
+        configured = [
+            (*key, candidate)
+            for key, trials in self.trials.items()
+            for candidate in self.space.candidates(stage, trials)
+        ]
+        settings, _ = self.settings(configured, world)
+        scored = self.measured(settings, world, self._score)
+        for setting, values in zip(settings, scored, strict=True):
             loss = float(np.mean(values[setting.tuning]))
-            trials = self.trials[name, setting.epsilon, setting.tuning]
-            trials.append(Trial(units, setting.candidate, loss))
+            self.trials[setting.epsilon, setting.tuning].append(Trial(setting.candidate, loss))
 
     # --- Runs -----------------------------------------------------------------------------------
 
     def measured(
         self,
-        name: str,
         settings: list[CalibratedCandidate],
         world: CellProblem,
         measures: Measures | None = None,
@@ -335,8 +350,6 @@ class Engine:
 
         Parameters
         ----------
-        name : str
-            Name of the method.
         settings : list of CalibratedCandidate
             Settings; equal algorithms with equal horizons run once.
         world : CellProblem
@@ -357,17 +370,16 @@ class Engine:
             batches[structure(algorithm), *horizon_and_start].append(key)
         by_key: dict[RunKey, dict[str, np.ndarray]] = {}
         for batch in batches.values():
-            by_key |= zip(batch, self._run(name, batch, world, measures), strict=True)
+            by_key |= zip(batch, self._run(batch, world, measures), strict=True)
         return [by_key[setting.key] for setting in settings]
 
     def _run(
-        self, name: str, batch: list[RunKey], world: CellProblem, measures: Measures
+        self, batch: list[RunKey], world: CellProblem, measures: Measures
     ) -> list[dict[str, np.ndarray]]:
         """Run a batch of settings with a common structure and horizon."""
         first_algorithm, horizon, from_public = batch[0]
-        network = self._network(name, world)
+        name, network, streams = self.method.algorithm["name"], self._network(world), world.streams
         problem = world.from_public if from_public else world.problem
-        algorithm_name = self.design.methods[name].algorithm["name"]
         recorded: dict[str, np.ndarray] = {}
 
         def record(t: int, active: np.ndarray, observables: Mapping[str, np.ndarray]) -> None:
@@ -390,27 +402,25 @@ class Engine:
             if "released" in observables and isinstance(network, UnreliableNetwork):
                 recorded["messages"] = np.sum(network.sent, axis=0).astype(float)
 
-        algorithms = stack([algorithm for algorithm, *_ in batch])
+        algorithms, shape = stack([key[0] for key in batch]), (len(batch), len(streams.runs))
         start_time = time.perf_counter()
         with np.errstate(all="ignore"):
-            horizons = np.full(len(batch), horizon)
-            algorithms.run(problem, network, world.streams, horizons, record)
-            seconds = (time.perf_counter() - start_time) / (len(batch) * len(world.streams.runs))
+            algorithms.run(problem, network, streams, np.full(len(batch), horizon), record)
+            seconds = (time.perf_counter() - start_time) / math.prod(shape)
             values = measures(recorded.get("consensus", recorded["released"]))
-        sent = np.full(len(world.streams.runs), messages_of(algorithm_name, world.network, horizon))
-        messages = recorded.get("messages", sent)
-        values["messages"] = np.broadcast_to(messages, recorded["released"].shape[:2])
-        values["bits"] = bits_of(values["messages"], world.problem, recorded, horizon)
+        messages = recorded.get("messages", messages_of(name, world.network, horizon))
+        values["messages"] = np.broadcast_to(messages, shape)
+        values["bits"] = bits_of(values["messages"], problem, recorded, horizon)
         records = self.design.problems[self.problem].records
-        gradients = gradients_of(algorithm_name, first_algorithm, world.problem, records, horizon)
-        for key, value in {"gradient_evaluations": gradients, "seconds": seconds}.items():
-            values[key] = np.full(recorded["released"].shape[:2], value)
+        gradients = gradients_of(name, first_algorithm, problem, records, horizon)
+        values["gradient_evaluations"] = np.full(shape, gradients)
+        values["seconds"] = np.full(shape, seconds)
         return [{key: value[s] for key, value in values.items()} for s in range(len(batch))]
 
-    def _network(self, name: str, world: CellProblem) -> Any:
+    def _network(self, world: CellProblem) -> Any:
         """Return the graph, on which messages are lost if the environment has faults."""
         conditions = world.environment
-        if not conditions.faulty or self.design.methods[name].algorithm["name"] in WITHOUT_MESSAGES:
+        if not conditions.faulty or self.method.algorithm["name"] in WITHOUT_MESSAGES:
             return world.network
         return UnreliableNetwork(world.network, conditions.missing, conditions.links, world.streams)
 
@@ -434,41 +444,20 @@ class Engine:
 
     # --- Cells ----------------------------------------------------------------------------------
 
-    def tune_all(self) -> None:
-        """Run the trials of all methods; a method without valid parameters gets no results."""
-        for name in self.methods:
-            if self.design.methods[name].baseline:
-                continue
-            logging.info("%s: trials of %s", self.problem, name)
-            try:
-                self.tune(name)
-            except InvalidInput as error:
-                self._record_absence(name, str(error), problem=self.problem)
-
     def rows(self) -> pl.DataFrame:
-        """Return all rows of the problem's cells; :attr:`absent` lists cells without results.
+        """Return the rows of all cells; :attr:`absent` lists cells without results.
 
-        The parameters must have been chosen by :meth:`tune_all`.
+        The parameters must have been chosen by :meth:`tune` and :func:`transfer`.
         """
-        first = self.design.epsilons[0]
-        present_methods = [
-            name
-            for name in self.methods
-            if self.design.methods[name].baseline or (name, first, TRANSFERRED) in self.candidates
-        ]
-        frames = []
-        for environment in dict.fromkeys(cell.environment for cell in self.cells):
-            environment_cells = [cell for cell in self.cells if cell.environment == environment]
-            try:
-                world = self.world(environment, self.design.seed, self.design.runs)
-            except InvalidInput as error:
-                for name in present_methods:
-                    self._record_absence(name, str(error), **asdict(environment))
-                continue
-            for name in present_methods:
-                logging.info("%s: %s", environment, name)
-                frames += self._method_rows(name, world, environment_cells)
-        return pl.concat(frames) if frames else pl.DataFrame(schema=COLUMNS)
+        frames = [pl.DataFrame(schema=COLUMNS)]
+        if self.method.baseline or self.candidates:
+            for environment in dict.fromkeys(cell.environment for cell in self.cells):
+                logging.info("%s: %s", environment, self.name)
+                try:
+                    frames += self._environment_rows(environment)
+                except InvalidInput as error:
+                    self._record_absence(str(error), **asdict(environment))
+        return pl.concat(frames)
 
     def borders(self) -> list[dict[str, Any]]:
         """Return the position of each chosen parameter in its range, for each method and budget.
@@ -478,124 +467,94 @@ class Engine:
         """
         return [
             {
-                "method": name, "problem": self.problem, "epsilon": epsilon, "tuning": tuning,
+                "method": self.name, "problem": self.problem, "epsilon": epsilon, "tuning": tuning,
                 **border._asdict(),
                 "natural": border.natural or ("" if learned else NOTHING_LEARNED),
             }
-            for (name, epsilon, tuning), selected in self.candidates.items()
-            if name in self.copies and tuning != TRANSFERRED
-            for learned in [self._learned(name, epsilon, tuning)]
-            for border in positions(self.design, name, self.problem, self.scales, selected)
+            for (epsilon, tuning), trials in self.trials.items()
+            if trials
+            for learned in [self._learned(best(trials), tuning)]
+            for border in self.space.positions(best(trials).candidate)
         ]  # fmt: skip
 
-    def _learned(self, name: str, epsilon: float, tuning: str) -> bool:
-        """Return True if the best trial has a smaller loss than its starting model."""
-        trials = self.trials.get((name, epsilon, tuning))
-        if not trials:
-            return False
-        chosen = best(trials)
-        start = self.pool.public_start * float(chosen.candidate.from_public)
+    def _learned(self, trial: Trial, tuning: str) -> bool:
+        """Return True if a trial has a smaller loss than its starting model."""
+        start = self.pool.public_start * float(trial.candidate.from_public)
         losses = self._score(start[None, None, None])
-        return chosen.loss < float(losses[tuning].item())
+        return trial.loss < float(losses[tuning].item())
 
-    def _record_absence(self, name: str, because: str, **where: Any) -> None:
-        self.absent.append({"method": name, "because": because, **where})
+    def _record_absence(self, because: str, **where: Any) -> None:
+        self.absent.append({"method": self.name, "because": because, **where})
 
-    def _method_rows(
-        self, name: str, world: CellProblem, environment_cells: list[Cell]
-    ) -> Iterator[pl.DataFrame]:
-        """Yield the rows of a method in the cells of one environment."""
-        method, where = self.design.methods[name], asdict(world.environment)
-        epsilons = [cell.epsilon for cell in environment_cells]
-        if method.baseline:
-            yield from self._baseline_rows(name, epsilons, where)
-            return
-        if not method.proven and environment_cells[0].axis != BASE:
-            self._record_absence(name, "not proven: shown in the base cells alone", **where)
-            return
-        try:
-            if world.environment.faulty:
-                require_faults(method.algorithm["name"])
-            settings = self._settings(name, world, epsilons)
-            measured = self.measured(name, settings, world)
-        except InvalidInput as error:
-            self._record_absence(name, str(error), **where)
-            return
-        for setting, values in zip(settings, measured, strict=True):
-            budget = setting.epsilon, setting.tuning
-            yield self._frame(name, budget, setting.calibrated[1:], values, where)
+    def _environment_rows(self, environment: CellConditions) -> list[pl.DataFrame]:
+        """Return the rows of the cells of one environment."""
+        of_environment = [cell for cell in self.cells if cell.environment == environment]
+        epsilons, where = [cell.epsilon for cell in of_environment], asdict(environment)
+        world = self.world(environment, self.design.seed, self.design.runs)
+        if self.method.baseline:
+            return self._baseline_rows(epsilons, where)
+        if not self.method.proven and of_environment[0].axis != BASE:
+            self._record_absence("not proven: shown in the base cells alone", **where)
+            return []
+        if environment.faulty:
+            require_faults(self.method.algorithm["name"])
+        configured = [
+            (*key, self.candidates[key])
+            for key in product(epsilons, TUNINGS)
+            if key in self.candidates
+        ]
+        settings, refused = self.settings(configured, world)
+        for row in refused:
+            self._record_absence(**where, **row)
+        measured = self.measured(settings, world)
+        return [
+            self._frame(setting.epsilon, setting.tuning, setting.calibrated[1:], values, where)
+            for setting, values in zip(settings, measured, strict=True)
+        ]
 
-    def _baseline_rows(
-        self, name: str, epsilons: list[float], where: dict[str, Any]
-    ) -> Iterator[pl.DataFrame]:
-        """Yield the rows of a model without privacy cost, which is equal in all runs."""
-        baseline = self.design.methods[name].baseline
-        model: Baseline | None = getattr(self.pool, baseline)()
+    def _baseline_rows(self, epsilons: list[float], where: dict[str, Any]) -> list[pl.DataFrame]:
+        """Return the rows of a model without privacy cost, which is equal in all runs."""
+        model: Baseline | None = getattr(self.pool, self.method.baseline)()
         if model is None:
-            return
+            return []
         values = {"excess_loss_mean": model.excess, "excess_loss_worst": model.excess}
         if model.accuracy is not None:
             values |= {"accuracy_mean": model.accuracy, "accuracy_worst": model.accuracy}
         values |= dict.fromkeys(("consensus_error", "messages", "bits"), 0.0)
         by_run = {key: np.full(self.design.runs, value) for key, value in values.items()}
-        bounds = 0.0, 0.0, True
         # Without public records, only the model that depends on no record is available.
-        tunings = TUNINGS if baseline == "data_free" else (PAID, TUNED)
-        for budget in product(epsilons, tunings):
-            yield self._frame(name, budget, bounds, by_run, where)
-
-    def _settings(
-        self, name: str, world: CellProblem, epsilons: list[float]
-    ) -> list[CalibratedCandidate]:
-        """Return the calibrated settings of a method, without budgets that no noise meets."""
-        settings = []
-        for epsilon in epsilons:
-            for tuning in TUNINGS:
-                configured = self.candidates.get((name, epsilon, tuning))
-                if configured is None:
-                    continue
-                copies = self.copies.get(name, 1) if tuning == PAID else 1
-                try:
-                    calibrated = self.calibrated(name, configured, epsilon, copies, world)
-                except InvalidInput as error:
-                    where = {**asdict(world.environment), "epsilon": epsilon, "tuning": tuning}
-                    self._record_absence(name, str(error), **where)
-                    continue
-                settings.append(CalibratedCandidate(epsilon, tuning, calibrated, configured))
-        return settings
+        tunings = TUNINGS if self.method.baseline == "data_free" else (PAID, TUNED)
+        return [
+            self._frame(*budget, (0.0, 0.0, True), by_run, where)
+            for budget in product(epsilons, tunings)
+        ]
 
     def _frame(
         self,
-        name: str,
-        budget: tuple[float, str],
-        bounds: tuple[float, float, bool],
+        epsilon: float,
+        tuning: str,
+        bounds: Sequence[Any],
         values: dict[str, np.ndarray],
         where: dict[str, Any],
     ) -> pl.DataFrame:
         """Return the rows of one setting, without measures that do not apply.
 
-        ``budget`` is epsilon and the kind of tuning; ``bounds`` are the accountant's epsilon, the
-        lower bound and ``proven``.
+        ``bounds`` are the accountant's epsilon, the lower bound and ``proven``.
         """
-        method = self.design.methods[name]
         applicable = {key: value for key, value in values.items() if not np.isnan(value).any()}
         runs = len(next(iter(applicable.values())))
-        epsilon, tuning = budget
-        epsilon_accountant, epsilon_lower, proven = bounds
         columns = {
             **where,
             "epsilon": epsilon,
             "delta": self.design.delta,
-            "observer": method.observer,
-            "method": name,
-            "label": method.title,
+            "observer": self.method.observer,
+            "method": self.name,
+            "label": self.method.title,
             "tuning": tuning,
             "run": np.tile(np.arange(runs), len(applicable)),
             "measure": np.repeat(list(applicable), runs),
             "value": np.concatenate([np.asarray(value, float) for value in applicable.values()]),
-            "proven": proven,
-            "epsilon_accountant": epsilon_accountant,
-            "epsilon_lower": epsilon_lower,
+            **dict(zip(("epsilon_accountant", "epsilon_lower", "proven"), bounds, strict=True)),
         }
         return pl.DataFrame(columns, schema=COLUMNS)
 
@@ -604,10 +563,10 @@ def _finite_or(values: np.ndarray, replacement: float) -> np.ndarray:
     return np.where(np.isfinite(values), values, replacement)
 
 
-def engines_of(
+def entries_of(
     design: ComparisonDesign, prepared: Mapping[str, Any], methods: Iterable[str] | None = None
-) -> list[Engine]:
-    """Return one engine per problem, with all parameters chosen.
+) -> list[Entry]:
+    """Return the methods on each problem, with all parameters chosen.
 
     Parameters
     ----------
@@ -620,40 +579,34 @@ def engines_of(
 
     Returns
     -------
-    list of Engine
+    list of Entry
+        In the order of the problems.
     """
     names = list(design.methods if methods is None else methods)
-    engines = []
+    entries = []
     for problem in design.problems:
-        present_methods = [name for name in names if name in design.methods_of(problem)]
-        engine = Engine(design, problem, pool_of(design, problem, prepared), present_methods)
-        engine.tune_all()
-        engines.append(engine)
+        pool, present = pool_of(design, problem, prepared), design.methods_of(problem)
+        entries += [Entry(design, name, problem, pool) for name in names if name in present]
+    for entry in entries:
+        entry.tune()
     for name in names:
-        transfer(engines, name)
-    return engines
+        transfer([entry for entry in entries if entry.name == name and entry.trials])
+    return entries
 
 
-def transfer(engines: Iterable[Engine], name: str) -> None:
+def transfer(entries: Sequence[Entry]) -> None:
     """Set the parameters of a method on each problem from its trials on the other problems.
 
     Parameters
     ----------
-    engines : iterable of Engine
-        Engines whose trials have been run, one per problem.
-    name : str
-        Name of the method.
+    entries : sequence of Entry
+        Entries of the method, one per problem, whose trials have been run.
     """
-    tuned = [engine for engine in engines if name in engine.copies]
-    for engine in tuned:
-        design, method = engine.design, engine.design.methods[name]
-        for epsilon in design.epsilons:
+    for entry in entries:
+        for epsilon in entry.design.epsilons:
             best_units = [
-                best(trials).units
-                for donor in tuned
-                if donor is not engine and (trials := donor.trials.get((name, epsilon, TUNED)))
+                best(trials).candidate.units
+                for donor in entries
+                if donor is not entry and (trials := donor.trials[epsilon, TUNED])
             ]
-            units = transferred(best_units, method.public_start)
-            engine.candidates[name, epsilon, TRANSFERRED] = candidate(
-                design, name, engine.problem, engine.scales, units
-            )
+            entry.candidates[epsilon, TRANSFERRED] = entry.space.transferred(best_units)

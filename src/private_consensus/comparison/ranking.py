@@ -276,15 +276,14 @@ def run(
     absent : list of dict
         Cells without results, with the reasons.
     """
-    from .engine import engines_of
+    from .engine import entries_of
 
     progress("trials")
-    engines = engines_of(design, prepared, methods)
     tables, absent = [], []
-    for engine in engines:
-        progress(engine.problem)
-        tables.append(engine.rows())
-        absent += engine.absent
+    for entry in entries_of(design, prepared, methods):
+        progress(entry.problem)
+        tables.append(entry.rows())
+        absent += entry.absent
     return pl.concat(tables), absent
 
 

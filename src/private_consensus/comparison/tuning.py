@@ -23,8 +23,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +40,7 @@ from private_consensus.core.algorithms.base import (
     Range,
 )
 
-from .design import ComparisonDesign, Limits, MethodDesign, ProblemDesign
+from .design import ComparisonDesign, Limits, MethodDesign
 
 HORIZON = "horizon"
 WIDTHS = (1.0, 0.3, 0.12)
@@ -64,254 +65,22 @@ class ObjectiveScales(NamedTuple):
 
 
 class TuningCandidate(NamedTuple):
-    """Algorithm with its parameters, its number of iterations and its starting point."""
+    """Algorithm with its parameters, its number of iterations and its starting point.
+
+    ``units`` is its point of the unit cube; empty for the default parameters.
+    """
 
     algorithm: Algorithm
     horizon: int
     from_public: bool = False
-
-
-def candidate(
-    design: ComparisonDesign,
-    name: str,
-    problem: str,
-    scales: ObjectiveScales,
-    units: np.ndarray | None = None,
-) -> TuningCandidate:
-    """Return a method on a problem, with default parameters or those of a trial.
-
-    Parameters
-    ----------
-    design : ComparisonDesign
-        Design of the comparison.
-    name : str
-        Name of the method.
-    problem : str
-        Name of the problem.
-    scales : ObjectiveScales
-        Curvature and gradient size of an agent's objective.
-    units : ndarray, shape (parameters,), optional
-        Point of the unit cube: a number in [0, 1) for each parameter of :func:`tuned_parameters`,
-        and one for the starting point if it is tuned. Without it the parameters are the defaults.
-
-    Returns
-    -------
-    TuningCandidate
-
-    Raises
-    ------
-    InvalidInput
-        For an unknown parameter, range or unit.
-    """
-    method = design.methods[name]
-    settings = {**method.algorithm, **method.per_problem.get(problem, {})}
-    kind = algorithms.load(settings.pop("name"))
-    ranges = tuned_parameters(kind, method, design.problems[problem], problem)
-    from_public = units is not None and method.public_start and bool(units[-1] >= 0.5)
-    values = {key: scales.of(range_.unit) * range_.default for key, range_ in ranges.items()}
-    values[HORIZON] = method.horizon or values.get(HORIZON, design.problems[problem].horizon)
-    if units is None:
-        values |= {key: settings[key] for key in values if key in settings}
-    else:
-        values |= {
-            key: scales.of(range_.unit) * range_.low * (range_.high / range_.low) ** float(unit)
-            for (key, range_), unit in zip(ranges.items(), units, strict=False)
-        }
-    # A step with several rounds of gossip is complete, so that noise is not released unmixed.
-    rounds = int(settings.get("rounds", 1))
-    horizon = rounds * max(1, round(values.pop(HORIZON) / rounds))
-    try:
-        return TuningCandidate(kind(**{**settings, **values}), horizon, from_public)
-    except TypeError as error:
-        raise InvalidInput(f"methods.{name}.algorithm", settings, str(error)) from None
-
-
-def tuned_parameters(
-    kind: type[Algorithm], method: MethodDesign, problem: ProblemDesign, name: str = ""
-) -> dict[str, Range]:
-    """Return the ranges of the parameters in which a method is tuned.
-
-    They are the ranges of its algorithm, without parameters that the method leaves at None. The
-    design may replace them, for a problem or for a method.
-
-    Parameters
-    ----------
-    kind : type
-        Class of the algorithm.
-    method : MethodDesign
-        Method of the design.
-    problem : ProblemDesign
-        Problem of the design.
-    name : str
-        Name of the problem.
-
-    Returns
-    -------
-    dict of str to Range
-
-    Raises
-    ------
-    InvalidInput
-        For an empty range, or a range of an unknown parameter.
-    """
-    settings = {**method.algorithm, **method.per_problem.get(name, {})}
-    defaults = {field.name: field.default for field in fields(kind)}
-    ranges = {}
-    for key, declared in kind.ranges.items():
-        limits = limits_of(key, declared, method, problem)
-        range_ = declared
-        if limits is not None:
-            range_ = Range(limits.low, limits.high, limits.default, declared.unit)
-        label = f"{kind.__name__}.ranges.{key}"
-        require(
-            key in {*defaults, HORIZON}, label, key, f"a parameter, one of {', '.join(defaults)}"
-        )
-        require(
-            0 < range_.low < range_.high < np.inf, label, range_, "finite limits, 0 < low < high"
-        )
-        units = (STEP, CURVATURE, GRADIENT, PLAIN)
-        require(range_.unit in units, label, range_.unit, f"a unit, one of {units}")
-        if key == HORIZON and method.horizon is not None:
-            continue
-        if key == HORIZON or settings.get(key, defaults[key]) is not None:
-            ranges[key] = range_
-    return ranges
-
-
-def limits_of(
-    key: str, declared: Range, method: MethodDesign, problem: ProblemDesign
-) -> Limits | None:
-    """Return the range of the design that replaces the range of an algorithm.
-
-    Parameters
-    ----------
-    key : str
-        Name of the parameter.
-    declared : Range
-        Range of the algorithm.
-    method : MethodDesign
-        Method of the design; its ranges have precedence.
-    problem : ProblemDesign
-        Problem of the design.
-
-    Returns
-    -------
-    Limits or None
-    """
-    for limits in (method.ranges.get(key), problem.ranges.get(key)):
-        if limits is not None and limits.unit == declared.unit:
-            return limits
-    return None
+    units: tuple[float, ...] = ()
 
 
 class Trial(NamedTuple):
-    """Trial of a search: its point of the unit cube, its candidate and its loss."""
+    """Trial of a search: its candidate and its loss."""
 
-    units: np.ndarray
     candidate: TuningCandidate
     loss: float
-
-
-def default_units(
-    design: ComparisonDesign, name: str, problem: str, scales: ObjectiveScales
-) -> np.ndarray:
-    """Return the point of the unit cube at the default parameters.
-
-    Parameters
-    ----------
-    design : ComparisonDesign
-        Design of the comparison.
-    name : str
-        Name of the method.
-    problem : str
-        Name of the problem.
-    scales : ObjectiveScales
-        Curvature and gradient size of an agent's objective.
-
-    Returns
-    -------
-    ndarray, shape (parameters,)
-        One number in [0, 1] per parameter, and 0 for the starting point if it is tuned.
-    """
-    default = candidate(design, name, problem, scales)
-    units = [border.position for border in positions(design, name, problem, scales, default)]
-    return np.array([*units, *[0.0] * design.methods[name].public_start])
-
-
-def stage_sizes(trials: int) -> list[int]:
-    """Return the numbers of trials that cover the ranges, and of the stages of refinement."""
-    sizes = [(trials + 2) // 3]
-    for remaining_stages in range(len(WIDTHS) - 1, 0, -1):
-        sizes.append(-(-(trials - sum(sizes)) // remaining_stages))
-    return sizes
-
-
-def stage_points(
-    design: ComparisonDesign, public_start: bool, stage: int, centre: np.ndarray
-) -> np.ndarray:
-    """Return the points of a stage of the search, in the unit cube.
-
-    Parameters
-    ----------
-    design : ComparisonDesign
-        Design of the comparison.
-    public_start : bool
-        True if the last coordinate is the starting point: the public model from 0.5 on.
-    stage : int
-        0 covers the ranges; the others refine.
-    centre : ndarray, shape (parameters,)
-        Defaults in stage 0, which are its first point; else the best point so far. The first point
-        of stage 1 is the best one from the other starting point.
-
-    Returns
-    -------
-    ndarray, shape (trials of the stage, parameters)
-    """
-    from scipy.stats import qmc  # slow to import
-
-    count = stage_sizes(design.tuning.trials)[stage]
-    seed = [design.tuning.seed, stage] if stage else design.tuning.seed
-    sequence = qmc.Sobol(len(centre), rng=np.random.default_rng(seed))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The balance properties", UserWarning)
-        points = sequence.random(count)
-    if stage == 0:
-        points[:1] = centre
-        return points
-    points = np.clip(centre + WIDTHS[stage] * (2.0 * points - 1.0), 0.0, 1.0)
-    if public_start:
-        points[:, -1] = centre[-1]
-        if stage == 1 and len(points):
-            points[0] = [*centre[:-1], float(centre[-1] < 0.5)]
-    return points
-
-
-def best(trials: Sequence[Trial]) -> Trial:
-    """Return the trial with the smallest loss; the first one of several with this loss."""
-    return min(trials, key=lambda trial: trial.loss)
-
-
-def transferred(units: Sequence[np.ndarray], public_start: bool) -> np.ndarray | None:
-    """Return the mean of the points that a search found on other problems.
-
-    Parameters
-    ----------
-    units : sequence of ndarray, shape (parameters,)
-        Best point on each of the other problems.
-    public_start : bool
-        True if the last coordinate is the starting point, which is then set to 0.
-
-    Returns
-    -------
-    ndarray, shape (parameters,), or None
-        None without another problem.
-    """
-    if not units:
-        return None
-    mean = np.mean(units, axis=0)
-    if public_start:
-        mean[-1] = 0.0
-    return mean
 
 
 class Border(NamedTuple):
@@ -327,43 +96,219 @@ class Border(NamedTuple):
     natural: str
 
 
-def positions(
-    design: ComparisonDesign,
-    name: str,
-    problem: str,
-    scales: ObjectiveScales,
-    selected: TuningCandidate,
-) -> list[Border]:
-    """Return where the parameters of a chosen candidate are in their ranges.
+@dataclass(frozen=True)
+class SearchSpace:
+    """Tuned parameters of a method on a problem, as coordinates of a unit cube.
 
     Parameters
     ----------
     design : ComparisonDesign
         Design of the comparison.
-    name : str
-        Name of the method.
-    problem : str
-        Name of the problem.
+    name, problem : str
+        Names of the method and of the problem.
     scales : ObjectiveScales
         Curvature and gradient size of an agent's objective.
-    selected : TuningCandidate
-        Candidate that was chosen for the method on the problem.
-
-    Returns
-    -------
-    list of Border
-        One entry per tuned parameter.
     """
-    method, declared = design.methods[name], design.problems[problem]
-    kind = type(selected.algorithm)
-    borders = []
-    for key, range_ in tuned_parameters(kind, method, declared, problem).items():
-        value = selected.horizon if key == HORIZON else getattr(selected.algorithm, key)
-        units = float(value) / scales.of(range_.unit)
-        position = np.log(units / range_.low) / np.log(range_.high / range_.low)
-        end = "low" if position < 0.5 else "high"
-        limits = limits_of(key, range_, method, declared)
-        natural = "" if limits is None else limits.natural.get(end, "")
-        natural = natural or NATURAL.get((key, end), "")
-        borders.append(Border(key, units, float(np.clip(position, 0.0, 1.0)), natural))
-    return borders
+
+    design: ComparisonDesign
+    name: str
+    problem: str
+    scales: ObjectiveScales
+
+    @property
+    def method(self) -> MethodDesign:
+        """Method of the design."""
+        return self.design.methods[self.name]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Name and fixed parameters of the algorithm on the problem."""
+        return {**self.method.algorithm, **self.method.per_problem.get(self.problem, {})}
+
+    @cached_property
+    def ranges(self) -> dict[str, Range]:
+        """Ranges of the tuned parameters.
+
+        They are the ranges of the algorithm, without parameters that the method leaves at None. The
+        design may replace them, for a problem or for a method. An empty range and a range of an
+        unknown parameter are refused.
+        """
+        kind = algorithms.load(self.settings["name"])
+        defaults = {field.name: field.default for field in fields(kind)}
+        unused = {key for key, value in {**defaults, **self.settings}.items() if value is None}
+        if self.method.horizon is not None:
+            unused.add(HORIZON)
+        ranges = {}
+        for key, declared in kind.ranges.items():
+            limits = self._limits(key, declared)
+            range_ = declared
+            if limits is not None:
+                range_ = Range(limits.low, limits.high, limits.default, declared.unit)
+            label = f"{kind.__name__}.ranges.{key}"
+            expected = f"a parameter, one of {', '.join(defaults)}"
+            require(key in {*defaults, HORIZON}, label, key, expected)
+            is_range = 0 < range_.low < range_.high < np.inf
+            require(is_range, label, range_, "finite limits, 0 < low < high")
+            units = (STEP, CURVATURE, GRADIENT, PLAIN)
+            require(range_.unit in units, label, range_.unit, f"a unit, one of {units}")
+            if key not in unused:
+                ranges[key] = range_
+        return ranges
+
+    def _limits(self, key: str, declared: Range) -> Limits | None:
+        """Return the range of the method, or else of the problem, that replaces a range."""
+        for ranges in (self.method.ranges, self.design.problems[self.problem].ranges):
+            if key in ranges and ranges[key].unit == declared.unit:
+                return ranges[key]
+        return None
+
+    def candidate(self, units: np.ndarray | None = None) -> TuningCandidate:
+        """Return the method with default parameters or those of a trial.
+
+        Parameters
+        ----------
+        units : ndarray, shape (parameters,), optional
+            Point of the unit cube: a number in [0, 1) for each parameter of :attr:`ranges`, and one
+            for the starting point if it is tuned. Without it the parameters are the defaults.
+
+        Returns
+        -------
+        TuningCandidate
+
+        Raises
+        ------
+        InvalidInput
+            For an unknown parameter, range or unit.
+        """
+        method, settings, ranges = self.method, self.settings, self.ranges
+        scales = {key: self.scales.of(range_.unit) for key, range_ in ranges.items()}
+        kind = algorithms.load(settings.pop("name"))
+        from_public = units is not None and method.public_start and bool(units[-1] >= 0.5)
+        values = {key: scales[key] * range_.default for key, range_ in ranges.items()}
+        horizon = self.design.problems[self.problem].horizon
+        values[HORIZON] = method.horizon or values.get(HORIZON, horizon)
+        if units is None:
+            values |= {key: settings[key] for key in values if key in settings}
+        else:
+            values |= {
+                key: scales[key] * range_.low * (range_.high / range_.low) ** float(unit)
+                for (key, range_), unit in zip(ranges.items(), units, strict=False)
+            }
+        # A step with several rounds of gossip is complete, so that noise is not released unmixed.
+        rounds = int(settings.get("rounds", 1))
+        horizon = rounds * max(1, round(values.pop(HORIZON) / rounds))
+        try:
+            algorithm = kind(**{**settings, **values})
+        except TypeError as error:
+            raise InvalidInput(f"methods.{self.name}.algorithm", settings, str(error)) from None
+        point = () if units is None else tuple(map(float, units))
+        return TuningCandidate(algorithm, horizon, from_public, point)
+
+    def positions(self, selected: TuningCandidate) -> list[Border]:
+        """Return where the parameters of a chosen candidate are in their ranges."""
+        borders = []
+        for key, range_ in self.ranges.items():
+            value = selected.horizon if key == HORIZON else getattr(selected.algorithm, key)
+            units = float(value) / self.scales.of(range_.unit)
+            position = np.log(units / range_.low) / np.log(range_.high / range_.low)
+            end = "low" if position < 0.5 else "high"
+            limits = self._limits(key, range_)
+            natural = "" if limits is None else limits.natural.get(end, "")
+            natural = natural or NATURAL.get((key, end), "")
+            borders.append(Border(key, units, float(np.clip(position, 0.0, 1.0)), natural))
+        return borders
+
+    @property
+    def default_units(self) -> np.ndarray:
+        """Point at the default parameters, and 0 for the starting point if it is tuned."""
+        units = [border.position for border in self.positions(self.candidate())]
+        return np.array([*units, *[0.0] * self.method.public_start])
+
+    def points(self, stage: int, centre: np.ndarray) -> np.ndarray:
+        """Return the points of a stage of the search.
+
+        Parameters
+        ----------
+        stage : int
+            0 covers the ranges; the others refine.
+        centre : ndarray, shape (parameters,)
+            Defaults in stage 0, which are its first point; else the best point so far. The first
+            point of stage 1 is the best one from the other starting point.
+
+        Returns
+        -------
+        ndarray, shape (trials of the stage, parameters)
+            A last coordinate from 0.5 on is the public model, if the starting point is tuned.
+        """
+        from scipy.stats import qmc  # slow to import
+
+        tuning = self.design.tuning
+        seed = [tuning.seed, stage] if stage else tuning.seed
+        sequence = qmc.Sobol(len(centre), rng=np.random.default_rng(seed))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The balance properties", UserWarning)
+            points = sequence.random(stage_sizes(tuning.trials)[stage])
+        if stage == 0:
+            points[:1] = centre
+            return points
+        points = np.clip(centre + WIDTHS[stage] * (2.0 * points - 1.0), 0.0, 1.0)
+        if self.method.public_start:
+            points[:, -1] = centre[-1]
+            if stage == 1 and len(points):
+                points[0] = [*centre[:-1], float(centre[-1] < 0.5)]
+        return points
+
+    def candidates(self, stage: int, trials: Sequence[Trial]) -> list[TuningCandidate]:
+        """Return the candidates of a stage of the search.
+
+        Parameters
+        ----------
+        stage : int
+            Number of the stage, from 0.
+        trials : sequence of Trial
+            Earlier trials, the best of which is refined.
+
+        Returns
+        -------
+        list of TuningCandidate
+            In stage 0, the first one has exactly the default parameters.
+        """
+        centre = np.array(best(trials).candidate.units) if trials else self.default_units
+        candidates = [self.candidate(point) for point in self.points(stage, centre)]
+        if stage == 0:
+            candidates[0] = self.candidate()._replace(units=candidates[0].units)
+        return candidates
+
+    def transferred(self, units: Sequence[tuple[float, ...]]) -> TuningCandidate:
+        """Return the candidate at the mean of the points that a search found on other problems.
+
+        It starts without the public model. Without another problem it is the default.
+
+        Parameters
+        ----------
+        units : sequence of tuple of float
+            Best point on each of the other problems.
+
+        Returns
+        -------
+        TuningCandidate
+        """
+        if not units:
+            return self.candidate()
+        mean = np.mean(units, axis=0)
+        if self.method.public_start:
+            mean[-1] = 0.0
+        return self.candidate(mean)
+
+
+def stage_sizes(trials: int) -> list[int]:
+    """Return the numbers of trials that cover the ranges, and of the stages of refinement."""
+    sizes = [(trials + 2) // 3]
+    for remaining_stages in range(len(WIDTHS) - 1, 0, -1):
+        sizes.append(-(-(trials - sum(sizes)) // remaining_stages))
+    return sizes
+
+
+def best(trials: Sequence[Trial]) -> Trial:
+    """Return the trial with the smallest loss; the first one of several with this loss."""
+    return min(trials, key=lambda trial: trial.loss)

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from private_consensus.common.errors import InvalidInput
 from private_consensus.common.multiplicity import ALPHA
 
 from .schema import TUNINGS
 from .statistics import interval
-from .tuning import candidate, default_units
 
 if TYPE_CHECKING:
-    from .engine import Engine
+    from .engine import Entry
+    from .tuning import SearchSpace, TuningCandidate
 
 TUNED = TUNINGS[1]
 OFFSETS = (1, 2)
@@ -32,89 +31,59 @@ MAX_RATIO = 1.2
 """Largest ratio of the loss after tuning to the smallest loss on the grid."""
 
 
-def checked_tuning(engine: Engine) -> list[dict[str, Any]]:
-    """Compare the search with a fine grid for the methods that the design names.
+def checked_tuning(entry: Entry) -> Iterator[dict[str, Any]]:
+    """Compare the search with a fine grid, for methods that the design names.
 
     Parameters
     ----------
-    engine : Engine
-        Engine of one problem, whose parameters have been chosen.
+    entry : Entry
+        Method on one problem, whose parameters have been chosen.
 
-    Returns
-    -------
-    list of dict
-        One row per method and budget: the mean excess losses ``tuned`` and ``grid``, their
-        ``ratio``, the interval ``low``, ``high`` of the paired difference, the number of grid
-        points ``points``, and ``passed``: the ratio is at most 1.2, or the interval contains 0.
+    Yields
+    ------
+    dict
+        One row per budget: the mean excess losses ``tuned`` and ``grid``, their ``ratio``, the
+        interval ``low``, ``high`` of the paired difference, the number of grid points ``points``,
+        and ``passed``: the ratio is at most 1.2, or the interval contains 0.
     """
-    if engine.problem != engine.design.tuning.checked_on:
-        return []
-    names = [name for name in engine.design.tuning.checked if name in engine.copies]
-    return [row for name in names for row in _method_checks(engine, name)]
-
-
-def _method_checks(engine: Engine, name: str) -> Iterator[dict[str, Any]]:
-    from .engine import CalibratedCandidate
-
-    design = engine.design
+    design, tuning = entry.design, entry.design.tuning
+    is_checked = entry.problem == tuning.checked_on and entry.name in tuning.checked
+    if not (is_checked and entry.trials):
+        return
     selection, evaluation = (
-        engine.world(engine.base, design.tuning.seed + offset, design.runs) for offset in OFFSETS
+        entry.world(entry.base, tuning.seed + offset, design.runs) for offset in OFFSETS
     )
-    points = grid(engine, name)
+    points = grid(entry.space)
     for epsilon in sorted({design.epsilons[0], design.epsilons[-1]}):
-        tuned_candidate = engine.candidates.get((name, epsilon, TUNED))
-        if tuned_candidate is None:
+        if not entry.trials[epsilon, TUNED]:
             continue
-        settings = []
-        for configured in points:
-            try:
-                calibrated = engine.calibrated(name, configured, epsilon, 1, selection)
-            except InvalidInput:
-                continue
-            settings.append(CalibratedCandidate(epsilon, TUNED, calibrated, configured))
+        settings, _ = entry.settings([(epsilon, TUNED, point) for point in points], selection)
         losses = [
-            values["excess_loss_mean"].mean()
-            for values in engine.measured(name, settings, selection)
+            values["excess_loss_mean"].mean() for values in entry.measured(settings, selection)
         ]
-        calibrated = engine.calibrated(name, tuned_candidate, epsilon, 1, evaluation)
-        compared = [
-            CalibratedCandidate(epsilon, TUNED, calibrated, tuned_candidate),
-            settings[int(np.argmin(losses))],
-        ]
+        chosen = epsilon, TUNED, entry.candidates[epsilon, TUNED]
+        (tuned_setting,), _ = entry.settings([chosen], evaluation)
+        compared = [tuned_setting, settings[int(np.argmin(losses))]]
         tuned, best = (
-            values["excess_loss_mean"] for values in engine.measured(name, compared, evaluation)
+            values["excess_loss_mean"] for values in entry.measured(compared, evaluation)
         )
         _, low, high = interval(tuned - best, ALPHA)
         ratio = float(tuned.mean() / best.mean())
         yield {
-            "method": name, "problem": engine.problem, "epsilon": epsilon,
+            "method": entry.name, "problem": entry.problem, "epsilon": epsilon,
             "tuned": float(tuned.mean()), "grid": float(best.mean()), "ratio": ratio,
             "low": float(low), "high": float(high), "points": len(settings),
             "passed": bool(ratio <= MAX_RATIO or low <= 0),
         }  # fmt: skip
 
 
-def grid(engine: Engine, name: str) -> list[Any]:
-    """Return the candidates of a regular grid over the ranges, from each starting point.
-
-    Parameters
-    ----------
-    engine : Engine
-        Engine of the problem.
-    name : str
-        Name of the method.
-
-    Returns
-    -------
-    list of TuningCandidate
-    """
-    method = engine.design.methods[name]
-    units = default_units(engine.design, name, engine.problem, engine.scales)
-    count = len(units) - method.public_start
+def grid(space: SearchSpace) -> list[TuningCandidate]:
+    """Return the candidates of a regular grid over the ranges, from each starting point."""
+    count = len(space.ranges)
     steps = np.linspace(0.0, 1.0, GRID_POINTS[count])
-    starts = [[0.0], [1.0]] if method.public_start else [[]]
+    starts = [[0.0], [1.0]] if space.method.public_start else [[]]
     return [
-        candidate(engine.design, name, engine.problem, engine.scales, np.array([*point, *start]))
+        space.candidate(np.array([*point, *start]))
         for start in starts
         for point in product(steps, repeat=count)
     ]
