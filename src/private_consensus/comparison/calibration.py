@@ -133,24 +133,13 @@ class _Search:
         # The search revisits its end points, and each calibration may be a search in itself.
         self.at, self.guarantee = cache(self._at), cache(self._guarantee)
 
-    def _at(self, nominal: float) -> Algorithm | None:
+    def _at(self, nominal: float) -> Any:
         """Return the algorithm calibrated by its paper to a nominal epsilon; None if refused."""
         try:
             return self.algorithm.calibrate(Budget(nominal, self.target.delta), *self.world)
         except InvalidInput as error:
             self.refusal = error
             return None
-
-    def _accepted(self, nominal: float) -> Algorithm:
-        algorithm = self.at(nominal)
-        if algorithm is None:
-            raise self.refusal or self._unmet
-        return algorithm
-
-    @property
-    def _unmet(self) -> InvalidInput:
-        expected = "a budget that some noise scale meets and that the paper's theorem covers"
-        return InvalidInput("budget.epsilon", self.target.epsilon, expected)
 
     def releases(self, algorithm: Algorithm) -> list[Release]:
         """Return all releases of all copies."""
@@ -166,10 +155,10 @@ class _Search:
         lower = algorithm.lower_bound(self.releases(algorithm), self.target.delta).epsilon
         return Calibrated(algorithm, guarantee.epsilon, float(lower), guarantee.proven)
 
-    def excess(self, algorithm: Algorithm) -> float:
-        """Return the logarithm of epsilon over the target."""
-        epsilon = self.guarantee(algorithm).epsilon
-        return math.log(epsilon / self.target.epsilon) if epsilon > 0 else -math.inf
+    def excess(self, algorithm: Algorithm | None) -> float:
+        """Return the logarithm of epsilon over the aim; infinite if the paper refuses."""
+        epsilon = math.inf if algorithm is None else self.guarantee(algorithm).epsilon
+        return math.log(epsilon / self.target.epsilon) - LOG_AIM if epsilon > 0 else -math.inf
 
     def calibrated(self, first: float) -> Calibrated:
         """Return the calibrated algorithm, and verify that its epsilon meets the target."""
@@ -190,17 +179,16 @@ class _Search:
         """Search for the nominal budget and return the algorithm at it."""
         low, high = self._ends(first)
         if low is None:
-            raise self.refusal or self._unmet
+            expected = "a budget that some noise scale meets and that the paper's theorem covers"
+            unmet = InvalidInput("budget.epsilon", self.target.epsilon, expected)
+            raise self.refusal or unmet
         if high is None:
-            algorithm = self._accepted(low)
+            algorithm = self.at(low)
             expected = "a budget within reach of the paper's calibration, or a single noise scale"
             require(bool(_noise_of(algorithm)), "budget.epsilon", self.target.epsilon, expected)
             return self._scaled(algorithm)
-        return self._accepted(math.exp(_root(self._excess_of, math.log(low), math.log(high))))
-
-    def _excess_of(self, log_nominal: float) -> float:
-        algorithm = self.at(math.exp(log_nominal))
-        return math.inf if algorithm is None else self.excess(algorithm) - LOG_AIM
+        ends = math.log(low), math.log(high)
+        return self.at(math.exp(_root(lambda x: self.excess(self.at(math.exp(x))), *ends)))
 
     def _ends(self, first: float) -> tuple[float | None, float | None]:
         """Return nominal budgets with a too small and a too large loss; None for a missing one."""
@@ -212,7 +200,7 @@ class _Search:
             refusals += refused
             if refused and (low is not None or high is not None or refusals > REFUSALS):
                 break  # too large for the paper's theorem, or too small for any noise
-            if refused or self.excess(algorithm) > LOG_AIM:
+            if self.excess(algorithm) > 0:
                 high = high if refused else nominal
                 step = 1 / FACTOR
             else:
@@ -232,26 +220,18 @@ class _Search:
             return replace(algorithm, **{key: noise * math.exp(-log_scale)})
 
         def excess(log_scale: float) -> float:
-            return self.excess(at(log_scale)) - LOG_AIM
+            return self.excess(at(log_scale))
 
         low = high = 0.0
         width = max(0.25, min(1.1 * abs(excess(low)), 4.0))
         while excess(low) > 0:
             high, low, width = low, low - width, 2 * width
-            require(
-                low > -MAX_LOG_FACTOR,
-                "budget",
-                str(self.target),
-                "a larger budget: no noise scale meets it",
-            )
+            expected = "a larger budget: no noise scale meets it"
+            require(low > -MAX_LOG_FACTOR, "budget", str(self.target), expected)
         while high <= low or excess(high) <= 0:
             low, high, width = high, high + width, 2 * width
-            require(
-                high < MAX_LOG_FACTOR,
-                "budget",
-                str(self.target),
-                "a smaller budget: this one requires no noise",
-            )
+            expected = "a smaller budget: this one requires no noise"
+            require(high < MAX_LOG_FACTOR, "budget", str(self.target), expected)
         return at(_root(excess, low, high))
 
 
