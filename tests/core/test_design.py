@@ -106,7 +106,7 @@ def test_families_import_no_algorithm():
         algorithm_modules = {
             name[2] for name in imported(file) if name[:2] == ("core", "algorithms")
         }
-        assert algorithm_modules <= {"base", "noise", "parameters", "shapes", "families"}, file.name
+        assert algorithm_modules <= {"base", "noise", "parameters", "families"}, file.name
 
 
 def test_dp_admm_and_exact_admm_do_not_import_d_zoa():

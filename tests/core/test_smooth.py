@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from private_consensus.core.problems.logistic_regression.loss import sigmoid_neg
+from private_consensus.core.problems.logistic_regression.solver import sigmoid_neg
 from private_consensus.core.solvers import TOLERANCE, minimise
 
 WEIGHT, CURVATURE = 13.0, 0.03

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.common.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput, require
 
 from .compiling import compiled, inlined, uncounted
 from .entries import require_layout
@@ -492,32 +492,25 @@ def sigmoid_sums(records: SignedRecords, x: np.ndarray) -> np.ndarray:
     return out
 
 
-class SmallRecordSet(NamedTuple):
-    """Signed records of many agents with few records each.
+def small_record_set(signed: np.ndarray) -> np.ndarray:
+    """Arrange the signed records [agents, N, d] of agents with few records.
 
-    Coordinate k of agent i is block i d + k of ``columns``, which has ``padded_records`` numbers.
+    The result is [agents, d, N], with N padded to whole vectors.
     """
-
-    columns: np.ndarray
-    padded_records: int
-
-
-def small_record_set(signed: np.ndarray) -> SmallRecordSet:
-    """Arrange the signed records [agents, N, d] of agents with few records."""
     agents, records, dim = signed.shape
     padded_records = -(-records // LANES) * LANES
-    columns = aligned(agents * dim * padded_records, float)
-    columns.reshape(agents, dim, padded_records)[..., :records] = np.swapaxes(signed, 1, 2)
-    return SmallRecordSet(columns, padded_records)
+    columns = np.zeros((agents, dim, padded_records))
+    columns[..., :records] = np.swapaxes(signed, 1, 2)
+    return columns
 
 
-def small_sigmoid_sums(records: SmallRecordSet, x: np.ndarray) -> np.ndarray:
+def small_sigmoid_sums(records: np.ndarray, x: np.ndarray) -> np.ndarray:
     r"""Sum :math:`\sigma_j z_j` over the records of each agent, at the points of the agent.
 
     Parameters
     ----------
-    records : SmallRecordSet
-        Signed records of all agents.
+    records : ndarray, shape (agents, d, padded records)
+        Signed records of all agents, from :func:`small_record_set`.
     x : ndarray, shape (points, agents, d)
         Points.
 
@@ -525,11 +518,11 @@ def small_sigmoid_sums(records: SmallRecordSet, x: np.ndarray) -> np.ndarray:
     -------
     ndarray, shape (points, agents, d)
     """
-    require_layout("small_sigmoid_sums", "x", x, (-1, -1, -1))
-    columns = x.shape[1] * x.shape[2] * records.padded_records
-    require_layout("small_sigmoid_sums", "records", records.columns, (columns,))
-    out, sigmas = np.empty(x.shape), aligned(records.padded_records, float)
-    _small_sigmoid_sums(records.columns, np.ascontiguousarray(x, float), out, sigmas)
+    agents, dim, padded_records = records.shape
+    expected = f"an array of shape (any, {agents}, {dim})"
+    require(x.shape[1:] == (agents, dim), "small_sigmoid_sums.x", x.shape, expected)
+    out, sigmas = np.empty(x.shape), np.empty(padded_records)
+    _small_sigmoid_sums(records.ravel(), np.ascontiguousarray(x, float), out, sigmas)
     return out
 
 

@@ -25,10 +25,10 @@ from ..networks import Network
 from ..problems import Problem
 from ..randomness import Streams
 from .checked import check_arguments
-from .noise import Noise, NoiseSite
+from .noise import GIVEN, Noise, NoiseSite
+from .noise import column as column
+from .noise import per_agent as per_agent
 from .parameters import FOR_CALIBRATION, check_parameters, noises, set_noises
-from .shapes import column as column
-from .shapes import per_agent as per_agent
 
 STEP, CURVATURE, GRADIENT, PLAIN = "step", "curvature", "gradient", ""
 """Units of a search range: 1/L, L and G of an agent's objective, or no unit."""
@@ -61,9 +61,6 @@ class Finite(dict):
 
 GRAPH, DEGREES, NOTHING = "graph", "degrees", "nothing"
 """Graph properties on which noise and privacy can depend: the edges, the degrees, or none."""
-
-GIVEN = "given"
-"""Calibration rule of an algorithm whose noise does not depend on the budget."""
 
 ASSUMED = "the norm of each record's gradient is assumed to be at most c1"
 

@@ -25,8 +25,7 @@ from scipy.special import log_ndtr
 from private_consensus.privacy import Release
 
 from .base import Iterative, Range, normal_start
-from .families.spending import CALIBRATIONS, calibrated
-from .noise import SCALED, Noise
+from .noise import CALIBRATIONS, SCALED, Noise, calibrated
 from .parameters import noise_field, nonnegative, one_of, positive
 
 

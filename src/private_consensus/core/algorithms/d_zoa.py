@@ -29,9 +29,8 @@ from private_consensus.kernels.two_point import solve
 from private_consensus.privacy import Release
 
 from .families.consensus_admm import ConsensusADMM, neighbourhood_sizes
-from .noise import Noise
+from .noise import Noise, per_agent
 from .parameters import noise_field, positive
-from .shapes import per_agent
 
 ENOUGH_SAMPLES = 30
 """Smallest J for which the paper relies on the central limit theorem."""

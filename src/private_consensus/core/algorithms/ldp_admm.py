@@ -24,7 +24,7 @@ from .base import CURVATURE, Range
 from .families import admm, random_weights
 from .families.admm import ADMMFamily
 from .families.random_weights import WEIGHTS, Losses, add_losses, losses_of, no_losses
-from .families.spending import published_change
+from .noise import published_change
 from .parameters import nonnegative, one_of
 
 STEPS = ("first_order", "exact")

@@ -31,8 +31,7 @@ from private_consensus.privacy.objective_perturbation import PerturbedObjective
 
 from ..problems.logistic_regression import LogisticRegression
 from .base import CURVATURE, NOTHING, Iterative, Range, column, origin
-from .families.spending import calibrated
-from .noise import Noise
+from .noise import Noise, calibrated
 from .parameters import noise_field, one_of, positive
 
 PERTURBED = ("output", "objective")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .families.admm import ADMMFamily
-from .families.spending import published_change
+from .noise import published_change
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,8 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy import Release, aggregation
 
-from .base import GIVEN, Algorithm, column
+from .base import Algorithm, column
+from .noise import GIVEN
 from .parameters import positive
 
 

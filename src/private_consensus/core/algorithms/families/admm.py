@@ -32,9 +32,8 @@ from private_consensus.common.errors import OutsideRange, require
 from private_consensus.privacy import CONVERSIONS, Release, zcdp_epsilon, zcdp_rho
 
 from ..base import CURVATURE, DEGREES, Iterative, Range, column, normal_start, overrides
-from ..noise import SCALED, Noise
+from ..noise import CALIBRATIONS, SCALED, Noise, largest_sum, least_noise
 from ..parameters import noise_field, nonnegative, one_of, positive
-from .spending import CALIBRATIONS, add_loss, largest_sum, least_noise
 
 NOISES = (1e-15, 1e20)
 """Limits of the search for the noise scale that meets a zCDP budget."""
@@ -552,7 +551,7 @@ class ADMMFamily(Iterative):
         """
         if not self.noisy:
             return state.total_loss
-        return add_loss(state.total_loss, self.loss_by_formula(problem, network, t))
+        return state.total_loss + self.loss_by_formula(problem, network, t)[..., 0]
 
     def rho_by_formula(self, problem, network, horizon: int) -> float:
         """Return the total privacy loss in zCDP of the agent with the largest loss, by formula.

@@ -53,8 +53,8 @@ from private_consensus.privacy.subsampling import (
 )
 
 from ...problems.perceptron import INITS, Perceptron
-from ..base import GIVEN, GRADIENT, Finite, Iterative, Range, overrides
-from ..noise import Noise
+from ..base import GRADIENT, Finite, Iterative, Range, overrides
+from ..noise import GIVEN, Noise
 from ..parameters import noise_field, one_of, positive
 from .sgd_theorems import SIGMA_RULES, sgd_sigma, theorem11_epsilon
 

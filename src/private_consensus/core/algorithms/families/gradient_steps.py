@@ -14,9 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..base import NOTHING, STEP, Iterative, Range, column, normal_start
-from ..noise import SCALED, Noise
+from ..noise import CALIBRATIONS, SCALED, Noise, calibrated, largest_sum, published_change
 from ..parameters import noise_field, nonnegative, one_of, positive, unit_interval
-from .spending import CALIBRATIONS, add_loss, calibrated, largest_sum, published_change
 
 
 class GradientStepsState(NamedTuple):
@@ -197,7 +196,7 @@ class GradientSteps(Iterative):
         """
         if not self.noise:
             return state.total_loss
-        return add_loss(state.total_loss, self.loss_by_formula(problem, network, t))
+        return state.total_loss + self.loss_by_formula(problem, network, t)[..., 0]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Return the sum of the published losses of all iterations, per coordinate.

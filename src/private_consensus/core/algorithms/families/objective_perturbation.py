@@ -16,9 +16,9 @@ from private_consensus.common.errors import require
 from private_consensus.privacy import Release, calibrate
 
 from ..base import column
+from ..noise import published_change
 from ..parameters import nonnegative, one_of
 from .admm import ADMMFamily, of_agents
-from .spending import published_change
 
 JACOBIANS = ("paper", "tight")
 CURVATURES = ("none", "half", "deficit")

@@ -14,7 +14,7 @@ import numpy as np
 
 from private_consensus.privacy import aggregation
 
-from .spending import published_change
+from ..noise import published_change
 
 WEIGHTS = ("random", "fixed")
 ANALYSES = ("realised", "realised_all", "unamplified", "realised_share")

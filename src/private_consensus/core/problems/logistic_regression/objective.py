@@ -26,7 +26,7 @@ from private_consensus.kernels.compiling import share_out
 from ...randomness import Streams
 from ..base import Problem
 from . import metrics, optimum, solver
-from .loss import losses_of, per_agent, sigmoid_neg
+from .solver import losses_of, per_agent, sigmoid_neg
 
 INITS = ("zero", "random")
 CODINGS = {"signed": (-1, 1), "zero_one": (0, 1)}

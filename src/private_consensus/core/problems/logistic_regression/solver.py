@@ -1,4 +1,4 @@
-"""Solvers of the agents' problems: logistic loss plus a linear and a quadratic term."""
+"""Logistic loss, and solvers of the agents' problems: loss plus a linear and a quadratic term."""
 
 from __future__ import annotations
 
@@ -12,13 +12,58 @@ from private_consensus.kernels.compiling import share_out
 
 from ...solvers import ROUNDING, TOLERANCE, Unsolved
 from ...solvers import minimise as minimise_batch
-from .loss import per_agent, sigmoid_neg
+
+LARGEST_EXPONENT = 700.0
+BLOCK_MARGINS = 8192
+"""Number of margins per block, which fits into the innermost cache."""
 
 LARGE_TOTAL_WEIGHT, FAR_WEIGHT, FAR_CURVATURE, FAR_TOLERANCE = 10.0, 100.0, 0.1, 1e-3
 """Constants of :attr:`AgentRecords.far_models`. They are used if the total weight of the records
 exceeds the first number. The other numbers define the point at which the Hessian is computed: the
 minimiser of ``FAR_WEIGHT`` times the mean loss plus a quadratic of curvature ``FAR_CURVATURE``,
 with a gradient norm of ``FAR_TOLERANCE * FAR_WEIGHT``."""
+
+
+def sigmoid_neg(margins: np.ndarray) -> np.ndarray:
+    """Compute the sigmoid :math:`1/(1+e^m)` of negative margins without overflow."""
+    return 1.0 / (1.0 + np.exp(np.minimum(margins, LARGEST_EXPONENT)))
+
+
+def losses_of(margins: np.ndarray) -> np.ndarray:
+    r"""Compute the logistic losses :math:`\ln(1+e^{-m})` with absolute rounding errors of 1e-16."""
+    flat = np.ravel(margins)
+    losses = np.empty(flat.shape)
+    for first in range(0, flat.size, BLOCK_MARGINS):
+        block = flat[first : first + BLOCK_MARGINS]
+        losses[first : first + BLOCK_MARGINS] = np.log(1.0 + np.exp(-np.abs(block))) - np.minimum(
+            block, 0.0
+        )
+    return losses.reshape(margins.shape)
+
+
+def per_agent(x: np.ndarray, matrices: np.ndarray) -> np.ndarray:
+    """Multiply the rows of each agent by the matrix of the agent.
+
+    Parameters
+    ----------
+    x : ndarray, shape (..., [runs,] agents, k)
+        Rows of the products.
+    matrices : ndarray, shape ([runs,] agents, k, m)
+        One matrix per agent.
+
+    Returns
+    -------
+    ndarray, shape (..., [runs,] agents, m)
+    """
+    if matrices.ndim > 3:
+        # [..., runs, agents, k]: all axes before the runs become rows of one product.
+        batch_size = int(np.prod(x.shape[:-3]))
+        rows = np.moveaxis(x.reshape(batch_size, *x.shape[-3:]), 0, -2)
+        return np.moveaxis(rows @ matrices, -2, 0).reshape(*x.shape[:-1], matrices.shape[-1])
+    rows = np.moveaxis(x, -2, 0).reshape(x.shape[-2], -1, x.shape[-1])
+    product = rows @ matrices
+    shape = (x.shape[-2], *x.shape[:-2], matrices.shape[-1])
+    return np.moveaxis(product.reshape(shape), 0, -2)
 
 
 class _LocalProblems(NamedTuple):
@@ -71,7 +116,7 @@ class AgentRecords:
         return [kernel.records(rows) for rows in self._of_each_agent(self.rows)]
 
     @cached_property
-    def small_records(self) -> kernel.SmallRecordSet:
+    def small_records(self) -> np.ndarray:
         return kernel.small_record_set(self._of_each_agent(self.rows))
 
     @cached_property
