@@ -277,7 +277,8 @@ def _centred(x: np.ndarray) -> np.ndarray:
 def _lanczos(product_with, n: int, selection: str = "LM") -> float:
     from scipy.sparse.linalg import LinearOperator, eigsh
 
-    operator = LinearOperator((n, n), matvec=product_with, dtype=float)
+    # The constructor of LinearOperator returns a subclass with these parameters.
+    operator = LinearOperator((n, n), matvec=product_with, dtype=float)  # ty: ignore[missing-argument, unknown-argument, parameter-already-assigned]
     options = {"ncv": min(n - 1, _KRYLOV_DIMENSION), "maxiter": _MAX_RESTARTS, "tol": _TOLERANCE}
     eigenvalues = eigsh(
         operator, 1, which=selection, v0=_start(n), return_eigenvectors=False, **options

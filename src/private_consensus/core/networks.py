@@ -8,13 +8,13 @@ numbered 0 to n-1. For many agents and few edges, :func:`build` returns a :class
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import signature
 from itertools import pairwise
 from math import isqrt
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -145,7 +145,7 @@ class Network:
         """True if all runs share one graph."""
         return self.adjacency.ndim == 2
 
-    def of_runs(self, first: int, last: int) -> Self:
+    def of_runs(self, first: int, last: int) -> Network:
         """Return the graphs of runs ``first`` to ``last - 1``.
 
         Parameters
@@ -164,11 +164,11 @@ class Network:
             return self
         return self._with_graphs(slice(first, last))
 
-    def of_run(self, run: int) -> Self:
+    def of_run(self, run: int) -> Network:
         """Return the network of one run, with a graph that all runs share."""
         return self if self.shared else self._with_graphs(run)
 
-    def _with_graphs(self, runs: int | slice) -> Self:
+    def _with_graphs(self, runs: int | slice) -> Network:
         """Return the network of some runs, or of one run, without validating it again."""
         network = object.__new__(Network)
         vars(network).update(adjacency=self.adjacency[runs], mixing=self.mixing[runs])
@@ -192,7 +192,7 @@ class Network:
         return lambda setting, run: self.mixing_of(run)
 
     @property
-    def identity(self) -> tuple[bytes, bytes]:
+    def identity(self) -> Hashable:
         """Key that is equal for networks with equal graphs and weights."""
         return self.adjacency.tobytes(), self.mixing.tobytes()
 
@@ -307,17 +307,20 @@ class SparseNetwork(Network):
         True if all runs share the only graph.
     """
 
+    graphs: tuple[csr_array, ...]
+    weights: tuple[csr_array, ...]
+    _shared: bool
+
     __eq__, __hash__ = object.__eq__, object.__hash__
 
     def __init__(self, graphs: tuple[csr_array, ...], weights: tuple[csr_array, ...], shared: bool):
         from scipy.sparse.csgraph import connected_components
 
-        vars(self).update(graphs=graphs, weights=weights)
+        vars(self).update(graphs=graphs, weights=weights, _shared=shared)
         valid_counts = len(graphs) == len(weights) >= 1 and (len(graphs) == 1 or not shared)
         actual = f"{len(graphs)} graphs and {len(weights)} mixing matrices"
         expected = "one mixing matrix per graph, and a single graph if all runs share it"
         require(valid_counts, "network", actual, expected)
-        vars(self)["_shared"] = shared
         for graph, matrix in zip(graphs, weights, strict=True):
             large_networks.require_graph(graph, self.n_agents)
             large_networks.require_weights(matrix, graph)
@@ -333,10 +336,10 @@ class SparseNetwork(Network):
         return self._shared
 
     def _with_graphs(self, runs: int | slice) -> SparseNetwork:
-        network, is_one = object.__new__(SparseNetwork), not isinstance(runs, slice)
-        selection = slice(runs, runs + 1) if is_one else runs
+        selection = runs if isinstance(runs, slice) else slice(runs, runs + 1)
         matrices = {"graphs": self.graphs[selection], "weights": self.weights[selection]}
-        vars(network).update(matrices, _shared=is_one)
+        network = object.__new__(SparseNetwork)
+        vars(network).update(matrices, _shared=not isinstance(runs, slice))
         return network
 
     @property
@@ -620,7 +623,7 @@ def second_eigenvalue(mixing: np.ndarray) -> np.ndarray:
     return np.maximum(np.abs(eigenvalues[..., 0]), np.abs(eigenvalues[..., -2]))
 
 
-def connected(adjacency: np.ndarray) -> np.ndarray:
+def connected(adjacency: np.ndarray) -> np.ndarray | np.bool:
     """Return True for each connected graph; the adjacency has shape (..., n, n)."""
     n = adjacency.shape[-1]
     if n > DENSE_UP_TO:

@@ -36,11 +36,11 @@ def partition_iid(
     ndarray of int, shape (runs, agents, max(sizes))
         Rows of each agent, padded with ``UNUSED``.
     """
-    sizes = _checked_sizes(sizes, len(labels))
-    agent_rows = np.full((len(generators), len(sizes), sizes.max()), UNUSED)
-    filled = np.arange(sizes.max()) < sizes[:, None]
+    counts = _checked_sizes(sizes, len(labels))
+    agent_rows = np.full((len(generators), len(counts), counts.max()), UNUSED)
+    filled = np.arange(counts.max()) < counts[:, None]
     for run, generator in enumerate(generators):
-        agent_rows[run, filled] = generator.permutation(len(labels))[: sizes.sum()]
+        agent_rows[run, filled] = generator.permutation(len(labels))[: counts.sum()]
     return agent_rows
 
 
@@ -114,12 +114,12 @@ def partition_dirichlet(
     ndarray of int, shape (runs, agents, max(sizes))
         Rows of each agent, padded with ``UNUSED``.
     """
-    sizes = _checked_sizes(sizes, len(labels))
+    counts = _checked_sizes(sizes, len(labels))
     require(concentration > 0, "partition.concentration", concentration, "a number > 0")
     classes, codes = np.unique(labels, return_inverse=True)
     frequency = np.bincount(codes) / len(codes)
     runs = [
-        _skewed_rows(codes, sizes, concentration * len(classes) * frequency, generator)
+        _skewed_rows(codes, counts, concentration * len(classes) * frequency, generator)
         for generator in generators
     ]
     return _padded(runs)
@@ -214,11 +214,10 @@ def _padded(runs: list[list[np.ndarray]]) -> np.ndarray:
 
 
 def _checked_sizes(sizes: int | Sequence[int], records: int) -> np.ndarray:
-    sizes = np.atleast_1d(np.asarray(sizes, int))
+    counts = np.atleast_1d(np.asarray(sizes, int))
     expected = f"at most the {records} records there are"
-    require(len(sizes) <= records, "partition.agents", len(sizes), expected)
-    require(
-        bool((sizes > 0).all()), "partition.sizes", sizes.tolist(), "at least one record per agent"
-    )
-    require(sizes.sum() <= records, "partition.sizes", int(sizes.sum()), expected)
-    return sizes
+    require(len(counts) <= records, "partition.agents", len(counts), expected)
+    one_each = bool((counts > 0).all())
+    require(one_each, "partition.sizes", counts.tolist(), "at least one record per agent")
+    require(counts.sum() <= records, "partition.sizes", int(counts.sum()), expected)
+    return counts

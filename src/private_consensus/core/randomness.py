@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ UNIT_LAWS: dict[str, Law] = {
     "uniform": lambda generator, shape: generator.random(shape),
 }
 
-IN_PLACE_LAWS = {
+IN_PLACE_LAWS: dict[Law, Callable[[np.random.Generator, np.ndarray], Any]] = {
     UNIT_LAWS["normal"]: lambda generator, out: generator.standard_normal(out=out),
     UNIT_LAWS["uniform"]: lambda generator, out: generator.random(out=out),
 }

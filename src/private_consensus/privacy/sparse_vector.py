@@ -140,12 +140,12 @@ def least_answers(
     return capped_binomial(rates, count, tests)
 
 
-def capped_binomial(rates: np.ndarray, count: int, tests: int) -> np.ndarray:
+def capped_binomial(rates: float | np.ndarray, count: int, tests: int) -> np.ndarray:
     """Return the distribution of min(``count``, binomial), averaged over ``rates``.
 
     Parameters
     ----------
-    rates : ndarray
+    rates : float or ndarray
         Success probabilities, of equal weight.
     count : int
         Cap.

@@ -25,7 +25,7 @@ from ..networks import Network
 from ..problems import Problem
 from ..randomness import Streams
 from .checked import check_arguments
-from .noise import GIVEN, Noise, NoiseSite
+from .noise import GIVEN, LAWS, Noise, NoiseSite
 from .noise import column as column
 from .noise import per_agent as per_agent
 from .parameters import FOR_CALIBRATION, check_parameters, noises, set_noises
@@ -127,10 +127,10 @@ class Algorithm(ABC):
         algorithm with several rules has a field of this name.
     """
 
-    relation: ClassVar[Relation] = Relation("record", "replace")
+    relation = Relation("record", "replace")
     source: ClassVar[str] = ""
     oracles: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[tuple[str, ...]] = ()
+    uses = tuple[str, ...]()
     needs: ClassVar[tuple[str, ...]] = ()
     kind: ClassVar[str] = METHOD
     deterministic: ClassVar[bool] = False
@@ -140,10 +140,10 @@ class Algorithm(ABC):
     privacy_depends_on: ClassVar[str] = GRAPH
     assumed_bound: ClassVar[str] = ""
     quantities: ClassVar[tuple[str, ...] | None] = None
-    largest_change: ClassVar[float | None] = None
-    hidden_sampling: ClassVar[bool] = False
+    largest_change = None
+    hidden_sampling = False
     draws_per_edge: ClassVar[bool] = False
-    calibration: ClassVar[str] = ""
+    calibration = ""
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -394,7 +394,7 @@ class Iterative(Algorithm):
         Noise whose unit draws are the draws of an iteration.
     """
 
-    noise: ClassVar[Noise | None] = None
+    noise = None
 
     @abstractmethod
     def start(
@@ -536,7 +536,8 @@ class Iterative(Algorithm):
         else:
             moved = np.broadcast_to(release.losses(), horizon)
         unit_scale = np.ones((horizon, 1, 1))
-        return [NoiseSite(DRAW, release.mechanism, unit_scale, release.norm, moved)]
+        norm = LAWS[release.mechanism].norm
+        return [NoiseSite(DRAW, release.mechanism, unit_scale, norm, moved)]
 
     def run(self, problem, network, streams, horizon, observe):
         """Run a batch of settings; each setting leaves the batch at its horizon.

@@ -84,7 +84,7 @@ class CoordinateDescent(Iterative):
     init_std: float = nonnegative(1.0)
     excess: float = 1.0
 
-    uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness")
+    uses = ("strong_convexity", "smoothness")
     needs: ClassVar[tuple[str, ...]] = ("objective", "own_optimum", "slope_bound")
     source: ClassVar[str] = "Xiao et al., Appendix K, eqs. (72)-(74)"
     internal_outputs: ClassVar = ("internal", "gap", "bound")

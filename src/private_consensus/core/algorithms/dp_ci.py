@@ -128,7 +128,7 @@ class DPCI(Iterative):
 
     # --- Schedules ------------------------------------------------------------------------------
 
-    def step_size(self, t: float):
+    def step_size(self, t: float | np.ndarray):
         r"""Return the step size :math:`\alpha(t)`, in the shape of the fields."""
         if self.schedule == "exponential":
             return self.c * self.q ** (t + 1)
@@ -153,7 +153,7 @@ class DPCI(Iterative):
             return 0.0 * self.noise.scale
         return self.noise.scale * self.delta * self._row_norm(problem, t - 1) * self._noise_base(t)
 
-    def _noise_base(self, t: int):
+    def _noise_base(self, t: int | np.ndarray):
         if self.schedule == "exponential":
             return self.c * self.p**t
         return self.step_size(t - 1)

@@ -18,7 +18,7 @@ selected column, k = 1. The methods of the paper are
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -193,7 +193,7 @@ class FairClassification(FunctionalMechanism):
         attained = self._attained(used, scales, largest, problem.dim)
         return [Release(self.mechanism, sensitivity=largest, scale=1.0, **attained)]
 
-    def _attained(self, tight, scales, largest: float, dim: int) -> dict[str, float]:
+    def _attained(self, tight, scales, largest: float, dim: int) -> dict[str, Any]:
         """Return the fraction of the largest loss that a pair of records attains.
 
         Only coefficients that the objective uses are counted. With Gaussian noise, if two or more

@@ -90,7 +90,7 @@ class GradientDescent(Iterative):
     spending: str = one_of("theorem_2", SPENDINGS, calibration=True)
 
     privacy_depends_on: ClassVar[str] = NOTHING
-    uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness", "lipschitz")
+    uses = ("strong_convexity", "smoothness", "lipschitz")
     source: ClassVar[str] = "Showkatbakhsh et al., Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"
     internal_outputs: ClassVar = ("internal", "reconstruction", "bound", "expected")
     ranges: ClassVar = {"decay": Range(0.5, 0.95, 0.75), "horizon": Range(3, 40, 20)}

@@ -22,7 +22,6 @@ about their outputs.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -34,7 +33,7 @@ from private_consensus.privacy.sparse_vector import REDRAWS
 from .base import per_agent
 from .families import admm, progress_tests
 from .families.approximate_admm import ApproximateADMM
-from .families.progress_tests import ProgressTests, ProgressTestsDraw, ThresholdState
+from .families.progress_tests import ProgressTests, ThresholdState
 from .noise import Noise
 from .parameters import fraction, noise_field, nonnegative, one_of, positive, positive_integer
 
@@ -90,7 +89,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     threshold_noise: Noise = noise_field("threshold", law="laplace")
     svt_epsilon: float = nonnegative(0.0)
 
-    hidden_sampling: ClassVar[bool] = True
+    hidden_sampling = True
     needs: ClassVar[tuple[str, ...]] = ("proximal", "clipped_loss")
     source: ClassVar[str] = "Ding, section 3.5, Algorithm 3, Theorem 10"
     lower_bound_because: ClassVar[str] = (
@@ -121,7 +120,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         state = super().start(problem, network, streams, settings)
         return IPPADMMState(*state, *progress_tests.initial_state(state.x))
 
-    def draws(self, problem, streams) -> Iterator[ProgressTestsDraw]:
+    def draws(self, problem, streams):
         """Return the unit draws of the noise and of the tests, for each iteration.
 
         Parameters

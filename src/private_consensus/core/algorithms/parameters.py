@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, field, fields
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from private_consensus.common.errors import require
 
 from .noise import Noise
+
+if TYPE_CHECKING:
+    from .base import Algorithm
 
 RULE, NOISE = "rule", "noise"
 FOR_CALIBRATION = {"calibration only": True}
@@ -227,7 +230,7 @@ _TYPES: Mapping[str, tuple[str, str]] = {
 
 
 @cache
-def _typed(kind: type) -> Mapping[str, Rule]:
+def _typed(kind: type[Algorithm]) -> Mapping[str, Rule]:
     """Return a rule for the declared type of each field that has no rule.
 
     NaN is allowed only if it is the default.
@@ -289,13 +292,13 @@ def _scale(value: Any) -> Any:
 
 
 @cache
-def noises(kind: type) -> Mapping[str, NoiseDeclaration]:
+def noises(kind: type[Algorithm]) -> Mapping[str, NoiseDeclaration]:
     """Return the declared properties of each noise field, by name."""
     return {f.name: f.metadata[NOISE] for f in fields(kind) if NOISE in f.metadata}
 
 
 @cache
-def rules(kind: type) -> Mapping[str, tuple[Rule, bool]]:
+def rules(kind: type[Algorithm]) -> Mapping[str, tuple[Rule, bool]]:
     """Return the rule of each field, and True if the field may be None.
 
     The rule of a field is that of the nearest class in the method resolution order that declares

@@ -62,9 +62,11 @@ class QDPSGD1(QDPSGD):
         )
         if steps_and_grids is None:
             return None
-        streams = (keys(round_.keys[name], round_.counter) for name in ("rounding", "noise"))
+        steps, grids = steps_and_grids
+        rounding = keys(round_.keys["rounding"], round_.counter)
+        noise = keys(round_.keys["noise"], round_.counter)
         clipped, lost = round_and_step(
-            models.x, gradients, models.first, *steps_and_grids, *streams
+            models.x, gradients, models.first, steps, grids, rounding, noise
         )
         return clipped / (models.agents * models.x.shape[1]), lost
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class QDPSGD2(QDPSGD):
     noised_messages: ClassVar[bool] = True
     source: ClassVar[str] = "Ding, section 4.4.2, Algorithm 5, eq. (28), Theorem 15, Remark 10"
 
-    def _message(self, problem, horizon) -> dict[str, float]:
+    def _message(self, problem, horizon) -> dict[str, Any]:
         a, e = self.steps(float(horizon))
         return {
             "step": float(a * e),

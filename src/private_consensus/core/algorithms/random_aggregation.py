@@ -38,7 +38,7 @@ class RandomAggregation(Algorithm):
     beta: float = positive(5.0)
     change: float = positive(0.001)
 
-    calibration: ClassVar[str] = GIVEN
+    calibration = GIVEN
     source: ClassVar[str] = "Xiao et al., Theorems 2.2 and 2.3, eqs. (10) and (11), Figure 1"
     lower_bound_because: ClassVar[str] = (
         "outside of its interval, a random aggregate has the tails of the Laplace noise"

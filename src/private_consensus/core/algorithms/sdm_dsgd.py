@@ -23,7 +23,7 @@ import numpy as np
 from private_consensus.kernels.messages import sparsify
 from private_consensus.kernels.rounds import Sparse, keys, mix_and_step, steps_of
 from private_consensus.privacy import Release
-from private_consensus.privacy.subsampling import SentInPart
+from private_consensus.privacy.subsampling import NoisedBatch, SentInPart
 
 from .base import Range
 from .families.decentralized_sgd import FULL_BITS, BatchModels, DecentralizedSGD, SampledRound, at
@@ -162,4 +162,5 @@ ALGORITHM = SDMDSGD
 def _on_sent(release: Release, fraction: float) -> Release:
     """Return the attack on a fraction of the coordinates of a noisy batch."""
     batch = release.profile
+    assert isinstance(batch, NoisedBatch)
     return replace(release, profile=SentInPart(batch.noise, batch.sigma, fraction, MISSED))

@@ -76,7 +76,7 @@ class ZipDL(ClippedDescent):
     noise: Noise = noise_field()
 
     draws_per_edge: ClassVar[bool] = True
-    uses: ClassVar[tuple[str, ...]] = ("smoothness",)
+    uses = ("smoothness",)
     source: ClassVar[str] = "Biswas et al., PoPETs 2025(3), Algorithm 1"
 
     def change_of_step(self, problem) -> float:

@@ -31,8 +31,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import fields
-from typing import Any, ClassVar, Self, final
+from dataclasses import Field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
@@ -44,7 +44,8 @@ ROUNDING = 1e-12
 
 PUBLIC_RECORDS = "the number of an agent's records is public"
 
-Metric = Callable[["Problem", np.ndarray], np.ndarray]
+Metric = Callable[[Any, np.ndarray], np.ndarray]
+"""Function of a problem, of the class that lists the metric, and of local models."""
 
 
 class Problem(ABC):
@@ -102,19 +103,30 @@ class Problem(ABC):
     oracles: ClassVar[tuple[str, ...]] = (PUBLIC_RECORDS,)
     run_fields: ClassVar[tuple[str, ...]] = ()
 
-    n_agents: int
-    dim: int
-    n_runs: int | None = None
-    records: int
-    weight: float
-    record_gradient_change: float = np.inf
-    record_coordinate_change: float = np.inf
-    record_curvature: float = np.inf
-    least_convexity: float = 0.0
-    approaches_bound: bool = False
-    minimiser_slack: float | None = None
+    n_runs = None
+    record_gradient_change = np.inf
+    record_coordinate_change = np.inf
+    record_curvature = np.inf
+    least_convexity = 0.0
+    approaches_bound = False
+    minimiser_slack = None
     initial_point: np.ndarray | None = None
-    test_labels: np.ndarray
+
+    if TYPE_CHECKING:  # A subclass is a dataclass and has each of them as a field or a property.
+        __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+        @property
+        def n_agents(self) -> int: ...
+        @property
+        def dim(self) -> int: ...
+        @property
+        def records(self) -> int: ...
+        @property
+        def weight(self) -> float: ...
+        @property
+        def test_labels(self) -> np.ndarray: ...
+        @property
+        def smoothness(self) -> float | np.ndarray: ...
 
     @abstractmethod
     def gradient(self, x: np.ndarray) -> np.ndarray:
@@ -397,8 +409,10 @@ class Problem(ABC):
         """
         copied = object.__new__(type(self))
         for field in fields(self):
-            value = getattr(self, field.name) if field.init else field.default_factory()
-            vars(copied)[field.name] = changes.get(field.name, value)
+            if field.init:
+                vars(copied)[field.name] = changes.get(field.name, getattr(self, field.name))
+            elif callable(field.default_factory):  # a cache, which starts empty
+                vars(copied)[field.name] = field.default_factory()
         return copied
 
     @final

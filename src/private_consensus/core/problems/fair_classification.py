@@ -218,7 +218,7 @@ class FairLogisticRegression(Problem):
         The last result is cached, since several metrics use the counts of one iterate.
         """
         w = x[..., 0, :]
-        if not np.array_equal(self._latest.get("w"), w):
+        if "w" not in self._latest or not np.array_equal(self._latest["w"], w):
             predictions = self._predictions(w.reshape(-1, *w.shape[-2:]))
             counts = np.swapaxes(predictions, -1, -2) @ self._by_group[1]
             counts = np.moveaxis(counts, 1, 0).reshape(*w.shape[:-1], GROUPS)

@@ -204,7 +204,7 @@ class Lasso(Problem):
         """Compute a subgradient of each local objective; that of the l1 norm is 0 at 0."""
         return self.smooth_gradient(x) + self.penalty * np.sign(x)
 
-    def proximal(self, linear, penalty, centre, start):
+    def proximal(self, linear, penalty, centre, start, tolerance=None):
         r"""Minimise by proximal gradient steps, whose number follows from the condition number.
 
         Each step of length :math:`2/(\Lambda+\mu)` multiplies the error by at most
@@ -220,12 +220,15 @@ class Lasso(Problem):
             Coefficient D > 0 of the quadratic penalty.
         start : ndarray, shape (settings, runs, agents, dim)
             Initial point.
+        tolerance : None
+            The l2 norm of the gradient at the result cannot be prescribed.
 
         Returns
         -------
         ndarray, shape (settings, runs, agents, dim)
             Minimisers up to a relative error of about ``TOLERANCE``.
         """
+        require(tolerance is None, "tolerance", tolerance, "None for the lasso")
         largest = penalty + self.smoothness
         smallest = penalty + self.strong_convexity * np.isinf(self.gradient_bound)
         step = 2.0 / (largest + smallest)

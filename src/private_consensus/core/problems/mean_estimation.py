@@ -20,7 +20,7 @@ from private_consensus.common.arrays import (
     require_number,
     tolerance_of,
 )
-from private_consensus.common.errors import arguments
+from private_consensus.common.errors import arguments, require
 
 from ..randomness import Streams
 from .base import Problem, consensus_error
@@ -121,7 +121,7 @@ class MeanEstimation(Problem):
         r"""Compute the local gradients :math:`N_i (x_i - \bar d_i)` from the local means."""
         return self.records * (x - self.means)
 
-    def proximal(self, linear, penalty, centre, start):
+    def proximal(self, linear, penalty, centre, start, tolerance=None):
         """Minimise in closed form, then project to the box.
 
         This is the minimiser over the box because the objective is separable.
@@ -134,11 +134,14 @@ class MeanEstimation(Problem):
             Coefficient D > 0 of the quadratic penalty.
         start : ndarray
             Ignored.
+        tolerance : None
+            The gradient at the result is 0 inside of the box only.
 
         Returns
         -------
         ndarray, shape (settings, runs, agents, dim)
         """
+        require(tolerance is None, "tolerance", tolerance, "None for means")
         pull = self.records * self.means - linear + penalty * centre
         return self.project(pull / (self.records + penalty))
 

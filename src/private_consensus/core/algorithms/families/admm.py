@@ -618,6 +618,7 @@ class ADMMFamily(Iterative):
     def rho_of(self, budget) -> float:
         """Return the budget in zero-concentrated differential privacy (zCDP)."""
         require(budget.delta > 0, "budget.delta", budget.delta, "above 0 for a budget in zCDP")
+        assert self.rho_conversion is not None
         return zcdp_rho(budget.epsilon, budget.delta, conversion=self.rho_conversion)
 
     def least_penalties(self, network, horizon: int) -> np.ndarray:

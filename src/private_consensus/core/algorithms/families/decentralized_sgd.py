@@ -34,7 +34,7 @@ single-threaded.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -179,15 +179,6 @@ class BatchModels(NamedTuple):
         return self.x[rows], self.message[rows]
 
 
-Pass = Callable[[Any, BatchModels, Any, SampledRound], tuple[np.ndarray, np.ndarray] | None]
-"""Function that computes one round of one run for all settings.
-
-Its arguments are the algorithm, the models, the problem and the round. It returns two arrays
-[settings]: the fraction of saturated coordinates; and 0 if all models are finite, NaN otherwise. It
-returns None if it does not support the arguments.
-"""
-
-
 @dataclass(frozen=True, kw_only=True)
 class DecentralizedSGD(Iterative):
     r"""Decentralized SGD with rounds of sampled, clipped and noisy gradients.
@@ -228,13 +219,12 @@ class DecentralizedSGD(Iterative):
     needs: ClassVar[tuple[str, ...]] = ("clipped_gradient", "rows_of", "initial", "records")
     noised_messages: ClassVar[bool] = False
     """True if noise is added to the messages instead of the gradients."""
-    advance_all: ClassVar[Pass | None] = None
-    """Round of all settings in one pass; None if each setting is computed by :meth:`advance`."""
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
         if "advance" in vars(cls) and "advance_all" not in vars(cls):
-            cls.advance_all = None  # that of the parent computes a different round
+            # The pass of the parent computes a different round.
+            cls.advance_all = DecentralizedSGD.advance_all
 
     # --- Privacy ----------------------------------------------------------------------------------
 
@@ -457,6 +447,30 @@ class DecentralizedSGD(Iterative):
             Fraction of saturated coordinates.
         """
 
+    def advance_all(
+        self, models: BatchModels, problem, round_: SampledRound
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Compute one round of one run for all settings in one pass; models are overwritten.
+
+        By default, :meth:`advance` computes one setting after the other.
+
+        Parameters
+        ----------
+        models : BatchModels
+            Models and messages of one run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : SampledRound
+            Graph, random numbers and workspace of the run.
+
+        Returns
+        -------
+        tuple of ndarray, each of shape (settings,), or None
+            Fraction of saturated coordinates, and 0 if all models are finite, else NaN. None if
+            the pass does not support the arguments.
+        """
+        return None
+
     def start(self, problem, network, streams, settings):
         """Return the state with the common starting point of all agents.
 
@@ -616,7 +630,7 @@ class DecentralizedSGD(Iterative):
     def _in_one_pass(self, state: SGDState, run: int, problem, round_: SampledRound, mixing: list):
         """Compute a round of one run for all settings in one pass; None if it is not supported."""
         is_dense = all(isinstance(matrix, np.ndarray) for matrix in mixing)
-        if self.advance_all is None or not is_dense or state.x.dtype != np.float32:
+        if not is_dense or state.x.dtype != np.float32:
             return None
         settings, runs, agents, dim = state.x.shape
         first = (np.arange(settings) * runs + run) * agents
