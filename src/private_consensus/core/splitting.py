@@ -361,7 +361,7 @@ def split(
     expected = "different names of columns and of column=category"
     require(len(set(encoder.columns)) == len(encoder.columns), "data", encoder.columns, expected)
     rows = np.stack(encoder.values, axis=-1)
-    rows, norm_bound = _within_norm(rows, bound, clip, encoder, locate, public, from_records)
+    rows, norm_bound = _within_norm(rows, bound, clip, encoder)
     unscaled = _unscaled(encoder.columns, encoder.ranges, encoder.indicators)
     if clip is not None and unscaled and len(encoder.columns) > 1:
         message = (
@@ -662,9 +662,8 @@ class _Encoder:
 
 
 def _within_norm(
-    rows: np.ndarray, bound: Any, clip: Any, encoder: _Encoder, locate: _Locator, public: bool,
-    from_records: list[str],
-) -> tuple[np.ndarray, float]:  # fmt: skip
+    rows: np.ndarray, bound: Any, clip: Any, encoder: _Encoder
+) -> tuple[np.ndarray, float]:
     """Return the records, scaled on request, and a bound on their l2 norms."""
     require(bound is None or clip is None, "bound", bound, "either bound or clip")
     norms = np.linalg.norm(rows, axis=-1)
@@ -676,13 +675,13 @@ def _within_norm(
             return rows, math.sqrt(encoder.squares)
         names = ", ".join(_unscaled(encoder.columns, encoder.ranges, encoder.indicators))
         expected = f"bound or clip (an l2 norm), or bounds of {names}; public=True computes bound"
-        require(public, "bound", None, expected)
-        from_records.append("bound on the l2 norm")
+        require(encoder.public, "bound", None, expected)
+        encoder.from_records.append("bound on the l2 norm")
         return rows, float(norms.max()) or 1.0
     bound = arguments.number("bound", bound, "a finite number > 0", lambda v: 0 < v < math.inf)
     expected = f"an l2 norm of at most {bound:g}, the bound; clip={bound:g} scales longer records"
     within = norms <= bound * (1 + tolerance_of(norms))
-    locate.require(within, "norm", norms, expected)
+    encoder.locate.require(within, "norm", norms, expected)
     return rows, bound
 
 

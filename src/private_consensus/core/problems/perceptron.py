@@ -50,6 +50,8 @@ BLOCK_ROWS, BLOCK_MODELS = 1000, 8
 class Perceptron(Problem):
     """Perceptrons of equal shape, one per agent, on a common data set.
 
+    The gradient of a record is unbounded; algorithms clip gradients.
+
     Parameters
     ----------
     features : ndarray, shape (rows, inputs)
@@ -118,11 +120,6 @@ class Perceptron(Problem):
     @property
     def dim(self) -> int:
         return self.inputs * self.hidden + self.hidden + self.hidden * CLASSES + CLASSES
-
-    @property
-    def record_gradient_change(self) -> float:
-        """Infinity, since the gradient of a record is unbounded; algorithms clip gradients."""
-        return np.inf
 
     def rows_of(self, run: int) -> np.ndarray:
         """Return the indices of the agents' records in a run; shape (agents, m)."""
