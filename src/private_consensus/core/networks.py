@@ -207,6 +207,11 @@ class Network:
         return second_eigenvalue(self.mixing)
 
     @cached_property
+    def algebraic_connectivity(self) -> np.ndarray:
+        """Smallest non-zero eigenvalue of the Laplacian; shape ([R])."""
+        return np.linalg.eigvalsh(laplacian(self.adjacency))[..., 1]
+
+    @cached_property
     def degrees(self) -> np.ndarray:
         """Number of neighbours, without the agent itself; shape ([R,] n)."""
         return self.adjacency.sum(-1)

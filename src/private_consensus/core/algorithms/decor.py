@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -78,13 +77,8 @@ class DECOR(ClippedDescent):
         """
         if self.ratio is not None:
             return column(self.ratio)
-        if isinstance(network, SparseNetwork):
-            ratio = np.sqrt(max(network.n_agents - 2, 0) / network.algebraic_connectivity)
-            return float(ratio) if network.shared else np.reshape(ratio, (-1, 1, 1))
-        adjacency = network.graph.adjacency
-        graphs = adjacency.reshape(-1, *adjacency.shape[-2:])
-        ratios = [_default_ratio(graph.tobytes(), len(graph)) for graph in graphs]
-        return np.reshape(ratios, (-1, 1, 1)) if len(graphs) > 1 else ratios[0]
+        ratio = np.sqrt(max(network.n_agents - 2, 0) / network.graph.algebraic_connectivity)
+        return float(ratio) if network.shared else np.reshape(ratio, (-1, 1, 1))
 
     def covariance(self, network) -> np.ndarray:
         r"""Return the relative covariance :math:`\Sigma/s_{ind}^2` of a single setting.
@@ -275,11 +269,3 @@ def _summed(adjacency: np.ndarray, pairs: np.ndarray) -> np.ndarray:
         added[..., first, :] = pair_noise.sum(-2)
         subtracted[..., linked, :] += pair_noise
     return added - subtracted
-
-
-@lru_cache(maxsize=64)
-def _default_ratio(adjacency: bytes, agents: int) -> float:
-    """Return sqrt((N - 2)/a), with the algebraic connectivity a of the graph."""
-    graph = np.frombuffer(adjacency, dtype=bool).reshape(agents, agents)
-    connectivity = np.linalg.eigvalsh(laplacian(graph))[1]
-    return float(np.sqrt(max(agents - 2, 0) / connectivity))

@@ -110,9 +110,8 @@ class ZipDL(ClippedDescent):
         ndarray, shape (horizon,)
             Sensitivity of each round over noise of scale 1.
         """
-        sparse = isinstance(network, SparseNetwork)
-        graphs = network.weights if sparse else _graphs(network.mixing)
-        energy = max(map(hiding_energy, graphs))
+        graphs = 1 if network.shared else len(network.degrees)
+        energy = max(hiding_energy(network.mixing_of(run)) for run in range(graphs))
         times = np.arange(1, horizon + 1)
         return self.change_of_step(problem) * np.sqrt(energy) * times
 
@@ -358,7 +357,3 @@ def hiding_energy(mixing) -> float:
             energy = ones_vector @ np.linalg.solve(covariance, ones_vector)
             energies[key] = float(energy) * (1 + 1e-9)  # covers rounding errors
     return max(energies.values())
-
-
-def _graphs(mixing: np.ndarray) -> np.ndarray:
-    return np.reshape(mixing, (-1, *np.shape(mixing)[-2:]))
