@@ -194,6 +194,25 @@ class Streams:
         return replace(self, groups={**self.groups, **groups})
 
 
+def keys_of(streams: Streams, name: str = "") -> np.ndarray:
+    """Sample the key of a counter-based random stream for each run: two 32-bit words.
+
+    Parameters
+    ----------
+    streams : Streams
+        Random streams of all runs.
+    name : str, default ""
+        Name of the stream, whose purpose is ``noise``.
+
+    Returns
+    -------
+    ndarray of uint32, shape (runs, 2)
+        Keys.
+    """
+    generators = streams.generators("noise", name)
+    return np.stack([g.integers(0, 2**32, size=2, dtype=np.uint32) for g in generators])
+
+
 def _checked_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     expected = "a tuple of whole numbers >= 0"
     arguments.instance("shape", shape, tuple | list, expected)

@@ -28,6 +28,7 @@ from private_consensus.common.errors import OutsideRange
 from private_consensus.kernels.two_point import solve
 from private_consensus.privacy import Release
 
+from ..randomness import keys_of
 from .families.consensus_admm import ConsensusADMM, neighbourhood_sizes
 from .noise import Noise, per_agent
 from .parameters import noise_field, positive
@@ -202,12 +203,6 @@ def step_sum(T, dim: int):
     s1, s2 = np.cumsum(1.0 / t), np.cumsum(t**-1.5)
     last = np.asarray(T, int) - 1
     return s1[last] * (1.0 + np.log(dim)) + s2[last]
-
-
-def keys_of(streams) -> np.ndarray:
-    """Return the key of the random stream of each run: two random 32-bit words, [runs, 2]."""
-    keys = [g.integers(0, 2**32, size=2, dtype=np.uint32) for g in streams.generators("noise")]
-    return np.stack(keys)
 
 
 def per_setting(value: Any, settings: int) -> np.ndarray:

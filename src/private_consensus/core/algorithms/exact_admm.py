@@ -89,29 +89,6 @@ class ExactADMM(ConsensusADMM):
         r"""Return the sensitivity times the neighbourhood size, :math:`\Delta_k|N_k|`."""
         return problem.record_change("l2") / (2.0 * self.rho)
 
-    def statements(self, budget, problem, network, horizon):
-        """Return the paper's claim for all iterations; without noise epsilon is infinite.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of ONE iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of (Algorithm, float)
-            For each neighbouring relation, a copy with it and the claimed epsilon.
-        """
-        if not self.noise:
-            return [(self, float("inf"))]
-        return super().statements(budget, problem, network, horizon)
-
     def releases(self, problem, network, horizon):
         """Return the Gaussian release of all iterations, or an exact release without noise.
 

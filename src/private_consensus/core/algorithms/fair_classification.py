@@ -37,7 +37,7 @@ from .families.functional_mechanism import (
     by_columns,
     paper_sensitivity,
 )
-from .noise import Noise
+from .noise import LAWS, Noise
 from .parameters import noise_field, one_of, positive
 
 CHARGES = ("average", "max")
@@ -155,7 +155,7 @@ class FairClassification(FunctionalMechanism):
 
     def _assumed(self, problem) -> float:
         """Return the sensitivity that the calibration uses."""
-        norm = "l1" if self.mechanism == "laplace" else "l2"
+        norm = LAWS[self.law].norm
         if self.sens == "tight":
             return getattr(self.sensitivity(problem, self.fair), norm)
         return paper_sensitivity(norm, problem.dim, fair=self.fair != "off")
@@ -232,7 +232,7 @@ class FairClassification(FunctionalMechanism):
         if not self.noise_rest:
             return float("inf")
         columns, fair = self._columns(problem), self.fair != "off"
-        norm = "l1" if self.mechanism == "laplace" else "l2"
+        norm = LAWS[self.law].norm
         assumed = paper_sensitivity(norm, problem.dim, fair=fair)
         epsilons = [assumed / noise.scale for noise in (self.noise_selected, self.noise_rest)]
         if self.mechanism == "gaussian":

@@ -179,7 +179,9 @@ class BothNoises(MessagePrivacyCost):
 
     def releases(self, count):
         algorithm, ratio = self.algorithm, self.attained_ratio
-        attack = None if ratio is None else _attack(ratio, count)
+        attack = None
+        if ratio is not None:
+            attack = Release("gaussian", ratio, 1.0, count=count, attained=1, note=COARSE_SOLVER)
         common_fields: dict[str, Any] = {"count": count, "proven": False, "note": UNPROVEN}
         change = self.problem.record_change("l2")
         return [
@@ -187,11 +189,6 @@ class BothNoises(MessagePrivacyCost):
             Release("pure", epsilon=self.jacobian(algorithm.ridge), **common_fields),
             Release("gaussian", 2.0 * algorithm.beta, algorithm.output_noise.scale, count=count),
         ]
-
-
-def _attack(ratio: float, count: int) -> Release:
-    """Return the Gaussian attack on messages with an attained ratio of shift to noise."""
-    return Release("gaussian", ratio, 1.0, count=count, attained=1, note=COARSE_SOLVER)
 
 
 PRIVACY_COSTS = {"objective": BothNoises, "output": OutputNoise}

@@ -105,7 +105,7 @@ class ConsensusADMM(Iterative):
         return replace(self, noise=noise, epsilon=budget.epsilon, delta=budget.delta)
 
     def statements(self, budget, problem, network, horizon):
-        """Return the epsilon that the paper claims for all M iterations, (29).
+        """Return the epsilon that the paper claims, (29); it is infinite without noise.
 
         Parameters
         ----------
@@ -123,7 +123,8 @@ class ConsensusADMM(Iterative):
         list of (ConsensusADMM, float)
             One pair.
         """
-        return [(self, total_epsilon(budget.epsilon, budget.delta, horizon))]
+        total = total_epsilon(budget.epsilon, budget.delta, horizon)
+        return [(self, total if self.noise else float("inf"))]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Return the total epsilon of (29), with the epsilon per iteration of (25).

@@ -53,6 +53,7 @@ from private_consensus.privacy.subsampling import (
 )
 
 from ...problems.perceptron import INITS, Perceptron
+from ...randomness import keys_of
 from ..base import GRADIENT, Finite, Iterative, Range, overrides
 from ..noise import GIVEN, Noise
 from ..parameters import noise_field, one_of, positive
@@ -394,8 +395,9 @@ class DecentralizedSGD(Iterative):
 
     # --- Rounds -----------------------------------------------------------------------------------
 
+    @property
     def max_batch_size(self) -> int:
-        """Return the largest possible batch size."""
+        """Largest possible batch size."""
         return int(np.max(self.B))
 
     def sizes(self, s: int, speeds: np.ndarray) -> np.ndarray:
@@ -522,7 +524,7 @@ class DecentralizedSGD(Iterative):
             "no negative self-weight (Assumption 1), or algorithm.negative_weights: true",
         )
         expected = f"a batch of at most {problem.records} records, those of an agent"
-        fits = self.max_batch_size() <= problem.records
+        fits = self.max_batch_size <= problem.records
         require(fits, "algorithm.B", self.B, expected)
 
     def draws(self, problem, streams):
@@ -547,7 +549,7 @@ class DecentralizedSGD(Iterative):
         agent_rows = np.stack([problem.rows_of(run) for run in range(len(streams.runs))])
         for unit, uniform in zip(speeds, numbers, strict=True):
             # The rows with the smallest numbers are a uniform ordered sample without replacement.
-            order = np.argsort(uniform, axis=-1)[..., : self.max_batch_size()]
+            order = np.argsort(uniform, axis=-1)[..., : self.max_batch_size]
             rows = np.take_along_axis(agent_rows, order, -1)
             yield SGDDraw(SLOWEST + (FASTEST - SLOWEST) * unit, rows, keys)
 
@@ -775,22 +777,3 @@ def _without_diagonal(matrix):
     if not issparse(matrix):
         return matrix.without_diagonal()
     return matrix - diags_array(matrix.diagonal())
-
-
-def keys_of(streams, name: str) -> np.ndarray:
-    """Sample the key of a counter-based random stream for each run: two 32-bit words.
-
-    Parameters
-    ----------
-    streams : Streams
-        Random streams of all runs.
-    name : str
-        Name of the stream.
-
-    Returns
-    -------
-    ndarray of uint32, shape (runs, 2)
-        Keys.
-    """
-    generators = streams.generators("noise", name)
-    return np.stack([g.integers(0, 2**32, size=2, dtype=np.uint32) for g in generators])

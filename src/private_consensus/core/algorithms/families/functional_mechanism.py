@@ -17,13 +17,14 @@ import numpy as np
 from private_consensus.privacy.functional import COEFFICIENTS, FAIRNESS, Sensitivity
 
 from ...solvers import quadratics
-from ..base import Algorithm, NoiseSite
+from ..base import Algorithm
+from ..noise import LAWS, NoiseSite
 from ..parameters import nonnegative, one_of, positive
 
 MEANS = ("public", "data")
 SENSITIVITIES = ("paper", "tight")
-LAWS = {"laplace": ("laplace", np.sqrt(2.0)), "gaussian": ("normal", 1.0)}
-"""Unit distribution of each noise, and the standard deviation of a unit draw."""
+UNIT_DEVIATIONS = {"laplace": np.sqrt(2.0), "gaussian": 1.0}
+"""Standard deviation of a unit draw of each noise."""
 
 RIDGE = 4.0
 """Ridge in standard deviations of the noise on the diagonal (Zhang et al. 2012)."""
@@ -75,7 +76,7 @@ class FunctionalMechanism(Algorithm):
         actual number over this number, and no privacy is claimed. 0 for no emulation.
     """
 
-    mechanism: str = one_of("laplace", LAWS)
+    mechanism: str = one_of("laplace", UNIT_DEVIATIONS)
     fair: str = one_of("penal", FAIRNESS)
     alpha: float = nonnegative(1.0)
     solver: str = one_of("ridge", quadratics.REPAIRS)
@@ -164,7 +165,7 @@ class FunctionalMechanism(Algorithm):
             Coefficients g of the fairness term; 0 if the term is part of b, or off.
         """
         exact, scales = problem.coefficients, self.scales(problem)
-        law, dim = LAWS[self.mechanism][0], problem.dim
+        law, dim = LAWS[self.law].unit, problem.dim
         linear = exact.linear + scales.linear * streams.draw("noise", law, (dim,), "linear")
         noise = _symmetric(streams.draw("noise", law, (dim, dim), "quadratic"), self.coeffs)
         quadratic = exact.quadratic + scales.quadratic * noise
@@ -222,7 +223,7 @@ class FunctionalMechanism(Algorithm):
         """
         if not all(np.all(scale > 0) for scale in self.noised_scales(problem)):
             return []
-        norm = "l1" if self.mechanism == "laplace" else "l2"
+        norm = LAWS[self.law].norm
         unknown = np.full(horizon, np.nan)
         return [NoiseSite("coefficients", self.mechanism, np.ones((1, 1, 1)), norm, unknown)]
 
@@ -257,7 +258,7 @@ class FunctionalMechanism(Algorithm):
             linear,
             covariance,
             repair=self.solver,
-            ridge=RIDGE * LAWS[self.mechanism][1] * diagonal,
+            ridge=RIDGE * UNIT_DEVIATIONS[self.mechanism] * diagonal,
             radius=_column(self.radius)[..., 0],
         )
         quantities = {

@@ -89,12 +89,9 @@ class QDPSGD(DecentralizedSGD):
         """Return the distribution of the batch size at the deadline."""
         return deadline_batches(float(self.deadline()), SLOWEST, FASTEST)
 
-    def max_batch_size(self) -> int:
-        """Return the largest batch size at the deadline."""
-        return self._max_batch_size
-
     @cached_property
-    def _max_batch_size(self) -> int:
+    def max_batch_size(self) -> int:
+        """Largest batch size at the deadline."""
         return max(deadline_batches(float(np.max(self.deadline())), SLOWEST, FASTEST).sizes)
 
     def sizes(self, s, speeds):
@@ -113,7 +110,7 @@ class QDPSGD(DecentralizedSGD):
             With the shape of ``speeds``.
         """
         sizes = np.floor(speeds * at(self.deadline(), s)).astype(int)
-        return np.minimum(sizes, self._max_batch_size)
+        return np.minimum(sizes, self.max_batch_size)
 
     def seconds(self, speeds):
         """Return the duration of a round: the deadline plus the time to send, [settings, 1]."""
