@@ -7,7 +7,7 @@ import logging
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ MAX_SETTINGS = 500
 @contextmanager
 def job_logging(
     path: str | Path, settings: Any = None, usage: str | Path | None = None
-) -> Iterator[None]:
+) -> Generator[None]:
     """Write a log file; an error ends the process with its message or traceback.
 
     Neither the log nor the output of the process contains secrets.

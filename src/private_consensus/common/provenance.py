@@ -15,7 +15,7 @@ import json
 import os
 import platform
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -142,7 +142,7 @@ def imported_modules(module: str) -> frozenset[str]:
 
 
 @contextmanager
-def atomic_write(path: str | Path) -> Iterator[Path]:
+def atomic_write(path: str | Path) -> Generator[Path]:
     """Yield a temporary path next to ``path``, and rename it to ``path`` if the block succeeds.
 
     Contents and name are flushed to the disk, so that a loss of power leaves either the old file or
@@ -234,8 +234,9 @@ def _package_folders(root: str) -> list[Path]:
     spec = importlib.util.find_spec(root)
     if spec is None:
         return []
-    folders = spec.submodule_search_locations
-    return [Path(spec.origin).with_suffix("")] if folders is None else list(map(Path, folders))
+    if spec.submodule_search_locations is not None:
+        return [Path(folder) for folder in spec.submodule_search_locations]
+    return [Path(spec.origin).with_suffix("")] if spec.origin else []
 
 
 def _is_ours(name: str) -> bool:

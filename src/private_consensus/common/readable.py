@@ -6,7 +6,7 @@ import json
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ DAMAGE_ERRORS = (
 
 
 @contextmanager
-def readable(path: str | Path) -> Iterator[None]:
+def readable(path: str | Path) -> Generator[None]:
     """Replace errors of reading a file within the context by one that names the file.
 
     Raises
@@ -57,7 +57,7 @@ def read_json(path: str | Path) -> Any:
 
 
 @contextmanager
-def arrays_of(path: str | Path) -> Iterator[np.lib.npyio.NpzFile]:
+def arrays_of(path: str | Path) -> Generator[np.lib.npyio.NpzFile]:
     """Open the arrays of an NPZ file without unpickling; raises the errors of :func:`readable`."""
     with readable(path):
         archive = np.load(path, allow_pickle=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,7 +19,7 @@ _BYTES = 1 if sys.platform == "darwin" else 1024
 
 
 @contextmanager
-def measured(path: str | Path | None) -> Iterator[None]:
+def measured(path: str | Path | None) -> Generator[None]:
     """Write time and memory of this process if the context ends without an error.
 
     CPU seconds and peak memory are the counts of the operating system since the start of this

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.constructor import ConstructorError
 
 from .errors import InvalidInput, Refused
 
@@ -37,7 +38,7 @@ class _UniqueKeyLoader(_Base):
             key = "<<" if merge else self.construct_object(key_node, deep=True)
             line = key_node.start_mark.line + 1
             if isinstance(key, Hashable) and first_lines.setdefault(key, line) != line:
-                raise yaml.constructor.ConstructorError(
+                raise ConstructorError(
                     None,
                     None,
                     f"{key!r} again, first in line {first_lines[key]}",
@@ -86,8 +87,9 @@ def parse(text: str, name: str) -> Any:
         content = yaml.load(text, Loader=_UniqueKeyLoader)
         _require_no_cycle(content, set(), set())
         return content
-    except yaml.constructor.ConstructorError as error:
-        problem = f"line {error.problem_mark.line + 1}: {error.problem}"
+    except ConstructorError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        problem = f"{line}{error.problem}"
         raise InvalidInput(name, problem, "plain values, and each key once") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # A text may look like a date or a number without being valid.

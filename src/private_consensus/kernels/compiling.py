@@ -13,7 +13,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -25,8 +25,8 @@ import numba
 
 from private_consensus.common.errors import require
 
-disabled = bool(numba.config.DISABLE_JIT)
-require(not disabled, "NUMBA_DISABLE_JIT", 1, "0 or unset: compiled code is required")
+_SETTINGS: Any = numba.config  # its attributes are set when it is imported
+require(not _SETTINGS.DISABLE_JIT, "NUMBA_DISABLE_JIT", 1, "0 or unset: compiled code is required")
 
 CHECKED = os.environ.get("PRIVATE_CONSENSUS_CHECKED_KERNELS", "") == "1"
 """True if compiled code checks each index, for tests: an index outside of an array raises an
@@ -40,7 +40,12 @@ code might otherwise differ in their order."""
 
 def compiled(function: Callable, **overrides: Any) -> Callable:
     """Compile a function to machine code at its first call, cached for later processes."""
-    options = {"nogil": True, "fastmath": STRICT, "error_model": "numpy", **overrides}
+    options: dict[str, Any] = {
+        "nogil": True,
+        "fastmath": STRICT,
+        "error_model": "numpy",
+        **overrides,
+    }
     if CHECKED:
         options["boundscheck"] = True
     try:
@@ -154,18 +159,18 @@ def _checksum_path(path: Path) -> Path:
 
 
 @contextmanager
-def _cache_folder(path: Path) -> Iterator[None]:
+def _cache_folder(path: Path) -> Generator[None]:
     # numba reads the folder when a function is decorated.
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(path)
+    before = _SETTINGS.CACHE_DIR
+    _SETTINGS.CACHE_DIR = str(path)
     try:
         yield
     finally:
-        numba.config.CACHE_DIR = before
+        _SETTINGS.CACHE_DIR = before
 
 
 @contextmanager
-def limited_threads(count: int) -> Iterator[None]:
+def limited_threads(count: int) -> Generator[None]:
     """Limit the number of threads of compiled loops within the context."""
     before = _LIMIT.set(count)
     try:

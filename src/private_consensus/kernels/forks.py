@@ -86,8 +86,9 @@ def end_with_parent() -> None:
     """
 
     def watch() -> None:
-        multiprocessing.parent_process().join()
-        os.kill(os.getpid(), signal.SIGKILL)
+        if (parent := multiprocessing.parent_process()) is not None:
+            parent.join()
+            os.kill(os.getpid(), signal.SIGKILL)
 
     Thread(target=watch, daemon=True).start()
 

@@ -89,12 +89,13 @@ def _polynomial(series: Callable, degree: int, low: float, high: float) -> tuple
 
 def _power(f: np.ndarray) -> np.ndarray:
     r"""Compute :math:`(2^f - 1 - f\ln 2)/f^2` by its series, to fit a polynomial."""
-    return sum(math.log(2) ** (k + 2) / math.factorial(k + 2) * f**k for k in range(20))
+    terms = (math.log(2) ** (k + 2) / math.factorial(k + 2) * f**k for k in range(20))
+    return sum(terms, start=np.zeros_like(f))
 
 
 def _logarithm(z: np.ndarray) -> np.ndarray:
     r"""Compute :math:`(\ln\frac{1+s}{1-s} - 2s)/s^3`, :math:`z = s^2`, to fit a polynomial."""
-    return sum(2.0 / (2 * k + 3) * z**k for k in range(20))
+    return sum((2.0 / (2 * k + 3) * z**k for k in range(20)), start=np.zeros_like(z))
 
 
 _E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11 = _polynomial(_power, 9, -0.5, 0.5)

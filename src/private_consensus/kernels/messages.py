@@ -176,9 +176,10 @@ def _step(x, base, mixed, gradient, base_weight, scale, step, counter, key, mask
             scale=[block_scale],
             step=[step],
         )
-        streams = [name if name is None else keys(name, counter + first) for name in (key, mask)]
+        noise = keys(key, counter + first)
+        masks = None if mask is None else keys(mask, counter + first)
         arrays = x[block], base[block], mixed[block], in_full(gradient[block])
-        mix_and_step(*arrays, _FIRST_ROW, steps, *streams, sparse)
+        mix_and_step(*arrays, _FIRST_ROW, steps, noise, masks, sparse)
 
 
 def _require_models(kernel: str, x: np.ndarray, key: np.ndarray, **arrays: np.ndarray) -> None:

@@ -14,19 +14,27 @@ to all lanes. A product that is added immediately is rounded once, if the proces
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
+from numba import extending
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import intrinsic, lower_builtin, lower_cast, models, register_model
+from numba.extending import lower_builtin, lower_cast, models, register_model
 
 from .compiling import CHECKED
 
 DOUBLE_LANES, LANES, WIDE = 8, 16, 32
 """Number of lanes: of float64, and of types of 32 bits in one register and in two registers."""
+
+
+def intrinsic(function: Callable) -> Callable[..., Any]:
+    """Decorate a function that generates code; calls omit its typing context."""
+    return extending.intrinsic(function)
 
 
 def aligned(count: int, kind=np.float32) -> np.ndarray:
@@ -56,21 +64,21 @@ class Vector(types.Type):
         self.element, self.lanes = element, lanes
         super().__init__(f"vector({element}, {lanes})")
 
-    def can_convert_from(self, context, source):
+    def can_convert_from(self, typingctx, other):
         """Return the kind of conversion from another type; numbers can be broadcast.
 
         Parameters
         ----------
-        context : numba context
+        typingctx : numba context
             Typing context.
-        source : numba type
+        other : numba type
             Source type.
 
         Returns
         -------
         Conversion or None
         """
-        return Conversion.unsafe if isinstance(source, types.Number) else None
+        return Conversion.unsafe if isinstance(other, types.Number) else None
 
 
 def _kinds(element, *lanes):

@@ -163,7 +163,7 @@ def account(releases: Iterable[Release], delta: float) -> Guarantee:
     if not groups:
         return Guarantee(0.0, delta, "none", proven, "; ".join(notes))
     epsilons = _epsilons(groups, delta)
-    method = min(epsilons, key=epsilons.get)
+    method = min(epsilons, key=epsilons.__getitem__)
     return Guarantee(epsilons[method], delta, method, proven, "; ".join(notes))
 
 
@@ -275,8 +275,11 @@ def dp_events(releases: Iterable[Release]):
     groups = _groups(releases)
     if groups is None:
         return dp.NonPrivateDpEvent()
-    events = [dp.SelfComposedDpEvent(_event(group), group.count) for group in groups]
-    return dp.ComposedDpEvent(events) if events else dp.NoOpDpEvent()
+    if not groups:
+        return dp.NoOpDpEvent()
+    return dp.ComposedDpEvent(
+        [dp.SelfComposedDpEvent(_event(group), group.count) for group in groups]
+    )
 
 
 def network_guarantee(guarantees: Iterable[Guarantee]) -> Guarantee:
@@ -466,12 +469,12 @@ def _rdp(groups: tuple[_Group, ...], delta: float) -> float:
     """
     from dp_accounting import rdp  # slow to import
 
-    orders = np.asarray(_orders(groups))
-    total = _renyi([group for group in groups if group.kind != "profile"], orders)
+    orders = _orders(groups)
+    total = _renyi([group for group in groups if group.profile is None], orders)
     for group in groups:
-        if group.kind == "profile":
+        if group.profile is not None:
             total = total + group.count * _divergences(group.profile)
-    return float(rdp.compute_epsilon(orders, total, delta)[0])
+    return float(rdp.compute_epsilon(orders, total.tolist(), delta)[0])
 
 
 def _divergences(profile: PrivacyProfile) -> np.ndarray:
@@ -496,7 +499,7 @@ def _orders(groups: Sequence[_Group]) -> tuple[float, ...]:
     return _RDP_ORDERS if sampled else _RDP_ORDERS + _LARGE_ORDERS
 
 
-def _renyi(groups: Sequence[_Group], orders: np.ndarray) -> np.ndarray:
+def _renyi(groups: Sequence[_Group], orders: Sequence[float]) -> np.ndarray:
     """Compose the Renyi divergences, at each order, of all groups without a privacy profile."""
     import dp_accounting  # slow to import
 
@@ -538,7 +541,8 @@ def _event(group: _Group):
     rate = group.sampling.rate
     if group.sampling.kind == "poisson":
         return dp.PoissonSampledDpEvent(rate, event)
-    return dp.SampledWithoutReplacementDpEvent(1.0, rate, event)
+    # Accountants use the quotient of the sizes only.
+    return dp.SampledWithoutReplacementDpEvent(1.0, rate, event)  # ty: ignore[invalid-argument-type]
 
 
 @lru_cache(maxsize=4096)  # a setting is calibrated for each block of runs, and once for its table
@@ -613,32 +617,29 @@ def _merged_gaussians(groups: Sequence[_Group]) -> list[_Group]:
 
 
 def _fixed_gaussian(group: _Group) -> bool:
-    return group.kind == "gaussian" and group.sampling is not None and not _poisson(group)
+    sampling = group.sampling
+    return group.kind == "gaussian" and sampling is not None and sampling.kind == "fixed_size"
 
 
 def _without_pair(group: _Group) -> bool:
     return group.profile is not None and not group.profile.deltas(np.zeros(1))
 
 
-def _poisson(group: _Group) -> bool:
-    return group.sampling is not None and group.sampling.kind == "poisson"
-
-
 def _loss_distribution(group: _Group, step: float):
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    rate = group.sampling.rate if _poisson(group) else 1.0
-    options = {"value_discretization_interval": step, "sampling_prob": rate}
-    if group.kind == "profile":
+    library = {"gaussian": pld.from_gaussian_mechanism, "laplace": pld.from_laplace_mechanism}
+    sampling = group.sampling
+    if group.profile is not None:
         single = _from_profile(group.profile, step)
-    elif group.kind == "gaussian":
-        unsampled = group.sampling is None
-        library = pld.from_gaussian_mechanism
-        single = of_gaussian(group.loss, step) if unsampled else library(1 / group.loss, **options)
-    elif group.kind == "laplace" and group.sampling is None:
+    elif group.kind == "gaussian" and sampling is None:
+        single = of_gaussian(group.loss, step)
+    elif group.kind == "laplace" and sampling is None:
         return of_laplace(group.loss, group.count, step)
-    elif group.kind == "laplace" and _poisson(group):
-        single = pld.from_laplace_mechanism(1 / group.loss, **options)
+    elif group.kind in library and sampling is not None and sampling.kind == "poisson":
+        single = library[group.kind](
+            1 / group.loss, value_discretization_interval=step, sampling_prob=sampling.rate
+        )
     else:
         return composed(_response_masses(group.pure, step), group.count, step)
     return single.self_compose(group.count) if group.count > 1 else single

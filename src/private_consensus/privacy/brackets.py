@@ -165,7 +165,7 @@ def _shortfall(delta: float):
         if release.mechanism == "pure" and delta > 0:
             return "the distribution of a pure mechanism is not known"
         fractions = _attained_fractions(release, delta)
-        if release.mechanism == "profile" and not release.profile.attained():
+        if release.profile is not None and not release.profile.attained():
             fractions = np.zeros(1)
         if not np.any(fractions):
             return _unknown(release)
@@ -227,7 +227,7 @@ def _parts(releases: Sequence[Release]) -> tuple[_EqualLosses, ...]:
     for release in releases:
         losses = _attained_losses(release, 1.0)
         rate = 1.0 if release.sampling is None else release.sampling.rate
-        if release.mechanism == "profile":
+        if release.profile is not None:
             if release.attained and release.profile.attained():
                 counts["mixture", 1.0, 1.0, release.profile.attained(), 1] += release.count
         elif release.mechanism == "gaussian" and rate == 1:

@@ -164,8 +164,9 @@ def _truncation_range(
     orders = EXPONENTS / length
     moments = logsumexp(indices * orders[:, None], b=masses, axis=1)
     bounds = (count * moments + math.log(2 / TAIL)) / orders
-    low = max(0, *map(math.floor, bounds[orders < 0]))
-    return low, min((length - 1) * count, *map(math.ceil, bounds[orders > 0]))
+    low = max(0, *(math.floor(bound) for bound in bounds[orders < 0].tolist()))
+    high = min((length - 1) * count, *(math.ceil(bound) for bound in bounds[orders > 0].tolist()))
+    return low, high
 
 
 def _distribution(masses: np.ndarray, infinite: float, lowest: int, step: float):

@@ -9,7 +9,7 @@ Algorithm 7, whose case of two equal budgets and no numeric answers is Algorithm
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -176,7 +176,7 @@ def _renewals(above: np.ndarray, count: int, tests: int) -> np.ndarray:
 
 
 @contextmanager
-def _broadcasting(**arrays: np.ndarray) -> Iterator[None]:
+def _broadcasting(**arrays: np.ndarray) -> Generator[None]:
     """Raise ``InvalidInput`` if arrays do not broadcast together."""
     try:
         np.broadcast_shapes(*(array.shape for array in arrays.values()))
@@ -387,9 +387,6 @@ class SparseVector:
         require(queries.ndim >= 1, "queries", queries.shape, "a shape (..., n)")
         threshold = arguments.array("threshold", threshold, "numbers")
         unit_threshold = arguments.array("unit_threshold", unit_threshold, "numbers")
-        if self.epsilon_numbers > 0:
-            expected = "numbers, as epsilon_numbers is above 0"
-            unit_numbers = arguments.array("unit_numbers", unit_numbers, expected)
         with _broadcasting(threshold=threshold, unit_threshold=unit_threshold[..., None]):
             noisy_threshold = threshold + self.threshold_scale * unit_threshold[..., None]
         above = self.above(queries, noisy_threshold, unit_queries)
@@ -397,6 +394,8 @@ class SparseVector:
         above = above & answered
         values = np.full(above.shape, np.nan)
         if self.epsilon_numbers > 0:
+            expected = "numbers, as epsilon_numbers is above 0"
+            unit_numbers = arguments.array("unit_numbers", unit_numbers, expected)
             with _broadcasting(queries=queries, unit_numbers=unit_numbers):
                 numbers = np.broadcast_to(queries + self.number_scale * unit_numbers, above.shape)
             values[above] = numbers[above]

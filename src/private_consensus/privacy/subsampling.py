@@ -587,7 +587,7 @@ def zhu_wang(order: int, rate: Any, mu: Any) -> np.ndarray:
     return np.where(rate[..., 0] < 1, bound, order * mu[..., 0] ** 2 / 2)
 
 
-def _power(j, mu: float):
+def _power(j: np.ndarray, mu: np.ndarray) -> np.ndarray:
     """Return (j - 1) epsilon(j), with the Renyi divergence epsilon(j) of mu^2/2-zCDP noise."""
     return (j - 1) * j * mu**2 / 2
 

@@ -159,9 +159,8 @@ def noise_test(
     """
     check_law(law)
     samples = [_unit(values, scale) for values in (noise, other) if values is not None]
-    require(
-        len({sample.shape for sample in samples}) == 1, "other", np.shape(other), np.shape(noise)
-    )
+    shape, *other_shapes = (sample.shape for sample in samples)
+    require(other_shapes in ([], [shape]), "other", other_shapes, f"an array of shape {shape}")
     unit = np.concatenate(samples)
     sigma = float(np.max(scale))
     if law == "discrete_gaussian":

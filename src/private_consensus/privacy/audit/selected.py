@@ -51,7 +51,7 @@ def selected_noise_test(
     """
     check_law(law)
     require(noise.ndim == 4, "noise", noise.shape, "axes run, round, agent, coordinate")
-    observed = np.isfinite(noise).all(-1)
+    observed = np.all(np.isfinite(noise), axis=-1)
     require(bool(observed.any()), "noise", noise.shape, "at least one finite value")
     results = [*_tail_results(noise, observed, law), *_reused(noise, observed, law, resolution)]
     total = sum(result[3] for result in results)

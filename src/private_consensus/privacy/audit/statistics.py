@@ -93,19 +93,17 @@ def audit_statistics(
     for ordering in orderings:
         require(ordering in measures, "orderings", ordering, "epsilon or mu")
     rng = np.random.default_rng(seed)
-    learned = transcripts is not None and transcripts_other is not None
-    counted = (
-        atom_statistics(transcripts, transcripts_other)
-        if learned and np.ndim(transcripts) > 2
-        else {}
-    )
+    observed = None
+    if transcripts is not None and transcripts_other is not None:
+        observed = transcripts, transcripts_other
+    counted = atom_statistics(*observed) if observed and np.ndim(observed[0]) > 2 else {}
     checked = {
-        name: tuple(scalar_statistic(name, values) for values in pair)
-        for name, pair in {**counted, **statistics}.items()
+        name: (scalar_statistic(name, values), scalar_statistic(name, other))
+        for name, (values, other) in {**counted, **statistics}.items()
     }
     splits = [_split(name, pair, rng) for name, pair in checked.items()]
-    if learned:
-        splits += _learned(_features(transcripts), _features(transcripts_other), rng)
+    if observed:
+        splits += _learned(_features(observed[0]), _features(observed[1]), rng)
     expected = "at least one statistic, or transcripts of both data sets"
     require(bool(splits), "statistics", list(statistics), expected)
     ordering_fraction = 1 / len(orderings)
