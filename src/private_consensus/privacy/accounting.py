@@ -42,9 +42,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from scipy.special import expit
@@ -62,6 +62,7 @@ from .conversions import (
 )
 from .loss_distributions import composed, of_gaussian, of_laplace
 from .releases import RENYI_ORDERS, PrivacyProfile, Release, Sampling
+from .sampled_gaussian import log_moment
 
 METHODS = ("pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld")
 
@@ -81,6 +82,13 @@ MAX_LOSS = 5e5
 GRID_DECIMALS = 3
 # If epsilon is below the expected value by more than this factor, it is recomputed on a finer grid.
 REFINEMENT_FACTOR = 4.0
+# Logarithm of a moment below which the library loses digits to rounding; it is computed again.
+SMALL_LOG_MOMENT = 1e-6
+# Smallest mu of a Gaussian on a sample of fixed size for which the library is accurate. It is used
+# in place of smaller values, for which it is valid.
+SMALLEST_FIXED_MU = 1e-4
+# Largest loss of a sampled Laplace mechanism whose exponential does not overflow in the library.
+MAX_SAMPLED_LOSS = 700.0
 # Largest number of grid steps up to the largest loss of one release, which bounds time and memory.
 MAX_STEPS = 1e6
 
@@ -506,13 +514,41 @@ def _renyi(groups: Sequence[_Group], orders: Sequence[float]) -> np.ndarray:
     relation = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
     if any(group.sampling and group.sampling.change == "replace" for group in groups):
         relation = dp_accounting.NeighboringRelation.REPLACE_ONE
-    accountant = dp_accounting.rdp.RdpAccountant(orders, relation)
+
+    def divergences(event) -> np.ndarray:
+        accountant = dp_accounting.rdp.RdpAccountant(orders, relation)
+        return accountant.compose(event).rdp
+
     concentrated = [group for group in groups if not _has_renyi_curve(group)]
     with np.errstate(over="ignore"):
-        accountant.compose(dp_accounting.ZCDpEvent(_rho(concentrated)))
+        total = divergences(dp_accounting.ZCDpEvent(_rho(concentrated)))
         for group in _levelled([group for group in groups if _has_renyi_curve(group)]):
-            accountant.compose(_event(group), group.count)
-    return accountant.rdp
+            if _fixed_gaussian(group):
+                group = replace(group, loss=max(group.loss, SMALLEST_FIXED_MU))
+            sampling, by_library = group.sampling, partial(divergences, _event(group))
+            if group.kind == "gaussian" and sampling is not None and sampling.kind == "poisson":
+                single = _sampled_gaussian(sampling.rate, group.loss, orders, by_library)
+            else:
+                single = by_library()
+            total = total + group.count * single
+    return total
+
+
+def _sampled_gaussian(
+    rate: float, mu: float, orders: Sequence[float], divergences: Callable[[], np.ndarray]
+) -> np.ndarray:
+    """Return the Renyi divergences of a Gaussian on a Poisson sample, small ones by own formula.
+
+    ``divergences`` computes those of the library, which subtracts numbers near 1. Rounding may even
+    make them negative.
+    """
+    result = np.zeros(len(orders))
+    if log_moment(max(orders), rate, mu) > SMALL_LOG_MOMENT:
+        result = divergences()
+    for index, order in enumerate(orders):
+        if result[index] * (order - 1) <= SMALL_LOG_MOMENT:
+            result[index] = log_moment(order, rate, mu) / (order - 1)
+    return result
 
 
 def _has_renyi_curve(group: _Group) -> bool:
@@ -554,7 +590,10 @@ def _pld(groups: tuple[_Group, ...], delta: float) -> float:
     ``MAX_COMPOSED`` equal releases.
     """
     unknown = any(
-        group.kind == "concentrated" or _fixed_gaussian(group) or _without_pair(group)
+        group.kind == "concentrated"
+        or _fixed_gaussian(group)
+        or _without_pair(group)
+        or (group.kind == "laplace" and group.sampling and group.loss > MAX_SAMPLED_LOSS)
         for group in groups
     )
     if delta < PLD_SMALLEST_DELTA or unknown or _too_many(groups):

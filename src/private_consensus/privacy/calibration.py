@@ -236,10 +236,12 @@ def calibrate(
         return math.log(attained / budget.epsilon) if attained > 0 else -math.inf
 
     low, high = _bracket(excess, budget)
-    return _narrowed(low, high, excess, tolerance) if high.scale > _SMALLEST else 0.0
+    return _narrowed(low, high, excess, tolerance) if high.scale > 0 else 0.0
 
 
-_SMALLEST, _LARGEST = 1e-12, 1e18
+_SMALL, _LARGE = 1e-12, 1e18
+"""Scales beyond which the search takes larger steps."""
+_SMALLEST, _LARGEST = 1e-290, 1e290
 
 
 class _EvaluatedScale(NamedTuple):
@@ -254,11 +256,16 @@ class _EvaluatedScale(NamedTuple):
 def _bracket(
     excess: Callable[[float], float], budget: Budget
 ) -> tuple[_EvaluatedScale, _EvaluatedScale]:
-    """Return successive powers of 4 that exceed and meet the budget; both 0 if all meet it."""
+    """Return successive powers of 4 that exceed and meet the budget; both 0 if all meet it.
+
+    Very small and very large scales are powers of 4^8.
+    """
     current = _EvaluatedScale(1.0, excess(1.0))
     step = 0.25 if current.meets_budget else 4.0
     while True:
-        following = _EvaluatedScale(current.scale * step, excess(current.scale * step))
+        usual = _SMALL <= current.scale <= _LARGE
+        scale = current.scale * (step if usual else step**8)
+        following = _EvaluatedScale(scale, excess(scale))
         if following.meets_budget != current.meets_budget:
             return (following, current) if current.meets_budget else (current, following)
         if following.scale < _SMALLEST:

@@ -51,6 +51,8 @@ MAX_BATCH = 10**6
 _LARGEST_SHIFT = 35.0  # order times mu beyond which a divergence counts as infinite
 
 
+SMALL_MOMENT = 1e-9
+"""Excess of a moment over 1 below which it is computed from a series."""
 LARGE_LOSS = 500.0
 """Loss from which on its exponential is not evaluated, to avoid overflow."""
 
@@ -468,6 +470,15 @@ def _gaussian_moments(noise: SampledNoise, sigma: float) -> np.ndarray:
             excess = np.exp(order * loss + density) - order * np.exp(loss + density)
             excess += (order - 1) * np.exp(density)
         total = width * (excess @ _WEIGHTS)
+        if np.any(total < SMALL_MOMENT):
+            # Rounding of terms near 1 exceeds small results. These come from small changes u of the
+            # likelihood ratio; terms of higher order in u are omitted.
+            u = gamma * np.expm1(mu * x - mu**2 / 2)
+            series = (
+                order * (order - 1) * u**2 * (1 - u / 2 if fixed else (1 + (order - 2) * u / 3) / 2)
+            )
+            near = np.where(np.abs(order * u) < 1e-4, series * np.exp(density), excess)
+            total = np.where(total < SMALL_MOMENT, width * (near @ _WEIGHTS), total)
     return np.where((order * mu)[..., 0] > _LARGEST_SHIFT, np.inf, total)
 
 
