@@ -11,7 +11,7 @@ from latex2mathml.converter import convert
 from sphinx_gallery.scrapers import figure_rst
 
 import private_consensus as pc
-from private_consensus import cli
+from private_consensus.cli.parser import build_parser
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
@@ -104,7 +104,7 @@ def block(writer, node):
 def generated_pages(app):
     """Write the help of all commands, one page per algorithm, reference pages and measurements."""
     source = Path(app.srcdir)
-    _write(source / "_generated" / "commands.txt", "\n".join(help_texts(cli._parser())))
+    _write(source / "_generated" / "commands.txt", "\n".join(help_texts(build_parser())))
     names = reference_pages.built_in()
     for name in names:
         kind = pc.algorithms.load(name)

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 import yaml
 
-from private_consensus import algorithms, cli
-from private_consensus.cli import main
+from private_consensus import algorithms
+from private_consensus.cli import main, output
 from private_consensus.common import yamls
 from private_consensus.comparison.ranking import Standing, _table_row
 
@@ -45,7 +45,7 @@ def toy(tmp_path, monkeypatch, capsys):
 
 @pytest.fixture
 def rank(design, capsys, monkeypatch):
-    monkeypatch.setattr(cli.OUT, "_width", 200)
+    monkeypatch.setattr(output.OUT, "_width", 200)
 
     def called(*arguments):
         code = main(["rank", *map(str, arguments), "--design", str(design)])

@@ -9,8 +9,8 @@ from importlib import import_module
 import pytest
 
 import private_consensus
-from private_consensus import algorithms, cli, problems
-from private_consensus.cli import main
+from private_consensus import algorithms, problems
+from private_consensus.cli import main, output, running, settings
 from private_consensus.privacy import gaussian_epsilon
 from private_consensus.reproduction.datasets import acquire
 from private_consensus.reproduction.experiments import checks
@@ -19,7 +19,7 @@ from private_consensus.reproduction.experiments import checks
 @pytest.fixture
 def call(capsys, monkeypatch):
     # The console reads its width when it is created, before this fixture runs.
-    monkeypatch.setattr(cli.OUT, "_width", 200)
+    monkeypatch.setattr(output.OUT, "_width", 200)
 
     def run(*arguments: str) -> tuple[int, str, str]:
         code = main(arguments)
@@ -65,7 +65,7 @@ def test_run_needs_only_the_name_of_an_algorithm(call, monkeypatch, name):
     def refused(*_):
         raise AssertionError("an example requests a data set")
 
-    monkeypatch.setattr(cli, "_prepared_data", lambda names, _: refused() if names else {})
+    monkeypatch.setattr(settings, "prepared_data", lambda names, _: refused() if names else {})
     code, out, err = call("run", name, "--runs", "2")
     assert (code, err) == (0, "")
     assert "claimed" in out and "by the accountant" in out
@@ -114,12 +114,12 @@ def test_an_audit_of_the_example_refuses_an_epsilon(call):
 
 def test_default_delta_and_confidence_come_from_the_defaults_file(call):
     _, out, _ = call("privacy", "--epsilon", "1")
-    stated = cli._defaults()["delta"]
+    stated = settings.defaults()["delta"]
     assert f"{stated:g}" in out
     world = ("--problem", "mean_estimation", "--agents", "2", "--horizon", "1", "--runs", "40")
     _, out, _ = call("audit", "gradient_descent", *world)
     assert f"at delta {stated:g}" in out
-    assert f"{cli._defaults()['audit']['confidence']:g}, of the whole result" in out
+    assert f"{settings.defaults()['audit']['confidence']:g}, of the whole result" in out
 
 
 def test_privacy_converts_scale_to_epsilon_and_back(call):
@@ -234,7 +234,7 @@ def test_data_of_a_mirror_are_real_and_checked(call, tmp_path):
 
 def test_a_checksum_is_not_truncated_in_a_narrow_terminal(call, monkeypatch, tmp_path):
     monkeypatch.setattr(SUMMARY, "DATA_SETS", ("us",))
-    monkeypatch.setattr(cli.OUT, "_width", 60)
+    monkeypatch.setattr(output.OUT, "_width", 60)
     _, out, _ = call("data", "--source", "surrogate", "--cache", str(tmp_path))
     assert len(cards(out)["us"]["SHA-256"].replace(" ", "")) == 64
 
@@ -339,7 +339,7 @@ def test_insufficient_memory_gives_a_one_line_error(call, monkeypatch):
     def large(*_):
         raise MemoryError("Unable to allocate 1 TiB")
 
-    monkeypatch.setattr(cli, "run_cell", large)
+    monkeypatch.setattr(running, "run_cell", large)
     code, _, err = call("run", "gradient_descent", "--horizon", "2", "--agents", "3")
     assert code == 2 and err == "private-consensus: not enough memory: Unable to allocate 1 TiB\n"
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from private_consensus import cli
 from private_consensus.api.json_values import plain
-from private_consensus.cli import main
+from private_consensus.cli import main, output, results
 from private_consensus.cli.completion import SHELLS, _commands
+from private_consensus.cli.parser import build_parser
 from private_consensus.comparison.entering import new_algorithm
 from private_consensus.core import algorithms
 from private_consensus.reproduction.studies.places import HOME
@@ -42,7 +42,7 @@ def as_json(call):
 
 
 def commands() -> dict:
-    return _commands(cli._parser())
+    return _commands(build_parser())
 
 
 def test_without_a_command_the_help_is_printed(call):
@@ -194,18 +194,18 @@ def test_progress_is_shown_on_a_terminal_only(call, monkeypatch):
     _, _, err = call("run", "muffliato", "--runs", "2")
     assert err == ""
     screen = io.StringIO()
-    monkeypatch.setattr(cli, "ERR", Console(file=screen, force_terminal=True, width=80))
+    monkeypatch.setattr(output, "ERR", Console(file=screen, force_terminal=True, width=80))
     call("run", "muffliato", "--runs", "2")
     assert "muffliato, 2 runs" in screen.getvalue()
 
 
 def test_the_shipped_design_is_used_outside_of_a_repository(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    assert cli._design(None) == str(HOME / "config" / "comparison.yaml")
-    assert cli._design("other.yaml") == "other.yaml"
+    assert results._design(None) == str(HOME / "config" / "comparison.yaml")
+    assert results._design("other.yaml") == "other.yaml"
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "comparison.yaml").write_text("")
-    assert cli._design(None) == "config/comparison.yaml"
+    assert results._design(None) == "config/comparison.yaml"
 
 
 def test_bash_completes_commands_options_and_names(call, tmp_path):

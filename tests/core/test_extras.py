@@ -16,6 +16,7 @@ from setuptools import Distribution
 import private_consensus
 from private_consensus import cli
 from private_consensus.api import extras
+from private_consensus.cli import describing
 from private_consensus.reproduction.datasets import acquisition
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +45,7 @@ import numpy as np
 import private_consensus as pc
 import private_consensus.comparison.engine, private_consensus.comparison.ranking
 from private_consensus import cli
+from private_consensus.cli import results
 
 for name in pc.__all__:
     getattr(pc, name)
@@ -61,7 +63,8 @@ print(pc.account(releases, 1e-5).epsilon)
 audited = pc.audit(algorithm, problem, network, budget, 2, runs=40, confidence=0.99, delta=1e-5)
 print(audited.flagged)
 print(pc.__file__)
-print(cli.main(["init", "mystudy"]), cli._design(None), pathlib.Path(cli._design(None)).is_file())
+design = results._design(None)
+print(cli.main(["init", "mystudy"]), design, pathlib.Path(design).is_file())
 print(cli.main(["run", "muffliato", "--runs", "2"]), cli.main(["data"]))
 print(cli.main(["list"]), cli.main(["describe", "dp_ci"]), cli.main(["privacy", "--scale", "2"]))
 """
@@ -143,7 +146,7 @@ def test_the_error_for_a_missing_package_states_the_install_command(monkeypatch,
         raise ModuleNotFoundError("No module named 'pooch'", name="pooch")
 
     monkeypatch.setattr(acquisition, "default_cache", missing)
-    monkeypatch.setattr(cli, "_data", lambda options: acquisition.default_cache())
+    monkeypatch.setattr(describing, "data", lambda options: acquisition.default_cache())
     assert cli.main(["data"]) == 2
     error_message = capsys.readouterr().err
     command = " ".join(f"'{text}'" for text in PROJECT["optional-dependencies"]["data"])

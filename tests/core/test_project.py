@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import private_consensus
-from private_consensus import cli
+from private_consensus.cli.parser import build_parser
 from private_consensus.common import yamls
 
 ROOT = Path(__file__).parents[2]
@@ -171,7 +171,7 @@ def test_the_parser_accepts_all_commands_of_the_pages():
     page_commands = commands("private-consensus")
     assert len(page_commands) > 15
     for page, words in page_commands:
-        assert cli._parser().parse_args(words).command, (page, words)
+        assert build_parser().parse_args(words).command, (page, words)
 
 
 def test_snakemake_commands_of_pages_separate_targets_and_configuration_files():

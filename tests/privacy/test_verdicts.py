@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from private_consensus import cli
+from private_consensus.cli import running
 from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import (
     AUDIT_VERDICTS,
@@ -162,7 +163,7 @@ def test_command_line_cell_and_audit_table_give_equal_verdicts(arguments, capsys
         return run_cell(*cell_arguments)
 
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(cli, "run_cell", watched)
+    monkeypatch.setattr(running, "run_cell", watched)
     cli.main(["run", *arguments, "--horizon", "3", "--runs", "1"])
     printed = " ".join(capsys.readouterr().out.split()).rpartition("; ")[-1]
     (cell,) = cells

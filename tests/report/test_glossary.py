@@ -7,8 +7,8 @@ from typing import get_args
 
 import pytest
 
-from private_consensus import cli
 from private_consensus.audits.views.epsilon import LABELS
+from private_consensus.cli.parser import build_parser
 from private_consensus.common.fields import Interpretation
 from private_consensus.privacy import AUDIT_VERDICTS, VERDICTS
 from private_consensus.privacy.budget import CHANGES, UNITS
@@ -82,9 +82,9 @@ def texts() -> dict[str, str]:
     texts_by_name = {
         str(file.relative_to(ROOT)): file.read_text() for file in files if file.is_file()
     }
-    for file in (source / "algorithms").glob("*.py"):
+    for file in (source / "core" / "algorithms").glob("*.py"):
         texts_by_name[file.stem] = "\n".join(docstrings(file))
-    return texts_by_name | {"--help": cli._parser().format_help()}
+    return texts_by_name | {"--help": build_parser().format_help()}
 
 
 def docstrings(file: Path) -> list[str]:

@@ -6,6 +6,9 @@ import argparse
 import re
 from collections.abc import Mapping, Sequence
 
+from ..core import algorithms, problems
+from .output import emit
+
 SHELLS = ("bash", "zsh", "fish")
 
 _BASH = """# {program}: completion for {shell}
@@ -25,6 +28,15 @@ _BASH = """# {program}: completion for {shell}
 }}
 complete -F {function} {program}
 """
+
+
+def print_script(options: argparse.Namespace) -> None:
+    """Print the completion script of a shell."""
+    settings = dict.fromkeys(("run", "audit", "observers", "rank"), algorithms.names())
+    names = {**settings, "describe": [*algorithms.names(), *problems.names()]}
+    script = completion_script(options.parser, options.shell, names)
+    contents = {"shell": options.shell, "script": script}
+    emit(options, contents, script.rstrip("\n"))
 
 
 def completion_script(

@@ -1,0 +1,118 @@
+"""Describe algorithms, problems and data sets."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from ..api.terminal import first_sentence, rendered, with_inherited_parameters
+from ..common.errors import InvalidInput
+from ..core import algorithms, problems
+from .output import emit, print_error, progress, table
+
+
+def list_names(options: Namespace) -> int:
+    """Print algorithms, problems and prepared data; return 1 if two algorithms share a name."""
+    from ..reproduction.datasets import PREPARATIONS
+
+    tables = {
+        "algorithm": {
+            name: summary_of(sys.modules[algorithms.load(name).__module__])
+            for name in algorithms.names()
+        },
+        "problem": {name: summary_of(problems.load(name)) for name in problems.names()},
+        "prepared data": {name: p.because for name, p in PREPARATIONS.items()},
+    }
+    unusable, collisions = algorithms.unusable(), algorithms.collisions()
+
+    contents = {title.replace(" ", "_"): rows for title, rows in tables.items()}
+    output = [table([title, ""], list(rows.items())) for title, rows in tables.items()]
+    if unusable:
+        output.append(table(["unused entry point", "reason"], list(unusable.items())))
+    emit(options, {**contents, "unusable": unusable}, *output)
+    for name, reason in collisions.items():
+        print_error(f"entry point {name}: {reason}")
+    return 1 if collisions else 0
+
+
+def describe(options: Namespace) -> None:
+    """Print the description, parameters and uncounted data uses of an algorithm or a problem."""
+    name = options.name
+    algorithm: dict[str, Any] = {}
+    output: list[str | Table] = []
+    if name in algorithms.names():
+        built = algorithms.load(name)
+        module, docstring = sys.modules[built.__module__], with_inherited_parameters(built)
+        fields = dataclasses.fields(built)
+        needed = any(field.default is dataclasses.MISSING for field in fields)
+        described = built if needed else built()
+        uses = [f"where the problem computes it from data: {use}" for use in described.uses]
+        defaults = {
+            field.name: "required" if field.default is dataclasses.MISSING else repr(field.default)
+            for field in fields
+        }
+        algorithm = {"relation": str(described.relation), "parameters": defaults}
+        output.append(f"\nNeighbouring relation: {algorithm['relation']}")
+        output.append(table(["parameter", "default"], list(defaults.items())))
+    elif name in problems.names():
+        module, described = problems.load(name), problems.class_of(name)
+        docstring = inspect.getdoc(module.build) or ""
+        stated = described.from_data.items()
+        uses = [f"for algorithms that use {key}: {text}" for key, text in stated]
+    else:
+        names = ", ".join(algorithms.names() + problems.names())
+        raise InvalidInput("NAME", name, f"one of {names}")
+    texts = [rendered(inspect.getdoc(module) or ""), rendered(docstring)]
+    not_charged = [*described.oracles, *uses]
+    contents = {
+        "name": name,
+        "kind": "algorithm" if algorithm else "problem",
+        "description": "\n\n".join(texts),
+        "not_charged": not_charged,
+        **algorithm,
+    }
+    lines = [
+        *(text + "\n" for text in texts),
+        *(f"Not covered by epsilon: {use}" for use in not_charged),
+    ]
+    emit(options, contents, *lines, *output)
+
+
+def data(options: Namespace) -> None:
+    """Print data sets with source, licence and checksum."""
+    from ..reproduction.datasets import Acquisition, summary
+
+    cache = Path(options.cache)
+    acquisition = Acquisition(source=options.source, mirror=options.mirror, cache=cache)
+    acquisition.check()
+    with progress("data sets"):
+        rows = summary(acquisition)
+    tables = [table([row["dataset"], row["title"]], _card(row)) for row in rows]
+    emit(options, {"data_sets": rows}, *tables)
+
+
+def _card(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    warning = "SURROGATE, not the real data; " if row["source"] == "surrogate" else ""
+    return [
+        ("source", f"{row['source']}: {row['where']}, {row['version']}"),
+        ("reason", f"{warning}{row['because']}"),
+        ("rows, columns", f"{row['rows']:,}, {row['columns']:,}"),
+        ("label", f"{row['label']}: {row['label_rate']:.1%}"),
+        ("licence", row["licence"]),
+        ("needs", row["needs"]),
+        ("SHA-256", row["checksum"]),
+        ("prepared as", ", ".join(row["preparations"])),
+        ("search time", f"{row['seconds']:.1f} s"),
+    ]
+
+
+def summary_of(documented: object) -> str:
+    """Return the first paragraph of a docstring in one line."""
+    return first_sentence(inspect.getdoc(documented) or "")

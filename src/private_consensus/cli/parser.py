@@ -1,0 +1,196 @@
+"""Options of all commands."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+
+from .. import __version__
+from . import completion, describing, results, running, statements, studies
+from .settings import CACHE, FEW_AGENTS, RUNS, defaults
+
+SOURCES = ("auto", "official", "surrogate")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands; ``command`` is the function of a command."""
+    parser = argparse.ArgumentParser(
+        prog="private-consensus",
+        description="Run, audit, describe and compare algorithms from the command line.",
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    parser.set_defaults(command=None)
+    values = defaults()
+    commands = parser.add_subparsers(metavar="COMMAND")
+
+    def add(name: str, run: Callable, text: str, **preset: object) -> Callable:
+        """Add a command, and return the function that adds its options.
+
+        Parameters
+        ----------
+        name : str
+            Name of the command.
+        run : callable
+            Function of the parsed options; returns the exit code, or None for 0.
+        text : str
+            Help of the command.
+        **preset
+            Options that the command does not have on the command line.
+
+        Returns
+        -------
+        callable
+            ``add_argument`` of the command.
+        """
+        command = commands.add_parser(name, help=text)
+        command.set_defaults(command=run, **preset)
+        return command.add_argument
+
+    add("list", describing.list_names, "list algorithms, problems and prepared data")
+
+    option = add("describe", describing.describe, "describe an algorithm or a problem")
+    option("name", help="name of an algorithm or of a problem")
+
+    option = add("run", running.run, "run an algorithm on a problem")
+    _add_setting(option)
+    option("--runs", type=int, help=f"default {RUNS}; fewer for more than {FEW_AGENTS} agents")
+    option("--metric", help="metric of the problem, or value (default: the first metric)")
+    option("--quantity", help="measured quantity of the algorithm (default: released)")
+
+    option = add(
+        "audit", running.audit,
+        "run an algorithm on neighbouring data sets and test its privacy claim",
+        metric=None, quantity=None,
+    )  # fmt: skip
+    _add_setting(option)
+    runs, confidence = values["audit"]["runs"], values["audit"]["confidence"]
+    option("--runs", type=int, default=runs, help="maximum number of runs per data set")
+    option(
+        "--confidence", type=float, default=confidence,
+        help="joint confidence of all tests of the audit",
+    )  # fmt: skip
+
+    option = add(
+        "observers", running.observers,
+        "compute the privacy loss to observers of a part of the messages",
+        runs=1, metric=None, quantity=None,
+    )  # fmt: skip
+    _add_setting(option)
+    option("--observer", type=int, help="agent to which the loss of each other agent is listed")
+
+    option = add("privacy", running.privacy, "compute epsilon from noise, or noise from epsilon")
+    option(
+        "--mechanism",
+        choices=("gaussian", "laplace"),
+        default="gaussian",
+        help="distribution of the noise",
+    )
+    option("--sensitivity", type=float, default=1.0, help="l2 norm (gaussian) or l1 norm (laplace)")
+    option("--count", type=int, default=1, help="number of composed releases")
+    option("--delta", type=float, default=values["delta"], help="delta of the composition")
+    option("--scale", type=float, help="standard deviation, or scale of the Laplace noise")
+    option("--epsilon", type=float, help="privacy budget for which the scale is computed")
+
+    option = add(
+        "counterexample", statements.counterexample, "compute a counter-example to a statement"
+    )
+    option("id", nargs="?", help="number of the erratum, e.g. E0.1 (default: list all)")
+
+    option = add("theorem", statements.theorem, "test a numbered statement of a paper")
+    option("computation", help="module.function, e.g. gradient_descent.theorem_1")
+
+    option = add("data", describing.data, "list data sets with source, licence and checksum")
+    _add_data_options(option)
+    option("--cache", default=CACHE, help="folder of earlier downloads")
+
+    option = add(
+        "new-algorithm", studies.new_algorithm, "write the file, test and entry of an algorithm"
+    )
+    option("name", help="name of the algorithm")
+    option("--package", metavar="FOLDER", help="write a separate package to this folder")
+
+    option = add(
+        "rank", results.rank, "rank an algorithm, or submitted results, among all others", seed=0
+    )
+    option(
+        "entries", nargs="+", metavar="NAME|FILE.parquet",
+        help="algorithm to run, or file of submitted results",
+    )  # fmt: skip
+    option("--scale", default="smoke", help="scale of the design (default: smoke)")
+    option(
+        "--design", help=f"file of the design (default: {results.DESIGN}, or that of this package)"
+    )
+    option("--against", metavar="FILE", help="results of the other methods, not run again")
+    option("--out", metavar="FILE.parquet", help="write the results of NAME to submit them")
+    _add_data_options(option)
+
+    option = add("compare", results.compare, "compare a run with the reference results")
+    option("run", nargs="?", default="results/paper", help="folder of the run")
+    option("--reference", default="results/reference", help="folder of the reference results")
+    option("--exact", action="store_true", help="compare all values to a relative 1e-6")
+
+    option = add(
+        "schema", studies.schema, "write the JSON schemas of the configuration for editors"
+    )
+    option("folder", nargs="?", default="config/schemas", help="folder of the schemas")
+
+    option = add(
+        "migrate", studies.migrate, "replace keys of an earlier release in configuration files"
+    )
+    option("files", nargs="+", metavar="FILE", help="files of config/papers")
+
+    option = add("profile", results.profile, "list the jobs of a run with the largest CPU time")
+    option("run", nargs="?", default="results/paper", help="folder of the run")
+    option("--count", type=int, default=10, help="number of jobs")
+
+    option = add(
+        "completion", completion.print_script, "print the completion script of a shell",
+        parser=parser,
+    )  # fmt: skip
+    option("shell", choices=completion.SHELLS, help="shell that reads the script")
+
+    option = add("init", studies.init, "write a study of your own to a new folder")
+    option("study", metavar="STUDY", help="new folder; its name names the study")
+
+    option = add("check", studies.check, "validate a configuration without running it")
+    option(
+        "path", metavar="PATH", nargs="?", default=".",
+        help="folder of a study, or a file of config/papers (default: this folder)",
+    )  # fmt: skip
+    option("--scale", help="scale of the settings (default: that of the configuration)")
+
+    option = add("reproduce", studies.reproduce, "compute figures, claims and audits of a study")
+    option("study", metavar="STUDY", nargs="?", default=".", help="folder of the study")
+    option("--scale", help="smoke for a small run (default: that of the configuration)")
+    option("--cores", type=int, default=os.cpu_count() or 1, help="parallel jobs")
+
+    for command in commands.choices.values():
+        command.add_argument("--json", action="store_true", help="print the result as JSON")
+    return parser
+
+
+def _add_setting(option: Callable) -> None:
+    """Add the options of one setting; defaults come from the example of the algorithm."""
+    option("algorithm", help="name of the algorithm")
+    option("--problem", help="problem to solve (default: the example of the algorithm)")
+    option("--network", help="family of the communication graph, e.g. ring")
+    option("--agents", type=int, help="number of agents")
+    option("--epsilon", type=float, help="epsilon of the budget; inf: no privacy")
+    option("--delta", type=float, help="delta of the budget")
+    option("--horizon", type=int, help="number of iterations")
+    option("--seed", type=int, default=0, help="seed of all random values (default: 0)")
+    option(
+        "--set", action="append", default=[], metavar="PART.KEY=VALUE",
+        help="set algorithm.KEY, problem.KEY or network.KEY; may be repeated",
+    )  # fmt: skip
+    _add_data_options(option)
+
+
+def _add_data_options(option: Callable) -> None:
+    """Add the arguments that state where data sets come from."""
+    option("--mirror", help="folder or URL with the publishers' files")
+    option(
+        "--source", choices=SOURCES, default="auto",
+        help="surrogate: sampled records in place of the data, without a download",
+    )  # fmt: skip

@@ -1,0 +1,231 @@
+"""Run and audit algorithms, and compute privacy losses."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+from rich.table import Table
+
+from ..common.errors import Diverged, InvalidInput, Refused, require
+from ..core.algorithms.base import step_parameters
+from ..privacy import Budget, Release, account, calibrate
+from ..reproduction.experiments.cells import run_cell
+from ..reproduction.experiments.checks import MAX_SIZES, integer_errors
+from .output import emit, print_error, progress, table
+from .settings import SettingParts, plan, readable_errors, setting_contents, setting_lines
+
+
+def run(options: Namespace) -> None:
+    """Print measurements and privacy losses of some runs of an algorithm."""
+    cell, prepared, setting = plan(options)
+    ((quantity, metric),) = cell["measures"]
+    title = f"{options.algorithm}, {options.runs} runs"
+    with progress(title, options.runs) as update, readable_errors(options):
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                runs, private = run_cell(
+                    cell, prepared, lambda done, of: update(completed=done, total=of)
+                )
+        except Diverged as error:
+            text = f"{options.algorithm} diverged: {error}"
+            raise InvalidInput("run", text, _stable_steps(setting)) from error
+    expected = f"a metric of the problem: {quantity} is an array"
+    require(runs["value"].dtype.is_numeric(), "--metric", metric, expected)
+    error = (pl.col("value").std(ddof=1).fill_null(0.0) / pl.len().sqrt()).alias("error")
+    mean_values = runs.group_by("t").agg(pl.col("value").mean(), error).sort("t")
+    row = private.row(0, named=True)
+    names = ("claimed", "formula", "accountant", "lower")
+    stated = ("delta", "accountant", "lower_bound_method", "relation", "verdict")
+    contents = {
+        "setting": setting_contents(setting),
+        "runs": runs["run"].n_unique(),
+        "quantity": quantity,
+        "metric": metric,
+        "course": mean_values.rename({"value": "mean", "error": "standard_error"}).to_dicts(),
+        "epsilon": {name: row[f"epsilon_{name}"] for name in names},
+        **{name: row[name] for name in stated},
+        "diverged": _has_diverged(mean_values["value"].to_numpy()),
+    }
+    emit(options, contents, *_run_output(setting, mean_values, contents))
+    if contents["diverged"]:
+        first, last = mean_values["value"][0], mean_values["value"][-1]
+        text = f"{options.algorithm} diverged: {metric} grew from {first:.3g} to {last:.3g}"
+        print_error(f"{text}; expected {_stable_steps(setting)}")
+
+
+def _run_output(
+    setting: SettingParts, mean_values: pl.DataFrame, contents: Mapping[str, Any]
+) -> list[str | Table]:
+    """Return setting, measurements and privacy of a run as lines and tables."""
+    metric, epsilon = contents["metric"], contents["epsilon"]
+    indices = np.unique(np.geomspace(1, mean_values.height, 12).round().astype(int)) - 1
+    measurements = table(
+        ["t", metric, "standard error"],
+        [(str(t), f"{m:.4g}", f"{e:.2g}") for t, m, e in mean_values[indices].iter_rows()],
+        caption=f"mean of {contents['runs']} runs",
+    )
+    method = contents["lower_bound_method"]
+    formula = "none" if np.isnan(epsilon["formula"]) else f"{epsilon['formula']:.4g}"
+    losses = table(
+        ["privacy", "epsilon"],
+        [
+            ("claimed", f"{epsilon['claimed']:.4g}"),
+            ("by the paper's formula", formula),
+            (f"by the accountant ({contents['accountant']})", f"{epsilon['accountant']:.4g}"),
+            (f"by a known attack, at least ({method})", f"{epsilon['lower']:.4g}"),
+        ],
+        caption=f"delta = {contents['delta']:g}; {contents['relation']}; {contents['verdict']}",
+    )
+    return [*setting_lines(setting), measurements, losses]
+
+
+GROWTH = 1e6
+"""Growth of a metric, relative to its first value, from which a run has diverged."""
+
+
+def _has_diverged(values: np.ndarray) -> bool:
+    """Return True if the last value of a metric is not finite, or much larger than the first."""
+    last, first = abs(float(values[-1])), abs(float(values[0]))
+    return not np.isfinite(last) or last > GROWTH * max(first, 1.0)
+
+
+def _stable_steps(setting: SettingParts) -> str:
+    """Return the largest stable step sizes of gradient descent in words."""
+    algorithm, problem, *_ = setting
+    names, smoothness = step_parameters(algorithm), getattr(problem, "smoothness", None)
+    if not names or smoothness is None:
+        return "parameters with which the algorithm converges"
+    largest = 2.0 / float(np.max(smoothness))
+    steps = " and ".join(f"--set algorithm.{name}=VALUE" for name in names)
+    return f"{steps} below 2/L = {largest:.4g}, the largest stable step of gradient descent"
+
+
+def _example(options: Namespace) -> SettingParts:
+    """Return the example of an algorithm.
+
+    Options that would change the example are refused.
+    """
+    from ..audits.examples import examples
+
+    for key in ("network", "agents", "epsilon", "delta", "horizon", "set"):
+        value = getattr(options, key)
+        require(not value, f"--{key}", value, "--problem, too: without it, an example is audited")
+    (example,) = examples(options.algorithm)
+    return example.world
+
+
+def audit(options: Namespace) -> int:
+    """Audit an algorithm; return 1 for evidence against its claim or declaration, else 0."""
+    from ..audits.audit import audit as execute_audit
+
+    setting = _example(options) if options.problem is None else plan(options)[-1]
+    for line in (
+        *integer_errors("--seed", options.seed, 0),
+        *integer_errors("--runs", options.runs, 1, MAX_SIZES["runs"]),
+    ):
+        raise Refused([line])
+    title = f"audit of {options.algorithm}, {options.runs} runs of two data sets"
+    with progress(title, options.runs) as update, readable_errors(options):
+        algorithm, problem, network, budget, horizon = setting
+        result = execute_audit(
+            *setting, runs=options.runs, confidence=options.confidence, delta=budget.delta,
+            seed=options.seed, progress=lambda done, of: update(completed=done, total=of),
+        )  # fmt: skip
+        algorithm = algorithm.calibrate(budget, problem, network, horizon)
+        setting = algorithm, problem, network, budget, horizon
+    findings = [{"kind": finding.kind, "text": finding.text} for finding in result.findings]
+    numbers = (
+        "claimed", "permitted", "delta", "declared", "lower", "ceiling", "confidence", "runs"
+    )  # fmt: skip
+    contents = {
+        "setting": setting_contents(setting),
+        **{name: getattr(result, name) for name in numbers},
+        "findings": findings,
+        "verdict": result.verdict,
+        "privacy": result.privacy_verdict,
+        "lines": [list(line) for line in result.lines()],
+    }
+    emit(options, contents, *setting_lines(setting), table(["audit", ""], result.lines()))
+    return 1 if result.flagged else 0
+
+
+def observers(options: Namespace) -> None:
+    """Print the privacy losses to observers that receive some of the messages."""
+    from ..audits.views import by_distance, epsilon_by_observer, observation
+
+    *_, setting = plan(options)
+    algorithm, problem, network, budget, horizon = setting
+    network = network.of_run(0)
+    expected = "at least 2 agents: an agent and its observer"
+    require(network.n_agents >= 2, "network.agents", network.n_agents, expected)
+    finite = "a finite budget, since an algorithm without noise is not private"
+    require(budget.private, "budget.epsilon", budget.epsilon, finite)
+    algorithm = algorithm.calibrate(budget, problem, network, horizon)
+    with progress(f"observers of {options.algorithm}"), readable_errors(options):
+        observed = observation(algorithm, problem, network, horizon)
+        if options.observer is None:
+            columns = ("observer", "distance", "pair")
+            rows = epsilon_by_observer(observed, budget.delta)
+        else:
+            columns = ("agent", "distance")
+            rows = by_distance(observed, budget.delta, options.observer)
+    keys = (*columns, "formula", "guarantee", "rule")
+    cells = [[_short_text(row[key]) for key in keys] for row in rows]
+    caption = f"epsilon at delta = {budget.delta:g}; {algorithm.relation}"
+    if observed.reason:
+        caption += f"; no formula: {observed.reason}"
+    losses = table([*columns, "fixed inputs", "guaranteed", "rule"], cells, caption)
+    contents = {
+        "setting": setting_contents(setting),
+        "delta": budget.delta,
+        "relation": str(algorithm.relation),
+        "observers": [{key: row[key] for key in keys} for row in rows],
+        "no_formula": observed.reason,
+    }
+    emit(options, contents, *setting_lines(setting), losses)
+
+
+def _short_text(value: object) -> str:
+    """Return a value as text, with 4 digits; None and NaN are a dash."""
+    if value is None or value != value:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+MAX_RELEASES = {"gaussian": 10_000_000, "laplace": 100_000}
+"""Maximum number of releases; Laplace losses are convolved on a grid that grows with it."""
+
+
+def privacy(options: Namespace) -> None:
+    """Print epsilon of composed releases, or the noise for a budget."""
+    for line in integer_errors("--count", options.count, 1, MAX_RELEASES[options.mechanism]):
+        raise Refused([line])
+    if (options.scale is None) == (options.epsilon is None):
+        raise Refused(["privacy: state either --scale or --epsilon, not both"])
+
+    def release(scale: float) -> list[Release]:
+        mechanism, sensitivity, count = options.mechanism, options.sensitivity, options.count
+        return [Release(mechanism, sensitivity=sensitivity, scale=scale, count=count)]
+
+    if options.scale is not None:
+        require(options.scale > 0, "--scale", options.scale, "a number > 0")
+        guarantee = account(release(options.scale), options.delta)
+        contents: dict[str, Any] = {
+            "epsilon": guarantee.epsilon,
+            "delta": options.delta,
+            "accountant": guarantee.method,
+            "proven": guarantee.proven,
+        }
+    else:
+        scale = calibrate(release, Budget(options.epsilon, options.delta))
+        contents = {"scale": scale, "epsilon": options.epsilon, "delta": options.delta}
+    texts = {True: "yes", False: "no"}
+    rows = [
+        (name, f"{value:.6g}" if isinstance(value, float) else str(texts.get(value, value)))
+        for name, value in contents.items()
+    ]
+    emit(options, contents, table(["quantity", "value"], rows))

@@ -1,0 +1,315 @@
+"""Build the setting that the options of a command describe, and print it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+import traceback
+from argparse import Namespace
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..common import yamls
+from ..common.errors import InvalidInput, Refused, require, shortened
+from ..core import algorithms, problems, synthetic
+from ..core.algorithms.base import Algorithm, parameters, unstable_steps
+from ..core.networks import Network, default_parameters
+from ..core.problems import Problem
+from ..core.randomness import Streams
+from ..core.simulation import BLOCK
+from ..privacy import Budget
+from ..reproduction.experiments.cells import environment_of, setting_of
+from ..reproduction.experiments.checks import MAX_SIZES, require_settings, wrong_horizon
+from ..reproduction.experiments.quantities import quantities_of
+from .output import OUT
+
+SettingParts = tuple[Algorithm, Problem, Network, Budget, int]
+"""Algorithm, problem, network, budget and horizon."""
+
+MEANS = "mean_estimation"
+CACHE = ".cache/private-consensus"
+RUNS = 20
+"""Default number of runs."""
+FEW_AGENTS = 1000
+"""Largest number of agents for which ``RUNS`` runs are the default and a batch has full size."""
+
+
+def defaults() -> dict[str, Any]:
+    """Return the default delta, and runs and confidence of an audit, from ``defaults.yaml``."""
+    return yamls.read(Path(__file__).parents[1] / "api" / "defaults.yaml")
+
+
+def _default_runs(agents: int) -> int:
+    """Return the default number of runs, which decreases with the number of agents; at least 2.
+
+    With more agents, a run takes longer and a mean over agents varies less.
+    """
+    return max(2, RUNS * FEW_AGENTS // max(FEW_AGENTS, agents))
+
+
+def _block(agents: int) -> int:
+    """Return the number of runs per batch, which decreases with the number of agents."""
+    return max(1, BLOCK * FEW_AGENTS // max(FEW_AGENTS, agents))
+
+
+def _fill_from_example(options: Namespace) -> None:
+    """Set missing options to the values of the algorithm's example, or to the general defaults.
+
+    The example is used if it has the requested problem.
+    """
+    example = _example_setting(options.algorithm)
+    if options.problem not in (None, example.get("problem", MEANS)):
+        example = {}
+    general: dict[str, Any] = {
+        "network": "ring", "agents": 10, "epsilon": 1.0, "delta": defaults()["delta"],
+        "horizon": 50, "problem": MEANS, "quantity": "released", "metric": None,
+    }  # fmt: skip
+    for key, value in general.items():
+        if getattr(options, key) is None:
+            setattr(options, key, example.get(key, value))
+    totals = example.get("set_per_agent", {})
+    changes = {key: value * max(options.agents, 1) for key, value in totals.items()}
+    changes |= example.get("set", {})
+    assignments = [f"{path}={json.dumps(value)}" for path, value in changes.items()]
+    options.set = [*assignments, *options.set]
+
+
+def _example_setting(name: str) -> dict[str, Any]:
+    """Return the example of an algorithm, with the keys of ``examples.yaml``.
+
+    A module of another package states it in ``EXAMPLE``, as for the audit: the name of a problem,
+    or a mapping with problem, agents, horizon and parameters.
+    """
+    examples = yamls.read(Path(__file__).parent / "examples.yaml")
+    for example in examples:
+        if name in example.get("algorithms", ()):
+            return example
+    stated = getattr(import_module(algorithms.module_of(name)), "EXAMPLE", None)
+    stated = {"problem": stated} if isinstance(stated, str) else stated
+    if not isinstance(stated, Mapping):
+        return {}
+    for example in examples:
+        if stated.get("problem") == example.get("example", ""):
+            sizes = {key: stated[key] for key in ("agents", "horizon") if key in stated}
+            values = stated.get("parameters", {}).items()
+            changes = {f"algorithm.{key}": value for key, value in values}
+            return {**example, **sizes, "set": {**example.get("set", {}), **changes}}
+    return {}
+
+
+def plan(options: Namespace) -> tuple[dict[str, Any], dict[str, Any], SettingParts]:
+    """Return the cell that the options describe, its prepared data, and its setting."""
+    _fill_from_example(options)
+    if options.runs is None:
+        options.runs = _default_runs(options.agents)
+    cell = _cell(options)
+    prepared = _prepared(cell, options)
+    with readable_errors(options):
+        _set_default_steps(cell, prepared)
+    return cell, prepared, _first_setting(cell, prepared)
+
+
+def _first_setting(cell: Mapping[str, Any], prepared: Mapping[str, Any]) -> SettingParts:
+    """Return the setting of the first run of a cell, which has one setting."""
+    (spec,) = cell["settings"]
+    environment = environment_of(spec, prepared)
+    streams = Streams(cell["seed"], (0,), cell["groups"])
+    setting = setting_of(cell["algorithm"], spec)
+    problem, network = environment.problem(streams), environment.network(streams)
+    return setting.algorithm, problem, network, setting.budget, setting.horizon
+
+
+def _cell(options: Namespace) -> dict[str, Any]:
+    """Return the validated cell of one setting, with the keys of the workflow's cells."""
+    changes: dict[str, dict] = {"algorithm": {}, "problem": {}, "network": {}}
+    for text in options.set:
+        path, equals, value = text.partition("=")
+        component, _, key = path.partition(".")
+        expected = "PART.KEY=VALUE with PART algorithm, problem or network"
+        require(bool(equals and key) and component in changes, "--set", text, expected)
+        changes[component][key] = _json_or_text(value)
+    algorithms.load(options.algorithm)
+    module = problems.load(options.problem)
+    metrics = module.METRICS
+    metric = options.metric or next(iter(metrics))
+    metric_names = (*metrics, "value")
+    require(metric in metric_names, "--metric", metric, f"one of {', '.join(metric_names)}")
+    quantities, quantity = quantities_of(options.algorithm), options.quantity
+    require(quantity in quantities, "--quantity", quantity, f"one of {', '.join(quantities)}")
+    for line in wrong_horizon(options.horizon):
+        raise Refused([line])
+    setting = {
+        "columns": {},
+        "variant": "run",
+        "interpretation": "resolved",
+        "horizon": options.horizon,
+        "budget": {"epsilon": options.epsilon, "delta": options.delta},
+        "problem": {"name": options.problem, **module.EXAMPLE, **changes["problem"]},
+        "network": {
+            "name": options.network,
+            "agents": options.agents,
+            **default_parameters(options.network, min(options.agents, MAX_SIZES["agents"])),
+            **changes["network"],
+        },
+        "algorithm": changes["algorithm"],
+    }
+    cell = {
+        "experiment": "command line",
+        "algorithm": options.algorithm,
+        "seed": options.seed,
+        "runs": options.runs,
+        "runs_per_batch": _block(options.agents),
+        "measures": [[quantity, metric]],
+        "groups": {},
+        "iterations": list(range(1, options.horizon + 1)),
+        "settings": [setting],
+    }
+    require_settings(cell)
+    return cell
+
+
+def _prepared(cell: Mapping[str, Any], options: Namespace) -> dict[str, Any]:
+    """Return the prepared data of a cell: synthetic records, a data set, or none."""
+    (setting,) = cell["settings"]
+    name = setting["problem"].get("prepared")
+    if name == synthetic.NAME:
+        problem, agents = setting["problem"], setting["network"]["agents"]
+        return {name: synthetic.rows_of_setting(problem["name"], problem, agents)}
+    return prepared_data([] if name is None else [name], options)
+
+
+def prepared_data(names: Sequence[str], options: Namespace) -> dict[str, Any]:
+    """Return prepared data sets from the sources that the options state.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the preparations.
+    options : Namespace
+        Options of the command: source, mirror, seed and output format.
+
+    Returns
+    -------
+    dict
+        Name of each data set to the data set.
+    """
+    if not names:
+        return {}
+    from ..reproduction.datasets import PREPARATIONS, Acquisition, acquire, prepare
+
+    data = {}
+    for name in names:
+        expected = f"{synthetic.NAME} or one of {', '.join(PREPARATIONS)}"
+        require(name in PREPARATIONS, "problem.prepared", name, expected)
+        cache = Path(CACHE) if options.source == "surrogate" else None  # not read for surrogates
+        acquisition = Acquisition(source=options.source, mirror=options.mirror, cache=cache)
+        raw, provenance = acquire(PREPARATIONS[name].dataset, acquisition, seed=options.seed)
+        if not options.json:
+            OUT.print(f"data: {provenance.dataset} ({provenance.source})")
+        data[name] = prepare(name, raw, provenance)
+    return data
+
+
+def _set_default_steps(cell: dict[str, Any], prepared: Mapping[str, Any]) -> None:
+    """Replace default step sizes above 2/L by the default of their range, in units of 1/L.
+
+    A step size that the user or the example states is not changed.
+    """
+    algorithm, problem, *_ = _first_setting(cell, prepared)
+    (setting,) = cell["settings"]
+    for name, (_, largest) in unstable_steps(algorithm, problem).items():
+        if name not in setting["algorithm"]:
+            default = algorithm.ranges[name].default
+            setting["algorithm"] = {**setting["algorithm"], name: default * largest / 2.0}
+
+
+@contextmanager
+def readable_errors(options: Namespace) -> Generator[None]:
+    """Convert errors of an algorithm that cannot run on a problem to a message of one line.
+
+    For an algorithm of another package, the message names the line of its code.
+    """
+    try:
+        yield
+    except InvalidInput:
+        raise
+    except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        module = algorithms.module_of(options.algorithm)
+        source = inspect.getsourcefile(import_module(module))
+        is_foreign = not module.startswith("private_consensus.")
+        own_frames = [frame for frame in frames if is_foreign and frame.filename == source]
+        frame = (own_frames or frames)[-1]
+        location = f"{Path(frame.filename).name}, line {frame.lineno}"
+        reason = shortened(f"{type(error).__name__} in {location}: {error}", 200)
+        if own_frames:
+            expected = "an algorithm that runs on this problem, network and budget"
+            raise InvalidInput(options.algorithm, reason, expected) from error
+        expected = f"a problem, network and budget on which {options.algorithm} can run"
+        raise InvalidInput("--problem", options.problem, f"{expected} ({reason})") from error
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def setting_lines(setting: SettingParts) -> list[str]:
+    """Return lines that describe a setting; print a warning for step sizes above 2/L."""
+    algorithm, problem, _, budget, horizon = setting
+    contents = setting_contents(setting)
+    graph = contents["network"]
+    for name, (value, largest) in unstable_steps(algorithm, problem).items():
+        text = (
+            f"warning: {name}={value:.4g} is above 2/L = {largest:.4g}, the largest stable step of "
+            f"gradient descent; set a smaller one by --set algorithm.{name}=VALUE"
+        )
+        print(text, file=sys.stderr)
+    return [
+        f"algorithm {contents['algorithm']}: {_assignments(parameters(algorithm))}",
+        f"problem {contents['problem']}: {_assignments(contents['problem_parameters'])}",
+        f"network: {graph['agents']} agents, {graph['edges']} edges",
+        f"budget: epsilon={budget.epsilon:g}, delta={budget.delta:g}; horizon={horizon}",
+    ]
+
+
+def setting_contents(setting: SettingParts) -> dict[str, Any]:
+    """Return the names and numbers of a setting, for JSON."""
+    algorithm, problem, network, budget, horizon = setting
+    graph = network.of_run(0)
+    numbers = {
+        name: value
+        for name, value in vars(problem).items()
+        if isinstance(value, int | float) and not name.startswith("_")
+    }
+    count = getattr(problem, "records", None)
+    records = {} if count is None else {"records": count}
+    return {
+        "algorithm": type(algorithm).__name__,
+        "parameters": {
+            name: getattr(value, "scale", value) for name, value in parameters(algorithm).items()
+        },
+        "problem": type(problem).__name__,
+        "problem_parameters": {"dim": problem.dim, **records, **numbers},
+        "network": {"agents": graph.n_agents, "edges": int(np.sum(graph.degrees)) // 2},
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        "horizon": horizon,
+    }
+
+
+def _assignments(values: Mapping[str, Any]) -> str:
+    """Return values as ``name=value`` pairs, without values that are None."""
+    stated = {name: value for name, value in values.items() if value is not None}
+    return ", ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in stated.items()
+    )

@@ -1,0 +1,97 @@
+"""Write, check and compute studies and their configuration files."""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import Namespace
+from pathlib import Path
+
+from ..common.errors import InvalidInput, arguments, require
+from ..common.secrets import redacted
+from ..reproduction.studies import reproduction
+from .output import emit
+
+
+def new_algorithm(options: Namespace) -> None:
+    """Write the file, test and entry of an algorithm, and print the next commands."""
+    from ..comparison import entering
+
+    folder = options.package or "."
+    files = entering.new_algorithm(options.name, folder, package=options.package is not None)
+    install = [] if options.package is None else [f"python -m pip install -e {folder}"]
+    steps = [
+        *install,
+        f"python -m pytest {files[1]}",
+        f"private-consensus rank {options.name} --scale smoke",
+    ]
+    lines = [*map(str, files), *(f"next: {step}" for step in steps)]
+    emit(options, {"files": files, "next": steps}, *lines)
+
+
+def schema(options: Namespace) -> None:
+    """Write the JSON schemas of the configuration."""
+    from ..common.provenance import write_text
+    from ..reproduction.experiments.files import schemas
+
+    folder = arguments.path("folder", options.folder, "a folder")
+    written = {folder / f"{name}.json": contents for name, contents in schemas().items()}
+    if folder.is_dir():
+        expected = "a new folder, an empty one, or one with nothing but schemas"
+        require(set(folder.iterdir()) <= set(written), "folder", options.folder, expected)
+    for path, contents in written.items():
+        write_text(path, json.dumps(contents, indent=1) + "\n")
+    emit(options, {"files": list(written)}, *map(str, written))
+
+
+def migrate(options: Namespace) -> None:
+    """Replace keys of an earlier release in configuration files."""
+    from ..common.provenance import write_text
+    from ..reproduction.experiments.migration import migrated
+
+    rewritten = []
+    for file in map(Path, options.files):
+        text = file.read_text(encoding="utf-8")
+        if (new := migrated(text, str(file))) != text:
+            write_text(file, new)
+            rewritten.append(str(file))
+    lines = [f"{file}: rewritten" for file in rewritten] or ["all files are up to date"]
+    emit(options, {"rewritten": rewritten}, *lines)
+
+
+def init(options: Namespace) -> None:
+    """Write a new study, and print its files and the next command."""
+    from ..reproduction.studies.writing import write_study
+
+    files = [os.path.relpath(path) for path in write_study(options.study)]
+    step = f"private-consensus reproduce {options.study} --scale smoke"
+    emit(options, {"files": files, "next": [step]}, *files, f"Next: {step}")
+
+
+def check(options: Namespace) -> int:
+    """Validate a configuration, and print the counts or the errors; return 1 for errors."""
+    from ..reproduction.studies import checking
+
+    try:
+        counts, errors = checking.check(options.path, options.scale), []
+    except InvalidInput as error:
+        counts, errors = {}, [redacted(line) for line in str(error).splitlines()]
+    listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
+    lines = errors or [f"The configuration is valid ({listed})"]
+    emit(options, {"valid": not errors, "errors": errors, **counts}, *lines)
+    return 1 if errors else 0
+
+
+def reproduce(options: Namespace) -> int:
+    """Compute a study, and print the last lines of its summary; return the code of Snakemake."""
+    code = reproduction.reproduce(
+        options.study, options.scale, options.cores, log_to_stderr=options.json
+    )
+    from ..report.closing import closing_lines  # with packages of an extra
+
+    summaries = Path(options.study, "results").glob("*/summary.md")
+    newest = None if code else max(summaries, key=os.path.getmtime, default=None)
+    lines = closing_lines(newest.parent) if newest else []
+    output = [f"Results: {newest}", *lines] if newest else []
+    emit(options, {"exit_code": code, "summary": newest, "lines": lines}, *output)
+    return code
