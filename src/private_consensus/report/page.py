@@ -147,9 +147,8 @@ def shared_content(results: Results) -> dict[str, Any]:
         "answer": answer.sentences(results),
         "command": command("", results.scale),
         "one_figure": command(first, results.scale),
-        "counts": verdicts.counts(results.claims),
+        "counts": scorecard.counts(claims),
         "scorecard": claims,
-        "adjusted_counts": scorecard.counts(claims),
         "privacy_by_variant": by_variant,
         "delivered": [
             {**row, "short": results.names[row["paper"]]} for row in delivered.rows(results)
@@ -180,6 +179,7 @@ def paper_view(key: str, results: Results) -> dict[str, Any]:
     """
     paper = results.papers[key]
     claims = [row for row in results.claims if row["paper"] == key]
+    primary = [row for row in scorecard.scored(results) if row["paper"] == key]
     rows = [row for row in results.privacy if row["experiment"] in paper["experiments"]]
     paper_figures = [
         {
@@ -209,8 +209,10 @@ def paper_view(key: str, results: Results) -> dict[str, Any]:
         **paper["paper"],
         "short": results.names[key],
         "link": LINKS.get(key),
-        "counts": verdicts.counts(claims),
-        "claims_by_icon": scorecard.by_icon(claims, results.papers),
+        "counts": scorecard.counts(primary),
+        "claims_by_icon": {
+            icon: [row for row in primary if row["icon"] == icon] for icon in verdicts.HEADINGS
+        },
         "figures": paper_figures,
         "tables": paper_tables,
         "unspecified_details": figures.unspecified_details(paper),

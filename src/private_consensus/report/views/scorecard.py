@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
@@ -12,16 +13,15 @@ import polars as pl
 from private_consensus.common.multiplicity import ALPHA, holm
 from private_consensus.common.spreadsheets import code, csv, markdown_table
 from private_consensus.common.spreadsheets import markdown as cell
-from private_consensus.reproduction.claims import MEANINGS, UNDECIDED, UNTESTABLE, VERDICTS
+from private_consensus.reproduction.claims import MEANINGS, UNDECIDED, UNTESTABLE
 from private_consensus.reproduction.claims.intervals import limits
 from private_consensus.reproduction.experiments.commands import command
 
 from ..formats import NONE, exponential, interval, number
-from ..reading import Results
+from ..reading import Results, Row
 from . import run
-from .verdicts import ICONS, scorecard
-
-Row = Mapping[str, Any]
+from .figures import short_title
+from .verdicts import ICONS, formatted
 
 COLUMNS = (
     "id", "paper", "figure", "location", "claim", "variant", "interpretation", "verdict",
@@ -43,11 +43,11 @@ def page(results: Results) -> dict[str, Any]:
         "papers_with_claims": {key: name for key, name in results.names.items()
                    if any(row["paper"] == key for row in claims)},
         "verdict_names": {icon: verdict for verdict, icon in ICONS.items()},
-        "counts": [{**item, "meaning": MEANINGS[item["verdict"]]} for item in counts(claims)],
+        "counts": counts(claims),
     }  # fmt: skip
 
 
-def adjusted(claims: Iterable[Row]) -> dict[str, Row]:
+def adjusted(claims: Iterable[Row]) -> list[Row]:
     """Apply Holm's method to the primary variants of the claims of all papers.
 
     A verdict that is not significant at its adjusted level becomes "undecided". Without p-values,
@@ -56,8 +56,8 @@ def adjusted(claims: Iterable[Row]) -> dict[str, Row]:
     rows = [row for row in claims if row["is_primary"]]
     p = [1.0 if row.get("p") is None else row["p"] for row in rows]
     p_holm, levels = holm(p)
-    return {
-        row["id"]: {
+    return [
+        {
             **row,
             "p": p_alone,
             "p_holm": after,
@@ -67,7 +67,7 @@ def adjusted(claims: Iterable[Row]) -> dict[str, Row]:
         for row, p_alone, after, level in zip(
             rows, p, p_holm.tolist(), levels.tolist(), strict=True
         )
-    }
+    ]
 
 
 def _verdict_after_holm(verdict: str, p: float) -> str:
@@ -86,33 +86,31 @@ def _interval(row: Row, level: float) -> dict[str, float]:
     return {"low_holm": float(low), "high_holm": float(high)}
 
 
+@lru_cache(maxsize=1)
 def scored(results: Results) -> list[dict[str, Any]]:
-    """Return one row per claim: formatted numbers, wall time, and command to reproduce it."""
+    """Return one row per claim, for its primary variant, with the command to reproduce it.
+
+    The rows have formatted numbers, wall times, and the verdicts after Holm's adjustment.
+    """
     seconds = run.seconds_of_figures(results.papers, results.timings)
-    adjusted_rows = adjusted(results.claims)
-    return [
-        {
+    rows = []
+    for claim in adjusted(results.claims):
+        row = formatted(claim)
+        paper, figure = results.papers[row["paper"]], row["figure"]
+        number = paper["paper"]["number"]
+        title = {**paper["figures"], **paper.get("tables", {})}[figure]["title"]
+        scale = exponential if row["measure"] == "ratio" else float
+        low, high = scale(row["low_holm"]), scale(row["high_holm"])
+        rows.append({
             **row,
-            **_adjusted_numbers(row, adjusted_rows[row["id"]]),
-            "command": command(row["figure"], results.scale),
-            "seconds": seconds.get(row["figure"]),
-        }
-        for row in scorecard(results.claims, results.papers)
-    ]
-
-
-def _adjusted_numbers(row: Row, claim: Row) -> dict[str, Any]:
-    scale = exponential if row["measure"] == "ratio" else float
-    ends = [scale(claim[key]) for key in ("low_holm", "high_holm")]
-    return {
-        "p": claim["p"],
-        "p_holm": claim["p_holm"],
-        "verdict_holm": claim["verdict_holm"],
-        "is_significant": claim["verdict_holm"] == row["verdict"],
-        "interval_holm": "exact" if ends[0] == ends[1] else interval(*ends),
-        "low_holm": claim["low_holm"],
-        "high_holm": claim["high_holm"],
-    }
+            "number": number,
+            "short": short_title(title, number),
+            "is_significant": row["verdict_holm"] == row["verdict"],
+            "interval_holm": "exact" if low == high else interval(low, high),
+            "command": command(figure, results.scale),
+            "seconds": seconds.get(figure),
+        })  # fmt: skip
+    return rows
 
 
 def counts(claims: Iterable[Row]) -> list[dict[str, Any]]:
@@ -122,12 +120,13 @@ def counts(claims: Iterable[Row]) -> list[dict[str, Any]]:
         {
             "verdict": verdict,
             "icon": ICONS[verdict],
+            "meaning": meaning,
             "count": sum(row["verdict"] == verdict for row in claims),
             "count_after_holm": sum(
                 row["verdict"] == verdict and row["is_significant"] for row in claims
             ),
         }
-        for verdict in VERDICTS
+        for verdict, meaning in MEANINGS.items()
     ]
 
 
@@ -197,24 +196,3 @@ def _after_holm(row: Row) -> str:
     return (
         f"{'significant' if row['is_significant'] else row['verdict_holm']}, {row['interval_holm']}"
     )
-
-
-def by_icon(
-    claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]
-) -> dict[str, list[dict[str, Any]]]:
-    """Group the primary variants of the claims by the icon of their verdict.
-
-    Parameters
-    ----------
-    claims : iterable of rows
-        One row per claim and variant.
-    papers : mapping
-        Key to paper.
-
-    Returns
-    -------
-    dict of str to list
-        Icon to the claims with this verdict.
-    """
-    primary = scorecard(claims, papers)
-    return {icon: [row for row in primary if row["icon"] == icon] for icon in ICONS.values()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 from private_consensus.reproduction.claims import (
     HELD,
     IN_PART,
-    MEANINGS,
     NOT_HELD,
     UNDECIDED,
     UNTESTABLE,
@@ -19,7 +17,6 @@ from private_consensus.reproduction.claims import (
 from private_consensus.reproduction.claims.intervals import MIN_RUNS, too_few_runs
 
 from ..formats import exponential, grouped, interval, number, region
-from .figures import short_title
 
 Row = Mapping[str, Any]
 
@@ -57,38 +54,6 @@ MAX_RELATIVE_EXCESS = 3.0
 def icon(verdict: str) -> str:
     """Return the name of the icon of a verdict."""
     return ICONS.get(verdict, "open")
-
-
-def counts(claims: Iterable[Row]) -> list[dict[str, Any]]:
-    """Count the verdicts on primary variants, including verdicts with count 0."""
-    numbers = Counter(row["verdict"] for row in claims if row["is_primary"])
-    return [
-        {"verdict": verdict, "icon": ICONS[verdict], "count": numbers[verdict], "meaning": meaning}
-        for verdict, meaning in MEANINGS.items()
-    ]
-
-
-def scorecard(claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]) -> list[dict]:
-    """Return one row per claim, for its primary variant.
-
-    Parameters
-    ----------
-    claims : iterable of rows
-        One row per claim and variant.
-    papers : mapping
-        Key to paper.
-
-    Returns
-    -------
-    list of dict
-    """
-    return [_scored(row, papers[row["paper"]]) for row in claims if row["is_primary"]]
-
-
-def _scored(row: Row, paper: Mapping[str, Any]) -> dict[str, Any]:
-    paper_number = paper["paper"]["number"]
-    title = {**paper["figures"], **paper.get("tables", {})}[row["figure"]]["title"]
-    return {**formatted(row), "number": paper_number, "short": short_title(title, paper_number)}
 
 
 def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, Any]]:
