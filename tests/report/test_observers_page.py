@@ -71,8 +71,8 @@ def test_a_sentence_states_the_loss_to_an_agent_two_edges_away(watched):
 )
 def test_the_sentence_compares_the_loss_with_that_to_the_eavesdropper(value, label, message):
     rows = [pair(0, 2, value, label=label), pair(0, 1, 4.0), pair(0, 1, 4.0, "eavesdropper")]
-    assert message in sentence("descent", rows)["words"]
-    assert "a distance of two edges" in sentence("descent", rows[1:])["words"]
+    assert message in sentence(rows)
+    assert "a distance of two edges" in sentence(rows[1:])
 
 
 def test_the_page_states_that_results_contain_no_losses_to_observers(results):

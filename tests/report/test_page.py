@@ -13,19 +13,20 @@ import pytest
 
 from private_consensus.report.page import page, pages, paper_view, shared_content
 from private_consensus.report.reading import with_outcomes
-from private_consensus.report.views import privacy, verdicts
+from private_consensus.report.views import privacy, scorecard, verdicts
 
 from .conftest import MADE_UP, VERDICTS, card, claim, image_card, paper, privacy_row, results_of
 from .html_tree import Tree
 
 
 def test_only_verdicts_of_primary_variants_are_counted(results):
-    counts = {row["verdict"]: row["count"] for row in verdicts.counts(results.claims)}
+    counts = {row["verdict"]: row["count"] for row in scorecard.counts(scorecard.scored(results))}
     assert counts == dict.fromkeys(VERDICTS, 2)
 
 
-def test_a_verdict_without_claims_is_counted_as_zero():
-    counts = verdicts.counts([claim("first", 0, "held")])
+def test_a_verdict_without_claims_is_counted_as_zero(results):
+    one_claim = replace(results, claims=[claim("first", 0, "held")])
+    counts = scorecard.counts(scorecard.scored(one_claim))
     assert [row["count"] for row in counts] == [1, 0, 0, 0, 0]
 
 

@@ -133,7 +133,8 @@ def test_audits_of_a_part_or_small_setting_are_shown_if_no_setting_was_audited()
 def test_each_lower_bound_is_shown_with_its_confidence_level():
     rows = [
         {**audit("canary_audit", "one-run canaries", 1.8), "variant": "main", "experiment": "",
-         "setting": "main", "ceiling": float("nan"), "runs": 1, "confidence": confidence}
+         "setting": "main", "ceiling": float("nan"), "runs": 1, "confidence": confidence,
+         "verdict": "not contradicted"}
         for confidence in (0.999, 0.95, 1 - 0.01 / 378, 1.0)
     ]  # fmt: skip
     confidences = [row["confidence"] for row in audit_table(rows)]
@@ -145,6 +146,7 @@ def test_the_audits_page_names_the_audited_mutant(results):
     audited = {
         **audit("m", "transcript", 0.25), "variant": "main", "experiment": "", "setting": "small",
         "ceiling": 1.0, "runs": 1, "confidence": 0.99, "copy": "half of the noise",
+        "verdict": "not contradicted",
     }  # fmt: skip
     text = pages(replace(results, audit={**results.audit, "audits": [audited]}))["audits.html"]
     assert "<td>half of the noise</td>" in text
@@ -155,7 +157,8 @@ def test_mutation_tests_count_meaningful_faults_separately():
     def broken(algorithm, fault, ratio, how, runs):
         return {
             "algorithm": algorithm, "fault": fault, "meaningful": ratio >= 1.5, "how": how,
-            "caught": bool(how), "runs": runs,
+            "caught": bool(how), "runs": runs, "correct": fault == "none", "class": "noise",
+            "outside": False, "inconclusive": False, "verdict": how, "commit": "abc",
         }  # fmt: skip
 
     bench = audit_counts(
@@ -182,7 +185,7 @@ def test_mutation_tests_are_counted_by_fault_author_and_audit_verdict(results):
         return {
             "algorithm": "a", "fault": fault, "class": "noise", "meaningful": not correct,
             "how": "", "caught": verdict == "violated", "runs": 10, "correct": correct,
-            "outside": outside, "inconclusive": inconclusive, "verdict": verdict,
+            "outside": outside, "inconclusive": inconclusive, "verdict": verdict, "commit": "",
         }  # fmt: skip
 
     rows = [

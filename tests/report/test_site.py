@@ -21,7 +21,7 @@ from private_consensus.report import (
 )
 from private_consensus.report.page import TOPICS
 from private_consensus.report.reading import svg_size, timing
-from private_consensus.report.site import ASSETS, write_zipped
+from private_consensus.report.site import PAGE_ASSETS, write_zipped
 
 from .conftest import write_result
 from .html_tree import Tree
@@ -53,7 +53,7 @@ def test_the_report_folder_contains_exactly_the_expected_files(site, results):
         *common_files,
         *settings,
         *papers,
-        *(f"assets/{name}" for name in ASSETS),
+        *(f"assets/{name}" for name in (*PAGE_ASSETS, "search.js", "losses.js", "vega.js")),
         *figures,
     }
 

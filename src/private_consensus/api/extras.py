@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
-from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, requires
 
 PROJECT = "private-consensus"
@@ -22,8 +20,6 @@ EXTRA_OF = {
     "vl_convert": "report",
 }
 """Extra of this project that contains an optional package, by the package's import name."""
-WITHOUT_EXTRA = {"altair": "altair>=6", "pandas": "pandas"}
-"""Requirement of optional packages that belong to no extra, by import name."""
 
 
 def how_to_install(error: ModuleNotFoundError) -> str | None:
@@ -33,12 +29,9 @@ def how_to_install(error: ModuleNotFoundError) -> str | None:
     contains this project.
     """
     package = (error.name or "").partition(".")[0]
-    if package in WITHOUT_EXTRA:
-        names = [WITHOUT_EXTRA[package]]
-    elif package in EXTRA_OF:
-        names = packages_of(EXTRA_OF[package]) or [package]
-    else:
+    if package not in EXTRA_OF:
         return None
+    names = packages_of(EXTRA_OF[package]) or [package]
     listed = " ".join(f"'{name}'" if re.search(r"[<>=]", name) else name for name in names)
     return f"{package} is not installed: pip install {listed}"
 
@@ -60,14 +53,3 @@ def packages_of(extra: str) -> list[str]:
         else:
             packages.append(name.strip())
     return packages
-
-
-@contextmanager
-def needed(package: str) -> Generator[None]:
-    """Add the installation command to the error if an optional package is missing."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != package:
-            raise
-        raise ModuleNotFoundError(how_to_install(error), name=package) from error

@@ -36,7 +36,6 @@ from private_consensus.core.splitting import Shares
 from private_consensus.privacy import Budget, Guarantee, Release, account
 from private_consensus.privacy.derivations import BUDGET_TOLERANCE, derive
 
-from .extras import needed
 from .json_values import to_json
 from .terminal import inline
 
@@ -128,8 +127,11 @@ class Result:
         ModuleNotFoundError
             If pandas is missing; the message has the command that installs it.
         """
-        with needed("pandas"):
+        try:
             import pandas
+        except ModuleNotFoundError as error:
+            text = "pandas is not installed: pip install pandas"
+            raise ModuleNotFoundError(text, name="pandas") from error
         return pandas.DataFrame(self.measurements.to_dict(as_series=False))
 
     def plot(self) -> Any:
@@ -141,14 +143,9 @@ class Result:
         Returns
         -------
         altair.Chart
-
-        Raises
-        ------
-        ModuleNotFoundError
-            If altair is missing; the message has the command that installs it.
         """
-        with needed("altair"):
-            import altair
+        import altair
+
         name = _words(type(self.algorithm).__name__)
         label = f"{name}, {self.claimed}"
         values = pl.col("value")

@@ -74,11 +74,6 @@ FEATURES = ("avx", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "amx_tile",
 """Processor features that determine the kernels of linear algebra and of compiled loops."""
 
 
-def processor() -> str:
-    """Return the model name of the processor."""
-    return _cpu_info("model name") or platform.processor() or platform.machine()
-
-
 def features() -> list[str]:
     """Return the features of :data:`FEATURES` that the processor has."""
     processor_features = (_cpu_info("flags") or _cpu_info("Features")).split()
@@ -86,11 +81,7 @@ def features() -> list[str]:
 
 
 THIS_PROCESSOR = "this processor"
-
-
-def compiled_for() -> str:
-    """Return the processor for which loops are compiled: ``NUMBA_CPU_NAME`` or this processor."""
-    return os.environ.get("NUMBA_CPU_NAME") or THIS_PROCESSOR
+"""Description of the processor for which loops are compiled without ``NUMBA_CPU_NAME``."""
 
 
 def kernels() -> dict[str, str]:
@@ -122,9 +113,9 @@ def machine() -> dict[str, Any]:
     return {
         "system": platform.system(),
         "architecture": platform.machine(),
-        "processor": processor(),
+        "processor": _cpu_info("model name") or platform.processor() or platform.machine(),
         "features": features(),
-        "compiled for": compiled_for(),
+        "compiled for": os.environ.get("NUMBA_CPU_NAME") or THIS_PROCESSOR,
         "kernels": kernels(),
         "cores": os.cpu_count(),
         "memory_gb": round(pages / 2**30),

@@ -14,7 +14,7 @@ from private_consensus.common.errors import require
 from private_consensus.common.provenance import atomic_write, checksums, write_json, write_text
 from private_consensus.common.spreadsheets import csv
 from private_consensus.report.reading import Results, surrogates_in, svg_size
-from private_consensus.report.site import CORRECTIONS
+from private_consensus.report.site import CORRECTIONS, copy
 from private_consensus.report.views import scorecard
 from private_consensus.reproduction.experiments.results import rows_of
 from private_consensus.reproduction.plotting.drawings import png_of, small_svg
@@ -240,7 +240,5 @@ def gallery(results: Results) -> str:
 
 def _copy(name: str, source: Path, target: Path, *, missing_ok: bool = False) -> None:
     """Copy a file of one folder to another folder."""
-    if missing_ok and not (source / name).is_file():
-        return
-    with atomic_write(target / name) as temporary:
-        shutil.copyfile(source / name, temporary)
+    if not missing_ok or (source / name).is_file():
+        copy(source / name, target / name)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from markupsafe import Markup, escape
 
-Row = Mapping[str, Any]
+from private_consensus.common.symbols import power_of_ten
+
+from .reading import Row
+
 NONE = "–"
-SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number(value: float | int | None, digits: int = 3) -> str:
@@ -35,11 +37,8 @@ def number(value: float | int | None, digits: int = 3) -> str:
     if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e6):
         return f"{int(value):,}".replace(",", " ").replace("-", "−")
     mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
-    mantissa = mantissa.replace("-", "−")
-    if not exponent:
-        return mantissa
-    power = f"10{str(int(exponent)).translate(SUPERSCRIPT)}"
-    return power if mantissa == "1" else f"{mantissa}×{power}"
+    text = power_of_ten(mantissa, int(exponent)) if exponent else mantissa
+    return text.replace("-", "−")
 
 
 def value_range(values: Iterable[float | None]) -> str:

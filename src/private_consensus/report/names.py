@@ -1,4 +1,4 @@
-"""Displayed names of algorithms and figures, and links to the papers."""
+"""Displayed names of algorithms and figures, titles of figures, and links to the papers."""
 
 from __future__ import annotations
 
@@ -66,6 +66,41 @@ def figure_name(name: str) -> str:
     """Return the displayed name of a figure or table, e.g. "Figure 13 us" for ``ding_fig13_us``."""
     short = name.partition("_")[2] or name
     return words(re.sub(r"^(fig|table)", lambda match: _KINDS[match[1]], short))
+
+
+def heading(title: str, number: str) -> str:
+    """Remove the number of the paper from the title of a figure.
+
+    Parameters
+    ----------
+    title : str
+        Title of the figure.
+    number : str
+        Number of the paper, such as ``001``.
+
+    Returns
+    -------
+    str
+    """
+    text = title.removeprefix(f"Paper {number}").lstrip(",: ")
+    return text[:1].upper() + text[1:] if text[:1].isascii() else text
+
+
+def short_title(title: str, number: str) -> str:
+    """Return the part of a title before the colon, without the number of the paper.
+
+    Parameters
+    ----------
+    title : str
+        Title of the figure.
+    number : str
+        Number of the paper, such as ``001``.
+
+    Returns
+    -------
+    str
+    """
+    return heading(title, number).partition(":")[0]
 
 
 _KINDS = {"fig": "Figure ", "table": "Table "}

@@ -58,21 +58,16 @@ def pages(results: Results) -> dict[str, str]:
     papers = {key: paper_view(key, results) for key in results.papers}
     texts = {f"papers/{key}.html": _rendered("paper_page", shared, f"papers/{key}.html", paper=view)
             for key, view in papers.items()}  # fmt: skip
-    for algorithm in algorithms.pages(algorithms_used(results), results):
-        name = f"algorithms/{algorithm['name']}.html"
-        texts[name] = _rendered("algorithm", shared, name, algorithm=algorithm)
+    for algorithm in algorithms_used(results):
+        name, content = f"algorithms/{algorithm}.html", algorithms.page(algorithm, results)
+        texts[name] = _rendered("algorithm", shared, name, algorithm=content)
     for key in private_papers(results):
         name = f"settings/{key}.html"
         texts[name] = _rendered("settings", shared, name, paper=papers[key])
     for topic, title in TOPICS.items():
         name = f"{topic}.html"
-        texts[name] = _rendered(
-            f"{topic}_page",
-            shared,
-            name,
-            title=title,
-            **import_module(f"{__package__}.views.{topic}").page(results),
-        )
+        content = import_module(f"{__package__}.views.{topic}").page(results)
+        texts[name] = _rendered(f"{topic}_page", shared, name, title=title, **content)
     for document, title in documents.titles(results.documents).items():
         name = f"docs/{document}.html"
         content = documents.html(results.documents[document])
@@ -83,7 +78,7 @@ def pages(results: Results) -> dict[str, str]:
 def navigation(results: Results) -> dict[str, Any]:
     """Return the entries of the table of contents, which is on every page."""
     return {
-        "contents": [{"key": key, "short": short} for key, short in results.names.items()],
+        "contents": results.names,
         "algorithms": algorithms_used(results),
         "documents": documents.titles(results.documents),
         "library": results.library,
@@ -150,9 +145,7 @@ def shared_content(results: Results) -> dict[str, Any]:
         "counts": scorecard.counts(claims),
         "scorecard": claims,
         "privacy_by_variant": by_variant,
-        "delivered": [
-            {**row, "short": results.names[row["paper"]]} for row in delivered.rows(results)
-        ],
+        "delivered": delivered.rows(results),
         "as_claimed": delivered.AS_CLAIMED,
         "privacy_counts": privacy.privacy_counts(by_variant),
         "papers": [paper_view(key, results) for key in papers],
@@ -178,32 +171,9 @@ def paper_view(key: str, results: Results) -> dict[str, Any]:
         Variables of the page template.
     """
     paper = results.papers[key]
-    claims = [row for row in results.claims if row["paper"] == key]
     primary = [row for row in scorecard.scored(results) if row["paper"] == key]
-    rows = [row for row in results.privacy if row["experiment"] in paper["experiments"]]
-    paper_figures = [
-        {
-            **figures.figure(
-                name,
-                paper,
-                results.facts[name],
-                results.labels,
-                results.scale,
-                is_reference=results.is_reference,
-            ),
-            "seed": results.seed,
-            "claims": verdicts.of_figure(claims, name),
-        }
-        for name in paper["figures"]
-    ]
+    paper_figures = [figures.figure(name, paper, results) for name in paper["figures"]]
     _link_descriptions(paper_figures)
-    paper_tables = [
-        {
-            **tables.table(name, paper, results.tables[name], results.scale),
-            "claims": verdicts.of_figure(claims, name),
-        }
-        for name in paper.get("tables", {})
-    ]
     return {
         "key": key,
         **paper["paper"],
@@ -214,9 +184,9 @@ def paper_view(key: str, results: Results) -> dict[str, Any]:
             icon: [row for row in primary if row["icon"] == icon] for icon in verdicts.HEADINGS
         },
         "figures": paper_figures,
-        "tables": paper_tables,
+        "tables": [tables.table(name, paper, results) for name in paper.get("tables", {})],
         "unspecified_details": figures.unspecified_details(paper),
-        "privacy": privacy.of_experiments(rows, paper["experiments"]),
+        "privacy": privacy.of_experiments(results.privacy, paper["experiments"]),
     }
 
 

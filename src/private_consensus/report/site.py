@@ -32,9 +32,8 @@ from .views.tables import LINKS as TABLE_LINKS
 from .views.verdicts import HEADINGS
 
 PAGE_ASSETS = ("report.css", "report.js", "observers.js", "comparison.js")
-ASSETS = (*PAGE_ASSETS, "search.js", "losses.js", "vega.js")
-"""Files of ``report/assets``: style, scripts, entries of the search, privacy losses to observers,
-and the Vega library. A report with a comparison has additional data files."""
+"""Style and scripts of the pages. The folder ``assets`` of a report contains further scripts: the
+entries of the search, privacy losses to observers, data of a comparison, and the Vega library."""
 
 CORRECTIONS = "repairs"
 """Name of the figure of corrected variants, which belongs to no paper."""
@@ -80,11 +79,11 @@ def write_site(
     for name, text in scripts.items():
         write_text(folder / "assets" / name, text)
     if results.comparison.get("runs_path"):
-        _copy(Path(results.comparison["runs_path"]), folder / comparison.RUNS)
+        copy(Path(results.comparison["runs_path"]), folder / comparison.RUNS)
     write_downloads(results.facts, source, folder / "figures", is_reference=results.is_reference)
     for name in results.tables:
         for kind, _ in TABLE_LINKS:
-            _copy(source / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
+            copy(source / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
     for key in private_papers(results):
         numbers = privacy.settings_table(results.privacy, results.papers[key]["experiments"])
         write_text(folder / "settings" / f"{key}.csv", csv(rounded(numbers)))
@@ -93,9 +92,8 @@ def write_site(
         write_text(folder / name, text)
     has_figure = results.audit.get("repairs") is not None and not results.is_reference
     for kind in IMAGE_KINDS if has_figure else ():
-        _copy(
-            source / "audit" / f"{CORRECTIONS}.{kind}", folder / "figures" / f"{CORRECTIONS}.{kind}"
-        )
+        name = f"{CORRECTIONS}.{kind}"
+        copy(source / "audit" / name, folder / "figures" / name)
     write_pdf(results, source, folder / "report.pdf")
     if not results.is_reference:
         write_runtime(folder / "assets" / "vega.js")
@@ -167,9 +165,9 @@ def write_downloads(
     """
     for name in figures:
         for kind in IMAGE_KINDS[:2] if is_reference else IMAGE_KINDS:
-            _copy(source / "figures" / f"{name}.{kind}", folder / f"{name}.{kind}")
+            copy(source / "figures" / f"{name}.{kind}", folder / f"{name}.{kind}")
         numbers = source / "data" / f"{name}.parquet"
-        _copy(numbers, folder / numbers.name)
+        copy(numbers, folder / numbers.name)
         write_zipped(folder / f"{name}.csv.zip", csv(rounded(pl.read_parquet(numbers))))
         if is_reference:
             continue
@@ -218,6 +216,15 @@ def _texts(folder: str) -> dict[str, str]:
     }
 
 
-def _copy(source: Path, target: Path) -> None:
+def copy(source: Path, target: Path) -> None:
+    """Copy a file; the target is complete or absent.
+
+    Parameters
+    ----------
+    source : Path
+        File to copy.
+    target : Path
+        Path of the copy.
+    """
     with atomic_write(target) as temporary:
         shutil.copyfile(source, temporary)

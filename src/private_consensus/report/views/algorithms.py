@@ -6,7 +6,6 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Iterable
 from typing import Any
 
 from docutils import nodes
@@ -17,10 +16,9 @@ from markupsafe import Markup
 from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import Algorithm
 
-from ..names import algorithm_title
+from ..names import algorithm_title, short_title
 from ..reading import Results
-from .figures import short_title
-from .privacy import privacy_of_algorithm
+from .privacy import variant_rows
 
 SETTINGS = {
     "file_insertion_enabled": False,
@@ -60,35 +58,32 @@ def algorithm(name: str) -> dict[str, Any]:
         "parameters": [
             {"name": field.name, "default": _default(field)}
             for field in dataclasses.fields(algorithm_class)
-        ] if dataclasses.is_dataclass(algorithm_class) else [],
+        ],
         "module": algorithm_class.__module__.replace(".", "/") + ".py",
         "code": inspect.getsource(module),
     }  # fmt: skip
 
 
-def pages(used: Iterable[str], results: Results) -> list[dict[str, Any]]:
-    """Collect the content of the pages of algorithms, with delivered privacy and figures.
+def page(name: str, results: Results) -> dict[str, Any]:
+    """Collect the content of the page of an algorithm, with delivered privacy and figures.
 
     Parameters
     ----------
-    used : iterable of str
-        Names of registered algorithms.
+    name : str
+        Name of a registered algorithm.
     results : Results
         Results of one scale.
 
     Returns
     -------
-    list of dict
-        Template variables of one page per algorithm.
+    dict
+        Template variables.
     """
-    return [
-        {
-            **algorithm(name),
-            "privacy": privacy_of_algorithm(name, results),
-            "figures": figures_with(name, results),
-        }
-        for name in used
-    ]
+    return {
+        **algorithm(name),
+        "privacy": [row for row in variant_rows(results) if row["name"] == name],
+        "figures": figures_with(name, results),
+    }
 
 
 def figures_with(name: str, results: Results) -> list[dict[str, str]]:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATED
 from private_consensus.reproduction.claims import HELD, IN_PART, NOT_HELD, UNDECIDED, UNTESTABLE
 
 from ..formats import number
-from ..reading import Results
+from ..reading import Results, Row
 from ..undecided import scale_notice
 from .delivered import audit_algorithms
-
-Row = Mapping[str, Any]
 
 PREDICATES = {
     HELD: ("holds", "hold"),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from ..formats import grouped, words
-
-Row = Mapping[str, Any]
+from ..reading import Row
 
 INFINITE, UNKNOWN = "infinite", "no bound"
 WIDTHS = {"within 5 %": 1.05, "within 20 %": 1.2, "within a factor 2": 2.0}

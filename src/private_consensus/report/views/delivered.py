@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -12,11 +11,9 @@ from private_consensus.core.algorithms.base import AUDIT
 
 from ..formats import grouped, number
 from ..names import algorithm_title
-from ..reading import Results
+from ..reading import Results, Row
 from . import bounds
 from .privacy import ICONS
-
-Row = Mapping[str, Any]
 
 AXIS_ENDS = (0.05, 20.0)
 """Smallest and largest multiple of the claimed epsilon on the axis."""
@@ -44,10 +41,9 @@ def rows(results: Results) -> list[dict[str, Any]]:
     ]
     groups = grouped(claims, lambda row: (results.paper_of[row["experiment"]], row["algorithm"]))
     delivered = [
-        {"paper": paper, "number": results.papers[paper]["paper"]["number"],
-         **_delivered(name, settings)}
+        {"paper": paper, "short": results.names[paper], **_delivered(name, settings)}
         for (paper, name), settings in groups.items()
-    ]  # fmt: skip
+    ]
     return sorted(
         delivered, key=lambda row: (ICON_ORDER.index(row["icon"]), -row["high"], -row["low"])
     )

@@ -11,9 +11,7 @@ from private_consensus.privacy.verdicts import NO_TEST, NOT_CONTRADICTED
 
 from ..formats import number, words
 from ..names import algorithm_title
-from ..reading import Results
-
-Row = Mapping[str, Any]
+from ..reading import Results, Row
 
 TEST = "tests/audits/test_counterexamples.py::test_the_computed_outcome_equals_the_stated_outcome"
 """Test with one case per erratum."""
@@ -24,7 +22,7 @@ SEVERITIES = {
 }  # fmt: skip
 AUDIT_ICONS = {
     VIOLATED: "not", DIFFERS: "not", NOT_PROVEN: "part", INCONCLUSIVE: "open", NO_TEST: "open",
-    NOT_CONTRADICTED: "held", "flagged": "not", "not flagged": "held",
+    NOT_CONTRADICTED: "held",
 }  # fmt: skip
 ICONS = {"confirmed": "held", "in part": "part", "refuted": "not"}
 
@@ -85,21 +83,12 @@ def audits(rows: Iterable[Row]) -> list[dict[str, Any]]:
             "delta": number(row["delta"]),
             "runs": number(row["runs"]),
             "confidence": _level(row["confidence"]),
-            "verdict": _outcome(row),
+            "verdict": row["verdict"],
             "icon": _icon(row),
             "texts": _texts(row),
         }
         for row in rows
     ]
-
-
-def _outcome(row: Row) -> str:
-    """Return the verdict of an audit, or derive it for audits of an older version."""
-    if row.get("verdict"):
-        return row["verdict"]
-    if row["flagged"]:
-        return "flagged"
-    return NO_TEST if row["claimed"] > row["ceiling"] else "not flagged"
 
 
 def _texts(row: Row) -> list[str]:
@@ -124,7 +113,7 @@ def _setting(row: Row) -> str:
 
 def _icon(row: Row) -> str:
     if row["copy"] == "correct":
-        return AUDIT_ICONS[_outcome(row)]
+        return AUDIT_ICONS[row["verdict"]]
     return "held" if row["flagged"] else "open"
 
 

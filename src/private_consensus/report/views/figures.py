@@ -8,7 +8,9 @@ from typing import Any
 from private_consensus.reproduction.experiments.commands import command
 
 from ..formats import number, value_range, words
-from ..names import algorithm_title
+from ..names import algorithm_title, heading
+from ..reading import Results
+from .verdicts import of_figure
 
 LINKS = ("csv.zip", "parquet", "svg", "png", "pdf", "js")
 """File formats of a figure: numbers, drawings, and the Vega-Lite specification as a script."""
@@ -17,15 +19,7 @@ REFERENCE_KINDS = ("csv.zip", "parquet", "svg", "png")
 """File formats of a figure in the published reference."""
 
 
-def figure(
-    name: str,
-    paper: Mapping[str, Any],
-    facts: Mapping[str, Any],
-    labels: Mapping[str, str],
-    scale: str,
-    *,
-    is_reference: bool = False,
-) -> dict[str, Any]:
+def figure(name: str, paper: Mapping[str, Any], results: Results) -> dict[str, Any]:
     """Collect the content of a figure for the page.
 
     Parameters
@@ -34,21 +28,15 @@ def figure(
         Name of the figure.
     paper : mapping
         Paper of the figure, with its experiments.
-    facts : mapping
-        Source, runs, intervals and size, as in ``facts`` of :class:`..reading.Results`.
-    labels : mapping of str to str
-        ``algorithm.variant`` to the label of its curve.
-    scale : str
-        Name of the scale.
-    is_reference : bool, default False
-        True if the figure comes from the published reference, without interactive chart.
+    results : Results
+        Results of one scale. The published reference has no interactive charts.
 
     Returns
     -------
     dict
         Template variables.
     """
-    spec = paper["figures"][name]
+    spec, facts, scale = paper["figures"][name], results.facts[name], results.scale
     used = dict.fromkeys(panel["experiment"] for panel in spec["panels"] if panel["experiment"])
     curves = [curve for panel in spec["panels"] for curve in panel["curves"]]
     used |= dict.fromkeys(curve["experiment"] for curve in curves if curve.get("experiment"))
@@ -64,10 +52,12 @@ def figure(
         "intervals": [kind.replace("+-", "±") for kind in facts["intervals"]],
         "width": facts.get("width"),
         "height": facts.get("height"),
-        "alt": alt_text(spec, labels),
+        "alt": alt_text(spec, results.labels),
         "command": command(name, scale),
-        "links": [kind for kind in LINKS if not is_reference or kind in REFERENCE_KINDS],
-        "is_interactive": not is_reference,
+        "links": REFERENCE_KINDS if results.is_reference else LINKS,
+        "is_interactive": not results.is_reference,
+        "seed": results.seed,
+        "claims": of_figure(results.claims, name),
         "experiments": [experiment(key, paper["experiments"][key], scale) for key in used],
     }
 
@@ -76,41 +66,6 @@ def complete_caption(spec: Mapping[str, Any]) -> str:
     """Return the caption of a figure, followed by its conditions."""
     conditions = spec.get("conditions", "")
     return f"{spec['caption']} Conditions: {conditions}." if conditions else spec["caption"]
-
-
-def heading(title: str, number: str) -> str:
-    """Remove the number of the paper from the title of a figure.
-
-    Parameters
-    ----------
-    title : str
-        Title of the figure.
-    number : str
-        Number of the paper, such as ``001``.
-
-    Returns
-    -------
-    str
-    """
-    text = title.removeprefix(f"Paper {number}").lstrip(",: ")
-    return text[:1].upper() + text[1:] if text[:1].isascii() else text
-
-
-def short_title(title: str, number: str) -> str:
-    """Return the part of a title before the colon, without the number of the paper.
-
-    Parameters
-    ----------
-    title : str
-        Title of the figure.
-    number : str
-        Number of the paper, such as ``001``.
-
-    Returns
-    -------
-    str
-    """
-    return heading(title, number).partition(":")[0]
 
 
 def alt_text(spec: Mapping[str, Any], labels: Mapping[str, str]) -> str:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
 from ..formats import grouped
 from ..names import algorithm_title
+from ..reading import Row
 
-Row = Mapping[str, Any]
-
-CORRECT = "none"
-"""Name of the fault in rows of correct algorithms."""
 AUTHORS = {
     False: "faults that the authors of this repository applied to its algorithms",
     True: "broken algorithms of a package written without knowledge of the audit's implementation",
@@ -36,11 +33,11 @@ def audit_counts(rows: Iterable[Row]) -> dict[str, Any]:
     rows = list(rows)
     if not rows:
         return {}
-    broken = [row for row in rows if not _is_correct(row)]
-    correct = [row for row in rows if _is_correct(row)]
+    broken = [row for row in rows if not row["correct"]]
+    correct = [row for row in rows if row["correct"]]
     return {
         "sentence": " ".join(_sentence(broken, outside) for outside in AUTHORS).strip(),
-        "classes": _counts_by("class", broken) if "class" in rows[0] else [],
+        "classes": _counts_by("class", broken),
         "faults": _counts_by("fault", broken),
         "algorithms": _counts_by("algorithm", broken),
         "missed": [
@@ -48,7 +45,7 @@ def audit_counts(rows: Iterable[Row]) -> dict[str, Any]:
             for row in broken
             if _is_missed(row)
         ],
-        "commit": rows[0].get("commit", ""),
+        "commit": rows[0]["commit"],
         "correct": len(correct),
         "alarms": sum(row["caught"] for row in correct),
         "correct_algorithms": _counts_of_correct(correct),
@@ -63,19 +60,15 @@ def _counts_of_correct(rows: list[Row]) -> list[dict[str, Any]]:
             "name": name,
             "audits": len(group),
             "alarms": sum(row["caught"] for row in group),
-            "inconclusive": sum(row.get("verdict") == "inconclusive" for row in group),
+            "inconclusive": sum(row["verdict"] == "inconclusive" for row in group),
         }
         for name, group in groups.items()
     ]
 
 
-def _is_correct(row: Row) -> bool:
-    return row.get("correct", row["fault"] == CORRECT)
-
-
 def _is_named(row: Row) -> bool:
     """Return True if the audit was inconclusive and named the faulty item."""
-    return not row["caught"] and bool(row.get("inconclusive"))
+    return not row["caught"] and row["inconclusive"]
 
 
 def _is_missed(row: Row) -> bool:
@@ -84,7 +77,7 @@ def _is_missed(row: Row) -> bool:
 
 def _sentence(broken: list[Row], outside: bool) -> str:
     """Describe the numbers of caught and missed faults in one sentence; empty without faults."""
-    serious = [r for r in broken if r["meaningful"] and bool(r.get("outside")) == outside]
+    serious = [r for r in broken if r["meaningful"] and r["outside"] == outside]
     if not serious:
         return ""
     caught = sum(row["caught"] for row in serious)

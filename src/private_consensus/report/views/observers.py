@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -12,9 +12,7 @@ from private_consensus.audits.views.causal import NO_VIEWS, WHOLE_RUN
 
 from ..formats import grouped, number, words
 from ..names import algorithm_title
-from ..reading import Results
-
-Row = Mapping[str, Any]
+from ..reading import Results, Row
 
 VIEWS = {"agent": "single messages", "secure sums": "secure sums"}
 """Kinds of observers that are single agents, each with its description."""
@@ -40,7 +38,8 @@ def page(results: Results) -> dict[str, Any]:
         "graphs": [_graph(*group) for group in grouped(at_budget, itemgetter("graph")).items()],
         "labels": LABELS,
         "two_hops": [
-            sentence(*group) for group in grouped(at_budget, itemgetter("algorithm")).items()
+            {"name": title(name), "words": sentence(group)}
+            for name, group in grouped(at_budget, itemgetter("algorithm")).items()
         ],
         "without_formula": without_formula() if rows else [],
     }
@@ -62,30 +61,28 @@ EQUALITY_RATIO = 0.95
 """Ratio of two privacy losses from which on a sentence calls them equal."""
 
 
-def sentence(name: str, rows: Iterable[Row]) -> dict[str, str]:
-    """Describe the privacy loss of an algorithm to agents that are two edges away.
-
-    Parameters
-    ----------
-    name : str
-        Name of the algorithm.
-    rows : iterable of rows
-        Rows of the table; other algorithms are ignored.
-
-    Returns
-    -------
-    dict
-        Title of the algorithm and the sentence.
-    """
-    settings = [row for row in rows if row["algorithm"] == name]
-    eavesdropper = max(
-        (r["guarantee"] for r in settings if r["kind"] == "eavesdropper"), default=math.nan
+def sentence(rows: Sequence[Row]) -> str:
+    """Describe the privacy loss of an algorithm to agents that are two edges away."""
+    eavesdropper = _largest(rows, "eavesdropper")
+    near, far = (_largest(rows, "agent", distance) for distance in (1, FAR_DISTANCE))
+    if math.isnan(far):
+        return "No graph has two agents at a distance of two edges."
+    if not math.isfinite(far):
+        return "No bound on the privacy loss to an agent two edges away is proven."
+    agents = [row for row in rows if row["kind"] == "agent" and row["distance"] == FAR_DISTANCE]
+    is_exact = {row["label"] for row in agents} == {"exact"}
+    verb = "is" if is_exact else "is proven to be at most"
+    total = epsilon_in_words(eavesdropper)
+    if far > eavesdropper / EQUALITY_RATIO:
+        compared = f"more than the privacy loss to the eavesdropper, {total}"
+    elif far >= EQUALITY_RATIO * eavesdropper:
+        compared = "equal to the privacy loss to the eavesdropper"
+    else:
+        compared = f"against {total} to the eavesdropper"
+    return (
+        f"The privacy loss {verb} ε = {epsilon_in_words(far)}, {compared}; "
+        f"to a neighbour, {epsilon_in_words(near)}."
     )
-    worst = {d: _largest(settings, d) for d in (1, FAR_DISTANCE)}
-    agents = [row for row in settings if row["kind"] == "agent"]
-    labels = {row["label"] for row in agents if row["distance"] == FAR_DISTANCE}
-    verb = "is" if labels == {"exact"} else "is proven to be at most"
-    return {"name": title(name), "words": _distance_sentence(verb, worst, eavesdropper)}
 
 
 def title(name: str) -> str:
@@ -98,27 +95,24 @@ def graph_title(name: str) -> str:
     return GRAPHS.get(name) or words(name)
 
 
-def _largest(rows: list[Row], distance: int) -> float:
-    agents = (r for r in rows if r["kind"] == "agent" and r["distance"] == distance)
-    return max((row["guarantee"] for row in agents), default=math.nan)
+def _largest(rows: Iterable[Row], kind: str, distance: int | None = None) -> float:
+    """Return the largest guaranteed privacy loss to a kind of observer; NaN without one.
 
-
-def _distance_sentence(verb: str, worst: Mapping[int, float], eavesdropper: float) -> str:
-    far, near = worst[FAR_DISTANCE], worst[1]
-    if math.isnan(far):
-        return "No graph has two agents at a distance of two edges."
-    if not math.isfinite(far):
-        return "No bound on the privacy loss to an agent two edges away is proven."
-    total = epsilon_in_words(eavesdropper)
-    if far > eavesdropper / EQUALITY_RATIO:
-        compared = (
-            f"{epsilon_in_words(far)}, more than the privacy loss to the eavesdropper, {total}"
-        )
-    elif far >= EQUALITY_RATIO * eavesdropper:
-        compared = f"{epsilon_in_words(far)}, equal to the privacy loss to the eavesdropper"
-    else:
-        compared = f"{epsilon_in_words(far)}, against {total} to the eavesdropper"
-    return f"The privacy loss {verb} ε = {compared}; to a neighbour, {epsilon_in_words(near)}."
+    Parameters
+    ----------
+    rows : iterable of rows
+        Privacy losses.
+    kind : str
+        Kind of observer.
+    distance : int, optional
+        Distance of target agent and observer in edges; all distances if omitted.
+    """
+    losses = (
+        row["guarantee"]
+        for row in rows
+        if row["kind"] == kind and distance in (None, row["distance"])
+    )
+    return max(losses, default=math.nan)
 
 
 def without_formula() -> list[dict[str, str]]:
@@ -144,38 +138,25 @@ def _budget(rows: Iterable[Row]) -> float:
 
 def _graph(name: str, rows: list[Row]) -> dict[str, Any]:
     distances = sorted({row["distance"] for row in rows if row["kind"] == "agent"})
+    observers = {
+        "eavesdropper": ("eavesdropper", None),
+        **{"neighbour" if d == 1 else f"{d} edges": ("agent", d) for d in distances},
+        **{kind: (kind, None) for kind in OTHER_OBSERVERS},
+    }
     return {
         "name": name,
         "title": graph_title(name),
-        "columns": [
-            "eavesdropper",
-            *("neighbour" if d == 1 else f"{d} edges" for d in distances),
-            *OTHER_OBSERVERS,
-        ],
+        "columns": list(observers),
         "rows": [
-            _algorithm(algorithm, group, distances)
+            {
+                "name": title(algorithm),
+                "epsilons": [epsilon_in_words(_largest(group, *key)) for key in observers.values()],
+                "labels": ", ".join(sorted({r["label"] for r in group if r["kind"] == "agent"})),
+                "reason": group[0]["reason"],
+            }
             for algorithm, group in grouped(rows, itemgetter("algorithm")).items()
         ],
     }
-
-
-def _algorithm(name: str, rows: list[Row], distances: list[int]) -> dict[str, Any]:
-    agents = [row for row in rows if row["kind"] == "agent"]
-    return {
-        "name": title(name),
-        "epsilons": [
-            _worst(row for row in rows if row["kind"] == "eavesdropper"),
-            *(_worst(row for row in agents if row["distance"] == d) for d in distances),
-            *(_worst(row for row in rows if row["kind"] == kind) for kind in OTHER_OBSERVERS),
-        ],
-        "labels": ", ".join(sorted({row["label"] for row in agents})),
-        "reason": rows[0]["reason"],
-    }
-
-
-def _worst(rows: Iterable[Row]) -> str:
-    guarantees = [row["guarantee"] for row in rows]
-    return epsilon_in_words(max(guarantees)) if guarantees else "–"
 
 
 def epsilon_in_words(value: float) -> str:
@@ -190,41 +171,42 @@ def script_data(rows: Iterable[Row]) -> dict[str, Any]:
     labels of all pairs, [observer][target agent]. Missing formulas and the diagonal are None.
     Values above 10^6 are -1, because JSON has no infinity.
     """
-    graphs: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        if row["kind"] not in VIEWS:
-            continue
-        name = row["algorithm"]
-        empty = {"title": graph_title(row["graph"]), "edges": [], "names": {}, "losses": {}}
-        graph = graphs.setdefault(row["graph"], empty)
-        graph["names"][name] = title(name)
-        v, u = int(row["members"]), row["target_agent"]
-        if row["distance"] == 1 and u < v and [u, v] not in graph["edges"]:
-            graph["edges"].append([u, v])
-        views = graph["losses"].setdefault(name, {}).setdefault(f"{row['epsilon']:g}", {})
-        cells = views.setdefault(row["kind"], {})
-        for key, value in (("guarantee", row["guarantee"]), ("formula", row["formula"])):
-            cells.setdefault(key, {}).setdefault(v, {})[u] = _cell(value)
-        cells.setdefault("labels", {}).setdefault(v, {})[u] = row["label"]
-    for graph in graphs.values():
-        _convert_tables(graph)
-    return graphs
+    views = (row for row in rows if row["kind"] in VIEWS)
+    return {
+        name: _losses(name, group) for name, group in grouped(views, itemgetter("graph")).items()
+    }
 
 
-def _convert_tables(graph: dict[str, Any]) -> None:
-    """Convert the tables of a graph from nested dictionaries to nested lists, in place."""
-    agents = 1 + max(max(edge) for edge in graph["edges"])
-    graph["agents"] = agents
-    for budgets in graph["losses"].values():
-        for views in budgets.values():
-            for cells in views.values():
-                for key, table in cells.items():
-                    cells[key] = [
-                        [table.get(v, {}).get(u) for u in range(agents)] for v in range(agents)
-                    ]
+def _losses(graph: str, rows: Sequence[Row]) -> dict[str, Any]:
+    pairs = [(row["target_agent"], int(row["members"])) for row in rows if row["distance"] == 1]
+    edges = list(dict.fromkeys((u, v) for u, v in pairs if u < v))
+    agents = range(1 + max(map(max, edges)))
+    losses: dict[str, dict[str, dict[str, Any]]] = {}
+    by_view = grouped(rows, itemgetter("algorithm", "epsilon", "kind"))
+    for (algorithm, epsilon, kind), group in by_view.items():
+        by_pair = {(int(row["members"]), row["target_agent"]): row for row in group}
+        losses.setdefault(algorithm, {}).setdefault(f"{epsilon:g}", {})[kind] = {
+            key: [[value_of(by_pair.get((v, u), {})) for u in agents] for v in agents]
+            for key, value_of in SCRIPT_VALUES.items()
+        }
+    return {
+        "title": graph_title(graph),
+        "edges": edges,
+        "names": {name: title(name) for name in losses},
+        "losses": losses,
+        "agents": len(agents),
+    }
 
 
 def _cell(value: float) -> float | None:
     if math.isnan(value):
         return None
     return -1 if value > 1e6 else float(f"{value:.3g}")
+
+
+SCRIPT_VALUES: dict[str, Callable[[Row], float | str | None]] = {
+    "guarantee": lambda row: _cell(row.get("guarantee", math.nan)),
+    "formula": lambda row: _cell(row.get("formula", math.nan)),
+    "labels": lambda row: row.get("label"),
+}
+"""Table of the script to the function that returns its entry for a row, which may be missing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -17,16 +18,13 @@ from private_consensus.privacy import (
     INCONCLUSIVE,
     NOT_PRIVATE,
     NOT_PROVEN,
-    VERDICTS,
     VIOLATED,
 )
 
 from ..formats import grouped, number, value_range, words
 from ..names import algorithm_title
-from ..reading import Results
+from ..reading import Results, Row
 from . import bounds
-
-Row = Mapping[str, Any]
 
 FIXED = (
     "experiment", "algorithm", "variant", "interpretation", "delta", "epsilon_claimed",
@@ -50,11 +48,10 @@ TRAILING_COLUMNS = (
 MAX_LISTED_SETTINGS = 60
 """Largest number of settings of an experiment that the page lists; the CSV file has all."""
 
-_ICON = {
+ICONS = {
     VIOLATED: "not", DIFFERS: "part", NOT_PROVEN: "part", INCONCLUSIVE: "part",
     NOT_PRIVATE: "open", HOLDS_BY_SLACK: "held", HOLDS: "held",
 }  # fmt: skip
-ICONS = {verdict: _ICON[verdict] for verdict in VERDICTS}
 """Verdict to its icon, the worst verdict first; the worst one represents a group of settings."""
 
 VERDICT_GROUPS = {"not": "violated", "part": "not proven", "held": "holds", "open": "no claim"}
@@ -85,7 +82,7 @@ def page(results: Results) -> dict[str, Any]:
                 algorithms(privacy_by_variant(results)), results.audit.get("audits", [])
             )
         ],
-        "rows": variant_rows(results.privacy, results),
+        "rows": variant_rows(results),
         "papers": [(key, results.names[key]) for key in dict.fromkeys(results.paper_of.values())],
         "verdict_groups": VERDICT_GROUPS,
         "closeness": bounds.CLOSENESS,
@@ -95,43 +92,15 @@ def page(results: Results) -> dict[str, Any]:
     }
 
 
-def variant_rows(privacy: Iterable[Row], results: Results) -> list[dict[str, Any]]:
-    """Return claimed and delivered privacy, one row per experiment and variant.
-
-    Parameters
-    ----------
-    privacy : iterable of rows
-        Privacy rows, one per setting.
-    results : Results
-        Experiments and papers; their order is the order of the rows.
-
-    Returns
-    -------
-    list of dict
-    """
-    rows = grouped(privacy, itemgetter("experiment"))
+@lru_cache(maxsize=1)
+def variant_rows(results: Results) -> list[dict[str, Any]]:
+    """Return claimed and delivered privacy, one row per experiment and variant."""
+    rows = grouped(results.privacy, itemgetter("experiment"))
     return [
         {**group, "experiment": name, "title": spec["title"], "paper": results.paper_of[name]}
         for name, spec in results.experiments.items() if name in rows
         for group in _by_variant(rows[name])
     ]  # fmt: skip
-
-
-def privacy_of_algorithm(name: str, results: Results) -> list[dict[str, Any]]:
-    """Return the claimed and delivered privacy of one algorithm, per experiment and variant.
-
-    Parameters
-    ----------
-    name : str
-        Name of the algorithm.
-    results : Results
-        Results of one scale.
-
-    Returns
-    -------
-    list of dict
-    """
-    return variant_rows([row for row in results.privacy if row["algorithm"] == name], results)
 
 
 def _with_audits(rows: list[dict[str, Any]], audits: Iterable[Row]) -> list[dict[str, Any]]:

@@ -18,9 +18,9 @@ from private_consensus.reproduction.claims.intervals import limits
 from private_consensus.reproduction.experiments.commands import command
 
 from ..formats import NONE, exponential, interval, number
+from ..names import short_title
 from ..reading import Results, Row
 from . import run
-from .figures import short_title
 from .verdicts import ICONS, formatted
 
 COLUMNS = (

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import polars as pl
-
 from private_consensus.reproduction.experiments.commands import command
 from private_consensus.reproduction.experiments.tables import formatted
 
 from ..formats import value_range
-from .figures import experiment, heading
+from ..names import heading
+from ..reading import Results
+from .figures import experiment
+from .verdicts import of_figure
 
 LINKS = (("csv", "numbers as CSV"), ("md", "Markdown"), ("tex", "LaTeX"))
 
 
-def table(name: str, paper: Mapping[str, Any], numbers: pl.DataFrame, scale: str) -> dict[str, Any]:
+def table(name: str, paper: Mapping[str, Any], results: Results) -> dict[str, Any]:
     """Collect the content of a table for the page.
 
     Parameters
@@ -25,17 +26,15 @@ def table(name: str, paper: Mapping[str, Any], numbers: pl.DataFrame, scale: str
         Name of the table.
     paper : mapping
         Paper with its tables and experiments.
-    numbers : polars.DataFrame
-        Published and computed numbers, with data sources and numbers of runs.
-    scale : str
-        Name of the scale.
+    results : Results
+        Results of one scale.
 
     Returns
     -------
     dict
         Template variables.
     """
-    spec = paper["tables"][name]
+    spec, numbers, scale = paper["tables"][name], results.tables[name], results.scale
     titles, rows = formatted(numbers, spec)
     used = dict.fromkeys(block["experiment"] for block in spec["blocks"])
     source = "; ".join(numbers["source"].unique().sort())
@@ -51,5 +50,6 @@ def table(name: str, paper: Mapping[str, Any], numbers: pl.DataFrame, scale: str
         "runs": value_range(numbers["runs"]),
         "command": command(name, scale),
         "links": LINKS,
+        "claims": of_figure(results.claims, name),
         "experiments": [experiment(key, paper["experiments"][key], scale) for key in used],
     }

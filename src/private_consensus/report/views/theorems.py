@@ -10,11 +10,8 @@ from typing import Any
 from private_consensus.reproduction.experiments.citations import cited
 
 from ..formats import grouped
-from ..reading import Results
+from ..reading import Results, Row
 from .verdicts import ICONS
-
-Row = Mapping[str, Any]
-
 
 OTHER_GROUPS = {"observers": "Methods for single observers"}
 """Titles of groups of statements that are not of a reproduced paper."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
@@ -17,8 +17,7 @@ from private_consensus.reproduction.claims import (
 from private_consensus.reproduction.claims.intervals import MIN_RUNS, too_few_runs
 
 from ..formats import exponential, grouped, interval, number, region
-
-Row = Mapping[str, Any]
+from ..reading import Row
 
 ICONS = {HELD: "held", IN_PART: "part", NOT_HELD: "not", UNDECIDED: "open", UNTESTABLE: "never"}
 """Verdict to the name of its icon (shape and colour)."""
