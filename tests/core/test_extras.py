@@ -158,7 +158,7 @@ def test_the_error_for_a_missing_package_states_the_install_command(monkeypatch,
 
 def test_install_commands_do_not_name_the_unpublished_project():
     """The extra of an unpublished project would be looked up in a package index."""
-    for package in (*extras.EXTRA_OF, *extras.WITHOUT_EXTRA):
+    for package in extras.EXTRA_OF:
         message = extras.how_to_install(ModuleNotFoundError("missing", name=package))
         _, _, command = message.partition("pip install ")
         assert command and extras.PROJECT not in command

@@ -12,8 +12,8 @@ from private_consensus.report.views.mutants import audit_counts
 from private_consensus.report.views.privacy import (
     MAX_LISTED_SETTINGS,
     _bounded,
-    _most_violated,
-    _with_audits,
+    _of_verdict,
+    audit_in_words,
     of_experiments,
     privacy_by_variant,
     settings_table,
@@ -42,8 +42,12 @@ def test_a_zero_or_missing_lower_bound_is_not_shown(rows):
 
 
 def test_the_variant_with_the_largest_lower_bound_ratio_is_selected():
-    uninformative, informative = _bounded([row(None, 1.0)]), _bounded([row(0.5, 1.0)])
-    assert _most_violated([uninformative, informative]) is informative
+    variants = [
+        {"verdict": "holds", "icon": "held", "variant": "v", "ratio": None, "audited": "",
+         **_bounded([row(bound, 1.0)])}
+        for bound in (None, 0.5)
+    ]  # fmt: skip
+    assert _of_verdict(variants)["bound"] == "0.5 (claimed 1)"
 
 
 def test_the_page_shows_the_lower_bound_that_violates_a_claim(results):
@@ -113,7 +117,6 @@ def audit(algorithm, level, bound):
 
 
 def test_audits_of_a_part_or_small_setting_are_shown_if_no_setting_was_audited():
-    rows = [{"name": name, "verdicts": [{"bound": ""}]} for name in ("d_zoa", "dgd", "m", "n")]
     audits = [
         audit("release_audit", "release of d_zoa", 1.0),
         audit("release_audit", "release of d_zoa", 2.0),
@@ -121,7 +124,8 @@ def test_audits_of_a_part_or_small_setting_are_shown_if_no_setting_was_audited()
         audit("m", "noise of the message", 1.0),
         audit("n", "transcript", 0.0),
     ]
-    audit_texts = [row["audit"] for row in _with_audits(rows, audits)]
+    names = ("d_zoa", "dgd", "m", "n")
+    audit_texts = [audit_in_words(name, audits, has_bound=False) for name in names]
     assert audit_texts == [
         "at least 2 (claimed 0.5), audit of release of d zoa at δ = 0.001",
         "not audited",

@@ -95,11 +95,6 @@ def duration(seconds: float) -> str:
     return f"{int(seconds // 60)} min {round(seconds % 60):02d} s"
 
 
-def percentage(value: float) -> str:
-    """Format a fraction as a percentage."""
-    return f"{100 * value:.1f} %"
-
-
 def words(name: str) -> str:
     """Replace the underscores of a name by spaces."""
     return name.replace("_", " ")

@@ -12,7 +12,7 @@ from private_consensus.common.symbols import typeset
 from private_consensus.core.algorithms import names as registered_names
 from private_consensus.reproduction.experiments.commands import command
 
-from .formats import code, number, words
+from .formats import code, duration, number, words
 from .names import LINKS, algorithm_title, figure_name
 from .reading import Results, surrogates_in
 from .views import (
@@ -26,6 +26,7 @@ from .views import (
     tables,
     verdicts,
 )
+from .views.data import data_uri
 
 TOPICS = {
     "comparison": "Which algorithm?",
@@ -78,7 +79,7 @@ def pages(results: Results) -> dict[str, str]:
 def navigation(results: Results) -> dict[str, Any]:
     """Return the entries of the table of contents, which is on every page."""
     return {
-        "contents": results.names,
+        "paper_names": results.names,
         "algorithms": algorithms_used(results),
         "documents": documents.titles(results.documents),
         "library": results.library,
@@ -115,17 +116,13 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["words"] = words
-    templates.filters["number"] = number
-    templates.filters["code"] = code
-    templates.filters["algorithm_title"] = algorithm_title
-    templates.filters["typeset"] = typeset
+    filters = (words, number, duration, code, algorithm_title, figure_name, typeset, data_uri)
+    templates.filters |= {function.__name__: function for function in filters}
     templates.filters["textual"] = lambda titles: [(title, "") for title in titles]
     templates.filters["numeric"] = lambda titles: [(title, "n") for title in titles]
+    templates.filters["paper_of"] = lambda name: name.partition("_")[0]
     # Jinja declares the types of its own globals only.
     templates.globals["headings"] = verdicts.HEADINGS  # ty: ignore[invalid-assignment]
-    templates.filters["paper_of"] = lambda name: name.partition("_")[0]
-    templates.filters["figure_name"] = figure_name
     return templates
 
 

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from html import unescape
 
-from private_consensus.reproduction.experiments.citations import cited
-
 from .formats import words
 from .names import algorithm_title
 from .page import TOPICS, algorithms_used, paper_view
@@ -55,9 +53,9 @@ def page_words(html: str) -> str:
 
 def _papers(results: Results) -> Iterator[dict[str, str]]:
     """Yield the papers, with their figures, tables and claims."""
-    for paper in (paper_view(key, results) for key in results.papers):
-        page = f"papers/{paper['key']}.html"
-        other_names = " ".join((paper["key"], paper["number"], cited(paper)))
+    for key, name in results.names.items():
+        paper, page = paper_view(key, results), f"papers/{key}.html"
+        other_names = f"{key} {paper['number']} {name}"
         yield {"href": page, "text": paper["title"], "names": other_names}
         for item in (*paper["figures"], *paper["tables"]):
             yield _item(page, item["name"], item["title"], item["caption"])

@@ -99,12 +99,11 @@ def figures_with(name: str, results: Results) -> list[dict[str, str]]:
     Returns
     -------
     list of dict
-        Key and citation of the paper, and name and title of the figure.
+        Key of the paper, and name and title of the figure.
     """
     return [
         {"paper": key, "name": figure,
-         "title": short_title(spec["title"], paper["paper"]["number"]),
-         "citation": results.names[key]}
+         "title": short_title(spec["title"], paper["paper"]["number"])}
         for key, paper in results.papers.items()
         for figure, spec in paper["figures"].items()
         if any(curve["method"] == name for panel in spec["panels"] for curve in panel["curves"])

@@ -13,7 +13,7 @@ from PIL import Image
 
 from private_consensus.reproduction.datasets.catalogue import DATA_SETS, entry
 
-from ..formats import number, percentage, words
+from ..formats import number, words
 from ..reading import Results
 
 BAR, GAP, HEIGHT = 10, 2, 48
@@ -31,37 +31,9 @@ def card(content: Mapping[str, Any]) -> dict[str, Any]:
         **content,
         "surrogate": content["source"] == "surrogate",
         "needs": entry(content["dataset"]).needs if content["dataset"] in DATA_SETS else "",
-        "label_rate": percentage(content["label_rate"]),
-        "rows": number(content["rows"]),
         "splits": ", ".join(f"{name} {number(rows)}" for name, rows in content["splits"].items()),
         "marginals": [marginal(name, m) for name, m in sorted(content["marginals"].items())],
-        "pictures": [
-            picture(name, pixels) for name, pixels in content["pictures"].items() if pixels
-        ],
-    }
-
-
-def picture(name: str, pixels: list[Any]) -> dict[str, Any]:
-    """Return the mean image of a class for the page.
-
-    Parameters
-    ----------
-    name : str
-        Name of the class.
-    pixels : list of lists
-        Values of the pixels, [height, width] or [height, width, 3].
-
-    Returns
-    -------
-    dict
-        Address, size and alternative text of the image.
-    """
-    return {
-        "name": words(name),
-        "src": data_uri(pixels),
-        "width": len(pixels[0]),
-        "height": len(pixels),
-        "alt": f"Mean image of the class {words(name)}",
+        "pictures": {name: pixels for name, pixels in content["pictures"].items() if pixels},
     }
 
 

@@ -41,8 +41,7 @@ def rows(results: Results) -> list[dict[str, Any]]:
     ]
     groups = grouped(claims, lambda row: (results.paper_of[row["experiment"]], row["algorithm"]))
     delivered = [
-        {"paper": paper, "short": results.names[paper], **_delivered(name, settings)}
-        for (paper, name), settings in groups.items()
+        {"paper": paper, **_delivered(name, settings)} for (paper, name), settings in groups.items()
     ]
     return sorted(
         delivered, key=lambda row: (ICON_ORDER.index(row["icon"]), -row["high"], -row["low"])

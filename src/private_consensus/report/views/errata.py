@@ -30,7 +30,8 @@ ICONS = {"confirmed": "held", "in part": "part", "refuted": "not"}
 def page(results: Results) -> dict[str, Any]:
     """Collect the content of the page of errata."""
     errata = results.audit.get("errata", [])
-    return {"errata": table(errata, results.privacy, results.papers)}
+    rows = table(errata, results.privacy, results.papers)
+    return {"errata": rows, "severities": SEVERITIES, "test": TEST}
 
 
 def table(
@@ -56,12 +57,7 @@ def table(
     return [
         {
             **row,
-            "anchor": f"erratum-{row['id'].replace('.', '-')}",
-            "breaks": row["severity"] == "breaks",
-            "severity": SEVERITIES[row["severity"]],
             "icon": ICONS[row["outcome_computed"]],
-            "command": f"private-consensus counterexample {row['id']}",
-            "test": f'pytest "{TEST}[{row["id"]}]"',
             "figures": _figures(curves, _split_names(row["affects"])),
             "corrections": _corrections(curves, settings, _split_names(row["repaired"])),
         }

@@ -8,7 +8,7 @@ from typing import Any
 from private_consensus.reproduction.experiments.commands import command
 
 from ..formats import number, value_range, words
-from ..names import algorithm_title, heading
+from ..names import heading
 from ..reading import Results
 from .verdicts import of_figure
 
@@ -41,11 +41,10 @@ def figure(name: str, paper: Mapping[str, Any], results: Results) -> dict[str, A
     curves = [curve for panel in spec["panels"] for curve in panel["curves"]]
     used |= dict.fromkeys(curve["experiment"] for curve in curves if curve.get("experiment"))
     return {
+        **spec,
         "name": name,
-        "title": spec["title"],
         "heading": heading(spec["title"], paper["paper"]["number"]),
         "caption": complete_caption(spec),
-        "added": spec["added"],
         "source": facts["source"],
         "surrogate": "surrogate" in facts["source"],
         "runs": value_range(facts["runs"]),
@@ -122,7 +121,7 @@ def _curve_text(curve: Mapping[str, Any], labels: Mapping[str, str]) -> str:
 
 
 def experiment(key: str, spec: Mapping[str, Any], scale: str) -> dict[str, Any]:
-    """Describe an experiment: varied parameters, compared variants and reductions.
+    """Add the name of an experiment, its common settings and its reductions in words.
 
     Parameters
     ----------
@@ -139,25 +138,10 @@ def experiment(key: str, spec: Mapping[str, Any], scale: str) -> dict[str, Any]:
         Template variables.
     """
     return {
+        **spec,
         "name": key,
-        "title": spec["title"],
-        "location": spec["location"],
         "settings": settings(spec),
-        "algorithms": list(spec["algorithms"]),
         "reduced": reductions(spec["scales"].get(scale)),
-        "axes": [
-            {
-                "name": words(name),
-                "source": "chosen here" if axis["because"] else "of the paper",
-                "because": axis["because"],
-            }
-            for name, axis in spec["axes"].items()
-        ],
-        "variants": [
-            {"algorithm": algorithm_title(algorithm), "name": words(name), **variant}
-            for algorithm, variants in spec["algorithms"].items()
-            for name, variant in variants.items()
-        ],
     }
 
 

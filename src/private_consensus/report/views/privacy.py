@@ -67,21 +67,20 @@ def privacy_by_variant(results: Results) -> list[dict[str, Any]]:
         lambda row: (results.paper_of[row["experiment"]], row["algorithm"], row["variant"]),
     )
     return [
-        {**_summary(rows), "paper": paper, "number": results.papers[paper]["paper"]["number"],
-         "ratio": (ratio := _ratio(rows)), "multiple": number(ratio)}
+        {
+            **_summary(rows),
+            "paper": paper,
+            "ratio": (ratio := _ratio(rows)),
+            "multiple": number(ratio),
+        }
         for (paper, _, _), rows in groups.items()
-    ]  # fmt: skip
+    ]
 
 
 def page(results: Results) -> dict[str, Any]:
     """Collect the content of the privacy page."""
     return {
-        "by_algorithm": [
-            {**row, "paper_name": results.names[row["paper"]]}
-            for row in _with_audits(
-                algorithms(privacy_by_variant(results)), results.audit.get("audits", [])
-            )
-        ],
+        "by_algorithm": by_algorithm(results),
         "rows": variant_rows(results),
         "papers": [(key, results.names[key]) for key in dict.fromkeys(results.paper_of.values())],
         "verdict_groups": VERDICT_GROUPS,
@@ -103,22 +102,58 @@ def variant_rows(results: Results) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _with_audits(rows: list[dict[str, Any]], audits: Iterable[Row]) -> list[dict[str, Any]]:
-    """Add a description of the audits of each algorithm.
+def by_algorithm(results: Results) -> list[dict[str, Any]]:
+    """Return one row per paper and algorithm, with its variants grouped by verdict, and audits."""
+    audits = [row for row in results.audit.get("audits", []) if row["copy"] == "correct"]
+    algorithms = []
+    groups = grouped(privacy_by_variant(results), itemgetter("paper", "name"))
+    for (paper, name), rows in groups.items():
+        verdicts = [_of_verdict(group) for group in grouped(rows, itemgetter("verdict")).values()]
+        has_bound = any(item["bound"] for item in verdicts)
+        algorithms.append({
+            "algorithm": algorithm_title(name),
+            "paper": paper,
+            "verdicts": verdicts,
+            "errata": list(dict.fromkeys(number for row in rows for number in row["errata"])),
+            "audit": audit_in_words(name, audits, has_bound=has_bound),
+        })  # fmt: skip
+    return algorithms
 
-    It contains the test of the noise and, if no setting of a figure was audited, the lower bound of
-    a small setting.
+
+def _of_verdict(rows: list[Row]) -> dict[str, Any]:
+    """Describe variants with equal verdicts; the bound is the largest one relative to its claim."""
+    most_violated = max(rows, key=itemgetter("lower_over_claimed"))
+    return {
+        **{key: most_violated[key] for key in ("verdict", "icon", "bound", "method")},
+        "variants": [row["variant"] for row in rows],
+        "multiple": _multiple(row["ratio"] for row in rows),
+        "audited": _joined(row["audited"] for row in rows),
+    }
+
+
+def audit_in_words(name: str, audits: Iterable[Row], *, has_bound: bool) -> str:
+    """Describe the audits of an algorithm.
+
+    Parameters
+    ----------
+    name : str
+        Name of the algorithm.
+    audits : iterable of rows
+        Audits of correct algorithms.
+    has_bound : bool
+        True if a setting of a figure has a lower bound. Otherwise, the description contains the
+        lower bound of a small setting.
+
+    Returns
+    -------
+    str
+        It contains the test of the noise, if a small setting was audited.
     """
-    correct = [row for row in audits if row["copy"] == "correct"]
-    small = {row["algorithm"]: row for row in correct if row["level"] == "transcript"}
-    for row in rows:
-        name = row["name"]
-        noise = _noise(name, correct) if name in small else ""
-        bounded = any(item["bound"] for item in row["verdicts"])
-        partial_audits = [audit for audit in correct if audit["level"].endswith(f" of {name}")]
-        bound = "" if bounded else _small_audit(small.get(name), partial_audits)
-        row["audit"] = "; ".join(filter(None, (bound, noise)))
-    return rows
+    own = [row for row in audits if row["algorithm"] == name]
+    small = next((row for row in reversed(own) if row["level"] == "transcript"), None)
+    partial_audits = [row for row in audits if row["level"].endswith(f" of {name}")]
+    bound = "" if has_bound else _small_audit(small, partial_audits)
+    return "; ".join(filter(None, (bound, _noise(own) if small else "")))
 
 
 def _small_audit(small: Row | None, partial_audits: list[Row]) -> str:
@@ -133,43 +168,12 @@ def _small_audit(small: Row | None, partial_audits: list[Row]) -> str:
     return f"at least {bound} (claimed {claimed}), audit of {subject} at δ = {delta}"
 
 
-def _noise(algorithm: str, correct: list[Row]) -> str:
+def _noise(audits: Iterable[Row]) -> str:
     """Describe the result of the audit's test of the added noise."""
-    flags = [
-        row["flagged"] for row in correct
-        if row["algorithm"] == algorithm and row["level"].startswith("noise")
-    ]  # fmt: skip
+    flags = [row["flagged"] for row in audits if row["level"].startswith("noise")]
     if not flags:
         return "noise not tested"
     return "NOISE DIFFERS FROM ITS DECLARATION" if any(flags) else "noise as declared"
-
-
-def algorithms(by_variant: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return one row per paper and algorithm, with its variants grouped by verdict."""
-    groups = grouped(by_variant, itemgetter("paper", "name"))
-    return [
-        {
-            "name": name,
-            "algorithm": algorithm_title(name),
-            "paper": paper,
-            "verdicts": [
-                {"verdict": verdict, "icon": variants_of_verdict[0]["icon"],
-                 "variants": [row["variant"] for row in variants_of_verdict],
-                 "multiple": _multiple(row["ratio"] for row in variants_of_verdict),
-                 "audited": _joined(row["audited"] for row in variants_of_verdict),
-                 **{key: _most_violated(variants_of_verdict)[key] for key in ("bound", "method")}}
-                for verdict in dict.fromkeys(row["verdict"] for row in rows)
-                if (variants_of_verdict := [row for row in rows if row["verdict"] == verdict])
-            ],
-            "errata": list(dict.fromkeys(number for row in rows for number in row["errata"])),
-        }
-        for (paper, name), rows in groups.items()
-    ]  # fmt: skip
-
-
-def _most_violated(rows: list[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the variant with the largest ratio of lower bound to claimed epsilon."""
-    return max(rows, key=lambda row: row["lower_over_claimed"])
 
 
 def _multiple(ratios: Iterable[float | None]) -> str:

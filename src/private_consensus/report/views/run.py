@@ -25,14 +25,9 @@ def page(results: Results) -> dict[str, Any]:
 def jobs(timings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """List the jobs in descending order of wall time, with total time and peak memory."""
     rows = sorted(timings, key=lambda row: (-row["seconds"], row["job"]))
-    formatted = [
-        {"job": row["job"], "time": duration(row["seconds"]),
-         "memory": f"{number(round(row['memory']))} MB" if row["memory"] else "not measured"}
-        for row in rows
-    ]  # fmt: skip
     return {
-        "first": formatted[:LISTED_JOBS],
-        "rest": formatted[LISTED_JOBS:],
+        "first": rows[:LISTED_JOBS],
+        "rest": rows[LISTED_JOBS:],
         "count": len(rows),
         "total": duration(sum(row["seconds"] for row in rows)),
         "peak": f"{number(round(max((row['memory'] for row in rows), default=0)))} MB",

@@ -39,7 +39,7 @@ def page(results: Results) -> dict[str, Any]:
     """Collect the content of the page of all claims."""
     claims = scored(results)
     return {
-        "scorecard": [{**row, "paper_name": results.names[row["paper"]]} for row in claims],
+        "scorecard": claims,
         "papers_with_claims": {key: name for key, name in results.names.items()
                    if any(row["paper"] == key for row in claims)},
         "verdict_names": {icon: verdict for verdict, icon in ICONS.items()},

@@ -39,10 +39,9 @@ def table(name: str, paper: Mapping[str, Any], results: Results) -> dict[str, An
     used = dict.fromkeys(block["experiment"] for block in spec["blocks"])
     source = "; ".join(numbers["source"].unique().sort())
     return {
+        **spec,
         "name": name,
-        "title": spec["title"],
         "heading": heading(spec["title"], paper["paper"]["number"]),
-        "caption": spec["caption"],
         "titles": titles,
         "rows": rows,
         "source": source,

@@ -68,8 +68,6 @@ def _statement(row: Row) -> dict[str, Any]:
         "icon": ICONS[row["verdict"]],
         "errata": [name for name in row["errata"].split("; ") if name],
         "claims": [_claim(line) for line in row["claims"].splitlines()],
-        "parts": row["parts"].splitlines(),
-        "command": f"private-consensus theorem {row['computation']}",
     }
 
 
