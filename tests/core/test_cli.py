@@ -65,7 +65,7 @@ def test_run_needs_only_the_name_of_an_algorithm(call, monkeypatch, name):
     def refused(*_):
         raise AssertionError("an example requests a data set")
 
-    monkeypatch.setattr(settings, "prepared_data", lambda names, _: refused() if names else {})
+    monkeypatch.setattr(settings, "prepared_data", refused)
     code, out, err = call("run", name, "--runs", "2")
     assert (code, err) == (0, "")
     assert "claimed" in out and "by the accountant" in out

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from private_consensus.api.json_values import plain
 from private_consensus.cli import main, output, results
-from private_consensus.cli.completion import SHELLS, _commands
+from private_consensus.cli.completion import SHELLS
 from private_consensus.cli.parser import build_parser
 from private_consensus.comparison.entering import new_algorithm
 from private_consensus.core import algorithms
@@ -42,7 +42,7 @@ def as_json(call):
 
 
 def commands() -> dict:
-    return _commands(build_parser())
+    return build_parser().parse_args(["completion", "bash"]).commands
 
 
 def test_without_a_command_the_help_is_printed(call):

@@ -7,7 +7,7 @@ import pytest
 
 from private_consensus.privacy import AUDIT_VERDICTS
 from private_consensus.report.page import pages
-from private_consensus.report.views.errata import audits as audit_table
+from private_consensus.report.views.audits import table as audit_table
 from private_consensus.report.views.mutants import audit_counts
 from private_consensus.report.views.privacy import (
     MAX_LISTED_SETTINGS,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
-import re
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
 from ..core import algorithms, problems
 from .output import emit
 
+PROGRAM = "private-consensus"
 SHELLS = ("bash", "zsh", "fish")
 
 _BASH = """# {program}: completion for {shell}
-{function}() {{
+_private_consensus() {{
     local word=${{COMP_WORDS[COMP_CWORD]}} command=${{COMP_WORDS[1]}} words=""
     if [ "$COMP_CWORD" -eq 1 ]; then
         words="{commands}"
@@ -26,28 +26,28 @@ _BASH = """# {program}: completion for {shell}
         COMPREPLY=($(compgen -f -- "$word"))
     fi
 }}
-complete -F {function} {program}
+complete -F _private_consensus {program}
 """
 
 
-def print_script(options: argparse.Namespace) -> None:
+def print_script(options: Namespace) -> None:
     """Print the completion script of a shell."""
     settings = dict.fromkeys(("run", "audit", "observers", "rank"), algorithms.names())
     names = {**settings, "describe": [*algorithms.names(), *problems.names()]}
-    script = completion_script(options.parser, options.shell, names)
+    script = completion_script(options.commands, options.shell, names)
     contents = {"shell": options.shell, "script": script}
     emit(options, contents, script.rstrip("\n"))
 
 
 def completion_script(
-    parser: argparse.ArgumentParser, shell: str, names: Mapping[str, Sequence[str]]
+    commands: Mapping[str, ArgumentParser], shell: str, names: Mapping[str, Sequence[str]]
 ) -> str:
     """Return the completion script of a shell.
 
     Parameters
     ----------
-    parser : ArgumentParser
-        Parser whose first positional argument selects a command.
+    commands : mapping of str to ArgumentParser
+        Parsers of all commands by name.
     shell : {"bash", "zsh", "fish"}
         Shell that reads the script.
     names : mapping of str to sequence of str
@@ -57,33 +57,20 @@ def completion_script(
     -------
     str
     """
-    program = parser.prog
     words = {
-        name: [*names.get(name, ()), *_words(command)]
-        for name, command in sorted(_commands(parser).items())
+        name: [*names.get(name, ()), *_words(command)] for name, command in sorted(commands.items())
     }
     if shell == "fish":
-        return _fish(program, words)
-    function = "_" + re.sub(r"\W", "_", program)
+        return _fish(words)
     cases = "\n".join(
         f'        {name}) words="{" ".join(listed)}" ;;' for name, listed in words.items()
     )
-    script = _BASH.format(
-        program=program, shell=shell, function=function, commands=" ".join(words), cases=cases
-    )
+    script = _BASH.format(program=PROGRAM, shell=shell, commands=" ".join(words), cases=cases)
     first = "autoload -U +X bashcompinit && bashcompinit\n"
     return first + script if shell == "zsh" else script
 
 
-def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Return the parsers of all commands by name."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    return {}
-
-
-def _words(command: argparse.ArgumentParser) -> list[str]:
+def _words(command: ArgumentParser) -> list[str]:
     """Return the options of a command, and the choices of its positional arguments."""
     words = []
     for action in command._actions:
@@ -93,10 +80,10 @@ def _words(command: argparse.ArgumentParser) -> list[str]:
     return words
 
 
-def _fish(program: str, words: Mapping[str, Sequence[str]]) -> str:
-    lines = [f"# {program}: completion for fish"]
-    lines.append(f"complete -c {program} -n __fish_use_subcommand -a '{' '.join(words)}'")
+def _fish(words: Mapping[str, Sequence[str]]) -> str:
+    lines = [f"# {PROGRAM}: completion for fish"]
+    lines.append(f"complete -c {PROGRAM} -n __fish_use_subcommand -a '{' '.join(words)}'")
     for name, listed in words.items():
         condition = f"'__fish_seen_subcommand_from {name}'"
-        lines.append(f"complete -c {program} -n {condition} -a '{' '.join(listed)}'")
+        lines.append(f"complete -c {PROGRAM} -n {condition} -a '{' '.join(listed)}'")
     return "\n".join(lines) + "\n"

@@ -16,7 +16,7 @@ SOURCES = ("auto", "official", "surrogate")
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands; ``command`` is the function of a command."""
     parser = argparse.ArgumentParser(
-        prog="private-consensus",
+        prog=completion.PROGRAM,
         description="Run, audit, describe and compare algorithms from the command line.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
@@ -146,7 +146,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     option = add(
         "completion", completion.print_script, "print the completion script of a shell",
-        parser=parser,
+        commands=commands.choices,
     )  # fmt: skip
     option("shell", choices=completion.SHELLS, help="shell that reads the script")
 

@@ -181,7 +181,7 @@ def _prepared(cell: Mapping[str, Any], options: Namespace) -> dict[str, Any]:
     if name == synthetic.NAME:
         problem, agents = setting["problem"], setting["network"]["agents"]
         return {name: synthetic.rows_of_setting(problem["name"], problem, agents)}
-    return prepared_data([] if name is None else [name], options)
+    return {} if name is None else prepared_data([name], options)
 
 
 def prepared_data(names: Sequence[str], options: Namespace) -> dict[str, Any]:
@@ -199,8 +199,6 @@ def prepared_data(names: Sequence[str], options: Namespace) -> dict[str, Any]:
     dict
         Name of each data set to the data set.
     """
-    if not names:
-        return {}
     from ..reproduction.datasets import PREPARATIONS, Acquisition, acquire, prepare
 
     data = {}

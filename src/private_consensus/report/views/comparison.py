@@ -306,10 +306,8 @@ def _gains(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
         for name, kinds in by_method.items():
             row = rows.setdefault(name, {"title": titles[name], **dict.fromkeys(TUNINGS, NONE)})
             for kind, (ratio, low, high, _) in kinds.items():
-                has_ratio = ratio is not None
-                row[kind] = (
-                    f"{formatted_number(ratio)} {interval(low, high)}" if has_ratio else NONE
-                )
+                if ratio is not None:
+                    row[kind] = f"{formatted_number(ratio)} {interval(low, high)}"
     return list(rows.values())
 
 
