@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.core import algorithms, networks
-from private_consensus.core.algorithms.base import step_parameters
+from private_consensus.core.algorithms.base import Algorithm, step_parameters
 from private_consensus.core.networks import Network
+from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.randomness import Streams
 from private_consensus.core.splitting import SCALARS, UnscaledColumns, split
 from private_consensus.privacy import Budget
@@ -84,10 +86,10 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         network: str | Network = "ring",
         horizon: int = 100,
         bound: float | None = None,
-        classes: Any = None,
+        classes: Sequence[object] | None = None,
         ridge: float = 0.001,
-        parameters: dict[str, Any] | None = None,
-        random_state: Any = None,
+        parameters: dict[str, object] | None = None,
+        random_state: int | np.random.RandomState | None = None,
     ):
         self.algorithm = algorithm
         self.epsilon = epsilon
@@ -101,7 +103,7 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         self.parameters = parameters
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> DecentralizedLogisticRegression:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> DecentralizedLogisticRegression:
         """Fit the model to records.
 
         Parameters
@@ -184,37 +186,39 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         require(not budget.private, "bound", None, expected)
         return float(np.linalg.norm(X, axis=1).max()) or 1.0
 
-    def _network(self, agents: int) -> Any:
+    def _network(self, agents: int) -> Network:
         """Return the network of the agents."""
         if not isinstance(self.network, str):
             return self.network
         name = {1: "single", 2: "complete"}.get(agents, self.network)
         return networks.build(Streams(0, (0,)), name, agents)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Return the log odds of the second class; shape (records,)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return X @ self.coef_[0] + self.intercept_[0]
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the more probable class of each record; shape (records,)."""
         odds = self.decision_function(X)  # refuses an estimator that is not fitted
         return self.classes_[(odds > 0).astype(int)]
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Return the probabilities of both classes; shape (records, 2)."""
         odds = np.clip(self.decision_function(X), -700.0, 700.0)
         second = 1.0 / (1.0 + np.exp(-odds))
         return np.column_stack([1.0 - second, second])
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
 
 
-def _with_default_steps(name: str, values: Mapping[str, Any], problem: Any) -> Any:
+def _with_default_steps(
+    name: str, values: Mapping[str, object], problem: LogisticRegression
+) -> Algorithm:
     """Return an algorithm with parameters; missing step sizes are the defaults, in units of 1/L."""
     kind = algorithms.load(name)
     names = [field.name for field in dataclasses.fields(kind)]

@@ -6,12 +6,11 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import PurePath
-from typing import Any
 
 import numpy as np
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Convert a value to the types of JSON.
 
     Arrays become lists, infinity becomes the text ``inf`` and NaN becomes None. Objects of other
@@ -30,6 +29,6 @@ def plain(value: Any) -> Any:
     return value.as_posix() if isinstance(value, PurePath) else str(value)
 
 
-def to_json(value: Any) -> str:
+def to_json(value: object) -> str:
     """Return a value as indented JSON; see :func:`plain`."""
     return json.dumps(plain(value), indent=1, allow_nan=False)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -38,6 +38,8 @@ from private_consensus.privacy.derivations import BUDGET_TOLERANCE, derive
 
 from .json_values import to_json
 from .terminal import inline
+
+T = TypeVar("T")
 
 MAX_MEASUREMENTS = 100_000_000
 """Largest number of measurements of one simulation."""
@@ -441,7 +443,7 @@ def _times(iterations: Iterable[int] | None, horizon: int) -> frozenset[int]:
     return frozenset(arguments.whole("iterations", t, 1, horizon) for t in times)
 
 
-def _builder(key: str, value: Any, kind: type) -> Callable[[Streams], Any]:
+def _builder(key: str, value: object, kind: type[T]) -> Callable[[Streams], T]:
     """Return a function from streams to a problem or network, whose results are checked."""
     expected = f"a {kind.__name__}, or a function from Streams to one"
     if isinstance(value, kind):
@@ -449,7 +451,7 @@ def _builder(key: str, value: Any, kind: type) -> Callable[[Streams], Any]:
     if inspect.isclass(value) or not callable(value):
         raise InvalidInput(key, value, expected)
 
-    def build(streams: Streams) -> Any:
+    def build(streams: Streams) -> T:
         return arguments.instance(key, value(streams), kind, expected)
 
     return build

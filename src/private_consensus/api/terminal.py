@@ -40,14 +40,12 @@ def formula(latex: str) -> str:
         text = text.replace(typed, symbol)
     text = _ENVIRONMENT.sub("", _SIZES.sub("", text))
     text = re.sub(r"\\[,;:!]|\\ |\\q?quad(?![a-z])", " ", text.replace(r"\\", "\n"))
-    for pattern, replacement in ((_ACCENT, _accented), (_FACE, _bare), (_ROOT, _root)):
-        text = pattern.sub(replacement, text)
     before = ""
     while before != text:
         before = text
         for pattern, replacement in (
-            (_ACCENT, _accented), (_FACE, _bare), (_SCRIPT, _script), (_FRACTION, _fraction),
-            (_ROOT, _root), (_GROUP, _bare),
+            (_ACCENT, _accented), (_FACE, _bare), (_ROOT, _root), (_SCRIPT, _script),
+            (_FRACTION, _fraction), (_GROUP, _bare),
         ):  # fmt: skip
             text = pattern.sub(replacement, text)
     text = _SIGN.sub(_sign, text).replace(END, "")

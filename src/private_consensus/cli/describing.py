@@ -45,7 +45,7 @@ def list_names(options: Namespace) -> int:
 def describe(options: Namespace) -> None:
     """Print the description, parameters and uncounted data uses of an algorithm or a problem."""
     name = options.name
-    algorithm: dict[str, Any] = {}
+    algorithm: dict[str, object] = {}
     output: list[str | Table] = []
     if name in algorithms.names():
         built = algorithms.load(name)

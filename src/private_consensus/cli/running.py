@@ -214,7 +214,7 @@ def privacy(options: Namespace) -> None:
     if options.scale is not None:
         require(options.scale > 0, "--scale", options.scale, "a number > 0")
         guarantee = account(release(options.scale), options.delta)
-        contents: dict[str, Any] = {
+        contents: dict[str, object] = {
             "epsilon": guarantee.epsilon,
             "delta": options.delta,
             "accountant": guarantee.method,

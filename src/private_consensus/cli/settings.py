@@ -24,7 +24,7 @@ from ..core.problems import Problem
 from ..core.randomness import Streams
 from ..core.simulation import BLOCK
 from ..privacy import Budget
-from ..reproduction.experiments.cells import environment_of, setting_of
+from ..reproduction.experiments.cells import Prepared, environment_of, setting_of
 from ..reproduction.experiments.checks import MAX_SIZES, require_settings, wrong_horizon
 from ..reproduction.experiments.quantities import quantities_of
 from .output import OUT
@@ -66,7 +66,7 @@ def _fill_from_example(options: Namespace) -> None:
     example = _example_setting(options.algorithm)
     if options.problem not in (None, example.get("problem", MEANS)):
         example = {}
-    general: dict[str, Any] = {
+    general: dict[str, object] = {
         "network": "ring", "agents": 10, "epsilon": 1.0, "delta": defaults()["delta"],
         "horizon": 50, "problem": MEANS, "quantity": "released", "metric": None,
     }  # fmt: skip
@@ -103,7 +103,7 @@ def _example_setting(name: str) -> dict[str, Any]:
     return {}
 
 
-def plan(options: Namespace) -> tuple[dict[str, Any], dict[str, Any], SettingParts]:
+def plan(options: Namespace) -> tuple[dict[str, Any], Prepared, SettingParts]:
     """Return the cell that the options describe, its prepared data, and its setting."""
     _fill_from_example(options)
     if options.runs is None:
@@ -115,7 +115,7 @@ def plan(options: Namespace) -> tuple[dict[str, Any], dict[str, Any], SettingPar
     return cell, prepared, _first_setting(cell, prepared)
 
 
-def _first_setting(cell: Mapping[str, Any], prepared: Mapping[str, Any]) -> SettingParts:
+def _first_setting(cell: Mapping[str, Any], prepared: Prepared) -> SettingParts:
     """Return the setting of the first run of a cell, which has one setting."""
     (spec,) = cell["settings"]
     environment = environment_of(spec, prepared)
@@ -174,7 +174,7 @@ def _cell(options: Namespace) -> dict[str, Any]:
     return cell
 
 
-def _prepared(cell: Mapping[str, Any], options: Namespace) -> dict[str, Any]:
+def _prepared(cell: Mapping[str, Any], options: Namespace) -> Prepared:
     """Return the prepared data of a cell: synthetic records, a data set, or none."""
     (setting,) = cell["settings"]
     name = setting["problem"].get("prepared")
@@ -184,7 +184,7 @@ def _prepared(cell: Mapping[str, Any], options: Namespace) -> dict[str, Any]:
     return {} if name is None else prepared_data([name], options)
 
 
-def prepared_data(names: Sequence[str], options: Namespace) -> dict[str, Any]:
+def prepared_data(names: Sequence[str], options: Namespace) -> Prepared:
     """Return prepared data sets from the sources that the options state.
 
     Parameters
@@ -214,7 +214,7 @@ def prepared_data(names: Sequence[str], options: Namespace) -> dict[str, Any]:
     return data
 
 
-def _set_default_steps(cell: dict[str, Any], prepared: Mapping[str, Any]) -> None:
+def _set_default_steps(cell: dict[str, Any], prepared: Prepared) -> None:
     """Replace default step sizes above 2/L by the default of their range, in units of 1/L.
 
     A step size that the user or the example states is not changed.
@@ -253,7 +253,7 @@ def readable_errors(options: Namespace) -> Generator[None]:
         raise InvalidInput("--problem", options.problem, f"{expected} ({reason})") from error
 
 
-def _json_or_text(text: str) -> Any:
+def _json_or_text(text: str) -> object:
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -304,7 +304,7 @@ def setting_contents(setting: SettingParts) -> dict[str, Any]:
     }
 
 
-def _assignments(values: Mapping[str, Any]) -> str:
+def _assignments(values: Mapping[str, object]) -> str:
     """Return values as ``name=value`` pairs, without values that are None."""
     stated = {name: value for name, value in values.items() if value is not None}
     return ", ".join(

@@ -398,7 +398,7 @@ def _differs(before: pl.Series, after: pl.Series, relative: float, absolute: flo
     return ~np.isclose(y_run, y, rtol=relative, atol=absolute, equal_nan=True)
 
 
-def _entries(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def _entries(value: object, path: str = "") -> Iterator[tuple[str, object]]:
     """Yield the path and the value of every leaf of a JSON document."""
     if isinstance(value, Mapping):
         for key, entry in value.items():
@@ -410,7 +410,7 @@ def _entries(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path.lstrip("."), value
 
 
-def _entries_without_seconds(document: Any) -> Iterator[tuple[str, Any]]:
+def _entries_without_seconds(document: object) -> Iterator[tuple[str, object]]:
     """Yield the entries of a document without wall times.
 
     The answers of the comparison have rows ``[method, *costs]``, with wall times among the costs.
@@ -422,7 +422,7 @@ def _entries_without_seconds(document: Any) -> Iterator[tuple[str, Any]]:
             yield path, value
 
 
-def _is_same_entry(before: Any, after: Any) -> bool:
+def _is_same_entry(before: object, after: object) -> bool:
     if isinstance(before, float) and isinstance(after, float | int):
         return math.isclose(before, after, rel_tol=ROUNDING)
     return before == after

@@ -76,7 +76,7 @@ def components(
     ]  # fmt: skip
 
 
-def bill_of_materials(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def bill_of_materials(rows: Iterable[Mapping[str, Any]]) -> dict[str, object]:
     """Build the bill of materials (CycloneDX 1.5), with the checksums of each package."""
     return {
         "bomFormat": "CycloneDX",

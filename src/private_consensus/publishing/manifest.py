@@ -28,7 +28,7 @@ def manifest(
     missing: Iterable[str],
     stamped: Iterable[str],
     files: Mapping[str, str],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Build the content of ``manifest.json``.
 
     Parameters
@@ -107,7 +107,7 @@ def _cpu_info(key: str) -> str:
     return match[1].strip() if match else ""
 
 
-def machine() -> dict[str, Any]:
+def machine() -> dict[str, object]:
     """Describe this machine: system, processor, kernels, cores and memory, without its name."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {

@@ -76,7 +76,7 @@ def pages(results: Results) -> dict[str, str]:
     return texts
 
 
-def navigation(results: Results) -> dict[str, Any]:
+def navigation(results: Results) -> dict[str, object]:
     """Return the entries of the table of contents, which is on every page."""
     return {
         "paper_names": results.names,
@@ -127,7 +127,7 @@ def environment() -> Environment:
 
 
 @lru_cache(maxsize=1)
-def shared_content(results: Results) -> dict[str, Any]:
+def shared_content(results: Results) -> dict[str, object]:
     """Return the variables of the front page and of the PDF."""
     papers = results.papers
     by_variant = privacy.privacy_by_variant(results)

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import polars as pl
@@ -130,7 +129,7 @@ def write_pdf(results: Results, source: str | Path, path: str | Path) -> None:
         temporary.write_bytes(typeset)
 
 
-def as_text(content: Any) -> Any:
+def as_text(content: object) -> object:
     """Convert all values of nested mappings and lists to text, so that none is read as markup."""
     if isinstance(content, Mapping):
         return {str(key): as_text(value) for key, value in content.items()}

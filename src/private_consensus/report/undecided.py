@@ -23,7 +23,7 @@ def scale_notice(scale: str) -> str:
     )
 
 
-def without_decisions(answers: Answers, scale: str) -> dict[str, Any]:
+def without_decisions(answers: Answers, scale: str) -> dict[str, object]:
     """Return the answers with numbers but without verdicts, best methods and recommendations.
 
     Parameters
@@ -51,7 +51,7 @@ def without_decisions(answers: Answers, scale: str) -> dict[str, Any]:
     return {key: changes.get(key, lambda value: value)(value) for key, value in answers.items()}
 
 
-def _ranks(ranks: Mapping[str, Any]) -> dict[str, Any]:
+def _ranks(ranks: Mapping[str, Any]) -> dict[str, object]:
     """Remove the result of the test that separates methods, and its p-value."""
     return {
         observer: {
@@ -65,7 +65,7 @@ def _ranks(ranks: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _problems(problems: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
+def _problems(problems: Mapping[str, Any], answers: Answers) -> dict[str, object]:
     """Set the decisions of each row of each ranking to None."""
     columns = [i for i, name in enumerate(answers.get("place", ())) if name in DECISIONS]
     return {
@@ -74,7 +74,7 @@ def _problems(problems: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     }
 
 
-def _cell(cell: Mapping[str, Any], observers: Any, columns: list[int]) -> dict[str, Any]:
+def _cell(cell: Mapping[str, Any], observers: Any, columns: list[int]) -> dict[str, object]:
     """Set columns, named by their indices, to None in all rankings of one cell."""
     return {
         key: {

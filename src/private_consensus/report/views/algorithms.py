@@ -6,7 +6,6 @@ import dataclasses
 import inspect
 import re
 import sys
-from typing import Any
 
 from docutils import nodes
 from docutils.core import publish_parts
@@ -43,7 +42,7 @@ TAGS = {
 elements that may be wider than a screen can be scrolled with the keyboard."""
 
 
-def algorithm(name: str) -> dict[str, Any]:
+def algorithm(name: str) -> dict[str, object]:
     """Collect the content of the page of an algorithm, without results."""
     algorithm_class = algorithms.load(name)
     module = sys.modules[algorithm_class.__module__]
@@ -64,7 +63,7 @@ def algorithm(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def page(name: str, results: Results) -> dict[str, Any]:
+def page(name: str, results: Results) -> dict[str, object]:
     """Collect the content of the page of an algorithm, with delivered privacy and figures.
 
     Parameters

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATED
 from private_consensus.privacy.verdicts import NO_TEST, NOT_CONTRADICTED
@@ -21,7 +20,7 @@ ICONS = {
 }  # fmt: skip
 
 
-def page(results: Results) -> dict[str, Any]:
+def page(results: Results) -> dict[str, object]:
     """Collect the content of the page of audits."""
     rows = table(results.audit.get("audits", []))
     outcomes = Counter((row["verdict"], row["icon"]) for row in rows if row["copy"] == "correct")
@@ -35,7 +34,7 @@ def page(results: Results) -> dict[str, Any]:
     }
 
 
-def table(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def table(rows: Iterable[Row]) -> list[dict[str, object]]:
     """Return one row per audit of a correct or a faulty algorithm, with formatted numbers."""
     return [
         {

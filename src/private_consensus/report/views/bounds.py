@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from ..formats import grouped, words
 from ..reading import Row
@@ -64,7 +63,7 @@ def closeness(low: float, high: float) -> str:
     return next((name for name, width in WIDTHS.items() if high <= width * low), WIDER)
 
 
-def table(privacy: Iterable[Row]) -> list[dict[str, Any]]:
+def table(privacy: Iterable[Row]) -> list[dict[str, object]]:
     """Count the settings of each algorithm by the closeness of their bounds, with a row of totals.
 
     Settings without a claim are not counted.
@@ -75,7 +74,7 @@ def table(privacy: Iterable[Row]) -> list[dict[str, Any]]:
     return [*rows, {**_counted("all", claims), "because": ""}] if rows else []
 
 
-def _counted(name: str, rows: list[Row]) -> dict[str, Any]:
+def _counted(name: str, rows: list[Row]) -> dict[str, object]:
     classes = [closeness(lower(row), upper(row)) for row in rows]
     counts = Counter(classes)
     reasons = Counter(

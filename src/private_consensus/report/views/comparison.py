@@ -10,10 +10,10 @@ from private_consensus.common.fields import INFINITE
 from private_consensus.reproduction.claims import UNTESTABLE
 
 from ..formats import NONE, interval, number
-from ..reading import Results
+from ..reading import Results, Row
 from .verdicts import icon
 
-Answers = Mapping[str, Any]
+Answers = Row
 
 TUNINGS = {
     "tuned_paid": "tuned; the budget covers one run per trial",
@@ -47,7 +47,7 @@ RUNS = "assets/comparison_runs.parquet"
 """Path of the table of runs in the report."""
 
 
-def page(results: Results) -> dict[str, Any]:
+def page(results: Results) -> dict[str, object]:
     """Collect the content of the page; ``compared`` is None without a comparison."""
     answers = results.comparison
     if not answers:
@@ -88,7 +88,7 @@ def _ratio(answers: Answers) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _largest_budget(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def _largest_budget(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, object]]:
     """Return the loss of the best private method at the largest budget, per problem."""
     return [
         {
@@ -104,7 +104,7 @@ def _largest_budget(answers: Answers, titles: Mapping[str, str]) -> list[dict[st
     ]
 
 
-def _borders(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def _borders(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, object]]:
     """Return the parameters whose search ended at an end of their range."""
     return [
         {**row, "title": titles[row["method"]], "natural": "; ".join(row["natural"]) or NONE}
@@ -113,7 +113,7 @@ def _borders(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]
     ]
 
 
-def _check(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def _check(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, object]]:
     """Return the losses after tuning, next to the smallest losses on a fine grid."""
     return [
         {
@@ -149,12 +149,12 @@ def scripts(answers: Answers) -> dict[str, str]:
     }
 
 
-def _cell_script(name: str, cells: Iterable[Mapping[str, Any]], tuning: str) -> str:
+def _cell_script(name: str, cells: Iterable[Row], tuning: str) -> str:
     tuned = [{"cell": cell["cell"], **cell[tuning]} for cell in cells if tuning in cell]
     return f"compared({json.dumps(name)}, {_compact(tuned)});\n"
 
 
-def _compact(value: Any) -> str:
+def _compact(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
@@ -165,7 +165,7 @@ def formatted_number(value: float | None) -> str:
     return number(float("inf") * value if abs(value) >= INFINITE else value)
 
 
-def _advice(row: Mapping[str, Any]) -> dict[str, Any]:
+def _advice(row: Row) -> dict[str, object]:
     return {
         **row,
         "icon": icon(row["verdict"]),
@@ -174,7 +174,7 @@ def _advice(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _ranks(observer: str, answers: Answers, titles: Mapping[str, str]) -> dict[str, Any]:
+def _ranks(observer: str, answers: Answers, titles: Mapping[str, str]) -> dict[str, object]:
     """Return the mean ranks for one observer: one row per method, one column per set of cells."""
     by_tuning, small = answers["ranks"][observer], answers["too_small"][observer]
     primary = answers["primary"]
@@ -221,7 +221,7 @@ def _ranks(observer: str, answers: Answers, titles: Mapping[str, str]) -> dict[s
     }  # fmt: skip
 
 
-def _rank(name: str, ranking: Mapping[str, Any], *, with_interval: bool = False) -> str:
+def _rank(name: str, ranking: Row, *, with_interval: bool = False) -> str:
     """Format a mean rank, or the number of cells of a method without a rank."""
     if name not in ranking["methods"]:
         return f"in {ranking['left_out'].get(name, 0)}"
@@ -231,13 +231,13 @@ def _rank(name: str, ranking: Mapping[str, Any], *, with_interval: bool = False)
     return f"{mean} {interval(low, high)}" if with_interval and low is not None else mean
 
 
-def _base(problem: str, answers: Answers) -> list[Mapping[str, Any]]:
+def _base(problem: str, answers: Answers) -> list[Row]:
     """Return the cells of a problem with the base setting, in ascending order of the budget."""
     first = [values[0] for values in answers["axes"].values()]
     return [cell for cell in answers["problems"][problem] if cell["cell"][1:6] == first]
 
 
-def _gap(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def _gap(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, object]]:
     """Return one table per problem: the fraction of the gap that each method closes, by budget."""
     names = [method["name"] for method in answers["methods"]]
     tables = []
@@ -258,7 +258,7 @@ def _gap(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
     return tables
 
 
-def _gap_fraction(entry: Mapping[str, Any]) -> str:
+def _gap_fraction(entry: Row) -> str:
     if entry["share"] is None:
         return NONE
     value, low, high = (
@@ -299,7 +299,7 @@ def _budget(value: float, epsilons: Iterable[float]) -> str:
     return f"> {max(epsilons):g}" if value >= INFINITE else number(value)
 
 
-def _gains(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def _gains(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, object]]:
     """Return the ratio of the loss after tuning to that with transferred parameters, by method."""
     rows: dict[str, dict[str, Any]] = {}
     for by_method in answers["gains"].values():
@@ -311,7 +311,7 @@ def _gains(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def _unproven(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def _unproven(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, object]]:
     """Return the loss and the bounds on epsilon of methods without a proof, in base cells."""
     names = [method["name"] for method in answers["methods"]]
     return [
@@ -329,7 +329,7 @@ def _unproven(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any
     ]
 
 
-def _cells_in_words(row: Mapping[str, Any]) -> str:
+def _cells_in_words(row: Row) -> str:
     """Describe the cells in which a method does not run, with their number."""
     conditions = [f"{key} = {value}" for key, value in row["where"].items()]
     times = [f"{row['times']} times"] if row["times"] > 1 else []

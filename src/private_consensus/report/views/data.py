@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from io import BytesIO
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -14,18 +13,18 @@ from PIL import Image
 from private_consensus.reproduction.datasets.catalogue import DATA_SETS, entry
 
 from ..formats import number, words
-from ..reading import Results
+from ..reading import Results, Row
 
 BAR, GAP, HEIGHT = 10, 2, 48
 """Width, gap and largest height of the bars of a histogram, in units of its drawing."""
 
 
-def page(results: Results) -> dict[str, Any]:
+def page(results: Results) -> dict[str, object]:
     """Collect the data cards of the page."""
     return {"cards": [card(content) for content in results.cards]}
 
 
-def card(content: Mapping[str, Any]) -> dict[str, Any]:
+def card(content: Row) -> dict[str, object]:
     """Format a data card for the page."""
     return {
         **content,
@@ -48,7 +47,7 @@ def data_uri(pixels: Sequence) -> str:
     return f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"
 
 
-def marginal(name: str, histogram: Mapping[str, Any]) -> dict[str, Any]:
+def marginal(name: str, histogram: Row) -> dict[str, object]:
     """Return the bars of one column's histogram, with a tooltip for each.
 
     Parameters

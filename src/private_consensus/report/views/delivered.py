@@ -28,7 +28,7 @@ def audit_algorithms() -> frozenset[str]:
     return frozenset(name for name, kind in kinds.items() if kind == AUDIT)
 
 
-def rows(results: Results) -> list[dict[str, Any]]:
+def rows(results: Results) -> list[Row]:
     """Return the delivered privacy of each algorithm of each paper, violated claims first.
 
     The worst resolved setting represents an algorithm; literal settings count only if there are no
@@ -40,7 +40,7 @@ def rows(results: Results) -> list[dict[str, Any]]:
         if 0 < row["epsilon_claimed"] < math.inf and row["algorithm"] not in audit_algorithms()
     ]
     groups = grouped(claims, lambda row: (results.paper_of[row["experiment"]], row["algorithm"]))
-    delivered = [
+    delivered: list[Row] = [
         {"paper": paper, **_delivered(name, settings)} for (paper, name), settings in groups.items()
     ]
     return sorted(

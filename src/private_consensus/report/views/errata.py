@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ..formats import words
 from ..names import algorithm_title
@@ -19,7 +18,7 @@ SEVERITIES = {
 ICONS = {"confirmed": "held", "in part": "part", "refuted": "not"}
 
 
-def page(results: Results) -> dict[str, Any]:
+def page(results: Results) -> dict[str, object]:
     """Collect the content of the page: errata with the affected figures and their corrections."""
     return {
         "errata": [
@@ -52,7 +51,7 @@ def _figures(names: Iterable[str], papers: Mapping[str, Row]) -> list[str]:
     ]
 
 
-def _correction(name: str, results: Results) -> dict[str, Any]:
+def _correction(name: str, results: Results) -> dict[str, object]:
     """Describe a corrected variant: its verdicts, and the figures that show it."""
     algorithm, _, variant = name.partition(".")
     verdicts = dict.fromkeys(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from private_consensus.reproduction.experiments.commands import command
 
 from ..formats import number, value_range, words
 from ..names import heading
-from ..reading import Results
+from ..reading import Results, Row
 from .verdicts import of_figure
 
 LINKS = ("csv.zip", "parquet", "svg", "png", "pdf", "js")
@@ -19,7 +18,7 @@ REFERENCE_KINDS = ("csv.zip", "parquet", "svg", "png")
 """File formats of a figure in the published reference."""
 
 
-def figure(name: str, paper: Mapping[str, Any], results: Results) -> dict[str, Any]:
+def figure(name: str, paper: Row, results: Results) -> dict[str, object]:
     """Collect the content of a figure for the page.
 
     Parameters
@@ -61,13 +60,13 @@ def figure(name: str, paper: Mapping[str, Any], results: Results) -> dict[str, A
     }
 
 
-def complete_caption(spec: Mapping[str, Any]) -> str:
+def complete_caption(spec: Row) -> str:
     """Return the caption of a figure, followed by its conditions."""
     conditions = spec.get("conditions", "")
     return f"{spec['caption']} Conditions: {conditions}." if conditions else spec["caption"]
 
 
-def alt_text(spec: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+def alt_text(spec: Row, labels: Mapping[str, str]) -> str:
     """Compose the alternative text of a figure: its title, and axes and curves of its panels.
 
     Parameters
@@ -102,7 +101,7 @@ VIEWS = {
 """Descriptions of panels on the privacy loss to observers."""
 
 
-def _panel_text(panel: Mapping[str, Any]) -> str:
+def _panel_text(panel: Row) -> str:
     if panel.get("graph"):
         return "The communication graph: agents and edges."
     title = f"{panel['title']}: " if panel["title"] else ""
@@ -113,14 +112,14 @@ def _panel_text(panel: Mapping[str, Any]) -> str:
     return f"{title}{panel['y_title']} against {panel['x_title']}."
 
 
-def _curve_text(curve: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+def _curve_text(curve: Row, labels: Mapping[str, str]) -> str:
     label = labels.get(f"{curve['method']}.{curve['style']}", words(curve["style"]))
     suffix = curve.get("label") or ""
     name = label if suffix in label else f"{label} {suffix}"
     return name + (f", one for each {words(curve['by'])}" if curve["by"] else "")
 
 
-def experiment(key: str, spec: Mapping[str, Any], scale: str) -> dict[str, Any]:
+def experiment(key: str, spec: Row, scale: str) -> dict[str, object]:
     """Add the name of an experiment, its common settings and its reductions in words.
 
     Parameters
@@ -145,7 +144,7 @@ def experiment(key: str, spec: Mapping[str, Any], scale: str) -> dict[str, Any]:
     }
 
 
-def settings(spec: Mapping[str, Any]) -> list[tuple[str, str]]:
+def settings(spec: Row) -> list[tuple[str, str]]:
     """Describe the parameters that are common to all variants of an experiment."""
     groups = [(key, spec[key]) for key in ("problem", "network", "budget") if spec.get(key)]
     descriptions = [
@@ -155,7 +154,7 @@ def settings(spec: Mapping[str, Any]) -> list[tuple[str, str]]:
     return descriptions + [(key, _value(spec[key])) for key in ("horizon", "runs") if spec.get(key)]
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     """Format a value of a setting; a list with more than six entries by its length."""
     if isinstance(value, list) and len(value) > 6:
         return f"{len(value)} values"
@@ -166,7 +165,7 @@ def _value(value: Any) -> str:
     return str(value) if isinstance(value, bool) else _plain(value)
 
 
-def reductions(reduced: Mapping[str, Any] | None) -> str:
+def reductions(reduced: Row | None) -> str:
     """Describe how a smaller scale differs from that of the paper; empty without difference."""
     if not reduced:
         return ""
@@ -178,11 +177,11 @@ def reductions(reduced: Mapping[str, Any] | None) -> str:
     return "; ".join(changes)
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     return number(value) if isinstance(value, int | float) else str(value)
 
 
-def unspecified_details(paper: Mapping[str, Any]) -> list[dict[str, Any]]:
+def unspecified_details(paper: Row) -> list[dict[str, object]]:
     """List the details that the paper leaves open, each with the locations of its experiments."""
     locations: dict[tuple, dict[str, None]] = {}
     for spec in paper["experiments"].values():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from operator import itemgetter
-from typing import Any
 
 from ..formats import grouped
 from ..names import algorithm_title
@@ -17,7 +16,7 @@ AUTHORS = {
 """Description of the faults, by whether another package contains them."""
 
 
-def audit_counts(rows: Iterable[Row]) -> dict[str, Any]:
+def audit_counts(rows: Iterable[Row]) -> dict[str, object]:
     """Count caught faults and false alarms; empty if no algorithm with a fault was audited.
 
     Parameters
@@ -52,7 +51,7 @@ def audit_counts(rows: Iterable[Row]) -> dict[str, Any]:
     }
 
 
-def _counts_of_correct(rows: list[Row]) -> list[dict[str, Any]]:
+def _counts_of_correct(rows: list[Row]) -> list[dict[str, object]]:
     """Count audits of correct algorithms with a finding, and inconclusive ones, by algorithm."""
     groups = grouped(rows, lambda row: algorithm_title(row["algorithm"]))
     return [
@@ -89,14 +88,14 @@ def _sentence(broken: list[Row], outside: bool) -> str:
     )
 
 
-def _counts_by(key: str, rows: list[Row]) -> list[dict[str, Any]]:
+def _counts_by(key: str, rows: list[Row]) -> list[dict[str, object]]:
     return [
         _counts(algorithm_title(name) if key == "algorithm" else name, group)
         for name, group in grouped(rows, itemgetter(key)).items()
     ]
 
 
-def _counts(name: str, rows: list[Row]) -> dict[str, Any]:
+def _counts(name: str, rows: list[Row]) -> dict[str, object]:
     meaningful = [row for row in rows if row["meaningful"]]
     caught = [row for row in meaningful if row["caught"]]
     minor = [row for row in rows if not row["meaningful"]]

@@ -28,7 +28,7 @@ TABLE_BUDGET = 4.0
 """Budget epsilon of the tables; if it was not computed, they show the largest one."""
 
 
-def page(results: Results) -> dict[str, Any]:
+def page(results: Results) -> dict[str, object]:
     """Collect the content of the page: one table per graph with the worst pair by distance."""
     rows = results.audit.get("observers", [])
     budget = _budget(rows)
@@ -136,7 +136,7 @@ def _budget(rows: Iterable[Row]) -> float:
     return TABLE_BUDGET if TABLE_BUDGET in budgets else (budgets[-1] if budgets else math.nan)
 
 
-def _graph(name: str, rows: list[Row]) -> dict[str, Any]:
+def _graph(name: str, rows: list[Row]) -> dict[str, object]:
     distances = sorted({row["distance"] for row in rows if row["kind"] == "agent"})
     observers = {
         "eavesdropper": ("eavesdropper", None),
@@ -164,7 +164,7 @@ def epsilon_in_words(value: float) -> str:
     return "∞" if value > 1e6 else number(value)
 
 
-def script_data(rows: Iterable[Row]) -> dict[str, Any]:
+def script_data(rows: Iterable[Row]) -> dict[str, object]:
     """Collect the data of the page's script: the edges of each graph, and privacy losses.
 
     For each algorithm, budget and kind of observer, there are tables of guarantees, formulas and
@@ -177,7 +177,7 @@ def script_data(rows: Iterable[Row]) -> dict[str, Any]:
     }
 
 
-def _losses(graph: str, rows: Sequence[Row]) -> dict[str, Any]:
+def _losses(graph: str, rows: Sequence[Row]) -> dict[str, object]:
     pairs = [(row["target_agent"], int(row["members"])) for row in rows if row["distance"] == 1]
     edges = list(dict.fromkeys((u, v) for u, v in pairs if u < v))
     agents = range(1 + max(map(max, edges)))

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any
 
 import polars as pl
 
@@ -60,7 +59,7 @@ VERDICT_GROUPS = {"not": "violated", "part": "not proven", "held": "holds", "ope
 DISPLAYED_VERDICTS = {NOT_PRIVATE: "no claim"}
 
 
-def privacy_by_variant(results: Results) -> list[dict[str, Any]]:
+def privacy_by_variant(results: Results) -> list[dict[str, object]]:
     """Return claimed and delivered privacy, one row per paper, algorithm and variant."""
     groups = grouped(
         results.privacy,
@@ -77,7 +76,7 @@ def privacy_by_variant(results: Results) -> list[dict[str, Any]]:
     ]
 
 
-def page(results: Results) -> dict[str, Any]:
+def page(results: Results) -> dict[str, object]:
     """Collect the content of the privacy page."""
     return {
         "by_algorithm": by_algorithm(results),
@@ -92,7 +91,7 @@ def page(results: Results) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def variant_rows(results: Results) -> list[dict[str, Any]]:
+def variant_rows(results: Results) -> list[dict[str, object]]:
     """Return claimed and delivered privacy, one row per experiment and variant."""
     rows = grouped(results.privacy, itemgetter("experiment"))
     return [
@@ -102,7 +101,7 @@ def variant_rows(results: Results) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def by_algorithm(results: Results) -> list[dict[str, Any]]:
+def by_algorithm(results: Results) -> list[dict[str, object]]:
     """Return one row per paper and algorithm, with its variants grouped by verdict, and audits."""
     audits = [row for row in results.audit.get("audits", []) if row["copy"] == "correct"]
     algorithms = []
@@ -120,7 +119,7 @@ def by_algorithm(results: Results) -> list[dict[str, Any]]:
     return algorithms
 
 
-def _of_verdict(rows: list[Row]) -> dict[str, Any]:
+def _of_verdict(rows: list[Row]) -> dict[str, object]:
     """Describe variants with equal verdicts; the bound is the largest one relative to its claim."""
     most_violated = max(rows, key=itemgetter("lower_over_claimed"))
     return {
@@ -182,7 +181,7 @@ def _multiple(ratios: Iterable[float | None]) -> str:
     return f"{number(max(finite), 2)} × claimed ε" if finite else ""
 
 
-def _bounded(rows: list[Row]) -> dict[str, Any]:
+def _bounded(rows: list[Row]) -> dict[str, object]:
     """Return the lower bound that is largest relative to its claim, and its method."""
     claims = [row for row in rows if 0 < row["epsilon_claimed"] < math.inf]
     best = max(claims, key=_lower_over_claimed, default=None)
@@ -210,8 +209,8 @@ def privacy_counts(by_variant: Sequence[Row]) -> dict[str, int]:
 
 
 def of_experiments(
-    privacy: Iterable[Row], experiments: Mapping[str, Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+    privacy: Iterable[Row], experiments: Mapping[str, Row]
+) -> list[dict[str, object]]:
     """Return claimed and delivered privacy of each experiment, one row per variant.
 
     The single settings are included if there are at most :data:`MAX_LISTED_SETTINGS`.
@@ -244,7 +243,7 @@ def of_experiments(
     ]  # fmt: skip
 
 
-def _by_variant(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def _by_variant(rows: Iterable[Row]) -> list[dict[str, object]]:
     return [_summary(group) for group in grouped(rows, itemgetter("algorithm", "variant")).values()]
 
 
@@ -271,7 +270,7 @@ def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.Dat
     return frame.with_columns(pl.Series("lower", [bounds.lower(row) for row in rows], pl.Float64))
 
 
-def _summary(rows: list[Row]) -> dict[str, Any]:
+def _summary(rows: list[Row]) -> dict[str, object]:
     verdicts = Counter(row["verdict"] for row in rows)
     worst = next((v for v in ICONS if v in verdicts), rows[0]["verdict"])
     errata = [erratum for row in rows for erratum in (row.get("errata") or "").split()]
@@ -311,7 +310,7 @@ def _assumed(rows: list[Row]) -> str:
     return "" if all(map(math.isnan, epsilons)) else value_range(epsilons)
 
 
-def _setting(row: Row, axes: list[str]) -> dict[str, Any]:
+def _setting(row: Row, axes: list[str]) -> dict[str, object]:
     return {
         **_summary([row]),
         "parameters": [_cell(row.get(axis)) for axis in axes],
@@ -324,7 +323,7 @@ def _axes(rows: list[Row]) -> list[str]:
     return [name for name in names if any(row[name] is not None for row in rows)]
 
 
-def _cell(value: Any) -> str:
+def _cell(value: float | str | None) -> str:
     return value if isinstance(value, str) else number(value)
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ..formats import duration, number
-from ..reading import Results
+from ..reading import Results, Row
 
 LISTED_JOBS = 10
 """Number of longest jobs in the first table; the second table has the others."""
 
 
-def page(results: Results) -> dict[str, Any]:
+def page(results: Results) -> dict[str, object]:
     """Collect the content of the page."""
     return {
         "commit": results.commit,
@@ -22,7 +21,7 @@ def page(results: Results) -> dict[str, Any]:
     }
 
 
-def jobs(timings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def jobs(timings: Iterable[Row]) -> dict[str, object]:
     """List the jobs in descending order of wall time, with total time and peak memory."""
     rows = sorted(timings, key=lambda row: (-row["seconds"], row["job"]))
     return {
@@ -34,9 +33,7 @@ def jobs(timings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def seconds_of_figures(
-    papers: Mapping[str, Mapping[str, Any]], timings: Iterable[Mapping[str, Any]]
-) -> dict[str, float]:
+def seconds_of_figures(papers: Mapping[str, Row], timings: Iterable[Row]) -> dict[str, float]:
     """Sum the wall times of the jobs that each figure or table needs.
 
     Parameters
@@ -65,7 +62,7 @@ FIGURE_JOBS = ("figure", "table", "summarize_partition", "compute_views")
 """Jobs whose log files are named by a figure or table."""
 
 
-def _jobs(name: str, spec: Mapping[str, Any]) -> set[str]:
+def _jobs(name: str, spec: Row) -> set[str]:
     """Return the names of the jobs of a figure or table: its cells, and its drawing."""
     cells = {
         f"{curve.get('experiment') or panel['experiment']}.{curve['method']}"

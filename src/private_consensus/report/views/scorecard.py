@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 import polars as pl
 
@@ -35,7 +34,7 @@ COLUMNS = (
 FILES = ("scorecard.csv", "scorecard.md", "scorecard.json")
 
 
-def page(results: Results) -> dict[str, Any]:
+def page(results: Results) -> dict[str, object]:
     """Collect the content of the page of all claims."""
     claims = scored(results)
     return {
@@ -87,7 +86,7 @@ def _interval(row: Row, level: float) -> dict[str, float]:
 
 
 @lru_cache(maxsize=1)
-def scored(results: Results) -> list[dict[str, Any]]:
+def scored(results: Results) -> list[dict[str, object]]:
     """Return one row per claim, for its primary variant, with the command to reproduce it.
 
     The rows have formatted numbers, wall times, and the verdicts after Holm's adjustment.
@@ -113,7 +112,7 @@ def scored(results: Results) -> list[dict[str, Any]]:
     return rows
 
 
-def counts(claims: Iterable[Row]) -> list[dict[str, Any]]:
+def counts(claims: Iterable[Row]) -> list[dict[str, object]]:
     """Count the claims by verdict, before and after Holm's adjustment."""
     claims = list(claims)
     return [
@@ -135,7 +134,7 @@ def table(claims: Iterable[Row]) -> pl.DataFrame:
     return pl.DataFrame([_unformatted(row) for row in claims], infer_schema_length=None)
 
 
-def _unformatted(row: Row) -> dict[str, Any]:
+def _unformatted(row: Row) -> dict[str, object]:
     numbers = ("value", "low", "high", "low_holm", "high_holm", "accept_low", "accept_high")
     scale = exponential if row["measure"] == "ratio" else float
     plain = {key: row.get(key) for key in COLUMNS}
@@ -163,7 +162,7 @@ def files(claims: Iterable[Row]) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _finite(row: Row) -> dict[str, Any]:
+def _finite(row: Row) -> dict[str, object]:
     """Replace infinite numbers by None, since JSON has no infinity."""
     return {
         key: None if isinstance(value, float) and not math.isfinite(value) else value

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from private_consensus.reproduction.experiments.commands import command
 from private_consensus.reproduction.experiments.tables import formatted
 
 from ..formats import value_range
 from ..names import heading
-from ..reading import Results
+from ..reading import Results, Row
 from .figures import experiment
 from .verdicts import of_figure
 
 LINKS = (("csv", "numbers as CSV"), ("md", "Markdown"), ("tex", "LaTeX"))
 
 
-def table(name: str, paper: Mapping[str, Any], results: Results) -> dict[str, Any]:
+def table(name: str, paper: Row, results: Results) -> dict[str, object]:
     """Collect the content of a table for the page.
 
     Parameters

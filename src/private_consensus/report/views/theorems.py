@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
-from typing import Any
 
 from private_consensus.reproduction.experiments.citations import cited
 
@@ -17,13 +16,13 @@ OTHER_GROUPS = {"observers": "Methods for single observers"}
 """Titles of groups of statements that are not of a reproduced paper."""
 
 
-def page(results: Results) -> dict[str, Any]:
+def page(results: Results) -> dict[str, object]:
     """Collect the content of the page of theorems."""
     papers = {key: paper["paper"] for key, paper in results.papers.items()}
     return {"theorems": by_paper(results.theorems, papers), "verdicts": counts(results.theorems)}
 
 
-def counts(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def counts(rows: Iterable[Row]) -> list[dict[str, object]]:
     """Count the statements by verdict."""
     numbers = Counter(row["verdict"] for row in rows)
     return [
@@ -33,7 +32,7 @@ def counts(rows: Iterable[Row]) -> list[dict[str, Any]]:
     ]
 
 
-def by_paper(rows: Iterable[Row], papers: Mapping[str, Row]) -> list[dict[str, Any]]:
+def by_paper(rows: Iterable[Row], papers: Mapping[str, Row]) -> list[dict[str, object]]:
     """Group the statements by paper, in the order of their rows.
 
     Parameters
@@ -61,7 +60,7 @@ def by_paper(rows: Iterable[Row], papers: Mapping[str, Row]) -> list[dict[str, A
     ]
 
 
-def _statement(row: Row) -> dict[str, Any]:
+def _statement(row: Row) -> dict[str, object]:
     return {
         **row,
         "anchor": f"{row['paper']}-{row['number'].lower().replace(' ', '-').replace('.', '-')}",

@@ -55,7 +55,7 @@ def icon(verdict: str) -> str:
     return ICONS.get(verdict, "open")
 
 
-def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, Any]]:
+def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, object]]:
     """Return the claims on a figure, each with one row per variant, the primary one first.
 
     Parameters
