@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from private_consensus.common import yamls
+from private_consensus.common.provenance import write_json
 from private_consensus.comparison.answers import INFINITE, METHOD_COLUMNS, REPEATED, UNPROVEN
 from private_consensus.comparison.design import cells, described, read_comparison
 from private_consensus.comparison.schema import OBSERVERS, TUNINGS
 from private_consensus.report import write_site
 from private_consensus.report.page import page as front
 from private_consensus.report.page import pages
+from private_consensus.report.reading import comparison_of
+from private_consensus.report.undecided import scale_notice, without_decisions
 from private_consensus.report.views.comparison import GOALS, RUNS, scripts
 
 from . import chromium
@@ -322,7 +325,7 @@ def test_page_shows_the_selected_cell_or_the_nearest_cell_that_was_run(
 
 
 def test_page_of_a_small_scale_shows_numbers_without_verdicts(results):
-    small = replace(results, comparison=FOUND)
+    small = replace(results, comparison=without_decisions(FOUND, results.scale))
     text = pages(small)["comparison.html"]
     assert "The smoke scale decides no claim" in text
     assert not [word for word in ("did not hold", ">held", "best private") if word in text]
@@ -334,6 +337,13 @@ def test_page_of_a_small_scale_shows_numbers_without_verdicts(results):
     full_rows = FOUND["problems"]["lasso"][0]["tuned_paid"]["eavesdropper"]
     assert [row[best] for row in rows] == [None] * len(full_rows)
     assert [row[mean] for row in rows] == [row[mean] for row in full_rows]
-    # Published results were computed at the scale of the papers.
-    published = replace(results, comparison={**FOUND, "published": "2026-01-02"})
-    assert published.comparison["headline"] == FOUND["headline"]
+
+
+def test_published_answers_of_the_comparison_keep_their_decisions_at_a_small_scale(tmp_path):
+    """Published results were computed at the scale of the papers."""
+    assert comparison_of(tmp_path, "smoke") == {}
+    for name, headline in (("reference", FOUND["headline"]), ("smoke", [scale_notice("smoke")])):
+        write_json(tmp_path / name / "comparison" / "answers.json", FOUND)
+        answers = comparison_of(tmp_path, "smoke")
+        assert answers["headline"] == headline
+        assert ("published" in answers) == (name == "reference")

@@ -65,8 +65,7 @@ class Results:
     theorems : list of rows
         Rows of ``theorems.parquet``.
     comparison : mapping
-        Answers of the comparison, the result of
-        :func:`private_consensus.comparison.answers.answers`; empty without a comparison.
+        Answers of the comparison, the result of :func:`comparison_of`; empty without a comparison.
     labels : mapping
         ``algorithm.variant`` to the label of its curves.
     documents : mapping
@@ -101,13 +100,6 @@ class Results:
     commit: str = "unknown"
     versions: Mapping[str, str] = field(default_factory=dict)
     timings: Sequence[Row] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Remove the decisions of a comparison at a reduced scale."""
-        computed_here = self.comparison and "published" not in self.comparison
-        if computed_here and not self.decides:
-            undecided = without_decisions(self.comparison, self.scale)
-            object.__setattr__(self, "comparison", undecided)
 
     @cached_property
     def paper_of(self) -> dict[str, str]:
@@ -209,18 +201,22 @@ def comparison_of(folder: str | Path, scale: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        Content of ``answers.json``; ``published`` is the date of published answers, and
-        ``runs_path`` the path of the table of runs, if it exists. Empty without answers.
+        Content of ``answers.json``, without decisions for a run at a reduced scale. ``published``
+        is the date of published answers, and ``runs_path`` the path of the table of runs, if it
+        exists. Empty without answers.
     """
     for name in (scale, REFERENCE):
         subfolder = Path(folder, name, "comparison")
         path = subfolder / "answers.json"
-        if answers := read_json(path) if path.is_file() else {}:
-            runs = subfolder / "runs.parquet"
-            extra = {"runs_path": str(runs)} if runs.is_file() else {}
-            if name == REFERENCE:
-                extra["published"] = _published(subfolder / "published.json")
-            return {**answers, **extra}
+        if not path.is_file():
+            continue
+        answers = read_json(path)
+        if name == REFERENCE:
+            answers["published"] = _published(subfolder / "published.json")
+        elif not may_decide(scale):
+            answers = without_decisions(answers, scale)
+        runs = subfolder / "runs.parquet"
+        return {**answers, "runs_path": str(runs)} if runs.is_file() else answers
     return {}
 
 

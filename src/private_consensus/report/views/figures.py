@@ -162,7 +162,8 @@ def _value(value: object) -> str:
         return ", ".join(f"{words(str(k))} {_value(v)}" for k, v in value.items())
     if isinstance(value, list):
         return ", ".join(map(_value, value))
-    return str(value) if isinstance(value, bool) else _plain(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number(value) if is_number else str(value)
 
 
 def reductions(reduced: Row | None) -> str:
@@ -170,15 +171,11 @@ def reductions(reduced: Row | None) -> str:
     if not reduced:
         return ""
     changes = [f"{number(n)} run{'s' * (n != 1)}"] if (n := reduced.get("runs")) else []
-    changes += [f"{words(axis)} {', '.join(_plain(v) for v in values)}"
+    changes += [f"{words(axis)} {', '.join(_value(v) for v in values)}"
               for axis, values in reduced.get("axes", {}).items()]  # fmt: skip
-    changes += [f"{words(path.rpartition('.')[2])} = {_plain(value)}"
+    changes += [f"{words(path.rpartition('.')[2])} = {_value(value)}"
               for path, value in reduced.get("set", {}).items()]  # fmt: skip
     return "; ".join(changes)
-
-
-def _plain(value: object) -> str:
-    return number(value) if isinstance(value, int | float) else str(value)
 
 
 def unspecified_details(paper: Row) -> list[dict[str, object]]:
