@@ -21,13 +21,18 @@ from private_consensus.report import (
 )
 from private_consensus.report.page import TOPICS
 from private_consensus.report.reading import svg_size, timing
-from private_consensus.report.site import PAGE_ASSETS, write_zipped
+from private_consensus.report.site import write_zipped
 
 from .conftest import write_result
 from .html_tree import Tree
 
 DOWNLOADS = ("svg", "png", "pdf", "parquet", "csv.zip", "js")
 """File name extensions in ``report/figures``."""
+
+ASSETS = (
+    "report.css", "report.js", "observers.js", "comparison.js", "search.js", "losses.js", "vega.js",
+)  # fmt: skip
+"""Style, scripts and data of a report without a comparison."""
 
 
 @pytest.fixture
@@ -53,7 +58,7 @@ def test_the_report_folder_contains_exactly_the_expected_files(site, results):
         *common_files,
         *settings,
         *papers,
-        *(f"assets/{name}" for name in (*PAGE_ASSETS, "search.js", "losses.js", "vega.js")),
+        *(f"assets/{name}" for name in ASSETS),
         *figures,
     }
 

@@ -45,19 +45,6 @@ def defaults() -> dict[str, Any]:
     return yamls.read(Path(__file__).parents[1] / "api" / "defaults.yaml")
 
 
-def _default_runs(agents: int) -> int:
-    """Return the default number of runs, which decreases with the number of agents; at least 2.
-
-    With more agents, a run takes longer and a mean over agents varies less.
-    """
-    return max(2, RUNS * FEW_AGENTS // max(FEW_AGENTS, agents))
-
-
-def _block(agents: int) -> int:
-    """Return the number of runs per batch, which decreases with the number of agents."""
-    return max(1, BLOCK * FEW_AGENTS // max(FEW_AGENTS, agents))
-
-
 def _fill_from_example(options: Namespace) -> None:
     """Set missing options to the values of the algorithm's example, or to the general defaults.
 
@@ -107,7 +94,8 @@ def plan(options: Namespace) -> tuple[dict[str, Any], Prepared, SettingParts]:
     """Return the cell that the options describe, its prepared data, and its setting."""
     _fill_from_example(options)
     if options.runs is None:
-        options.runs = _default_runs(options.agents)
+        # With more agents, a run takes longer and a mean over agents varies less.
+        options.runs = max(2, RUNS * FEW_AGENTS // max(FEW_AGENTS, options.agents))
     cell = _cell(options)
     prepared = _prepared(cell, options)
     with readable_errors(options):
@@ -164,7 +152,7 @@ def _cell(options: Namespace) -> dict[str, Any]:
         "algorithm": options.algorithm,
         "seed": options.seed,
         "runs": options.runs,
-        "runs_per_batch": _block(options.agents),
+        "runs_per_batch": max(1, BLOCK * FEW_AGENTS // max(FEW_AGENTS, options.agents)),
         "measures": [[quantity, metric]],
         "groups": {},
         "iterations": list(range(1, options.horizon + 1)),

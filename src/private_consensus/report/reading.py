@@ -159,7 +159,9 @@ def read_results(
         Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in files["svg"]
     }
     facts = {Path(path).stem: figure_facts(path) for path in files["numbers"]}
-    faults, theorems = files.get("faults"), files.get("theorems")
+    faults = yamls.read(files["faults"]) if files.get("faults") else []
+    tests = read_json(parts["faults"]) if "faults" in parts else []
+    theorems = files.get("theorems")
     return Results(
         scale=scale,
         papers=plan["papers"],
@@ -177,7 +179,7 @@ def read_results(
         facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},
         tables={Path(path).stem: rows_of(path) for path in files.get("tables", ())},
         cards=[read_json(path) for path in sorted(set(files["cards"]))],
-        faults=with_outcomes(yamls.read(faults), _json(parts.get("faults"))) if faults else [],
+        faults=with_outcomes(faults, tests),
         audit={
             Path(path).stem: rows_of(path).to_dicts()
             for path in [*files.get("audit", ()), *filter(None, [parts.get("mutants")])]
@@ -244,10 +246,6 @@ def optional_parts(folder: str | Path, scale: str) -> dict[str, Path]:
         name: Path(folder, file.format(scale=scale)) for name, file in OPTIONAL_PARTS.items()
     }
     return {name: path for name, path in candidates.items() if path.is_file()}
-
-
-def _json(path: Path | None) -> Any:
-    return read_json(path) if path else []
 
 
 def with_outcomes(faults: Iterable[Row], tests: Iterable[Row]) -> list[Row]:

@@ -30,10 +30,6 @@ from .views import comparison, observers, privacy, scorecard
 from .views.tables import LINKS as TABLE_LINKS
 from .views.verdicts import HEADINGS
 
-PAGE_ASSETS = ("report.css", "report.js", "observers.js", "comparison.js")
-"""Style and scripts of the pages. The folder ``assets`` of a report contains further scripts: the
-entries of the search, privacy losses to observers, data of a comparison, and the Vega library."""
-
 CORRECTIONS = "repairs"
 """Name of the figure of corrected variants, which belongs to no paper."""
 
@@ -70,7 +66,7 @@ def write_site(
     entries = json.dumps([*search.entries(results, rendered), *documentation])
     losses = json.dumps(observers.script_data(results.audit.get("observers", [])), allow_nan=False)
     scripts = {
-        **page_assets(),
+        **_texts("assets"),
         "search.js": f"searchable({entries});\n",
         "losses.js": f"losses({losses});\n",
         **comparison.scripts(results.comparison),
@@ -79,7 +75,7 @@ def write_site(
         write_text(folder / "assets" / name, text)
     if results.comparison.get("runs_path"):
         copy(Path(results.comparison["runs_path"]), folder / comparison.RUNS)
-    write_downloads(results.facts, source, folder / "figures", is_reference=results.is_reference)
+    write_downloads(results, source, folder / "figures")
     for name in results.tables:
         for kind, _ in TABLE_LINKS:
             copy(source / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
@@ -100,7 +96,7 @@ def write_site(
     write_json(folder / CHECKSUMS, checksums(written, folder))
 
 
-def write_pdf(results: Results, source: str | Path, path: str | Path) -> None:
+def write_pdf(results: Results, source: Path, path: Path) -> None:
     """Typeset the report as PDF; equal results of one commit give byte-identical files.
 
     The PDF contains the front page and the papers.
@@ -109,9 +105,9 @@ def write_pdf(results: Results, source: str | Path, path: str | Path) -> None:
     ----------
     results : Results
         Results of one scale.
-    source : path
+    source : Path
         Folder of the scale, which contains the subfolder ``figures``.
-    path : path
+    path : Path
         Target file.
     """
     import typst
@@ -121,7 +117,7 @@ def write_pdf(results: Results, source: str | Path, path: str | Path) -> None:
         folder = Path(scratch)
         (folder / "figures").mkdir()
         for name in results.facts:
-            shutil.copy(Path(source, "figures", f"{name}.svg"), folder / "figures")
+            shutil.copy(source / "figures" / f"{name}.svg", folder / "figures")
         (folder / PDF_TEMPLATE).write_text(_texts("templates")[PDF_TEMPLATE], encoding="utf-8")
         (folder / "report.json").write_text(json.dumps(content), encoding="utf-8")
         typeset = typst.compile(str(folder / PDF_TEMPLATE), root=str(folder))
@@ -146,29 +142,25 @@ def write_runtime(path: Path) -> None:
     write_text(path, vl_convert.javascript_bundle())  # ty: ignore[missing-argument]
 
 
-def write_downloads(
-    figures: Iterable[str], source: Path, folder: Path, *, is_reference: bool = False
-) -> None:
+def write_downloads(results: Results, source: Path, folder: Path) -> None:
     """Copy the files of figures, and write their numbers as zipped CSV, for download.
 
     Parameters
     ----------
-    figures : iterable of str
-        Names of figures.
+    results : Results
+        Results with the figures. The published reference has no PDF files and no specifications.
     source : Path
         Folder with subfolders ``figures`` and ``data``.
     folder : Path
         Target folder.
-    is_reference : bool, default False
-        True if ``source`` is the published reference, which has no PDF and no specifications.
     """
-    for name in figures:
-        for kind in IMAGE_KINDS[:2] if is_reference else IMAGE_KINDS:
+    for name in results.facts:
+        for kind in IMAGE_KINDS[:2] if results.is_reference else IMAGE_KINDS:
             copy(source / "figures" / f"{name}.{kind}", folder / f"{name}.{kind}")
         numbers = source / "data" / f"{name}.parquet"
         copy(numbers, folder / numbers.name)
         write_zipped(folder / f"{name}.csv.zip", csv(rounded(pl.read_parquet(numbers))))
-        if is_reference:
+        if results.is_reference:
             continue
         # A page that is opened from a disk can load scripts but no JSON.
         specification = (source / "figures" / f"{name}.json").read_text(encoding="utf-8")
@@ -195,17 +187,12 @@ def rounded(numbers: pl.DataFrame) -> pl.DataFrame:
 
 
 @cache
-def page_assets() -> dict[str, str]:
-    """Return the style and the scripts of the pages, by file name."""
-    return {name: text for name, text in _texts("assets").items() if name in PAGE_ASSETS}
+def assets_hash() -> str:
+    """Return the hash of templates, style and scripts, which is no part of the hash of the code."""
+    return settings_hash({**_texts("templates"), **_texts("assets")})
 
 
 @cache
-def assets_hash() -> str:
-    """Return the hash of templates, style and scripts, which is no part of the hash of the code."""
-    return settings_hash({**_texts("templates"), **page_assets()})
-
-
 def _texts(folder: str) -> dict[str, str]:
     directory = files("private_consensus.report") / folder
     return {

@@ -59,12 +59,13 @@ def reference_results(root: Path) -> Results:
     folder = root / "results" / REFERENCE
     manifest = read_json(folder / "manifest.json")
     plan = load(read_yaml(root / "config" / "config.yaml"), root / "config")
-    figures = [name for name in plan.figures if (folder / "data" / f"{name}.parquet").is_file()]
-    tables = [name for name in plan.tables if (folder / "data" / f"{name}.parquet").is_file()]
+    published = {path.stem for path in (folder / "data").glob("*.parquet")}
+    figures = [name for name in plan.figures if name in published]
+    tables = [name for name in plan.tables if name in published]
     papers = {name: paper.model_dump(mode="json") for name, paper in plan.papers.items()}
     for paper in papers.values():
-        for kind, present in (("figures", figures), ("tables", tables)):
-            paper[kind] = {name: spec for name, spec in paper[kind].items() if name in present}
+        for kind in ("figures", "tables"):
+            paper[kind] = {name: spec for name, spec in paper[kind].items() if name in published}
     described = {
         "papers": papers,
         "labels": {name: style.label for name, style in plan.styles.items()},
@@ -86,7 +87,7 @@ def reference_results(root: Path) -> Results:
     faults = yamls.read(root / "docs" / "faults.yaml")
     return replace(
         results,
-        claims=[row for row in results.claims if row["figure"] in {*figures, *tables}],
+        claims=[row for row in results.claims if row["figure"] in published],
         faults=with_outcomes(faults, read_json(folder / "faults.json")),
         comparison=comparison_of(folder.parent, manifest["scale"]),
         versions={},

@@ -77,9 +77,7 @@ def marginal(name: str, histogram: Row) -> dict[str, object]:
         "width": len(bars) * (BAR + GAP),
         "bar": BAR,
         "height": HEIGHT,
-        "low": number(histogram["edges"][0]) if histogram.get("edges") else "",
-        "high": number(histogram["edges"][-1]) if histogram.get("edges") else "",
-        "numeric": "edges" in histogram,
+        "edges": histogram.get("edges", []),
         "alt": f"{words(name)}: {len(counts)} bars, most frequent: {most_frequent}",
         "most_frequent": most_frequent,
     }
