@@ -53,10 +53,9 @@ def page(results: Results) -> dict[str, object]:
     if not answers:
         return {"compared": None}
     titles = {method["name"]: method["title"] for method in answers["methods"]}
-    copied = ("headline", "runs", "trials", "delta", "relation", "public_records")
     return {
         "compared": {
-            **{key: answers[key] for key in copied},
+            **answers,
             "published": answers.get("published"),
             "runs_link": RUNS if answers.get("runs_path") else None,
             "ratio": _ratio(answers),
