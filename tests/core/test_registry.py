@@ -6,7 +6,8 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from private_consensus import algorithms
-from private_consensus.cli import OUT, main
+from private_consensus.cli import main
+from private_consensus.cli.output import OUT
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.gradient_descent import GradientDescent
 
