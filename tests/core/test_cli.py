@@ -10,6 +10,7 @@ import pytest
 
 import private_consensus
 from private_consensus import algorithms, problems
+from private_consensus.api import defaults
 from private_consensus.cli import main, output, running, settings
 from private_consensus.privacy import gaussian_epsilon
 from private_consensus.reproduction.datasets import acquire
@@ -114,12 +115,12 @@ def test_an_audit_of_the_example_refuses_an_epsilon(call):
 
 def test_default_delta_and_confidence_come_from_the_defaults_file(call):
     _, out, _ = call("privacy", "--epsilon", "1")
-    stated = settings.defaults()["delta"]
+    stated = defaults()["delta"]
     assert f"{stated:g}" in out
     world = ("--problem", "mean_estimation", "--agents", "2", "--horizon", "1", "--runs", "40")
     _, out, _ = call("audit", "gradient_descent", *world)
     assert f"at delta {stated:g}" in out
-    assert f"{settings.defaults()['audit']['confidence']:g}, of the whole result" in out
+    assert f"{defaults()['audit']['confidence']:g}, of the whole result" in out
 
 
 def test_privacy_converts_scale_to_epsilon_and_back(call):

@@ -15,7 +15,6 @@ import polars as pl
 
 from private_consensus.audits.audit import audit
 from private_consensus.audits.result import AuditResult
-from private_consensus.common import yamls
 from private_consensus.common.errors import Diverged, InvalidInput, arguments, require
 from private_consensus.common.provenance import write_text
 from private_consensus.core import simulation
@@ -36,6 +35,7 @@ from private_consensus.core.splitting import Shares
 from private_consensus.privacy import Budget, Guarantee, Release, account
 from private_consensus.privacy.derivations import BUDGET_TOLERANCE, derive
 
+from . import defaults
 from .json_values import to_json
 from .terminal import inline
 
@@ -198,12 +198,12 @@ class Result:
         -------
         AuditResult
         """
-        defaults = yamls.read(Path(__file__).parent / "defaults.yaml")["audit"]
+        of_audit = defaults()["audit"]
         setting, network = self.setting, self.network
         return audit(
             setting.algorithm, self.problem, network, setting.budget, setting.horizon,
-            runs=defaults["runs"] if runs is None else runs,
-            confidence=defaults["confidence"] if confidence is None else confidence,
+            runs=of_audit["runs"] if runs is None else runs,
+            confidence=of_audit["confidence"] if confidence is None else confidence,
             delta=setting.budget.delta, seed=seed, progress=progress,
         )  # fmt: skip
 

@@ -7,8 +7,9 @@ import os
 from collections.abc import Callable
 
 from .. import __version__
+from ..api import defaults
 from . import completion, describing, results, running, statements, studies
-from .settings import CACHE, FEW_AGENTS, RUNS, defaults
+from .settings import CACHE, FEW_AGENTS, RUNS
 
 SOURCES = ("auto", "official", "surrogate")
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..api import defaults
 from ..common import yamls
 from ..common.errors import InvalidInput, Refused, require, shortened
 from ..core import algorithms, problems, synthetic
@@ -38,11 +39,6 @@ RUNS = 20
 """Default number of runs."""
 FEW_AGENTS = 1000
 """Largest number of agents for which ``RUNS`` runs are the default and a batch has full size."""
-
-
-def defaults() -> dict[str, Any]:
-    """Return the default delta, and runs and confidence of an audit, from ``defaults.yaml``."""
-    return yamls.read(Path(__file__).parents[1] / "api" / "defaults.yaml")
 
 
 def _fill_from_example(options: Namespace) -> None:

@@ -4,10 +4,9 @@
 and ``site`` writes the folder.
 """
 
-from private_consensus.reproduction.experiments.commands import described_commit
 from private_consensus.reproduction.experiments.results import CHECKSUMS
 
-from .reading import optional_parts, read_results
+from .reading import described_commit, optional_parts, read_results
 from .site import assets_hash, write_site
 from .views.scorecard import FILES
 

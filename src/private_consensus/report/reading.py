@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,6 +25,7 @@ from .undecided import without_decisions
 Row = Mapping[str, Any]
 SVG_SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S)
 
+UNKNOWN_COMMIT = "unknown"
 REFERENCE = "reference"
 """Folder of the published results."""
 OPTIONAL_PARTS = {
@@ -97,7 +99,7 @@ class Results:
     library: bool = False
     is_reference: bool = False
     seed: int | None = None
-    commit: str = "unknown"
+    commit: str = UNKNOWN_COMMIT
     versions: Mapping[str, str] = field(default_factory=dict)
     timings: Sequence[Row] = field(default_factory=list)
 
@@ -296,3 +298,13 @@ def timing(path: Path) -> dict[str, Any]:
     """Read the wall time in seconds and the peak memory in MB of a job."""
     usage = read_usage(path)
     return {"job": path.stem, "seconds": usage["s"], "memory": usage["max_rss"]}
+
+
+def described_commit(folder: str | Path) -> str:
+    """Describe the commit of a repository (``git describe``); ``unknown`` without a commit."""
+    call = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        done = subprocess.run(call, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return UNKNOWN_COMMIT
+    return done.stdout.strip() or UNKNOWN_COMMIT

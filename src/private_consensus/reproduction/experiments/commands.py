@@ -1,11 +1,6 @@
-"""Shell commands that build targets, and a description of the commit."""
+"""Shell commands that build targets."""
 
 from __future__ import annotations
-
-import subprocess
-from pathlib import Path
-
-UNKNOWN = "unknown"
 
 
 def command(target: str, scale: str, *, force: bool = False) -> str:
@@ -29,13 +24,3 @@ def command(target: str, scale: str, *, force: bool = False) -> str:
         # The file comes last: Snakemake reads every later argument as a configuration file.
         words.append(f"--configfile config/{scale}.yaml")
     return " ".join(filter(None, words))
-
-
-def described_commit(folder: str | Path) -> str:
-    """Describe the commit of a repository (``git describe``); ``unknown`` without a commit."""
-    call = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]
-    try:
-        done = subprocess.run(call, capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return UNKNOWN
-    return done.stdout.strip() or UNKNOWN
