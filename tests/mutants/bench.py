@@ -46,7 +46,6 @@ PACKAGE = HERE.parents[1] / "src" / "private_consensus"
 SOURCES = (
     HERE,
     *(PACKAGE / folder for folder in ("common", "privacy", "kernels", "core", "audits")),
-    PACKAGE / "reproduction" / "analyses",
 )
 """Folders of the code that determines a row; no audit runs code of other folders."""
 UNSPECIFIC = {

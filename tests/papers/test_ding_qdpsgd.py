@@ -11,13 +11,13 @@ import pytest
 from scipy.stats import binom
 
 from private_consensus import networks
+from private_consensus.audits.analyses.canary_audit import guessed
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms import load
 from private_consensus.core.problems import perceptron
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
-from private_consensus.reproduction.analyses.canary_audit import guessed
 from private_consensus.reproduction.experiments.files import read_paper
 from private_consensus.reproduction.experiments.numbers import curve_points
 

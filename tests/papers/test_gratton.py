@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 
 from observed import simulated
 from private_consensus import networks
+from private_consensus.audits.analyses.release_audit import ReleaseAudit, neighbours
 from private_consensus.common.errors import InvalidInput, OutsideRange
 from private_consensus.core.algorithms import d_zoa
 from private_consensus.core.algorithms.base import stack
@@ -22,7 +23,6 @@ from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.kernels import two_point
 from private_consensus.privacy import Budget, account, gaussian_epsilon
-from private_consensus.reproduction.analyses.release_audit import ReleaseAudit, neighbours
 
 AGENTS, EDGES = 5, [(1, 2), (2, 3), (3, 4), (4, 5), (5, 1), (1, 3)]
 BUDGET = Budget(0.95, 1e-3)

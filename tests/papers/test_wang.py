@@ -11,6 +11,7 @@ from scipy.stats import kstest, laplace, norm, uniform
 
 from observed import run, simulated
 from private_consensus import networks
+from private_consensus.audits.analyses.dp_ci_moments import DPCIMoments, constants_of
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.dp_ci import DPCI, coupling
 from private_consensus.core.problems import linear_observation as observation
@@ -20,7 +21,6 @@ from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.privacy import Budget, Release, account
 from private_consensus.privacy.brackets import lower_bound
 from private_consensus.reproduction import plotting
-from private_consensus.reproduction.analyses.dp_ci_moments import DPCIMoments, constants_of
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.cells import run_cell
 from private_consensus.reproduction.experiments.numbers import figure_numbers

@@ -1,6 +1,7 @@
 """The privacy audit: promised against delivered privacy, with one computation per difference.
 
-``errata`` holds the statements and their outcomes, ``counterexamples`` a computation for each,
-``audit`` the function that executes an algorithm and tests what it claims, ``settings`` its rows,
-``table`` joins all of them to one row a setting.
+``audit`` executes an algorithm and tests its claim, with pairs of data sets from ``probing``. The
+tests are in ``judging`` and ``checks``, and ``result`` holds their outcome. ``views`` computes the
+privacy against partial observers. ``analyses`` holds audits and analyses that experiments run like
+algorithms.
 """

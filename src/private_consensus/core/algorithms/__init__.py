@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 GROUP = "private_consensus.algorithms"
 ANALYSES = {
-    name: f"private_consensus.reproduction.analyses.{name}"
+    name: f"private_consensus.audits.analyses.{name}"
     for name in ("canary_audit", "dp_ci_moments", "release_audit")
 }
 """Modules of the audits and analyses that experiments run like algorithms, by name."""

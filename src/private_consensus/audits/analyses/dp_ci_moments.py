@@ -15,16 +15,17 @@ The recursions hold for all noise distributions with the variances :math:`2\sigm
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.core.algorithms.base import ANALYSIS
 from private_consensus.core.algorithms.dp_ci import DPCI, coupling
-from private_consensus.core.networks import laplacian
+from private_consensus.core.networks import Network, laplacian
+from private_consensus.core.randomness import Streams
 
 MAX_COORDINATES = 4096
 """Maximum number of coordinates of all agents together; the covariance is a dense matrix."""
@@ -51,7 +52,7 @@ class DPCIMoments(DPCI):
         "one measurement changes one message, by exactly the stated sensitivity"
     )
 
-    def start(self, problem, network, streams, settings):
+    def start(self, problem: Any, network: Network, streams: Streams, settings: int) -> Moments:
         """Return the error of the initial estimates as the mean, with covariance 0.
 
         Parameters
@@ -85,7 +86,7 @@ class DPCIMoments(DPCI):
         error = (problem.initial - problem.theta).ravel()
         return Moments(np.tile(error, (settings, 1)), np.zeros((settings, size, size)))
 
-    def draws(self, problem, streams):
+    def draws(self, problem: Any, streams: Streams) -> Iterator[Any]:
         """Return an endless iterator of None, since nothing is sampled.
 
         Parameters
@@ -102,7 +103,7 @@ class DPCIMoments(DPCI):
         """
         return iter(lambda: None, 0)
 
-    def step(self, state, problem, network, draw, t):
+    def step(self, state: Moments, problem: Any, network: Network, draw: None, t: int) -> Moments:
         """Return the moments of x(t) from those of x(t - 1), by eqs. (7)-(8).
 
         Parameters
@@ -133,7 +134,7 @@ class DPCIMoments(DPCI):
         mean = (F @ state.mean[..., None])[..., 0]
         return Moments(mean, F @ sent_covariance @ F.transpose(0, 2, 1) + measurement_noise)
 
-    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+    def observables(self, state: Moments, problem: Any, t: int) -> Mapping[str, np.ndarray]:
         r"""Return the moments as curves, of the messages :math:`\tilde x_i(t)` that agents release.
 
         ``squared_error`` is :math:`\frac1N\sum_i E\|\tilde x_i-\theta^*\|^2`, and ``disagreement``
@@ -187,7 +188,9 @@ class DPCIMoments(DPCI):
             "internal_disagreement": disagreement,
         }
 
-    def outcome(self, state, problem, network, t) -> Mapping[str, np.ndarray]:
+    def outcome(
+        self, state: Moments, problem: Any, network: Network, t: int
+    ) -> Mapping[str, np.ndarray]:
         """Return the constants of the theorems over the times 0, ..., t - 1.
 
         Parameters
@@ -259,7 +262,7 @@ class Constants(NamedTuple):
     gamma0: float
 
 
-def constants_of(problem, network, horizon: int) -> Constants:
+def constants_of(problem: Any, network: Network, horizon: int) -> Constants:
     """Return the constants of the theorems for the times 0, ..., horizon - 1.
 
     Parameters

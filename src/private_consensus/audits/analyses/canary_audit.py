@@ -20,17 +20,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.core.algorithms.base import AUDIT
+from private_consensus.core.algorithms.base import AUDIT, Observe
 from private_consensus.core.algorithms.families.decentralized_sgd import SampledRound, at
 from private_consensus.core.algorithms.families.q_dpsgd import QDPSGD
 from private_consensus.core.algorithms.parameters import fraction, positive
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
-from private_consensus.privacy import account
+from private_consensus.core.networks import Network
+from private_consensus.core.randomness import Streams
+from private_consensus.privacy import Budget, account
 from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
 
 VIEWS = ("gradients", "messages")
@@ -88,7 +90,7 @@ class CanaryAudit(QDPSGD):
         "records of the clipping norm move the sampled mean by at least the steps that are stated"
     )
 
-    def calibrate(self, budget, problem, network, horizon):
+    def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
         """Return a copy with the fraction ``share`` of the calibrated noise, and its two epsilons.
 
         Parameters
@@ -125,7 +127,9 @@ class CanaryAudit(QDPSGD):
             formula=calibrated.epsilon_by_formula(budget.delta, problem, network, horizon),
         )
 
-    def statements(self, budget, problem, network, horizon):
+    def statements(
+        self, budget: Budget, problem: Any, network: Network, horizon: int
+    ) -> list[tuple[Self, float]]:
         """Return the epsilon of Theorem 11 at the noise that is used.
 
         Parameters
@@ -146,7 +150,14 @@ class CanaryAudit(QDPSGD):
         """
         return [(self, self.formula)]
 
-    def run(self, problem, network, streams, horizon, observe):
+    def run(
+        self,
+        problem: Any,
+        network: Network,
+        streams: Streams,
+        horizon: np.ndarray,
+        observe: Observe,
+    ) -> None:
         """Run all settings with canaries, and pass the bounds to ``observe`` after the last round.
 
         Parameters

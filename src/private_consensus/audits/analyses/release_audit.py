@@ -17,20 +17,23 @@ that the paper assumes, the exact minimiser plus :math:`N(0,\sigma_k^2I)`, is au
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.core.algorithms.base import AUDIT
+from private_consensus.core.algorithms.base import AUDIT, Observe
 from private_consensus.core.algorithms.d_zoa import DZOA, per_setting
 from private_consensus.core.algorithms.families.consensus_admm import (
     gaussian_release,
     neighbourhood_sizes,
 )
 from private_consensus.core.algorithms.parameters import fraction, one_of
+from private_consensus.core.networks import Network
 from private_consensus.core.problems.lasso import lasso
+from private_consensus.core.randomness import Streams
 from private_consensus.kernels.two_point import solve
+from private_consensus.privacy import Budget, Release
 
 MECHANISMS = ("d_zoa", "gaussian")
 TINY = 1e-300
@@ -77,7 +80,7 @@ class ReleaseAudit(DZOA):
         "responses far apart move the released minimiser by the attained part at every centre"
     )
 
-    def calibrate(self, budget, problem, network, horizon):
+    def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
         """Return a copy with the noise of one outer iteration.
 
         Parameters
@@ -99,7 +102,9 @@ class ReleaseAudit(DZOA):
         require(horizon == 1, "horizon", horizon, "1: the audit is of one release")
         return super().calibrate(budget, problem, network, horizon)
 
-    def statements(self, budget, problem, network, horizon):
+    def statements(
+        self, budget: Budget, problem: Any, network: Network, horizon: int
+    ) -> list[tuple[Self, float]]:
         """Return the epsilon of the budget as the claim for one release.
 
         Parameters
@@ -120,7 +125,7 @@ class ReleaseAudit(DZOA):
         """
         return [(self, budget.epsilon)]
 
-    def releases(self, problem, network, horizon):
+    def releases(self, problem: Any, network: Network, horizon: int) -> list[Release]:
         """Return the release of D-ZOA, or the Gaussian release of the assumed mechanism.
 
         Parameters
@@ -143,7 +148,9 @@ class ReleaseAudit(DZOA):
         attained = problem.attained_minimiser_share("l2", 2.0 * self.rho)
         return [gaussian_release(change, self.noise.scale, horizon, attained)]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def epsilon_by_formula(
+        self, delta: float, problem: Any, network: Network, horizon: int
+    ) -> float:
         """Return the epsilon of one iteration by (25), at the set noise.
 
         Parameters
@@ -165,7 +172,14 @@ class ReleaseAudit(DZOA):
         level = np.sqrt(2.1 * np.log(1.25 / delta))
         return float(self.c1 * level / (self.rho * problem.records * self.noise.scale))
 
-    def run(self, problem, network, streams, horizon, observe):
+    def run(
+        self,
+        problem: Any,
+        network: Network,
+        streams: Streams,
+        horizon: np.ndarray,
+        observe: Observe,
+    ) -> None:
         """Audit one release in each run, and pass the bounds to ``observe`` once.
 
         Parameters
@@ -234,7 +248,7 @@ class ReleaseAudit(DZOA):
         return np.stack([output[:, :, 0] for output in outputs], axis=1)
 
 
-def neighbours(problem, run: int, curvature: float, c1: float) -> AuditCase:
+def neighbours(problem: Any, run: int, curvature: float, c1: float) -> AuditCase:
     r"""Return agent 1 at the optimum, with one response at its largest and smallest allowed value.
 
     Parameters
@@ -270,7 +284,9 @@ def neighbours(problem, run: int, curvature: float, c1: float) -> AuditCase:
     return AuditCase(gram, linear, minimisers(gram, curvature, linear, problem.penalty))
 
 
-def minimisers(gram, curvature: float, linear: np.ndarray, penalty: float) -> np.ndarray:
+def minimisers(
+    gram: np.ndarray, curvature: float, linear: np.ndarray, penalty: float
+) -> np.ndarray:
     r"""Compute the exact minimisers of the two augmented objectives.
 
     Parameters
@@ -294,7 +310,12 @@ def minimisers(gram, curvature: float, linear: np.ndarray, penalty: float) -> np
 
 
 def measured(
-    outputs, sigma: float, epsilon: float, delta: float, confidence: float, case: AuditCase
+    outputs: np.ndarray,
+    sigma: float,
+    epsilon: float,
+    delta: float,
+    confidence: float,
+    case: AuditCase,
 ) -> dict:
     """Compute the privacy bounds and distribution statistics of sampled outputs.
 
@@ -328,7 +349,7 @@ def measured(
 
     shift = case.minimisers[0] - case.minimisers[1]
     direction = shift / np.linalg.norm(shift)
-    finite = np.isfinite(outputs).all(-1)
+    finite = np.all(np.isfinite(outputs), axis=-1)
     along = np.where(finite, np.where(finite[..., None], outputs, 0.0) @ direction, np.inf)
     (bound,) = audit_statistics(
         None, None, statistics={"half space": tuple(along)}, delta=delta,
