@@ -102,7 +102,7 @@ def test_an_ipums_extract_maps_to_the_canonical_table():
 
 
 def test_the_label_is_income_above_25000():
-    assert us.SCHEMA.positives(CANONICAL).to_list() == [True, False, False, False, False]
+    assert us.SCHEMA.positives(CANONICAL).tolist() == [True, False, False, False, False]
 
 
 def test_every_industry_code_of_the_excerpt_lies_in_its_category(mirror_path):

@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,7 @@ class Acquisition:
 
     source: str = "auto"
     mirror: str | None = None
-    cache: Path | None = None
+    cache: Path = field(default_factory=default_cache)
     connection_timeout_s: float = 5.0
     surrogate_rows: int | None = None
 
@@ -78,7 +78,7 @@ class Acquisition:
         require(rows is None or rows >= 100, "data.surrogate_rows", rows, "at least 100")
         mirror = None if self.mirror is None else str(self.mirror)
         object.__setattr__(self, "mirror", mirror_location(mirror))
-        object.__setattr__(self, "cache", Path(self.cache or default_cache()).expanduser())
+        object.__setattr__(self, "cache", Path(self.cache).expanduser())
 
     def check(self) -> None:
         """Raise :class:`InvalidInput` if the mirror is missing, the cache folder cannot be created,
@@ -315,7 +315,7 @@ def write_raw(path: str | Path, raw: Raw) -> None:
             raw.write_parquet(temporary)
         else:
             with open(temporary, "wb") as stream:
-                np.savez(stream, **raw)
+                np.savez(stream, allow_pickle=True, **raw)
 
 
 def read_raw(path: str | Path) -> Raw:

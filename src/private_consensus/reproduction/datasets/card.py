@@ -90,8 +90,14 @@ class Card:
         Card
         """
         about = entry(spec.dataset)
-        names = {"dataset": spec.dataset, "title": about.title, "preparation": spec.name}
-        return cls(**names, citation=about.citation, provenance=provenance, **facts)
+        return cls(
+            dataset=spec.dataset,
+            title=about.title,
+            preparation=spec.name,
+            provenance=provenance,
+            citation=about.citation,
+            **facts,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; those of the provenance are also keys of the top level."""
@@ -147,7 +153,7 @@ def _counts(column: pl.Series) -> dict[str, list[Any]]:
         .sort(["count", column.name], descending=[True, False])
     )
     largest = counts.head(MAX_BARS)
-    remainder = int(counts["count"].sum() - largest["count"].sum())
+    remainder = int(counts[MAX_BARS:]["count"].sum())
     values, numbers = largest[column.name].to_list(), largest["count"].to_list()
     if remainder:
         values, numbers = [*values, "other"], [*numbers, remainder]

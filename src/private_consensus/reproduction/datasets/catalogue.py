@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +14,7 @@ from private_consensus.common import yamls
 from private_consensus.common.errors import arguments
 from private_consensus.common.provenance import settings_hash
 
+FOLDER = Path(__file__).parent
 DATA_SETS = ("adult", "us", "brazil", "mnist", "cifar10")
 
 
@@ -107,16 +108,16 @@ def module_of(dataset: str) -> ModuleType:
 
 def aggregates(dataset: str) -> dict[str, Any]:
     """Return the published aggregates from which the surrogate of a table is sampled."""
-    return yamls.read(files(__package__).joinpath("aggregates", f"{dataset}.yaml"))
+    return yamls.read(FOLDER / "aggregates" / f"{dataset}.yaml")
 
 
 def fingerprint(dataset: str) -> str:
     """Return the hash of the YAML entries of a data set, which the hash of the code excludes."""
-    path = files(__package__).joinpath("aggregates", f"{dataset}.yaml")
+    path = FOLDER / "aggregates" / f"{dataset}.yaml"
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     return settings_hash([_table()[dataset], text])
 
 
 @cache
 def _table() -> dict[str, Any]:
-    return yamls.read(files(__package__).joinpath("sources.yaml"))
+    return yamls.read(FOLDER / "sources.yaml")

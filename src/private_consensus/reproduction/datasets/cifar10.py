@@ -98,7 +98,7 @@ class _Arrays(pickle.Unpickler):
 def _require_small_memo(packed: bytes) -> None:
     """Refuse a pickle with a memo index above the file size, which would exhaust the memory."""
     for opcode, argument, _ in pickletools.genops(packed):
-        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and argument > len(packed):
+        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and (argument or 0) > len(packed):
             raise pickle.UnpicklingError(f"{opcode.name} has the index {argument}")
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from private_consensus.common.secrets import redacted
@@ -80,15 +80,18 @@ class Downloads:
         import requests
 
         pooch.get_logger().setLevel("WARNING")
+        # pooch's types exclude a missing checksum and downloaders without the option check_only.
+        registry: Any = {name: checksum}
+        downloader: Any = self._download
         files = pooch.Pooch(
             path=self.folder,
             base_url="",
-            registry={name: checksum},
+            registry=registry,
             urls={name: url},
             retry_if_failed=RETRIES,
         )
         try:
-            return Path(files.fetch(name, downloader=self._download))
+            return Path(files.fetch(name, downloader=downloader))
         except requests.RequestException as error:
             tries = f"{RETRIES + 1} tries"
             raise Unavailable(f"{url}: {_reason(error)} ({tries})") from None
@@ -163,7 +166,7 @@ def unzipped(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Generator[None]:
     """Hold the lock of a file while the block runs; another process waits for it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

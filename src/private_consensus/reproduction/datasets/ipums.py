@@ -48,7 +48,7 @@ def extract(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
     downloads.check_reachable(publisher.url)
     options = publisher.options
     try:
-        client = IpumsApiClient(key_in(KEY), base_url=publisher.url)
+        client = IpumsApiClient(key_in(KEY) or "", base_url=publisher.url)
         submitted = client.submit_extract(order(options))
         client.wait_for_extract(submitted, timeout=options["wait"])
         with tempfile.TemporaryDirectory() as folder:

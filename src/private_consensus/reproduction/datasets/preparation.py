@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -88,21 +88,33 @@ _ADULT_41 = (
     "capital_gain", "capital_loss", "hours_per_week",
 )  # fmt: skip
 
-_ONEHOT = {"encoding": "onehot", "scaling": "column_max", "row_norm": "clip"}
-_ADULT_FAIR = {
-    "dataset": "adult",
-    "scaling": "minmax_sqrt_dim",
-    "drop_missing": False,
-    "because": "Ding 2022, fairness: 13 features of all 48,842 records: every column but fnlwgt, "
+_ADULT_ONEHOT = Preparation(
+    name="adult-onehot104",
+    dataset="adult",
+    encoding="onehot",
+    scaling="column_max",
+    row_norm="clip",
+    because="Ding 2022, section 3.3: full one-hot, columns over their maximum, rows <= 1",
+)
+_ADULT_FAIR = Preparation(
+    name="adult-fair13",
+    dataset="adult",
+    encoding="ordinal",
+    scaling="minmax_sqrt_dim",
+    exclude=("fnlwgt",),
+    drop_missing=False,
+    because="Ding 2022, fairness: 13 features of all 48,842 records: every column but fnlwgt, "
     "'?' a category of its own, min-max over sqrt(d)",
-}
-_US_FAIR = {
-    "dataset": "us",
-    "scaling": "minmax_sqrt_dim",
-    "because": "Ding 2022, fairness: min-max over sqrt(d); the attribute work is the columns "
+)
+_WITHOUT_SEX = ("fnlwgt", "sex")
+_US_FAIR = Preparation(
+    name="us-fair12",
+    dataset="us",
+    encoding="ordinal",
+    scaling="minmax_sqrt_dim",
+    because="Ding 2022, fairness: min-max over sqrt(d); the attribute work is the columns "
     "industry and employed; the American Community Survey 2019 stands in for the extract",
-}
-
+)
 
 _ALL = (
     Preparation(
@@ -113,55 +125,37 @@ _ALL = (
         row_norm="unit",
         because="Xiao et al. 2019: 14 columns, min-max, rows of l2 norm one",
     ),
-    Preparation(
-        name="adult-onehot104",
-        dataset="adult",
-        **_ONEHOT,
-        because="Ding 2022, section 3.3: full one-hot, columns over their maximum, rows <= 1",
-    ),
-    Preparation(
+    _ADULT_ONEHOT,
+    replace(
+        _ADULT_ONEHOT,
         name="adult-onehot41",
-        dataset="adult",
-        **_ONEHOT,
         attributes=_ADULT_41,
         because="Ding 2022, section 3.5: 41 features; education, relationship, country dropped",
     ),
-    Preparation(name="adult-fair13", encoding="ordinal", exclude=("fnlwgt",), **_ADULT_FAIR),
-    Preparation(name="adult-fair12", encoding="ordinal", exclude=("fnlwgt", "sex"), **_ADULT_FAIR),
-    Preparation(
-        name="adult-fair13-bias", encoding="ordinal", exclude=("fnlwgt",), bias=True, **_ADULT_FAIR
-    ),
-    Preparation(
-        name="adult-fair12-bias",
-        encoding="ordinal",
-        exclude=("fnlwgt", "sex"),
-        bias=True,
-        **_ADULT_FAIR,
-    ),
-    Preparation(
-        name="adult-fair-onehot", encoding="onehot", exclude=("fnlwgt", "sex"), **_ADULT_FAIR
-    ),
-    Preparation(
-        name="adult-fair-onehot-sex", encoding="onehot", exclude=("fnlwgt",), **_ADULT_FAIR
-    ),
-    Preparation(
+    _ADULT_FAIR,
+    replace(_ADULT_FAIR, name="adult-fair12", exclude=_WITHOUT_SEX),
+    replace(_ADULT_FAIR, name="adult-fair13-bias", bias=True),
+    replace(_ADULT_FAIR, name="adult-fair12-bias", exclude=_WITHOUT_SEX, bias=True),
+    replace(_ADULT_FAIR, name="adult-fair-onehot", encoding="onehot", exclude=_WITHOUT_SEX),
+    replace(_ADULT_FAIR, name="adult-fair-onehot-sex", encoding="onehot"),
+    replace(
+        _ADULT_ONEHOT,
         name="us-onehot58",
         dataset="us",
-        **_ONEHOT,
         exclude=("employed",),
         because="Ding 2022, section 3.5: 58 columns, as many as the text names; a stand-in: the "
         "American Community Survey 2019 instead of the authors' extract",
     ),
-    Preparation(name="us-fair11", encoding="ordinal", exclude=("sex",), **_US_FAIR),
-    Preparation(name="us-fair12", encoding="ordinal", **_US_FAIR),
-    Preparation(name="us-fair11-bias", encoding="ordinal", exclude=("sex",), bias=True, **_US_FAIR),
-    Preparation(name="us-fair12-bias", encoding="ordinal", bias=True, **_US_FAIR),
-    Preparation(name="us-fair-onehot", encoding="onehot", exclude=("sex",), **_US_FAIR),
-    Preparation(name="us-fair-onehot-sex", encoding="onehot", **_US_FAIR),
-    Preparation(
+    replace(_US_FAIR, name="us-fair11", exclude=("sex",)),
+    _US_FAIR,
+    replace(_US_FAIR, name="us-fair11-bias", exclude=("sex",), bias=True),
+    replace(_US_FAIR, name="us-fair12-bias", bias=True),
+    replace(_US_FAIR, name="us-fair-onehot", encoding="onehot", exclude=("sex",)),
+    replace(_US_FAIR, name="us-fair-onehot-sex", encoding="onehot"),
+    replace(
+        _ADULT_ONEHOT,
         name="brazil-onehot53",
         dataset="brazil",
-        **_ONEHOT,
         bias=True,
         because="Ding 2022, section 3.5: 52 columns and a constant make its 53 features",
     ),
@@ -209,9 +203,9 @@ def prepare(spec: str | Preparation, raw: Raw, provenance: Provenance) -> Prepar
         provenance.dataset == spec.dataset, f"{spec.name}.dataset", provenance.dataset, spec.dataset
     )
     arguments.choice(f"{spec.name}.encoding", spec.encoding, ("ordinal", "onehot", "pixels"))
-    if spec.encoding == "pixels":
-        return images.prepare(spec, raw, provenance)
-    return _prepare_table(spec, raw, provenance)
+    if isinstance(raw, pl.DataFrame):
+        return _prepare_table(spec, raw, provenance)
+    return images.prepare(spec, raw, provenance)
 
 
 def _prepare_table(spec: Preparation, table: pl.DataFrame, provenance: Provenance) -> Prepared:

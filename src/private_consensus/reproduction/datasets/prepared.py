@@ -82,7 +82,7 @@ class Prepared:
             **{f"split/{name}": rows for name, rows in self.splits.items()},
         }
         with atomic_write(path) as temporary, open(temporary, "wb") as stream:
-            np.savez(stream, **arrays)
+            np.savez(stream, allow_pickle=True, **arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> Prepared:

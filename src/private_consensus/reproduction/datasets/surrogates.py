@@ -107,7 +107,7 @@ def draw(
 
 
 def _categories(
-    values: pl.Series, labels: pl.Series, digits: int, smallest: int
+    values: pl.Series, labels: np.ndarray, digits: int, smallest: int
 ) -> dict[str, list[float]]:
     frame = pl.DataFrame({"value": values, "label": labels}).drop_nulls()
     counts = frame.group_by("value").agg(pl.len(), pl.col("label").mean()).sort("value")
@@ -118,12 +118,12 @@ def _categories(
     }
 
 
-def _numbers(values: pl.Series, labels: pl.Series, digits: int, trim: float) -> dict[str, Any]:
+def _numbers(values: pl.Series, labels: np.ndarray, digits: int, trim: float) -> dict[str, Any]:
     frame = pl.DataFrame({"value": values, "label": labels}).drop_nulls()
     zero = frame.filter(pl.col("value") == 0)
     about: dict[str, Any] = {}
     if zero.height > frame.height / 4:
-        rate = round(float(zero["label"].mean()), digits)
+        rate = round(float(zero["label"].to_numpy().mean()), digits)
         about["zeros"] = [round(zero.height / frame.height, digits), rate]
         frame = frame.filter(pl.col("value") != 0)
     x = frame["value"].to_numpy()

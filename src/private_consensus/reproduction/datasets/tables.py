@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 import polars as pl
 
 from private_consensus.common.errors import InvalidInput
@@ -75,12 +76,12 @@ class Schema:
         above = self.positive if isinstance(self.positive, str) else f"> {self.positive:,}"
         return f"{self.label} {above}"
 
-    def positives(self, table: pl.DataFrame) -> pl.Series:
+    def positives(self, table: pl.DataFrame) -> np.ndarray:
         """Return True for each row with the label +1."""
         column = pl.col(self.label)
         is_class = isinstance(self.positive, str)
         positive = column == self.positive if is_class else column > self.positive
-        return table.select(positive).to_series()
+        return table.select(positive).to_series().to_numpy()
 
     def check(self, table: pl.DataFrame) -> pl.DataFrame:
         """Return the table with canonical types and column order.

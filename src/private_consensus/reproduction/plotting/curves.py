@@ -401,7 +401,7 @@ def _tooltip(spec: Spec, points: pl.DataFrame) -> list[dict[str, Any]]:
 
 def _dotted(points: pl.DataFrame) -> bool:
     """Return True if the curves have so few points that these are drawn as dots."""
-    return points.group_by("curve").len()["len"].max() <= CROWDED
+    return max(points["curve"].value_counts()["count"]) <= CROWDED
 
 
 def _strips(panel: Panel) -> list[dict[str, Any]]:

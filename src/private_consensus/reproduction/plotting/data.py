@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import altair as alt
 import polars as pl
+from altair.typing import ChartType
 
 from .figure_styles import OKABE_ITO
-from .panels import layered, series_colour, side_by_side
+from .panels import Chart, Spec, layered, series_colour, side_by_side
 from .theme import HEIGHT, INK
 
-Spec = Mapping[str, Any]
 WIDTH = 300
 
 
@@ -34,13 +33,13 @@ def data_extra_partitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> 
     dict
         Vega-Lite specification.
     """
-    top = 1.12 * float(numbers["size"].max())
+    top = 1.12 * max(numbers["size"].cast(float))
     names = numbers.sort("label")["series"].unique(maintain_order=True).to_list()
     draw = partial(_holdings, names=names, top=top)
     return side_by_side(draw, numbers, figure, spacing={"row": 28, "column": 36})
 
 
-def _holdings(points: pl.DataFrame, panel: Spec, names: list[str], top: float) -> alt.LayerChart:
+def _holdings(points: pl.DataFrame, panel: Spec, names: list[str], top: float) -> ChartType:
     bars_of_labels = points.select("agent", "label", "series", "y", "size", "share")
     last = bars_of_labels.filter(pl.col("label") == bars_of_labels["label"].max())
     scale = alt.Scale(domain=[0, top], nice=False)
@@ -48,8 +47,8 @@ def _holdings(points: pl.DataFrame, panel: Spec, names: list[str], top: float) -
     colour = series_colour(dict(zip(names, OKABE_ITO, strict=False)))
     percent = alt.Tooltip("share:Q", format=".1%")
     bars = (
-        alt.Chart(bars_of_labels.to_pandas())
-        .mark_bar()
+        Chart(bars_of_labels.to_pandas())
+        .marked("bar")
         .encode(
             x,
             alt.Y("y:Q").title(panel["y_title"]).scale(scale).stack("zero"),
@@ -59,8 +58,8 @@ def _holdings(points: pl.DataFrame, panel: Spec, names: list[str], top: float) -
         )
     )
     text = (
-        alt.Chart(last.to_pandas())
-        .mark_text(dy=-7, fontSize=10, color=INK)
+        Chart(last.to_pandas())
+        .marked("text", dy=-7, fontSize=10, color=INK)
         .encode(x, alt.Y("size:Q").scale(scale), text=alt.Text("share:Q", format=".0%"))
     )
     return layered([bars, text], panel, WIDTH, 0.7 * HEIGHT)

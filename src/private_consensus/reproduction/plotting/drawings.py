@@ -60,7 +60,7 @@ def save(
     drawing = svg_of(specification)
     scale = png_scale
     if scale >= MIN_SCALE:
-        scale = max(MIN_SCALE, PIXELS / float(WIDTH.search(drawing)[1]))
+        scale = max(MIN_SCALE, PIXELS / float(WIDTH.findall(drawing)[0]))
     for path, content in (
         (json_path, specification.encode()),
         (svg, drawing.encode()),

@@ -6,18 +6,18 @@ by size of a coalition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
 import polars as pl
+from altair.typing import ChartType
 
 from .axes import Extent, extent
 from .figure_styles import OKABE_ITO
-from .panels import axes, layered, series_colour, side_by_side
+from .panels import Chart, DrawPanel, Spec, axes, layered, series_colour, side_by_side
 from .theme import GREY, HEIGHT, INK
 
-Spec = Mapping[str, Any]
 SIDE = 260
 SIZE = (SIDE + 60, HEIGHT)
 """Width and height of a panel of lines."""
@@ -78,7 +78,7 @@ def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> di
     ).legend(orient="right", format="~g")  # fmt: skip
     drawings = {"graph": _circle, "map": _map}
 
-    def draw(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
+    def draw(points: pl.DataFrame, panel: Spec) -> ChartType:
         return drawings[panel["privacy_loss"]["show"]](_drawable(points), panel, colour)
 
     note = f"grey: the agent itself; white: epsilon below {FLOOR:g}"
@@ -146,7 +146,7 @@ def observers_extra_coalitions(numbers: pl.DataFrame, figure: Spec, styles: Spec
 
 
 def _lines(
-    draw: Callable[[pl.DataFrame, Spec], alt.LayerChart],
+    draw: DrawPanel,
     numbers: pl.DataFrame,
     figure: Spec,
     floor: float,
@@ -164,7 +164,7 @@ def _drawable(points: pl.DataFrame) -> pl.DataFrame:
     return points.with_columns(shown=clipped, epsilon=pl.when(epsilon.is_finite()).then(epsilon))
 
 
-def _map(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart:
+def _map(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> ChartType:
     agents = panel["privacy_loss"]["network"]["agents"]
     order = list(range(1, agents + 1))
     ticks = [1, *range(4, agents + 1, 4)]
@@ -181,12 +181,12 @@ def _map(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart
         alt.Tooltip("label:N", title="holds"),
     ]
     arrived = pairs.filter(pl.col("shown") > FLOOR)
-    cells = alt.Chart(arrived).mark_rect().encode(x, y, color=colour, tooltip=tooltip)
-    diagonal = alt.Chart(diagonal_pairs).mark_rect(color=GREY, opacity=0.5).encode(x, y)
+    cells = Chart(arrived).marked("rect").encode(x, y, color=colour, tooltip=tooltip)
+    diagonal = Chart(diagonal_pairs).marked("rect", color=GREY, opacity=0.5).encode(x, y)
     return layered([cells, diagonal], panel, SIDE, SIDE)
 
 
-def _circle(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart:
+def _circle(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> ChartType:
     scale = alt.Scale(domain=[-1.15, 1.15])
     x, y = (alt.X("x:Q").scale(scale).axis(None), alt.Y("y:Q").scale(scale).axis(None))
     edges = points.filter(pl.col("kind") == "edge").select("x", "y", "x_end", "y_end")
@@ -194,26 +194,26 @@ def _circle(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerCh
         "x", "y", "node", "distance", "epsilon", "shown"
     )
     observing_agent = nodes.filter(pl.col("node") == panel["privacy_loss"]["agent"])
-    edge_lines = alt.Chart(edges).mark_rule(color="#AAAAAA").encode(x, y, x2="x_end", y2="y_end")
+    edge_lines = Chart(edges).marked("rule", color="#AAAAAA").encode(x, y, x2="x_end", y2="y_end")
     tooltip = [
         alt.Tooltip("node:O", title="agent"),
         alt.Tooltip("distance:Q", title="edges to the observing agent"),
         alt.Tooltip("epsilon:Q", format=".3~g"),
     ]
-    dots = alt.Chart(nodes).mark_point(filled=True, size=210, opacity=1, stroke=INK).encode(
+    dots = Chart(nodes).marked("point", filled=True, size=210, opacity=1, stroke=INK).encode(
         x, y, color=colour, tooltip=tooltip
     )  # fmt: skip
-    marked = alt.Chart(observing_agent).mark_point(
-        filled=True, size=260, opacity=1, color=OKABE_ITO[5], shape="square"
+    square = Chart(observing_agent).marked(
+        "point", filled=True, size=260, opacity=1, color=OKABE_ITO[5], shape="square"
     ).encode(x, y, tooltip=tooltip)  # fmt: skip
-    names = alt.Chart(nodes).mark_text(fontSize=9).encode(
+    names = Chart(nodes).marked("text", fontSize=9).encode(
         alt.X("label_x:Q").scale(scale).axis(None), alt.Y("label_y:Q").scale(scale).axis(None),
         text="node:O",
     ).transform_calculate(label_x="datum.x * 1.11", label_y="datum.y * 1.11")  # fmt: skip
-    return layered([edge_lines, dots, marked, names], panel, SIDE, SIDE)
+    return layered([edge_lines, dots, square, names], panel, SIDE, SIDE)
 
 
-def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
+def _distances(points: pl.DataFrame, panel: Spec) -> ChartType:
     ends = Extent(low=FLOOR, high=1.2 * _largest(points), log=True)
     x, y = axes(panel, _counts(points), ("y:Q", ends.scale(), ends.axis()))
     visible = points.filter(pl.col("y").is_finite() & (pl.col("y") >= FLOOR))
@@ -222,7 +222,7 @@ def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     )
     lines = visible.filter(pl.col("kind") == "line").select("x", "y", "low", "high", "series")
     colour, dash = series_colour(_present(COLOURS, visible), DASHED)
-    dots = alt.Chart(pairs).mark_point(filled=True, size=14, opacity=0.6).encode(
+    dots = Chart(pairs).marked("point", filled=True, size=14, opacity=0.6).encode(
         x, y, color=colour, tooltip=["target_agent:O", "observer:O", EPSILON]
     )  # fmt: skip
     line = _line(lines, 18).encode(
@@ -232,7 +232,7 @@ def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     return layered([dots, band, line], panel, *SIZE)
 
 
-def _rounds(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
+def _rounds(points: pl.DataFrame, panel: Spec) -> ChartType:
     points = points.filter(pl.col("series").is_in(list(KINDS)) | (pl.col("kind") == "mark"))
     above_floor = pl.col("y").is_finite() & (pl.col("y") >= 10 * FLOOR)
     visible = points.filter(above_floor).select("x", "y", "series")
@@ -247,7 +247,7 @@ def _rounds(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     return layered([line, *_mark(points, x)], panel, *SIZE)
 
 
-def _coalitions(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
+def _coalitions(points: pl.DataFrame, panel: Spec) -> ChartType:
     lines = points.filter((pl.col("kind") == "line") & pl.col("y").is_finite()).select(
         "x", "y", "low", "high", "series"
     )
@@ -260,18 +260,18 @@ def _coalitions(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
 
 
 def _line(points: pl.DataFrame, size: int) -> alt.Chart:
-    return alt.Chart(points).mark_line(strokeWidth=1.8, point={"size": size})
+    return Chart(points).marked("line", strokeWidth=1.8, point={"size": size})
 
 
 def _band(points: pl.DataFrame, series: Any, x: alt.X, scale: Any, colour: alt.Color) -> alt.Chart:
     """Draw the band with the central 80 % of one series."""
-    area = alt.Chart(points).transform_filter(series).mark_area(opacity=0.15)
+    area = Chart(points).transform_filter(series).marked("area", opacity=0.15)
     return area.encode(x, alt.Y("low:Q").scale(scale), alt.Y2("high:Q"), color=colour)
 
 
 def _counts(points: pl.DataFrame) -> tuple[str, alt.Scale, alt.Axis]:
     """Return column, scale and ticks of an axis with whole numbers from 1."""
-    largest = int(points["x"].max())
+    largest = int(max(points["x"]))
     scale = alt.Scale(domain=[0.7, largest + 0.3], nice=False)
     return "x:Q", scale, alt.Axis(values=list(range(1, largest + 1)), format="d")
 
@@ -286,13 +286,12 @@ def _mark(points: pl.DataFrame, x: alt.X) -> list[alt.Chart]:
     marks = points.filter(pl.col("kind") == "mark").select("x", "series")
     if marks.is_empty():
         return []
-    rule = alt.Chart(marks).mark_rule(color=GREY, strokeDash=[3, 3]).encode(x)
-    text = alt.Chart(marks).mark_text(align="left", dx=4, dy=-9, color=GREY).encode(
+    rule = Chart(marks).marked("rule", color=GREY, strokeDash=[3, 3]).encode(x)
+    text = Chart(marks).marked("text", align="left", dx=4, dy=-9, color=GREY).encode(
         x, y=alt.value(HEIGHT), text="series:N"
     )  # fmt: skip
     return [rule, text]
 
 
 def _largest(points: pl.DataFrame) -> float:
-    finite = points.filter(pl.col("y").is_finite())["y"]
-    return float(finite.max() or 1.0)
+    return float(max(points.filter(pl.col("y").is_finite())["y"], default=0.0) or 1.0)

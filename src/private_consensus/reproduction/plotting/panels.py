@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import altair as alt
 import polars as pl
+from altair.typing import ChartType
 
 from private_consensus.common.symbols import typeset
 
@@ -15,9 +16,31 @@ from .figure_styles import OKABE_ITO
 from .theme import GREY, finish
 
 Spec = Mapping[str, Any]
+DrawPanel = Callable[[pl.DataFrame, Spec], ChartType]
+"""Function that draws a panel from its points and its specification."""
 GAPS = {"row": 24, "column": 36}
 EDGE = ("x", "y", "x_end", "y_end", "edge_from", "edge_to")
 """Columns of edges."""
+
+
+class Chart(alt.Chart):
+    """Chart whose mark is set by a method that has a type for its result, unlike Altair's."""
+
+    def marked(self, kind: str, **options: Any) -> Self:
+        """Return the chart with a mark.
+
+        Parameters
+        ----------
+        kind : str
+            Vega-Lite type of the mark.
+        **options : object
+            Further options of the mark.
+
+        Returns
+        -------
+        Chart
+        """
+        return self.properties(mark={"type": kind, **options})
 
 
 def graph(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
@@ -37,15 +60,12 @@ def graph(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
     dict
         Vega-Lite specification.
     """
-    panels = [
-        _graph(numbers.filter(pl.col("panel") == panel["title"]), panel)
-        for panel in figure["panels"]
-    ]
-    return finish(alt.hconcat(*panels), figure["title"], numbers["source"][0], facts(figure))
+    chart = alt.hconcat(*drawn_panels(_graph, numbers, figure))
+    return finish(chart, figure["title"], numbers["source"][0], facts(figure))
 
 
-def _graph(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
-    position = {
+def _graph(points: pl.DataFrame, panel: Spec) -> ChartType:
+    position: dict[str, Any] = {
         "x": alt.X("x:Q").axis(None).scale(domain=[-1.25, 1.25]),
         "y": alt.Y("y:Q").axis(None).scale(domain=[-1.15, 1.25]),
     }
@@ -57,16 +77,39 @@ def _graph(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
         tooltip=[alt.Tooltip("edge_from:Q", title="from"), alt.Tooltip("edge_to:Q", title="to")],
     )
     layers = [
-        edges.mark_rule(strokeWidth=2, color=GREY),
-        nodes.mark_circle(size=900, color=OKABE_ITO[0], opacity=1.0).encode(tooltip=["node:Q"]),
-        nodes.mark_text(color="white", fontSize=15, fontWeight="bold").encode(text="node:Q"),
+        edges.marked("rule", strokeWidth=2, color=GREY),
+        nodes.marked("circle", size=900, color=OKABE_ITO[0], opacity=1.0).encode(
+            tooltip=["node:Q"]
+        ),
+        nodes.marked("text", color="white", fontSize=15, fontWeight="bold").encode(text="node:Q"),
     ]
     # The title of the panel contains "assumed" if the paper does not describe the graph.
     return layered(layers, panel, 260, 250)
 
 
+def drawn_panels(draw: DrawPanel, numbers: pl.DataFrame, figure: Spec) -> list[ChartType]:
+    """Draw each panel of a figure.
+
+    Parameters
+    ----------
+    draw : callable
+        Draws a panel from its points and its specification.
+    numbers : polars.DataFrame
+        Points of all panels.
+    figure : mapping
+        Specification of the figure.
+
+    Returns
+    -------
+    list of Altair charts
+    """
+    return [
+        draw(numbers.filter(pl.col("panel") == panel["title"]), panel) for panel in figure["panels"]
+    ]
+
+
 def side_by_side(
-    draw: Callable[[pl.DataFrame, Spec], alt.TopLevelMixin], numbers: pl.DataFrame, figure: Spec,
+    draw: DrawPanel, numbers: pl.DataFrame, figure: Spec,
     *notes: str, columns: int = 2, spacing: Any = GAPS,
 ) -> dict[str, Any]:  # fmt: skip
     """Draw the panels of a figure in rows, with title, data source and conditions.
@@ -91,9 +134,7 @@ def side_by_side(
     dict
         Vega-Lite specification.
     """
-    panels = [
-        draw(numbers.filter(pl.col("panel") == panel["title"]), panel) for panel in figure["panels"]
-    ]
+    panels = drawn_panels(draw, numbers, figure)
     chart = alt.concat(*panels, columns=columns, spacing=spacing)
     return finish(chart, figure["title"], numbers["source"][0], facts(figure), *notes)
 
@@ -119,9 +160,7 @@ def axes(panel: Spec, x: tuple[str, Any, Any], y: tuple[str, Any, Any]) -> tuple
     )
 
 
-def layered(
-    layers: Sequence[alt.Chart], panel: Spec, width: float, height: float
-) -> alt.LayerChart:
+def layered(layers: Sequence[alt.Chart], panel: Spec, width: float, height: float) -> ChartType:
     """Combine charts to the layers of a panel, with the title of the panel.
 
     Parameters
@@ -162,7 +201,7 @@ def series_colour(colours: Mapping[str, str], dashes: Mapping[str, list[int]] | 
     return colour, alt.StrokeDash("series:N").scale(domain=names, range=lengths)
 
 
-def table(points: pl.DataFrame, *columns: str) -> alt.Chart:
+def table(points: pl.DataFrame, *columns: str) -> Chart:
     """Return a chart whose data are some columns of the points, except columns without values.
 
     Parameters
@@ -177,4 +216,4 @@ def table(points: pl.DataFrame, *columns: str) -> alt.Chart:
     altair.Chart
     """
     names = [n for n in columns if n in points.columns and points[n].null_count() < points.height]
-    return alt.Chart(points.select(names).to_pandas())
+    return Chart(points.select(names).to_pandas())

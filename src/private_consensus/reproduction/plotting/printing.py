@@ -89,12 +89,12 @@ def _explained_marks(heading: dict[str, Any], target: float) -> dict[str, Any]:
 
 def width_of(specification: dict[str, Any]) -> float:
     """Return the width of a drawing in points."""
-    return float(_WIDTH.search(_svg(specification))[1])
+    return float(_WIDTH.findall(_svg(specification))[0])
 
 
 def height_of(specification: dict[str, Any]) -> float:
     """Return the height of a drawing in inches."""
-    return float(_HEIGHT.search(_svg(specification))[1]) / POINTS_PER_INCH
+    return float(_HEIGHT.findall(_svg(specification))[0]) / POINTS_PER_INCH
 
 
 def _svg(specification: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ import polars as pl
 from private_consensus.common.symbols import typeset
 
 from .axes import STRIP, Extent, extent, format_number
+from .panels import Chart
 from .theme import ALARM, GREY, INK, finish
 
 WIDE, ROW = 420, 30
@@ -46,11 +47,11 @@ def draw(
         Vega-Lite specification.
     """
     if not rows.height:
-        nothing = alt.Chart(
+        nothing = Chart(
             pl.DataFrame({"said": ["no method ran both as published and as corrected"]})
         )
-        return finish(nothing.mark_text().encode(text="said:N"), TITLE, source)
-    pairs = [
+        return finish(nothing.marked("text").encode(text="said:N"), TITLE, source)
+    pairs: list[dict[str, Any]] = [
         {**_setting(settings), "name": typeset((names or {}).get(pair) or " → ".join(pair))}
         for pair, settings in rows.group_by("published", "corrected", maintain_order=True)
     ]
@@ -61,24 +62,26 @@ def draw(
     arrows = pl.DataFrame([_arrow(row, x) for row in pairs])
     scale, axis = x.scale(), x.axis(strip_labels=("∞", ""))
     y = alt.Y("name:N", sort=None).title(None).axis(labelLimit=400, domain=False, ticks=False)
-    true = alt.X("epsilon:Q").title("true ε, by the accountant").scale(scale).axis(axis)
+    true = alt.X("epsilon:Q").title("true ε, by the accountant").scale(**scale).axis(**axis)
     side = alt.Color("side:N").scale(
         domain=[name for name, _ in SIDES.values()], range=[colour for _, colour in SIDES.values()]
     ).legend(columns=2, symbolType="circle", symbolSize=60, title=None)  # fmt: skip
-    base = alt.Chart(arrows).encode(y)
-    moved = alt.Chart(arrows.filter("moved")).encode(y)
+    base = Chart(arrows).encode(y)
+    moved = Chart(arrows.filter("moved")).encode(y)
     layers = [
-        base.mark_tick(color=INK, thickness=2, size=16).encode(alt.X("claimed:Q").scale(scale)),
-        moved.mark_rule(color=GREY).encode(alt.X("start:Q").scale(scale), alt.X2("head:Q")),
-        moved.mark_point(filled=True, color=GREY, size=50, opacity=1.0).encode(
-            alt.X("head:Q").scale(scale),
+        base.marked("tick", color=INK, thickness=2, size=16).encode(
+            alt.X("claimed:Q").scale(**scale)
+        ),
+        moved.marked("rule", color=GREY).encode(alt.X("start:Q").scale(**scale), alt.X2("head:Q")),
+        moved.marked("point", filled=True, color=GREY, size=50, opacity=1.0).encode(
+            alt.X("head:Q").scale(**scale),
             alt.Angle("angle:Q").scale(None),
             shape=alt.value("triangle-up"),
         ),
-        alt.Chart(ends)
-        .mark_point(filled=True, size=60, opacity=1.0)
+        Chart(ends)
+        .marked("point", filled=True, size=60, opacity=1.0)
         .encode(true, y, side, tooltip=["name:N", "side:N", "claimed:Q", "exact:Q", "value:Q"]),
-        base.mark_text(align="left", dx=12, fontSize=10, color=INK).encode(
+        base.marked("text", align="left", dx=12, fontSize=10, color=INK).encode(
             x=alt.value("width"), text="said:N"
         ),
     ]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
 import polars as pl
+from altair.typing import ChartType
 
 from private_consensus.common.symbols import typeset
 
 from .axes import Extent, common, extent
 from .figure_styles import OKABE_ITO
-from .panels import axes, layered, series_colour, side_by_side, table
+from .panels import Spec, axes, layered, series_colour, side_by_side, table
 from .theme import GREY, INK, WIDTH
 
 ZOOM = (-3.0, 3.0)
@@ -29,8 +29,6 @@ EPSILONS = ("#440154", "#3B528B", "#21918C", "#3FA655", "#C9A500", "#E06A1B")
 
 DRAWN = ("series", "variant", "x", "y", "low", "high", "runs")
 """Columns of drawn errors."""
-
-Spec = Mapping[str, Any]
 
 
 def wang_fig2(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
@@ -74,16 +72,12 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[st
     dict
         Vega-Lite specification.
     """
-    points_of_panels = [
-        numbers.filter(pl.col("panel") == panel["title"]) for panel in figure["panels"]
-    ]
+    titles = [panel["title"] for panel in figure["panels"]]
+    points_of_panels = [numbers.filter(pl.col("panel") == title) for title in titles]
     ends = common(
-        [
-            extent([*panel_points["low"], *_guide(panel_points)["y"]], log=True)
-            for panel_points in points_of_panels
-        ]
+        [extent([*points["low"], *_guide(points)["y"]], log=True) for points in points_of_panels]
     )
-    of_panel = dict(zip((panel["title"] for panel in figure["panels"]), ends, strict=True))
+    of_panel = dict(zip(titles, ends, strict=True))
     return side_by_side(
         lambda points, panel: _errors(points, panel, of_panel[panel["title"]]), numbers, figure
     )
@@ -92,18 +86,21 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[st
 # --- Trajectories ---------------------------------------------------------------------------------
 
 
-def _trajectories(points: pl.DataFrame, panel: Spec) -> alt.VConcatChart | alt.LayerChart:
+def _trajectories(points: pl.DataFrame, panel: Spec) -> ChartType:
     """Draw the trajectories near their limit.
 
     If their range is larger, a view of the first iterations is added above.
     """
     points = points.with_columns(exact=pl.col("y"))
     lines = points.filter(pl.col("series").str.starts_with("agent"))
-    limit = _view(_within(points), "linear", ZOOM, panel["y_title"], 230)
-    if lines["y"].abs().max() <= ZOOM[1]:
+    scale = alt.Scale(type="linear", domain=list(ZOOM), nice=False)
+    limit = _view(_within(points), scale, alt.Axis(format=",d"), panel["y_title"], 230)
+    if max(lines["y"].abs()) <= ZOOM[1]:
         return limit.properties(title=typeset(panel["title"]))
     early = points.filter(pl.col("x") <= EARLY)
-    whole_range = _view(early, "symlog", None, f"{panel['y_title']}, whole range", 170)
+    axis = alt.Axis(format=",d", values=SYMLOG, tickCount=len(SYMLOG))
+    y_title = f"{panel['y_title']}, whole range"
+    whole_range = _view(early, alt.Scale(type="symlog"), axis, y_title, 170)
     return alt.vconcat(whole_range.properties(title=typeset(panel["title"])), limit, spacing=8)
 
 
@@ -115,25 +112,20 @@ def _within(points: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _view(points: pl.DataFrame, kind: str, domain, y_title: str, height: int) -> alt.LayerChart:
-    x = alt.X("x:Q").title("iteration t")
-    x = x.scale(domain=[0, float(points["x"].max())], nice=False)
-    if domain:
-        y_scale = alt.Scale(type=kind, domain=list(domain), nice=False)
-        axis = alt.Axis(format=",d")
-    else:
-        y_scale = alt.Scale(type=kind)
-        axis = alt.Axis(format=",d", values=SYMLOG, tickCount=len(SYMLOG))
+def _view(
+    points: pl.DataFrame, y_scale: alt.Scale, axis: alt.Axis, y_title: str, height: int
+) -> ChartType:
+    x = alt.X("x:Q").title("iteration t").scale(domain=[0, max(points["x"])], nice=False)
     y = alt.Y("y:Q").title(y_title).scale(y_scale).axis(axis)
     agents = points.filter(pl.col("series").str.starts_with("agent"))
     names = sorted(agents["series"].unique())
     colour = series_colour(dict(zip(names, AGENTS, strict=False)))
-    line = table(agents, "x", "y", "exact", "series", "variant").mark_line(strokeWidth=1.3)
+    line = table(agents, "x", "y", "exact", "series", "variant").marked("line", strokeWidth=1.3)
     exact = points.filter(pl.col("interval").str.starts_with("exact"))
-    band = table(exact, "x", "low", "high", "variant").mark_area(color=GREY, opacity=0.22)
+    band = table(exact, "x", "low", "high", "variant").marked("area", color=GREY, opacity=0.22)
     truth = points.filter(pl.col("series") == "true value").group_by("variant").first()
-    rule = table(truth.sort("variant"), "y").mark_rule(
-        strokeDash=[4, 3], color=INK, strokeWidth=1.2
+    rule = table(truth.sort("variant"), "y").marked(
+        "rule", strokeDash=[4, 3], color=INK, strokeWidth=1.2
     )
     value = alt.Tooltip("exact:Q", title="estimate", format=".4~g")
     tooltip = ["series:N", "variant:N", alt.Tooltip("x:Q", title="t"), value]
@@ -149,7 +141,7 @@ def _view(points: pl.DataFrame, kind: str, domain, y_title: str, height: int) ->
 # --- Error curves ---------------------------------------------------------------------------------
 
 
-def _errors(points: pl.DataFrame, panel: Spec, ends: Extent) -> alt.LayerChart:
+def _errors(points: pl.DataFrame, panel: Spec, ends: Extent) -> ChartType:
     names = points.sort("epsilon")["series"].unique(maintain_order=True).to_list()
     along = extent(points["x"], log=True)
     ticks, y_scale = along.axis(points["x"].to_list()), ends.scale()
@@ -158,12 +150,14 @@ def _errors(points: pl.DataFrame, panel: Spec, ends: Extent) -> alt.LayerChart:
     tooltip = ["series:N", "variant:N", "x:Q", alt.Tooltip("y:Q", format=".4~g"), "runs:Q"]
     exact = table(points.filter(pl.col("variant") == "exact"), *DRAWN).encode(x, y, colour)
     measured = table(points.filter(pl.col("variant") != "exact"), *DRAWN).encode(x, y, colour)
-    guide = table(_guide(points), *DRAWN).mark_line(color=GREY, strokeDash=[5, 4])
+    guide = table(_guide(points), *DRAWN).marked("line", color=GREY, strokeDash=[5, 4])
     layers = [
         guide.encode(x, y),
-        exact.mark_line(strokeWidth=1.5).encode(tooltip=tooltip),
-        measured.mark_rule(strokeWidth=1.2).encode(alt.Y("low:Q").scale(y_scale), alt.Y2("high:Q")),
-        measured.mark_point(filled=True, size=18, opacity=1.0).encode(tooltip=tooltip),
+        exact.marked("line", strokeWidth=1.5).encode(tooltip=tooltip),
+        measured.marked("rule", strokeWidth=1.2).encode(
+            alt.Y("low:Q").scale(**y_scale), alt.Y2("high:Q")
+        ),
+        measured.marked("point", filled=True, size=18, opacity=1.0).encode(tooltip=tooltip),
     ]
     return layered(layers, panel, WIDTH, 230)
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
 import altair as alt
 import polars as pl
+from altair.typing import ChartType
 
 from private_consensus.common.symbols import LOWERED, typeset
 
 from .captions import facts
 from .figure_styles import OKABE_ITO
+from .panels import Chart, Spec, drawn_panels
 from .theme import GREY, INK, finish
 
 SIDE = (250, 230)
@@ -29,9 +30,7 @@ THOUSANDTHS = "datum.value == 0 ? '0' : format(1000 * datum.value, '.0f') + '×1
 """Vega expressions that format the labels of colour legends."""
 
 
-def xiao_fig1(
-    numbers: pl.DataFrame, figure: Mapping[str, Any], styles: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
+def xiao_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
     """Draw heat maps of the bound, the expectation and their difference.
 
     Bound and expectation have a common colour scale. In the scale of the difference, zero is white.
@@ -50,25 +49,23 @@ def xiao_fig1(
     dict
         Vega-Lite specification.
     """
-    shared = _range(numbers.filter(pl.col("variant") != "excess"))
-    maps = []
-    for panel in figure["panels"]:
-        points = numbers.filter(pl.col("panel") == panel["title"])
-        if points["variant"][0] == "excess":
-            largest = float(points["y"].abs().max())
-            scale = alt.Scale(scheme="purpleorange", domain=[-largest, largest], domainMid=0)
-            maps.append(_heat_map(points, panel, scale, THOUSANDTHS))
-        else:
-            maps.append(
-                _heat_map(points, panel, alt.Scale(scheme="viridis", domain=shared), SHARES)
-            )
-    chart = alt.hconcat(*maps, spacing=24).resolve_scale(color="independent")
+    compared = numbers.filter(pl.col("variant") != "excess")["y"]
+    common_scale = alt.Scale(scheme="viridis", domain=[min(compared), max(compared)])
+
+    def _panel(points: pl.DataFrame, panel: Spec) -> ChartType:
+        if points["variant"][0] != "excess":
+            return _heat_map(points, panel, common_scale, SHARES)
+        largest = max(points["y"].abs())
+        scale = alt.Scale(scheme="purpleorange", domain=[-largest, largest], domainMid=0)
+        return _heat_map(points, panel, scale, THOUSANDTHS)
+
+    chart = alt.hconcat(*drawn_panels(_panel, numbers, figure), spacing=24).resolve_scale(
+        color="independent"
+    )
     return finish(chart, figure["title"], numbers["source"][0], facts(figure))
 
 
-def xiao_figA(
-    numbers: pl.DataFrame, figure: Mapping[str, Any], styles: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
+def xiao_figA(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
     """Draw the secret shares that agents exchange, and the messages that they broadcast or relay.
 
     Parameters
@@ -153,7 +150,7 @@ def _arrow(begin: tuple[float, float], end: tuple[float, float], text: str) -> d
             "label_x": label[0], "label_y": label[1]}  # fmt: skip
 
 
-def _protocol(title: str, nodes: list[dict], arrows: list[dict], texts: list[dict]) -> alt.Chart:
+def _protocol(title: str, nodes: list[dict], arrows: list[dict], texts: list[dict]) -> ChartType:
     """Draw agents as circles, messages as arrows, and lines of text, with indices as subscripts."""
 
     def rows(elements: list[dict]) -> Any:
@@ -169,20 +166,22 @@ def _protocol(title: str, nodes: list[dict], arrows: list[dict], texts: list[dic
         return {"x": alt.X(f"{x}:Q").axis(None).scale(scale),
                 "y": alt.Y(f"{y}:Q").axis(None).scale(scale)}  # fmt: skip
 
-    circles, messages = alt.Chart(rows(nodes)), alt.Chart(rows(arrows))
+    circles, messages = Chart(rows(nodes)), Chart(rows(arrows))
     return alt.layer(
-        messages.mark_rule(color=GREY, strokeWidth=1.5).encode(**axes(), x2="x_end", y2="y_end"),
-        messages.mark_point(shape="triangle", filled=True, size=70, color=GREY, opacity=1.0).encode(
-            **axes("x_end", "y_end"), angle=alt.Angle("angle:Q").scale(None)
+        messages.marked("rule", color=GREY, strokeWidth=1.5).encode(
+            **axes(), x2="x_end", y2="y_end"
         ),
-        messages.mark_text(fontSize=12, color=INK).encode(
+        messages.marked(
+            "point", shape="triangle", filled=True, size=70, color=GREY, opacity=1.0
+        ).encode(**axes("x_end", "y_end"), angle=alt.Angle("angle:Q").scale(None)),
+        messages.marked("text", fontSize=12, color=INK).encode(
             **axes("label_x", "label_y"), text="text:N"
         ),
-        circles.mark_circle(size=900, color=OKABE_ITO[0], opacity=1.0).encode(**axes()),
-        circles.mark_text(color="white", fontSize=14, fontWeight="bold").encode(
+        circles.marked("circle", size=900, color=OKABE_ITO[0], opacity=1.0).encode(**axes()),
+        circles.marked("text", color="white", fontSize=14, fontWeight="bold").encode(
             **axes(), text="node:N"
         ),
-        alt.Chart(rows(texts)).mark_text(fontSize=12, color=INK).encode(**axes(), text="text:N"),
+        Chart(rows(texts)).marked("text", fontSize=12, color=INK).encode(**axes(), text="text:N"),
     ).properties(width=PROTOCOL[0], height=PROTOCOL[1], title=typeset(title))
 
 
@@ -192,22 +191,24 @@ def _indexed(text: str) -> str:
     return lowered.replace("sij", "sᵢⱼ").replace("vi ", "vᵢ ").replace("vj", "vⱼ")
 
 
-def _heat_map(points: pl.DataFrame, panel, scale: alt.Scale, label: str) -> alt.Chart:
-    cells = points.with_columns(
-        left=pl.col("x") - _step(points["x"]) / 2,
-        right=pl.col("x") + _step(points["x"]) / 2,
-        bottom=pl.col("beta") - _step(points["beta"]) / 2,
-        top=pl.col("beta") + _step(points["beta"]) / 2,
-    ).select("left", "right", "bottom", "top", "x", "beta", "y")
+def _heat_map(points: pl.DataFrame, panel: Spec, scale: alt.Scale, label: str) -> ChartType:
+    x, beta = pl.col("x"), pl.col("beta")
+    half_x, half_beta = _step(points["x"]) / 2, _step(points["beta"]) / 2
+    cells = points.select(
+        "x", "beta", "y", left=x - half_x, right=x + half_x, bottom=beta - half_beta,
+        top=beta + half_beta,
+    )  # fmt: skip
     return (
-        alt.Chart(cells.to_pandas())
-        .mark_rect()
+        Chart(cells.to_pandas())
+        .marked("rect")
         .encode(
-            alt.X("left:Q").title(typeset(panel["x_title"])).scale(_tight(cells, "left", "right")),
+            alt.X("left:Q")
+            .title(typeset(panel["x_title"]))
+            .scale(_tight(cells["left"], cells["right"])),
             alt.X2("right:Q"),
             alt.Y("bottom:Q")
             .title(typeset(panel["y_title"]))
-            .scale(_tight(cells, "bottom", "top")),
+            .scale(_tight(cells["bottom"], cells["top"])),
             alt.Y2("top:Q"),
             alt.Color("y:Q")
             .scale(scale)
@@ -231,14 +232,8 @@ def _heat_map(points: pl.DataFrame, panel, scale: alt.Scale, label: str) -> alt.
 
 def _step(values: pl.Series) -> float:
     """Return the distance of neighbouring values of a regular grid."""
-    return float(values.unique().sort().diff().min() or 1.0)
+    return min(values.unique().sort().diff().drop_nulls(), default=1.0)
 
 
-def _range(points: pl.DataFrame) -> list[float]:
-    return [float(points["y"].min()), float(points["y"].max())]
-
-
-def _tight(cells: pl.DataFrame, low: str, high: str) -> alt.Scale:
-    return alt.Scale(
-        domain=[float(cells[low].min()), float(cells[high].max())], nice=False, zero=False
-    )
+def _tight(low: pl.Series, high: pl.Series) -> alt.Scale:
+    return alt.Scale(domain=[min(low), max(high)], nice=False, zero=False)
