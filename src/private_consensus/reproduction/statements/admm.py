@@ -378,15 +378,14 @@ def _tests_divergence(count: int, tests: int) -> float:
 def lemma_13() -> StatementResult:
     """Compare the zCDP cost of tests whose threshold is sampled each time with the stated cost.
 
-    The stated cost is (eps_1 + eps_2)^2 / 2. All tests have the answer below.
+    The cited theorem draws the threshold once; Algorithm 3 at each test (line 9), so that every
+    answer costs (errata E4.7). With c = 15 and T = 30 the noise, c times as large, covers it; with
+    many tests for few messages it does not.
     """
     rows = [(15, 30), (1, 20), (1, 100), (1, 400)]
     return conclude(
         bound("divergence over order (eps_1 + eps_2)^2 / 2; c, T = 15, 30; 1, 20; 1, 100; 1, 400",
               1.0, [_tests_divergence(*row) for row in rows]),
-        description="The cited theorem draws the threshold once; Algorithm 3 at each test (line "
-        "9), so that every answer costs (errata E4.7). With c = 15 and T = 30 the noise, c times "
-        "as large, covers it; with many tests for few messages it does not.",
     )  # fmt: skip
 
 

@@ -146,7 +146,7 @@ def lemma_4() -> StatementResult:
 def lemma_7() -> StatementResult:
     """Test the conversion from Renyi DP to (epsilon, delta) for random pairs of distributions.
 
-    The stated delta is compared with the delta that each pair requires.
+    2,000 pairs of distributions, three orders, three delta.
     """
     p, q = _random_distributions(3)
     pairs = []
@@ -156,7 +156,6 @@ def lemma_7() -> StatementResult:
         pairs.append((delta, needed.max()))
     return conclude(
         bound("delta", *np.array(pairs).T),
-        description="2,000 pairs of distributions, three orders, three delta.",
     )
 
 
@@ -243,7 +242,8 @@ def proposition_2() -> StatementResult:
 def corollary_2() -> StatementResult:
     """Compare both bounds on the variance of Gaussian noise on a grid with the exact variance.
 
-    The exact variance has the factor eta^2, which the bounds omit; eta is the step of the grid.
+    sigma^2 / eta^2 is the variance in steps of the grid: below eta = 1 the lower bound is too
+    large, above it the upper bound is too small (errata E4.8d).
     """
     eta, sigma = grid((0.1, 0.5, 2.0), (0.3, 1.0))
     ratio = sigma**2 / eta**2
@@ -253,6 +253,4 @@ def corollary_2() -> StatementResult:
     return conclude(
         bound("variance, from above, eta = 0.1, 0.5, 2", _variance_bound(ratio), exact),
         at_least("variance, from below", lower, exact),
-        description="sigma^2 / eta^2 is the variance in steps of the grid: below eta = 1 the lower "
-        "bound is too large, above it the upper bound is too small (errata E4.8d).",
     )

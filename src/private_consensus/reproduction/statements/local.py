@@ -165,19 +165,17 @@ def footnote_1() -> StatementResult:
 
 
 def equation_71() -> StatementResult:
-    r"""Test the increase of the loss function by noise in the model, for l1-bounded gradients.
+    """Test the increase of the loss function by noise in the model, for l1-bounded gradients.
 
-    It is proportional to :math:`E\|\Delta\|_\infty`.
+    d from 2 to 10,000, by quadrature: the noise adds sqrt(log d) times C_1 sigma, and <z, Delta> of
+    a generalised linear loss is one normal of deviation |z| sigma whatever d is. Theorems 4.1 and
+    4.2 rest on this step; their other assumptions exclude each other.
     """
     d = np.array([2, 10, 100, 10_000])
     x = np.linspace(0, 12, 24_001)
     largest = np.array([np.trapezoid(1 - (2 * ndtr(x) - 1) ** n, x) for n in d])
     return conclude(
         bound("E max |Delta_l| over sigma", np.sqrt(2 * np.log(2 * d)), largest),
-        description="d from 2 to 10,000, by quadrature: the noise adds sqrt(log d) times C_1 "
-        "sigma, and <z, Delta> of a generalised linear loss is one normal of deviation |z| sigma "
-        "whatever d is. Theorems 4.1 and 4.2 rest on this step; their other assumptions exclude "
-        "each other.",
     )
 
 
@@ -368,7 +366,10 @@ def _excess_at_a_budget(dim: int, relaxed: bool, K: int = 300, runs: int = 50) -
 def theorem_3_4() -> StatementResult:
     r"""Test the error bound of noisy descent with steps :math:`\eta_k = 1/(c\sqrt k)`.
 
-    The rate is tested without noise.
+    Five agents with the losses sqrt(1 + (x - a_i)^2), whose gradients are at most 1; K from 10 to
+    1,000, noise of three sizes, 100 runs each. Steps start at k = 1, with c = 1. At a budget V is
+    d^(3/2) K B_inf / epsilon or d sqrt(K) B_inf / epsilon up to constants and logarithms, c is that
+    for which the bound is least, K = 300, 50 runs.
     """
     rng = np.random.default_rng(3)
     targets = rng.uniform(-2, 2, size=5)
@@ -421,8 +422,4 @@ def theorem_3_4() -> StatementResult:
             bound(f"excess over the bound at epsilon 1, d = 2 to 32, {kind}", 1.0, ratios)
             for kind, ratios in at_a_budget.items()
         ),
-        description="Five agents with the losses sqrt(1 + (x - a_i)^2), whose gradients are at "
-        "most 1; K from 10 to 1,000, noise of three sizes, 100 runs each. Steps start at k = 1, "
-        "with c = 1. At a budget V is d^(3/2) K B_inf / epsilon or d sqrt(K) B_inf / epsilon up to "
-        "constants and logarithms, c is that for which the bound is least, K = 300, 50 runs.",
     )

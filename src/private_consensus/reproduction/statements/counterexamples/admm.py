@@ -36,8 +36,8 @@ def shortcut() -> ErratumResult:
         "Gaussian noise"
         for n, s, c, g in epsilons
     ]
-    is_confirmed = epsilons[-1][3] > 10 and all(g <= n for n, _, _, g in epsilons[:2])
-    return finding("epsilon", 10.0, epsilons[-1][3], is_confirmed, "; ".join(lines) + ".")
+    holds = epsilons[-1][3] > 10 and all(g <= n for n, _, _, g in epsilons[:2])
+    return finding("epsilon", 10.0, epsilons[-1][3], holds, "; ".join(lines) + ".")
 
 
 @erratum("E4.1")
@@ -52,13 +52,8 @@ def dropped_records() -> ErratumResult:
         f"{records} records, slopes of 1: one replaced record moves the minimiser by {shift:.3g}; "
         f"corrected {corrected:.3g}, published {published:.3g}: {records} times the noise."
     )
-    return finding(
-        "sensitivity",
-        published,
-        shift,
-        shift <= corrected * (1 + 1e-12) and published / corrected == records,
-        description,
-    )
+    holds = shift <= corrected * (1 + 1e-12) and published / corrected == records
+    return finding("sensitivity", published, shift, holds, description)
 
 
 @erratum("E4.2")
@@ -71,13 +66,8 @@ def missing_term() -> ErratumResult:
         f"T = {horizon}, R = {rate:g}, T_p = 1: {exact:.1f}; with '-1' {published:.1f}. "
         "For T = T_p = 1 the published sum is 0: one release would be free."
     )
-    return finding(
-        "sum of the losses",
-        published,
-        exact,
-        bool(np.isclose(exact, (1 - rate**horizon) / (rate ** (horizon - 1) - rate**horizon))),
-        description,
-    )
+    holds = bool(np.isclose(exact, (1 - rate**horizon) / (rate ** (horizon - 1) - rate**horizon)))
+    return finding("sum of the losses", published, exact, holds, description)
 
 
 @erratum("E4.3")
@@ -122,13 +112,8 @@ def two_radii() -> ErratumResult:
         f"pass, {distance:g} apart; the text has {claimed:g}. rho_2 is "
         f"{(distance / claimed) ** 2:g} times larger."
     )
-    return finding(
-        "sensitivity of the approximation",
-        claimed,
-        distance,
-        bool(np.all(slopes <= beta * (1 + 1e-12))) and distance > claimed,
-        description,
-    )
+    holds = bool(np.all(slopes <= beta * (1 + 1e-12))) and distance > claimed
+    return finding("sensitivity of the approximation", claimed, distance, holds, description)
 
 
 @erratum("E4.5")
@@ -148,11 +133,12 @@ def two_divisors() -> ErratumResult:
         f"{totals['3']:.4f} with epsilon_3: the slack of the classical scale is larger than the "
         "omitted cost. lam for lam/N in the proof's determinant is a misprint."
     )
+    holds = proof_sum > stated >= totals["1"]
     return finding(
         "epsilon of one solve, by the proof's sum",
         stated,
         proof_sum,
-        proof_sum > stated >= totals["1"],
+        holds,
         description,
         partly=True,
     )
@@ -212,15 +198,12 @@ def coin() -> ErratumResult:
         f"messages where c = {count} are counted. For fixed models a record of {records} moves the "
         f"query by {fixed_model_change:.2g}, where {2 * bound:g} is published."
     )
-    return finding(
-        "epsilon of the tests",
-        single_svt.epsilon,
-        loss[True],
+    holds = (
         loss[True] > single_svt.epsilon >= loss[False]
         and abs(send_probability - 0.5) < 0.01
-        and sent_count == count + 1,
-        description,
+        and sent_count == count + 1
     )
+    return finding("epsilon of the tests", single_svt.epsilon, loss[True], holds, description)
 
 
 def _sent_before_abort(count: int, above: list[bool]) -> int:

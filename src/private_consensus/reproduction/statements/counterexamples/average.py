@@ -33,13 +33,8 @@ def two_units() -> ErratumResult:
         f"{T} messages of loss {LOSS:g}; given the messages before, one changed measurement moves "
         f"one mean: {single:g}. If all may change: {stream:g}, which the theorems state."
     )
-    return finding(
-        "epsilon of one measurement",
-        stream,
-        single,
-        np.isclose(single, LOSS) and np.isclose(stream, (T - 1) * LOSS),
-        description,
-    )
+    holds = np.isclose(single, LOSS) and np.isclose(stream, (T - 1) * LOSS)
+    return finding("epsilon of one measurement", stream, single, holds, description)
 
 
 @erratum("E3.2")
@@ -52,13 +47,8 @@ def geometric_sum() -> ErratumResult:
         f"q = {q:g}, p = {p:g}: p/(p-q) = {claimed:g} counts t = 0, which carries no data; the "
         f"rest is {total:g}, and {q / p:g} for one measurement."
     )
-    return finding(
-        "epsilon of a stream, kappa = 1",
-        claimed,
-        total,
-        bool(np.isclose(total, q / (p - q))) and total < claimed,
-        description,
-    )
+    holds = bool(np.isclose(total, q / (p - q))) and total < claimed
+    return finding("epsilon of a stream, kappa = 1", claimed, total, holds, description)
 
 
 @erratum("E3.3")
@@ -73,13 +63,8 @@ def first_steps() -> ErratumResult:
         "t^-gamma at t = 0 and (t-1)^-gamma at t = 1 are infinite; a shift of 1 is meant. The sum "
         f"over a matrix, {matrix_sum:g}, where its largest row sum, {rows:g}, bounds the change."
     )
-    return finding(
-        "step at t = 0",
-        0.0,
-        float(first[0]),
-        bool(np.isinf(first[0]) and np.isinf(second[0]) and rows < matrix_sum),
-        description,
-    )
+    holds = bool(np.isinf(first[0]) and np.isinf(second[0]) and rows < matrix_sum)
+    return finding("step at t = 0", 0.0, float(first[0]), holds, description)
 
 
 @erratum("E3.4")
@@ -90,10 +75,5 @@ def own_exact_value() -> ErratumResult:
         f"Update from the noisy own value, as published: {published:g}; from the hidden one: "
         f"{exact_start:.3f}."
     )
-    return finding(
-        "epsilon of one measurement",
-        published,
-        exact_start,
-        exact_start > 2 * published,
-        description,
-    )
+    holds = exact_start > 2 * published
+    return finding("epsilon of one measurement", published, exact_start, holds, description)

@@ -52,13 +52,8 @@ def exact_last_message() -> ErratumResult:
         f"if the last message is x(T): {relative_errors['literal']:.1e}; if it is x(T) + n(T): "
         f"{relative_errors['repaired']:.3g}."
     )
-    return finding(
-        "epsilon",
-        1.0,
-        math.inf,
-        relative_errors["literal"] < 1e-9 < relative_errors["repaired"],
-        description,
-    )
+    holds = relative_errors["literal"] < 1e-9 < relative_errors["repaired"]
+    return finding("epsilon", 1.0, math.inf, holds, description)
 
 
 @erratum("E0.2")
@@ -97,13 +92,8 @@ def proposition_2() -> ErratumResult:
         f"sum in place of one record's change: {ratio:g} times the noise, {problem.records} "
         "records. The noise in use takes one record's change."
     )
-    return finding(
-        "epsilon",
-        epsilon,
-        exact,
-        exact > epsilon >= squared and abs(ratio / problem.records - 2) < 1e-9,
-        description,
-    )
+    holds = exact > epsilon >= squared and abs(ratio / problem.records - 2) < 1e-9
+    return finding("epsilon", epsilon, exact, holds, description)
 
 
 @erratum("E0.4")
@@ -121,13 +111,8 @@ def released_average() -> ErratumResult:
         f"Theorem 2 concerns the mean of x(T); the mean of the sent models is {distance:.3g} from "
         f"it, p M_T^2 / N = {expected:.3g}."
     )
-    return finding(
-        "squared distance of the two averages",
-        0.0,
-        distance,
-        abs(distance / expected - 1) < 0.25,
-        description,
-    )
+    holds = abs(distance / expected - 1) < 0.25
+    return finding("squared distance of the two averages", 0.0, distance, holds, description)
 
 
 @erratum("E0.5")
@@ -135,13 +120,11 @@ def harmonic_sum() -> ErratumResult:
     """Test that the sum of 1/t is above ln T."""
     horizon = 1000
     total = float((1 / np.arange(1, horizon + 1)).sum())
-    return finding(
-        "sum of 1/t up to T",
-        math.log(horizon),
-        total,
-        total > math.log(horizon),
-        f"T = {horizon}: {total:.3f}; ln T = {math.log(horizon):.3f}, and 1 + ln T is a bound.",
+    description = (
+        f"T = {horizon}: {total:.3f}; ln T = {math.log(horizon):.3f}, and 1 + ln T is a bound."
     )
+    holds = total > math.log(horizon)
+    return finding("sum of 1/t up to T", math.log(horizon), total, holds, description)
 
 
 @erratum("E0.6")

@@ -37,14 +37,8 @@ def average_share() -> ErratumResult:
         f"{paper_sensitivity('l1', DIM, fair=True):g} (claimed {claimed:.2f}): holds by slack. "
         f"With the tight Delta_1 = {Sensitivity(DIM, 'penal', MEAN).l1:.2f}: {tight_loss:.2f}."
     )
-    return finding(
-        "epsilon (eps_n = 1)",
-        claimed,
-        tight_loss,
-        tight_loss > claimed >= published_loss,
-        description,
-        partly=True,
-    )
+    holds = tight_loss > claimed >= published_loss
+    return finding("epsilon (eps_n = 1)", claimed, tight_loss, holds, description, partly=True)
 
 
 @erratum("E4.9b")
@@ -64,14 +58,8 @@ def moving_mean() -> ErratumResult:
         f"d(n-1)/n. The whole published Delta_1 = {paper_sensitivity('l1', DIM, fair=True):g} is "
         "wide enough for it."
     )
-    return finding(
-        "l1 change of the covariance",
-        constant,
-        change,
-        change > constant and change <= paper_sensitivity("l1", DIM, fair=True),
-        description,
-        partly=True,
-    )
+    holds = change > constant and change <= paper_sensitivity("l1", DIM, fair=True)
+    return finding("l1 change of the covariance", constant, change, holds, description, partly=True)
 
 
 @erratum("E4.9c")
@@ -102,16 +90,12 @@ def l2_share() -> ErratumResult:
         f"of absolute values; that one breaks at {near_zero:.0f} eps_n where the mean is "
         "0.01."
     )
-    return finding(
-        "loss relative to eps_n",
-        claimed,
-        loss_tight,
+    holds = (
         block_norm / sensitivity > 1 / DIM
         and loss_tight > claimed
-        and signed < separate < math.inf == absolute,
-        description,
-        partly=True,
+        and signed < separate < math.inf == absolute
     )
+    return finding("loss relative to eps_n", claimed, loss_tight, holds, description, partly=True)
 
 
 def _breaks_at(
@@ -144,10 +128,5 @@ def extended_gaussian() -> ErratumResult:
         f"coefficients of one record: norm {ordered_norm:.3f} as d^2 products, {monomial_norm:.3f} "
         "as monomials, so that Delta_2 depends on which is meant."
     )
-    return finding(
-        "exact epsilon / claimed",
-        1.0,
-        largest_ratio,
-        largest_ratio <= 1 and monomial_norm > 1.1 * ordered_norm,
-        description,
-    )
+    holds = largest_ratio <= 1 and monomial_norm > 1.1 * ordered_norm
+    return finding("exact epsilon / claimed", 1.0, largest_ratio, holds, description)

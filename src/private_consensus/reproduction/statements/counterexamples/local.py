@@ -77,13 +77,8 @@ def label_coding() -> ErratumResult:
         f"gradient's first coordinate moves by {change:.6f} / b. With labels {{0, 1}} the bound is "
         "1/b, and records of label 0 have no gradient at all."
     )
-    return finding(
-        "change of b times the gradient",
-        1.0,
-        change,
-        change > 1.99 and not zero_label_gradient.any(),
-        description,
-    )
+    holds = change > 1.99 and not zero_label_gradient.any()
+    return finding("change of b times the gradient", 1.0, change, holds, description)
 
 
 @erratum("E1.4")
@@ -103,13 +98,9 @@ def average_loss() -> ErratumResult:
         "delta = 0.01 would allow more; the argument needs a privacy filter, a counterexample was "
         "not found."
     )
+    holds = mean_loss < 0.9 and abs(largest_loss - 1) < 1e-9
     return finding(
-        "loss over alpha beta B",
-        mean_loss,
-        largest_loss,
-        mean_loss < 0.9 and abs(largest_loss - 1) < 1e-9,
-        description,
-        partly=True,
+        "loss over alpha beta B", mean_loss, largest_loss, holds, description, partly=True
     )
 
 
@@ -143,13 +134,8 @@ def dual_sign() -> ErratumResult:
         f"Five agents with quadratics, complete graph, {rounds} iterations without noise: as "
         f"published they are {distances[0]:.2g} apart, with the sign reversed {distances[1]:.1g}."
     )
-    return finding(
-        "distance between agents",
-        0.0,
-        distances[0],
-        distances[0] > 1e3 and distances[1] < 1e-6,
-        description,
-    )
+    holds = distances[0] > 1e3 and distances[1] < 1e-6
+    return finding("distance between agents", 0.0, distances[0], holds, description)
 
 
 @erratum("E1.9")

@@ -30,14 +30,9 @@ def _register(number: str, computation: str, index: int, quantity: str) -> None:
 
     def compute_part() -> ErratumResult:
         result = compute(computation)
-        inequality = result.parts[index]
-        return finding(
-            inequality.quantity,
-            inequality.stated,
-            inequality.measured,
-            not inequality.holds,
-            result.description,
-        )
+        part = result.parts[index]
+        numbers = part.quantity, part.stated, part.measured
+        return finding(*numbers, holds=not part.holds, description=result.description)
 
     compute_part.__doc__ = f"Compute {quantity}."
     erratum(number)(compute_part)

@@ -111,10 +111,11 @@ def one_point_argument() -> ErratumResult:
         "which monotonicity proves; the published argument, which equates the two minimisers, "
         "does not."
     )
+    holds = largest_ratio <= 1 + 1e-9
     return finding(
         "distance of minimisers / (change of gradient / curvature)",
         1.0,
         largest_ratio,
-        largest_ratio <= 1 + 1e-9,
+        holds,
         description,
     )
