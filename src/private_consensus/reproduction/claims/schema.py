@@ -23,25 +23,10 @@ from private_consensus.common.fields import (
 )
 
 Kind = Literal[
-    "decreasing",
-    "increasing",
-    "falls",
-    "slope",
-    "below",
-    "lower",
-    "steadier",
-    "ratio",
-    "difference",
-    "differs",
-    "reaches_earlier",
-    "level",
-    "trend",
-    "steady",
-    "largest",
-    "smallest",
-    "private",
-    "tight",
-]
+    "decreasing", "increasing", "falls", "slope", "below", "lower", "steadier", "ratio",
+    "difference", "differs", "reaches_earlier", "level", "trend", "steady", "largest", "smallest",
+    "private", "tight",
+]  # fmt: skip
 
 COMPARISONS = ("below", "lower", "steadier", "ratio", "difference", "differs", "reaches_earlier")
 

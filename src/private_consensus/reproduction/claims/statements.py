@@ -25,6 +25,8 @@ TINY, HUGE = 1e-300, 1e300
 """Values that replace zero and infinity before a logarithm."""
 ORDERINGS = ("decreasing", "increasing", "largest", "smallest", "reaches_earlier")
 """Kinds that state a strict order."""
+FACTORS = ("below", "lower", "steadier")
+"""Kinds that state that the series is at most a multiple of the second one."""
 
 Region = tuple[float, float]
 
@@ -64,16 +66,11 @@ class Estimates:
     @property
     def strict(self) -> bool:
         """True if the claim is a strict inequality, which exact equality contradicts."""
-        ordering = self.test.kind in ORDERINGS
-        equal = (
-            self.test.kind in ("below", "lower", "steadier", "falls") and self.test.expected == 1.0
-        )
-        difference = self.test.kind == "difference"
-        return (
-            self.test.quantifier != "universal"
-            and self.test.tolerance == 0
-            and (ordering or equal or difference)
-        )
+        test = self.test
+        is_order = test.kind in (*ORDERINGS, "difference")
+        compares_equally = test.kind in (*FACTORS, "falls") and test.expected == 1.0
+        is_exact = test.quantifier != "universal" and test.tolerance == 0
+        return is_exact and (is_order or compares_equally)
 
 
 @dataclass(frozen=True)
@@ -119,14 +116,10 @@ def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimate
     """
     if test.kind in ("private", "tight"):
         return _privacy(test, privacy)
-    require(
-        test.kind in COMPARISONS or test.against is None,
-        "test.against",
-        test.against,
-        f"no second series, since kind {test.kind} tests one series",
-    )
     if test.kind in COMPARISONS:
         return estimated(test, *_both(test, runs))
+    expected = f"no second series, since kind {test.kind} tests one series"
+    require(test.against is None, "test.against", test.against, expected)
     return estimated(test, *measured(test.series, runs, test.x, test.other_axes))
 
 
@@ -179,15 +172,10 @@ def _at_most(factor: float) -> Region:
 
 
 def _best(test: Test, x: np.ndarray) -> Contrast:
-    best_index = np.flatnonzero(
-        np.isclose(x, np.nan if test.best_at is None else test.best_at, rtol=1e-9)
-    )
-    require(
-        len(best_index) == 1,
-        "test.best_at",
-        test.best_at,
-        f"one of {', '.join(f'{v:g}' for v in x)}",
-    )
+    best_at = np.nan if test.best_at is None else test.best_at
+    best_index = np.flatnonzero(np.isclose(x, best_at, rtol=1e-9))
+    expected = f"one of {', '.join(f'{v:g}' for v in x)}"
+    require(len(best_index) == 1, "test.best_at", test.best_at, expected)
     other_indices = np.delete(np.arange(len(x)), best_index)
     eye = np.eye(len(x))
     sign = 1.0 if test.kind == "largest" else -1.0
@@ -209,11 +197,9 @@ def _regression(x: np.ndarray) -> np.ndarray:
 
 
 def _slope(test: Test, x: np.ndarray) -> Contrast:
-    return Contrast([f"slope in {test.x}"], _regression(np.log(x)), _within(test))
-
-
-def _trend(test: Test, x: np.ndarray) -> Contrast:
-    return Contrast([f"trend in {test.x}"], _regression(np.asarray(x, float)), _within(test))
+    """Return the slope of the mean on x (kind: trend), or that of ln mean on ln x."""
+    grid = np.log(x) if test.kind == "slope" else np.asarray(x, float)
+    return Contrast([f"{test.kind} in {test.x}"], _regression(grid), _within(test))
 
 
 def _steady(test: Test, x: np.ndarray) -> Contrast:
@@ -248,22 +234,10 @@ def _within(test: Test) -> Region:
 
 
 _CONTRASTS: dict[str, Callable[[Test, np.ndarray], Contrast]] = {
-    "decreasing": _steps,
-    "increasing": _steps,
-    "largest": _best,
-    "smallest": _best,
-    "falls": _falls,
-    "slope": _slope,
-    "trend": _trend,
-    "steady": _steady,
-    "level": _each_point,
-    "lower": _average,
-    "below": _each_point,
-    "steadier": _each_point,
-    "ratio": _each_point,
-    "difference": _each_point,
-    "differs": _each_point,
-}
+    "decreasing": _steps, "increasing": _steps, "largest": _best, "smallest": _best,
+    "falls": _falls, "slope": _slope, "trend": _slope, "steady": _steady, "lower": _average,
+    **dict.fromkeys(("level", "below", "steadier", "ratio", "difference", "differs"), _each_point),
+}  # fmt: skip
 """Contrasts of each kind along x; comparisons use them for first minus second series."""
 
 
@@ -272,7 +246,7 @@ def _compared(test: Test) -> Region:
         return test.at_least, test.at_most
     centre = float(np.log(test.expected))
     margin = float(np.log1p(test.tolerance))
-    if test.kind in ("below", "lower", "steadier"):
+    if test.kind in FACTORS:
         return -np.inf, centre
     return (margin, np.inf) if test.kind == "differs" else (centre - margin, centre + margin)
 
@@ -335,22 +309,16 @@ def _arrival_ratio(
     half, size = len(values) // 2, values.shape[1]
     pieces = np.split(np.arange(half), np.cumsum([len(points) for points in x])[:-1])
 
+    groups = [group + shift for shift in (0, half) for group in pieces]
+
     def excess(means: np.ndarray) -> np.ndarray:
         logs = _log(means)
-        goals = np.concatenate(
-            [_goal(test, logs, group + shift) for shift, group in shifted_groups]
-        )
-        return logs - goals
+        return logs - np.concatenate([_goal(test, logs, group) for group in groups])
 
-    shifted_groups = [(shift, group) for shift in (0, half) for group in pieces]
     value, error, skewness = jackknife(excess, np.minimum(values, HUGE))
-    grids = [*x, *x]
 
     def arrivals(above: np.ndarray) -> np.ndarray:
-        arrived = [
-            _arrived(above[group + shift], points)
-            for (shift, group), points in zip(shifted_groups, grids, strict=True)
-        ]
+        arrived = [_arrived(above[group], p) for group, p in zip(groups, [*x, *x], strict=True)]
         return np.array(arrived).reshape(2, len(x))
 
     def ends(alpha: float) -> tuple[np.ndarray, np.ndarray]:
@@ -362,13 +330,10 @@ def _arrival_ratio(
         return np.log(early[0] / late[1]), np.log(late[0] / early[1])
 
     times = arrivals(value > 0)
-    count = len(labels)
-    acceptance_intervals = np.array([(-np.inf, 0.0)] * count)
-    unknown = np.full(count, np.nan)
     names = [f"arrival{label}" for label in labels]
-    return Estimates(
-        test, names, np.log(times[0] / times[1]), acceptance_intervals, unknown, unknown, size, ends
-    )
+    accept, unknown = np.array([(-np.inf, 0.0)] * len(names)), np.full(len(names), np.nan)
+    ratio = np.log(times[0] / times[1])
+    return Estimates(test, names, ratio, accept, unknown, unknown, size, ends)
 
 
 def _goal(test: Test, logs: np.ndarray, group: np.ndarray) -> np.ndarray:

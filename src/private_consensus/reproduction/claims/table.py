@@ -15,38 +15,16 @@ from .selection import CURVE, rows_for
 from .words import CONFIRMED, CONTRADICTED, TIED, UNDECIDED, UNTESTABLE
 
 SCHEMA = {
-    "id": pl.String,
-    "paper": pl.String,
-    "figure": pl.String,
-    "claim": pl.String,
-    "location": pl.String,
-    "variant": pl.String,
+    **dict.fromkeys(("id", "paper", "figure", "claim", "location", "variant"), pl.String),
     "is_primary": pl.Boolean,
-    "interpretation": pl.String,
-    "verdict": pl.String,
-    "kind": pl.String,
-    "statistic": pl.String,
-    "value": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "accept_low": pl.Float64,
-    "accept_high": pl.Float64,
-    "tolerance": pl.Float64,
-    "verdict_margin": pl.Float64,
-    "parts": pl.Int64,
-    "confirmed": pl.Int64,
-    "contradicted": pl.Int64,
-    "tied": pl.Int64,
-    "p": pl.Float64,
-    "error": pl.Float64,
-    "skewness": pl.Float64,
-    "level_divisor": pl.Int64,
-    "runs": pl.Int64,
-    "runs_needed": pl.Float64,
-    "because": pl.String,
-    "untestable_because": pl.String,
-    "source": pl.String,
-}
+    **dict.fromkeys(("interpretation", "verdict", "kind", "statistic"), pl.String),
+    **dict.fromkeys(("value", "low", "high", "accept_low", "accept_high"), pl.Float64),
+    **dict.fromkeys(("tolerance", "verdict_margin"), pl.Float64),
+    **dict.fromkeys(("parts", "confirmed", "contradicted", "tied"), pl.Int64),
+    **dict.fromkeys(("p", "error", "skewness"), pl.Float64),
+    "level_divisor": pl.Int64, "runs": pl.Int64, "runs_needed": pl.Float64,
+    **dict.fromkeys(("because", "untestable_because", "source"), pl.String),
+}  # fmt: skip
 
 
 def judge_all(

@@ -46,25 +46,10 @@ STATEMENTS = (
 """Prefixes of the names of functions that compute a statement."""
 
 MODULES = (
-    gradient_descent,
-    schedules,
-    descent_remarks,
-    local,
-    local_remarks,
-    constrained,
-    zeroth_order,
-    zeroth_order_remarks,
-    consensus_innovation,
-    consensus_remarks,
-    concentrated,
-    admm,
-    admm_remarks,
-    objectives,
-    sgd,
-    sgd_remarks,
-    functional,
-    observers,
-)
+    gradient_descent, schedules, descent_remarks, local, local_remarks, constrained, zeroth_order,
+    zeroth_order_remarks, consensus_innovation, consensus_remarks, concentrated, admm, admm_remarks,
+    objectives, sgd, sgd_remarks, functional, observers,
+)  # fmt: skip
 
 
 def _computations_of(module: ModuleType) -> dict[str, Callable[..., StatementResult]]:

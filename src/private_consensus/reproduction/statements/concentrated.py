@@ -154,9 +154,7 @@ def lemma_7() -> StatementResult:
         epsilon = renyi_divergence(p, q, [order])[0] + math.log(1 / delta) / (order - 1)
         needed = np.clip(np.exp(p) - np.exp(epsilon[:, None] + q), 0, None).sum(-1)
         pairs.append((delta, needed.max()))
-    return conclude(
-        bound("delta", *np.array(pairs).T),
-    )
+    return conclude(bound("delta", *np.array(pairs).T))
 
 
 def lemma_8() -> StatementResult:

@@ -145,6 +145,4 @@ def theorem_20() -> StatementResult:
         remaining_change = (dim - 1) * linear**2 + (dim - 1) ** 2 * square**2
         mu = math.sqrt(selected_change / sigma_s**2 + remaining_change / sigma_n**2)
         measured.append(float(gaussian_delta(mu, claimed)))
-    return conclude(
-        bound("delta at the claimed epsilon", 1 - (1 - delta) ** 2, measured),
-    )
+    return conclude(bound("delta at the claimed epsilon", 1 - (1 - delta) ** 2, measured))

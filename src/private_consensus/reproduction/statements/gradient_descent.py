@@ -33,9 +33,7 @@ def proposition_1() -> StatementResult:
     epsilon = rng.uniform(0, 3, size=(5000, 1))
     tail = np.where(np.abs(np.log(p / q)) > epsilon, p, 0).sum(1)
     needed = np.clip(p - np.exp(epsilon) * q, 0, None).sum(1)
-    return conclude(
-        bound("delta", tail, needed),
-    )
+    return conclude(bound("delta", tail, needed))
 
 
 def proposition_2() -> StatementResult:
@@ -77,9 +75,7 @@ def proposition_4() -> StatementResult:
     normal = np.array([math.erfc(v / math.sqrt(2)) / 2 for v in t])
     uniform = np.clip(1 - t / math.sqrt(3), 0, 1) / 2  # variance 1, sub-Gaussian with sigma^2 1
     coin = np.where(t < 1, 0.5, 0.0)
-    return conclude(
-        bound("P[X > t]", np.exp(-(t**2) / 2), np.array([normal, uniform, coin])),
-    )
+    return conclude(bound("P[X > t]", np.exp(-(t**2) / 2), np.array([normal, uniform, coin])))
 
 
 def theorem_1() -> StatementResult:
@@ -315,9 +311,7 @@ def lemma_3() -> StatementResult:
         x, point = rng.normal(size=(agents, dim)), rng.normal(size=dim)
         stated = ((x - point) ** 2).sum() + dim * agents * M**2
         pairs.append((stated, ((W @ x - point) ** 2).sum() + dim * M**2 * (W**2).sum()))
-    return conclude(
-        bound("sum of E|z_i - x|^2", *np.array(pairs).T),
-    )
+    return conclude(bound("sum of E|z_i - x|^2", *np.array(pairs).T))
 
 
 def lemma_4() -> StatementResult:

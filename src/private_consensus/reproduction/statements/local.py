@@ -174,9 +174,7 @@ def equation_71() -> StatementResult:
     d = np.array([2, 10, 100, 10_000])
     x = np.linspace(0, 12, 24_001)
     largest = np.array([np.trapezoid(1 - (2 * ndtr(x) - 1) ** n, x) for n in d])
-    return conclude(
-        bound("E max |Delta_l| over sigma", np.sqrt(2 * np.log(2 * d)), largest),
-    )
+    return conclude(bound("E max |Delta_l| over sigma", np.sqrt(2 * np.log(2 * d)), largest))
 
 
 class QuadraticSetting(NamedTuple):

@@ -37,9 +37,7 @@ def theorem_11() -> StatementResult:
     sigma = theorem11_sigma(Budget(epsilon, delta), records, 100)
     releases = noisy_mean(deadline_batches(0.4), records).releases(sigma, 100)
     attained_epsilon = lower_bound(releases, delta).epsilon
-    return conclude(
-        bound("epsilon 1.5 over 100 iterations", epsilon, attained_epsilon),
-    )
+    return conclude(bound("epsilon 1.5 over 100 iterations", epsilon, attained_epsilon))
 
 
 def theorem_15() -> StatementResult:
@@ -261,6 +259,4 @@ def lemma_19() -> StatementResult:
         lower = eta * np.floor(first_model / eta)
         upper = eta * np.ceil(second_model / eta)
         pairs.append((2 * K * step / batch + 2 * eta * math.sqrt(p), np.linalg.norm(lower - upper)))
-    return conclude(
-        bound("change of Q(x)", *np.array(pairs).T),
-    )
+    return conclude(bound("change of Q(x)", *np.array(pairs).T))
