@@ -634,8 +634,8 @@ def test_secret_sharing_figure_sends_each_share_once_and_relays_it_to_its_receiv
     assert {"x1 = s11 + s12 + s13", "v1 broadcasts ŝ1 = s11 + s21 + s31"} <= {
         line["text"] for line in text_lines
     }
-    circles, arrows, _ = drawings._relayed(nodes)
-    x = {int(circle["node"][1:]): circle["x"] for circle in circles}
+    positions, arrows, _ = drawings._relayed(nodes)
+    x = {agent: position.real for agent, position in positions.items()}
     for share in shares:
         sender, receiver = int(share[1]), int(share[2])
         way = [arrow for arrow in arrows if f"ε({share})" in arrow["text"].split(", ")]

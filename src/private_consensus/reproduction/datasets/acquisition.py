@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,7 @@ class Acquisition:
 
     source: str = "auto"
     mirror: str | None = None
-    cache: Path = field(default_factory=default_cache)
+    cache: Path | None = None
     connection_timeout_s: float = 5.0
     surrogate_rows: int | None = None
 
@@ -78,13 +78,18 @@ class Acquisition:
         require(rows is None or rows >= 100, "data.surrogate_rows", rows, "at least 100")
         mirror = None if self.mirror is None else str(self.mirror)
         object.__setattr__(self, "mirror", mirror_location(mirror))
-        object.__setattr__(self, "cache", Path(self.cache).expanduser())
+        object.__setattr__(self, "cache", self.cache_folder)
+
+    @property
+    def cache_folder(self) -> Path:
+        """Folder of earlier downloads."""
+        return Path(self.cache or default_cache()).expanduser()
 
     def check(self) -> None:
         """Raise :class:`InvalidInput` if the mirror is missing, the cache folder cannot be created,
         or a key is malformed.
         """
-        _require_folder(self.cache)
+        _require_folder(self.cache_folder)
         if self.source == "surrogate":
             return
         if self.mirror is not None:
@@ -122,7 +127,7 @@ class Acquisition:
         A process that reads these values takes the credentials from its environment.
         """
         mirror = None if self.mirror is None else redacted(self.mirror)
-        return {**asdict(self), "mirror": mirror, "cache": str(self.cache)}
+        return {**asdict(self), "mirror": mirror, "cache": str(self.cache_folder)}
 
 
 def acquire(dataset: str, acquisition: Acquisition, *, seed: int = 0) -> tuple[Raw, Provenance]:
@@ -188,7 +193,8 @@ def _from_mirror(
         location=acquisition.mirror,
         files=about.mirror.files,
         downloads=Downloads(
-            folder=acquisition.cache / "downloads", timeout_s=acquisition.connection_timeout_s
+            folder=acquisition.cache_folder / "downloads",
+            timeout_s=acquisition.connection_timeout_s,
         ),
     )
     if not mirror.has():
@@ -212,7 +218,7 @@ def _from_publisher(
         raise Unavailable(f"{publisher.name} needs a key in {publisher.key}")
     identity = settings_hash([about.name, publisher.name, publisher.url])
     cached = _cache_folder(about, acquisition, publisher.checksum or identity)
-    downloaded = acquisition.cache / "downloads"
+    downloaded = acquisition.cache_folder / "downloads"
     # A concurrent process waits for the lock and then reads the cache.
     with locked(downloaded / f"{identity}.lock"):
         with suppress(Unavailable):
@@ -263,7 +269,7 @@ def _surrogate(
 
 
 def _cache_folder(about: Entry, acquisition: Acquisition, identity: str) -> Path:
-    return acquisition.cache / about.name / identity[:16]
+    return acquisition.cache_folder / about.name / identity[:16]
 
 
 def _read_cache(folder: Path, dataset: str, pinned: str | None) -> tuple[Raw, Provenance]:

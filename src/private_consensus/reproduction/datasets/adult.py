@@ -249,13 +249,9 @@ def _with_gaps(table: pl.DataFrame, generator: np.random.Generator) -> pl.DataFr
     rows = table.height
     fraction = rows / ROWS
     order = generator.permutation(rows)
-    jobless = round(2799 * fraction)
-    never = round(10 * fraction)
-    abroad = round(857 * fraction)
-    both = round(46 * fraction)
-    work = table["workclass"].to_numpy().copy()
-    occupation = table["occupation"].to_numpy().copy()
-    country = table["native_country"].to_numpy().copy()
+    jobless, never, abroad, both = (round(count * fraction) for count in (2799, 10, 857, 46))
+    names = ("workclass", "occupation", "native_country")
+    work, occupation, country = (table[name].to_numpy().copy() for name in names)
     work[order[:jobless]] = None
     occupation[order[: jobless + never]] = None
     work[work == "Never-worked"] = "Private"
@@ -263,7 +259,6 @@ def _with_gaps(table: pl.DataFrame, generator: np.random.Generator) -> pl.DataFr
     start = jobless + never - both
     country[order[start : start + abroad]] = None
     return table.with_columns(
-        pl.Series("workclass", work.tolist(), dtype=pl.String),
-        pl.Series("occupation", occupation.tolist(), dtype=pl.String),
-        pl.Series("native_country", country.tolist(), dtype=pl.String),
+        pl.Series(name, values.tolist(), dtype=pl.String)
+        for name, values in zip(names, (work, occupation, country), strict=True)
     )

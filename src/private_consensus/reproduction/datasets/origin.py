@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SOURCES = ("publisher", "mirror", "surrogate")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:

@@ -104,21 +104,19 @@ def curve_styles(points: pl.DataFrame, styles: Styles) -> CurveStyles:
     curve_looks = CurveStyles()
     labels = {style: typeset(look["label"]) for style, look in styles.items()}
     pairs = points.select("style", "name", "curve", "series").unique(maintain_order=True).rows()
-    of_style: dict[str, list[str]] = {}
-    for style, name, _, _ in pairs:
-        of_style.setdefault(style, [])
-        if name not in of_style[style]:
-            of_style[style].append(name)
-    unnamed = [style for style in of_style if style not in styles]
-    of_style = {
-        style: _preferred_first(labels.get(style), names) for style, names in of_style.items()
+    names_by_style = {
+        style: dict.fromkeys(name for other, name, _, _ in pairs if other == style)
+        for style, _, _, _ in pairs
     }
+    unnamed = [style for style in names_by_style if style not in styles]
     values = _ranks_along_axis({name: series for _, name, _, series in pairs if series})
     for style, name, curve, _ in pairs:
         base = styles.get(style, {})
         # A curve without a configured style has the next colour.
         next_colour = OKABE_ITO[unnamed.index(style) % len(OKABE_ITO)] if style in unnamed else None
-        base_colour, siblings = base.get("colour", next_colour), of_style[style]
+        base_colour = base.get("colour", next_colour)
+        # The curve with the label of the style comes first.
+        siblings = sorted(names_by_style[style], key=lambda name: name != labels.get(style))
         if name == labels.get(style) or (len(siblings) == 1 and name not in values):
             curve_looks.add(curve, base_colour, base.get("dash", ()))
         elif name in values:
@@ -135,11 +133,6 @@ def curve_styles(points: pl.DataFrame, styles: Styles) -> CurveStyles:
             colours = [base_colour, *(colour for colour in OKABE_ITO if colour != base_colour)]
             curve_looks.add(curve, colours[index], (1, 0))
     return curve_looks
-
-
-def _preferred_first(preferred: str | None, names: list[str]) -> list[str]:
-    """Sort names with the preferred name first."""
-    return sorted(names, key=lambda name: name != preferred)
 
 
 def _dash_index(name: str, siblings: list[str]) -> int:

@@ -15,7 +15,7 @@ from private_consensus.common.symbols import LOWERED, typeset
 
 from .captions import facts
 from .figure_styles import OKABE_ITO
-from .panels import Chart, Spec, drawn_panels
+from .panels import Chart, Spec, drawn_panels, layered
 from .theme import GREY, INK, finish
 
 SIDE = (250, 230)
@@ -28,6 +28,12 @@ ARROW_OFFSET = 0.07
 SHARES = "format(datum.value, '.1f')"
 THOUSANDTHS = "datum.value == 0 ? '0' : format(1000 * datum.value, '.0f') + '×10⁻³'"
 """Vega expressions that format the labels of colour legends."""
+
+
+Positions = dict[int, complex]
+"""Position x + iy of each agent."""
+Messages = tuple[Positions, list[dict], list[dict]]
+"""Positions of agents, arrows between them, and texts."""
 
 
 def xiao_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
@@ -83,26 +89,27 @@ def xiao_figA(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, An
         Vega-Lite specification.
     """
     titles = [panel["title"] for panel in figure["panels"]]
-    nodes = [numbers.filter(pl.col("panel") == title, pl.col("kind") == "node") for title in titles]
-    panels = [
-        _protocol(title, *elements)
-        for title, elements in zip(titles, (_exchanged(nodes[0]), _relayed(nodes[1])), strict=True)
-    ]
-    chart = alt.hconcat(*panels, spacing=36)
+    elements = dict(zip(titles, (_exchanged, _relayed), strict=True))
+
+    def _panel(points: pl.DataFrame, panel: Spec) -> ChartType:
+        nodes = points.filter(pl.col("kind") == "node")
+        return _protocol(panel, *elements[panel["title"]](nodes))
+
+    chart = alt.hconcat(*drawn_panels(_panel, numbers, figure), spacing=36)
     return finish(chart, figure["title"], numbers["source"][0], facts(figure))
 
 
-def _exchanged(nodes: pl.DataFrame) -> tuple[list[dict], list[dict], list[dict]]:
-    """Return nodes, arrows and texts of the direct exchange of shares.
+def _exchanged(nodes: pl.DataFrame) -> Messages:
+    """Return positions, arrows and texts of the direct exchange of shares.
 
     There is one arrow per share. The texts state how each agent splits its value and sums shares.
     """
-    at = {row["node"]: (row["x"], row["y"]) for row in nodes.to_dicts()}
+    at = {node: complex(x, y) for node, x, y in nodes.select("node", "x", "y").iter_rows()}
     arrows = [_arrow(at[i], at[j], f"s{i}{j}") for i in at for j in at if i != j]
     texts = [
-        {"x": 1.12 * x, "y": y + (0.42 if y > 0 else -0.42),
+        {"x": 1.12 * p.real, "y": p.imag + (0.42 if p.imag > 0 else -0.42),
          "text": f"x{i} = {' + '.join(f's{i}{j}' for j in at)}"}
-        for i, (x, y) in at.items()
+        for i, p in at.items()
     ]  # fmt: skip
     sums = " + ".join(f"ŝ{i}" for i in at)
     values = " + ".join(f"x{i}" for i in at)
@@ -110,13 +117,15 @@ def _exchanged(nodes: pl.DataFrame) -> tuple[list[dict], list[dict], list[dict]]
         {"x": 0.0, "y": -1.3, "text": f"v1 broadcasts ŝ1 = {' + '.join(f's{j}1' for j in at)}"},
         {"x": 0.0, "y": -1.55, "text": f"{sums} = {values} (mod p)"},
     ]
-    return [{"x": x, "y": y, "node": f"v{i}"} for i, (x, y) in at.items()], arrows, texts
+    return at, arrows, texts
 
 
-def _relayed(nodes: pl.DataFrame) -> tuple[list[dict], list[dict], list[dict]]:
-    """Return nodes, arrows and texts of the exchange along a path, whose agents relay shares."""
+def _relayed(nodes: pl.DataFrame) -> Messages:
+    """Return positions, arrows and texts of the exchange along a path of relaying agents."""
     names = nodes["node"].to_list()
-    at = {i: (1.35 * (2 * index / (len(names) - 1) - 1), 0.35) for index, i in enumerate(names)}
+    at = {
+        i: complex(1.35 * (2 * index / (len(names) - 1) - 1), 0.35) for index, i in enumerate(names)
+    }
     arrows = []
     for first, second in pairwise(names):
         for sender, receiver in ((first, second), (second, first)):
@@ -128,46 +137,37 @@ def _relayed(nodes: pl.DataFrame) -> tuple[list[dict], list[dict], list[dict]]:
         {"x": 0.0, "y": -0.75, "text": "ε(sij): the share of vi for vj, by their common key"},
         {"x": 0.0, "y": -1.0, "text": "who passes one on cannot read it"},
     ]
-    return [{"x": x, "y": y, "node": f"v{i}"} for i, (x, y) in at.items()], arrows, texts
+    return at, arrows, texts
 
 
-def _arrow(begin: tuple[float, float], end: tuple[float, float], text: str) -> dict[str, Any]:
+def _arrow(begin: complex, end: complex, text: str) -> dict[str, Any]:
     """Return the position and label of an arrow, on the left of the line between two agents."""
-    (x, y), (x_end, y_end) = begin, end
-    length = math.hypot(x_end - x, y_end - y)
-    along = (x_end - x) / length, (y_end - y) / length
-    normal = -along[1], along[0]
-
-    def position(along_arrow: float, aside: float) -> tuple[float, float]:
-        return x + along_arrow * along[0] + aside * normal[0], y + along_arrow * along[
-            1
-        ] + aside * normal[1]
-
-    tail, head = position(0.24, ARROW_OFFSET), position(length - 0.27, ARROW_OFFSET)
-    label = position(length / 2, ARROW_OFFSET + (0.2 if along[1] else 0.16))
-    return {"x": tail[0], "y": tail[1], "x_end": head[0], "y_end": head[1], "text": text,
-            "angle": math.degrees(math.atan2(along[0], along[1])),
-            "label_x": label[0], "label_y": label[1]}  # fmt: skip
+    length = abs(end - begin)
+    along = (end - begin) / length
+    aside = 1j * along
+    tail = begin + 0.24 * along + ARROW_OFFSET * aside
+    head = begin + (length - 0.27) * along + ARROW_OFFSET * aside
+    label = begin + length / 2 * along + (ARROW_OFFSET + (0.2 if along.imag else 0.16)) * aside
+    return {"x": tail.real, "y": tail.imag, "x_end": head.real, "y_end": head.imag, "text": text,
+            "angle": math.degrees(math.atan2(along.real, along.imag)),
+            "label_x": label.real, "label_y": label.imag}  # fmt: skip
 
 
-def _protocol(title: str, nodes: list[dict], arrows: list[dict], texts: list[dict]) -> ChartType:
+def _protocol(panel: Spec, at: Positions, arrows: list[dict], texts: list[dict]) -> ChartType:
     """Draw agents as circles, messages as arrows, and lines of text, with indices as subscripts."""
 
     def rows(elements: list[dict]) -> Any:
-        return pl.DataFrame(
-            [
-                {key: _indexed(v) if isinstance(v, str) else v for key, v in row.items()}
-                for row in elements
-            ]
-        ).to_pandas()
+        indexed = pl.col(pl.String).map_elements(_indexed, pl.String)
+        return pl.DataFrame(elements).with_columns(indexed).to_pandas()
 
     def axes(x: str = "x", y: str = "y") -> dict[str, Any]:
         scale = alt.Scale(domain=[-HALF_SIDE, HALF_SIDE], nice=False)
         return {"x": alt.X(f"{x}:Q").axis(None).scale(scale),
                 "y": alt.Y(f"{y}:Q").axis(None).scale(scale)}  # fmt: skip
 
+    nodes = [{"x": p.real, "y": p.imag, "node": f"v{i}"} for i, p in at.items()]
     circles, messages = Chart(rows(nodes)), Chart(rows(arrows))
-    return alt.layer(
+    layers = [
         messages.marked("rule", color=GREY, strokeWidth=1.5).encode(
             **axes(), x2="x_end", y2="y_end"
         ),
@@ -182,7 +182,8 @@ def _protocol(title: str, nodes: list[dict], arrows: list[dict], texts: list[dic
             **axes(), text="node:N"
         ),
         Chart(rows(texts)).marked("text", fontSize=12, color=INK).encode(**axes(), text="text:N"),
-    ).properties(width=PROTOCOL[0], height=PROTOCOL[1], title=typeset(title))
+    ]
+    return layered(layers, panel, *PROTOCOL)
 
 
 def _indexed(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from private_consensus.common.errors import require
 
 from . import admm, average, descent, functional, local, sgd, statements, zeroth_order  # noqa: F401
-from .base import COMPUTATIONS, OUTCOMES, ErratumResult
+from .base import COMPUTATIONS, ErratumResult
 
 
 def compute(number: str) -> ErratumResult:
@@ -14,4 +14,4 @@ def compute(number: str) -> ErratumResult:
     return COMPUTATIONS[number]()
 
 
-__all__ = ["COMPUTATIONS", "OUTCOMES", "ErratumResult", "compute"]
+__all__ = ["COMPUTATIONS", "ErratumResult", "compute"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-OUTCOMES = ("confirmed", "in part", "refuted")
-
 
 @dataclass(frozen=True)
 class ErratumResult:
