@@ -158,7 +158,7 @@ def test_the_average_along_an_axis_is_decided_although_its_points_are_not():
     assert verdict(points, less, reference) == UNDECIDED
     evaluation = evaluate([test], pl.concat([less, reference]), NO_PRIVACY)
     logs = np.log(less.group_by("x").agg(pl.col("value").mean())["value"].to_numpy())
-    assert evaluation.value == pytest.approx(logs.mean())
+    assert evaluation.deciding.value == pytest.approx(logs.mean())
     assert (evaluation.verdict, len(evaluation.elements)) == (HELD, 1)
 
 
@@ -249,7 +249,7 @@ def test_one_point_contradicts_a_universal_claim_and_equality_does_not():
     evaluation = evaluate([test], pl.concat([measurements("one", [0.9, 0.9, 1.1, 0.9]), bound]),
                      NO_PRIVACY)  # fmt: skip
     assert evaluation.verdict == NOT_HELD
-    assert np.exp(evaluation.value) == pytest.approx(1.1)
+    assert np.exp(evaluation.deciding.value) == pytest.approx(1.1)
     assert verdict(test, measurements("one", [0.9, 1.0, 0.9, 0.9]), bound) == HELD
     each_point = test.model_copy(update={"quantifier": "each"})
     assert verdict(each_point, measurements("one", [0.9, 0.9, 1.1, 0.9]), bound) == IN_PART
@@ -263,8 +263,8 @@ def test_an_undecided_claim_displays_its_undecided_point():
     bound = measurements("two", [1, 1], spread=0.0, x=[1.0, 2.0])
     test = Test(kind="below", quantifier="universal", series=series(), against=series("two"), x="x")
     evaluation = evaluate([test], pl.concat([certain, open_, bound]), NO_PRIVACY)
-    assert evaluation.verdict == UNDECIDED and evaluation.statistic == "x 2"
-    assert evaluation.low < evaluation.accept[1] < evaluation.high
+    assert evaluation.verdict == UNDECIDED and evaluation.deciding.name == "x 2"
+    assert evaluation.deciding.low < evaluation.deciding.accept[1] < evaluation.deciding.high
 
 
 @pytest.mark.parametrize(
@@ -454,8 +454,9 @@ def test_claims_select_the_rows_of_their_series_in_any_order(seed):
     [row] = judge_all({"c": claim}, frame, NO_PRIVACY, paper="p").to_dicts()
     alone = evaluate(tests, pl.concat([level, rising]), NO_PRIVACY)
     assert alone.verdict == IN_PART
+    deciding = alone.deciding
     assert [row[key] for key in ("verdict", "value", "low", "high", "p", "parts")] == [
-        alone.verdict, alone.value, alone.low, alone.high, alone.p, len(X),
+        alone.verdict, deciding.value, deciding.low, deciding.high, alone.p, len(X),
     ]  # fmt: skip
     with pytest.raises(InvalidInput, match="a series with results"):
         judge_all({"c": claim}, rising.clear(), NO_PRIVACY, paper="p")
@@ -563,7 +564,7 @@ def test_infinite_values_are_evaluated_as_very_large_values():
     privacy = pl.DataFrame(schema={"experiment": pl.String})
     verdict = evaluate([level], pl.DataFrame(rows), privacy)
     assert verdict.elements[0].state == "confirmed"
-    assert verdict.value > 1e100
+    assert verdict.deciding.value > 1e100
 
 
 @pytest.mark.parametrize(("last", "state"), [(True, "held"), (False, "held in part")])

@@ -87,14 +87,12 @@ class Element:
 class Verdict:
     """Verdict on one variant of a claim.
 
-    The deciding element is the one closest to failing among those that determine the verdict.
-
     Attributes
     ----------
     verdict : str
         Held, held in part, did not hold, undecided or cannot be tested.
-    kind, statistic, value, low, high, accept
-        Attributes of the deciding element.
+    deciding : Element
+        Element closest to failing among those that determine the verdict.
     elements : tuple of Element
         All statistics of the claim.
     runs : int
@@ -115,12 +113,7 @@ class Verdict:
     """
 
     verdict: str
-    kind: str
-    statistic: str
-    value: float
-    low: float
-    high: float
-    accept: tuple[float, float]
+    deciding: Element
     elements: tuple[Element, ...]
     runs: int
     p: float
@@ -137,9 +130,8 @@ DECIDING = {
 """States of the elements that keep a claim from holding, by verdict."""
 
 NOTHING = Verdict(
-    UNTESTABLE, kind="", statistic="", value=np.nan, low=np.nan, high=np.nan,
-    accept=(np.nan, np.nan), elements=(), runs=0, p=NEVER, margin=np.nan, runs_needed=np.nan,
-    level_divisor=0, error=np.nan, skewness=np.nan,
+    UNTESTABLE, Element("", "", np.nan, np.nan, np.nan, (np.nan, np.nan), ""), elements=(), runs=0,
+    p=NEVER, margin=np.nan, runs_needed=np.nan, level_divisor=0, error=np.nan, skewness=np.nan,
 )  # fmt: skip
 """Verdict on a claim without a test."""
 
@@ -309,16 +301,13 @@ class Judgement:
         )
         deciding = np.flatnonzero(np.isin(states, DECIDING.get(outcome, ()))).tolist()
         position = _closest(elements, deciding or range(self.count))
-        deciding_element = elements[position]
         error, skewness = (
             np.concatenate([getattr(estimate, key) for estimate in self.parts])[position]
             for key in ("error", "skewness")
         )
         return Verdict(
-            outcome, deciding_element.kind, deciding_element.name, deciding_element.value,
-            deciding_element.low, deciding_element.high, deciding_element.accept, elements,
-            min(estimate.runs for estimate in self.parts), self._p(outcome),
-            self._margin(outcome, unadjusted, adjusted),
+            outcome, elements[position], elements, min(estimate.runs for estimate in self.parts),
+            self._p(outcome), self._margin(outcome, unadjusted, adjusted),
             self._runs_needed(outcome, unadjusted, adjusted),
             level_divisor, float(error), float(skewness),
         )  # fmt: skip

@@ -118,19 +118,16 @@ def _sources(tests: Sequence[Test], privacy: pl.DataFrame) -> str:
 
 def _lacks_runs(verdict: Verdict) -> bool:
     """Return True if a random statistic has too few runs for an interval."""
-    measured = verdict.kind not in ("private", "tight")
+    measured = verdict.deciding.kind not in ("private", "tight")
     return verdict.verdict == UNDECIDED and measured and 1 < verdict.runs < MIN_RUNS
 
 
 def _numbers(verdict: Verdict) -> dict[str, Any]:
     states = [element.state for element in verdict.elements]
-    accept_low, accept_high = verdict.accept
-    numbers = {
-        **vars(verdict),
-        "accept_low": accept_low,
-        "accept_high": accept_high,
-        "verdict_margin": verdict.margin,
-    }
+    deciding = verdict.deciding
+    ends = dict(zip(("accept_low", "accept_high"), deciding.accept, strict=True))
+    labels = {"statistic": deciding.name, "verdict_margin": verdict.margin}
+    numbers = {**vars(verdict), **vars(deciding), **ends, **labels}
     return {
         # Undefined numbers are null.
         **{
