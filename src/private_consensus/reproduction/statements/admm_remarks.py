@@ -331,15 +331,12 @@ def sentence_4() -> StatementResult:
         measured.append(attribute_loss(dim, split * epsilon_n))
         loss_ratios.append(measured[-1] / stated[-1])
     return conclude(
-        bound(
-            "loss of x_s at an equal total epsilon, smaller eps_s over an equal split",
-            stated,
-            measured,
-        ),
+        bound("loss of x_s at an equal total epsilon, smaller eps_s over an equal split", stated,
+              measured),
         description="d = 5, 13 and 41, eps_s over eps_n of 0.01 to 0.5, the total of Theorem 18 "
         f"equal to 1: the loss by x_s alone is {min(loss_ratios):.2g} to {max(loss_ratios):.2g} "
         "times that of an equal split, because all coefficients of x_s have the larger noise. It "
         "hides x_s from an observer who knows the other attributes. Noise on coefficients "
         "changes no correlation of x_s and z in the data; claims test the risk difference of the "
         "model.",
-    )
+    )  # fmt: skip

@@ -63,12 +63,10 @@ def log_normal(mean: float, sigma: float, grid: np.ndarray) -> np.ndarray:
     return log - logsumexp(log)
 
 
-def _random_distributions(
-    seed: int, count: int = 2000, outcomes: int = 5
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return log-probabilities of ``count`` pairs of random distributions."""
+def _random_distributions(seed: int, outcomes: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """Return log-probabilities of 2,000 pairs of random distributions."""
     rng = np.random.default_rng(seed)
-    log_p, log_q = np.log(rng.dirichlet(np.ones(outcomes), size=(2, count)))
+    log_p, log_q = np.log(rng.dirichlet(np.ones(outcomes), size=(2, 2000)))
     return log_p, log_q
 
 

@@ -25,10 +25,10 @@ def _example_rows(t: float) -> np.ndarray:
     return np.array([[1 + s, 0], [1 - c, 0], [0, 1 + c], [1, 1 - s], [1, s / 2]])
 
 
-def _coupling(adjacency: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the coupling L x I_n + H H^T for one measurement row per agent."""
+def _coupling(rows: np.ndarray) -> np.ndarray:
+    """Return the coupling L x I_n + H H^T of the example for one measurement row per agent."""
     blocks = block_diag(*(np.outer(row, row) for row in rows))
-    return np.kron(laplacian(adjacency), np.eye(rows.shape[1])) + blocks
+    return np.kron(laplacian(EXAMPLE), np.eye(rows.shape[1])) + blocks
 
 
 def _moments(
@@ -116,15 +116,14 @@ def theorem_4_5() -> StatementResult:
 def lemma_4_9() -> StatementResult:
     """Test that the smallest eigenvalue of the coupling matrix L x I + H H^T is positive."""
     rng = np.random.default_rng(4)
-    eigenvalues = [np.linalg.eigvalsh(_coupling(EXAMPLE, _example_rows(t)))[0] for t in range(400)]
+    eigenvalues = [np.linalg.eigvalsh(_coupling(_example_rows(t)))[0] for t in range(400)]
     for _ in range(500):
         rows = rng.normal(size=(5, 2)) * (rng.random((5, 1)) < 0.6)
         if np.linalg.eigvalsh(rows.T @ rows)[0] > 1e-3:
-            eigenvalues.append(np.linalg.eigvalsh(_coupling(EXAMPLE, rows))[0])
+            eigenvalues.append(np.linalg.eigvalsh(_coupling(rows))[0])
+    not_positive = np.array(eigenvalues) < 1e-12
     return conclude(
-        bound(
-            "cases whose smallest eigenvalue is not positive", 0.0, np.array(eigenvalues) < 1e-12
-        ),
+        bound("cases whose smallest eigenvalue is not positive", 0.0, not_positive),
         description=f"400 times of the example and {len(eigenvalues) - 400} random sets "
         "of rows that are jointly observable: the smallest eigenvalue is "
         f"{min(eigenvalues):.2g}, above 0.",

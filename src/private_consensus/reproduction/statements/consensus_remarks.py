@@ -202,7 +202,7 @@ def example_error(
             norms = np.abs(_example_rows(t - 1)).sum(1)
             noise_scale = 2.0 / (t + 1) * DELTA / epsilon * scales(norms)
             moments = moments + np.diag(np.repeat(2 * noise_scale**2, 2))
-        F = np.eye(10) - step * _coupling(EXAMPLE, rows)
+        F = np.eye(10) - step * _coupling(rows)
         moments = F @ moments @ F.T
         for agent, row in enumerate(rows):
             block = slice(2 * agent, 2 * agent + 2)

@@ -96,22 +96,13 @@ class Constrained:
         return u[: -len(self.c)].reshape(shape), u[-len(self.c) :]
 
 
-def sample_problem(seed: int, agents: int = 4, rows: int = 2, dim: int = 3) -> Constrained:
+def sample_problem(seed: int) -> Constrained:
     """Sample a problem with random matrices of largest singular value 1.
 
-    Parameters
-    ----------
-    seed : int
-        Seed of the random numbers.
-    agents, rows, dim : int
-        Numbers of agents, of constraints and of variables per agent.
-
-    Returns
-    -------
-    Constrained
-        Problem with five logistic terms per agent and strong convexity 1.
+    It has four agents with three variables and five logistic terms each, two constraints, and
+    strong convexity 1.
     """
-    rng = np.random.default_rng(seed)
+    rng, agents, rows, dim = np.random.default_rng(seed), 4, 2, 3
     A = rng.normal(size=(agents, rows, dim))
     A /= np.linalg.norm(A, 2, axis=(-2, -1))[:, None, None]
     b = rng.normal(size=(agents, 5, dim)) / np.sqrt(5 * dim)
@@ -178,13 +169,11 @@ def _convergence(first_order: bool) -> StatementResult:
         relative_distances.append(relative[-1])
         violations.append(np.abs(problem.residual(points[-1])).max())
         log_distances.append(np.log(relative[20:120]))
-    k = np.arange(100)
+    k, distances = np.arange(100), np.exp(np.mean(log_distances, 0))
     return conclude(
         bound("distance of (x, lambda) to the solution over its norm", 1e-6, relative_distances),
         bound("sum A_i x_i - c", 1e-6, violations),
-        geometric(
-            "decline of ln distance, late against early", k, np.exp(np.mean(log_distances, 0))
-        ),
+        geometric("decline of ln distance, late against early", k, distances),
         description="Five problems of four agents in three dimensions with two constraints, "
         "arbitrary A_i, losses that are not quadratic; diagonal penalties uniform on (0, 1) in "
         "every round, 200 rounds. The solution is a root of (33), found by another method.",

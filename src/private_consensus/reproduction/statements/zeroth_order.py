@@ -145,13 +145,8 @@ def lemma_2() -> StatementResult:
     lipschitz = 0.5 * (1 + math.log(2 * P)) + float(np.linalg.norm(minimiser)) + math.sqrt(P)
     first_steps = (2.0, 0.5, 0.005)
     variances = [_inner(first, 1.0, minimiser, runs=12)[1] for first in first_steps]
-    return conclude(
-        bound(
-            "variance",
-            [_variance_bound(first, lipschitz, minimiser) for first in first_steps],
-            variances,
-        )
-    )
+    stated = [_variance_bound(first, lipschitz, minimiser) for first in first_steps]
+    return conclude(bound("variance", stated, variances))
 
 
 def lemma_3() -> StatementResult:
@@ -197,10 +192,9 @@ def corollary_1() -> StatementResult:
     epsilon = np.array([0.15, 0.95])
     ratio = np.array([noise_of_theorem_1(e) / deviation_of_the_output(e) for e in epsilon])
     mu = ratio * epsilon / math.sqrt(2.1 * math.log(1.25 / DELTA))
+    exact = gaussian_epsilon(mu, DELTA)
     return conclude(
-        bound(
-            "epsilon, at the standard deviation of the output", epsilon, gaussian_epsilon(mu, DELTA)
-        ),
+        bound("epsilon, at the standard deviation of the output", epsilon, exact),
         description=f"Steps of (27) at L = 1: the output's deviation is a {ratio[0]:.0f}th and a "
         f"{ratio[1]:.0f}th of what (27) takes it for; Gaussian noise of that deviation at epsilon "
         "0.15 and 0.95 (errata E2.2).",

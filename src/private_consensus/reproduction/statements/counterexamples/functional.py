@@ -98,10 +98,12 @@ def l2_share() -> ErratumResult:
     return finding("loss relative to eps_n", claimed, loss_tight, holds, description, partly=True)
 
 
-def _breaks_at(
-    change: float, sensitivity: float, eps_n: float = 0.01, delta: float = 1e-5
-) -> float:
-    """Return the smallest eps_s over eps_n at which a change in w_s violates the claimed delta."""
+def _breaks_at(change: float, sensitivity: float) -> float:
+    """Return the smallest eps_s over eps_n at which a change in w_s violates the claimed delta.
+
+    eps_n is 0.01 and delta is 1e-5.
+    """
+    eps_n, delta = 0.01, 1e-5
     for split in np.geomspace(1.0, 3000.0, 300):
         eps_s = split * eps_n
         mu = change / (sensitivity * extended_gaussian_scale(Budget(eps_s, delta)))
