@@ -90,14 +90,8 @@ class Card:
         Card
         """
         about = entry(spec.dataset)
-        return cls(
-            dataset=spec.dataset,
-            title=about.title,
-            preparation=spec.name,
-            provenance=provenance,
-            citation=about.citation,
-            **facts,
-        )
+        facts |= {"dataset": spec.dataset, "title": about.title, "preparation": spec.name}
+        return cls(citation=about.citation, provenance=provenance, **facts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; those of the provenance are also keys of the top level."""

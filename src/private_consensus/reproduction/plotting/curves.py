@@ -166,16 +166,15 @@ def legend_of(names: Sequence[str], width: float) -> dict[str, Any]:
 def thinned(points: pl.DataFrame) -> pl.DataFrame:
     """Reduce curves to at most :data:`MOST_POINTS` points, evenly spaced along the curve."""
     rank = pl.int_range(pl.len()).over("panel", "curve")
-    stride = ((pl.len().over("panel", "curve") - 1) // MOST_POINTS + 1).clip(lower_bound=1)
+    stride = (pl.len().over("panel", "curve") - 1) // MOST_POINTS + 1
     return points.filter(rank % stride == 0)
 
 
 def _panel(points: pl.DataFrame, spec: Spec) -> Panel:
     log = spec["log_y"]
-    values = [v for c in ("y", "low", "high") for v in points[c].cast(float).to_list()]
-    if spec["y_domain"] is None and log:
-        # A band may reach zero; the axis covers the curves and the upper ends of bands.
-        values = [*points["y"].cast(float), *points["high"].cast(float)]
+    # A band may reach zero; a logarithmic axis covers the curves and the upper ends of bands.
+    columns = ("y", "high") if log else ("y", "low", "high")
+    values = [value for column in columns for value in points[column].cast(float)]
     y = extent(values, log=log, ends=spec["y_domain"])
     x = extent(points["x"].cast(float), log=spec["log_x"])
     placed = on_axis(points, y)

@@ -145,12 +145,7 @@ def observers_extra_coalitions(numbers: pl.DataFrame, figure: Spec, styles: Spec
     return _lines(_coalitions, numbers, figure, 10 * FLOOR)
 
 
-def _lines(
-    draw: DrawPanel,
-    numbers: pl.DataFrame,
-    figure: Spec,
-    floor: float,
-) -> dict[str, Any]:
+def _lines(draw: DrawPanel, numbers: pl.DataFrame, figure: Spec, floor: float) -> dict[str, Any]:
     note = f"values below {floor:g} are not drawn"
     return side_by_side(draw, numbers, figure, note, columns=figure["columns"] or 2, spacing=28)
 
