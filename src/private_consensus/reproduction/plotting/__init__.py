@@ -62,7 +62,8 @@ def draw(
 
     module = module_of(paper)
     drawings = vars(import_module(module)) if module else {}
-    default = graph if all(map(itemgetter("graph"), figure["panels"])) else curves
+    default = graph if all(map(itemgetter("graph"), figure["panels"])) else None
+    drawing = drawings.get(name, default)
     # Without validation of parts; the finished chart is validated.
     with debug_mode(False):
-        return drawings.get(name, default)(numbers, figure, styles)
+        return drawing(numbers, figure) if drawing else curves(numbers, figure, styles)

@@ -16,7 +16,7 @@ from .theme import HEIGHT, INK
 WIDTH = 300
 
 
-def data_extra_partitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
+def data_extra_partitions(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw the records of each agent as bars by label, with the fraction of the last label.
 
     Parameters
@@ -25,8 +25,6 @@ def data_extra_partitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> 
         Number of records per panel, agent and label.
     figure : mapping
         Specification of the figure.
-    styles : mapping
-        Unused; every drawing function takes it.
 
     Returns
     -------

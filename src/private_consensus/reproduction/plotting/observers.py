@@ -55,7 +55,7 @@ COALITIONS = {
 }
 
 
-def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
+def observers_extra_map(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw the privacy loss to one agent on the graph, and the map of all pairs, per algorithm.
 
     Parameters
@@ -64,8 +64,6 @@ def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> di
         Privacy losses of ordered pairs of agents.
     figure : mapping
         Specification of the figure.
-    styles : mapping
-        Unused; every drawing function takes it.
 
     Returns
     -------
@@ -85,7 +83,7 @@ def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> di
     return side_by_side(draw, numbers, figure, note, columns=figure["columns"] or 3, spacing=28)
 
 
-def observers_extra_distance(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
+def observers_extra_distance(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw the privacy loss of pairs of agents against their distance, with median and 80 % band.
 
     Parameters
@@ -94,8 +92,6 @@ def observers_extra_distance(numbers: pl.DataFrame, figure: Spec, styles: Spec) 
         Privacy losses of ordered pairs of agents.
     figure : mapping
         Specification of the figure.
-    styles : mapping
-        Unused; every drawing function takes it.
 
     Returns
     -------
@@ -105,7 +101,7 @@ def observers_extra_distance(numbers: pl.DataFrame, figure: Spec, styles: Spec) 
     return _lines(_distances, numbers, figure, FLOOR)
 
 
-def observers_extra_rounds(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
+def observers_extra_rounds(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw the privacy loss to each kind of observer against the number of rounds.
 
     Parameters
@@ -114,8 +110,6 @@ def observers_extra_rounds(numbers: pl.DataFrame, figure: Spec, styles: Spec) ->
         Privacy losses by kind of observer and number of rounds.
     figure : mapping
         Specification of the figure.
-    styles : mapping
-        Unused; every drawing function takes it.
 
     Returns
     -------
@@ -125,7 +119,7 @@ def observers_extra_rounds(numbers: pl.DataFrame, figure: Spec, styles: Spec) ->
     return _lines(_rounds, numbers, figure, 10 * FLOOR)
 
 
-def observers_extra_coalitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
+def observers_extra_coalitions(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw the privacy loss to nearest, random and farthest coalitions against their size.
 
     Parameters
@@ -134,8 +128,6 @@ def observers_extra_coalitions(numbers: pl.DataFrame, figure: Spec, styles: Spec
         Privacy losses by coalition size.
     figure : mapping
         Specification of the figure.
-    styles : mapping
-        Unused; every drawing function takes it.
 
     Returns
     -------

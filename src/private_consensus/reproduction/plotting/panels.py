@@ -43,7 +43,7 @@ class Chart(alt.Chart):
         return self.properties(mark={"type": kind, **options})
 
 
-def graph(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
+def graph(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw communication graphs, one per panel.
 
     Parameters
@@ -52,8 +52,6 @@ def graph(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
         Positions of nodes and ends of edges, per panel.
     figure : mapping
         Specification of the figure.
-    styles : mapping
-        Unused; every drawing function takes it.
 
     Returns
     -------

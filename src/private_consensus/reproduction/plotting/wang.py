@@ -31,7 +31,7 @@ DRAWN = ("series", "variant", "x", "y", "low", "high", "runs")
 """Columns of drawn errors."""
 
 
-def wang_fig2(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
+def wang_fig2(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw the trajectories of the agents' estimates, two panels per row.
 
     Parameters
@@ -40,8 +40,6 @@ def wang_fig2(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, An
         Estimates per panel, agent and iteration.
     figure : mapping
         Specification of the figure.
-    styles : mapping
-        Unused; every drawing function takes it.
 
     Returns
     -------
@@ -55,7 +53,7 @@ wang_fig3 = wang_fig2
 wang_extra_fig2_before_noise = wang_fig2
 
 
-def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
+def wang_extra_mse(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw mean square errors: exact as lines, measured as points, and the slope of the theorem.
 
     Parameters
@@ -64,8 +62,6 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[st
         Exact and measured errors per panel.
     figure : mapping
         Specification of the figure.
-    styles : mapping
-        Unused; every drawing function takes it.
 
     Returns
     -------

@@ -36,7 +36,7 @@ Messages = tuple[Positions, list[dict], list[dict]]
 """Positions of agents, arrows between them, and texts."""
 
 
-def xiao_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
+def xiao_fig1(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw heat maps of the bound, the expectation and their difference.
 
     Bound and expectation have a common colour scale. In the scale of the difference, zero is white.
@@ -47,8 +47,6 @@ def xiao_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, An
         Points per panel and variant.
     figure : mapping
         Specification of the figure.
-    styles : mapping
-        Unused; every drawing function takes it.
 
     Returns
     -------
@@ -71,7 +69,7 @@ def xiao_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, An
     return finish(chart, figure["title"], numbers["source"][0], facts(figure))
 
 
-def xiao_figA(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
+def xiao_figA(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw the secret shares that agents exchange, and the messages that they broadcast or relay.
 
     Parameters
@@ -80,8 +78,6 @@ def xiao_figA(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, An
         Positions of the agents, per panel.
     figure : mapping
         Specification of the figure.
-    styles : mapping
-        Unused; every drawing function takes it.
 
     Returns
     -------
