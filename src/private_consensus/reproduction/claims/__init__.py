@@ -8,8 +8,8 @@ decide, and the margin after which the verdict changes (:mod:`.judging`). :mod:`
 names of verdicts.
 """
 
-from .judging import Element, Verdict, evaluate
-from .schema import Claim, Kind, Quantifier, Series, Test
+from .judging import evaluate
+from .schema import Claim, Series, Test
 from .table import judge_all
 from .words import HELD, IN_PART, MEANINGS, NOT_HELD, UNDECIDED, UNTESTABLE, VERDICTS
 
@@ -22,12 +22,8 @@ __all__ = [
     "UNTESTABLE",
     "VERDICTS",
     "Claim",
-    "Element",
-    "Kind",
-    "Quantifier",
     "Series",
     "Test",
-    "Verdict",
     "evaluate",
     "judge_all",
 ]

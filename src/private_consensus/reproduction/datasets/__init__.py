@@ -6,7 +6,6 @@ named, with the reason, in the provenance, on the data card and in the log.
 """
 
 from .acquisition import Acquisition, acquire, read_acquired, write_provenance, write_raw
-from .card import Card
 from .catalogue import DATA_SETS, fingerprint
 from .origin import Provenance
 from .preparation import PREPARATIONS, Preparation, prepare
@@ -17,7 +16,6 @@ __all__ = [
     "DATA_SETS",
     "PREPARATIONS",
     "Acquisition",
-    "Card",
     "Preparation",
     "Prepared",
     "Provenance",
