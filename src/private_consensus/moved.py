@@ -18,6 +18,7 @@ PACKAGE = "private_consensus"
 MOVED = {
     "algorithms": "core.algorithms",
     "arrays": "common.arrays",
+    "datasets": "reproduction.datasets",
     "datasets.partition": "core.partition",
     "errors": "common.errors",
     "exchange": "core.exchange",

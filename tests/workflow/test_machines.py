@@ -145,7 +145,7 @@ def test_a_memory_error_leaves_no_partial_file(tmp_path):
 def test_an_ascii_locale_gives_byte_identical_output(tmp_path):
     code = (
         "import sys; sys.path.insert(0, 'src');"
-        "from pathlib import Path; from private_consensus import yamls;"
+        "from pathlib import Path; from private_consensus.common import yamls;"
         "from private_consensus.common.provenance import write_text, code_hash;"
         "assert sys.flags.utf8_mode == 0;"
         "found = yamls.read('config/papers/showkatbakhsh.yaml');"
