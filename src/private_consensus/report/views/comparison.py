@@ -194,13 +194,7 @@ def _ranks(observer: str, answers: Answers, titles: Mapping[str, str]) -> dict[s
     ]
     return {
         "observer": OBSERVERS.get(observer, observer),
-        "columns": [
-            {
-                "title": title, "cells": ranking["cells"], "all_cells": ranking["of"],
-                "p": formatted_number(ranking["p"]), "problems": len(ranking["problems"]),
-            }
-            for title, ranking in columns
-        ],
+        "columns": columns,
         # Methods with a rank in the first column by rank, then the other methods by name.
         "rows": [
             {

@@ -65,12 +65,4 @@ def _statement(row: Row) -> dict[str, object]:
         **row,
         "anchor": f"{row['paper']}-{row['number'].lower().replace(' ', '-').replace('.', '-')}",
         "icon": ICONS[row["verdict"]],
-        "errata": [name for name in row["errata"].split("; ") if name],
-        "claims": [_claim(line) for line in row["claims"].splitlines()],
     }
-
-
-def _claim(line: str) -> dict[str, str]:
-    """Split a line such as ``xiao_c01: held`` into the claim's identifier, paper and verdict."""
-    identifier, _, verdict = line.partition(": ")
-    return {"id": identifier, "paper": identifier.partition("_")[0], "verdict": verdict}
