@@ -10,7 +10,6 @@ from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATE
 from private_consensus.privacy.verdicts import NO_TEST, NOT_CONTRADICTED
 
 from ..formats import number, words
-from ..names import algorithm_title
 from ..reading import Results, Row
 from . import mutants
 
@@ -35,20 +34,12 @@ def page(results: Results) -> dict[str, object]:
 
 
 def table(rows: Iterable[Row]) -> list[dict[str, object]]:
-    """Return one row per audit of a correct or a faulty algorithm, with formatted numbers."""
+    """Return one row per audit of a correct or a faulty algorithm, with setting and findings."""
     return [
         {
-            "algorithm": algorithm_title(row["algorithm"]),
+            **row,
             "setting": " ".join(filter(None, (words(row["variant"]), _setting(row)))),
-            "level": row["level"],
-            "copy": row["copy"],
-            "claimed": number(row["claimed"]),
-            "bound": number(row["bound"]),
-            "ceiling": number(row["ceiling"]) if row["ceiling"] == row["ceiling"] else "",
-            "delta": number(row["delta"]),
-            "runs": number(row["runs"]),
             "confidence": _level(row["confidence"]),
-            "verdict": row["verdict"],
             "icon": _icon(row),
             "texts": _texts(row),
         }
