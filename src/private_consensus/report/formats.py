@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TypeVar
 
 from markupsafe import Markup, escape
 
@@ -13,6 +13,7 @@ from private_consensus.common.symbols import power_of_ten
 
 from .reading import Row
 
+K = TypeVar("K")
 NONE = "–"
 
 
@@ -105,7 +106,7 @@ def exponential(value: float) -> float:
     return math.inf if value > 700 else math.exp(value)
 
 
-def grouped(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, list[Row]]:
+def grouped(rows: Iterable[Row], key: Callable[[Row], K]) -> dict[K, list[Row]]:
     """Group rows by a key; groups are ordered by their first row.
 
     Parameters
@@ -120,7 +121,7 @@ def grouped(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, list[Ro
     dict
         Key to the rows of the group.
     """
-    groups: dict[Any, list[Row]] = {}
+    groups: dict[K, list[Row]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
     return groups

@@ -93,7 +93,7 @@ def private_papers(results: Results) -> list[str]:
     return [key for key in results.papers if key in private]
 
 
-def _rendered(template: str, shared: dict[str, Any], name: str, **values: Any) -> str:
+def _rendered(template: str, shared: dict[str, object], name: str, **values: object) -> str:
     """Render one page; its links are relative to its location in the folder."""
     root = "../" * name.count("/")
     links = {"here": name, "root": root, "home": f"{root}index.html"}

@@ -84,7 +84,7 @@ class Results:
     """
 
     scale: str
-    papers: Mapping[str, Mapping[str, Any]]
+    papers: Mapping[str, Row]
     claims: Sequence[Row]
     privacy: Sequence[Row]
     facts: Mapping[str, Row]
@@ -93,7 +93,7 @@ class Results:
     faults: Sequence[Row] = field(default_factory=list)
     audit: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     theorems: Sequence[Row] = field(default_factory=list)
-    comparison: Mapping[str, Any] = field(default_factory=dict)
+    comparison: Row = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
     library: bool = False
@@ -109,7 +109,7 @@ class Results:
         return {name: key for key, paper in self.papers.items() for name in paper["experiments"]}
 
     @cached_property
-    def experiments(self) -> dict[str, Any]:
+    def experiments(self) -> dict[str, Row]:
         """Return all experiments by name."""
         return {k: v for paper in self.papers.values() for k, v in paper["experiments"].items()}
 
@@ -125,7 +125,7 @@ class Results:
 
 
 def read_results(
-    plan: Mapping[str, Any],
+    plan: Row,
     files: Any,
     *,
     scale: str,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from private_consensus.reproduction.claims import UNDECIDED, UNTESTABLE
@@ -51,7 +51,7 @@ def without_decisions(answers: Answers, scale: str) -> dict[str, object]:
     return {key: changes.get(key, lambda value: value)(value) for key, value in answers.items()}
 
 
-def _ranks(ranks: Mapping[str, Any]) -> dict[str, object]:
+def _ranks(ranks: Answers) -> dict[str, object]:
     """Remove the result of the test that separates methods, and its p-value."""
     return {
         observer: {
@@ -65,7 +65,7 @@ def _ranks(ranks: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
-def _problems(problems: Mapping[str, Any], answers: Answers) -> dict[str, object]:
+def _problems(problems: Answers, answers: Answers) -> dict[str, object]:
     """Set the decisions of each row of each ranking to None."""
     columns = [i for i, name in enumerate(answers.get("place", ())) if name in DECISIONS]
     return {
@@ -74,7 +74,7 @@ def _problems(problems: Mapping[str, Any], answers: Answers) -> dict[str, object
     }
 
 
-def _cell(cell: Mapping[str, Any], observers: Any, columns: list[int]) -> dict[str, object]:
+def _cell(cell: Answers, observers: Collection[str], columns: list[int]) -> dict[str, object]:
     """Set columns, named by their indices, to None in all rankings of one cell."""
     return {
         key: {

@@ -267,7 +267,7 @@ def formatted_percentage(value: float) -> str:
     return f"{round(100 * value)} %".replace("-", "−")
 
 
-def _budgets(answers: Answers, titles: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _budgets(answers: Answers, titles: Mapping[str, str]) -> Iterator[dict[str, object]]:
     """Yield one table per problem and goal: the budget with which each method reaches the goal."""
     for problem, goals in answers["budgets"].items():
         for goal in goals:
