@@ -361,5 +361,7 @@ def _levels(name: str, value: Any) -> float | np.ndarray:
 def _ratio(sensitivity: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Return sensitivity over scale: 0 for data-independent values, infinity without noise."""
     without_noise = (scale == 0) | np.isinf(sensitivity)
-    ratio = np.divide(sensitivity, scale, out=np.full(scale.shape, np.inf), where=~without_noise)
+    infinite = np.full(scale.shape, np.inf)
+    with np.errstate(over="ignore"):
+        ratio = np.divide(sensitivity, scale, out=infinite, where=~without_noise)
     return np.where(sensitivity == 0, 0.0, ratio)
