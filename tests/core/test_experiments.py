@@ -19,14 +19,13 @@ from private_consensus.common.fields import validate
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments import results
 from private_consensus.reproduction.experiments.cells import run_cell
-from private_consensus.reproduction.experiments.checks import require_settings
+from private_consensus.reproduction.experiments.checks import require_rows, require_settings
 from private_consensus.reproduction.experiments.files import read_paper
 from private_consensus.reproduction.experiments.numbers import (
     curve_points,
     figure_numbers,
     guarantee_of,
 )
-from private_consensus.reproduction.experiments.rows import require_rows
 from private_consensus.reproduction.experiments.schema import (
     Config,
     ConfigurationError,

@@ -15,10 +15,11 @@ from private_consensus.core.problems.base import PUBLIC_RECORDS
 from private_consensus.reproduction.datasets import PREPARATIONS
 from private_consensus.reproduction.datasets.scaling import COLUMNS, ROWS
 from private_consensus.reproduction.experiments import plan as planning
-from private_consensus.reproduction.experiments.cells import run_cell, with_tuned
-from private_consensus.reproduction.experiments.data_use import (
+from private_consensus.reproduction.experiments.cells import (
+    run_cell,
     unaccounted_uses,
     uses_of_setting,
+    with_tuned,
 )
 from private_consensus.reproduction.experiments.schema import read_yaml
 

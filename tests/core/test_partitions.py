@@ -9,8 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from private_consensus.reproduction import plotting
-from private_consensus.reproduction.experiments.numbers import figure_numbers
-from private_consensus.reproduction.experiments.partitions import partition_summary
+from private_consensus.reproduction.experiments.numbers import figure_numbers, partition_summary
 from private_consensus.reproduction.experiments.schema import FigurePanel, Partition
 
 DATA = SimpleNamespace(labels=np.where(np.arange(4000) % 4 == 0, 1, -1).astype(np.int8))

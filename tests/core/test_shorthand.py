@@ -10,8 +10,13 @@ from jsonschema import Draft202012Validator
 from private_consensus import cli
 from private_consensus.common.errors import InvalidInput
 from private_consensus.common.fields import validate
-from private_consensus.reproduction.experiments.file_figures import ADDED, points
-from private_consensus.reproduction.experiments.files import complete, read_paper, schemas
+from private_consensus.reproduction.experiments.files import (
+    ADDED,
+    complete,
+    points,
+    read_paper,
+    schemas,
+)
 from private_consensus.reproduction.experiments.migration import migrated, old_keys
 from private_consensus.reproduction.experiments.schema import (
     ConfigurationError,

@@ -12,8 +12,8 @@ import pytest
 from private_consensus.report.page import page
 from private_consensus.report.views import answer
 from private_consensus.reproduction.claims.words import may_decide
-from private_consensus.reproduction.experiments.citations import cited
 from private_consensus.reproduction.experiments.results import rows_of
+from private_consensus.reproduction.experiments.schema import cited
 
 from .conftest import privacy_row
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from private_consensus.core import algorithms, problems
 from private_consensus.reproduction import plotting
 from private_consensus.reproduction.experiments.freshness import expected_stamps
-from private_consensus.reproduction.experiments.rows import require_rows
+from private_consensus.reproduction.experiments.checks import require_rows
 from private_consensus.kernels.forks import fewest
 from private_consensus.common.provenance import code_hash, settings_hash
 

@@ -4,7 +4,7 @@ import polars as pl
 
 from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction.datasets import Prepared
-from private_consensus.reproduction.experiments.partitions import partition_summary
+from private_consensus.reproduction.experiments.numbers import partition_summary
 from private_consensus.reproduction.experiments.results import source_of, stamp, write
 
 partitions = snakemake.params.partitions

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from private_consensus.common.symbols import typeset
 from private_consensus.core.algorithms import names as registered_names
-from private_consensus.reproduction.experiments.commands import command
+from private_consensus.reproduction.experiments.freshness import command
 
 from .formats import code, duration, number, words
 from .names import LINKS, algorithm_title, figure_name

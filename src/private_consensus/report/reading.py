@@ -17,8 +17,8 @@ from private_consensus.common.provenance import versions
 from private_consensus.common.readable import read_json
 from private_consensus.common.usage import read_usage, was_measured
 from private_consensus.reproduction.claims.words import may_decide
-from private_consensus.reproduction.experiments.citations import cited
 from private_consensus.reproduction.experiments.results import provenance_of, rows_of
+from private_consensus.reproduction.experiments.schema import cited
 
 from .undecided import without_decisions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from private_consensus.reproduction.experiments.commands import command
+from private_consensus.reproduction.experiments.freshness import command
 
 from ..formats import number, value_range, words
 from ..names import heading

@@ -14,7 +14,7 @@ from private_consensus.common.spreadsheets import code, csv, markdown_table
 from private_consensus.common.spreadsheets import markdown as cell
 from private_consensus.reproduction.claims import MEANINGS, UNDECIDED, UNTESTABLE
 from private_consensus.reproduction.claims.intervals import limits
-from private_consensus.reproduction.experiments.commands import command
+from private_consensus.reproduction.experiments.freshness import command
 
 from ..formats import NONE, exponential, interval, number
 from ..names import short_title

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from private_consensus.reproduction.experiments.commands import command
+from private_consensus.reproduction.experiments.freshness import command
 from private_consensus.reproduction.experiments.tables import formatted
 
 from ..formats import value_range

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
 
-from private_consensus.reproduction.experiments.citations import cited
+from private_consensus.reproduction.experiments.schema import cited
 
 from ..formats import grouped
 from ..reading import Results, Row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ import polars as pl
 from private_consensus.common.errors import InvalidInput, require
 from private_consensus.common.provenance import settings_hash
 from private_consensus.core import algorithms, networks, problems
+from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.problems import Problem
 from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import (
     BLOCK,
@@ -27,7 +29,7 @@ from private_consensus.core.simulation import (
 )
 from private_consensus.privacy import Budget, account, verdict_of
 
-from .data_use import unaccounted_uses
+from ..datasets import PREPARATIONS
 
 Prepared = Mapping[str, Any]
 
@@ -65,12 +67,13 @@ def run_cell(
     privacy : DataFrame
         One row per setting and neighbouring relation.
     """
-    cell = {**cell, "settings": [with_tuned(spec, tuning_runs) for spec in cell["settings"]]}
+    cell = dict(cell)
+    cell["settings"] = [with_tuned(spec, tuning_runs) for spec in cell["settings"]]
     plan = MeasurementPlan(
-        tuple(map(tuple, cell["measures"])),
+        _pairs(cell["measures"]),
         frozenset(cell["iterations"]),
-        tuple(map(tuple, cell.get("averages", ()))),
-        tuple(map(tuple, cell.get("intermediate_measures", ()))),
+        _pairs(cell.get("averages", ())),
+        _pairs(cell.get("intermediate_measures", ())),
     )
     measured, private = [], []
     for environment in _by_environment(cell["settings"]):
@@ -93,6 +96,10 @@ def run_cell(
         "member", maintain_order=True
     )
     return runs.drop("member"), privacy.drop("member")
+
+
+def _pairs(measures: Iterable[Sequence[str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((quantity, metric) for quantity, metric in measures)
 
 
 def _specifications(cell: Mapping[str, Any], environment: Distinct) -> list[Mapping[str, Any]]:
@@ -126,6 +133,52 @@ def _privacy_of(
         columns = {"unaccounted_data_use": "; ".join(uses)}
         rows += [{"member": member, **row, **columns} for row in rows_by_setting[index]]
     return rows
+
+
+def unaccounted_uses(
+    algorithm: Algorithm, problem: Problem, specification: Mapping[str, Any]
+) -> list[str]:
+    """List the uses of private data whose privacy cost is not counted in the budget.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Algorithm with its parameters.
+    problem : Problem
+        Problem that the algorithm solves.
+    specification : mapping
+        Setting of a cell.
+
+    Returns
+    -------
+    list of str
+        One description per use, without duplicates: uses by the algorithm, by the problem, and by
+        the setting.
+    """
+    used = [problem.from_data[name] for name in algorithm.uses if name in problem.from_data]
+    uses = [
+        *algorithm.oracles,
+        *used,
+        *problem.oracles,
+        *uses_of_setting(specification),
+    ]
+    return list(dict.fromkeys(uses))
+
+
+def uses_of_setting(specification: Mapping[str, Any]) -> list[str]:
+    """List the uncounted uses of private data by the preparation of the data, by tuning, and by
+    the declarations of the experiment.
+    """
+    name, tuned = specification["problem"].get("prepared"), specification.get("tuned")
+    uses: list[str] = []
+    if name in PREPARATIONS:
+        uses += PREPARATIONS[name].unaccounted_data_use
+    elif name is not None:
+        uses.append(f"{name}: the preparation of the data is unknown")
+    if tuned is not None:
+        axes = ", ".join(tuned["axes"])
+        uses.append(f"{axes}: chosen by the error of the runs of {tuned['experiment']}")
+    return [*uses, *specification.get("unaccounted_data_use", ())]
 
 
 def calibrated_cell(
@@ -184,7 +237,8 @@ def with_tuned(
     tuned = specification.get("tuned")
     if tuned is None:
         return specification
-    require(tuning_runs is not None, "tuned", tuned["experiment"], "an experiment with results")
+    if tuning_runs is None:
+        raise InvalidInput("tuned", tuned["experiment"], "an experiment with results")
     metric = tuned["metric"] if tuned["criterion"] == "last" else averaged(tuned["metric"])
     criteria = [pl.col(key) == tuned[key] for key in ("experiment", "quantity", "variant")]
     candidates = tuning_runs.filter(*criteria, pl.col("metric") == metric)

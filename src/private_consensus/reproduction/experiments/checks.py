@@ -1,15 +1,24 @@
-"""Check the settings of a cell before any computation: types, ranges and sizes."""
+"""Check the configuration before any computation: names, settings, and rows of prepared data.
+
+:func:`wrong_references` checks that each name in a paper exists: paths, axes, measures,
+experiments. A misspelled path would otherwise have no effect, and results would describe another
+setting. :func:`wrong_settings` checks types, ranges and sizes in the settings of a cell.
+:func:`require_rows` checks that the prepared data have enough rows for a cell.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from inspect import Parameter, signature
+from itertools import chain
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, get_args, get_type_hints
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 
@@ -20,10 +29,35 @@ from private_consensus.common.errors import (
     representation,
     require,
 )
+from private_consensus.common.fields import measure_text
+from private_consensus.common.readable import read_json
 from private_consensus.core import algorithms, networks, problems, synthetic
+from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.networks import GRAPHS, MIXINGS
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
 
+from ..claims import Claim
+from ..datasets import PREPARATIONS
+from ..datasets.catalogue import module_of
+from ..datasets.preparation import preparation
+from .numbers import FIXED, KEY, POINT
+from .quantities import quantities_of
+from .schema import Experiment, FigurePanel, Paper, Table, TunedParameters
+
+PREPARED = "problem.prepared"
+OWN_COLUMNS = {"t", "run"}
+"""Columns of measurements that may be selected in addition to axes."""
+PRIVACY_COLUMNS = {
+    "steps", "delta", "epsilon_claimed", "epsilon_formula", "epsilon_accountant",
+    "epsilon_under_assumption", "accountant", "proven", "relation", "sampling",
+    "unaccounted_data_use", "verdict",
+}  # fmt: skip
+RESERVED = {*FIXED, *KEY, *POINT, *PRIVACY_COLUMNS, "member", "setting", "diverged"} - {"delta"}
+"""Names that no axis may have, because results have columns of these names."""
+NUMBER_METRIC = "value"
+"""Metric of a quantity that is a number."""
+AGENT_METRIC = re.compile(r"agent_[1-9]\d*_[1-9]\d*")
 MAX_SIZES = {
     "settings": 100_000,
     "horizon": 10_000_000,
@@ -34,6 +68,420 @@ MAX_SIZES = {
 }
 """Largest allowed sizes of a cell. A larger size is most likely a typing error, and its computation
 would not end."""
+
+
+# --- Names ----------------------------------------------------------------------------------------
+
+
+def expected(key_path: str, value: object, allowed: Iterable[object]) -> str:
+    """Format an error line about a value that is not among the allowed values.
+
+    Parameters
+    ----------
+    key_path : str
+        Key in the configuration.
+    value : object
+        The invalid value.
+    allowed : iterable
+        Allowed values.
+
+    Returns
+    -------
+    str
+        Line such as ``figures.x: found 'a', expected one of b, c``.
+    """
+    return f"{key_path}: found {value!r}, expected one of {', '.join(map(str, allowed))}"
+
+
+def wrong_references(key: str, paper: Paper) -> Iterator[str]:
+    """Yield one error line per name in the configuration of a paper that does not exist.
+
+    Parameters
+    ----------
+    key : str
+        Key of the paper, with which each line starts.
+    paper : Paper
+        Validated configuration of the paper.
+
+    Returns
+    -------
+    iterator of str
+        Error lines; none if all names exist.
+    """
+    for name, experiment in paper.experiments.items():
+        yield from _wrong_experiment(f"{key}.experiments.{name}", experiment, paper)
+    for name, figure in paper.figures.items():
+        for panel in figure.panels:
+            yield from _wrong_panel(f"{key}.figures.{name}", panel, paper)
+    for name, table in paper.tables.items():
+        yield from _wrong_table(f"{key}.tables.{name}", table, paper)
+    for name, claim in paper.claims.items():
+        yield from _wrong_claim(f"{key}.claims.{name}", claim, paper)
+
+
+class Use(NamedTuple):
+    """Use of the measurements of one variant by a curve, table, claim or tuned parameter.
+
+    Attributes
+    ----------
+    key_path : str
+        Key of the use in the configuration.
+    experiment, method, variant : str
+        Experiment, algorithm and variant whose measurements are used.
+    measures : sequence of (str, str)
+        Used measures (quantity, metric).
+    selection : mapping
+        Selected values of axes.
+    last_iteration_only : bool
+        True if only the last iteration is used.
+    """
+
+    key_path: str
+    experiment: str
+    method: str
+    variant: str
+    measures: Sequence[tuple[str, str]]
+    selection: Mapping[str, Any]
+    last_iteration_only: bool = True
+
+
+def _wrong_use(use: Use, paper: Paper) -> Iterator[str]:
+    """Yield one line per unknown experiment, algorithm, variant, measure or axis of a use."""
+    experiment = paper.experiments.get(use.experiment)
+    if experiment is None:
+        yield expected(use.key_path, use.experiment, paper.experiments)
+        return
+    yield from unknown_variant(use.key_path, use.method, use.variant, experiment)
+    for measure in use.measures:
+        yield from _unmeasured(use.key_path, measure, experiment.measures)
+        yield from _wrong_quantity(use.key_path, use.method, measure[0])
+    if not use.last_iteration_only:
+        yield from _not_recorded(use.key_path, use.selection, use.measures, experiment)
+    yield from _wrong_where(f"{use.key_path}.where", use.selection, experiment)
+
+
+def unknown_variant(
+    key_path: str, algorithm: str, variant: str | None, experiment: Experiment
+) -> Iterator[str]:
+    """Yield an error line if an experiment has no such algorithm or variant.
+
+    Parameters
+    ----------
+    key_path : str
+        Key of the reference in the configuration.
+    algorithm : str
+        Name of the algorithm.
+    variant : str or None
+        Name of the variant; not checked if None.
+    experiment : Experiment
+        Experiment to which the reference points.
+
+    Returns
+    -------
+    iterator of str
+        One line, or none if the reference is valid.
+    """
+    if algorithm not in experiment.algorithms:
+        yield expected(key_path, algorithm, experiment.algorithms)
+    elif variant is not None and variant not in experiment.algorithms[algorithm]:
+        yield expected(key_path, variant, experiment.algorithms[algorithm])
+
+
+def _wrong_experiment(key_path: str, experiment: Experiment, paper: Paper) -> Iterator[str]:
+    for axis in sorted(set(experiment.axes) & RESERVED):
+        yield f"{key_path}.axes: {axis!r} is a column of results; choose another name"
+    for scale, reduced in experiment.scales.items():
+        for axis in sorted(set(reduced.axes) - set(experiment.axes)):
+            yield expected(f"{key_path}.scales.{scale}.axes", axis, experiment.axes)
+    for prepared in _values_set(PREPARED, experiment):
+        if prepared not in PREPARATIONS:
+            yield expected(f"{key_path}.problem.prepared", prepared, PREPARATIONS)
+    yield from _wrong_paths(key_path, experiment)
+    yield from _wrong_measures(key_path, experiment)
+    yield from _wrong_iterations(key_path, experiment)
+    yield from _wrong_intermediate_measures(key_path, experiment)
+    for algorithm, variants in experiment.algorithms.items():
+        for tuned in filter(None, (variant.tuned for variant in variants.values())):
+            yield from _wrong_tuning(f"{key_path}.tuned", algorithm, tuned, paper)
+
+
+def _values_set(path: str, experiment: Experiment) -> list[Any]:
+    """Return the values of a parameter in axes, variants and scales of an experiment."""
+    axes = {name: axis.values for name, axis in experiment.axes.items() if axis.set == path}
+    scales = experiment.scales.values()
+    grids = [*axes.values(), *(scale.axes.get(name, []) for scale in scales for name in axes)]
+    changes = [v.set for variants in experiment.algorithms.values() for v in variants.values()]
+    changes += [scale.set for scale in scales]
+    return [*chain(*grids), *(change[path] for change in changes if path in change)]
+
+
+def _wrong_tuning(
+    key_path: str, algorithm: str, tuned: TunedParameters, paper: Paper
+) -> Iterator[str]:
+    use = Use(key_path, tuned.experiment, algorithm, tuned.variant, [tuned.measure], {})
+    yield from _wrong_use(use, paper)
+    if grid := paper.experiments.get(tuned.experiment):
+        for axis in tuned.axes:
+            if axis not in grid.axes:
+                yield expected(f"{key_path}.axes", axis, grid.axes)
+        if tuned.criterion == "mean":
+            yield from _unmeasured(f"{key_path}.measure", tuned.measure, grid.averages)
+
+
+def _wrong_paths(key_path: str, experiment: Experiment) -> Iterator[str]:
+    everywhere = {f"axes.{name}.set": [axis.set] for name, axis in experiment.axes.items()}
+    everywhere |= {f"scales.{name}.set": [*r.set] for name, r in experiment.scales.items()}
+    for section in ("problem", "network"):
+        values = getattr(experiment, section).model_dump(exclude_none=True)
+        everywhere[section] = [f"{section}.{name}" for name in values]
+    for algorithm, variants in experiment.algorithms.items():
+        allowed = _valid_paths(experiment.problem.name, algorithm)
+        paths = dict(everywhere)
+        for name, variant in variants.items():
+            paths[f"algorithms.{algorithm}.{name}.set"] = [*variant.set]
+            if variant.tuned:
+                paths[f"algorithms.{algorithm}.{name}.tuned.axes"] = [*variant.tuned.axes.values()]
+        for location, values in paths.items():
+            for path in values:
+                yield from _wrong_path(f"{key_path}.{location}", path, allowed)
+
+
+def _wrong_path(key_path: str, path: str, allowed: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    section, dot, name = path.partition(".")
+    if section not in allowed:
+        yield expected(key_path, path, PARTS)
+    elif dot and name not in allowed[section]:
+        yield expected(
+            key_path,
+            path,
+            [f"{section}.{parameter}" for parameter in allowed[section]] or [section],
+        )
+    elif not dot and section in ("budget", "algorithm"):
+        yield expected(key_path, path, [f"{section}.{parameter}" for parameter in allowed[section]])
+
+
+@cache
+def _valid_paths(problem: str, algorithm: str) -> dict[str, tuple[str, ...]]:
+    """Return the valid second parts of a dotted path, by its first part."""
+    graphs = [name for graph in GRAPHS.values() for name in [*signature(graph).parameters][2:]]
+    mixings = [name for mixing in MIXINGS.values() for name in [*signature(mixing).parameters][1:]]
+    _, parameters = _building(problem)
+    return {
+        "horizon": (),
+        "budget": ("epsilon", "delta", "delta.records_power"),
+        "network": tuple(dict.fromkeys(["name", "agents", "weights", *graphs, *mixings])),
+        "problem": ("name", *(parameter.name for parameter in parameters)),
+        "algorithm": tuple(_parameters_of(algorithms.load(algorithm))),
+    }
+
+
+def _parameters_of(algorithm: type[Algorithm]) -> list[str]:
+    """Return the parameters of an algorithm that a configuration may set."""
+    return [field.name for field in dataclasses.fields(algorithm) if field.init]
+
+
+def _wrong_measures(key_path: str, experiment: Experiment) -> Iterator[str]:
+    metrics = problems.load(experiment.problem.name).METRICS
+    observables = dict.fromkeys(q for name in experiment.algorithms for q in _quantities_of(name))
+    for quantity, metric in experiment.measures:
+        if quantity not in observables:
+            yield expected(f"{key_path}.measures", quantity, observables)
+        if metric not in metrics and metric != NUMBER_METRIC and not AGENT_METRIC.fullmatch(metric):
+            yield expected(f"{key_path}.measures.{quantity}", metric, [*metrics, NUMBER_METRIC])
+
+
+def _wrong_iterations(key_path: str, experiment: Experiment) -> Iterator[str]:
+    horizons = _horizons(experiment)
+    for horizon in horizons:
+        if lines := list(integer_errors(f"{key_path}.horizon", horizon, 1)):
+            yield from lines
+            return
+    if experiment.iterations != "all":
+        for t in experiment.iterations:
+            if not 1 <= t <= max(horizons):
+                expectation = f"a whole number >= 1 and within the horizon, {max(horizons)}"
+                yield f"{key_path}.iterations: found {t}, expected {expectation}"
+
+
+def _wrong_intermediate_measures(key_path: str, experiment: Experiment) -> Iterator[str]:
+    restriction = experiment.intermediate_measures
+    if restriction is None:
+        return
+    key_path = f"{key_path}.intermediate_measures"
+    for measure in restriction.measures or ():
+        yield from _unmeasured(f"{key_path}.measures", measure, experiment.measures)
+    for name, value in restriction.where.items():
+        if name not in experiment.axes:
+            yield expected(f"{key_path}.where", name, experiment.axes)
+        elif isinstance(value, list):
+            yield f"{key_path}.where.{name}: found {value!r}, expected one value"
+        else:
+            yield from _wrong_where(f"{key_path}.where", {name: value}, experiment)
+
+
+def _not_recorded(
+    key_path: str,
+    selection: Mapping[str, Any],
+    measures: Iterable[tuple[str, str]],
+    experiment: Experiment,
+) -> Iterator[str]:
+    """Yield one line per measurement at intermediate iterations that is used but not recorded."""
+    restriction = experiment.intermediate_measures
+    if restriction is None or not experiment.iterations:
+        return
+    for measure in measures:
+        if restriction.measures and measure not in restriction.measures:
+            line = expected(
+                key_path, measure_text(measure), map(measure_text, restriction.measures)
+            )
+            yield f"{line}, or last_iteration_only: true"
+    for name, value in restriction.where.items():
+        if selection.get(name) != value:
+            selected = selection.get(name, "all values")
+            line = f"{key_path}.where.{name}: found {selected!r}, expected {value!r}"
+            yield f"{line}, or last_iteration_only: true"
+
+
+def _horizons(experiment: Experiment) -> list[Any]:
+    """Return all horizons of an experiment, at all scales."""
+    return [experiment.horizon, *_values_set("horizon", experiment)]
+
+
+def _unmeasured(
+    key_path: str, measure: tuple[str, str], recorded: Sequence[tuple[str, str]]
+) -> Iterator[str]:
+    if measure not in recorded:
+        yield expected(key_path, measure_text(measure), map(measure_text, recorded))
+
+
+def _wrong_panel(key_path: str, panel: FigurePanel, paper: Paper) -> Iterator[str]:
+    """Yield one line per unknown name and per invalid goal of a panel and its curves."""
+    if panel.experiment and panel.experiment not in paper.experiments:
+        yield expected(key_path, panel.experiment, paper.experiments)
+    for goal in panel.goals:
+        if not math.isfinite(goal) or (panel.log_x and goal <= 0) or panel.goals.count(goal) > 1:
+            kind = "positive numbers" if panel.log_x else "numbers"
+            yield f"{key_path}.goals: found {goal!r}, expected different {kind}"
+    for curve in panel.curves:
+        use = Use(
+            key_path,
+            curve.experiment or panel.experiment,
+            curve.method,
+            curve.variant,
+            [curve.measure, *filter(None, (curve.low, curve.high))],
+            {**panel.where, **curve.where},
+            curve.last_iteration_only,
+        )
+        yield from _wrong_use(use, paper)
+        if experiment := paper.experiments.get(use.experiment):
+            yield from _wrong_x(use, curve.x or panel.x, experiment)
+            if curve.by is not None and curve.by not in experiment.axes:
+                yield expected(f"{key_path}.by", curve.by, experiment.axes)
+
+
+def _wrong_x(use: Use, x: str, experiment: Experiment) -> Iterator[str]:
+    costs = [quantity for quantity, metric in experiment.measures if metric == NUMBER_METRIC]
+    if x in costs and not use.last_iteration_only:
+        yield from _not_recorded(use.key_path, use.selection, [(x, NUMBER_METRIC)], experiment)
+    allowed = [*experiment.axes, "t", *costs, *sorted(PRIVACY_COLUMNS)]
+    if x not in allowed:
+        yield expected(f"{use.key_path}.x", x, allowed)
+
+
+def _wrong_table(key_path: str, table: Table, paper: Paper) -> Iterator[str]:
+    measures = [table.measure, *table.extra_columns.values()]
+    for block in table.blocks:
+        for row in block.methods:
+            use = Use(key_path, block.experiment, row.method, row.variant, measures, row.where)
+            yield from _wrong_use(use, paper)
+        if experiment := paper.experiments.get(block.experiment):
+            selection = {table.row_axis: table.row_values}
+            yield from _wrong_where(f"{key_path}.row_axis", selection, experiment, rows=True)
+
+
+def _wrong_quantity(key_path: str, algorithm: str, quantity: str) -> Iterator[str]:
+    """Yield a line if an algorithm does not record a quantity; skip unknown algorithms."""
+    if algorithm in algorithms.names() and quantity not in _quantities_of(algorithm):
+        allowed = expected(key_path, quantity, _quantities_of(algorithm))
+        yield f"{allowed}, the quantities of {algorithm}"
+
+
+_quantities_of = cache(quantities_of)
+
+
+def _wrong_where(
+    key_path: str, selection: Mapping[str, Any], experiment: Experiment, *, rows: bool = False
+) -> Iterator[str]:
+    """Yield one line per unknown axis in a selection, and per value that an axis never has."""
+    for name, value in selection.items():
+        if isinstance(value, list) and not rows and not _is_range(value):
+            yield f"{key_path}.{name}: found {value!r}, expected a value, or a range [low, high]"
+            continue
+        if name not in experiment.axes:
+            if name not in OWN_COLUMNS:
+                yield expected(key_path, name, [*experiment.axes, *sorted(OWN_COLUMNS)])
+            elif not isinstance(value, list):
+                yield from _wrong_run_or_iteration(f"{key_path}.{name}", name, value, experiment)
+            continue
+        grid = list(experiment.axes[name].values)
+        for reduced in experiment.scales.values():
+            grid += reduced.axes.get(name, [])
+        # Elsewhere than in tables, a list is a range.
+        for axis_value in value if rows else () if isinstance(value, list) else (value,):
+            if axis_value not in grid:
+                yield expected(f"{key_path}.{name}", axis_value, dict.fromkeys(grid))
+
+
+def _wrong_run_or_iteration(
+    key_path: str, name: str, value: Any, experiment: Experiment
+) -> Iterator[str]:
+    """Yield a line if no result contains a selected run or iteration."""
+    if not arguments.is_whole(value):
+        yield f"{key_path}: found {value!r}, expected a whole number"
+    elif name == "run" and not 0 <= value < experiment.runs:
+        yield f"{key_path}: found {value}, expected one of 0 to {experiment.runs - 1}"
+    elif name == "t":
+        horizons = [h for h in _horizons(experiment) if arguments.is_whole(h)]
+        if experiment.iterations == "all":
+            measured, allowed = range(1, max(horizons) + 1), [f"1 to {max(horizons)}"]
+        else:
+            measured = allowed = sorted({*experiment.iterations, *horizons})
+        if value not in measured:
+            yield expected(key_path, value, allowed)
+
+
+def _is_range(value: list) -> bool:
+    return len(value) == 2 and all(map(arguments.is_real, value)) and value[0] <= value[1]
+
+
+def _wrong_claim(key_path: str, claim: Claim, paper: Paper) -> Iterator[str]:
+    drawings = {**paper.figures, **paper.tables}
+    if claim.figure not in drawings:
+        yield expected(f"{key_path}.figure", claim.figure, drawings)
+    never_tested = claim.untestable and not claim.variants
+    if claim.primary_variant not in claim.variants and not never_tested:
+        yield expected(f"{key_path}.primary_variant", claim.primary_variant, claim.variants)
+    for test, series in claim.series():
+        is_private = test.kind in ("private", "tight")
+        columns = PRIVACY_COLUMNS if is_private else ()
+        use = Use(
+            key_path,
+            series.experiment,
+            series.method,
+            series.variant,
+            [series.measure] if series.measure and not is_private else [],
+            {name: value for name, value in series.where.items() if name not in columns},
+            is_private or series.last_iteration_only,
+        )
+        yield from _wrong_use(use, paper)
+        if experiment := paper.experiments.get(series.experiment):
+            allowed = [*experiment.axes, "t"]
+            for name in filter(None, (test.x, *test.other_axes)):
+                if name not in allowed:
+                    yield expected(key_path, name, allowed)
+
+
+# --- Settings -------------------------------------------------------------------------------------
 
 
 def integer_errors(key: str, value: Any, minimum: int, maximum: int | None = None) -> Iterator[str]:
@@ -116,7 +564,7 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
     })  # fmt: skip
 
 
-def _wrong_problems(built: type, settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _wrong_problems(built: type[Algorithm], settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield one line for each problem that lacks a feature that the algorithm needs."""
     for name in dict.fromkeys(setting["problem"]["name"] for setting in settings):
         offers = problems.class_of(name).offers
@@ -132,7 +580,7 @@ def _has_kind(value: Any, kinds: Sequence[type]) -> bool:
     return isinstance(value, (*kinds, int) if float in kinds else tuple(kinds))
 
 
-def _wrong_parts(built: type, settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _wrong_parts(built: type[Algorithm], settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield one line per error in a single part of a setting."""
     for key, check in PARTS.items():
         distinct = {repr(setting[key]): setting[key] for setting in settings}
@@ -187,11 +635,8 @@ def _classes(parameters: Mapping[str, Any], agents: int) -> SimpleNamespace:
     return SimpleNamespace(features=np.zeros((rows, 2)), labels=np.arange(rows) % 10, splits=splits)
 
 
-def _grouped(parameters: Mapping[str, Any], _: int) -> SimpleNamespace:
+def _grouped(parameters: Mapping[str, Any], _: int) -> SimpleNamespace | synthetic.SyntheticRows:
     """Return placeholder rows with both labels in both groups of each protected attribute."""
-    from ..datasets.catalogue import module_of
-    from ..datasets.preparation import preparation
-
     if parameters["prepared"] == synthetic.NAME:
         return synthetic.rows_of_setting("fair_classification", parameters, 1)
     rows, how = np.arange(1000), preparation(parameters["prepared"])
@@ -220,49 +665,50 @@ STAND_INS = {
 """For each problem, a function that returns placeholder data of the requested size."""
 
 
-def _wrong_budget(_: type, budget: Mapping[str, Any]) -> Iterator[str]:
+def _wrong_budget(_: type[Algorithm], budget: Mapping[str, Any]) -> Iterator[str]:
     yield from _messages_of(lambda: Budget(**budget))
 
 
-def _wrong_network(_: type, network: Mapping[str, Any]) -> Iterator[str]:
+def _wrong_network(_: type[Algorithm], network: Mapping[str, Any]) -> Iterator[str]:
     lines = list(integer_errors("network.agents", network["agents"], 1, MAX_SIZES["agents"]))
     yield from lines or _messages_of(lambda: networks.require_buildable(**network))
 
 
-def _wrong_problem(_: type, problem: Mapping[str, Any]) -> Iterator[str]:
+def _wrong_problem(_: type[Algorithm], problem: Mapping[str, Any]) -> Iterator[str]:
     values = dict(problem)
     build, parameters = _building(values.pop("name"))
     for parameter in parameters:
         if parameter.default is parameter.empty and parameter.name not in values:
             yield f"problem.{parameter.name}: missing, expected a value"
-    yield from _unknown("problem", {p.name for p in parameters}, values)
+    yield from _unknown("problem", [parameter.name for parameter in parameters], values)
     yield from _wrong_types("problem", _hints(build), values)
 
 
 @cache
-def _building(problem: str) -> tuple[Callable, list[inspect.Parameter]]:
+def _building(problem: str) -> tuple[Callable, list[Parameter]]:
     """Return the function that builds a problem, and the parameters that a configuration may
     set.
     """
     build = problems.load(problem).build
-    return build, list(inspect.signature(build).parameters.values())[2:]
+    return build, list(signature(build).parameters.values())[2:]
 
 
-def _wrong_algorithm(built: type, values: Mapping[str, Any]) -> Iterator[str]:
-    allowed = {field.name for field in dataclasses.fields(built) if field.init}
+def _wrong_algorithm(built: type[Algorithm], values: Mapping[str, Any]) -> Iterator[str]:
     lines = [
-        *_unknown("algorithm", allowed, values), *_wrong_types("algorithm", _hints(built), values)
-    ]  # fmt: skip
+        *_unknown("algorithm", _parameters_of(built), values),
+        *_wrong_types("algorithm", _hints(built), values),
+    ]
     yield from lines or _messages_of(lambda: built(**values))
 
 
-PARTS: dict[str, Callable[[type, Any], Iterator[str]]] = {
-    "horizon": lambda _, horizon: wrong_horizon(horizon),
-    "budget": _wrong_budget,
-    "network": _wrong_network,
+PARTS: dict[str, Callable[[type[Algorithm], Any], Iterator[str]]] = {
     "problem": _wrong_problem,
+    "network": _wrong_network,
+    "budget": _wrong_budget,
+    "horizon": lambda _, horizon: wrong_horizon(horizon),
     "algorithm": _wrong_algorithm,
 }
+"""Part of a setting to the check of its values."""
 
 
 def _messages_of(make: Callable[[], object]) -> list[str]:
@@ -276,8 +722,8 @@ def _messages_of(make: Callable[[], object]) -> list[str]:
     return []
 
 
-def _unknown(section: str, allowed: set[str], values: Mapping[str, Any]) -> Iterator[str]:
-    for name in sorted(set(values) - allowed):
+def _unknown(section: str, allowed: Iterable[str], values: Mapping[str, Any]) -> Iterator[str]:
+    for name in sorted(set(values).difference(allowed)):
         expectation = f"one of {', '.join(sorted(allowed)) or 'none'}"
         yield f"{section}: found {representation(name)}, expected {expectation}"
 
@@ -295,9 +741,63 @@ def _wrong_types(
 ) -> Iterator[str]:
     """Yield one line per number, string or Boolean whose type differs from the declared type."""
     for name, value in values.items():
-        kinds = get_args(hints.get(name)) or (hints.get(name),)
+        hint = hints.get(name)
+        kinds: tuple[Any, ...] = get_args(hint) or (hint,)
         if not set(kinds) <= {*WORDS, type(None)}:
             continue
         if not _has_kind(value, kinds) or value != value:
             expectation = " or ".join(WORDS[kind] for kind in kinds if kind in WORDS)
             yield f"{section}.{name}: found {representation(value)}, expected {expectation}"
+
+
+# --- Rows of prepared data ------------------------------------------------------------------------
+
+
+def require_rows(cell: Mapping[str, Any], cards: Iterable[str | Path]) -> None:
+    """Raise :class:`InvalidInput` if prepared data have fewer rows than a cell needs.
+
+    Data sets without a data card are not checked; their cell raises the error when it runs.
+
+    Parameters
+    ----------
+    cell : mapping
+        One algorithm of one experiment, with all its settings.
+    cards : iterable of paths
+        Data cards of the cell, as :class:`..datasets.card.Card` writes them.
+    """
+    cards_by_name = {card.stem: card for card in map(Path, cards) if card.exists()}
+    if lines := list(dict.fromkeys(_too_few(cell, cards_by_name))):
+        raise Refused(lines)
+
+
+def _too_few(cell: Mapping[str, Any], cards: Mapping[str, Path]) -> Iterator[str]:
+    """Yield one line per setting whose agents need more rows than the data have."""
+    contents = {name: read_json(card) for name, card in cards.items()}
+    for setting in cell["settings"]:
+        problem, agents = setting["problem"], setting["network"]["agents"]
+        prepared = problem.get("prepared")
+        if prepared not in contents or problem["name"] not in AVAILABLE_ROWS:
+            continue
+        rows, parts = AVAILABLE_ROWS[problem["name"]](contents[prepared], agents)
+        records, max_records = _records_of(problem), rows // parts
+        if records > max_records:
+            yield (
+                f"{cell['experiment']}.{cell['algorithm']}: problem.records: found {records}, "
+                f"expected at most {max_records} for {agents} agents: {cards[prepared]} has "
+                f"{contents[prepared]['rows']} rows (delete it to prepare other data)"
+            )
+
+
+AVAILABLE_ROWS = {
+    "logistic_regression": lambda card, agents: (card["rows"] - 1, agents),
+    "perceptron": lambda card, agents: (card["splits"].get("train", card["rows"]), 1),
+}
+"""For each problem, a function of the data card and the number of agents. It returns the number of
+rows that agents may hold, and the number of parts of ``records`` rows each. Logistic regression
+assigns ``records`` rows to each agent and tests on the remaining rows, at least one. The perceptron
+divides ``records`` rows of the training split among all agents."""
+
+
+def _records_of(problem: Mapping[str, Any]) -> int:
+    parameters = signature(problems.load(problem["name"]).build).parameters
+    return problem.get("records", parameters["records"].default)

@@ -16,7 +16,6 @@ from private_consensus.common.errors import InvalidInput
 from private_consensus.common.provenance import files_hash, settings_hash
 from private_consensus.common.readable import DAMAGED, read_json
 
-from .commands import command
 from .results import damaged, provenance_of
 
 
@@ -106,3 +105,26 @@ def _data_hash(prepared: tuple[str, ...]) -> str:
         return files_hash(prepared)
     except FileNotFoundError:
         return "missing"
+
+
+def command(target: str, scale: str, *, force: bool = False) -> str:
+    """Return the shell command that builds a target at a scale.
+
+    Parameters
+    ----------
+    target : str
+        Target of the workflow; an empty text builds everything.
+    scale : str
+        Name of the scale, such as ``paper``.
+    force : bool, default False
+        True if existing outputs are rebuilt.
+
+    Returns
+    -------
+    str
+    """
+    words = ["snakemake", "--cores 2", "--force" if force else "", target]
+    if scale != "paper":
+        # The file comes last: Snakemake reads every later argument as a configuration file.
+        words.append(f"--configfile config/{scale}.yaml")
+    return " ".join(filter(None, words))

@@ -12,8 +12,11 @@ from private_consensus.common.errors import require
 from private_consensus.common.fields import split_measure
 from private_consensus.common.row_filters import selected
 from private_consensus.core import networks
+from private_consensus.core import partition as partitioning
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy.verdicts import HOLDS, HOLDS_BY_SLACK, NOT_PRIVATE
+
+from ..datasets import Prepared
 
 FIXED = (
     "experiment",
@@ -86,6 +89,7 @@ def figure_numbers(
             points = graph_points(panel["network"], panel["seed"])
             frames.append(points.with_columns(panel=pl.lit(panel["title"])))
         if panel["partition"] or panel.get("privacy_loss"):
+            assert other_points is not None
             frames.append(other_points.filter(pl.col("panel") == panel["title"]))
     numbers = pl.concat(frames, how="diagonal_relaxed").with_columns(source=pl.lit(source))
     if "guarantee" not in numbers.columns:
@@ -301,9 +305,9 @@ def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
     nodes = [{"kind": "node", "node": i + 1, "x": x[i], "y": y[i]} for i in range(built.n_agents)]
     fixed = {"algorithm": "", "variant": "graph", "interpretation": "resolved", "series": "",
              "low": None, "high": None, "runs": 0, "interval": ""}  # fmt: skip
-    columns = {"edge_from": pl.Int64, "edge_to": pl.Int64, "low": pl.Float64, "high": pl.Float64}
-    return pl.DataFrame([{**row, **fixed} for row in nodes + edges], infer_schema_length=None).cast(
-        columns
+    points = pl.DataFrame([{**row, **fixed} for row in nodes + edges], infer_schema_length=None)
+    return points.cast(
+        {"edge_from": pl.Int64(), "edge_to": pl.Int64(), "low": pl.Float64(), "high": pl.Float64()}
     )
 
 
@@ -317,3 +321,52 @@ def on_circle(adjacency: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[dict[
         for i, j in zip(*np.nonzero(np.triu(adjacency)), strict=True)
     ]  # fmt: skip
     return x, y, edges
+
+
+def partition_summary(prepared: Prepared, partition: Mapping[str, Any], seed: int) -> pl.DataFrame:
+    """Count the records that each agent holds in run 0.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        Prepared data set.
+    partition : mapping
+        Partition as :class:`.schema.Partition` serializes it.
+    seed : int
+        Root seed of the random streams.
+
+    Returns
+    -------
+    DataFrame
+        One row per agent and label. ``x`` is the agent, from 1; ``y`` its number of records with
+        that label; ``size`` its number of records; ``share`` the ratio y / size.
+    """
+    rows_of_agents = _agent_rows(prepared.labels, partition, Streams(seed, (0,)).generators("data"))
+    sizes = partitioning.sizes_of(rows_of_agents)[0]
+    shares = partitioning.label_shares(prepared.labels, rows_of_agents)[0]
+    rows = [
+        {"agent": agent + 1, "label": int(label), "size": int(size), "share": float(share),
+         "x": float(agent + 1), "y": float(round(share * size)), "series": f"label {label:+d}"
+         if label < 0 or len(shares[0]) == 2 else f"class {label}"}
+        for agent, size in enumerate(sizes)
+        for label, share in zip(np.unique(prepared.labels), shares[agent], strict=True)
+    ]  # fmt: skip
+    empty = pl.lit(None, pl.Float64)
+    return pl.DataFrame(rows).with_columns(
+        algorithm=pl.lit(""), variant=pl.lit(partition["kind"]), interpretation=pl.lit("resolved"),
+        low=empty, high=empty, runs=pl.lit(1), interval=pl.lit(""),
+    )  # fmt: skip
+
+
+def _agent_rows(labels: np.ndarray, partition: Mapping[str, Any], generators) -> np.ndarray:
+    agents, records = partition["agents"], partition["records"]
+    if partition["kind"] == "unequal":
+        return partitioning.partition_unequal(
+            labels, agents, agents * records, generators, concentration=partition["concentration"]
+        )
+    sizes = [records] * agents
+    if partition["kind"] == "dirichlet":
+        return partitioning.partition_dirichlet(
+            labels, sizes, generators, concentration=partition["concentration"]
+        )
+    return partitioning.partition_iid(labels, sizes, generators)

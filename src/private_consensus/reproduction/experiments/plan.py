@@ -18,10 +18,9 @@ from private_consensus.common.fields import validate
 from private_consensus.core import algorithms, problems
 
 from ..datasets import DATA_SETS
-from .checks import too_many, wrong_horizon, wrong_settings
+from .checks import PARTS, expected, too_many, wrong_horizon, wrong_references, wrong_settings
 from .conditions import conditions_of
 from .files import read_paper
-from .references import PARTS, expected, wrong_references
 from .schema import (
     SCALES,
     SMOKE,
@@ -404,7 +403,9 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
                     **setting,
                 }
             )
-    special = {} if experiment.divergence == "raise" else {"divergence": experiment.divergence}
+    special: dict[str, Any] = {}
+    if experiment.divergence != "raise":
+        special["divergence"] = experiment.divergence
     if experiment.averages:
         special["averages"] = [list(measure) for measure in experiment.averages]
     if experiment.intermediate_measures and experiment.intermediate_measures.measures:

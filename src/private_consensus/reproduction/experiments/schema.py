@@ -10,6 +10,7 @@ the entries by the keys that have to be present.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -52,7 +53,6 @@ from private_consensus.core.networks import GRAPHS, MIXINGS
 from ..claims import Claim
 from ..claims.schema import ClaimEntry, TestedVariantEntry
 from ..datasets import PREPARATIONS
-from .citations import cited
 
 ConfigurationError = Refused
 """Error with one line per invalid key."""
@@ -80,7 +80,7 @@ def one_of(names: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[[str]
     """
 
     def check(name: str) -> str:
-        allowed = names() if callable(names) else names
+        allowed = names if isinstance(names, Sequence) else names()
         if name not in allowed:
             raise ValueError(f"expected one of {', '.join(allowed)}")
         return name
@@ -101,8 +101,10 @@ class RecordsPower(Strict):
     """Exponent k in delta = (agents x records per agent)^k."""
 
 
-class BudgetConfig(Strict):
+class BudgetConfig(Open):
     """Privacy budget (epsilon, delta) of a run."""
+
+    model_config = ConfigDict(extra="forbid")
 
     epsilon: Number = Field(gt=0)
     """Total epsilon of a run; .inf for no privacy."""
@@ -293,11 +295,11 @@ class ExperimentEntry(FileEntry):
     """Quantity that the experiment computes, and what it is compared against."""
     location: str | None = None
     """Figure, table or section of the paper that the experiment reproduces."""
-    problem: dict[str, Any] | None = None
+    problem: Open | None = None
     """Optimisation problem: its name and parameters."""
-    network: dict[str, Any] | None = None
+    network: Open | None = None
     """Communication network: graph family, number of agents, weights and parameters."""
-    budget: dict[str, Any] | None = None
+    budget: Open | None = None
     """Privacy budget: epsilon and delta."""
     horizon: Positive | None = None
     """Number of iterations."""
@@ -306,14 +308,14 @@ class ExperimentEntry(FileEntry):
     runs_per_batch: BatchSize = 10
     """Number of runs that are computed together; the last batch is filled up with further runs,
     which are discarded."""
-    axes: list[Slug] | dict[Slug, AxisEntry | None] = {}
+    axes: list[Slug] | Mapping[Slug, AxisEntry | None] = {}
     """Varied parameters: names of the file's axes, or axes by name. The experiment runs every
     combination of their values."""
-    algorithms: dict[Algorithm, list[Slug] | dict[Slug, VariantEntry | None]] | None = None
+    algorithms: Mapping[Algorithm, list[Slug] | Mapping[Slug, VariantEntry | None]] | None = None
     """Algorithms, each with its variants: names of the file's variants, or variants by name."""
     measures: Annotated[list[Measure], Field(min_length=1)] | None = None
     """Recorded measures, each a quantity.metric such as released.normalised_error."""
-    iterations: list[Whole | Span] | Literal["all"] = []
+    iterations: Sequence[Whole | Span] | Literal["all"] = []
     """Iterations at which measures are recorded, in addition to the last iteration."""
     intermediate_measures: IntermediateMeasures | None = None
     """Settings and measures that are recorded before the last iteration; default: all."""
@@ -321,11 +323,11 @@ class ExperimentEntry(FileEntry):
     """Measures of which the mean over all iterations is recorded, too."""
     divergence: Literal["raise", "record"] = "raise"
     """Treatment of runs whose values become infinite: an error (raise), or a result (record)."""
-    shared_streams: dict[Stream, str | dict[str, str] | None] = {}
+    shared_streams: Mapping[Stream, str | dict[str, str] | None] = {}
     """Names of the random streams for data, graph, noise and sampling: one name for all algorithms,
     or one per algorithm. Experiments with equal names use the same random numbers. Default: streams
     of the experiment."""
-    unspecified_details: list[str] | dict[str, UnspecifiedDetail | None] = {}
+    unspecified_details: list[str] | Mapping[str, UnspecifiedDetail | None] = {}
     """Details that the paper omits or contradicts, by topic, each with its resolution."""
     unaccounted_data_use: list[str] = []
     """Decisions that used private data and whose privacy cost is not part of the budget."""
@@ -437,7 +439,9 @@ class CurveEntry(CurveFields, MeasureParts):
     @field_validator("measures")
     @classmethod
     def _of_measures(cls, measures):
-        return {measure: label for measure, label in measures.items() if split_measure(measure)}
+        for measure in measures:
+            split_measure(measure)
+        return measures
 
 
 class Partition(Strict):
@@ -702,7 +706,7 @@ class BlockEntry(FileEntry):
     """Title of this block of rows."""
     experiment: str
     """Experiment whose measurements the block shows."""
-    methods: Annotated[list[MethodEntry], Field(min_length=1)]
+    methods: Annotated[Sequence[MethodEntry], Field(min_length=1)]
     """Methods of the block, each with its published numbers."""
 
 
@@ -732,7 +736,7 @@ class TableEntry(FileEntry):
     """Further tabulated measures, by title of their column."""
     published_runs: Positive = 1
     """Number of runs over which the published means and standard deviations were computed."""
-    blocks: Annotated[list[BlockEntry], Field(min_length=1)]
+    blocks: Annotated[Sequence[BlockEntry], Field(min_length=1)]
     """Blocks of rows, one experiment each."""
 
 
@@ -741,6 +745,9 @@ class Table(TableEntry):
 
     blocks: Annotated[list[Block], Field(min_length=1)]
     """Blocks of rows, one experiment each."""
+
+
+YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 
 class PaperInfo(Strict):
@@ -765,6 +772,26 @@ class PaperInfo(Strict):
     def citation(self) -> str:
         """Authors and year, such as "Wang et al. 2022"; without authors the title."""
         return cited(self.model_dump())
+
+
+def cited(paper: Mapping[str, Any]) -> str:
+    """Return the citation of a paper, such as "Wang et al. 2022"; without authors its short title.
+
+    Parameters
+    ----------
+    paper : mapping
+        Authors, venue with the year, and titles, as :class:`PaperInfo` serializes them.
+
+    Returns
+    -------
+    str
+        Citation without the title of the paper.
+    """
+    names = [author.split()[-1] for author in paper["authors"]]
+    if not names:
+        return paper.get("short_title") or paper["title"]
+    authors = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
+    return " ".join([authors, *YEAR.findall(paper["venue"])[-1:]])
 
 
 # --- Files ----------------------------------------------------------------------------------------

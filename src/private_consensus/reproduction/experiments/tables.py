@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -80,23 +80,24 @@ def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
 def _compared(table, runs: pl.DataFrame, published: tuple[float, float] | None) -> dict[str, Any]:
     values = _measured(runs, table["measure"])
     count = len(values)
-    std = float(values.std()) if count > 1 else 0.0
-    computed = {
-        "value": float(values.mean()), "std": std, "se": std / math.sqrt(count), "runs": count
-    }  # fmt: skip
+    value = cast(float, values.mean())
+    std = cast(float, values.std()) if count > 1 else 0.0
+    se = std / math.sqrt(count)
     extra = {
-        title: float(_measured(runs, measure).mean())
-        for title, measure in table["extra_columns"].items()
+        title: _measured(runs, measure).mean() for title, measure in table["extra_columns"].items()
     }
-    mean, published_std = published or (None, None)
-    difference = None
-    if mean is not None:
-        combined = math.hypot(published_std / math.sqrt(table["published_runs"]), computed["se"])
-        difference = (computed["value"] - mean) / combined if combined else math.nan
+    mean, published_std, difference = None, None, None
+    if published is not None:
+        mean, published_std = published
+        combined = math.hypot(published_std / math.sqrt(table["published_runs"]), se)
+        difference = (value - mean) / combined if combined else math.nan
     return {
         "published": mean,
         "published_std": published_std,
-        **computed,
+        "value": value,
+        "std": std,
+        "se": se,
+        "runs": count,
         "difference": difference,
         **extra,
     }
