@@ -59,6 +59,8 @@ curves:
   both:
     method: {gradient_descent.plain: plain, gradient_descent.exact: exact}
     measures: {released.normalised_error: error, seconds: time}
+sentences:
+  data: "Problem: each agent holds 100 records."
 claim_variants:
   steps: {one: {where: {steps: 1}}, ten: {where: {steps: 10}, interpretation: ablation}}
 experiments:
@@ -86,7 +88,7 @@ experiments:
 figures:
   fig1:
     title: First
-    caption: first
+    caption: "Error against steps. {data}"
     note: a remark
     grid: {epsilon: [0.5, 1.0]}
     panel_title: "{title}, epsilon = {epsilon}"
@@ -198,6 +200,11 @@ def test_panels_are_grid_products_and_an_extending_figure_can_replace_the_grid(c
     panel = first["panels"][1]
     assert (panel["x_title"], panel["y_title"], panel["log_x"]) == ("privacy", "error", False)
     assert first["panels"][0]["x_title"] == "steps"
+
+
+def test_a_caption_contains_the_named_sentences_of_the_file(completed):
+    caption = completed["figures"]["fig1"]["caption"]
+    assert caption == "Error against steps. Problem: each agent holds 100 records."
 
 
 def test_named_curve_sets_expand_and_product_curves_get_labels(completed):
@@ -335,6 +342,7 @@ EXPERIMENT, FIGURE = ("experiments", "fig2"), ("figures", "fig1")
         (("variants", "dgd", "network", "extends"), NOTHING, r"network.extends: expected a value"),
         (("variants", "dgd", "network", "and so on"), NOTHING, r"and so on: missing, expected"),
         ((*EXPERIMENT, "axes"), NOTHING, r"experiments.fig2.axes: expected a value"),
+        ((*FIGURE, "caption"), "{dat}", r"figures.fig1.caption: found 'dat', expected one of data"),
         ((*FIGURE, "extends"), "fig9", r"figures.fig1.extends: found 'fig9'"),
         ((*FIGURE, "panels", 0, "curves"), "nobody", r"fig1.curves: found 'nobody', expected algo"),
         ((*FIGURE, "panels", 0, "curves"), ["dgd.x"], r"curves: found 'dgd.x', expected one of dg"),

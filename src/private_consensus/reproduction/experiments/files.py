@@ -7,6 +7,7 @@ claims. The functions below have this order. The result is the input of :class:`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -384,9 +385,19 @@ def _figure(name: str, figure: Entry, file: Entry, runs: Entry, key_path: str) -
         figure = {"experiment": name, **figure}
     return {
         **_select(figure, FigureFields.model_fields),
+        "caption": _caption(figure, file, key_path),
         "added": ADDED in name,
         "panels": list(_Panels(file, runs, key_path).of(figure)),
     }
+
+
+def _caption(entry: Entry, file: Entry, key_path: str) -> str:
+    """Return a caption in which each {name} is replaced by the named sentence of the file."""
+
+    def sentence(match: re.Match) -> str:
+        return _look_up(file["sentences"], match[1], f"{key_path}.caption")
+
+    return re.sub(r"\{(\w+)\}", sentence, entry["caption"])
 
 
 @dataclass(frozen=True)
@@ -538,7 +549,11 @@ def _labelled(methods: str | list[str] | Entry) -> Iterator[tuple[str, str]]:
 
 
 def _table(_: str, table: Entry, file: Entry, runs: Entry, key_path: str) -> dict[str, Any]:
-    return {**table, "blocks": [_block(block, runs, key_path) for block in table["blocks"]]}
+    return {
+        **table,
+        "caption": _caption(table, file, key_path),
+        "blocks": [_block(block, runs, key_path) for block in table["blocks"]],
+    }
 
 
 def _block(block: Entry, runs: Entry, key_path: str) -> dict[str, Any]:

@@ -628,7 +628,8 @@ class FigureFields(FileEntry):
     title: str
     """Title: which quantity of which method is plotted against what."""
     caption: str
-    """Description of quantity, method, data and curves that is clear without the paper."""
+    """Description of quantity, method, data and curves that is clear without the paper; {name} is
+    replaced by a sentence of the file."""
     columns: Positive | None = None
     """Number of panels per row."""
     note: str = ""
@@ -670,7 +671,7 @@ class FigureEntry(FigureFields, PanelKeys):
 # --- Tables ---------------------------------------------------------------------------------------
 
 
-class MethodEntry(FileEntry):
+class TabulatedMethod(FileEntry):
     """Method of a table, with the published values."""
 
     label: str
@@ -688,42 +689,25 @@ class MethodEntry(FileEntry):
     """Published numbers, one [row value, mean, standard deviation] per row."""
 
 
-class MethodRows(MethodEntry):
-    """Complete method of a table."""
-
-    method: Slug
-    """Name of the algorithm."""
-    variant: str
-    """Variant of the algorithm."""
-    interpretation: Interpretation
-    """literal, resolved or ablation."""
-
-
-class BlockEntry(FileEntry):
+class Block(FileEntry):
     """Rows of a table that share an experiment."""
 
     label: str
     """Title of this block of rows."""
     experiment: str
     """Experiment whose measurements the block shows."""
-    methods: Annotated[Sequence[MethodEntry], Field(min_length=1)]
+    methods: Annotated[list[TabulatedMethod], Field(min_length=1)]
     """Methods of the block, each with its published numbers."""
 
 
-class Block(BlockEntry):
-    """Complete rows of a table that share an experiment."""
-
-    methods: Annotated[list[MethodRows], Field(min_length=1)]
-    """Methods of the block, each with its published numbers."""
-
-
-class TableEntry(FileEntry):
+class Table(FileEntry):
     """Table of measurements next to the published values."""
 
     title: str
     """Title of the table."""
     caption: str
-    """Description of the table that can be read without the paper."""
+    """Description of the table that can be read without the paper; {name} is replaced by a sentence
+    of the file."""
     row_axis: str
     """Axis of the experiment; the table has one row per value."""
     row_title: str
@@ -736,13 +720,6 @@ class TableEntry(FileEntry):
     """Further tabulated measures, by title of their column."""
     published_runs: Positive = 1
     """Number of runs over which the published means and standard deviations were computed."""
-    blocks: Annotated[Sequence[BlockEntry], Field(min_length=1)]
-    """Blocks of rows, one experiment each."""
-
-
-class Table(TableEntry):
-    """Table whose methods are resolved."""
-
     blocks: Annotated[list[Block], Field(min_length=1)]
     """Blocks of rows, one experiment each."""
 
@@ -825,6 +802,8 @@ class File(FileEntry):
     """Details that the paper omits or contradicts, by topic, to which experiments refer."""
     variants: dict[Algorithm, dict[Slug, VariantEntry]] = {}
     """Variants of each algorithm by name, to which experiments refer."""
+    sentences: dict[Slug, str] = {}
+    """Sentences by name, to which captions refer as {name}."""
     curves: dict[Slug, list[Reference | CurveEntry] | CurveEntry] = {}
     """Sets of curves by name, to which panels refer."""
     claim_variants: dict[Slug, dict[str, TestedVariantEntry]] = {}
@@ -833,7 +812,7 @@ class File(FileEntry):
     """Experiments by name: the computations that are run."""
     figures: dict[Name, FigureEntry] = {}
     """Figures by name, drawn from the measurements of experiments."""
-    tables: dict[Name, TableEntry] = {}
+    tables: dict[Name, Table] = {}
     """Tables by name, with measurements of experiments next to published values."""
     claims: dict[Name, ClaimEntry] = {}
     """Claims of the paper by name, each with its test."""
