@@ -20,7 +20,6 @@ import private_consensus as pc
 from private_consensus.core.algorithms.base import METHOD
 from private_consensus.reproduction.claims.schema import Test
 from private_consensus.reproduction.experiments import plan
-from private_consensus.reproduction.experiments.quantities import quantities_of
 from private_consensus.reproduction.experiments.results import rows_of
 
 ROOT = Path(__file__).parents[1]
@@ -299,7 +298,9 @@ def measurements() -> str:
         )
         for name in pc.problems.names()
     ]
-    quantities = [(code(n), ", ".join(map(code, quantities_of(n)))) for n in built_in()]
+    quantities = [
+        (code(n), ", ".join(map(code, pc.algorithms.load(n).quantities))) for n in built_in()
+    ]
     text = (
         "A measurement is ``quantity.metric``, such as ``released.excess_loss``. A quantity that\n"
         "is a number has no metric. Algorithms return quantities; problems provide metrics.\n"

@@ -27,7 +27,6 @@ from ..core.simulation import BLOCK
 from ..privacy import Budget
 from ..reproduction.experiments.cells import Prepared, environment_of, setting_of
 from ..reproduction.experiments.checks import MAX_SIZES, require_settings, wrong_horizon
-from ..reproduction.experiments.quantities import quantities_of
 from .output import OUT
 
 SettingParts = tuple[Algorithm, Problem, Network, Budget, int]
@@ -124,7 +123,7 @@ def _cell(options: Namespace) -> dict[str, Any]:
     metric = options.metric or next(iter(metrics))
     metric_names = (*metrics, "value")
     require(metric in metric_names, "--metric", metric, f"one of {', '.join(metric_names)}")
-    quantities, quantity = quantities_of(options.algorithm), options.quantity
+    quantities, quantity = algorithms.load(options.algorithm).quantities, options.quantity
     require(quantity in quantities, "--quantity", quantity, f"one of {', '.join(quantities)}")
     for line in wrong_horizon(options.horizon):
         raise Refused([line])

@@ -83,6 +83,11 @@ class CanaryAudit(QDPSGD):
     accountant: float = 0.0
     formula: float = 0.0
 
+    quantities: ClassVar = (
+        "bound_gradients", "bound_messages", "p_value_gradients", "p_value_messages",
+        "right_gradients", "right_messages", "accountant", "formula", "bound_delta",
+        "bound_confidence",
+    )  # fmt: skip
     kind: ClassVar[str] = AUDIT
     source: ClassVar[str] = QDPSGD1.source
     advance = QDPSGD1.advance

@@ -45,6 +45,12 @@ class Moments(NamedTuple):
 class DPCIMoments(DPCI):
     """Exact moments of DP-CI, with the parameters, the noise and the privacy of DP-CI."""
 
+    quantities: ClassVar = (
+        "mean", "target", "expected", "expected_low", "expected_high", "squared_error",
+        "disagreement", "internal_expected_low", "internal_expected_high",
+        "internal_squared_error", "internal_disagreement", "least_eigenvalue", "printed_b0",
+        "least_factor", "largest_factor", "theorem_4_16",
+    )  # fmt: skip
     deterministic: ClassVar[bool] = True
 
     kind: ClassVar[str] = ANALYSIS

@@ -74,6 +74,12 @@ class ReleaseAudit(DZOA):
     replicates: int = 20_000
     confidence: float = fraction()
 
+    quantities: ClassVar = (
+        "epsilon_bound", "epsilon_ceiling", "epsilon_claimed", "mu_bound", "bound_p_value",
+        "bound_delta", "bound_confidence", "deviation_ratio", "deviation_along", "anisotropy",
+        "bias_ratio", "bias_relative", "kurtosis", "distance_to_normal", "sensitivity_ratio",
+        "diverged",
+    )  # fmt: skip
     needs: ClassVar[tuple[str, ...]] = ("features", "responses", "gram", "pull", "penalty")
     kind: ClassVar[str] = AUDIT
     lower_bound_because: ClassVar[str] = (

@@ -12,6 +12,7 @@ from .families.admm import ADMMFamily
 class ADMM(ADMMFamily):
     """Decentralized ADMM without noise."""
 
+    quantities: ClassVar = ("internal", "released")
     source: ClassVar[str] = "Shi, Ling, Yuan, Wu, Yin, IEEE TSP 2014; Ding, eqs. (12)-(13)"
 
 

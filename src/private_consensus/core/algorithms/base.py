@@ -113,8 +113,9 @@ class Algorithm(ABC):
     assumed_bound : str
         Name of the parameter that is assumed to bound the gradients of records; empty if
         nothing is assumed.
-    quantities : tuple of str, optional
-        Names of all observables, for configurations; by default the iterates.
+    quantities : tuple of str
+        Names of all observables, for configurations; by default the iterates before the noise
+        and after it.
     largest_change : float, optional
         Largest change of a measurement that the guarantee covers; None without such a limit.
     hidden_sampling : bool
@@ -139,7 +140,7 @@ class Algorithm(ABC):
     lower_bound_because: ClassVar[str] = ""
     privacy_depends_on: ClassVar[str] = GRAPH
     assumed_bound: ClassVar[str] = ""
-    quantities: ClassVar[tuple[str, ...] | None] = None
+    quantities: ClassVar[tuple[str, ...]] = ("internal", "released")
     largest_change = None
     hidden_sampling = False
     draws_per_edge: ClassVar[bool] = False

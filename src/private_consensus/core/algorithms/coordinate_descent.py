@@ -87,6 +87,7 @@ class CoordinateDescent(Iterative):
     uses = ("strong_convexity", "smoothness")
     needs: ClassVar[tuple[str, ...]] = ("objective", "own_optimum", "slope_bound")
     source: ClassVar[str] = "Xiao et al., Appendix K, eqs. (72)-(74)"
+    quantities: ClassVar = ("released", "gap", "bound")
     internal_outputs: ClassVar = ("internal", "gap", "bound")
     lower_bound_because: ClassVar[str] = "one sequence of messages has a known likelihood ratio"
     ranges: ClassVar = {"horizon": Range(3, 40, 20)}

@@ -21,6 +21,7 @@ from .families.gradient_steps import GradientSteps
 class DecentralizedGradientDescent(GradientSteps):
     """Decentralized gradient descent without noise."""
 
+    quantities: ClassVar = ("released",)
     source: ClassVar[str] = "Nedic, Ozdaglar, IEEE TAC 54(1), 2009; Xiao et al., eq. (3)"
 
     def calibrate(self, budget, problem, network, horizon):

@@ -64,6 +64,7 @@ class DPADMM(Iterative):
     c1: float = positive(1.0)
     noise: Noise = noise_field()
 
+    quantities: ClassVar = ("internal", "released", "rho", "eta_0")
     assumed_bound: ClassVar[str] = "c1"
     source: ClassVar[str] = "Huang et al., IEEE TIFS 2020; Gratton et al., section VI"
     ranges: ClassVar = {

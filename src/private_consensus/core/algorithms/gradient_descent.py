@@ -89,6 +89,14 @@ class GradientDescent(Iterative):
     sensitivity: str = one_of("record", SENSITIVITIES, calibration=True)
     spending: str = one_of("theorem_2", SPENDINGS, calibration=True)
 
+    quantities: ClassVar = (
+        "internal",
+        "released",
+        "consensus",
+        "reconstruction",
+        "bound",
+        "expected",
+    )
     privacy_depends_on: ClassVar[str] = NOTHING
     uses = ("strong_convexity", "smoothness", "lipschitz")
     source: ClassVar[str] = "Showkatbakhsh et al., Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"

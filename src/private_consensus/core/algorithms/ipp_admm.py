@@ -92,6 +92,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     hidden_sampling = True
     needs: ClassVar[tuple[str, ...]] = ("proximal", "clipped_loss")
     source: ClassVar[str] = "Ding, section 3.5, Algorithm 3, Theorem 10"
+    quantities: ClassVar = ("internal", "released", "worst_case", "messages")
     lower_bound_because: ClassVar[str] = (
         "a changed label changes each minimiser, and the tests have at most the stated loss"
     )

@@ -60,6 +60,7 @@ class LocallyPrivateADMM(ADMMFamily):
     dual: str = one_of("resolved", SIGNS)
     exchange: str = one_of("plain", EXCHANGES)
 
+    quantities: ClassVar = ("internal", "released", "worst_case", *random_weights.QUANTITIES)
     source: ClassVar[str] = "Xiao et al., Algorithm 1, eqs. (6), (12), (13)"
     where: ClassVar[str] = "output"
     internal_outputs: ClassVar = ("internal", *random_weights.ANALYSES)

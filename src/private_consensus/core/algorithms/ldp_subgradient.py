@@ -20,7 +20,7 @@ from private_consensus.common.errors import require
 
 from ..exchange import SecretSharing, require_complete
 from .base import STEP, Range, column
-from .families import random_aggregates
+from .families import random_aggregates, random_weights
 from .families.random_aggregates import Aggregate, RandomAggregates, mean_interval
 from .parameters import one_of, only
 
@@ -46,6 +46,7 @@ class LocallyPrivateSubgradient(RandomAggregates):
     decay: float = only(1.0, "step sizes are proportional to 1/sqrt(k)")
     exchange: str = one_of("plain", EXCHANGES)
 
+    quantities: ClassVar = ("released", "averaged", "worst_case", *random_weights.QUANTITIES)
     source: ClassVar[str] = "Xiao et al., Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
     ranges: ClassVar = {"eta": Range(0.05, 4.0, 1.0, STEP), "horizon": Range(3, 40, 20)}
     lower_bound_because: ClassVar[str] = (

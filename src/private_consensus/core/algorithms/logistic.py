@@ -38,6 +38,7 @@ class Logistic(Algorithm):
 
     ridge: float = positive(1e-2)
 
+    quantities: ClassVar = ("released",)
     source: ClassVar[str] = "Ding, eq. (97) and section 6.3.1"
 
     needs: ClassVar[tuple[str, ...]] = ("features", "labels", "in_training")

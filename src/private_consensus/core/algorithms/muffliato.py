@@ -53,6 +53,7 @@ class Muffliato(Iterative):
     noise: Noise = noise_field()
     acceleration: str = one_of("none", ACCELERATIONS)
 
+    quantities: ClassVar = ("released",)
     privacy_depends_on: ClassVar[str] = NOTHING
     needs: ClassVar[tuple[str, ...]] = ("means",)
     source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022, Algorithm 1"

@@ -61,6 +61,7 @@ class OneShotAveraging(Iterative):
     noise: Noise = noise_field(None)
     perturbed: str = one_of("output", PERTURBED)
 
+    quantities: ClassVar = ("released",)
     privacy_depends_on: ClassVar[str] = NOTHING
     source: ClassVar[str] = "Chaudhuri, Monteleoni, Sarwate, JMLR 12, 2011, Algorithms 1 and 2"
     ranges: ClassVar = {"D": Range(0.01, 3.0, 0.2, CURVATURE), "horizon": Range(3, 30, 15)}

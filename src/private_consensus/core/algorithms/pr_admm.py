@@ -81,6 +81,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
     sums: str = one_of("direct", SUMS, calibration=True)
     rho_conversion: str | None = "safe"
 
+    quantities: ClassVar = ("internal", "released", "worst_case", "replaced")
     source: ClassVar[str] = "Ding, section 3.3, Theorems 2 and 3"
     where: ClassVar[str] = "output"
     V: ClassVar[float] = 1.0

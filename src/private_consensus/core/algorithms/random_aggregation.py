@@ -40,6 +40,7 @@ class RandomAggregation(Algorithm):
 
     calibration = GIVEN
     source: ClassVar[str] = "Xiao et al., Theorems 2.2 and 2.3, eqs. (10) and (11), Figure 1"
+    quantities: ClassVar = ("exact", "bound", "excess", "limit", "sampled", "worst", "released")
     lower_bound_because: ClassVar[str] = (
         "outside of its interval, a random aggregate has the tails of the Laplace noise"
     )

@@ -75,6 +75,7 @@ class ZipDL(ClippedDescent):
 
     noise: Noise = noise_field()
 
+    quantities: ClassVar = ("internal", "released", "links")
     draws_per_edge: ClassVar[bool] = True
     uses = ("smoothness",)
     source: ClassVar[str] = "Biswas et al., PoPETs 2025(3), Algorithm 1"

@@ -42,7 +42,6 @@ from ..datasets import PREPARATIONS
 from ..datasets.catalogue import module_of
 from ..datasets.preparation import preparation
 from .numbers import FIXED, KEY, POINT
-from .quantities import quantities_of
 from .schema import Experiment, FigurePanel, Paper, Table, TunedParameters
 
 PREPARED = "problem.prepared"
@@ -139,7 +138,7 @@ class Use(NamedTuple):
     key_path: str
     experiment: str
     method: str
-    variant: str
+    variant: str | None
     measures: Sequence[tuple[str, str]]
     selection: Mapping[str, Any]
     last_iteration_only: bool = True
@@ -270,7 +269,7 @@ def _valid_paths(problem: str, algorithm: str) -> dict[str, tuple[str, ...]]:
         "horizon": (),
         "budget": ("epsilon", "delta", "delta.records_power"),
         "network": tuple(dict.fromkeys(["name", "agents", "weights", *graphs, *mixings])),
-        "problem": ("name", *(parameter.name for parameter in parameters)),
+        "problem": ("name", *parameters),
         "algorithm": tuple(_parameters_of(algorithms.load(algorithm))),
     }
 
@@ -282,7 +281,8 @@ def _parameters_of(algorithm: type[Algorithm]) -> list[str]:
 
 def _wrong_measures(key_path: str, experiment: Experiment) -> Iterator[str]:
     metrics = problems.load(experiment.problem.name).METRICS
-    observables = dict.fromkeys(q for name in experiment.algorithms for q in _quantities_of(name))
+    loaded = [algorithms.load(name) for name in experiment.algorithms]
+    observables = dict.fromkeys(q for algorithm in loaded for q in algorithm.quantities)
     for quantity, metric in experiment.measures:
         if quantity not in observables:
             yield expected(f"{key_path}.measures", quantity, observables)
@@ -401,12 +401,10 @@ def _wrong_table(key_path: str, table: Table, paper: Paper) -> Iterator[str]:
 
 def _wrong_quantity(key_path: str, algorithm: str, quantity: str) -> Iterator[str]:
     """Yield a line if an algorithm does not record a quantity; skip unknown algorithms."""
-    if algorithm in algorithms.names() and quantity not in _quantities_of(algorithm):
-        allowed = expected(key_path, quantity, _quantities_of(algorithm))
-        yield f"{allowed}, the quantities of {algorithm}"
-
-
-_quantities_of = cache(quantities_of)
+    if algorithm in algorithms.names():
+        recorded = algorithms.load(algorithm).quantities
+        if quantity not in recorded:
+            yield f"{expected(key_path, quantity, recorded)}, the quantities of {algorithm}"
 
 
 def _wrong_where(
@@ -568,7 +566,7 @@ def _wrong_problems(built: type[Algorithm], settings: Iterable[Mapping[str, Any]
     """Yield one line for each problem that lacks a feature that the algorithm needs."""
     for name in dict.fromkeys(setting["problem"]["name"] for setting in settings):
         offers = problems.class_of(name).offers
-        lacking = [need for need in getattr(built, "needs", ()) if not offers(need)]
+        lacking = [need for need in built.needs if not offers(need)]
         if lacking:
             yield f"problem.name: found {name!r}, expected a problem with {', '.join(lacking)}"
 
@@ -677,20 +675,21 @@ def _wrong_network(_: type[Algorithm], network: Mapping[str, Any]) -> Iterator[s
 def _wrong_problem(_: type[Algorithm], problem: Mapping[str, Any]) -> Iterator[str]:
     values = dict(problem)
     build, parameters = _building(values.pop("name"))
-    for parameter in parameters:
-        if parameter.default is parameter.empty and parameter.name not in values:
-            yield f"problem.{parameter.name}: missing, expected a value"
-    yield from _unknown("problem", [parameter.name for parameter in parameters], values)
+    for name, parameter in parameters.items():
+        if parameter.default is parameter.empty and name not in values:
+            yield f"problem.{name}: missing, expected a value"
+    yield from _unknown("problem", parameters, values)
     yield from _wrong_types("problem", _hints(build), values)
 
 
 @cache
-def _building(problem: str) -> tuple[Callable, list[Parameter]]:
+def _building(problem: str) -> tuple[Callable, dict[str, Parameter]]:
     """Return the function that builds a problem, and the parameters that a configuration may
     set.
     """
     build = problems.load(problem).build
-    return build, list(signature(build).parameters.values())[2:]
+    _, _, *parameters = signature(build).parameters.items()
+    return build, dict(parameters)
 
 
 def _wrong_algorithm(built: type[Algorithm], values: Mapping[str, Any]) -> Iterator[str]:
@@ -799,5 +798,5 @@ divides ``records`` rows of the training split among all agents."""
 
 
 def _records_of(problem: Mapping[str, Any]) -> int:
-    parameters = signature(problems.load(problem["name"]).build).parameters
+    _, parameters = _building(problem["name"])
     return problem.get("records", parameters["records"].default)

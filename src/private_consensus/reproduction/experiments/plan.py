@@ -380,7 +380,8 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
         The cell as plain JSON.
     """
     grids, reduced = _reduced(experiment, config.scale)
-    base = _base(experiment)
+    parts = experiment.model_dump(include=set(PARTS) - {"algorithm"}, exclude_none=True)
+    base = {**parts, "algorithm": {}}
     settings = []
     for variant, variant_model in experiment.algorithms[algorithm].items():
         for point in product(*grids.values()):
@@ -468,12 +469,6 @@ def _iterations(experiment: Experiment, settings: list[dict[str, Any]]) -> list[
             raise ConfigurationError([line])
         return list(range(1, max(horizons) + 1))
     return list(experiment.iterations)
-
-
-def _base(experiment: Experiment) -> dict[str, Any]:
-    """Return the setting of an experiment before axes and variants change it."""
-    parts = experiment.model_dump(include=set(PARTS) - {"algorithm"}, exclude_none=True)
-    return {**parts, "algorithm": {}}
 
 
 def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

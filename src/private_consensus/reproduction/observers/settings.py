@@ -15,10 +15,12 @@ from private_consensus.audits.views.epsilon import epsilons
 from private_consensus.audits.views.table import kinds
 from private_consensus.common.errors import InvalidInput, require
 from private_consensus.common.fields import Strict, validate
-from private_consensus.core import algorithms, networks, problems
+from private_consensus.core import algorithms, networks
 from private_consensus.core.randomness import Streams
 from private_consensus.kernels.forks import map_in_forks
 from private_consensus.privacy import Budget, account, gaussian_mu
+
+from ..experiments.cells import environment_of
 
 
 class Graph(Strict):
@@ -194,12 +196,9 @@ def calibrated(
     -------
     tuple of Algorithm, Problem and Network
     """
-    parameters = dict(network)
-    graph: Any = networks.build(
-        streams, parameters.pop("name"), parameters.pop("agents"), **parameters
-    ).of_run(0)
-    parameters = dict(problem)
-    instance = problems.load(parameters.pop("name")).build(streams, graph.n_agents, **parameters)
+    environment = environment_of({"problem": problem, "network": network}, {})
+    graph: Any = environment.network(streams).of_run(0)
+    instance = environment.problem(streams)
     parameters = dict(algorithm)
     unscaled = algorithms.load(parameters.pop("name"))(**parameters)
     return _calibrated(unscaled, epsilon, delta, (instance, graph, horizon)), instance, graph

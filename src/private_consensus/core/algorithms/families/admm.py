@@ -111,6 +111,7 @@ class ADMMFamily(Iterative):
     init_std: float = nonnegative(0.0)
     rho_conversion: str | None = one_of(None, CONVERSIONS, calibration=True)
 
+    quantities: ClassVar = ("internal", "released", "worst_case")
     privacy_depends_on: ClassVar[str] = DEGREES
     needs: ClassVar[tuple[str, ...]] = ("proximal",)
     where: ClassVar[str] = ""

@@ -46,6 +46,7 @@ class ClippedDescent(Iterative):
     clip: float | None = positive(None)
     noise: Noise = noise_field("gradient")
 
+    quantities: ClassVar = ("released",)
     ranges: ClassVar = {
         "eta": Range(0.05, 4.0, 1.0, STEP),
         "clip": Range(0.1, 3.0, 1.0, GRADIENT),

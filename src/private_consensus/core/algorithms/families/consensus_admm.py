@@ -60,6 +60,7 @@ class ConsensusADMM(Iterative):
     epsilon: float = 0.0
     delta: float = 0.0
 
+    quantities: ClassVar = ("released",)
     assumed_bound: ClassVar[str] = "c1"
     ranges: ClassVar = {"rho": Range(0.1, 10.0, 1.0, CURVATURE), "horizon": Range(2, 15, 8)}
 

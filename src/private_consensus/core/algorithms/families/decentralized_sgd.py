@@ -215,6 +215,7 @@ class DecentralizedSGD(Iterative):
     noise_on: str = one_of("mean", NOISE_ON)
     negative_weights: bool = False
 
+    quantities: ClassVar = ("internal", "released", "seconds", "bits", "saturated")
     internal_outputs: ClassVar = ("internal", "saturated")
     ranges: ClassVar = {"K": Range(0.1, 3.0, 1.0, GRADIENT), "horizon": Range(10, 60, 30)}
     needs: ClassVar[tuple[str, ...]] = ("clipped_gradient", "rows_of", "initial", "records")

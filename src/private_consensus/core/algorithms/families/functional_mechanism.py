@@ -86,6 +86,7 @@ class FunctionalMechanism(Algorithm):
     zbar: str = one_of("public", MEANS, calibration=True)
     emulated: float = nonnegative(0.0, calibration=True)
 
+    quantities: ClassVar = ("internal", "released", "repaired", "dropped")
     needs: ClassVar[tuple[str, ...]] = ("coefficients", "coefficient_change")
 
     @property

@@ -53,6 +53,7 @@ class GradientSteps(Iterative):
     decay: float = unit_interval(0.9)
     init_std: float = nonnegative(1.0)
 
+    quantities: ClassVar = ("released", "worst_case")
     privacy_depends_on: ClassVar[str] = NOTHING
     ranges: ClassVar = {
         "eta": Range(0.05, 4.0, 1.0, STEP),

@@ -48,6 +48,7 @@ class RandomAggregates(GradientSteps):
 
     weights: str = one_of("random", WEIGHTS)
 
+    quantities: ClassVar = ("released", "worst_case", *random_weights.QUANTITIES)
     internal_outputs: ClassVar = ("internal", *random_weights.ANALYSES)
 
     @abstractmethod

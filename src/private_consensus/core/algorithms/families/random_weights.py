@@ -19,6 +19,8 @@ from ..noise import published_change
 WEIGHTS = ("random", "fixed")
 ANALYSES = ("realised", "realised_all", "unamplified", "realised_share")
 """Observables with the privacy losses of sampled messages, which no other agent receives."""
+QUANTITIES = (*ANALYSES, "worst_all")
+"""Observables with the privacy losses of a run with hidden random weights (Xiao et al. 2019)."""
 
 
 class RandomWeightsDraw(NamedTuple):
