@@ -12,7 +12,7 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from inspect import Parameter, signature
 from itertools import chain
@@ -90,6 +90,12 @@ def expected(key_path: str, value: object, allowed: Iterable[object]) -> str:
         Line such as ``figures.x: found 'a', expected one of b, c``.
     """
     return f"{key_path}: found {value!r}, expected one of {', '.join(map(str, allowed))}"
+
+
+def _not_among(key_path: str, value: object, allowed: Collection[object]) -> Iterator[str]:
+    """Yield a line if a value is not among the allowed values."""
+    if value not in allowed:
+        yield expected(key_path, value, allowed)
 
 
 def wrong_references(key: str, paper: Paper) -> Iterator[str]:
@@ -190,11 +196,10 @@ def _wrong_experiment(key_path: str, experiment: Experiment, paper: Paper) -> It
     for axis in sorted(set(experiment.axes) & RESERVED):
         yield f"{key_path}.axes: {axis!r} is a column of results; choose another name"
     for scale, reduced in experiment.scales.items():
-        for axis in sorted(set(reduced.axes) - set(experiment.axes)):
-            yield expected(f"{key_path}.scales.{scale}.axes", axis, experiment.axes)
+        for axis in reduced.axes:
+            yield from _not_among(f"{key_path}.scales.{scale}.axes", axis, experiment.axes)
     for prepared in _values_set(PREPARED, experiment):
-        if prepared not in PREPARATIONS:
-            yield expected(f"{key_path}.problem.prepared", prepared, PREPARATIONS)
+        yield from _not_among(f"{key_path}.problem.prepared", prepared, PREPARATIONS)
     yield from _wrong_paths(key_path, experiment)
     yield from _wrong_measures(key_path, experiment)
     yield from _wrong_iterations(key_path, experiment)
@@ -221,8 +226,7 @@ def _wrong_tuning(
     yield from _wrong_use(use, paper)
     if grid := paper.experiments.get(tuned.experiment):
         for axis in tuned.axes:
-            if axis not in grid.axes:
-                yield expected(f"{key_path}.axes", axis, grid.axes)
+            yield from _not_among(f"{key_path}.axes", axis, grid.axes)
         if tuned.criterion == "mean":
             yield from _unmeasured(f"{key_path}.measure", tuned.measure, grid.averages)
 
@@ -249,14 +253,9 @@ def _wrong_path(key_path: str, path: str, allowed: Mapping[str, Iterable[str]]) 
     section, dot, name = path.partition(".")
     if section not in allowed:
         yield expected(key_path, path, PARTS)
-    elif dot and name not in allowed[section]:
-        yield expected(
-            key_path,
-            path,
-            [f"{section}.{parameter}" for parameter in allowed[section]] or [section],
-        )
-    elif not dot and section in ("budget", "algorithm"):
-        yield expected(key_path, path, [f"{section}.{parameter}" for parameter in allowed[section]])
+    elif name not in allowed[section] if dot else section in ("budget", "algorithm"):
+        parameters = [f"{section}.{parameter}" for parameter in allowed[section]]
+        yield expected(key_path, path, parameters or [section])
 
 
 @cache
@@ -284,8 +283,7 @@ def _wrong_measures(key_path: str, experiment: Experiment) -> Iterator[str]:
     loaded = [algorithms.load(name) for name in experiment.algorithms]
     observables = dict.fromkeys(q for algorithm in loaded for q in algorithm.quantities)
     for quantity, metric in experiment.measures:
-        if quantity not in observables:
-            yield expected(f"{key_path}.measures", quantity, observables)
+        yield from _not_among(f"{key_path}.measures", quantity, observables)
         if metric not in metrics and metric != NUMBER_METRIC and not AGENT_METRIC.fullmatch(metric):
             yield expected(f"{key_path}.measures.{quantity}", metric, [*metrics, NUMBER_METRIC])
 
@@ -384,8 +382,7 @@ def _wrong_x(use: Use, x: str, experiment: Experiment) -> Iterator[str]:
     if x in costs and not use.last_iteration_only:
         yield from _not_recorded(use.key_path, use.selection, [(x, NUMBER_METRIC)], experiment)
     allowed = [*experiment.axes, "t", *costs, *sorted(PRIVACY_COLUMNS)]
-    if x not in allowed:
-        yield expected(f"{use.key_path}.x", x, allowed)
+    yield from _not_among(f"{use.key_path}.x", x, allowed)
 
 
 def _wrong_table(key_path: str, table: Table, paper: Paper) -> Iterator[str]:
@@ -426,8 +423,7 @@ def _wrong_where(
             grid += reduced.axes.get(name, [])
         # Elsewhere than in tables, a list is a range.
         for axis_value in value if rows else () if isinstance(value, list) else (value,):
-            if axis_value not in grid:
-                yield expected(f"{key_path}.{name}", axis_value, dict.fromkeys(grid))
+            yield from _not_among(f"{key_path}.{name}", axis_value, [*dict.fromkeys(grid)])
 
 
 def _wrong_run_or_iteration(
@@ -454,8 +450,7 @@ def _is_range(value: list) -> bool:
 
 def _wrong_claim(key_path: str, claim: Claim, paper: Paper) -> Iterator[str]:
     drawings = {**paper.figures, **paper.tables}
-    if claim.figure not in drawings:
-        yield expected(f"{key_path}.figure", claim.figure, drawings)
+    yield from _not_among(f"{key_path}.figure", claim.figure, drawings)
     never_tested = claim.untestable and not claim.variants
     if claim.primary_variant not in claim.variants and not never_tested:
         yield expected(f"{key_path}.primary_variant", claim.primary_variant, claim.variants)
@@ -475,8 +470,7 @@ def _wrong_claim(key_path: str, claim: Claim, paper: Paper) -> Iterator[str]:
         if experiment := paper.experiments.get(series.experiment):
             allowed = [*experiment.axes, "t"]
             for name in filter(None, (test.x, *test.other_axes)):
-                if name not in allowed:
-                    yield expected(key_path, name, allowed)
+                yield from _not_among(key_path, name, allowed)
 
 
 # --- Settings -------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ claims. The functions below have this order. The result is the input of :class:`
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -178,6 +178,18 @@ def _override(base: Entry, changes: Entry) -> dict[str, Any]:
     return {key: value for key, value in {**base, **changes}.items() if value is not None}
 
 
+def _merge(base: Entry, changes: Entry, sections: Set[str]) -> dict[str, Any]:
+    """Return an entry with some keys overridden, and with the keys of sections overridden one by
+    one. A section with another ``name``, such as another problem, inherits nothing.
+    """
+    merged = {**base, **changes}
+    for section in base.keys() & changes.keys() & sections:
+        old, new = base[section], changes[section]
+        inherits = new.get("name", old.get("name")) == old.get("name")
+        merged[section] = _override(old if inherits else {}, new)
+    return merged
+
+
 def _omit(entry: Entry, keys: Collection[str]) -> dict[str, Any]:
     """Return an entry without some of its keys, which may be absent."""
     return {key: value for key, value in entry.items() if key not in keys}
@@ -242,18 +254,9 @@ def _experiment(entry: Entry, file: Entry, key_path: str) -> dict[str, Any]:
 
 
 def _merged(base: Entry, changes: Entry) -> dict[str, Any]:
-    merged = {**base, **changes}
-    for section in ("problem", "network", "budget", "shared_streams"):
-        if section in base and section in changes:
-            other_name = changes[section].get("name", base[section].get("name"))
-            # An object with another name, such as another problem, inherits no parameters.
-            same_object = other_name == base[section].get("name")
-            merged[section] = _override(base[section] if same_object else {}, changes[section])
+    merged = _merge(base, changes, {"problem", "network", "budget", "shared_streams"})
     if "scales" in base and "scales" in changes:
-        merged["scales"] = {
-            name: {**base["scales"].get(name, {}), **changes["scales"].get(name, {})}
-            for name in {**base["scales"], **changes["scales"]}
-        }
+        merged["scales"] = _merge(base["scales"], changes["scales"], base["scales"].keys())
     return merged
 
 
@@ -306,20 +309,17 @@ def _axis(name: str, axis: Entry | None, file_axes: Entry, key_path: str) -> dic
 def _variants_of_experiment(
     algorithm: str, entries: Entry, file_variants: Entry, key_path: str
 ) -> dict[str, dict[str, Any]]:
+    # `extends` refers to a variant of the file, or else to a variant of the same experiment.
     local_variants = {name: variant for name, variant in entries.items() if variant}
-    expanded = {}
-    for name, variant in entries.items():
-        # `extends` refers to a variant of the file, or else to a variant of the same experiment.
-        extensible = {
-            **file_variants,
-            algorithm: _omit(local_variants, {name}) | file_variants.get(algorithm, {}),
-        }
-        expanded[name] = _complete(
-            _variant(algorithm, variant, extensible, f"{key_path}.{name}", ())
+    named = {**file_variants, algorithm: local_variants | file_variants.get(algorithm, {})}
+    return {
+        name: _complete(
+            _variant(algorithm, variant, named, f"{key_path}.{name}", ())
             if variant
             else _referred_variant(name, algorithm, file_variants, key_path, ())
         )
-    return expanded
+        for name, variant in entries.items()
+    }
 
 
 def _referred_variant(
@@ -344,21 +344,15 @@ def _variant(
 ) -> dict[str, Any]:
     base = {}
     if "extends" in changes:
-        base = _referred_variant(
-            changes["extends"], algorithm, variants, f"{key_path}.extends", visited
-        )
+        key = f"{key_path}.extends"
+        base = _referred_variant(changes["extends"], algorithm, variants, key, visited)
+        base["interpretation"] = "ablation"
     for key, value in changes.items():
         if value is None and key not in base:
-            raise _error(
-                f"{key_path}.{key}", value, "a value; ~ only removes an inherited parameter"
-            )
-    if "extends" not in changes:
-        return dict(changes)
-    merged = _override({**base, "interpretation": "ablation"}, _omit(changes, {"extends"}))
-    for section in ("set", "tuned"):
-        if section in base and section in changes:
-            merged[section] = _override(base[section], changes[section])
-    return merged
+            expected = "a value; ~ only removes an inherited parameter"
+            raise _error(f"{key_path}.{key}", value, expected)
+    merged = _merge(base, changes, {"set", "tuned"})
+    return {key: v for key, v in merged.items() if v is not None and key != "extends"}
 
 
 def _complete(variant: Entry) -> dict[str, Any]:
@@ -426,18 +420,10 @@ class _Panels:
             for panel_entry in figure.get("panels", [{}]):
                 for inner in points(panel_entry.get("grid", {})):
                     coordinates = {**point, **inner}
-                    panel = {**common, **_omit(panel_entry, {"grid"})}
-                    panel["where"] = {
-                        **common.get("where", {}),
-                        **coordinates,
-                        **panel_entry.get("where", {}),
-                    }
+                    base = _merge(common, {"where": coordinates}, {"where"})
+                    changes = _omit(panel_entry, {"grid"})
+                    panel = _merge(base, changes, {"where", "privacy_loss"})
                     panel["title"] = _title(figure, panel_entry, coordinates)
-                    if "privacy_loss" in panel:
-                        panel["privacy_loss"] = {
-                            **common.get("privacy_loss", {}),
-                            **panel_entry.get("privacy_loss", {}),
-                        }
                     yield self._panel(panel)
 
     def _panel(self, panel: dict[str, Any]) -> dict[str, Any]:
@@ -506,15 +492,10 @@ def _listed(entry: Any) -> list[Any]:
 
 def _title(figure: Entry, panel: Entry, coordinates: Entry) -> str:
     """Return the title of a panel, in which {axis} is replaced for each axis of its grid."""
-    values = {axis: _value_text(value) for axis, value in coordinates.items()}
-    title = _filled(panel.get("title", ""), values)
-    return _filled(figure.get("panel_title", "{title}"), {"title": title, **values})
-
-
-def _filled(template: str, values: Mapping[str, str]) -> str:
-    for name, value in values.items():
-        template = template.replace(f"{{{name}}}", value)
-    return template
+    title = figure.get("panel_title", "{title}").replace("{title}", panel.get("title", ""))
+    for axis, value in coordinates.items():
+        title = title.replace(f"{{{axis}}}", _value_text(value))
+    return title
 
 
 def _curve_products(curve: Entry) -> Iterator[dict[str, Any]]:
@@ -602,9 +583,7 @@ def _variants_of_claim(claim: Entry, sets: Entry, key_path: str) -> dict[str, An
             raise _error(location, "for_each_variant_of", expected)
     entries = claim.get("variants") or {claim.get("primary_variant", ONLY_VARIANT): {}}
     if isinstance(entries, str):
-        return {
-            name: v or {} for name, v in _look_up(sets, entries, f"{key_path}.variants").items()
-        }
+        entries = _look_up(sets, entries, f"{key_path}.variants")
     expanded = {}
     for name, variant in entries.items():
         if variant is None and name in sets:
@@ -632,11 +611,7 @@ def _flat(entry: Entry) -> dict[str, Any]:
 
 def _override_test(base: Entry, changes: Entry) -> dict[str, Any]:
     """Override the keys of a test; in ``where``, axes are overridden individually."""
-    changes = _flat(changes)
-    merged = {**base, **changes}
-    if "where" in base and "where" in changes:
-        merged["where"] = _override(base["where"], changes["where"])
-    return merged
+    return _merge(base, _flat(changes), {"where"})
 
 
 def _tests(variant: Entry, key_path: str) -> list[dict[str, Any]]:
