@@ -156,12 +156,7 @@ def unaccounted_uses(
         the setting.
     """
     used = [problem.from_data[name] for name in algorithm.uses if name in problem.from_data]
-    uses = [
-        *algorithm.oracles,
-        *used,
-        *problem.oracles,
-        *uses_of_setting(specification),
-    ]
+    uses = [*algorithm.oracles, *used, *problem.oracles, *uses_of_setting(specification)]
     return list(dict.fromkeys(uses))
 
 

@@ -234,8 +234,8 @@ def _wrong_tuning(
 def _wrong_paths(key_path: str, experiment: Experiment) -> Iterator[str]:
     everywhere = {f"axes.{name}.set": [axis.set] for name, axis in experiment.axes.items()}
     everywhere |= {f"scales.{name}.set": [*r.set] for name, r in experiment.scales.items()}
-    for section in ("problem", "network"):
-        values = getattr(experiment, section).model_dump(exclude_none=True)
+    parts = experiment.model_dump(include={"problem", "network"}, exclude_none=True)
+    for section, values in parts.items():
         everywhere[section] = [f"{section}.{name}" for name in values]
     for algorithm, variants in experiment.algorithms.items():
         allowed = _valid_paths(experiment.problem.name, algorithm)

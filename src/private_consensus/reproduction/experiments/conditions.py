@@ -55,9 +55,9 @@ class CurveConditions:
 
     panel: int
     values: Mapping[str, frozenset[float]]
-    on_x_axis: frozenset[str]
-    datasets: frozenset[str]
-    runs: int
+    on_x_axis: frozenset[str] = frozenset()
+    datasets: frozenset[str] = frozenset()
+    runs: int = 0
     statistic: str = ""
     band: str = ""
 
@@ -89,15 +89,14 @@ def _curves(plan: Plan, figure: str) -> Iterator[CurveConditions]:
     for index, panel in enumerate(plan.figures[figure].panels):
         if panel.privacy_loss:
             views = panel.privacy_loss.at(plan.config.scale).request()
-            yield CurveConditions(index, _values([views]), frozenset(), frozenset(), 0)
+            yield CurveConditions(index, _values([views]))
         elif panel.graph:
             agents = float(plan.experiments[panel.experiment].network.agents)
-            values = {"agents": frozenset([agents])}
-            yield CurveConditions(index, values, frozenset(), frozenset(), 0)
+            yield CurveConditions(index, {"agents": frozenset([agents])})
         elif panel.partition:
-            dataset = PREPARATIONS[panel.partition.prepared].dataset
-            agents = {"agents": frozenset([float(panel.partition.agents)])}
-            yield CurveConditions(index, agents, frozenset(), frozenset([dataset]), 1)
+            datasets = frozenset([PREPARATIONS[panel.partition.prepared].dataset])
+            values = {"agents": frozenset([float(panel.partition.agents)])}
+            yield CurveConditions(index, values, datasets=datasets, runs=1)
         for curve in panel.curves:
             yield _curve(plan, index, panel, curve)
 

@@ -380,6 +380,7 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
         The cell as plain JSON.
     """
     grids, reduced = _reduced(experiment, config.scale)
+    restriction = experiment.intermediate_measures
     parts = experiment.model_dump(include=set(PARTS) - {"algorithm"}, exclude_none=True)
     base = {**parts, "algorithm": {}}
     settings = []
@@ -392,7 +393,7 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
             setting = _patched(base, {**reduced.set, **changes, **variant_model.set})
             if experiment.unaccounted_data_use:
                 setting["unaccounted_data_use"] = list(experiment.unaccounted_data_use)
-            if not _has_intermediate(experiment, columns):
+            if restriction and not restriction.where.items() <= columns.items():
                 setting["intermediate"] = False
             if variant_model.tuned:
                 setting["tuned"] = _tuned(variant_model.tuned)
@@ -409,10 +410,8 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
         special["divergence"] = experiment.divergence
     if experiment.averages:
         special["averages"] = [list(measure) for measure in experiment.averages]
-    if experiment.intermediate_measures and experiment.intermediate_measures.measures:
-        special["intermediate_measures"] = list(
-            map(list, experiment.intermediate_measures.measures)
-        )
+    if restriction and restriction.measures:
+        special["intermediate_measures"] = [list(measure) for measure in restriction.measures]
     groups = {
         "data": name,
         "graph": name,
@@ -431,12 +430,6 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
         "settings": settings,
         **special,
     }
-
-
-def _has_intermediate(experiment: Experiment, columns: Mapping[str, Any]) -> bool:
-    """Return True if a setting is measured at intermediate iterations."""
-    restriction = experiment.intermediate_measures
-    return restriction is None or restriction.where.items() <= columns.items()
 
 
 def _tuned(tuned: TunedParameters) -> dict[str, Any]:

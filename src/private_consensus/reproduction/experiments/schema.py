@@ -522,10 +522,6 @@ class Views(Strict):
             raise ValueError("rounds: required if show is rounds, and not allowed otherwise")
         if not all(1 <= t <= self.horizon for t in self.rounds):
             raise ValueError(f"rounds: expected 1 to {self.horizon}, the horizon")
-        return self
-
-    @model_validator(mode="after")
-    def _within_at_each_scale(self):
         for scale in self.scales:
             self.at(scale)
         return self

@@ -76,8 +76,11 @@ class Observed(Strict):
     def _require_known_values(self) -> Observed:
         """Raise an error if a smaller scale has values that the configuration lacks."""
         for scale, reduced in self.scales.items():
-            for key, allowed in (("epsilons", self.epsilons), ("graphs", list(self.graphs))):
-                for value in getattr(reduced, key):
+            for key, values, allowed in (
+                ("epsilons", reduced.epsilons, self.epsilons),
+                ("graphs", reduced.graphs, list(self.graphs)),
+            ):
+                for value in values:
                     require(value in allowed, f"scales.{scale}.{key}", value, f"one of {allowed}")
             rounds = reduced.horizon or self.horizon
             expected = f"at most {self.horizon}"
