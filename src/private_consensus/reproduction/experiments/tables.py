@@ -16,8 +16,6 @@ from private_consensus.common.spreadsheets import markdown_table
 
 NONE = "–"
 """Text of an absent number."""
-FIXED = ("block", "row", "method", "algorithm", "variant", "interpretation", "published",
-         "published_std", "value", "std", "se", "difference", "runs", "source")  # fmt: skip
 
 
 def table_numbers(
