@@ -65,6 +65,8 @@ COLUMNS = {
         "runs_needed": "estimated number of runs that would decide an undecided claim",
         "because": "reason for the test and its tolerance",
         "untestable_because": "reason why no measurement can decide the claim",
+        "caveat": "restriction of the verdict on the primary variant",
+        "no_better": "constant models and the compared methods that are no better, one per line",
         "source": "origin of the data",
     },
     "privacy": {

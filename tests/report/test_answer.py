@@ -30,8 +30,8 @@ def test_the_front_page_opens_with_the_counts_of_claims_and_settings(results):
     # Ten primary claims, two of each verdict; six settings, of which two literal ones are violated.
     assert counted == (
         "Of 10 claims, 2 hold, 2 hold in part, 2 do not hold, 2 are undecided and 2 cannot be "
-        "tested; of 6 settings with a finite claimed ε, 2 deliver less privacy than claimed, and 0 "
-        "have no proof of the claim."
+        "tested; of 6 settings with a finite claimed ε, 2 deliver less privacy than claimed "
+        "(First 1 of 3, Second 1 of 3), and 0 have no proof of the claim."
     )
     assert advice == "Use A at ε = 1."
     assert page(paper_results).index(counted) < page(paper_results).index('class="counts"')

@@ -117,6 +117,21 @@ def test_the_remark_on_a_verdict_states_its_reason_or_margin(verdict, changes, e
     assert verdicts.remark(claim("first", 0, verdict, **changes)) == expected
 
 
+def test_the_remark_states_the_caveat_and_methods_that_are_no_better_than_a_constant():
+    lines = [
+        "the majority class: pr_admm.per at epsilon 0.1", "the majority class: dvp.zcdp",
+        "the majority class: m_admm.zcdp at epsilon 0.1", "the majority class: dvp.tight at t 1",
+        "the zero vector: pdop.resolved",
+    ]  # fmt: skip
+    row = claim("first", 0, "held", verdict_margin=None, caveat="cannot fail")
+    assert verdicts.remark({**row, "no_better": "\n".join(lines)}) == (
+        "cannot fail; no better than the majority class: PR-ADMM, M-ADMM at epsilon 0.1, and "
+        "DVP (zcdp), and DVP (tight) at t 1; no better than the zero vector: PDOP"
+    )
+    assert verdicts.remark({**row, "no_better": ""}) == "cannot fail"
+    assert verdicts.remark({**row, "verdict": "cannot be tested"}) == "by construction"
+
+
 def test_slopes_are_shown_without_transformation(results):
     row = verdicts.formatted({**results.claims[0], "kind": "slope", "value": -2.0})
     assert (row["measure"], row["shown"]) == ("slope", "−2")

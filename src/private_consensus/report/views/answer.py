@@ -66,22 +66,28 @@ def claims_clause(claims: Iterable[Row]) -> str:
 def privacy_clause(privacy: Iterable[Row]) -> str:
     """Count the settings that do not deliver the claimed epsilon; empty without private settings.
 
-    Audits, which claim no privacy, and ablations, which no paper contains, are not counted.
+    Audits, which claim no privacy, and ablations, which no paper contains, are not counted. Papers
+    have very different numbers of settings, so that those with violations are also counted alone.
     """
-    counts = Counter(
-        row["verdict"]
+    settings = [
+        (row["experiment"].partition("_")[0].capitalize(), row["verdict"])
         for row in privacy
         if math.isfinite(row["epsilon_claimed"])
         and row["epsilon_claimed"] > 0
         and row["interpretation"] != ABLATION
         and row["algorithm"] not in audit_algorithms()
-    )
-    total = sum(counts.values())
-    if not total:
+    ]
+    if not settings:
         return ""
-    violated = counts[VIOLATED] + counts[DIFFERS]
-    unproven = counts[NOT_PROVEN] + counts[INCONCLUSIVE]
+    totals = Counter(paper for paper, _ in settings)
+    violated = Counter(paper for paper, verdict in settings if verdict in (VIOLATED, DIFFERS))
+    papers = ", ".join(
+        f"{paper} {number(count)} of {number(totals[paper])}"
+        for paper, count in violated.most_common()
+    )
+    unproven = sum(verdict in (NOT_PROVEN, INCONCLUSIVE) for _, verdict in settings)
     return (
-        f"of {number(total)} settings with a finite claimed ε, {number(violated)} deliver less "
-        f"privacy than claimed, and {number(unproven)} have no proof of the claim"
+        f"of {number(len(settings))} settings with a finite claimed ε, "
+        f"{number(violated.total())} deliver less privacy than claimed"
+        f"{f' ({papers})' if papers else ''}, and {number(unproven)} have no proof of the claim"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
@@ -16,7 +17,8 @@ from private_consensus.reproduction.claims import (
 )
 from private_consensus.reproduction.claims.intervals import MIN_RUNS, too_few_runs
 
-from ..formats import exponential, grouped, interval, number, region
+from ..formats import exponential, grouped, interval, number, region, words
+from ..names import algorithm_title
 from ..reading import Row
 
 ICONS = {HELD: "held", IN_PART: "part", NOT_HELD: "not", UNDECIDED: "open", UNTESTABLE: "never"}
@@ -101,11 +103,14 @@ def formatted(row: Row) -> dict[str, Any]:
 
 
 def remark(row: Row) -> str:
-    """Explain a verdict: its reason, the runs that it needs, and its distance to another one."""
+    """Explain a verdict: its reason, the runs that it needs, and its distance to another one.
+
+    The last parts are its caveat and the compared methods that are no better than a constant model.
+    """
     if row["verdict"] == UNTESTABLE:
         return row.get("untestable_because") or "no measurement could decide the claim"
     clauses = [_undecided(row)] if row["verdict"] == UNDECIDED else [_violation(row), _equal(row)]
-    return "; ".join(filter(None, [*clauses, _change_of_verdict(row)]))
+    return "; ".join(filter(None, [*clauses, _change_of_verdict(row), *_restrictions(row)]))
 
 
 def _undecided(row: Row) -> str:
@@ -143,6 +148,41 @@ def _change_of_verdict(row: Row) -> str:
         return ""
     word = "looser" if margin > 0 else "stricter"
     return f"the verdict would change if the bound were {_size(row, abs(margin))} {word}"
+
+
+def _restrictions(row: Row) -> list[str]:
+    """Return the caveat, and the methods that are no better than each constant model."""
+    lines = []
+    for line in (row.get("no_better") or "").splitlines():
+        constant, _, compared = line.partition(": ")
+        method, _, place = compared.partition(" ")
+        algorithm, _, variant = method.partition(".")
+        lines.append(
+            {"constant": constant, "algorithm": algorithm, "variant": variant, "place": place}
+        )
+    no_better = [
+        f"no better than {constant}: {_methods(group)}"
+        for constant, group in grouped(lines, itemgetter("constant")).items()
+    ]
+    return [row.get("caveat") or "", *no_better]
+
+
+def _methods(lines: Iterable[Row]) -> str:
+    """Join methods by place, such as "DVP, R-ADMM at epsilon 1".
+
+    Variants are named if those of an algorithm are at different places.
+    """
+    places = grouped(lines, itemgetter("place"))
+    counts = Counter(name for group in places.values() for name in {m["algorithm"] for m in group})
+    clauses = []
+    for place, group in places.items():
+        titles = dict.fromkeys(
+            algorithm_title(m["algorithm"])
+            + (f" ({words(m['variant'])})" if counts[m["algorithm"]] > 1 else "")
+            for m in group
+        )
+        clauses.append(f"{', '.join(titles)} {place}".strip())
+    return ", and ".join(clauses)
 
 
 def _size(row: Row, size: float) -> str:

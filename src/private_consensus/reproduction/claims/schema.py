@@ -201,6 +201,9 @@ class ClaimFields(FileEntry):
     """Figure or table that shows the tested measurements."""
     because: str
     """Reason for the form of the test and for its tolerance."""
+    caveat: str = ""
+    """Restriction that a reader needs next to the verdict on the primary variant, such as a test
+    that cannot fail or a run that is not private."""
     untestable: str = ""
     """Reason why no number of runs can decide the claim."""
 

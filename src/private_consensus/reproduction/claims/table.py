@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from .constant_models import no_better
 from .intervals import MIN_RUNS, too_few_runs
 from .judging import NEVER, Verdict, evaluate
 from .schema import Claim, Test, TestedVariant
@@ -23,7 +24,7 @@ SCHEMA = {
     **dict.fromkeys(("parts", "confirmed", "contradicted", "tied"), pl.Int64),
     **dict.fromkeys(("p", "error", "skewness"), pl.Float64),
     "level_divisor": pl.Int64, "runs": pl.Int64, "runs_needed": pl.Float64,
-    **dict.fromkeys(("because", "untestable_because", "source"), pl.String),
+    **dict.fromkeys(("because", "untestable_because", "caveat", "no_better", "source"), pl.String),
 }  # fmt: skip
 
 
@@ -83,6 +84,8 @@ def judge_all(
                     "because": claim.because,
                     "untestable_because": claim.untestable if is_primary else "",
                     "tolerance": max((test.tolerance for test in variant.tests), default=0.0),
+                    "caveat": claim.caveat if is_primary else "",
+                    "no_better": no_better(variant.tests, used),
                     "source": _sources(variant.tests, privacy),
                     **_numbers(verdict),
                     **(_judged(verdict, reduced) if is_testable else {"verdict": UNTESTABLE}),

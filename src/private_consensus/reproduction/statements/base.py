@@ -70,6 +70,8 @@ class Part:
 
     def __str__(self) -> str:
         outcome = "holds" if self.holds else "does not hold"
+        if self.holds and self.margin < 1 - ROUNDING:
+            outcome += f" within a slack of {100 * self.slack:.2g} %"
         points = f"{self.points} {'points' if self.points > 1 else 'point'}"
         numbers = f"{self.stated:.4g} stated, {self.measured:.4g} measured"
         return f"{self.quantity}: {numbers}, {outcome} ({points})"

@@ -1,0 +1,135 @@
+"""Name tested methods that are no better than a constant model.
+
+A comparison of methods says little if one of them is no better than the most frequent label, the
+zero vector or a guess. Means over runs are compared, at the last tested iteration. The comparison
+changes no verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from .schema import Series, Test
+from .selection import rows_of
+
+CLASSES = 10
+"""Number of classes of the images of MNIST and CIFAR-10."""
+ROUNDING = 1e-9
+MOST_LISTED = 4
+"""Largest number of values of an axis that are listed."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Constant model that a metric is compared with.
+
+    Attributes
+    ----------
+    name : str
+        Name of the model.
+    value : str or float
+        Measured metric with its value, or the value itself.
+    larger_is_better : bool
+        True for accuracies, False for losses, errors and distances.
+    """
+
+    name: str
+    value: str | float
+    larger_is_better: bool = False
+
+
+MAJORITY, ORIGIN = "predicting the majority class", "the zero vector"
+UNIFORM = "equal probabilities of all classes"
+CONSTANTS = {
+    "own_test_accuracy": Constant(MAJORITY, "majority_test_accuracy", True),
+    "own_train_accuracy": Constant(MAJORITY, "majority_train_accuracy", True),
+    "accuracy": Constant(MAJORITY, "majority_accuracy", True),
+    "own_test_error": Constant(MAJORITY, "majority_test_error"),
+    "test_error": Constant(MAJORITY, "majority_test_error"),
+    "log_distance": Constant(ORIGIN, "origin_log_distance"),
+    "own_loss": Constant(ORIGIN, math.log(2)),
+    "training_loss": Constant(UNIFORM, math.log(CLASSES)),
+    "bce.training_loss": Constant(UNIFORM, math.log(CLASSES) - 9 * math.log(1 - 1 / CLASSES)),
+    "test_accuracy": Constant("guessing the class", 1 / CLASSES, True),
+}
+"""Constant model of each metric that has one. The variants ``bce`` have another loss, the sum of
+ten binary cross-entropies.
+"""
+
+
+def no_better(tests: Sequence[Test], runs: pl.DataFrame) -> str:
+    """Name the tested methods that are no better than a constant model.
+
+    Parameters
+    ----------
+    tests : sequence of Test
+        Tests of one variant of a claim.
+    runs : DataFrame
+        Measurements of the runs of all series.
+
+    Returns
+    -------
+    str
+        One line per constant and method, such as ``the zero vector: pdop.resolved`` or
+        ``predicting the majority class: pr_admm.per at epsilon 0.1, 0.5``.
+    """
+    compared: dict[tuple[str, ...], dict[tuple[float, ...], bool]] = {}
+    for test in tests:
+        axes = [axis for axis in (test.x, *test.other_axes) if axis and axis != "t"]
+        for series in test.all_series:
+            constant = _constant(series)
+            if constant is not None:
+                key = (constant.name, f"{series.method}.{series.variant}", *axes)
+                points = compared.setdefault(key, {})
+                for point, loses in _losses(series, constant, axes, runs):
+                    points[point] = loses or points.get(point, False)
+    return "\n".join(
+        f"{name}: {method}{_places(axes, points)}"
+        for (name, method, *axes), points in compared.items()
+        if any(points.values())
+    )
+
+
+def _constant(series: Series) -> Constant | None:
+    _, metric = series.measure or ("", "")
+    return CONSTANTS.get(f"{series.variant}.{metric}", CONSTANTS.get(metric))
+
+
+def _losses(
+    series: Series, constant: Constant, axes: list[str], runs: pl.DataFrame
+) -> list[tuple[tuple[float, ...], bool]]:
+    """Return each point of the axes, and True if the series is no better than the constant."""
+    rows = rows_of(series, runs)
+    quantity, metric = series.measure or ("", "")
+    points = [pl.col(axis).cast(pl.Float64) for axis in axes] or [pl.lit(0.0).alias("point")]
+
+    def last_means(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+        last = pl.col("t") == pl.col("t").max().over(points)
+        return rows.filter(last).group_by(points).agg(pl.col("value").mean().alias(name))
+
+    means = last_means(rows.filter(quantity=quantity, metric=metric), "value")
+    if isinstance(constant.value, str):
+        # An experiment that does not record the constant has no rows left.
+        levels = last_means(rows.filter(metric=constant.value), "level").drop_nulls()
+        means = means.join(levels, on=means.columns[:-1])
+    else:
+        means = means.with_columns(level=pl.lit(constant.value))
+    sign = 1.0 if constant.larger_is_better else -1.0
+    return [
+        (tuple(point), sign * (value - level) <= ROUNDING)
+        for *point, value, level in means.sort(means.columns[:-2]).rows()
+    ]
+
+
+def _places(axes: Sequence[str], points: Mapping[tuple[float, ...], bool]) -> str:
+    """Describe the points at which a series is no better than the constant."""
+    if not axes:
+        return ""
+    losing = [point for point, loses in points.items() if loses]
+    if len(axes) > 1 or len(losing) > MOST_LISTED:
+        return f" at {len(losing)} of {len(points)} points"
+    return f" at {axes[0]} {', '.join(f'{value:g}' for (value,) in sorted(losing))}"

@@ -1,0 +1,108 @@
+"""Test the comparison of tested measurements with constant models."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from private_consensus.reproduction.claims import HELD, Claim, Series, Test, judge_all
+from private_consensus.reproduction.claims.constant_models import CONSTANTS, no_better
+from private_consensus.reproduction.experiments.plan import load, read_yaml
+
+CONFIG = Path(__file__).parents[2] / "config"
+
+
+def rows(variant, metric, means, *, t=1, quantity="released"):
+    """Return five runs with the specified means at epsilon = 1, 2, ... and common noise."""
+    noise = np.array([-2, -1, 0, 1, 2]) / 100
+    return pl.DataFrame(
+        [
+            {
+                "experiment": "e", "algorithm": "a", "variant": variant, "quantity": quantity,
+                "metric": metric, "epsilon": float(i), "t": t, "run": run, "value": mean + shift,
+            }
+            for i, mean in enumerate(means, 1)
+            for run, shift in enumerate(noise)
+        ]
+    )  # fmt: skip
+
+
+def below(metric, x="epsilon", quantity="released", **where):
+    one, two = (
+        Series(experiment="e", method="a", variant=v, measure=f"{quantity}.{metric}", where=where)
+        for v in ("one", "two")
+    )
+    return Test(kind="below", x=x, series=one, against=two)
+
+
+def test_points_at_or_below_the_accuracy_of_the_majority_class_are_named():
+    test = below("own_test_accuracy")
+    runs = pl.concat(
+        [rows(v, "majority_test_accuracy", [0.75] * 3) for v in ("one", "two")]
+        + [rows("one", "own_test_accuracy", [0.6, 0.75, 0.76])]
+        + [rows("two", "own_test_accuracy", [0.8, 0.8, 0.8])]
+    )
+    expected = "predicting the majority class: a.one at epsilon 1, 2"
+    assert no_better([test], runs) == expected
+    assert no_better([test, test], runs) == expected  # each point once
+    claim = Claim(
+        claim="less", location="here", figure="f", because="an order", caveat="weak",
+        primary_variant="v", variants={"v": {"tests": [test]}, "w": {"tests": [test]}},
+    )  # fmt: skip
+    privacy = pl.DataFrame({"experiment": ["e"], "source": ["made"]})
+    table = judge_all({"c": claim}, runs, privacy, paper="p")
+    assert table["verdict"].to_list() == [HELD, HELD]  # the comparison changes no verdict
+    assert table["no_better"].to_list() == [expected] * 2
+    assert table["caveat"].to_list() == ["weak", ""]
+
+
+def test_errors_and_losses_are_worse_if_they_are_larger():
+    runs = pl.concat([rows("one", "own_loss", [0.6, math.log(2), 0.8]),
+                      rows("two", "own_loss", [0.5, 0.5, 0.5])])  # fmt: skip
+    assert no_better([below("own_loss")], runs) == "the zero vector: a.one at epsilon 2, 3"
+
+
+def test_only_the_last_tested_iteration_counts():
+    """At t = 1 each method is as bad as its start."""
+    runs = pl.concat(
+        [rows("one", "own_loss", [0.9], t=1), rows("one", "own_loss", [0.5], t=2),
+         rows("two", "own_loss", [0.5], t=1), rows("two", "own_loss", [0.9], t=2)]
+    )  # fmt: skip
+    assert no_better([below("own_loss", x="t")], runs) == "the zero vector: a.two"
+    assert no_better([below("own_loss", x="t", t=[0, 1])], runs) == "the zero vector: a.one"
+
+
+def test_many_points_are_counted():
+    runs = pl.concat([rows("one", "own_loss", [0.9] * 5 + [0.1]),
+                      rows("two", "own_loss", [0.1] * 6)])  # fmt: skip
+    assert no_better([below("own_loss")], runs) == "the zero vector: a.one at 5 of 6 points"
+
+
+@pytest.mark.parametrize("metric", ["own_test_accuracy", "log_distance", "squared_distance"])
+def test_measures_without_a_recorded_constant_have_no_remark(metric):
+    runs = pl.concat([rows(v, metric, [0.1, 0.2]) for v in ("one", "two")])
+    assert no_better([below(metric)], runs) == ""
+
+
+def test_constants_are_the_losses_of_equal_probabilities():
+    p = np.full(10, 0.1)
+    assert CONSTANTS["training_loss"].value == pytest.approx(-np.log(p[0]))
+    binary = -np.log(p[0]) - np.log(1 - p[1:]).sum()
+    assert CONSTANTS["bce.training_loss"].value == pytest.approx(binary)
+    # Equal probabilities minimise the loss of all constant models for equally frequent classes.
+    q = np.linspace(0.01, 0.99, 99)
+    assert binary <= (-np.log(q) - 9 * np.log(1 - q)).min() + 1e-12
+
+
+def test_tested_variants_with_binary_cross_entropies_are_those_named_bce():
+    plan = load(read_yaml(CONFIG / "config.yaml"), CONFIG)
+    series = [s for claim in plan.papers["ding"].claims.values() for _, s in claim.series()]
+    tested = {(s.experiment, s.method, s.variant) for s in series
+              if s.measure and s.measure[1] == "training_loss"}  # fmt: skip
+    assert any(variant == "bce" for *_, variant in tested)
+    for experiment, method, variant in tested:
+        settings = plan.cell(experiment, method)["settings"]
+        losses = {s["problem"].get("loss") for s in settings if s["variant"] == variant}
+        assert losses == ({"bce"} if variant == "bce" else {None})
