@@ -116,3 +116,8 @@ def test_noise_of_any_size_is_calibrated(mechanism, sensitivity):
 )
 def test_extreme_sampled_noise_has_a_finite_account(releases):
     assert 0 < account(releases, 1e-12).epsilon < math.inf
+
+
+def test_orders_without_a_divergence_are_excluded_without_a_warning(caplog):
+    account(sampled(0.83, 3, 0.2), 1e-5)
+    assert "failed to converge" not in caplog.text
