@@ -844,4 +844,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _take(state: Any, mask: np.ndarray) -> Any:
+    """Return the settings of a state for which the mask is True."""
+    for name, array in zip(type(state)._fields, state, strict=True):
+        usable = array is None or np.shape(array)[:1] == mask.shape
+        expected = f"None or an array [settings, ...] with {len(mask)} settings"
+        require(usable, f"state.{name}", f"shape {np.shape(array)}", expected)
     return type(state)(*(None if array is None else array[mask] for array in state))
