@@ -239,7 +239,7 @@ def test_the_noise_test_accounts_for_selection_of_messages_by_their_noise(scale,
     site = NoiseSite("message", "gaussian", np.ones(()), "l2", np.ones(3), selected=True)
     none = np.zeros((300, 0))
     worlds = [
-        Evidence(None, none, none, {}, {"message": n}, None, None, 3, 3)
+        Evidence(None, none, none, {}, {"message": n}, None, None, 3, 3, (1,), none, none)
         for n in choosy_messages(scale)
     ]
     (noise_report,) = noise_found([site], *worlds, confidence=0.999)
@@ -334,7 +334,7 @@ def test_more_messages_than_declared_are_a_finding(sent, flagged):
     noise = np.ones((30, 4, 2, 3))
     noise[:, sent:] = np.nan
     none = np.zeros((30, 0))
-    world = Evidence(None, none, none, {}, {"message": noise}, None, None, 4, 4)
+    world = Evidence(None, none, none, {}, {"message": noise}, None, None, 4, 4, (1,), none, none)
     moved = np.array([0.1, 0.4, 0.2, 0.3])
     site = NoiseSite("message", "gaussian", np.ones(()), "l2", moved, max_observed=2)
     findings = messages_declared([site], [world])

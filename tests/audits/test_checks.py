@@ -15,7 +15,9 @@ RUNS, ROUNDS, AGENTS, DIM = 300, 4, 2, 5
 def world(noise):
     """Return evidence that contains recovered noise only."""
     none = np.zeros((RUNS, 0))
-    return Evidence(None, none, none, {}, {"message": noise}, None, None, ROUNDS, ROUNDS)
+    return Evidence(
+        None, none, none, {}, {"message": noise}, None, None, ROUNDS, ROUNDS, (1,), none, none
+    )
 
 
 def one_coordinate_each(seed, repeat):

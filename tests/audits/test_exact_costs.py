@@ -246,7 +246,8 @@ class Reflected(Descent):
 
     def noise(self, draw, state, problem, t):
         gradient = problem.gradient(state.x)
-        direction = gradient / np.linalg.norm(gradient, axis=-1, keepdims=True)
+        length = np.linalg.norm(gradient, axis=-1, keepdims=True)
+        direction = np.divide(gradient, length, out=np.zeros_like(gradient), where=length > 0)
         return draw - 2.0 * (direction * draw).sum(-1, keepdims=True) * direction
 
 

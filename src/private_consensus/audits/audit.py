@@ -35,6 +35,7 @@ from private_consensus.privacy.audit.sequential import detectable_epsilon, plann
 from private_consensus.privacy.observers import Observer
 
 from .checks import (
+    form_of_messages,
     iterations_declared,
     messages_declared,
     noise_found,
@@ -310,6 +311,7 @@ def audit(
         reports.append(CheckReport(untested=branches_not_executed(type(noisy), lines)))
     elif plan.every:
         reports.append(CheckReport(untested=(ONE_SIZE,)))
+    reports += [form_of_messages(tested.attack, tested.evidence) for tested in results]
     reached = math.nan
     for tested in results if plan.is_reproducible else ():
         fraction, findings = sensitivity_reached(

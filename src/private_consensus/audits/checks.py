@@ -318,6 +318,47 @@ def _observed(site: NoiseSite) -> np.ndarray:
     return np.sort(site.moved)[::-1][: site.max_observed]
 
 
+def form_of_messages(attack: Attack, both_evidence: Sequence[Evidence]) -> CheckReport:
+    """Compare shape and finiteness of the messages on the two data sets.
+
+    Parameters
+    ----------
+    attack : Attack
+    both_evidence : sequence of Evidence
+        Executions on the two data sets.
+
+    Returns
+    -------
+    CheckReport
+        A finding if the shapes differ, or if a message is finite in all runs on one data set and in
+        no run on the other.
+    """
+    first, second = both_evidence
+    changed = f"a record of agent {attack.agent}"
+    if first.shape != second.shape:
+        numbers = (
+            f"{shape[0]} agents times {shape[1]} numbers" for shape in (first.shape, second.shape)
+        )
+        text = f"the shape of messages changes with {changed}: {' and '.join(numbers)}"
+        return CheckReport((Finding(DIFFERS, text),))
+    count = min(first.messages, second.messages)
+    shares = [(one.missing[:count] / len(one.not_finite)) for one in both_evidence]
+    places = np.argwhere(np.abs(shares[0] - shares[1]) == 1.0)
+    if not len(places):
+        return CheckReport()
+    message, agent = places[0]
+    which = (
+        f"message of agent {agent} in iteration {message + 1}"
+        if message < first.iterations
+        else f"value that agent {agent} exchanges"
+    )
+    text = (
+        f"the {which} has NaN or infinite numbers in all runs on one data set and in none on the "
+        f"other: this changes with {changed}"
+    )
+    return CheckReport((Finding(DIFFERS, text),))
+
+
 def messages_declared(
     sites: Sequence[NoiseSite], both_evidence: Sequence[Evidence]
 ) -> list[Finding]:

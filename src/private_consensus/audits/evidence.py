@@ -56,6 +56,12 @@ class Evidence:
         Number of messages of an agent.
     iterations : int
         Number of iterations that released values.
+    shape : tuple of int
+        Numbers of agents and of coordinates of the messages of one iteration.
+    not_finite : ndarray, shape (runs,)
+        Number of entries of all messages that are NaN or infinite.
+    missing : ndarray, shape (messages, agents)
+        Number of runs in which a message has such an entry.
     """
 
     ratio: np.ndarray | None
@@ -67,6 +73,9 @@ class Evidence:
     together: np.ndarray | None
     messages: int
     iterations: int
+    shape: tuple[int, ...]
+    not_finite: np.ndarray
+    missing: np.ndarray
 
     def joined(self, later: Evidence) -> Evidence:
         """Return the statistics of these and of later runs, with the recovered noise of these."""
@@ -83,6 +92,9 @@ class Evidence:
             _if_both(longer, self.together, later.together),
             self.messages,
             max(self.iterations, later.iterations),
+            self.shape,
+            np.concatenate([self.not_finite, later.not_finite]),
+            self.missing + later.missing,
         )
 
 
@@ -146,11 +158,24 @@ def observed(
 def _looked_at(algorithm, attack: Attack, streams, execution: Execution, noise) -> Evidence:
     ratio, changes = likelihood_ratio(algorithm, attack, streams, execution)
     moved, together = (None, None) if changes is None else (changes.max(0), _longest(changes))
-    lengths = projected(execution, attack)
-    scalars = repeats(execution, attack) | single_messages(execution, attack)
-    count = execution.messages.shape[1]
-    coordinates, iterations = whole(execution, attack), execution.sent.shape[1]
-    return Evidence(ratio, lengths, coordinates, scalars, noise, moved, together, count, iterations)
+    not_finite = ~np.isfinite(execution.messages)
+    if not_finite.any():
+        ratio = None if ratio is None else np.where(np.isnan(ratio), 0.0, ratio)
+        execution = execution.finite()
+    return Evidence(
+        ratio=ratio,
+        projected=projected(execution, attack),
+        whole=whole(execution, attack),
+        scalars=repeats(execution, attack) | single_messages(execution, attack),
+        noise=noise,
+        moved=moved,
+        together=together,
+        messages=execution.messages.shape[1],
+        iterations=execution.sent.shape[1],
+        shape=execution.sent.shape[2:],
+        not_finite=not_finite.sum((1, 2, 3)),
+        missing=not_finite.any(-1).sum(0),
+    )
 
 
 def _longest(changes: np.ndarray) -> np.ndarray:
@@ -312,12 +337,17 @@ def projected(execution: Execution, attack: Attack) -> np.ndarray:
     -------
     ndarray, shape (runs, features)
     """
-    along = execution.messages @ attack.direction
-    agent = attack.agent
+    along, agent = _along(execution, attack), attack.agent
     of_others = np.delete(along, agent, axis=2)
     if of_others.shape[2] > OTHERS:
         of_others = of_others.mean(2, keepdims=True)
     return np.concatenate([along[:, :, [agent]], of_others], axis=2).reshape(len(along), -1)
+
+
+def _along(execution: Execution, attack: Attack) -> np.ndarray:
+    """Project all messages on the direction of the attack, by the coordinates that both have."""
+    width = min(len(attack.direction), execution.messages.shape[-1])
+    return execution.messages[..., :width] @ attack.direction[:width]
 
 
 def single_messages(execution: Execution, attack: Attack) -> dict[str, np.ndarray]:
@@ -335,7 +365,7 @@ def single_messages(execution: Execution, attack: Attack) -> dict[str, np.ndarra
     -------
     dict of str to ndarray, shape (runs,)
     """
-    along = execution.messages @ attack.direction
+    along = _along(execution, attack)
     announced = along[:, : execution.sent.shape[1]]
     of_agent = announced[..., attack.agent]
     statistics = {
@@ -347,7 +377,7 @@ def single_messages(execution: Execution, attack: Attack) -> dict[str, np.ndarra
         other_agents = (agent for agent in range(announced.shape[2]) if agent != attack.agent)
         statistics |= {f"messages of agent {j}": announced[:, :, j].sum(1) for j in other_agents}
     if execution.unannounced.size:
-        statistics["first exchange"] = along[:, announced.shape[1], attack.agent]
+        statistics["first exchange"] = along[:, execution.released.shape[1], attack.agent]
     return statistics
 
 

@@ -52,6 +52,9 @@ BASES, BASE_SIZE = 3, 0.5
 """Base points of messages that are not affine, and the deviation of their draws."""
 NEARBY = 1e-3
 """Deviation of the draws at which a value without noise has to be found again."""
+REPEATING = "the messages take equal values for different noise, so that shorter shifts may exist"
+FINE_GRID = np.linspace(-FAR, FAR, 257)
+"""Draws for which it is tested whether messages repeat values."""
 CHOSEN = "only Gaussian, Laplace and gamma noise can be chosen; statistics test the messages"
 NOISE_DIFFERS = 0.1
 """Relative difference of the effects of equal draws from which both directions are solved for."""
@@ -120,15 +123,19 @@ def _tested(
     solutions: Iterator[list[Shift] | str],
     constant: Callable[[], Iterator[Shift | None]],
     faults_of: Callable[[Shift], Iterator[Fault]],
+    repeats: Callable[[Shift], bool],
 ) -> tuple[list[Fault], str]:
     """Return the faults that occur at all base points, and the reason if a pair was not tested.
 
     Without a solution at the first base point a rotation of the noise could be taken for a fault.
     A message that certainly has no noise is a fault at any base point: no other point disproves it.
     Equal messages may hide the noise if they are processed afterwards. The shift ``constant`` that
-    is the same for all draws therefore decides before faults at base points do.
+    is the same for all draws therefore decides before faults at base points do. Messages for
+    which ``repeats`` is True, such as values modulo 1, may have a shorter shift than that at a base
+    point.
     """
     first: list[Fault] | None = None
+    costly: list[Shift] = []
     reasons: list[str] = []
     index = 0
     for index, solutions_at_base in enumerate(solutions):
@@ -141,7 +148,7 @@ def _tested(
         if not faults:
             return [], ""
         if index == 0 or len(reasons) == BASES:  # without noise, or on average
-            first = faults
+            first, costly = faults, solutions_at_base
         elif first is None:
             reasons.append(NO_BASE)
     for solution in constant():
@@ -155,6 +162,8 @@ def _tested(
         return [], reasons[-1]
     if index == BASES - 1 and len(reasons) == index:
         return [], ONE_BASE
+    if all(np.isfinite(fault.excess) for fault in first) and all(map(repeats, costly)):
+        return [], REPEATING
     return first, ""
 
 
@@ -270,6 +279,7 @@ def _of_agent(
             pairs.shifts(attack),
             lambda pair=attack: pairs.constant_shifts(pair),
             lambda solution, pair=attack: faults_of(pair, solution, pairs.layout),
+            lambda solution, pair=attack: pairs.repeats(pair, solution),
         )
         result.faults.extend(faults)
         result = result._replace(reason=result.reason or reason)
@@ -424,6 +434,30 @@ class _Pairs:
         for base in range(BASES):
             start = self._base(base, len(self.first))
             yield constant_shift((first, second), local_response, self.first, start)
+
+    def repeats(self, attack: Attack, solution: Shift) -> bool:
+        """Return True if messages take equal values for different noise, as modulo 1.
+
+        Parameters
+        ----------
+        attack : Attack
+        solution : Shift
+            Its largest draw is varied. Messages of the first iteration that depends on this draw
+            repeat values if none of them rises or falls only.
+        """
+        units = np.zeros((len(FINE_GRID), len(solution.units)))
+        units[:, np.abs(solution.units).argmax()] = FINE_GRID
+        try:
+            values = self.executed(attack, 1).values(units, solution.rows)
+        except OtherMessages:
+            return False
+        steps = np.diff(values, axis=0)
+        steps[np.abs(steps) <= EXACT * np.abs(values).max(0)] = 0.0
+        times = np.array([row.iteration for row in solution.rows])
+        responds = steps.any(0)
+        first = responds & (times == times[responds].min(initial=times.max()))
+        is_monotone = np.all(steps >= 0, axis=0) | np.all(steps <= 0, axis=0)
+        return bool(first.any() and not (is_monotone & first).any())
 
     def _base(self, index: int, units: int) -> np.ndarray:
         """Return the draws of a base point; the first one is the absence of noise."""
@@ -605,9 +639,10 @@ def _excess(
     if gaussian and np.isfinite(declared.mu):
         length = float(np.linalg.norm(solution.units / steps))
         if length > declared.mu * (1 + SLACK_OF_SHIFT) + 1e-9:
+            found, permitted = _distinct_numbers(length, declared.mu)
             text = (
-                f"{length:.4g} standard deviations of their noise, the declared releases permit "
-                f"{declared.mu:.4g}"
+                f"{found} standard deviations of their noise, the declared releases permit "
+                f"{permitted}"
             )
             yield Fault(attack.agent, _shifted(text, solution, layout), length / declared.mu)
         return
@@ -616,12 +651,22 @@ def _excess(
     for epsilon, point_delta in ((declared.epsilon, delta), *declared.points):
         cost = account(shifted, point_delta).epsilon
         if cost > epsilon * (1 + SLACK_OF_COST) + 1e-9:
+            found, permitted = _distinct_numbers(cost, epsilon)
             text = (
-                f"epsilon {cost:.4g} at delta {point_delta:g}, "
-                f"the declared releases permit {epsilon:.4g}"
+                f"epsilon {found} at delta {point_delta:g}, "
+                f"the declared releases permit {permitted}"
             )
             yield Fault(attack.agent, _shifted(text, solution, layout), cost / max(epsilon, 1e-300))
             return
+
+
+def _distinct_numbers(first: float, second: float) -> tuple[str, str]:
+    """Return two different numbers with at least four digits, and enough that they differ."""
+    for digits in range(4, 17):
+        texts = f"{first:.{digits}g}", f"{second:.{digits}g}"
+        if texts[0] != texts[1]:
+            break
+    return texts
 
 
 def _lengths_by_iteration(units: np.ndarray, layout: Layout, order: int) -> dict[int, float]:

@@ -39,19 +39,29 @@ class Execution:
         Iterates before noise, if the algorithm shows them; no observer receives them.
     links : ndarray or None, shape (runs, iterations, agents, receivers, dim)
         Exchanged values of an algorithm that sends a different message to each neighbour.
+    outcome : ndarray or None, shape (runs, 1, agents, dim)
+        Value that ``outcome`` releases after the last message.
     """
 
     sent: np.ndarray
     unannounced: np.ndarray
     internal: np.ndarray | None
     links: np.ndarray | None = None
+    outcome: np.ndarray | None = None
+
+    @cached_property
+    def released(self) -> np.ndarray:
+        """Released messages, and the outcome if there is one."""
+        if self.outcome is None:
+            return self.sent
+        return np.concatenate([self.sent, self.outcome], axis=1)
 
     @cached_property
     def messages(self) -> np.ndarray:
         """Released messages and other exchanged values."""
         if not self.unannounced.size:
-            return self.sent
-        return np.concatenate([self.sent, self.unannounced], axis=1)
+            return self.released
+        return np.concatenate([self.released, self.unannounced], axis=1)
 
     def at(self, t: int) -> Execution:
         """Return iteration t = 1, 2, ... without the axis of iterations."""
@@ -62,10 +72,19 @@ class Execution:
 
     def first(self, runs: int) -> Execution:
         """Return the execution restricted to the first ``runs`` runs."""
-        internal, links = (
-            None if array is None else array[:runs] for array in (self.internal, self.links)
+        internal, links, outcome = (
+            None if array is None else array[:runs]
+            for array in (self.internal, self.links, self.outcome)
         )
-        return Execution(self.sent[:runs], self.unannounced[:runs], internal, links)
+        return Execution(self.sent[:runs], self.unannounced[:runs], internal, links, outcome)
+
+    def finite(self) -> Execution:
+        """Return the execution with zeros in place of NaN and infinite numbers of messages."""
+        sent, unannounced, outcome = (
+            None if array is None else np.where(np.isfinite(array), array, 0.0)
+            for array in (self.sent, self.unannounced, self.outcome)
+        )
+        return replace(self, sent=sent, unannounced=unannounced, outcome=outcome)
 
     def public(self) -> Execution:
         """Return the outputs that an observer receives."""
@@ -152,10 +171,15 @@ class _Heard:
         self.internal: dict[int, np.ndarray] = {}
         self.links: dict[int, np.ndarray] = {}
         self.unannounced: list[np.ndarray] = []
+        self.outcome: np.ndarray | None = None
 
     def __call__(self, t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
         if "released" in observables:
-            self.sent[t] = np.array(observables["released"][0])
+            released = np.array(observables["released"][0])
+            if t not in self.sent:
+                self.sent[t] = released
+            else:
+                self.outcome = released
         if "internal" in observables and self.internal_of:
             self.internal[t] = np.array(observables["internal"][0][: self.internal_of])
         exchanged = self.network.taken(self.runs)
@@ -178,6 +202,9 @@ class _Heard:
                 self.unannounced.append(values)
 
     def execution(self) -> Execution:
+        shapes = sorted({values.shape[1:] for values in self.sent.values()})
+        expected = "messages of the same shape in all iterations"
+        require(len(shapes) == 1, "released", f"shapes {shapes} [agents, dim]", expected)
         sent = np.stack(list(self.sent.values()), axis=1)
         extra = [values for values in self.unannounced if values.shape == sent[:, 0].shape]
         none = sent[:, :0]
@@ -187,7 +214,11 @@ class _Heard:
             else None
             for by_iteration in (self.internal, self.links)
         )
-        return Execution(sent, np.stack(extra, axis=1) if extra else none, internal, links)
+        outcome = None
+        if self.outcome is not None and self.outcome.shape == sent[:, 0].shape:
+            outcome = self.outcome[:, None]
+        unannounced = np.stack(extra, axis=1) if extra else none
+        return Execution(sent, unannounced, internal, links, outcome)
 
 
 def _by_receiver(exchanged: list[np.ndarray], declared_links: np.ndarray) -> np.ndarray | None:

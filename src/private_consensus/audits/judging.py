@@ -219,6 +219,9 @@ def _scalars(first: Evidence, second: Evidence) -> dict[str, tuple[np.ndarray, n
             for evidence in (first, second)
         )
         statistics["number of messages"] = first_counts, second_counts
+    if first.not_finite.any() or second.not_finite.any():
+        counts = first.not_finite.astype(float), second.not_finite.astype(float)
+        statistics["numbers that are not finite"] = counts
     if first.ratio is not None and second.ratio is not None:
         statistics[RATIO] = first.ratio, second.ratio
     return statistics

@@ -751,6 +751,8 @@ def explained(
         NaN in coordinates that the noise does not change.
     """
     noiseless = sent_with(0.0)
+    if noiseless.shape != sent.shape:  # on the other data set
+        return None
     response = sent_with(1.0) - noiseless
     has_no_response = response == 0
     if has_no_response.all():

@@ -56,7 +56,8 @@ STEP_OF_NEWTON = 1e-2
 """Step of the difference quotient for messages that are not affine."""
 PRECISION = 1e-10
 """Relative accuracy of responses in float64."""
-NEWTON_STEPS, CHORD_STEPS = 8, 40
+NEWTON_STEPS, CHORD_STEPS = 24, 40
+"""Largest numbers of steps; Newton's method for the logarithm of a message takes about 12."""
 ROUGH, AVERAGED = 0.5, 300
 """Largest error of messages that are affine on average, in deviations, and number of draws."""
 REMAINING, SIZES = 24, (1.0, FAR, 1e3)

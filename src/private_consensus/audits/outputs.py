@@ -73,7 +73,10 @@ def audit_outputs(
         for name in names
         if name in internal and name != "internal"
     ]
-    tested = [name for name in names if name not in internal and name not in MESSAGES]
+    at_end = {name for name, t in runs.recorded.outputs if t == "end"}
+    tested = [
+        name for name in names if name not in internal and (name not in MESSAGES or name in at_end)
+    ]
     if runs.neighbour is None:
         untested += [_not_executed(name, runs) for name in tested]
         return CheckReport(untested=tuple(untested))
@@ -103,7 +106,7 @@ def _dependence(name: str, runs: Replays, agent: int) -> tuple[str, bool]:
     neighbour = runs.neighbour
     carries_noise = False
     for (quantity, t), values in runs.recorded.outputs.items():
-        if quantity != name or neighbour is None:
+        if quantity != name or neighbour is None or (name in MESSAGES and t != "end"):
             continue
         when = "at the end" if t == "end" else f"of iteration {t}"
         of_neighbour = neighbour.outputs.get((name, t))

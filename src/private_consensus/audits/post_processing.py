@@ -33,6 +33,9 @@ TESTED, SIZES = 32, (1.0, 2.0, 4.0, 8.0)
 """Number of draws that test the shift, and their deviations."""
 STEPS, STEP = 4, 1e-2
 """Largest number of Newton steps, and the difference of draws for slopes."""
+ROBUST_STEPS = 20
+"""Repetitions of the fit with smaller weights of draws that it does not explain. A shift across the
+end of a range, as in a message modulo 1, changes the message by another amount."""
 SMOOTH = 0.1
 """Relative difference of the slopes on both sides; it is larger at a threshold."""
 CLOSE = 1e-6
@@ -163,7 +166,9 @@ def _shift_of(
 ) -> np.ndarray | None:
     """Return the shift of the draws of one iteration; None if it is not the same for all draws.
 
-    Few draws determine the shift unless most of them are beyond a threshold.
+    Few draws determine the shift unless most of them are beyond a threshold. If messages repeat, as
+    modulo 1, several shifts give equal messages. The shorter one is returned: among many draws,
+    those that it takes across the end of the range are the minority.
     """
     columns = len(iteration.columns)
     grid = random.permuted(np.repeat(GRID[:, None], columns, axis=1), axis=0)
@@ -176,18 +181,20 @@ def _shift_of(
         iteration.messages(0, first_draws, draws + STEP * np.cos(1.0 + np.arange(columns)))
         != target
     )
-    for fitted in (np.arange(len(SIZES)), TESTED + np.arange(len(GRID))):
+    found: list[np.ndarray] = []
+    for fitted in (np.arange(len(SIZES)), np.arange(len(draws))):
         moved = np.zeros(columns)
         for _ in range(STEPS):
             gap = target - iteration.messages(1, second_draws, draws + moved)
             if (np.abs(gap) <= allowed).all():
-                return moved
+                found.append(moved)
+                break
             if not columns:
                 return None
-            moved += _newton_step(
+            moved = moved + _newton_step(
                 iteration, second_draws, draws[fitted] + moved, gap[fitted], scale, responds[fitted]
             )
-    return None
+    return min(found, key=lambda moved: round(np.linalg.norm(moved), 5), default=None)
 
 
 def _newton_step(
@@ -209,4 +216,12 @@ def _newton_step(
     weights = 1.0 / np.broadcast_to(np.where(scale > 0, scale, 1.0), gap.shape)[used]
     if not used.any():
         return np.zeros(columns)
-    return lstsq(matrix[used] * weights[:, None], gap[used] * weights, cond=1e-6)[0]
+    equations, goals = matrix[used] * weights[:, None], gap[used] * weights
+    step = lstsq(equations, goals, cond=1e-6)[0]
+    for _ in range(ROBUST_STEPS):
+        errors = np.abs(equations @ step - goals)
+        if errors.max() <= CLOSE:
+            break
+        weights = 1.0 / np.sqrt(errors + CLOSE)
+        step = lstsq(equations * weights[:, None], goals * weights, cond=1e-6)[0]
+    return step

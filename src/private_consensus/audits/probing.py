@@ -412,19 +412,24 @@ def coupled_difference(algorithm: Algorithm, attack: Attack, horizon: int) -> fl
         Sum of the differences without noise and with equal noise; infinite if the numbers of
         messages differ.
     """
-    difference = 0.0
+    difference, sends_nan = 0.0, None
     for streams in (
-        AuditStreams.labelled("probe", 1).without("noise"),
         AuditStreams.labelled("coupled", COUPLED_RUNS),
+        AuditStreams.labelled("probe", 1).without("noise"),
     ):
         first, second = (
-            execute(algorithm, problem, attack.network, streams, horizon).sent
+            execute(algorithm, problem, attack.network, streams, horizon).released
             for problem in attack.pair
         )
         if first.shape != second.shape:
             return math.inf
         scale = _least_scale(algorithm, attack, horizon, first.shape[1])
-        lengths = np.linalg.norm(first - second, axis=-1).max(-1) / scale
+        changes, missing = first - second, np.isnan(first) & np.isnan(second)
+        if sends_nan is None:  # with noise
+            sends_nan = missing.any()
+        if sends_nan:
+            changes[missing] = 0.0
+        lengths = np.linalg.norm(changes, axis=-1).max(-1) / scale
         difference += float(np.nan_to_num((lengths**2).sum(1).max(), nan=math.inf))
     return float(f"{difference:.{DIGITS}g}")
 
