@@ -61,6 +61,7 @@ from .judging import (
     judge,
     releases_of_pairs,
 )
+from .later_messages import later_messages
 from .neighbours import Attack, attacks, one_graph
 from .noise_recovery import recovers_noise_itself
 from .other_sizes import audit_other_size, audit_requested_horizon
@@ -79,12 +80,14 @@ from .repeated_values import audit_missing_noise, audit_repeated_values
 from .replay import executed_lines, source_files
 from .result import AuditResult, CheckReport, Coverage, NoiseFound, Untested, listed
 from .sampled_batches import INCLUSIONS, sampled_record_change, sampling_found
+from .supports import audit_supports
 
 OF_CHECKS = 0.1
 """Fraction of the error level of the noise tests that :data:`CHECKS` and outputs share."""
 CHECKS: tuple[Callable[..., CheckReport], ...] = (
     sampling_found,
     sampled_record_change,
+    later_messages,
     silent_messages,
 )
 """Checks of one pair of data sets.
@@ -296,6 +299,8 @@ def audit(
                 with suppress(Exception):  # code from outside may raise anything
                     algorithm.calibrate(tried, problem, network, horizon)
             reports.append(audit_calibration(algorithm, plan.every, budget, horizon))
+            graph = one_graph(network)
+            reports.append(audit_supports(noisy, problem, graph, horizon, seed=seed))
             hidden = (*kept_variables(type(noisy)), *untried_positions(problem))
             reports.append(CheckReport(untested=hidden))
             for tested in results:

@@ -105,7 +105,10 @@ def sampling_found(
     CheckReport
     """
     samplings = {release.sampling for release in releases if release.sampling is not None}
-    if len(samplings) != 1:
+    if len(samplings) > 1:
+        text = "the releases declare several kinds or rates of sampling"
+        return CheckReport(untested=(Untested("batches of records", text),))
+    if not samplings:
         return CheckReport()
     recorder = BatchRecorder(attack.pair[0])
     runs = min(runs, RUNS)
@@ -274,8 +277,12 @@ def sampled_record_change(
     # a record that is replaced is one that is removed and one that is added
     factor = 2.0 if algorithm.relation.change == "add_remove" else 1.0
     allowed = factor * max(map(_mu_if_sampled, releases), default=0.0)
+    item = f"effect of a sampled record of agent {attack.agent}"
     if not 0 < allowed < np.inf:
-        return CheckReport()
+        if not any(release.sampling for release in releases):
+            return CheckReport()
+        text = "only sampled releases with Gaussian noise are tested"
+        return CheckReport(untested=(Untested(item, text),))
     streams = AuditStreams.labelled("a record in a batch", min(runs, RUNS), seed)
     redrawn = streams.with_groups(noise="drawn again")
 
@@ -285,7 +292,8 @@ def sampled_record_change(
 
     first, second, again = _messages(0, streams), _messages(1, streams), _messages(0, redrawn)
     if first.shape != second.shape:
-        return CheckReport()
+        text = "the data sets lead to different numbers of messages"
+        return CheckReport(untested=(Untested(item, text),))
     effect = _least_change(first - second, first - again, level / horizon)
     if effect <= allowed * (1 + ROUNDED):
         return CheckReport()
@@ -293,7 +301,6 @@ def sampled_record_change(
     effect = _least_change((first - second)[~rotated], first - again, level / horizon)
     if effect <= allowed * (1 + ROUNDED):
         text = "equal draws are noise with other signs on the two data sets"
-        item = f"effect of a sampled record of agent {attack.agent}"
         return CheckReport(untested=(Untested(item, text),))
     text = f"a record in a batch moves a message by {effect:.4g} or more deviations of its noise"
     finding = Finding(DIFFERS, f"{text}, declared is {allowed:.4g}")
