@@ -84,14 +84,14 @@ SETTINGS = {
 """Parameters that replace those of an algorithm's example; one list entry per test case."""
 
 
-def test_every_private_algorithm_has_test_settings():
-    assert sorted(SETTINGS) == sorted(example_names())
+def test_every_setting_is_of_an_algorithm_with_an_example():
+    assert set(SETTINGS) <= set(example_names())
 
 
-@pytest.mark.parametrize("name", sorted(SETTINGS))
+@pytest.mark.parametrize("name", sorted(example_names()))
 def test_lower_bounds_are_at_most_the_accounted_epsilon(name):
     (example,) = examples(name)
-    for options in SETTINGS[name]:
+    for options in SETTINGS.get(name, [{}]):
         algorithm = replace(example.algorithm, **options)
         budget = budget_of(example.budget, options)
         noisy = algorithm.calibrate(budget, example.problem, example.network, example.horizon)

@@ -14,7 +14,7 @@ from private_consensus.audits.neighbours import Attack, attacks
 from private_consensus.audits.noise_response import Layout
 from private_consensus.audits.sampled_batches import sampled_record_change
 from private_consensus.audits.streams import AuditStreams
-from private_consensus.core.algorithms import names
+from private_consensus.core.algorithms import module_of, names
 from private_consensus.core.algorithms.base import draws_of, stack
 from private_consensus.core.algorithms.zip_dl import cancelling, hiding_energy
 from private_consensus.core.networks import Network
@@ -71,6 +71,12 @@ def sequence(change, count=6, horizon=6, shape=(3, 4), purpose="noise"):
 
 
 def test_every_algorithm_that_claims_something_has_a_case():
+    for name in sorted(set(names()) - set(CASES) - claimless()):
+        module = module_of(name).replace(".", "/")
+        pytest.fail(
+            f"src/{module}.py: add a line such as EXAMPLE = 'mean_estimation'. For an algorithm "
+            f"without a guarantee, add {name!r} to claimless() in tests/mutants/cases.py."
+        )
     assert set(CASES) | claimless() == set(names())
     assert not set(CASES) & claimless()
 

@@ -1,8 +1,8 @@
 """Measure how readable the source is, and refuse a change that makes it worse.
 
 ``python -m tests.tools.readability`` prints the counts. With ``--check`` it compares them with
-``readability_limits.json`` and fails if a count is above its limit. With ``--lower`` it replaces
-each limit by a smaller count, so that limits only decrease.
+``readability_limits.json``. If a count is above its limit, it prints file and line of each defect
+and fails. With ``--lower`` it replaces each limit by a smaller count, so that limits only decrease.
 """
 
 import argparse
@@ -10,7 +10,7 @@ import ast
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -45,13 +45,16 @@ def is_weak(text: str) -> bool:
     return bool(text) and (first in WEAK_OPENERS or len(text.split()) < 3)
 
 
-def assigned_names(tree: ast.AST) -> Iterator[str]:
-    """Yield the names of variables and parameters."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.arg):
-            yield node.arg
+def has_empty_name(node: ast.AST) -> bool:
+    """Return True for a variable or parameter whose name states no quantity."""
+    if isinstance(node, ast.Name):
+        return isinstance(node.ctx, ast.Store) and node.id in EMPTY_NAMES
+    return isinstance(node, ast.arg) and node.arg in EMPTY_NAMES
+
+
+def has_parameters(node: ast.AST) -> bool:
+    """Return True for a function whose docstring describes its parameters."""
+    return isinstance(node, FUNCTIONS) and "Parameters\n" in (ast.get_docstring(node) or "")
 
 
 def lacks_parameters(node: ast.AST) -> bool:
@@ -60,24 +63,68 @@ def lacks_parameters(node: ast.AST) -> bool:
         return False
     arguments = [arg.arg for arg in (*node.args.args, *node.args.kwonlyargs)]
     needed = len([name for name in arguments if name not in ("self", "cls")]) >= 2
-    return needed and "Parameters\n" not in (ast.get_docstring(node) or "")
+    return needed and not has_parameters(node)
 
 
-def measure(texts: list[str]) -> dict[str, int]:
-    """Return the counts of the defects that may only become fewer."""
-    counts = {"weak summaries": 0, "empty names": 0, "functions without Parameters": 0}
-    for tree in map(ast.parse, texts):
-        nodes = [n for n in ast.walk(tree) if isinstance(n, FUNCTIONS | ast.ClassDef)]
-        counts["weak summaries"] += sum(is_weak(summary(node)) for node in nodes)
-        counts["empty names"] += sum(name in EMPTY_NAMES for name in assigned_names(tree))
-        counts["functions without Parameters"] += sum(map(lacks_parameters, nodes))
-    return counts
+def overrides(classes: list[ast.ClassDef]) -> set[ast.AST]:
+    """Return the methods whose parameters a base class, found by its name, describes."""
+    by_name: dict[str, list[ast.ClassDef]] = {}
+    for node in classes:
+        by_name.setdefault(node.name, []).append(node)
+
+    def described(name: str, inherited: frozenset[str] = frozenset()) -> set[str]:
+        """Return the methods that a class or one of its bases describes.
+
+        Parameters
+        ----------
+        name : str
+            Name of the class.
+        inherited : frozenset of str
+            Names of its subclasses, which cannot be its bases.
+        """
+        methods = set()
+        for node in by_name.get(name, []) if name not in inherited else []:
+            methods |= {method.name for method in node.body if has_parameters(method)}
+            methods |= {m for base in bases(node) for m in described(base, inherited | {name})}
+        return methods
+
+    return {
+        method
+        for node in classes
+        for base in bases(node)
+        for method in node.body
+        if isinstance(method, FUNCTIONS) and method.name in described(base)
+    }
 
 
-def measure_repository() -> dict[str, int]:
-    """Return the counts of all Python files in ``src`` and ``workflow``."""
+def bases(node: ast.ClassDef) -> list[str]:
+    """Return the names of the base classes, without their modules and type parameters."""
+    return [ast.unparse(base).partition("[")[0].rpartition(".")[2] for base in node.bases]
+
+
+def defects(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the locations of the defects that may only become fewer, from texts by file."""
+    trees = {file: list(ast.walk(ast.parse(text))) for file, text in texts.items()}
+    overridden = overrides([n for t in trees.values() for n in t if isinstance(n, ast.ClassDef)])
+    locations = {"weak summaries": [], "empty names": [], "functions without Parameters": []}
+    for file, tree in trees.items():
+        for node in tree:
+            has_summary = isinstance(node, FUNCTIONS | ast.ClassDef)
+            is_undescribed = lacks_parameters(node) and node not in overridden
+            for name, is_defect in {
+                "weak summaries": has_summary and is_weak(summary(node)),
+                "empty names": has_empty_name(node),
+                "functions without Parameters": is_undescribed,
+            }.items():
+                if is_defect:
+                    locations[name].append(f"{file}:{node.lineno}")
+    return locations
+
+
+def repository_texts() -> dict[str, str]:
+    """Return the texts of all Python files in ``src`` and ``workflow`` by relative path."""
     files = (file for folder in ("src", "workflow") for file in (ROOT / folder).rglob("*.py"))
-    return measure([file.read_text(encoding="utf-8") for file in sorted(files)])
+    return {str(f.relative_to(ROOT)): f.read_text(encoding="utf-8") for f in sorted(files)}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -86,10 +133,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="fail if a count exceeds its limit")
     parser.add_argument("--lower", action="store_true", help="lower the limits to the counts")
     options = parser.parse_args(arguments)
-    counts = measure_repository()
+    locations = defects(repository_texts())
+    counts = {name: len(lines) for name, lines in locations.items()}
     limits = json.loads(LIMITS.read_text()) if LIMITS.exists() else counts
     for name, count in counts.items():
         print(f"{name}: {count} (at most {limits[name]})")
+        if options.check and count > limits[name]:
+            print("\n".join(locations[name]))
     if options.lower:
         lowered = {name: min(count, limits[name]) for name, count in counts.items()}
         LIMITS.write_text(json.dumps(lowered, indent=2) + "\n")

@@ -1,7 +1,7 @@
 """Test the measures of readability."""
 
 import pytest
-from tests.tools.readability import is_weak, measure
+from tests.tools.readability import defects, is_weak
 
 MODULE = '''
 def epsilon(scale, count):
@@ -36,6 +36,40 @@ def test_sentences_and_noun_phrases_are_not_weak(text):
 
 
 def test_each_defect_is_counted_once():
-    counts = {"weak summaries": 1, "empty names": 3, "functions without Parameters": 1}
-    assert measure([MODULE]) == counts
-    assert measure([MODULE, MODULE]) == {name: 2 * count for name, count in counts.items()}
+    lines = {"weak summaries": [2], "empty names": [4, 19, 19], "functions without Parameters": [2]}
+    for files in (["a.py"], ["a.py", "b.py"]):
+        locations = defects(dict.fromkeys(files, MODULE))
+        assert {name: sorted(found) for name, found in locations.items()} == {
+            name: sorted(f"{file}:{line}" for file in files for line in numbers)
+            for name, numbers in lines.items()
+        }
+
+
+BASE = '''
+class Base:
+    def step(self, state, t):
+        """Return the next state.
+
+        Parameters
+        ----------
+        state, t
+            State and iteration.
+        """
+'''
+DERIVED = """
+from base import Base
+
+class Middle(Base): ...
+
+class Derived(Middle):
+    def step(self, state, t): ...
+    def start(self, problem, network): ...
+
+class Other:
+    def step(self, state, t): ...
+"""
+
+
+def test_an_override_of_a_described_method_needs_no_parameters():
+    locations = defects({"base.py": BASE, "derived.py": DERIVED})
+    assert locations["functions without Parameters"] == ["derived.py:8", "derived.py:11"]

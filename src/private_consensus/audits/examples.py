@@ -50,8 +50,8 @@ class Example:
 def examples(*names: str) -> list[Example]:
     """Return the named examples, or all examples of this package.
 
-    The module of an algorithm from outside sets ``EXAMPLE`` to the name of one of
-    :data:`PROBLEMS`, or to a mapping with the keys of :data:`EXAMPLE_KEYS`: ``problem``, such a
+    The module of an algorithm without an entry in this module sets ``EXAMPLE`` to the name of one
+    of :data:`PROBLEMS`, or to a mapping with the keys of :data:`EXAMPLE_KEYS`: ``problem``, such a
     name; ``agents``; ``horizon``; and ``parameters``, of the algorithm.
 
     Raises
@@ -59,14 +59,17 @@ def examples(*names: str) -> list[Example]:
     InvalidInput
         For an algorithm without an example: it is not private, or its module names no problem.
     """
-    return [_maker(name)(name) for name in names or _EXAMPLES]
+    return [_maker(name)(name) for name in names or example_names()]
 
 
 def _maker(name: str) -> Maker:
     if name in _EXAMPLES:
         return _EXAMPLES[name]
-    module = import_module(algorithms.module_of(name))
-    return _stated(name, getattr(module, "EXAMPLE", None))
+    return _stated(name, _example_of(algorithms.module_of(name)))
+
+
+def _example_of(module: str) -> Any:
+    return getattr(import_module(module), "EXAMPLE", None)
 
 
 def _stated(name: str, example: Any) -> Maker:
@@ -99,8 +102,17 @@ def _stated(name: str, example: Any) -> Maker:
 
 
 def example_names() -> tuple[str, ...]:
-    """Return the names of this package's algorithms with a privacy claim and an example."""
-    return tuple(_EXAMPLES)
+    """Return the names of this package's algorithms with a privacy claim and an example.
+
+    They are the entries of this module, then the algorithms whose modules state ``EXAMPLE``.
+    """
+    modules = {name: algorithms.module_of(name) for name in algorithms.names()}
+    stated = [
+        name
+        for name, module in modules.items()
+        if module.startswith("private_consensus.") and _example_of(module) is not None
+    ]
+    return tuple(dict.fromkeys((*_EXAMPLES, *stated)))
 
 
 def mean_estimation(agents: int = AGENTS) -> MeanEstimation:

@@ -27,15 +27,9 @@ from typing import Any
 import numpy as np
 
 from private_consensus.common.errors import InvalidInput, require
+from private_consensus.core import algorithms
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
-
-BROKEN = {
-    "dp_admm": "a server averages the messages of all agents, and has no neighbours",
-    "sdm_dsgd": "agents send differences: after a lost message, the receiver's copy stays wrong",
-    "secure_aggregation": "the sum lacks the noise of an agent that is missing",
-}
-"""Reasons why the guarantee or update of an algorithm is undefined with faults."""
 
 RELIABLE_ATTRIBUTES = (
     "n_agents", "degrees", "own_weights", "consensus_rate", "shared", "identity", "graph",
@@ -229,5 +223,5 @@ def require_faults(name: str) -> None:
     InvalidInput
         With the reason.
     """
-    if name in BROKEN:
-        raise InvalidInput("faults", name, f"a method that tolerates faults; here: {BROKEN[name]}")
+    reason = algorithms.load(name).needs_all_messages_because
+    require(not reason, "faults", name, f"a method that tolerates faults; here: {reason}")

@@ -121,6 +121,9 @@ class Algorithm(ABC):
     hidden_sampling : bool
         True if the algorithm makes random choices, other than noise, that other agents do not
         observe.
+    needs_all_messages_because : str
+        Reason why guarantee or update have no meaning if messages are lost; such an algorithm is
+        not compared with missing agents. Empty if messages may be lost.
     draws_per_edge : bool
         True if :meth:`Iterative.draws` has the network as its third parameter.
     calibration : str
@@ -143,6 +146,7 @@ class Algorithm(ABC):
     quantities: ClassVar[tuple[str, ...]] = ("internal", "released")
     largest_change = None
     hidden_sampling = False
+    needs_all_messages_because: ClassVar[str] = ""
     draws_per_edge: ClassVar[bool] = False
     calibration = ""
 
