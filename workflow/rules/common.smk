@@ -1,6 +1,8 @@
 """Functions of several rules. They use HOME, CONFIGURED, PLAN, CONFIG and SCALE of the Snakefile."""
 
 import json
+import os
+import re
 from functools import cache
 from types import SimpleNamespace
 
@@ -250,7 +252,15 @@ def provenance_of_other_results():
 
 
 def suggest_target(wildcards):
-    """Exit with a message that suggests the most similar target."""
+    """Exit with the file of a paper that is not listed, or with the most similar target."""
+    for file in sorted(f for c in CONFIGURED for f in c.glob("papers/**/*.yaml")):
+        is_listed = {file.stem, file.parent.name} & {*CONFIG.papers}
+        text = file.read_text(encoding="utf-8")
+        if not is_listed and re.search(rf"^  {wildcards.wrong}:", text, re.MULTILINE):
+            sys.exit(
+                f"{wildcards.wrong} is in {os.path.relpath(file)}, which `papers` in "
+                "config/config.yaml does not list"
+            )
     targets = [rule.name for rule in workflow.rules if rule.name != "wrong_target"]
     suggestion = (
         nearest(wildcards.wrong, targets) or "snakemake --list shows all targets"

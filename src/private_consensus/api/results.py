@@ -266,7 +266,7 @@ def simulate(
     *,
     runs: int = 10,
     seed: int = 0,
-    measures: Sequence[tuple[str, str]] = (),
+    measures: Sequence[str | tuple[str, str]] = (),
     iterations: Iterable[int] | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Result:
@@ -287,9 +287,10 @@ def simulate(
         run: publish the messages or models of one run only.
     seed : int, default 0
         Root seed; equal seeds give equal results.
-    measures : sequence of (quantity, metric), optional
+    measures : sequence of (quantity, metric) or of str, optional
         Quantities of the algorithm (``released``, ``internal``, ...) and names of
-        ``problem.metrics``. Default: the first metric of the released quantity.
+        ``problem.metrics``, as pairs or as ``"released.node_error"``. Default: the first metric of
+        the released quantity.
     iterations : iterable of int, optional
         Iterations to measure, each between 1 and ``horizon``; the last one is always measured.
         Default: all.
@@ -421,14 +422,16 @@ def _require_test_records(problem: Problem, metric: str) -> None:
     require(tested, "measures", metric, "a metric without test records: this problem has none")
 
 
-def _pairs(measures: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def _pairs(measures: Sequence[str | tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Return pairs of a quantity and a metric."""
-    expected = "pairs (quantity, metric) of texts"
-    pairs = arguments.items("measures", measures, tuple | list, expected)
-    for pair in pairs:
+    expected = "pairs (quantity, metric) of texts, or texts such as 'released.node_error'"
+    pairs = []
+    for measure in arguments.items("measures", measures, tuple | list | str, expected):
+        pair = measure.split(".") if isinstance(measure, str) else measure
         fits = len(pair) == 2 and all(isinstance(name, str) for name in pair)
-        require(fits, "measures", pair, expected)
-    return tuple((quantity, metric) for quantity, metric in pairs)
+        require(fits, "measures", measure, expected)
+        pairs.append(tuple(pair))
+    return tuple(pairs)
 
 
 def _times(iterations: Iterable[int] | None, horizon: int) -> frozenset[int]:

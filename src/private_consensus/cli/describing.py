@@ -43,9 +43,10 @@ def list_names(options: Namespace) -> int:
 
 
 def describe(options: Namespace) -> None:
-    """Print the description, parameters and uncounted data uses of an algorithm or a problem."""
+    """Print the description of an algorithm or a problem, and its parameters or metrics."""
     name = options.name
     algorithm: dict[str, object] = {}
+    problem: dict[str, object] = {}
     output: list[str | Table] = []
     if name in algorithms.names():
         built = algorithms.load(name)
@@ -66,6 +67,8 @@ def describe(options: Namespace) -> None:
         docstring = inspect.getdoc(module.build) or ""
         stated = described.from_data.items()
         uses = [f"for algorithms that use {key}: {text}" for key, text in stated]
+        problem = {"metrics": list(described.metrics)}
+        output.append(f"\nMetrics: {', '.join(described.metrics)}")
     else:
         names = ", ".join(algorithms.names() + problems.names())
         raise InvalidInput("NAME", name, f"one of {names}")
@@ -77,6 +80,7 @@ def describe(options: Namespace) -> None:
         "description": "\n\n".join(texts),
         "not_charged": not_charged,
         **algorithm,
+        **problem,
     }
     lines = [
         *(text + "\n" for text in texts),

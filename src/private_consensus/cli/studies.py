@@ -7,6 +7,7 @@ import os
 from argparse import Namespace
 from pathlib import Path
 
+from ..common import yamls
 from ..common.errors import InvalidInput, arguments, require
 from ..common.secrets import redacted
 from ..reproduction.studies import reproduction
@@ -70,10 +71,15 @@ def init(options: Namespace) -> None:
 
 def check(options: Namespace) -> int:
     """Validate a configuration, and print the counts or the errors; return 1 for errors."""
+    from ..comparison.design import read_comparison
     from ..reproduction.studies import checking
 
+    design = Path(options.path, "config", "comparison.yaml")
     try:
         counts, errors = checking.check(options.path, options.scale), []
+        if design.is_file():
+            comparison = read_comparison(yamls.read(design), "config/comparison.yaml")
+            counts["compared methods"] = len(comparison.methods)
     except InvalidInput as error:
         counts, errors = {}, [redacted(line) for line in str(error).splitlines()]
     listed = ", ".join(f"{name}: {count}" for name, count in counts.items())

@@ -170,6 +170,12 @@ class MethodDesign(Strict):
     because: str = ""
     """Version of the method, and reason for excluded problems."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _has_known_keys(cls, raw: Any) -> Any:
+        require_known("key", raw if isinstance(raw, dict) else (), cls.model_fields)
+        return raw
+
     @model_validator(mode="after")
     def _is_algorithm_or_baseline(self) -> MethodDesign:
         expected = "an algorithm with a name, or a baseline"
@@ -397,15 +403,26 @@ def _require_axes(key: str, axes: Axes, design: ComparisonDesign) -> None:
             require(0 <= value < 1, f"{key}.{name}", value, "probabilities below 1")
 
 
-def read_comparison(raw: Mapping[str, Any]) -> ComparisonDesign:
+def read_comparison(raw: Mapping[str, Any], name: str = "") -> ComparisonDesign:
     """Return the checked configuration of the comparison.
+
+    Parameters
+    ----------
+    raw : mapping
+        Content of the file.
+    name : str, optional
+        Name with which error lines start.
+
+    Returns
+    -------
+    ComparisonDesign
 
     Raises
     ------
     ConfigurationError
         With one line for each invalid key.
     """
-    return validate(ComparisonDesign, raw)
+    return validate(ComparisonDesign, raw, prefix=name)
 
 
 def network_of(declared: Titled, name: str, agents: int) -> tuple[str, dict[str, Any]]:

@@ -1,0 +1,7 @@
+"""Run the command line as ``python -m private_consensus``."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())
