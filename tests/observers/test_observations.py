@@ -41,7 +41,7 @@ from private_consensus.privacy.observers import (
 from private_consensus.privacy.observers.linear_view import linear_view
 
 T, RECORDS, RUNS = 3, 4, 1200
-BOUNDED_BY_DISTANCE = {*MAPPED, *NOT_LINEAR} - NO_VIEWS.keys() - WHOLE_RUN
+BOUNDED_BY_DISTANCE = {*MAPPED, *NOT_LINEAR} - NO_VIEWS - WHOLE_RUN
 """Algorithms whose bound by distance assumes that later rounds change no earlier release."""
 
 
