@@ -15,7 +15,7 @@ from private_consensus.comparison.design import BASE, Axes, cells, read_comparis
 from private_consensus.comparison.engine import (
     NOTHING_LEARNED,
     CalibratedCandidate,
-    Entry,
+    ComparisonEntry,
     entries_of,
 )
 from private_consensus.comparison.problems import (
@@ -72,7 +72,7 @@ def results_of(design):
 
 
 def entry_of(design, name):
-    return Entry(design, name, "mean_estimation", pool_of(design, "mean_estimation", {}))
+    return ComparisonEntry(design, name, "mean_estimation", pool_of(design, "mean_estimation", {}))
 
 
 @pytest.fixture(scope="module")
@@ -223,7 +223,7 @@ def test_accounted_tuning_does_not_use_the_losses_of_agents(design):
     base_pool = pool_of(design, "mean_estimation", {})
     candidates_by_pool = []
     for kind in (Means, Turned):
-        entry = Entry(
+        entry = ComparisonEntry(
             design.model_copy(update={"tuning": design.tuning.model_copy(update={"trials": 6})}),
             "dp_gd", "mean_estimation", kind(base_pool.records, base_pool.public, base_pool.box),
         )  # fmt: skip

@@ -82,13 +82,13 @@ def with_inherited_parameters(described: type[Any]) -> str:
     without a description are omitted.
     """
     docstring = inspect.getdoc(described) or ""
-    own = _parameter_entries(described)
+    stated = _parameter_entries(described)
     entries: dict[str, str] = {}
     for base in described.__mro__[1:]:
         entries = {**_parameter_entries(base), **entries}
     names = [field.name for field in dataclasses.fields(described)]
     inherited = dict.fromkeys(
-        entries[name] for name in names if name in entries and name not in own
+        entries[name] for name in names if name in entries and name not in stated
     )
     if not inherited:
         return docstring

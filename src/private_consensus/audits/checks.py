@@ -342,19 +342,19 @@ def form_of_messages(attack: Attack, both_evidence: Sequence[Evidence]) -> Check
         text = f"the shape of messages changes with {changed}: {' and '.join(numbers)}"
         return CheckReport((Finding(DIFFERS, text),))
     count = min(first.messages, second.messages)
-    shares = [(one.missing[:count] / len(one.not_finite)) for one in both_evidence]
-    places = np.argwhere(np.abs(shares[0] - shares[1]) == 1.0)
-    if not len(places):
+    shares = [evidence.missing[:count] / len(evidence.not_finite) for evidence in both_evidence]
+    differences = np.argwhere(np.abs(shares[0] - shares[1]) == 1.0)
+    if not len(differences):
         return CheckReport()
-    message, agent = places[0]
-    which = (
+    message, agent = differences[0]
+    changed_value = (
         f"message of agent {agent} in iteration {message + 1}"
         if message < first.iterations
         else f"value that agent {agent} exchanges"
     )
     text = (
-        f"the {which} has NaN or infinite numbers in all runs on one data set and in none on the "
-        f"other: this changes with {changed}"
+        f"the {changed_value} has NaN or infinite numbers in all runs on one data set and in none "
+        f"on the other: this changes with {changed}"
     )
     return CheckReport((Finding(DIFFERS, text),))
 

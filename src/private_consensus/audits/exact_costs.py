@@ -639,9 +639,9 @@ def _excess(
     if gaussian and np.isfinite(declared.mu):
         length = float(np.linalg.norm(solution.units / steps))
         if length > declared.mu * (1 + SLACK_OF_SHIFT) + 1e-9:
-            found, permitted = _distinct_numbers(length, declared.mu)
+            measured, permitted = _distinct_numbers(length, declared.mu)
             text = (
-                f"{found} standard deviations of their noise, the declared releases permit "
+                f"{measured} standard deviations of their noise, the declared releases permit "
                 f"{permitted}"
             )
             yield Fault(attack.agent, _shifted(text, solution, layout), length / declared.mu)
@@ -651,9 +651,9 @@ def _excess(
     for epsilon, point_delta in ((declared.epsilon, delta), *declared.points):
         cost = account(shifted, point_delta).epsilon
         if cost > epsilon * (1 + SLACK_OF_COST) + 1e-9:
-            found, permitted = _distinct_numbers(cost, epsilon)
+            measured, permitted = _distinct_numbers(cost, epsilon)
             text = (
-                f"epsilon {found} at delta {point_delta:g}, "
+                f"epsilon {measured} at delta {point_delta:g}, "
                 f"the declared releases permit {permitted}"
             )
             yield Fault(attack.agent, _shifted(text, solution, layout), cost / max(epsilon, 1e-300))

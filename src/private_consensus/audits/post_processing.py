@@ -181,20 +181,20 @@ def _shift_of(
         iteration.messages(0, first_draws, draws + STEP * np.cos(1.0 + np.arange(columns)))
         != target
     )
-    found: list[np.ndarray] = []
+    solutions: list[np.ndarray] = []
     for fitted in (np.arange(len(SIZES)), np.arange(len(draws))):
         moved = np.zeros(columns)
         for _ in range(STEPS):
             gap = target - iteration.messages(1, second_draws, draws + moved)
             if (np.abs(gap) <= allowed).all():
-                found.append(moved)
+                solutions.append(moved)
                 break
             if not columns:
                 return None
             moved = moved + _newton_step(
                 iteration, second_draws, draws[fitted] + moved, gap[fitted], scale, responds[fitted]
             )
-    return min(found, key=lambda moved: round(np.linalg.norm(moved), 5), default=None)
+    return min(solutions, key=lambda moved: round(np.linalg.norm(moved), 5), default=None)
 
 
 def _newton_step(

@@ -26,7 +26,7 @@ FEWEST = 40
 """Smallest number of messages of a data set whose support is compared."""
 STEPS = (*(10.0**-digits for digits in range(1, 10)), *(2.0**-bits for bits in range(1, 25)))
 """Steps of tested grids."""
-PARTS = (2, 4, 5, 10)
+FACTORS = (2, 4, 5, 10)
 """Factors by which the grid of the other data set may be finer. Values without a grid are no
 finding: noise of a low resolution leaves them off every grid (:mod:`.floating_point`)."""
 ERROR = 8.0
@@ -80,13 +80,13 @@ def _balanced(problem: object, network: Network) -> Iterator[Attack]:
     if universe is None or universe.problem.records < 2:
         return
     rng = np.random.default_rng(0)
-    others = universe.problem.records - 1
+    n_others = universe.problem.records - 1
     for agent in range(min(network.n_agents, MAX_AGENTS)):
         for name, (first, second) in universe.records().items():
             if name not in PAIRS:
                 continue
             background = universe.backgrounds(first, rng)["own records"]
-            for count in sorted({others // 2, (others + 1) // 2}):
+            for count in sorted({n_others // 2, (n_others + 1) // 2}):
                 pair = Pair(background, first, second, f"{name}, majority")
                 balanced = pair._replace(background=universe.between(pair, agent, count))
                 yield universe.attack(balanced, network, agent)
@@ -116,7 +116,7 @@ def _on_other_grids(first: np.ndarray, second: np.ndarray) -> bool:
     return any(
         _on_grid(first, step).all()
         and not _on_grid(second, step).any()
-        and any(_on_grid(second, step / parts).all() for parts in PARTS)
+        and any(_on_grid(second, step / factor).all() for factor in FACTORS)
         for step in STEPS
     )
 

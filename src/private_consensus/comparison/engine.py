@@ -98,7 +98,7 @@ class CellProblem:
 
 
 @dataclass
-class Entry:
+class ComparisonEntry:
     """Method on one problem: its trials, its calibrated noise, and its runs in all cells.
 
     Parameters
@@ -565,7 +565,7 @@ def _finite_or(values: np.ndarray, replacement: float) -> np.ndarray:
 
 def entries_of(
     design: ComparisonDesign, prepared: Mapping[str, Any], methods: Iterable[str] | None = None
-) -> list[Entry]:
+) -> list[ComparisonEntry]:
     """Return the methods on each problem, with all parameters chosen.
 
     Parameters
@@ -579,14 +579,16 @@ def entries_of(
 
     Returns
     -------
-    list of Entry
+    list of ComparisonEntry
         In the order of the problems.
     """
     names = list(design.methods if methods is None else methods)
     entries = []
     for problem in design.problems:
         pool, present = pool_of(design, problem, prepared), design.methods_of(problem)
-        entries += [Entry(design, name, problem, pool) for name in names if name in present]
+        entries += [
+            ComparisonEntry(design, name, problem, pool) for name in names if name in present
+        ]
     for entry in entries:
         entry.tune()
     for name in names:
@@ -594,12 +596,12 @@ def entries_of(
     return entries
 
 
-def transfer(entries: Sequence[Entry]) -> None:
+def transfer(entries: Sequence[ComparisonEntry]) -> None:
     """Set the parameters of a method on each problem from its trials on the other problems.
 
     Parameters
     ----------
-    entries : sequence of Entry
+    entries : sequence of ComparisonEntry
         Entries of the method, one per problem, whose trials have been run.
     """
     for entry in entries:

@@ -19,7 +19,7 @@ from .schema import TUNINGS
 from .statistics import interval
 
 if TYPE_CHECKING:
-    from .engine import Entry
+    from .engine import ComparisonEntry
     from .tuning import SearchSpace, TuningCandidate
 
 TUNED = TUNINGS[1]
@@ -31,12 +31,12 @@ MAX_RATIO = 1.2
 """Largest ratio of the loss after tuning to the smallest loss on the grid."""
 
 
-def checked_tuning(entry: Entry) -> Iterator[dict[str, Any]]:
+def checked_tuning(entry: ComparisonEntry) -> Iterator[dict[str, Any]]:
     """Compare the search with a fine grid, for methods that the design names.
 
     Parameters
     ----------
-    entry : Entry
+    entry : ComparisonEntry
         Method on one problem, whose parameters have been chosen.
 
     Yields
@@ -61,8 +61,8 @@ def checked_tuning(entry: Entry) -> Iterator[dict[str, Any]]:
         losses = [
             values["excess_loss_mean"].mean() for values in entry.measured(settings, selection)
         ]
-        chosen = epsilon, TUNED, entry.candidates[epsilon, TUNED]
-        (tuned_setting,), _ = entry.settings([chosen], evaluation)
+        candidate = epsilon, TUNED, entry.candidates[epsilon, TUNED]
+        (tuned_setting,), _ = entry.settings([candidate], evaluation)
         compared = [tuned_setting, settings[int(np.argmin(losses))]]
         tuned, best = (
             values["excess_loss_mean"] for values in entry.measured(compared, evaluation)

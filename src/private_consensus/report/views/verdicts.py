@@ -155,10 +155,10 @@ def _restrictions(row: Row) -> list[str]:
     lines = []
     for line in (row.get("no_better") or "").splitlines():
         constant, _, compared = line.partition(": ")
-        method, _, place = compared.partition(" ")
+        method, _, setting = compared.partition(" ")
         algorithm, _, variant = method.partition(".")
         lines.append(
-            {"constant": constant, "algorithm": algorithm, "variant": variant, "place": place}
+            {"constant": constant, "algorithm": algorithm, "variant": variant, "setting": setting}
         )
     no_better = [
         f"no better than {constant}: {_methods(group)}"
@@ -168,20 +168,22 @@ def _restrictions(row: Row) -> list[str]:
 
 
 def _methods(lines: Iterable[Row]) -> str:
-    """Join methods by place, such as "DVP, R-ADMM at epsilon 1".
+    """Join methods by setting, such as "DVP, R-ADMM at epsilon 1".
 
-    Variants are named if those of an algorithm are at different places.
+    Variants are named if those of an algorithm have different settings.
     """
-    places = grouped(lines, itemgetter("place"))
-    counts = Counter(name for group in places.values() for name in {m["algorithm"] for m in group})
+    by_setting = grouped(lines, itemgetter("setting"))
+    counts = Counter(
+        name for group in by_setting.values() for name in {m["algorithm"] for m in group}
+    )
     clauses = []
-    for place, group in places.items():
+    for setting, group in by_setting.items():
         titles = dict.fromkeys(
             algorithm_title(m["algorithm"])
             + (f" ({words(m['variant'])})" if counts[m["algorithm"]] > 1 else "")
             for m in group
         )
-        clauses.append(f"{', '.join(titles)} {place}".strip())
+        clauses.append(f"{', '.join(titles)} {setting}".strip())
     return ", and ".join(clauses)
 
 

@@ -107,15 +107,15 @@ def _losses(
     quantity, metric = series.measure or ("", "")
     points = [pl.col(axis).cast(pl.Float64) for axis in axes] or [pl.lit(0.0).alias("point")]
 
-    def last_means(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    def last_means(rows: pl.DataFrame) -> pl.DataFrame:
         last = pl.col("t") == pl.col("t").max().over(points)
-        return rows.filter(last).group_by(points).agg(pl.col("value").mean().alias(name))
+        return rows.filter(last).group_by(points).agg(pl.col("value").mean())
 
-    means = last_means(rows.filter(quantity=quantity, metric=metric), "value")
+    means = last_means(rows.filter(quantity=quantity, metric=metric))
     if isinstance(constant.value, str):
         # An experiment that does not record the constant has no rows left.
-        levels = last_means(rows.filter(metric=constant.value), "level").drop_nulls()
-        means = means.join(levels, on=means.columns[:-1])
+        levels = last_means(rows.filter(metric=constant.value)).drop_nulls()
+        means = means.join(levels.rename({"value": "level"}), on=means.columns[:-1])
     else:
         means = means.with_columns(level=pl.lit(constant.value))
     sign = 1.0 if constant.larger_is_better else -1.0
