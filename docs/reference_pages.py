@@ -17,6 +17,7 @@ from benchmarks import growth, jobs, makespan, measuring, plots
 from benchmarks.peers import table as peers
 
 import private_consensus as pc
+from private_consensus.comparison.design import ComparisonDesign
 from private_consensus.core.algorithms.base import METHOD
 from private_consensus.reproduction.claims.schema import Test
 from private_consensus.reproduction.experiments import plan
@@ -326,8 +327,7 @@ def configuration() -> str:
         "``config/README.md`` has examples. Editors use the schemas in ``config/schemas``.\n"
     )
     parts = [title("Configuration"), text]
-    for name in ("config", "paper", "styles"):
-        schema = json.loads((ROOT / "config" / "schemas" / f"{name}.json").read_text())
+    for name, schema in schemas().items():
         parts.append(title(f"{name} files", "-"))
         definitions = dict(schema.get("$defs", {}))
         if schema.get("properties"):
@@ -337,6 +337,16 @@ def configuration() -> str:
                 parts += [title(label, "~"), plain(definition.get("description", "")), ""]
                 parts.append(keys_of(definition))
     return "\n".join(parts)
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Return the JSON schemas of the configuration files by name."""
+    folder = ROOT / "config" / "schemas"
+    stored = {
+        name: json.loads((folder / f"{name}.json").read_text())
+        for name in ("config", "paper", "styles")
+    }
+    return stored | {"comparison": ComparisonDesign.model_json_schema()}
 
 
 def keys_of(definition: dict[str, Any]) -> str:

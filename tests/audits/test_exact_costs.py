@@ -849,6 +849,32 @@ def test_l1_lengths_of_shifts_are_compared_with_declared_laplace_releases():
 
 
 @dataclass(frozen=True, kw_only=True)
+class LaplaceDescent(Descent):
+    """Laplace noise for a declared l1 change, which is a fault below the l1 change of a record."""
+
+    fraction: float = 1.0
+
+    def _change(self, problem):
+        return self.fraction * problem.record_change("l1")
+
+    def calibrate(self, budget, problem, network, horizon):
+        return replace(self, sigma=self._change(problem) * horizon / 0.3)
+
+    def releases(self, problem, network, horizon):
+        return [Release("laplace", self._change(problem), self.sigma, count=horizon)]
+
+    def draws(self, problem, streams):
+        return streams.sequence("noise", "laplace", (problem.n_agents, problem.dim))
+
+
+def test_a_pure_epsilon_above_the_declared_one_is_found():
+    """Three coordinates cost less than one of 0.7 times their sum at any delta but 0."""
+    (text, *_) = texts(cost(LaplaceDescent(fraction=0.7), horizon=30))
+    assert f"epsilon {0.3 / 0.7:.4g} at delta 0, the declared releases permit 0.3" in text
+    assert not cost(LaplaceDescent(), horizon=30).findings
+
+
+@dataclass(frozen=True, kw_only=True)
 class ScaledAndThresholded(Thresholded, Scaled):
     """Fault: noise of another scale, in messages with a threshold."""
 

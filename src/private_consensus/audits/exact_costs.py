@@ -648,7 +648,7 @@ def _excess(
         return
     if _is_below_declared(solution.units / steps, layout, releases):
         return
-    for epsilon, point_delta in ((declared.epsilon, delta), *declared.points):
+    for epsilon, point_delta in ((declared.epsilon, delta), *declared.points, (declared.pure, 0.0)):
         cost = account(shifted, point_delta).epsilon
         if cost > epsilon * (1 + SLACK_OF_COST) + 1e-9:
             measured, permitted = _distinct_numbers(cost, epsilon)

@@ -46,12 +46,13 @@ class Judged(NamedTuple):
 class Declaration(NamedTuple):
     """Privacy cost of the declared releases.
 
-    It has epsilon at the claim's delta, a pair (epsilon, delta) that a few thousand runs can
-    contradict, and mu if all releases are Gaussian, else infinity."""
+    It has epsilon at the claim's delta, pairs (epsilon, delta) that a few thousand runs can
+    contradict, mu if all releases are Gaussian, else infinity, and epsilon at delta 0."""
 
     epsilon: float
     points: tuple[tuple[float, float], ...]
     mu: float
+    pure: float
 
 
 def neighbouring_steps(relation: Relation) -> float:
@@ -113,7 +114,8 @@ def declaration(releases: Sequence[Release], delta: float) -> Declaration:
     points = tuple((account(releases, point_delta).epsilon, point_delta) for point_delta in DELTAS)
     gaussian = all(release.mechanism == "gaussian" for release in releases)
     mu = gaussian_dp(releases) if gaussian else math.inf
-    return Declaration(account(releases, delta).epsilon, points, mu)
+    pure = account(releases, 0.0).epsilon
+    return Declaration(account(releases, delta).epsilon, points, mu, pure)
 
 
 def judge(
