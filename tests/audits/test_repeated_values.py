@@ -7,10 +7,10 @@ import pytest
 
 from private_consensus import Budget, Release, audit
 from private_consensus.audits.examples import complete, mean_estimation
-from private_consensus.audits.repeated_values import repeated
+from private_consensus.audits.repeated_values import audit_repeated_later_values, repeated
 from private_consensus.core.algorithms.base import column
 from private_consensus.core.algorithms.parameters import positive
-from toys import BUDGET, NoisyRounds, State
+from toys import BUDGET, NoisyRounds, State, mean_attack
 
 RUNS = 4000
 rng = np.random.default_rng(3)
@@ -62,6 +62,25 @@ class Clipped(NoisyRounds):
         return State(problem.project(super().step(state, problem, network, draw, t).x))
 
 
+class FailLate(FailOpen):
+    """Fault: the noise of one message in 25 is missing, in iteration 3 only."""
+
+    def step(self, state, problem, network, draw, t):
+        noise, coin = draw
+        kept = (coin > 0.04) | (t != 3)
+        return State(self.exact(state, problem, network, t) + NoisyRounds.noise(self, noise) * kept)
+
+
+class RepeatedHalf(NoisyRounds):
+    """Correct: half of the last message is sent again if the noisy candidate is close to it."""
+
+    def step(self, state, problem, network, draw, t):
+        candidate = super().step(state, problem, network, draw, t).x
+        distance = np.linalg.norm(candidate - state.x, axis=-1, keepdims=True)
+        is_close = (distance < 0.3 * column(self.sigma.scale)) & (t > 1)
+        return State(np.where(is_close, 0.5 * state.x, candidate))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Levels(NoisyRounds):
     """Correct: means on a grid with discrete Laplace noise."""
@@ -96,6 +115,16 @@ def test_discrete_noise_is_not_flagged(seed):
         runs=400, confidence=0.9999, delta=0.0, seed=seed,
     )  # fmt: skip
     assert not audit_result.flagged, audit_result.findings
+
+
+@pytest.mark.parametrize("kind", [FailLate, Clipped, RepeatedHalf, NoisyRounds])
+def test_repeated_values_of_later_messages_are_found_unless_messages_determine_them(kind):
+    attack = mean_attack()
+    noisy = kind().calibrate(BUDGET, attack.pair[0], attack.network, 3)
+    report = audit_repeated_later_values(noisy, attack, 3, seed=0)
+    assert not report.untested
+    texts = [finding.text for finding in report.findings]
+    assert ["iteration 3" in text for text in texts] == [True] * (kind is FailLate)
 
 
 @pytest.mark.parametrize("kind, is_broken", [(FailOpen, True), (CutTails, True), (Clipped, False)])

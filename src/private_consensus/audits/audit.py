@@ -76,7 +76,11 @@ from .probing import (
     untried_positions,
 )
 from .received_state import audit_presence_of_noise, audit_received_state
-from .repeated_values import audit_missing_noise, audit_repeated_values
+from .repeated_values import (
+    audit_missing_noise,
+    audit_repeated_later_values,
+    audit_repeated_values,
+)
 from .replay import executed_lines, source_files
 from .result import AuditResult, CheckReport, Coverage, NoiseFound, Untested, listed
 from .sampled_batches import INCLUSIONS, sampled_record_change, sampling_found
@@ -306,6 +310,8 @@ def audit(
             for tested in results:
                 reports.append(audit_repeated_values(tested.attack, tested.evidence))
                 reports.append(audit_missing_noise(tested.evidence))
+                later = audit_repeated_later_values(noisy, tested.attack, horizon, seed=seed)
+                reports.append(later)
             reports.append(
                 CheckReport(untested=(SIZE_AFTER_FAULT,))
                 if has_fault

@@ -3,18 +3,28 @@
 Code that omits noise in rare runs, or that cuts its tails, sends a value that is a function of the
 data in a few of many runs. Bounds of epsilon need far more runs to see this. Equal values suffice:
 continuous noise has none, and noise on a grid has them everywhere.
+
+Messages of a later iteration are compared among runs with equal random numbers, and thus equal
+messages, before it. The second data set is executed with these messages.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.randomness import Law
+
 from .evidence import WHOLE, Evidence
 from .neighbours import Attack
+from .replay import RELEASED, run_traced
 from .result import DIFFERS, CheckReport, Finding, Untested, listed
+from .streams import AuditStreams
 
 LEVEL = 1e-8
 """Probability with which noise on a grid is taken for continuous noise with a repeated value."""
@@ -24,6 +34,8 @@ MARGIN = 3
 """Added to the number of other equal values, as a bound of their expected number."""
 MOST = 3
 """Values that are examined, the most frequent first."""
+RUNS = 1000
+"""Runs with equal messages before an iteration."""
 
 
 def audit_repeated_values(attack: Attack, evidence: Sequence[Evidence]) -> CheckReport:
@@ -56,6 +68,102 @@ def audit_repeated_values(attack: Attack, evidence: Sequence[Evidence]) -> Check
                     )
                     return CheckReport((Finding(DIFFERS, text),))
     return CheckReport()
+
+
+@dataclass(frozen=True)
+class _EqualStarts(AuditStreams):
+    """Streams whose runs have equal random numbers before an iteration.
+
+    Parameters
+    ----------
+    iteration : int
+        First iteration with independent numbers, at least 2.
+    """
+
+    iteration: int = 2
+
+    def sequence(
+        self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
+    ) -> Iterator[np.ndarray]:
+        """Yield unit draws ``(runs, *shape)``, one array per iteration.
+
+        Parameters
+        ----------
+        purpose : str
+            Purpose of the stream.
+        law : str or Law
+            Distribution of unit scale.
+        shape : tuple of int
+            Shape of the draws of one run.
+        name : str, default ""
+            Name of the stream within its purpose.
+        """
+        for t, units in enumerate(super().sequence(purpose, law, shape, name), start=1):
+            yield units if t >= self.iteration else np.broadcast_to(units[:1], units.shape)
+
+
+def audit_repeated_later_values(
+    algorithm: Algorithm, attack: Attack, horizon: int, *, seed: int
+) -> CheckReport:
+    """Find values that several runs share in messages of iterations 2, 3 and the last one.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    attack : Attack
+    horizon : int
+    seed : int
+
+    Returns
+    -------
+    CheckReport
+        At most one finding. A value that other noise gives on the other data set is none.
+    """
+    untested: list[Untested] = []
+    for t in sorted({2, 3, horizon} & set(range(2, horizon + 1))):
+        label = AuditStreams.labelled("repeated values", RUNS, seed)
+        streams = _EqualStarts(**vars(label), iteration=t)
+        setting = attack.network, streams, t, attack.agent
+        for problem, other in (attack.pair, attack.pair[::-1]):
+            try:
+                recorded = run_traced(algorithm, problem, *setting)
+                values = _repeated_by_coordinate(recorded.outputs[RELEASED, t][:, attack.agent])
+                if not values:
+                    continue
+                replayed = run_traced(algorithm, other, *setting, recorded)
+                of_other = replayed.bare[t][:, attack.agent]
+            except Exception:  # code from outside may raise anything
+                return CheckReport()
+            hidden = [v for v in values if not np.any(of_other[:, v.coordinate] == v.value)]
+            if not hidden:
+                continue
+            text = (
+                f"of agent {attack.agent} in iteration {t} has the same value in "
+                f"{hidden[0].count} of {RUNS} runs with equal earlier messages "
+                f"(coordinate {hidden[0].coordinate})"
+            )
+            if all(replayed.replayed.get(earlier, False) for earlier in range(1, t)):
+                text = f"the message {text}, and in none on the other data set: "
+                text += "continuous noise never repeats a value"
+                return CheckReport((Finding(DIFFERS, text),))
+            reason = "earlier messages could not be repeated on the other data set"
+            untested = [Untested(f"whether data determine that the message {text}", reason)]
+    return CheckReport(untested=tuple(untested))
+
+
+class _Repeated(NamedTuple):
+    coordinate: int
+    value: float
+    count: int
+
+
+def _repeated_by_coordinate(sent: np.ndarray) -> list[_Repeated]:
+    return [
+        _Repeated(coordinate, *repetition)
+        for coordinate in range(sent.shape[1])
+        for repetition in repeated(sent[:, coordinate])
+    ]
 
 
 def audit_missing_noise(evidence: Sequence[Evidence]) -> CheckReport:
