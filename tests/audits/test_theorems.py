@@ -149,6 +149,7 @@ KNOWN = {
     "descent_remarks.sentence_6": HELD,
     "descent_remarks.sentence_7": HELD,  # (12) starts from x(T)
     "local.theorem_2_1": HELD,
+    "local.theorem_3_1": HELD,
     "constrained.equation_12": HELD,
     "constrained.equation_13": HELD,
     "local.footnote_1": UNDECIDED,

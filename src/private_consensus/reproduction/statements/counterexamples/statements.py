@@ -10,7 +10,6 @@ PARTS = {
     "E0.8": ("descent_remarks.sentence_5", 1, "the bound with more records per agent"),
     "E1.5": ("local.theorem_2_3", 0, "the average loss against (11)"),
     "E1.6": ("local.lemma_2_1", 0, "a quotient of posteriors against (8) without exponential"),
-    "E1.7": ("local.theorem_3_1", 1, "the contraction if rho_max is the largest deviation"),
     "E1.10": ("local_remarks.sentence_1", 2, "epsilon of coordinate descent without ln(1/delta)"),
     "E2.3": ("zeroth_order.lemma_1", 0, "the mean output with a valid Lipschitz constant"),
     "E2.8": ("zeroth_order.lemma_2", 0, "the variance against (22), whose norm has the wrong side"),
