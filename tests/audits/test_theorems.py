@@ -156,7 +156,9 @@ KNOWN = {
     "local_remarks.sentence_1": IN_PART,  # mu is epsilon, and no ln(1/delta)
     "local_remarks.sentence_2": IN_PART,  # not against a known batch
     "local_remarks.sentence_3": HELD,
-    "objectives.remark_1": IN_PART,  # not at a fixed budget
+    "admm.theorem_4": UNDECIDED,  # its proof uses Lemma 9, which is false
+    "admm.theorem_5": UNDECIDED,
+    "objectives.remark_1": HELD,
     "objectives.gaussian_against_gamma": IN_PART,
     "sgd_remarks.remark_5": IN_PART,
     "sgd_remarks.remark_10": IN_PART,

@@ -17,7 +17,6 @@ PARTS = {
     "E3.5": ("consensus_innovation.theorem_4_11", 3, "the rate with the largest permitted b_0"),
     "E3.6": ("consensus_innovation.theorem_4_16", 0, "the error against (20) as published"),
     "E4.8d": ("concentrated.corollary_2", 1, "the variance on a grid without the factor eta^2"),
-    "E4.11": ("admm.lemma_9", 0, "the sum of deviations on slow graphs against U hat"),
     "E4.12": ("concentrated.lemma_8", 0, "a divergence of a sample, divided by the order"),
     "E4.13": ("sgd.lemma_18", 0, "the recursion (41) with the same power of T twice"),
 }
