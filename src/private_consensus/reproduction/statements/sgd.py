@@ -30,8 +30,9 @@ RATE = 0.4
 def theorem_11() -> StatementResult:
     """Compare the budget with a lower bound on the epsilon of the noise of Remark 6.
 
-    1,000 records, delta = 1e-5, a deadline of 0.4. A short run has little noise, and a batch of
-    four records moves its mean by far more than the formula counts (errata E4.8a).
+    1,000 records, delta = 1e-5, a deadline of 0.4, public batch sizes. A short run has little
+    noise, and a batch of four records moves its mean by far more than the formula counts (errata
+    E4.8a).
     """
     epsilon, delta, records = 1.5, 1e-5, 1000
     sigma = theorem11_sigma(Budget(epsilon, delta), records, 100)
