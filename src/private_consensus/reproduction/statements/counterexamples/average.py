@@ -48,7 +48,7 @@ def geometric_sum() -> ErratumResult:
         f"rest is {total:g}, and {q / p:g} for one measurement."
     )
     holds = bool(np.isclose(total, q / (p - q))) and total < claimed
-    return finding("epsilon of a stream, kappa = 1", claimed, total, holds, description)
+    return finding("epsilon of a stream", claimed, total, holds, description)
 
 
 @erratum("E3.3")

@@ -14,6 +14,7 @@ from private_consensus.privacy.aggregation import (
     share_inside,
 )
 
+from ..local import QuadraticSetting, contraction
 from .base import ErratumResult, erratum, finding
 
 
@@ -114,6 +115,21 @@ def _share_above_the_footnote(count, length, beta, change, delta, runs=20_000) -
     footnote_total = (np.expm1(losses) * losses / (np.exp(losses) + 1)).sum(1)
     footnote_total += np.sqrt(-2 * (losses**2).sum(1) * math.log(delta))
     return float((realised > footnote_total).mean())
+
+
+@erratum("E1.7")
+def one_symbol() -> ErratumResult:
+    """Test the contraction of Theorem 3.1 if rho_max is the largest deviation in both places."""
+    equal_penalties = QuadraticSetting(m=0.1, rho=2.0, spread=0.0, D=0.01, zeta=1.0, alpha=1000.0)
+    distances = contraction("distance after an iteration", equal_penalties, False)
+    description = (
+        "Three agents with sum x_i = c and equal penalties, so that the largest deviation from "
+        f"rho_0 is 0 and any D_i > N / alpha satisfies (43). With D_i = {equal_penalties.D:g} an "
+        f"iteration multiplies the squared distance by up to {1 / distances.margin:.2g}: ADMM "
+        "diverges."
+    )
+    numbers = distances.quantity, distances.stated, distances.measured
+    return finding(*numbers, not distances.holds, description)
 
 
 @erratum("E1.8")

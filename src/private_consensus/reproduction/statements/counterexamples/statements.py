@@ -10,7 +10,6 @@ PARTS = {
     "E0.8": ("descent_remarks.sentence_5", 1, "the bound with more records per agent"),
     "E1.5": ("local.theorem_2_3", 0, "the average loss against (11)"),
     "E1.6": ("local.lemma_2_1", 0, "a quotient of posteriors against (8) without exponential"),
-    "E1.7": ("local.theorem_3_1", 1, "the contraction if rho_max is the largest deviation"),
     "E1.10": ("local_remarks.sentence_1", 2, "epsilon of coordinate descent without ln(1/delta)"),
     "E2.3": ("zeroth_order.lemma_1", 0, "the mean output with a valid Lipschitz constant"),
     "E2.8": ("zeroth_order.lemma_2", 0, "the variance against (22), whose norm has the wrong side"),
@@ -18,7 +17,6 @@ PARTS = {
     "E3.5": ("consensus_innovation.theorem_4_11", 3, "the rate with the largest permitted b_0"),
     "E3.6": ("consensus_innovation.theorem_4_16", 0, "the error against (20) as published"),
     "E4.8d": ("concentrated.corollary_2", 1, "the variance on a grid without the factor eta^2"),
-    "E4.11": ("admm.lemma_9", 0, "the sum of deviations on slow graphs against U hat"),
     "E4.12": ("concentrated.lemma_8", 0, "a divergence of a sample, divided by the order"),
     "E4.13": ("sgd.lemma_18", 0, "the recursion (41) with the same power of T twice"),
 }
