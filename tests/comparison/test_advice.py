@@ -204,6 +204,14 @@ def test_the_headline_names_the_method_with_the_lowest_mean_rank():
         assert f", {winner} has the lowest mean rank (1.0 of 2" in headline(comparison_table)[1][0]
 
 
+def test_the_headline_states_how_often_a_method_outside_the_ranking_is_better():
+    everywhere = results({"a": {0.1: 1.0, 1.0: 1.0}, "b": {0.1: 3.0, 1.0: 3.0}})
+    seldom = rows("seldom", NOISE, problem="lasso", epsilon=0.1)
+    first = headline(everywhere.vstack(table(seldom).select(everywhere.columns)))[1][0]
+    assert "(1.0 of 2, " in first and "4 cells of 2 problems in which all 2 methods ran)" in first
+    assert first.endswith("has a lower loss in 1 of all 4 cells.")
+
+
 def test_cells_in_which_a_model_without_data_is_best_are_excluded():
     """A model without data has loss 4: below all methods at epsilon 0.1, and above one at 1."""
     free = [

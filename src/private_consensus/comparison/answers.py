@@ -180,6 +180,7 @@ def _ranking(ranking: Ranking) -> dict[str, Any]:
         "p": _short(ranking.p),
         "indistinguishable": ranking.indistinguishable() if len(ranking.problems) > 1 else [],
         "left_out": ranking.left_out,
+        "left_out_lower": ranking.left_out_lower,
     }
 
 

@@ -108,21 +108,31 @@ def sentences(
 
 
 def _lowest(tuning: str, ranking: Ranking, methods: Mapping[str, str]) -> str:
-    """State the method with the lowest mean rank, and those that do not differ from it."""
+    """State the method with the lowest mean rank, and the methods that do not differ from it.
+
+    If methods are left out of the ranking, state how often one of them has a lower loss.
+    """
     count, problems = len(ranking.methods), len(ranking.problems)
     best = methods.get(ranking.methods[0], ranking.methods[0])
     interval = f", 95 % interval {ranking.low[0]:.1f} to {ranking.high[0]:.1f}"
+    complete = f" in which all {count} methods ran" * bool(ranking.left_out)
     line = (
         f"{PHRASES[tuning]}, {best} has the lowest mean rank ({ranking.mean_ranks[0]:.1f} of "
         f"{count}{interval if problems > 1 else ''}; {ranking.cells} cells of {problems} "
-        f"problem{'s' * (problems > 1)})"
+        f"problem{'s' * (problems > 1)}{complete})"
     )
+    lower = (
+        f" A method that did not run in all these cells has a lower loss in "
+        f"{ranking.left_out_lower} of all {ranking.of} cells."
+    ) * bool(ranking.left_out_lower)
     if problems < 2:
-        return f"{line}; one problem does not suffice to compare methods."
+        return f"{line}; one problem does not suffice to compare methods.{lower}"
     equal = [methods.get(name, name) for name in ranking.indistinguishable()]
     if not equal:
-        return f"{line}; the difference from every other method exceeds the variation of problems."
-    return f"{line}; it does not differ significantly over the problems from {_listed(equal)}."
+        every = "the difference from every other method exceeds the variation of problems"
+        return f"{line}; {every}.{lower}"
+    difference = f"it does not differ significantly over the problems from {_listed(equal)}"
+    return f"{line}; {difference}.{lower}"
 
 
 def _listed(names: Sequence[str], max_count: int = 6) -> str:
