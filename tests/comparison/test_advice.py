@@ -18,6 +18,7 @@ from private_consensus.comparison.tables import (
     baselines_of,
     compared,
     cube,
+    learnable_by_transfer,
     learnable_cells,
     remaining,
 )
@@ -44,6 +45,9 @@ def results(levels):
     return table(*row_lists)
 
 
+DESIGN = {
+    "methods": [{"name": "talks", "title": "Talks"}], "titles": {"problem": {}}, "trials": 16
+}  # fmt: skip
 CROSSING = results({
     "local_training": {0.1: 5.0, 1.0: 5.0}, "talks": {0.1: 9.0, 1.0: 3.0},
     "never": {0.1: 9.5, 1.0: 9.5},
@@ -179,7 +183,10 @@ def headline(comparison_table):
         [cell[0] for cell in remaining_losses.cells],
     )
     local = local_baselines(comparison_table, AT, outcomes)
-    return local, sentences({"tuned_paid": ranking}, outcomes, local, {}, {"talks": "Talks"})
+    transferred = learnable_by_transfer(
+        compared(comparison_table, "eavesdropper"), "excess_loss_mean"
+    )
+    return local, sentences({"tuned_paid": ranking}, outcomes, transferred, local, DESIGN)
 
 
 def test_the_headline_states_the_cells_in_which_local_training_is_best():
@@ -209,7 +216,7 @@ def test_the_headline_states_how_often_a_method_outside_the_ranking_is_better():
     seldom = rows("seldom", NOISE, problem="lasso", epsilon=0.1)
     first = headline(everywhere.vstack(table(seldom).select(everywhere.columns)))[1][0]
     assert "(1.0 of 2, " in first and "4 cells of 2 problems in which all 2 methods ran)" in first
-    assert first.endswith("has a lower loss in 1 of all 4 cells.")
+    assert first.endswith("has a lower loss in 1 of the 4 cells with a sufficient budget.")
 
 
 def test_cells_in_which_a_model_without_data_is_best_are_excluded():
@@ -228,8 +235,28 @@ def test_cells_in_which_a_model_without_data_is_best_are_excluded():
         "In 2 of 4 cells" in headline_sentences[1]
         and "2 of 2 at ε = 0.1, 0 of 2 at ε = 1" in headline_sentences[1]
     )
+    assert "if 16 trials are counted" in headline_sentences[1]
+    assert "other problems" not in headline_sentences[1]
     small = Sentence(
         question="Is it?", because="why",
         tests=[{"smaller": {"method": "talks"}, "than": {"method": "others"}}],
     )  # fmt: skip
     assert verdict(comparison_table, small)["pairs"] == 4
+
+
+def test_the_headline_states_where_parameters_from_other_problems_suffice():
+    """Each budget is one cell. The model from public records, with loss 2, has no parameters."""
+    at = {"problem": "lasso"}
+    losses = {0.1: (5.0, 1.0), 1.0: (1.0, 3.0)}  # tuning counted, parameters from other problems
+    row_lists = [
+        row_list
+        for epsilon, (counted, transferred) in losses.items()
+        for row_list in (
+            rows("talks", counted + NOISE / 100, epsilon=epsilon, **at),
+            rows("talks", transferred + NOISE / 100, tuning="transferred", epsilon=epsilon, **at),
+            rows("public", [2.0] * 10, epsilon=epsilon, observer="anyone", **at),
+        )
+    ]
+    line = headline(table(*row_lists))[1][1]
+    assert line.startswith("In 1 of 2 cells the budget is too small if 16 trials are counted")
+    assert "some private method is better in 1 of 2 cells, including 1 of these 1;" in line

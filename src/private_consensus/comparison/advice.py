@@ -1,7 +1,7 @@
 """Advice: questions about the comparison, each with a test that was fixed before the full run.
 
 A question of ``config/advice.yaml`` has a test: which method has the smaller mean in which cells.
-Its answer is the verdict of the test. Cells whose budget is too small for the data
+Its answer is the verdict of the test. Cells whose budget is too small if it covers the tuning
 (:func:`.tables.learnable`) are omitted. Tests are judged like the claims of papers
 (:mod:`..claims.judging`), by differences of means over common runs. Holm's method corrects for the
 number of questions. Questions whose test does not hold are reported too.
