@@ -10,7 +10,7 @@ from synthetic import rows as synthetic
 from synthetic import smoke
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.comparison.advice import Sentence, judged, read_advice
+from private_consensus.comparison.advice import Advice, Sentence, judged, read_advice
 from private_consensus.comparison.design import cells
 from private_consensus.comparison.headline import local_baselines, sentences
 from private_consensus.comparison.ranks import rank
@@ -58,8 +58,9 @@ def sentence(**test):
     return Sentence(question="Is it?", because="why", tests=[test])
 
 
-def verdict(comparison_table, stated, among=AT):
-    (row,) = judged({"one": stated}, comparison_table, among)
+def verdict(comparison_table, stated, among=AT, min_problems=1):
+    advice = Advice(min_problems=min_problems, sentences={"one": stated})
+    (row,) = judged(advice, comparison_table, among)
     return row
 
 
@@ -115,6 +116,19 @@ def test_too_few_runs_are_undecided_and_missing_methods_are_untestable():
     )
 
 
+def test_an_answer_states_its_problems_and_needs_enough_of_them():
+    stated = sentence(smaller={"method": "local_training"}, than={"method": "never"})
+    row = verdict(CROSSING, stated, min_problems=2)
+    assert (row["verdict"], row["answer"]) == ("held", "yes (cells of 2 of 2 problems)")
+    only_lasso = CROSSING.filter((pl.col("problem") == "lasso") & (pl.col("epsilon") == 1.0))
+    row = verdict(only_lasso, stated, min_problems=2)
+    assert row["budgets"] == {"mean_estimation": [], "lasso": [1.0]}
+    assert (row["verdict"], row["confirmed"]) == ("undecided", 1)
+    assert row["answer"] == "undecided (cells of 1 of 2 problems; 2 are required)"
+    row = verdict(CROSSING.clear(), stated, min_problems=2)
+    assert row["verdict"] == "cannot be tested"
+
+
 def test_unproven_methods_are_excluded_from_advice():
     cheats = table(rows("cheat", NOISE - 100, proven=False))
     with_cheats = CROSSING.vstack(cheats.select(CROSSING.columns))
@@ -134,7 +148,7 @@ def test_verdicts_are_corrected_for_the_number_of_sentences():
     many = {"weak": stated} | {
         str(i): sentence(smaller={"method": "b"}, than={"method": "a"}) for i in range(20)
     }
-    row = judged(many, weak, at)[0]
+    row = judged(Advice(min_problems=1, sentences=many), weak, at)[0]
     assert verdict(weak, stated, at)["verdict"] == row["verdict_alone"] == "held"
     assert row["p"] < 0.05 < row["p_holm"] and row["verdict"] == "undecided"
 
@@ -143,7 +157,7 @@ def test_every_configured_sentence_is_judged_on_synthetic_results():
     design = smoke()
     stated = read_advice(ROOT / "config" / "advice.yaml", list(design.methods))
     judgements = judged(stated, synthetic(design, runs=6), [cell.row() for cell in cells(design)])
-    assert [row["id"] for row in judgements] == list(stated)
+    assert [row["id"] for row in judgements] == list(stated.sentences)
     words = {row["id"]: row["verdict"] for row in judgements}
     # Synthetic losses increase by a factor from each method to the next.
     assert words["communicate"] != "held"
@@ -159,7 +173,8 @@ def test_advice_with_unknown_methods_columns_or_measures_is_refused(tmp_path):
         "{smaller: {method: local}, than: {method: others}, where: {colour: [1]}}": "a.where",
         "{smaller: {method: local}, than: {method: others}, measure: beauty}": "a.measure",
     }.items():
-        file.write_text(f"sentences: {{a: {{question: Is it?, because: b, tests: [{text}]}}}}\n")
+        questions = f"{{a: {{question: Is it?, because: b, tests: [{text}]}}}}"
+        file.write_text(f"min_problems: 1\nsentences: {questions}\n")
         with pytest.raises(InvalidInput) as error:
             read_advice(file, ["local"])
         assert key in error.value.key
