@@ -10,7 +10,7 @@ from synthetic import rows as synthetic
 from synthetic import smoke
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.comparison.advice import Sentence, judged, read_advice
+from private_consensus.comparison.advice import Advice, Sentence, judged, read_advice
 from private_consensus.comparison.design import cells
 from private_consensus.comparison.headline import local_baselines, sentences
 from private_consensus.comparison.ranks import rank
@@ -18,6 +18,7 @@ from private_consensus.comparison.tables import (
     baselines_of,
     compared,
     cube,
+    learnable_by_transfer,
     learnable_cells,
     remaining,
 )
@@ -44,6 +45,9 @@ def results(levels):
     return table(*row_lists)
 
 
+DESIGN = {
+    "methods": [{"name": "talks", "title": "Talks"}], "titles": {"problem": {}}, "trials": 16
+}  # fmt: skip
 CROSSING = results({
     "local_training": {0.1: 5.0, 1.0: 5.0}, "talks": {0.1: 9.0, 1.0: 3.0},
     "never": {0.1: 9.5, 1.0: 9.5},
@@ -54,8 +58,9 @@ def sentence(**test):
     return Sentence(question="Is it?", because="why", tests=[test])
 
 
-def verdict(comparison_table, stated, among=AT):
-    (row,) = judged({"one": stated}, comparison_table, among)
+def verdict(comparison_table, stated, among=AT, min_problems=1):
+    advice = Advice(min_problems=min_problems, sentences={"one": stated})
+    (row,) = judged(advice, comparison_table, among)
     return row
 
 
@@ -111,6 +116,19 @@ def test_too_few_runs_are_undecided_and_missing_methods_are_untestable():
     )
 
 
+def test_an_answer_states_its_problems_and_needs_enough_of_them():
+    stated = sentence(smaller={"method": "local_training"}, than={"method": "never"})
+    row = verdict(CROSSING, stated, min_problems=2)
+    assert (row["verdict"], row["answer"]) == ("held", "yes (cells of 2 of 2 problems)")
+    only_lasso = CROSSING.filter((pl.col("problem") == "lasso") & (pl.col("epsilon") == 1.0))
+    row = verdict(only_lasso, stated, min_problems=2)
+    assert row["budgets"] == {"mean_estimation": [], "lasso": [1.0]}
+    assert (row["verdict"], row["confirmed"]) == ("undecided", 1)
+    assert row["answer"] == "undecided (cells of 1 of 2 problems; 2 are required)"
+    row = verdict(CROSSING.clear(), stated, min_problems=2)
+    assert row["verdict"] == "cannot be tested"
+
+
 def test_unproven_methods_are_excluded_from_advice():
     cheats = table(rows("cheat", NOISE - 100, proven=False))
     with_cheats = CROSSING.vstack(cheats.select(CROSSING.columns))
@@ -130,7 +148,7 @@ def test_verdicts_are_corrected_for_the_number_of_sentences():
     many = {"weak": stated} | {
         str(i): sentence(smaller={"method": "b"}, than={"method": "a"}) for i in range(20)
     }
-    row = judged(many, weak, at)[0]
+    row = judged(Advice(min_problems=1, sentences=many), weak, at)[0]
     assert verdict(weak, stated, at)["verdict"] == row["verdict_alone"] == "held"
     assert row["p"] < 0.05 < row["p_holm"] and row["verdict"] == "undecided"
 
@@ -139,7 +157,7 @@ def test_every_configured_sentence_is_judged_on_synthetic_results():
     design = smoke()
     stated = read_advice(ROOT / "config" / "advice.yaml", list(design.methods))
     judgements = judged(stated, synthetic(design, runs=6), [cell.row() for cell in cells(design)])
-    assert [row["id"] for row in judgements] == list(stated)
+    assert [row["id"] for row in judgements] == list(stated.sentences)
     words = {row["id"]: row["verdict"] for row in judgements}
     # Synthetic losses increase by a factor from each method to the next.
     assert words["communicate"] != "held"
@@ -155,7 +173,8 @@ def test_advice_with_unknown_methods_columns_or_measures_is_refused(tmp_path):
         "{smaller: {method: local}, than: {method: others}, where: {colour: [1]}}": "a.where",
         "{smaller: {method: local}, than: {method: others}, measure: beauty}": "a.measure",
     }.items():
-        file.write_text(f"sentences: {{a: {{question: Is it?, because: b, tests: [{text}]}}}}\n")
+        questions = f"{{a: {{question: Is it?, because: b, tests: [{text}]}}}}"
+        file.write_text(f"min_problems: 1\nsentences: {questions}\n")
         with pytest.raises(InvalidInput) as error:
             read_advice(file, ["local"])
         assert key in error.value.key
@@ -179,7 +198,10 @@ def headline(comparison_table):
         [cell[0] for cell in remaining_losses.cells],
     )
     local = local_baselines(comparison_table, AT, outcomes)
-    return local, sentences({"tuned_paid": ranking}, outcomes, local, {}, {"talks": "Talks"})
+    transferred = learnable_by_transfer(
+        compared(comparison_table, "eavesdropper"), "excess_loss_mean"
+    )
+    return local, sentences({"tuned_paid": ranking}, outcomes, transferred, local, DESIGN)
 
 
 def test_the_headline_states_the_cells_in_which_local_training_is_best():
@@ -204,6 +226,14 @@ def test_the_headline_names_the_method_with_the_lowest_mean_rank():
         assert f", {winner} has the lowest mean rank (1.0 of 2" in headline(comparison_table)[1][0]
 
 
+def test_the_headline_states_how_often_a_method_outside_the_ranking_is_better():
+    everywhere = results({"a": {0.1: 1.0, 1.0: 1.0}, "b": {0.1: 3.0, 1.0: 3.0}})
+    seldom = rows("seldom", NOISE, problem="lasso", epsilon=0.1)
+    first = headline(everywhere.vstack(table(seldom).select(everywhere.columns)))[1][0]
+    assert "(1.0 of 2, " in first and "4 cells of 2 problems in which all 2 methods ran)" in first
+    assert first.endswith("has a lower loss in 1 of the 4 cells with a sufficient budget.")
+
+
 def test_cells_in_which_a_model_without_data_is_best_are_excluded():
     """A model without data has loss 4: below all methods at epsilon 0.1, and above one at 1."""
     free = [
@@ -220,8 +250,28 @@ def test_cells_in_which_a_model_without_data_is_best_are_excluded():
         "In 2 of 4 cells" in headline_sentences[1]
         and "2 of 2 at ε = 0.1, 0 of 2 at ε = 1" in headline_sentences[1]
     )
+    assert "if 16 trials are counted" in headline_sentences[1]
+    assert "other problems" not in headline_sentences[1]
     small = Sentence(
         question="Is it?", because="why",
         tests=[{"smaller": {"method": "talks"}, "than": {"method": "others"}}],
     )  # fmt: skip
     assert verdict(comparison_table, small)["pairs"] == 4
+
+
+def test_the_headline_states_where_parameters_from_other_problems_suffice():
+    """Each budget is one cell. The model from public records, with loss 2, has no parameters."""
+    at = {"problem": "lasso"}
+    losses = {0.1: (5.0, 1.0), 1.0: (1.0, 3.0)}  # tuning counted, parameters from other problems
+    row_lists = [
+        row_list
+        for epsilon, (counted, transferred) in losses.items()
+        for row_list in (
+            rows("talks", counted + NOISE / 100, epsilon=epsilon, **at),
+            rows("talks", transferred + NOISE / 100, tuning="transferred", epsilon=epsilon, **at),
+            rows("public", [2.0] * 10, epsilon=epsilon, observer="anyone", **at),
+        )
+    ]
+    line = headline(table(*row_lists))[1][1]
+    assert line.startswith("In 1 of 2 cells the budget is too small if 16 trials are counted")
+    assert "some private method is better in 1 of 2 cells, including 1 of these 1;" in line

@@ -65,7 +65,7 @@ FOUND = {
         "because": "why", "observer": "eavesdropper",
         "verdict": "undecided", "verdict_alone": "held", "p": 0.01, "p_holm": 0.2, "pairs": 4,
         "confirmed": 4, "contradicted": 0, "nearest": "a against b", "value": -0.2, "low": -0.3,
-        "high": -0.1, "runs": 10,
+        "high": -0.1, "runs": 10, "budgets": {"lasso": [0.1, 1.0]},
     }],
     "methods": [{"name": name, "title": name.replace("_", " "), "observer": "eavesdropper",
                  "because": ""} for name in METHODS],
@@ -135,6 +135,7 @@ def rows_after(text, heading):
 def test_page_shows_the_headline_before_the_advice(text, compared):
     assert text.index("Talking has the lowest mean rank &amp;") < text.index("Talk &amp; be")
     assert "Undecided." in text
+    assert "the lasso, ε = 0.1, 1" in text
     assert "&lt;brief&gt;" in text and "<brief>" not in text
     assert "without adjustment: held" in text and "undecided" in text
     assert "Which algorithm?" in front(compared)

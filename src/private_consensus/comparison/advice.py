@@ -1,8 +1,9 @@
 """Advice: questions about the comparison, each with a test that was fixed before the full run.
 
 A question of ``config/advice.yaml`` has a test: which method has the smaller mean in which cells.
-Its answer is the verdict of the test. Cells whose budget is too small for the data
-(:func:`.tables.learnable`) are omitted. Tests are judged like the claims of papers
+Its answer is the verdict of the test. Cells whose budget is too small if it covers the tuning
+(:func:`.tables.learnable`) are omitted. A question is undecided if fewer than ``min_problems``
+problems have cells. Tests are judged like the claims of papers
 (:mod:`..claims.judging`), by differences of means over common runs. Holm's method corrects for the
 number of questions. Questions whose test does not hold are reported too.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -23,7 +25,7 @@ from private_consensus.common import yamls
 from private_consensus.common.errors import require
 from private_consensus.common.fields import Strict, validate
 from private_consensus.common.multiplicity import ALPHA, holm
-from private_consensus.reproduction.claims.judging import Verdict, judge
+from private_consensus.reproduction.claims.judging import NEVER, Verdict, judge
 from private_consensus.reproduction.claims.schema import Series, Test
 from private_consensus.reproduction.claims.statements import Estimates, estimated
 from private_consensus.reproduction.claims.words import (
@@ -105,11 +107,13 @@ class Sentence(Strict):
 class Advice(Strict):
     """Content of ``config/advice.yaml``."""
 
+    min_problems: int = Field(ge=1)
+    """Number of problems with cells that an answer needs."""
     sentences: dict[str, Sentence]
     """Questions with their tests, by name."""
 
 
-def read_advice(path: str | Path, methods: Sequence[str]) -> dict[str, Sentence]:
+def read_advice(path: str | Path, methods: Sequence[str]) -> Advice:
     """Read questions and their tests from a file.
 
     Parameters
@@ -121,15 +125,15 @@ def read_advice(path: str | Path, methods: Sequence[str]) -> dict[str, Sentence]
 
     Returns
     -------
-    dict of str to Sentence
+    Advice
 
     Raises
     ------
     InvalidInput
         For an invalid file, and for methods, measures and axes that the design does not have.
     """
-    sentences = validate(Advice, yamls.read(path)).sentences
-    for name, sentence in sentences.items():
+    advice = validate(Advice, yamls.read(path))
+    for name, sentence in advice.sentences.items():
         path_of_sentence = f"sentences.{name}"
         for test in sentence.tests:
             for key in ("smaller", "than"):
@@ -141,27 +145,27 @@ def read_advice(path: str | Path, methods: Sequence[str]) -> dict[str, Sentence]
             require(both == {EACH} or EACH not in both, path_of_sentence, EACH, expected)
             require_known(f"{path_of_sentence}.where", test.where, CELL)
             require_known(f"{path_of_sentence}.measure", [test.measure], MEASURES)
-    return sentences
+    return advice
 
 
 class Sides(NamedTuple):
     """Losses of the two compared methods in a cell, one per run, with the name of the pair."""
 
     name: str
-    problem: str
+    cell: tuple
     smaller: np.ndarray
     than: np.ndarray
 
 
 def judged(
-    sentences: Mapping[str, Sentence], table: pl.DataFrame, cells: Sequence[Mapping[str, Any]]
+    advice: Advice, table: pl.DataFrame, cells: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return the verdict of each question, before and after Holm's correction.
 
     Parameters
     ----------
-    sentences : mapping
-        Sentences by name.
+    advice : Advice
+        Questions with their tests.
     table : DataFrame
         Results with the columns of :mod:`.schema`.
     cells : sequence of mappings
@@ -170,7 +174,8 @@ def judged(
     Returns
     -------
     list of dict
-        One row per question, with the pair of cell and method that is nearest to failing.
+        One row per question, with the pair of cell and method that is nearest to failing, and the
+        problems and budgets of its cells.
     """
     axis_of_cell = {tuple(cell[key] for key in CELL): cell["axis"] for cell in cells}
     proven = table.filter(pl.col("proven") | (pl.col("observer") == "none"))
@@ -186,29 +191,50 @@ def judged(
             cell: a for cell, a in axis_of_cell.items() if outcomes.get(cell) is not False
         }
 
+    pairs = {
+        name: [list(_pairs(test, proven, *observed(sentence.observer))) for test in sentence.tests]
+        for name, sentence in advice.sentences.items()
+    }
+    budgets = {
+        name: {
+            problem: sorted({p.cell[-1] for p in chain(*of_tests) if p.cell[0] == problem})
+            for problem in dict.fromkeys(cell["problem"] for cell in cells)
+        }
+        for name, of_tests in pairs.items()
+    }
     verdicts = {
-        name: judge([
-            estimates
-            for test in sentence.tests
-            for estimates in _estimates(test, proven, *observed(sentence.observer))
-        ])
-        for name, sentence in sentences.items()
-    }  # fmt: skip
+        name: _verdict(sentence.tests, pairs[name], budgets[name], advice.min_problems)
+        for name, sentence in advice.sentences.items()
+    }
     p, _ = holm([verdict.p for verdict in verdicts.values()])
     return [
-        _row(name, sentences[name], verdict, float(after))
+        _row(name, advice, verdict, float(after), budgets[name])
         for (name, verdict), after in zip(verdicts.items(), p, strict=True)
     ]
 
 
-def _estimates(
-    test: Pairwise, table: pl.DataFrame, ranked: Sequence[str], axis: Mapping[tuple, str]
-) -> Iterator[Estimates]:
+def _verdict(
+    tests: Sequence[Pairwise],
+    pairs: Sequence[Sequence[Sides]],
+    budgets: Mapping[str, Sequence[float]],
+    min_problems: int,
+) -> Verdict:
+    """Judge the tests of a question by their pairs; undecided if too few problems have cells."""
+    verdict = judge([
+        estimates
+        for test, of_test in zip(tests, pairs, strict=True)
+        for estimates in _estimates(test, of_test)
+    ])  # fmt: skip
+    if 0 < sum(map(bool, budgets.values())) < min_problems:
+        return replace(verdict, verdict=UNDECIDED, p=NEVER)
+    return verdict
+
+
+def _estimates(test: Pairwise, pairs: Sequence[Sides]) -> Iterator[Estimates]:
     """Yield the estimates of a test, for each problem separately if the test is grouped."""
-    pairs = list(_pairs(test, table, ranked, axis))
-    problems = dict.fromkeys(pair.problem for pair in pairs) if test.group_by else {"": None}
+    problems = dict.fromkeys(pair.cell[0] for pair in pairs) if test.group_by else {"": None}
     for problem in problems:
-        problem_pairs = [pair for pair in pairs if problem in ("", pair.problem)]
+        problem_pairs = [pair for pair in pairs if problem in ("", pair.cell[0])]
         if problem_pairs:
             yield _estimates_of_pairs(test, problem, problem_pairs)
 
@@ -257,7 +283,7 @@ def _pairs(
             values = values[:, ~np.isnan(values).any(0)]
             if values.size:
                 name = f"{methods[0]} against {methods[1]}, {_describe(cell)}"
-                yield Sides(name, str(cell[0]), *values)
+                yield Sides(name, cell, *values)
 
 
 def _methods(test: Pairwise, ranked: Sequence[str]) -> list[tuple[str, str]]:
@@ -276,19 +302,25 @@ def _describe(cell: tuple) -> str:
     return f"{problem}, N = {agents}, {graph}, {partition}{faults}, epsilon = {epsilon:g}"
 
 
-def _row(name: str, sentence: Sentence, verdict: Verdict, p: float) -> dict[str, Any]:
+def _row(
+    name: str, advice: Advice, verdict: Verdict, p: float, budgets: Mapping[str, Sequence[float]]
+) -> dict[str, Any]:
+    sentence, problems = advice.sentences[name], sum(map(bool, budgets.values()))
     states = [element.state for element in verdict.elements]
     is_significant = p <= ALPHA or verdict.verdict == UNTESTABLE
+    word = ANSWERS[verdict.verdict if is_significant else UNDECIDED]
+    required = f"; {advice.min_problems} are required" * (problems < advice.min_problems)
     return {
         "id": name,
         "question": sentence.question,
-        "answer": ANSWERS[verdict.verdict if is_significant else UNDECIDED],
+        "answer": f"{word} (cells of {problems} of {len(budgets)} problems{required})",
         "because": sentence.because,
         "observer": sentence.observer,
         "verdict": verdict.verdict if is_significant else UNDECIDED,
         "verdict_alone": verdict.verdict,
         "p": verdict.p,
         "p_holm": p,
+        "budgets": budgets,
         "pairs": len(states),
         "confirmed": states.count(CONFIRMED),
         "contradicted": states.count(CONTRADICTED) + states.count(TIED),

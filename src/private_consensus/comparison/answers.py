@@ -39,6 +39,7 @@ from .tables import (
     baselines_of,
     compared,
     cube,
+    learnable_by_transfer,
     learnable_cells,
     remaining,
     rows_of,
@@ -110,13 +111,13 @@ def answers(
     }
     primary = outcomes.get(STRONGEST, {}).get(PRIMARY, {})
     local = local_baselines(table, design["cells"], primary)
-    titles = {method["name"]: method["title"] for method in design["methods"]}
+    transferred = learnable_by_transfer(compared(table, STRONGEST), LOSS)
     all_primary = cube(table, LOSS)
     cells = _cells(table, tables, losses, outcomes, names)
     return {
         **{key: design[key] for key in REPEATED},
         "absent": _absent(design["absent"]),
-        "headline": sentences(rankings, primary, local, problems, titles),
+        "headline": sentences(rankings, primary, transferred, local, design),
         "primary": PRIMARY,
         "baselines": free,
         "too_small": {
@@ -180,6 +181,7 @@ def _ranking(ranking: Ranking) -> dict[str, Any]:
         "p": _short(ranking.p),
         "indistinguishable": ranking.indistinguishable() if len(ranking.problems) > 1 else [],
         "left_out": ranking.left_out,
+        "left_out_lower": ranking.left_out_lower,
     }
 
 

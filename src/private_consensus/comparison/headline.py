@@ -1,9 +1,9 @@
 """Headline of the comparison, computed from its results.
 
-It states in how many cells the budget is too small for the data, which methods have the lowest mean
-rank in the other cells, for each kind of tuning, and where local training is best. In a base cell,
-local training is best if it is the only private method that may be best (:mod:`.statistics`). All
-base cells share one level (Bonferroni).
+It states in how many cells the budget is too small if it covers the tuning, which methods have the
+lowest mean rank in the other cells, for each kind of tuning, and where local training is best. In a
+base cell, local training is best if it is the only private method that may be best
+(:mod:`.statistics`). All base cells share one level (Bonferroni).
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ def _outcome(best: Sequence[str]) -> str:
 def sentences(
     rankings: Mapping[str, Ranking],
     outcomes: Mapping[tuple, bool | None],
+    transferred: Mapping[tuple, bool | None],
     local: Mapping[str, Sequence[tuple[float, str]]],
-    titles: Mapping[str, str],
-    methods: Mapping[str, str],
+    design: Mapping[str, Any],
 ) -> list[str]:
     """Return the sentence of the headline, and the sentences below it.
 
@@ -90,39 +90,52 @@ def sentences(
         Ranking over the cells that remain, for each kind of tuning, the primary one first.
     outcomes : mapping of tuple to bool or None
         Results of :func:`.tables.learnable_cells` for the primary tuning.
+    transferred : mapping of tuple to bool or None
+        Result of :func:`.tables.learnable_by_transfer`.
     local : mapping of str to sequence of tuple
         Result of :func:`local_baselines`.
-    titles : mapping
-        Titles of the problems.
-    methods : mapping
-        Titles of the methods.
+    design : mapping
+        Content of ``cells.json``; the keys ``methods``, ``titles`` and ``trials`` are used.
 
     Returns
     -------
     list of str
     """
+    methods = {method["name"]: method["title"] for method in design["methods"]}
     lines = [
         _lowest(tuning, ranking, methods) for tuning, ranking in rankings.items() if ranking.cells
     ]
-    return [*lines, *_too_small(outcomes), *_local(local, titles)] or ["Nothing has been compared."]
+    lines += _too_small(outcomes, transferred, design["trials"])
+    lines += _local(local, design["titles"]["problem"])
+    return lines or ["Nothing has been compared."]
 
 
 def _lowest(tuning: str, ranking: Ranking, methods: Mapping[str, str]) -> str:
-    """State the method with the lowest mean rank, and those that do not differ from it."""
+    """State the method with the lowest mean rank, and the methods that do not differ from it.
+
+    If methods are left out of the ranking, state how often one of them has a lower loss.
+    """
     count, problems = len(ranking.methods), len(ranking.problems)
     best = methods.get(ranking.methods[0], ranking.methods[0])
     interval = f", 95 % interval {ranking.low[0]:.1f} to {ranking.high[0]:.1f}"
+    complete = f" in which all {count} methods ran" * bool(ranking.left_out)
     line = (
         f"{PHRASES[tuning]}, {best} has the lowest mean rank ({ranking.mean_ranks[0]:.1f} of "
         f"{count}{interval if problems > 1 else ''}; {ranking.cells} cells of {problems} "
-        f"problem{'s' * (problems > 1)})"
+        f"problem{'s' * (problems > 1)}{complete})"
     )
+    lower = (
+        f" A method that did not run in all these cells has a lower loss in "
+        f"{ranking.left_out_lower} of the {ranking.of} cells with a sufficient budget."
+    ) * bool(ranking.left_out_lower)
     if problems < 2:
-        return f"{line}; one problem does not suffice to compare methods."
+        return f"{line}; one problem does not suffice to compare methods.{lower}"
     equal = [methods.get(name, name) for name in ranking.indistinguishable()]
     if not equal:
-        return f"{line}; the difference from every other method exceeds the variation of problems."
-    return f"{line}; it does not differ significantly over the problems from {_listed(equal)}."
+        every = "the difference from every other method exceeds the variation of problems"
+        return f"{line}; {every}.{lower}"
+    difference = f"it does not differ significantly over the problems from {_listed(equal)}"
+    return f"{line}; {difference}.{lower}"
 
 
 def _listed(names: Sequence[str], max_count: int = 6) -> str:
@@ -131,8 +144,13 @@ def _listed(names: Sequence[str], max_count: int = 6) -> str:
     return names[0] if len(names) == 1 else f"{'; '.join(names[:-1])} and {names[-1]}"
 
 
-def _too_small(outcomes: Mapping[tuple, bool | None]) -> list[str]:
-    """State the fraction of cells with a budget that is too small, in total and by budget."""
+def _too_small(
+    outcomes: Mapping[tuple, bool | None], transferred: Mapping[tuple, bool | None], trials: int
+) -> list[str]:
+    """State the fraction of cells with a budget that is too small, in total and by budget.
+
+    Next to it, state in how many cells parameters from other problems suffice.
+    """
     judged = {cell: outcome for cell, outcome in outcomes.items() if outcome is not None}
     if not judged:
         return []
@@ -142,11 +160,20 @@ def _too_small(outcomes: Mapping[tuple, bool | None]) -> list[str]:
         all_of = sum(cell[-1] == epsilon for cell in judged)
         count = sum(cell[-1] == epsilon for cell in small)
         counts.append(f"{count} of {all_of} at ε = {epsilon:g}")
-    return [
-        f"In {len(small)} of {len(judged)} cells the budget is too small for these data: no "
-        "private method is better than all models without privacy cost "
+    line = (
+        f"In {len(small)} of {len(judged)} cells the budget is too small if {trials} trials are "
+        "counted in the budget: no private method is better than all models without privacy cost "
         f"({', '.join(counts)})."
-    ]
+    )
+    outcomes_of_transfer = [outcome for outcome in transferred.values() if outcome is not None]
+    if outcomes_of_transfer:
+        changed = sum(transferred.get(cell) is True for cell in small)
+        line += (
+            f" With parameters from other problems, some private method is better in "
+            f"{sum(outcomes_of_transfer)} of {len(outcomes_of_transfer)} cells, including "
+            f"{changed} of these {len(small)}; the search on the other problems is not counted."
+        )
+    return [line]
 
 
 def _local(

@@ -316,7 +316,7 @@ def observer_of(table: pl.DataFrame, methods: Sequence[str]) -> str:
 def standings(table: pl.DataFrame, observer: str) -> tuple[Ranking, list[Standing]]:
     """Rank the methods for an observer, with tuning counted in the budget.
 
-    Cells whose budget is too small for the data are omitted (:func:`.tables.learnable`).
+    Cells whose budget is too small are omitted (:func:`.tables.learnable`).
 
     Parameters
     ----------

@@ -41,7 +41,9 @@ class Ranking:
     p : float
         p-value of Friedman's test over problems; NaN for fewer than three methods or two problems.
     left_out : dict
-        Methods that ran in too few cells, with their number of cells.
+        Methods that did not run in all cells of the comparison, with their number of cells.
+    left_out_lower : int
+        Number of the ``of`` cells in which such a method has a lower value than the best method.
     """
 
     methods: tuple[str, ...]
@@ -54,6 +56,7 @@ class Ranking:
     of: int
     p: float
     left_out: dict[str, int]
+    left_out_lower: int
 
     def indistinguishable(self, alpha: float = ALPHA) -> tuple[str, ...]:
         """Return the methods whose mean rank does not differ from that of the best method.
@@ -85,10 +88,10 @@ def rank(methods: Sequence[str], values: np.ndarray, problems: Sequence[str]) ->
     Ranking
         Restricted to the methods and cells of :func:`complete_part`.
     """
-    values = np.asarray(values, float)
+    values = significant(np.asarray(values, float))
     has_runs = ~np.isnan(values).all(1)
     rows, columns = complete_part(methods, ~np.isnan(values))
-    ranks = ranks_of(significant(values[np.ix_(rows, columns)]))
+    ranks = ranks_of(values[np.ix_(rows, columns)])
     names = tuple(dict.fromkeys(problems[i] for i in rows))
     of_row = np.array([problems[i] for i in rows])
     by_problem = np.array([ranks[of_row == name].mean(0) for name in names])
@@ -97,6 +100,8 @@ def rank(methods: Sequence[str], values: np.ndarray, problems: Sequence[str]) ->
     low, high = np.clip(student(by_problem), 1, max(1, len(columns)))
     order = np.lexsort(([methods[i] for i in columns], mean))
     counts = dict(zip(methods, (~np.isnan(values)).sum(0).tolist(), strict=True))
+    outside = [i for i in range(len(methods)) if i not in set(columns)]
+    best = columns[order[:1]]
     return Ranking(
         tuple(methods[columns[i]] for i in order),
         mean[order],
@@ -107,7 +112,8 @@ def rank(methods: Sequence[str], values: np.ndarray, problems: Sequence[str]) ->
         len(rows),
         int(has_runs.sum()),
         friedman(by_problem),
-        {name: counts[name] for i, name in enumerate(methods) if i not in set(columns)},
+        {methods[i]: counts[methods[i]] for i in outside},
+        int((values[:, outside, None] < values[:, None, best]).any(1).sum()),
     )
 
 
@@ -140,9 +146,10 @@ def student(values: np.ndarray, alpha: float = ALPHA) -> tuple[np.ndarray, np.nd
 def complete_part(methods: Sequence[str], ran: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Select cells and methods such that every method ran in every cell.
 
-    Methods are dropped one after the other, first those that ran in the fewest cells. Of several
-    such methods the last by name is dropped. The selection is the step with the most pairs of cell
-    and method.
+    The selection has the largest possible number of pairs of cell and method. Its cells are an
+    intersection of the sets of cells in which methods ran. All such intersections are enumerated;
+    they are few, because absences depend on few attributes of a cell. Of equally large selections,
+    the one with more methods is returned, then the first by name.
 
     Parameters
     ----------
@@ -156,14 +163,24 @@ def complete_part(methods: Sequence[str], ran: np.ndarray) -> tuple[np.ndarray, 
     tuple of ndarray of int
         Indices of the cells and of the methods.
     """
-    order = sorted(range(len(methods)), key=lambda i: (-ran[:, i].sum(), methods[i]))
-    steps = range(1, len(order) + 1)
-    complete = [ran[:, order[:size]].all(1) for size in steps]
-    pairs = [size * int(cells.sum()) for size, cells in zip(steps, complete, strict=True)]
-    if not any(pairs):
+    cells_of = [frozenset(np.flatnonzero(column).tolist()) for column in ran.T]
+    intersections = set(cells_of)
+    for cells in set(cells_of):
+        intersections |= {cells & other for other in intersections}
+    columns_of = {
+        cells: [i for i, ran_in in enumerate(cells_of) if cells <= ran_in]
+        for cells in intersections
+        if cells
+    }
+    if not columns_of:
         return np.array([], int), np.array([], int)
-    best = max(range(len(pairs)), key=lambda i: (pairs[i], i))
-    return np.flatnonzero(complete[best]), np.sort(order[: best + 1])
+
+    def preference(cells: frozenset[int]) -> tuple[int, int, list[str]]:
+        columns = columns_of[cells]
+        return -len(cells) * len(columns), -len(columns), sorted(methods[i] for i in columns)
+
+    cells = min(columns_of, key=preference)
+    return np.array(sorted(cells)), np.array(columns_of[cells])
 
 
 def significant(values: np.ndarray) -> np.ndarray:

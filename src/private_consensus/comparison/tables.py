@@ -2,8 +2,9 @@
 
 A baseline is a model without privacy cost. It depends on no record of an agent: the model without
 data, the class frequencies of the public records, and the minimiser on the public records. A
-private method is of use in a cell only if it is better than all baselines (:func:`learnable`). A
-cell without such a method is marked "budget too small for these data".
+private method is of use in a cell only if it is better than all baselines (:func:`learnable`). The
+budget of a cell without such a method is too small. This depends on the kind of tuning: the trials
+share the budget if tuning is counted.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import polars as pl
 from private_consensus.common.multiplicity import ALPHA
 from private_consensus.reproduction.claims.intervals import MIN_RUNS
 
-from .schema import ANYONE, CELL, PRIMARY
+from .schema import ANYONE, CELL, PRIMARY, TRANSFERRED
 from .statistics import interval
 
 LARGER_IS_BETTER = ("accuracy_mean", "accuracy_worst")
@@ -204,6 +205,30 @@ def learnable_cells(losses: Cube, baselines: Collection[str]) -> dict[tuple, boo
     dict of tuple to bool or None
     """
     return {cell: learnable(losses.of_cell(i), baselines) for i, cell in enumerate(losses.cells)}
+
+
+def learnable_by_transfer(ranked: pl.DataFrame, measure: str) -> dict[tuple, bool | None]:
+    """Compare private methods that have parameters from other problems with all baselines.
+
+    Baselines with public records have no such parameters. Their rows of the primary tuning are
+    used.
+
+    Parameters
+    ----------
+    ranked : DataFrame
+        Result of :func:`compared` for one observer.
+    measure : str
+        Name of the measure.
+
+    Returns
+    -------
+    dict of tuple to bool or None
+        Outcome of :func:`learnable` for each cell.
+    """
+    is_baseline = pl.col("observer") == ANYONE
+    tuning = pl.when(is_baseline).then(pl.lit(PRIMARY)).otherwise(pl.lit(TRANSFERRED))
+    rows = ranked.filter(pl.col("tuning") == tuning).with_columns(tuning=pl.lit(TRANSFERRED))
+    return learnable_cells(cube(rows, measure, TRANSFERRED), baselines_of(ranked))
 
 
 def remaining(losses: Cube, outcomes: Mapping[tuple, Any]) -> Cube:

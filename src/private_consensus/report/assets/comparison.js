@@ -80,7 +80,7 @@
   // Return a remark if the budget of the cell is too small, and the loss without privacy.
   function remarks(shownCell, observer) {
     const small = (shownCell.learnable ?? {})[observer] === false
-      ? " The budget is too small for these data: no private method is better than all models without privacy cost." : "";
+      ? " The budget is too small for this choice of the parameters: no private method is better than all models without privacy cost." : "";
     const withoutPrivacy = (shownCell.unproven ?? []).map((row) => named(row, index.unproven))
       .filter((row) => index.methods[row.method].observer === "none");
     return small + withoutPrivacy.map((row) => ` ${title(row.method)}: excess loss ${shown(row.mean)}.`).join("");

@@ -60,7 +60,7 @@ def page(results: Results) -> dict[str, object]:
             "runs_link": RUNS if answers.get("runs_path") else None,
             "ratio": _ratio(answers),
             "largest_budget": _largest_budget(answers, titles),
-            "advice": [_advice(row) for row in answers["advice"]],
+            "advice": [_advice(row, answers) for row in answers["advice"]],
             "ranks": [_ranks(observer, answers, titles) for observer in answers["observers"]],
             "gap": _gap(answers, titles),
             "budgets": list(_budgets(answers, titles)),
@@ -164,9 +164,19 @@ def formatted_number(value: float | None) -> str:
     return number(float("inf") * value if abs(value) >= INFINITE else value)
 
 
-def _advice(row: Row) -> dict[str, object]:
+def _advice(row: Row, answers: Answers) -> dict[str, object]:
+    """Return a question with its answer, and the problems and budgets of its cells in words."""
+    titles = answers["titles"]["problem"]
+    budgets = {
+        titles[problem]: ", ".join(f"{epsilon:g}" for epsilon in epsilons)
+        for problem, epsilons in row["budgets"].items()
+    }
     return {
         **row,
+        "cells": "; ".join(
+            f"{title}, {f'ε = {epsilons}' if epsilons else 'none'}"
+            for title, epsilons in budgets.items()
+        ),
         "icon": icon(row["verdict"]),
         "interval": interval(row["low"], row["high"]),
         "tested": row["verdict"] != UNTESTABLE,
