@@ -72,6 +72,7 @@ from .probing import (
     coupled_difference,
     is_foreign,
     pairs_of_agents,
+    proposed_pairs,
     strongest,
     untried_positions,
 )
@@ -302,8 +303,10 @@ def audit(
             for tried in (budget, Budget(math.inf)):
                 with suppress(Exception):  # code from outside may raise anything
                     algorithm.calibrate(tried, problem, network, horizon)
-            reports.append(audit_calibration(algorithm, plan.every, budget, horizon))
             graph = one_graph(network)
+            proposed = proposed_pairs(noisy, problem, graph, seed=seed)
+            pairs_of_data = (*plan.every, *proposed)
+            reports.append(audit_calibration(algorithm, pairs_of_data, budget, horizon))
             reports.append(audit_supports(noisy, problem, graph, horizon, seed=seed))
             hidden = (*kept_variables(type(noisy)), *untried_positions(problem))
             reports.append(CheckReport(untested=hidden))

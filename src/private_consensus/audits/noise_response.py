@@ -147,7 +147,7 @@ class ControlledStreams(Streams):
 
     layout: Layout = field(default_factory=Layout)
     values: np.ndarray | None = None
-    opened: list[str] = field(default_factory=list)
+    opened: list[tuple] = field(default_factory=list)
 
     def draw(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
@@ -188,8 +188,13 @@ class ControlledStreams(Streams):
             if purpose == "noise":
                 self.layout.uncontrolled.add(f"noise with the distribution {law}")
             return self._equal(purpose, law, shape, name)
-        self.opened.append(name)
-        return self._chosen(len(self.opened) - 1, additive_law, shape)
+        return self._chosen(self._number(name, additive_law, tuple(shape)), additive_law, shape)
+
+    def _number(self, *stream: Any) -> int:
+        """Return the number of a stream. One that is opened again starts with the same draws."""
+        if stream not in self.opened:
+            self.opened.append(stream)
+        return self.opened.index(stream)
 
     def _equal(self, purpose, law, shape, name) -> Iterator[np.ndarray]:
         streams = Streams(self.root, self.runs[:1], self.groups)
@@ -239,8 +244,7 @@ class ControlledStreams(Streams):
             Name of the stream within its purpose.
         """
         if purpose == "noise":
-            self.opened.append(name)
-            stream = len(self.opened) - 1
+            stream = self._number(name)
             return [ChosenGenerator(self, stream, run) for run in range(len(self.runs))]
         group = self.groups.get(purpose, "")
         return [generator(self.root, purpose, group, self.runs[0], name) for _ in self.runs]

@@ -27,8 +27,9 @@ from .streams import ROOT
 
 MAX_NUMBERS = 20_000
 """Largest product of draws and iterations for which shifts are determined."""
-GRID = np.linspace(-8.0, 8.0, 33)
-"""Draws that determine the shift of an iteration, in another order for each coordinate."""
+GRID = np.linspace(-8.0, 8.0, 33) + 0.1 * np.sin(np.arange(33) ** 2)
+"""Draws that determine the shift of an iteration, in another order for each coordinate. They are
+irregular, so that none of them is exactly at a threshold."""
 TESTED, SIZES = 32, (1.0, 2.0, 4.0, 8.0)
 """Number of draws that test the shift, and their deviations."""
 STEPS, STEP = 4, 1e-2

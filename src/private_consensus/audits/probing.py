@@ -144,9 +144,8 @@ def find_attacks(
         scored = _ranked(lambda pair: coupled_difference(algorithm, pair, horizon), pairs)
         kinds |= {attack.name for attack in _distinct(scored, KINDS)}
         scored += _searched(algorithm, problem, network, agent, horizon, rng)
-        later = _located_pairs(
-            problem, network, agent, _Location(indices[agent], counts[agent]), rng
-        )
+        location = _Location(indices[agent], {kind: of[agent] for kind, of in counts.items()})
+        later = _located_pairs(problem, network, agent, location, rng)
         scored += _ranked(lambda pair: coupled_difference(algorithm, pair, horizon), later)
         strong += _distinct(sorted(scored, key=lambda pair: -pair[0]), max_pairs)
     return strong
@@ -189,6 +188,26 @@ def pairs_of_agents(
     return dict(sorted(pairs.items()))
 
 
+def proposed_pairs(
+    algorithm: Algorithm, problem: Any, network: Network, *, seed: int
+) -> list[Attack]:
+    """Return the pairs of all finders for the first agent, which are not ranked.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    problem : Problem
+    network : Network
+    seed : int
+        Seed of the random data.
+
+    Returns
+    -------
+    list of Attack
+    """
+    return list(_proposed(algorithm, problem, network, 0, np.random.default_rng([seed, 0])))
+
+
 def _proposed(
     algorithm: Algorithm, problem: Any, network: Network, agent: int, rng: np.random.Generator
 ) -> Iterator[Attack]:
@@ -203,10 +222,12 @@ def _proposed(
 
 
 class _Location(NamedTuple):
-    """Position of the replaced record, and number of other records that equal the first one."""
+    """Position of the replaced record, and number of other records that equal the first one.
+
+    The number depends on the kind of replaced record."""
 
     index: int
-    count: int
+    counts: dict[str, int]
 
 
 def _weakest_positions(
@@ -274,17 +295,28 @@ def untried_positions(problem: Any) -> tuple[Untested, ...]:
     return (Untested(item, "an agent has more records than positions are tried", decisive=False),)
 
 
-def _jumps(algorithm: Algorithm, problem: Any, network: Network, horizon: int) -> list[int]:
+def _jumps(
+    algorithm: Algorithm, problem: Any, network: Network, horizon: int
+) -> dict[str, list[int]]:
     """Return after how many equal records the messages of each agent jump most.
 
     Messages, or the size of their noise, may jump at one of the data sets between two extreme ones,
-    which does not show in pairs of extreme data. An execution moves the data of all agents.
+    which does not show in pairs of extreme data. Rows of different norms also move their median and
+    other quantiles. An execution moves the data of all agents.
     """
     universe = universe_of(problem)
-    agents = network.n_agents
     if universe is None or universe.problem.records < 2:
-        return [0] * agents
-    pair = _first_pair(universe, np.random.default_rng(0))
+        return {}
+    return {
+        pair.name: _jumps_between(algorithm, universe, pair, network, horizon)
+        for pair in _record_pairs(universe, np.random.default_rng(0))
+    }
+
+
+def _jumps_between(
+    algorithm: Algorithm, universe: Universe, pair: Pair, network: Network, horizon: int
+) -> list[int]:
+    agents = network.n_agents
     low, high = np.zeros(agents, int), np.full(agents, universe.problem.records - 1)
     while (high - low > 1).any():
         counts = low + np.linspace(0.0, high - low, STEPS + 1).round().astype(int)
@@ -325,8 +357,13 @@ def _change(first: np.ndarray, second: np.ndarray) -> float:
 
 def _first_pair(universe: Universe, rng: np.random.Generator) -> Pair:
     """Return the most distant records on the problem's own data."""
-    first, second = next(iter(universe.records().values()))
-    return Pair(universe.backgrounds(first, rng)["own records"], first, second, "")
+    return next(_record_pairs(universe, rng))
+
+
+def _record_pairs(universe: Universe, rng: np.random.Generator) -> Iterator[Pair]:
+    """Yield all kinds of replaced records on the problem's own data."""
+    for name, (first, second) in universe.records().items():
+        yield Pair(universe.backgrounds(first, rng)["own records"], first, second, name)
 
 
 def _located_pairs(
@@ -336,13 +373,14 @@ def _located_pairs(
     universe = universe_of(problem)
     if universe is None or universe.problem.records < 2:
         return []
-    pair = _first_pair(universe, rng)
-    index, count = location
-    between = pair._replace(
-        background=universe.between(pair, agent, count), name=f"{count} of equal records"
-    )
-    later = pair._replace(name=f"record {index}")
-    pairs = [universe.attack(between, network, agent)]
+    index, counts = location
+    pairs = []
+    for pair in _record_pairs(universe, rng):
+        count = counts[pair.name]
+        name = f"{pair.name}, {count} of equal records"
+        between = pair._replace(background=universe.between(pair, agent, count), name=name)
+        pairs.append(universe.attack(between, network, agent))
+    later = _first_pair(universe, rng)._replace(name=f"record {index}")
     return pairs + [universe.attack(later, network, agent, index)] * (index > 0)
 
 
