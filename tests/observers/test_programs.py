@@ -398,3 +398,11 @@ def test_unknown_outputs_and_last_states_of_mixed_models_are_refused():
         gossip(W, 2, output="state")
     with pytest.raises(InvalidInput, match="last message"):
         mu(gossip(W, 2), Coalition((0,), last_states=True), 2, Constant())
+
+
+def test_a_last_round_without_received_messages_adds_nothing():
+    """Agents 0 and 2 exchange with 1 and 3 in round 1, with each other in round 2."""
+    brackets = all_victims(dimension_exchange(4), Coalition((0, 2)), Once(1.0))
+    assert set(brackets) == {1, 3}
+    for bracket in brackets.values():
+        assert bracket.lower == pytest.approx(1.0) and bracket.upper == pytest.approx(1.0)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import (
@@ -334,3 +334,9 @@ def test_delta_at_the_reported_epsilon_equals_the_requested_delta():
     guarantee = account(gaussians(np.geomspace(3, 30, 100)), DELTA)
     mu = gaussian_dp(gaussians(np.geomspace(3, 30, 100)))
     assert gaussian_delta(mu, guarantee.epsilon) == pytest.approx(DELTA, rel=1e-9)
+
+
+def test_a_large_delta_leaves_a_small_epsilon_of_a_pure_release():
+    """The Gaussian release alone has delta 1/2 at epsilon 0, up to 1e-11."""
+    releases = [Release("gaussian", 2 * norm.ppf(0.75), 1.0), pure(1e-3)]
+    assert 0 < account(releases, 0.5).epsilon < 1e-3

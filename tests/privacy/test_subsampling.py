@@ -25,6 +25,7 @@ from private_consensus.privacy import (
     deadline_batches,
     epsilon,
     fixed_batches,
+    gaussian_epsilon,
     noisy_mean,
     noisy_message,
     noisy_sum,
@@ -364,3 +365,10 @@ def test_empty_batches_are_refused_for_means_and_have_zero_loss_for_sums():
         with pytest.raises(InvalidInput, match=r"batches\.sizes.*no mean"):
             make(law, 10)
     assert noisy_sum(law, 10).losses == (0.0, 2.0)
+
+
+@pytest.mark.parametrize("scale", [0.25, 1.0, 4.0])
+def test_a_batch_of_all_records_has_the_epsilon_of_the_gaussian(scale):
+    noise = noisy_sum(fixed_batches(10), 10, sampling="poisson")
+    epsilon = account(noise.releases(scale, 1), DELTA).epsilon
+    assert epsilon == pytest.approx(gaussian_epsilon(1.0 / scale, DELTA), rel=1e-3)

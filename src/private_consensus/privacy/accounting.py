@@ -620,8 +620,7 @@ def _pld(groups: tuple[_Group, ...], delta: float) -> float:
     smaller_delta = delta - FFT_ERROR * sum(group.count for group in _merged_gaussians(groups))
     if smaller_delta <= 0:
         return math.inf
-    bounded = (group for group in groups if group.kind != "gaussian")
-    finest = max((_largest_loss(group) for group in bounded), default=0.0) / MAX_STEPS
+    finest = max(map(_largest_loss, groups)) / MAX_STEPS
     while True:
         step = max(10.0 ** (math.floor(math.log10(bound)) - GRID_DECIMALS), finest)
         epsilon = float(_composed(groups, step).get_epsilon_for_delta(smaller_delta))
@@ -631,6 +630,10 @@ def _pld(groups: tuple[_Group, ...], delta: float) -> float:
 
 
 def _largest_loss(group: _Group) -> float:
+    """Return the largest loss of a release; Gaussian ones exceed it with probability 1e-23."""
+    if group.kind == "gaussian":
+        mu = group.loss * math.sqrt(group.count)
+        return mu * (mu / 2 + 10.0)
     return group.profile.largest() if group.profile else group.loss
 
 
@@ -701,6 +704,8 @@ def _from_profile(profile: PrivacyProfile, step: float):
 
     max_steps = math.ceil(profile.largest() / step) + 1
     profiles = profile.deltas(np.arange(-max_steps, max_steps + 1) * step)
+    # Rounding errors may let delta increase with epsilon.
+    profiles = [np.maximum.accumulate(deltas[::-1])[::-1] for deltas in profiles]
     dots = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap
     masses = [dots(step, -max_steps, max_steps, np.clip(deltas, 0, 1)) for deltas in profiles]
     return privacy_loss_distribution.PrivacyLossDistribution(*masses)

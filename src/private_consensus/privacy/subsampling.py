@@ -506,6 +506,8 @@ def _removed(epsilon: np.ndarray, rate: float, mu: float) -> np.ndarray:
     """
     if rate == 0 or mu == 0:
         return np.maximum(-np.expm1(epsilon), 0.0)
+    if rate == 1:
+        return _gaussian_delta(epsilon, mu)
     excess = np.expm1(np.minimum(epsilon, LARGE_LOSS)) / rate
     inside = excess > -1
     loss = np.log1p(np.where(inside, excess, 0.0))
@@ -522,6 +524,8 @@ def _added(epsilon: np.ndarray, rate: float, mu: float) -> np.ndarray:
     """
     if rate == 0 or mu == 0:
         return np.maximum(-np.expm1(epsilon), 0.0)
+    if rate == 1:
+        return _gaussian_delta(epsilon, mu)
     epsilon = np.minimum(epsilon, LARGE_LOSS)  # delta is 0 from -ln(1 - rate) on
     weight = rate * np.exp(epsilon) - np.expm1(epsilon)
     inside = weight > 0

@@ -122,7 +122,7 @@ def noise_matrix(system: LinearSystem, observer: Observer) -> np.ndarray:
     blocks = []
     for noise, _ in backward:
         padded = np.zeros((backward.n_rows, noise.shape[1]))
-        padded[-len(noise) :] = noise
+        padded[len(padded) - len(noise) :] = noise
         blocks.append(padded)
     return np.hstack(blocks[::-1])
 
@@ -212,11 +212,12 @@ class _Backward:
         for t, (noise, inputs) in zip(reversed(range(len(basis))), self, strict=True):
             n_known = len(inputs)
             arrives[t] = (inputs[:, columns] != 0).any(0)
-            response[-n_known:] += inputs[:, columns, None] * basis[t]
+            later = slice(self.n_rows - n_known, None)
+            response[later] += inputs[:, columns, None] * basis[t]
             if self.system.filter is not None:
                 coloured.append(noise)
             elif noise.any():
-                covariance[-n_known:, -n_known:] += noise @ noise.T
+                covariance[later, later] += noise @ noise.T
         if coloured:
             covariance += self._coloured(coloured[::-1])
         return covariance, response, arrives
@@ -229,7 +230,7 @@ class _Backward:
         for r in range(len(blocks)):
             total = np.zeros((self.n_rows, blocks[0].shape[1]), dtype=kind)
             for s in range(r, len(blocks)):
-                total[-len(blocks[s]) :] += blocks[s] * shaped[s, r]
+                total[self.n_rows - len(blocks[s]) :] += blocks[s] * shaped[s, r]
             covariance += total @ total.T
         return covariance
 
