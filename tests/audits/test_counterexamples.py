@@ -42,10 +42,15 @@ def test_the_computed_outcome_equals_the_stated_outcome(number, errata):
 KNOWN = {
     "E0.1": (1.0, math.inf),
     "E0.2": (16 / (4 + 2 * math.log(2000)), 1.476),
+    "E0.9": (
+        math.log(1000) / 100,
+        2 * sum(sum(0.9**k for k in range(1, 1001 - s)) / s for s in range(1, 1000)) / 1000,
+    ),
     "E1.2": (0.1, 1.0),
     "E1.3": (1.0, 2.0),
     "E1.4": ((1 - math.exp(-1.5)) / 1.5, 1.0),  # the limit of small changes
     "E2.5": (13.58, 17.25),
+    "E2.10": (2.0, 4.0),
     "E3.1": (9.5, 0.5),
     "E3.2": (2.0, 1.0),
     "E3.4": (0.5, 0.5 * (1 - 0.8**16) / 0.2),

@@ -203,6 +203,11 @@ def test_numbers_equal_those_derived_by_hand():
     assert small.holds and not large.holds and all_agents.holds
     # tau = lambda_max(L+)^2 / (2 lambda_min(L-)) with 80 agents and self-loops.
     assert large.stated == pytest.approx(160**2 / (2 * 80))
+    # U hat on a path of five: largest and smallest eigenvalue 2 +- 2 cos(pi/5), V_1^2 = V_2^2 = 5.
+    high, low = (2 + sign * 2 * math.cos(math.pi / 5) for sign in (1, -1))
+    u_hat = (high + 2 * math.sqrt(high / 2)) * 5 + 2 * 5 / (0.5**2 * low) + 1
+    # 2 eta / T times its square at the smallest margin, T = 10 without noise.
+    assert once("admm.theorem_4").parts[0].stated == pytest.approx(u_hat**2 / 10, rel=0.01)
     # T^(1 - 2 delta tilde) grows at a fixed budget.
     assert once("sgd_remarks.remark_5").description.endswith("the exponent is -0.02.")
     # The mean norms of the two distributions are d / zeta and about sqrt(d) sigma.

@@ -137,3 +137,21 @@ def two_roots() -> ErratumResult:
         "case was found in which the smaller bound fails."
     )
     return finding("factor of the third term", published, proven, proven > published, description)
+
+
+@erratum("E0.9")
+def double_sums() -> ErratumResult:
+    """Compare the last term of the bound with the double sum that (20), (26) and (27) give."""
+    horizon, beta = 1000, 0.9
+    s = np.arange(1, horizon)
+    powers = (beta - beta ** (horizon - s + 1.0)) / (1 - beta)  # sum of beta^(t-s), t = s+1 to T
+    double_sum = 2 * float((powers / s).sum()) / horizon
+    stated = math.log(horizon) / (horizon * (1 - beta))
+    description = (
+        f"T = {horizon}, beta = {beta:g}, in units of G^2 N eta_1^2: (35) is {stated:.3g}. By (26) "
+        "and (27) an iteration adds 2 eta_t G sqrt(N) times the distance (20), which contains "
+        f"sqrt(N) G times the sum of eta_s beta^(t-s). The sum over t is {double_sum:.3g}. In the "
+        "same way the noise in (20), twice the sum of |n(s)| beta^(t-s), gets the factor 4, where "
+        "(29) and (30) have 2."
+    )
+    return finding("double sum of the steps", stated, double_sum, double_sum > stated, description)

@@ -119,3 +119,15 @@ def one_point_argument() -> ErratumResult:
         holds,
         description,
     )
+
+
+@erratum("E2.10")
+def inverse_square() -> ErratumResult:
+    """Compute the factor of the variance (25) if epsilon is halved."""
+    epsilon = 0.5
+    factor = (noise_of_theorem_1(epsilon / 2) / noise_of_theorem_1(epsilon)) ** 2
+    description = (
+        f"The standard deviation (25) at epsilon {epsilon:g} and {epsilon / 2:g}: half of epsilon "
+        f"requires {factor:g} times the variance, and twice the standard deviation."
+    )
+    return finding("variance at half of epsilon, relative", 2.0, factor, factor > 3, description)
