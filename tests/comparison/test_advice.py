@@ -46,7 +46,11 @@ def results(levels):
 
 
 DESIGN = {
-    "methods": [{"name": "talks", "title": "Talks"}], "titles": {"problem": {}}, "trials": 16
+    "methods": [
+        {"name": "talks", "title": "Talks"},
+        {"name": "public", "title": "Public records", "baseline": "public_minimiser"},
+    ],
+    "titles": {"problem": {}}, "trials": 16,
 }  # fmt: skip
 CROSSING = results({
     "local_training": {0.1: 5.0, 1.0: 5.0}, "talks": {0.1: 9.0, 1.0: 3.0},
@@ -224,6 +228,12 @@ def test_the_headline_names_the_method_with_the_lowest_mean_rank():
     for winner, loser in (("a", "b"), ("b", "a")):
         comparison_table = results({winner: {0.1: 1.0, 1.0: 1.0}, loser: {0.1: 3.0, 1.0: 3.0}})
         assert f", {winner} has the lowest mean rank (1.0 of 2" in headline(comparison_table)[1][0]
+
+
+def test_the_headline_names_a_baseline_as_such():
+    first = headline(results({"talks": {0.1: 1.0, 1.0: 3.0}, "public": {0.1: 3.0, 1.0: 1.0}}))[1][0]
+    assert "from Talks." in first
+    assert ", Public records (baseline without private data) has the lowest mean rank" in first
 
 
 def test_the_headline_states_how_often_a_method_outside_the_ranking_is_better():

@@ -1,15 +1,36 @@
 """Test the answers of the comparison: best methods per cell, margins and significance."""
 
 import json
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from handmade import BASE, rows, table
 
-from private_consensus.comparison.answers import INFINITE, METHOD_COLUMNS, UNPROVEN, answers
+from private_consensus.comparison.answers import (
+    INFINITE,
+    LOSS,
+    METHOD_COLUMNS,
+    STRONGEST,
+    UNPROVEN,
+    answers,
+)
+from private_consensus.comparison.ranks import rank
 from private_consensus.comparison.schema import CELL
 from private_consensus.comparison.statistics import tuning_ratio
+from private_consensus.comparison.tables import (
+    baselines_of,
+    compared,
+    cube,
+    learnable_by_transfer,
+    learnable_cells,
+    remaining,
+)
 from private_consensus.core.randomness import generator
+from private_consensus.reproduction.experiments.results import rows_of
+
+ROOT = Path(__file__).parents[2]
 
 SHARED = generator(1, "shared").normal(size=10)
 OWN = generator(2, "own").normal(size=(4, 10)) / 50
@@ -133,6 +154,40 @@ def test_answers_have_the_cells_of_the_design_and_consistent_ranks(comparison_an
         in comparison_answers["headline"][0]
     )
     assert "better than local training in 3 of 3 base cells" in comparison_answers["headline"][-1]
+
+
+def test_the_readme_states_the_published_comparison():
+    """Compute the numbers from the published runs."""
+    folder = ROOT / "results" / "reference" / "comparison"
+    runs = rows_of(folder / "runs.parquet").rename({LOSS: "value"})
+    ranked = compared(runs.with_columns(measure=pl.lit(LOSS)), STRONGEST)
+    free, losses = baselines_of(ranked), cube(ranked, LOSS)
+    outcomes, transferred = learnable_cells(losses, free), learnable_by_transfer(ranked, LOSS)
+    small = [cell for cell, outcome in outcomes.items() if outcome is False]
+    rest = remaining(losses, outcomes)
+    ranking = rank(rest.methods, rest.means, [cell[0] for cell in rest.cells])
+    lasso = sum(cell[0] == "lasso" for cell in rest.cells)
+    assert "lasso" not in ranking.problems and lasso == ranking.of - ranking.cells
+    private = [name for name in ranking.methods if name not in free]
+    different = set(ranking.methods[1:]) - set(ranking.indistinguishable())
+    assert ranking.methods[0] == "muffliato_gd" and different == {"data_free"}
+    assert set(free) & set(ranking.methods) == {"data_free", "public_minimiser"}
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    trials = json.loads((folder / "cells.json").read_text())["trials"]
+    for sentence in (
+        f"in {len(outcomes)} cells.",
+        f"In {len(small)} cells, the budget is too small if {trials} trials of the tuning are",
+        f"better in {sum(map(bool, transferred.values()))} cells, including "
+        f"{sum(transferred[cell] is True for cell in small)} of the {len(small)}.",
+        f"In {ranking.cells} of the other {ranking.of} cells, the same {len(private)} private "
+        "methods and two baselines",
+        f"the other {lasso} cells are of the lasso.",
+        f"Of these {len(ranking.methods)}, Muffliato-GD has the lowest mean rank "
+        f"({ranking.mean_ranks[0]:.1f}).",
+        f"all {ranking.cells} cells has a lower loss in {ranking.left_out_lower} of the "
+        f"{ranking.of} cells",
+    ):
+        assert sentence in text
 
 
 def test_exclusions_with_equal_reasons_are_merged_with_their_common_columns():

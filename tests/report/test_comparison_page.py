@@ -150,6 +150,16 @@ def test_rank_table_states_the_number_of_cells_and_the_omitted_methods(text):
         ["Friedman's p", *["–"] * 5],
     ]  # fmt: skip
     assert "talks does not differ significantly from the ranks of: hopes" in text
+    assert "(baseline)" not in text
+
+
+def test_rank_table_marks_models_without_privacy_cost(results):
+    with_baseline = {**FOUND, "baselines": ["hopes"]}
+    text = pages(replace(results, comparison=with_baseline))["comparison.html"]
+    assert [row[0] for row in rows_after(text, "ranks-1")][:3] == [
+        "talks", "hopes (baseline)", "local training"
+    ]  # fmt: skip
+    assert "does not differ significantly from the ranks of: hopes (baseline)" in text
     assert "tuning counted: 1 of 3; parameters known: 1 of 3" in text
 
 

@@ -161,7 +161,7 @@ def _ranks(losses: Cube, problems: Iterable[str], outcomes: Mapping[tuple, Any])
         problem: judged.part([i for i, cell in enumerate(judged.cells) if cell[0] == problem])
         for problem in problems
     }
-    return {key: _ranking(_over_problems(part)) for key, part in cubes.items()}
+    return {key: _ranking(_over_problems(selection)) for key, selection in cubes.items()}
 
 
 def _over_problems(losses: Cube) -> Ranking:

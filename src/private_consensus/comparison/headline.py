@@ -101,7 +101,11 @@ def sentences(
     -------
     list of str
     """
-    methods = {method["name"]: method["title"] for method in design["methods"]}
+    methods = {
+        method["name"]: method["title"]
+        + " (baseline without private data)" * bool(method.get("baseline"))
+        for method in design["methods"]
+    }
     lines = [
         _lowest(tuning, ranking, methods) for tuning, ranking in rankings.items() if ranking.cells
     ]
@@ -128,14 +132,14 @@ def _lowest(tuning: str, ranking: Ranking, methods: Mapping[str, str]) -> str:
         f" A method that did not run in all these cells has a lower loss in "
         f"{ranking.left_out_lower} of the {ranking.of} cells with a sufficient budget."
     ) * bool(ranking.left_out_lower)
-    if problems < 2:
-        return f"{line}; one problem does not suffice to compare methods.{lower}"
     equal = [methods.get(name, name) for name in ranking.indistinguishable()]
-    if not equal:
-        every = "the difference from every other method exceeds the variation of problems"
-        return f"{line}; {every}.{lower}"
-    difference = f"it does not differ significantly over the problems from {_listed(equal)}"
-    return f"{line}; {difference}.{lower}"
+    if problems < 2:
+        significance = "one problem does not suffice to compare methods"
+    elif equal:
+        significance = f"it does not differ significantly over the problems from {_listed(equal)}"
+    else:
+        significance = "the difference from every other method exceeds the variation of problems"
+    return f"{line}; {significance}.{lower}"
 
 
 def _listed(names: Sequence[str], max_count: int = 6) -> str:

@@ -166,7 +166,7 @@ def complete_part(methods: Sequence[str], ran: np.ndarray) -> tuple[np.ndarray, 
     cells_of = [frozenset(np.flatnonzero(column).tolist()) for column in ran.T]
     intersections = set(cells_of)
     for cells in set(cells_of):
-        intersections |= {cells & other for other in intersections}
+        intersections |= {cells & intersection for intersection in intersections}
     columns_of = {
         cells: [i for i, ran_in in enumerate(cells_of) if cells <= ran_in]
         for cells in intersections

@@ -186,6 +186,10 @@ def _advice(row: Row, answers: Answers) -> dict[str, object]:
 def _ranks(observer: str, answers: Answers, titles: Mapping[str, str]) -> dict[str, object]:
     """Return the mean ranks for one observer: one row per method, one column per set of cells."""
     by_tuning, small = answers["ranks"][observer], answers["too_small"][observer]
+    titles = {
+        name: title + " (baseline)" * (name in answers["baselines"])
+        for name, title in titles.items()
+    }
     primary = answers["primary"]
     main = by_tuning[primary]["remaining"]
     sufficient = {
