@@ -37,13 +37,14 @@ def random_batches() -> ErratumResult:
     )
     description = (
         f"m = {RECORDS}, delta = {DELTA:g}, sigma by Theorem 11, deadline of 0.4, replacement of "
-        f"one record: an attack on 100 rounds reaches epsilon {attained[0]:.2f} where 1 "
-        f"is claimed, on 500 rounds {attained[1]:.2f} where 1.5 is. Longer runs have more "
-        f"noise: the accountant has {accounted[0]:.2f} for 300 rounds at 1, "
-        f"{accounted[1]:.2f} for 700 at 1.5. With batches of 20 always an attack on 44 "
-        f"rounds reaches {attained[2]:.2f} where 1.5 is claimed, and 60 rounds cost "
-        f"{accounted[2]:.2f}. Among neighbours that have a record more or less, and with "
-        f"each record sampled on its own (Lemma 8), 100 rounds at 1 cost {poisson_epsilon:.2f}."
+        f"one record: an attack on 100 rounds attains epsilon {attained[0]:.2f} at a claimed "
+        f"epsilon of 1, and an attack on 500 rounds {attained[1]:.2f} at a claimed epsilon of 1.5. "
+        f"Longer runs have more noise: the accountant's epsilon is {accounted[0]:.2f} for 300 "
+        f"rounds at 1, and {accounted[1]:.2f} for 700 rounds at 1.5. With constant batches of 20 "
+        f"records, an attack on 44 rounds attains {attained[2]:.2f} at a claimed epsilon of 1.5, "
+        f"and the accountant's epsilon of 60 rounds is {accounted[2]:.2f}. For add-or-remove "
+        "neighbours and independently sampled records (Lemma 8), it is "
+        f"{poisson_epsilon:.2f} for 100 rounds at 1."
     )
     holds = is_exceeded and is_accounted and poisson_epsilon <= 1.0
     return finding("epsilon", short_runs[1][0], attained[1], holds, description)
@@ -76,9 +77,10 @@ def reused_model() -> ErratumResult:
         shifts[t] = abs(x[0] - x[1])
     claimed_cost, exact_cost = (shifts[0] ** 2, float(np.sum(shifts**2)))
     description = (
-        f"One agent that keeps {retained_fraction:g} of its own exact model; a record is used in "
-        f"round 1 only: {rounds} messages shift by {retained_fraction:g}^k of the first; together "
-        f"they cost {exact_cost / claimed_cost:.2f} times the message that Theorem 15 counts."
+        f"One agent keeps {retained_fraction:g} of its own exact model, and a record is used in "
+        f"round 1 only. Then {rounds} messages shift, each by {retained_fraction:g} times the "
+        "shift of the message before. Their total loss is "
+        f"{exact_cost / claimed_cost:.2f} times the loss of the message that Theorem 15 counts."
     )
     holds = exact_cost > 2 * claimed_cost
     return finding(
@@ -97,7 +99,8 @@ def discrete_gaussian() -> ErratumResult:
         divergences = renyi_divergence(np.log(p), np.log(q), orders)
         largest_ratio = max(largest_ratio, (divergences / (orders * shift**2 / 2 / variance)).max())
     description = (
-        f"variance {variance:g}, shifts 1 to 3, orders 1.5 to 4: at most {largest_ratio:.6f}."
+        f"For variance {variance:g}, shifts 1 to 3 and orders 1.5 to 4, the ratio of the "
+        f"divergences is at most {largest_ratio:.6f}."
     )
     holds = largest_ratio <= 1 + 1e-9
     return finding(
