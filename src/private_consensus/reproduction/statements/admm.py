@@ -238,8 +238,8 @@ def _convergence(schedule: str) -> StatementResult:
         falls_as("exponent of T", HORIZONS, measured[-1], 1.0),
         description="Five agents on a path with equal quadratics, sigma_1 of 0, 0.3 and 2, T from "
         "10 to 300, 100 runs. The published bound has x^0 - x* in the norm of L_-, which is 0 for "
-        "a common start; with L_+, as in the proof's G, it is at least "
-        f"{(corrected / measured).min():.2g} times what is measured (errata E4.11).",
+        "a common start. With L_+, as in the matrix G of the proof, the bound is at least "
+        f"{(corrected / measured).min():.2g} times the measured value (errata E4.11).",
         compound=True,
     )
 
@@ -411,7 +411,7 @@ def lemma_14() -> StatementResult:
     holds = exceeded <= xi
     return conclude(
         bound("probability of a larger norm", xi, exceeded),
-        description=f"The exact distribution of the norm: it holds at {holds.sum()} of {len(xi)} "
-        f"pairs, not from xi = {xi[~holds].min():g} on in all dimensions; with small xi, as it is "
-        "used, it does.",
+        description=f"By the exact distribution of the norm, the statement holds at {holds.sum()} "
+        f"of {len(xi)} pairs of d and xi. From xi = {xi[~holds].min():g} on, it fails in some "
+        "dimensions; the dissertation uses small xi, for which it holds.",
     )

@@ -138,16 +138,17 @@ def sentence_4() -> StatementResult:
               slow_errors[1:-1], errors[1:-1]),
         bound("error at epsilon 0.1 to 100, predecessor with tuned decay", tuned_errors, errors),
         description="Without noise: one agent with L = 20 mu, along the direction of curvature "
-        "mu. Steps q^t/L sum to a finite number, so that the predecessor stops short of the "
-        f"optimum; q = 0.9 leaves {math.sqrt(predecessors[1][1]):.2g} of the distance. Steps 1/t "
-        "do not. With noise: the paper's mean, T = 1,000, delta = 0.001 for Algorithm 1 and 0 "
-        "for the predecessor, exact sums. First step, decay and noise of the predecessor are "
-        "tuned. At q of 0.5 or more Algorithm 1 has the smaller error at epsilon 0.5 to 10, and "
-        f"{slow_ratio[0]:.2f} and {slow_ratio[-1]:.2f} times the error at 0.1 and "
-        "100. With smaller q the predecessor is nearly one step with Laplace noise, and "
-        f"Algorithm 1 has {tuned_ratio[:-1].min():.2g} to {tuned_ratio[:-1].max():.2g} times its "
-        f"error up to epsilon 10, {tuned_ratio[-1]:.2g} times at 100. For a mean, with L = mu, "
-        "one step is optimal.",
+        "mu. The sum of the steps q^t/L is finite, so that the predecessor does not reach the "
+        f"optimum: for q = 0.9, {math.sqrt(predecessors[1][1]):.2g} of the distance remains. With "
+        "steps 1/t, Algorithm 1 converges. With noise: mean estimation, T = 1,000, delta = 0.001 "
+        "for Algorithm 1 and 0 for the predecessor, exact sums. First step, decay and noise of the "
+        "predecessor are tuned. For q of at least 0.5, Algorithm 1 has the smaller error at "
+        f"epsilon 0.5 to 10; its error is {slow_ratio[0]:.2f} times that of the predecessor at "
+        f"epsilon 0.1, and {slow_ratio[-1]:.2f} times at 100. With smaller q, the predecessor is "
+        "nearly one step with Laplace noise: the error of Algorithm 1 is "
+        f"{tuned_ratio[:-1].min():.2g} to {tuned_ratio[:-1].max():.2g} times that of the "
+        f"predecessor up to epsilon 10, and {tuned_ratio[-1]:.2g} times at 100. For a mean, with "
+        "L = mu, one step is optimal.",
         compound=True,
     )  # fmt: skip
 
@@ -175,9 +176,10 @@ def sentence_5() -> StatementResult:
         bound("error over that with fewer records", 1.0, errors[1:] / errors[:-1]),
         bound("bound of Theorem 2 over that with fewer records", 1.0, bounds[1:] / bounds[:-1]),
         description="10 to 1,000 records, epsilon = 4, delta = 1/(10 N_i): the error has the "
-        f"exponent {slope:.2f} of N_i, -2 but for delta. In Theorem 2 G, mu and L are of the local "
-        "sum and grow as N_i: they cancel, and the bound grows with ln(1/delta) (errata E0.8). "
-        "With the sensitivity of one record in kappa the bound falls.",
+        f"exponent {slope:.2f} of N_i, or -2 for a fixed delta. In Theorem 2, G, mu and L refer to "
+        "the local sum and are proportional to N_i. They cancel, and the bound grows with "
+        "ln(1/delta) (errata E0.8). With the sensitivity of one record in kappa, the bound "
+        "decreases.",
         compound=True,
     )
 
@@ -236,10 +238,11 @@ def sentence_7() -> StatementResult:
     return conclude(
         bound("largest coordinate, from x(T)", BOX, largest_coordinates[0]),
         bound("largest coordinate, from x(T) + n(T)", BOX, largest_coordinates[1]),
-        description="2,000 runs of Stage II on a ring of ten, box [-5, 5]^5. From x(T) all later "
-        "values are convex combinations of points of the box. From x(T) + n(T), which the "
-        "guarantee needs (errata E0.1), they are not: with the noise of one step at epsilon 0.5 "
-        f"a fraction {outside_fraction:.2g} of the agents ends outside. Projection of the limit "
+        description="2,000 runs of Stage II on a ring of ten, box [-5, 5]^5. If Stage II starts "
+        "from x(T), all values are convex combinations of points of the box. If it starts from "
+        "x(T) + n(T), which the guarantee requires (errata E0.1), values can be outside: with the "
+        "noise of one step at epsilon 0.5, this holds for the final values of a "
+        f"fraction {outside_fraction:.2g} of the agents. Projection of the limit "
         f"lowers the squared error from {errors[2]:.3g} to {errors[0]:.3g}; projection of each "
         f"message before mixing gives {errors[1]:.3g}.",
         compound=True,

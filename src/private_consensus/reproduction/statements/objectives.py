@@ -129,10 +129,10 @@ def gaussian_against_gamma() -> StatementResult:
     return conclude(
         at_least("improvement, T releases of equal loss in zCDP", np.sqrt(d), d / norms),
         at_least("improvement, one release of epsilon 0.5, 1 and 10", np.sqrt(d), np.array(ratios)),
-        description="An improvement is the quotient of expected norms, d from 1 to 1,000. In zCDP "
-        "a pure epsilon_0 costs what sigma = Delta / epsilon_0 costs, and the quotient is above "
-        "sqrt d. A single release with delta = 1e-4 needs a sigma of "
-        f"{', '.join(f'{e * s:.2g}' for e, s in zip(epsilons, sigmas, strict=True))} times Delta / "
-        "epsilon, by which it falls short.",
+        description="The improvement is the quotient of expected norms, d from 1 to 1,000. In "
+        "zCDP, a pure epsilon_0 has the same loss as Gaussian noise with sigma = Delta / "
+        "epsilon_0, and the quotient is above sqrt d. A single release with delta = 1e-4 requires "
+        f"{', '.join(f'{e * s:.2g}' for e, s in zip(epsilons, sigmas, strict=True))} times this "
+        "sigma, which reduces the improvement by the same factor.",
         compound=True,
     )

@@ -65,10 +65,10 @@ def remark_5() -> StatementResult:
         falls_as("exponent of T at a fixed budget", FAR, _errors(True, _at_a_budget, FAR),
                  NEARLY_HALF),
         description="Four agents on a ring, different quadratics, exact moments at T from 1e110 "
-        "to 1e130, delta tilde = 0.49: the start fades as exp(-4 T^0.02), so that no usual T is "
-        f"large enough (the exponent is {usual_rate.measured:.2f} at 1e4 to 1e10). With a fixed "
-        "variance both terms decay as stated; with that of Remark 6, in proportion to T, what "
-        "the private noise adds does not decay.",
+        "to 1e130, delta tilde = 0.49. The effect of the start decays as exp(-4 T^0.02), so that "
+        f"no usual T is large enough (the exponent is {usual_rate.measured:.2f} at 1e4 to 1e10). "
+        "With a fixed variance, both terms decay as stated. With the variance of Remark 6, which "
+        "is proportional to T, the error caused by the private noise does not decay.",
         compound=True,
     )  # fmt: skip
 
@@ -161,6 +161,7 @@ def remark_10() -> StatementResult:
         bound("cost of one use of a record, in messages", 1.0, float((shifts**2).sum())),
         description=f"The published orders at {int(is_feasible.sum())} numbers of records, "
         "budgets and dimensions at which T is at least 1: the bound of Q-DPSGD-2 is the larger "
-        "one (ding_c20 asks it of losses). The privacy is Theorem 15's (errata E4.8b).",
+        "one (the claim ding_c20 compares losses). The guarantee is that of Theorem 15 (errata "
+        "E4.8b).",
         compound=True,
     )
