@@ -207,7 +207,7 @@ PROBLEMS: dict[str, Callable[..., Any]] = {
     "huber_regression": huber_regression,
     "perceptron": perceptron,
 }
-"""Small problems with made data."""
+"""Small problems with synthetic data."""
 
 _EXAMPLES: dict[str, Maker] = {
     "gradient_descent": _on(
