@@ -118,11 +118,11 @@ def _lowest(tuning: str, ranking: Ranking, methods: Mapping[str, str]) -> str:
         f"problem{'s' * (problems > 1)})"
     )
     if problems < 2:
-        return f"{line}; one problem does not suffice to compare methods."
+        return f"{line}. One problem does not suffice to compare methods."
     equal = [methods.get(name, name) for name in ranking.indistinguishable()]
     if not equal:
-        return f"{line}; the difference from every other method exceeds the variation of problems."
-    return f"{line}; it does not differ significantly over the problems from {_listed(equal)}."
+        return f"{line}. Its difference from every other method is significant over the problems."
+    return f"{line}. It does not differ significantly over the problems from {_listed(equal)}."
 
 
 def _listed(names: Sequence[str], max_count: int = 6) -> str:
