@@ -210,7 +210,7 @@ def privacy(options: Namespace) -> None:
     for line in integer_errors("--count", options.count, 1, MAX_RELEASES[options.mechanism]):
         raise Refused([line])
     if (options.scale is None) == (options.epsilon is None):
-        raise Refused(["privacy: state either --scale or --epsilon, not both"])
+        raise Refused(["privacy: state exactly one of --scale and --epsilon"])
 
     def release(scale: float) -> list[Release]:
         mechanism, sensitivity, count = options.mechanism, options.sensitivity, options.count
