@@ -36,14 +36,16 @@ def test_batches_that_follow_the_declared_sampling_are_no_finding(seed):
 def test_a_batch_reused_in_every_round_is_found():
     repeated_batches = np.broadcast_to(fixed(4)[:1], SHAPE)
     assert failed_tests(repeated_batches, "fixed_size", 4 / RECORDS) >= {
-        "a batch is like the one before it"
+        "a batch depends on the preceding batch"
     }
 
 
 def test_wrong_sampling_kinds_and_rates_are_found():
-    assert failed_tests(fixed(3), "poisson", 0.25) == {"sizes do not vary as declared"}
-    assert "records are taken" in failed_tests(fixed(5), "fixed_size", 4 / RECORDS)
-    assert "records are taken" in failed_tests(poisson(0.3), "poisson", 0.25)
+    assert failed_tests(fixed(3), "poisson", 0.25) == {
+        "the variance of the batch size is not the declared one"
+    }
+    assert "records are sampled" in failed_tests(fixed(5), "fixed_size", 4 / RECORDS)
+    assert "records are sampled" in failed_tests(poisson(0.3), "poisson", 0.25)
 
 
 def test_a_record_sampled_too_often_is_found():
@@ -51,5 +53,5 @@ def test_a_record_sampled_too_often_is_found():
     uniform[..., 0] *= 0.7
     preferred = uniform.argsort(-1).argsort(-1) < 4
     assert failed_tests(preferred, "fixed_size", 4 / RECORDS) == {
-        "some records are taken more often"
+        "some records are sampled more often than others"
     }

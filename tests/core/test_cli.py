@@ -109,7 +109,7 @@ def test_an_audit_of_the_example_refuses_an_epsilon(call):
     code, _, err = call("audit", "gradient_descent", "--epsilon", "3")
     assert code == 2
     assert err.startswith(
-        "private-consensus: --epsilon: found 3.0, expected --problem, too: without it"
+        "private-consensus: --epsilon: found 3.0, expected --problem, too: without --problem"
     )
 
 

@@ -29,9 +29,9 @@ def test_the_front_page_opens_with_the_counts_of_claims_and_settings(results):
     counted, advice = answer.sentences(paper_results)
     # Ten primary claims, two of each verdict; six settings, of which two literal ones are violated.
     assert counted == (
-        "Of 10 claims, 2 hold, 2 hold in part, 2 do not hold, 2 are undecided and 2 cannot be "
-        "tested; of 6 settings with a finite claimed ε, 2 deliver less privacy than claimed "
-        "(First 1 of 3, Second 1 of 3), and 0 have no proof of the claim."
+        "2 of 10 claims hold, 2 hold in part, 2 do not hold, 2 are undecided and 2 cannot be "
+        "tested. 2 of 6 settings with a finite claimed ε deliver less privacy than claimed "
+        "(First 1 of 3, Second 1 of 3); for 0 settings, the claim is not proven."
     )
     assert advice == "Use A at ε = 1."
     assert page(paper_results).index(counted) < page(paper_results).index('class="counts"')
@@ -46,12 +46,12 @@ def test_ablations_audits_and_settings_without_a_claim_are_not_counted():
         privacy_row("first", "a", 1.0, 2.0, algorithm="canary_audit"),
     ]
     assert answer.privacy_clause(rows).startswith(
-        "of 2 settings with a finite claimed ε, 1 deliver less"
+        "1 of 2 settings with a finite claimed ε deliver less"
     )
 
 
 def test_one_claim_has_a_singular_verb(results):
-    assert answer.claims_clause(results.claims[:1]) == "of 1 claim, 1 holds"
+    assert answer.claims_clause(results.claims[:1]) == "1 of 1 claim holds"
     assert answer.claims_clause([]) == answer.privacy_clause([]) == ""
 
 
@@ -85,5 +85,5 @@ def test_the_readme_states_the_privacy_of_the_published_settings():
     root = Path(__file__).parents[2]
     rows = rows_of(root / "results" / "reference" / "privacy.parquet").to_dicts()
     sentence = re.sub(r"(\d) (\d{3})\b", r"\1,\2", answer.privacy_clause(rows))
-    sentence = sentence.replace("of ", "Of ", 1).replace("claimed ε", "claimed epsilon")
+    sentence = sentence.replace("claimed ε", "claimed epsilon")
     assert f"{sentence}." in " ".join((root / "README.md").read_text(encoding="utf-8").split())

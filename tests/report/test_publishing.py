@@ -164,10 +164,10 @@ def test_the_readme_states_the_counts_of_the_published_scorecard():
         number[row["verdict"]] for row in counts
     )
     assert (
-        f"Of {sum(number.values())} claims, {n_held} hold, {n_in_part} hold in part, {n_not_held} "
+        f"{n_held} of {sum(number.values())} claims hold, {n_in_part} hold in part, {n_not_held} "
         f"do not hold, {n_undecided} are undecided and {n_untestable} cannot be tested. After "
-        f"Holm's adjustment, {adjusted['held']}, {adjusted['held in part']} and "
-        f"{adjusted['did not hold']} of the first three numbers remain"
+        f"Holm's adjustment, {adjusted['held']} claims hold, {adjusted['held in part']} hold in "
+        f"part and {adjusted['did not hold']} do not hold"
     ) in text
 
 

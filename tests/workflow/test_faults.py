@@ -251,7 +251,7 @@ def test_a_corrupted_file_is_reported_with_advice(warm, undisturbed, tmp_path, r
     folder = shutil.copytree(undisturbed, tmp_path / "copy")
     picture = f"results/smoke/figures/{FIGURE}.svg"
     remake = f"--force results/smoke/data/{FIGURE}.parquet"
-    damages = ((picture, 500, remake), (CELL, -100, "delete it and call again"))
+    damages = ((picture, 500, remake), (CELL, -100, "delete it and run the command again"))
     for file, n_bytes_kept, advice in damages:
         path = folder / file
         path.write_bytes(path.read_bytes()[:n_bytes_kept])

@@ -1,4 +1,4 @@
-"""The privacy audit: promised against delivered privacy, with one computation per difference.
+"""Audits of algorithms: tests of the claimed against the delivered privacy.
 
 ``audit`` executes an algorithm and tests its claim, with pairs of data sets from ``probing``. The
 tests are in ``judging`` and ``checks``, and ``result`` holds their outcome. ``views`` computes the

@@ -309,7 +309,10 @@ def sites_and_releases(
     cost = account(observed_releases, delta).epsilon
     if cost <= declared * (1.0 + SLACK_OF_COST):
         return []
-    text = f"noise of all iterations costs epsilon {cost:.4g}, declared releases {declared:.4g}"
+    text = (
+        f"the declared noise of all iterations gives epsilon {cost:.4g}, the declared releases "
+        f"give {declared:.4g}"
+    )
     return [Finding(DIFFERS, text)]
 
 
@@ -448,8 +451,8 @@ def sensitivity_reached(
     cost = account([Release(site.law, np.nan_to_num(largest_changes), 1.0)], delta).epsilon
     if cost > declared * (1.0 + SLACK_OF_COST):
         texts.append(
-            f"a record of agent {agent} changes {np.count_nonzero(largest_changes)} messages so "
-            f"much that they cost epsilon {cost:.4g}, declared is {declared:.4g}"
+            f"a record of agent {agent} changes {np.count_nonzero(largest_changes)} messages; "
+            f"together they have epsilon {cost:.4g}, the declared epsilon is {declared:.4g}"
         )
     return share, [Finding(DIFFERS, text) for text in texts]
 
@@ -494,7 +497,7 @@ def unrecovered_noise(
         scale = np.broadcast_to(site.scale, (len(site.moved), *np.shape(site.scale)[1:]))
         declared = np.asarray(np.isfinite(scale).all((1, 2)))
         if declared[noise.shape[1] :].any():
-            reason = "no draw makes a step send the messages before"
+            reason = "no values of the noise reproduce the earlier messages"
             item = f"noise of the {site.name} after iteration {noise.shape[1]}"
             missing.append(Untested(item, reason, decisive))
         declared = declared[: noise.shape[1]]
@@ -503,6 +506,6 @@ def unrecovered_noise(
         )
         for t, agent, coordinate in np.argwhere(is_unrecovered)[:1]:
             where = f"agent {agent}, iteration {t + 1}, coordinate {coordinate}"
-            reason = f"the message does not depend on it in {is_unrecovered.sum()} places"
+            reason = f"{is_unrecovered.sum()} entries of messages do not depend on the noise"
             missing.append(Untested(f"noise of the {site.name}, {where}", reason, decisive))
     return CheckReport(untested=tuple(missing))

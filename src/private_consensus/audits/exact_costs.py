@@ -703,7 +703,7 @@ def _shifted(text: str, solution: Shift, layout: Layout) -> str:
     return (
         f"a record of agent {{agent}} shifts the messages by {text} (the noise is smaller or the "
         f"effect of a record is larger than declared, most in iteration {largest}: "
-        f"{sizes[largest]:.4g} deviations)"
+        f"{sizes[largest]:.4g} standard deviations)"
     )
 
 

@@ -86,7 +86,7 @@ def _stated(name: str, example: Any) -> Maker:
             f"a private algorithm whose module has a line such as EXAMPLE = 'mean_estimation'; "
             f"the small problems are {', '.join(PROBLEMS)}"
         )
-        raise InvalidInput(f"{name}.EXAMPLE", "no small problem", expected)
+        raise InvalidInput(f"{name}.EXAMPLE", example, expected)
     unknown = sorted(set(stated) - set(EXAMPLE_KEYS))
     expected = f"keys among {', '.join(EXAMPLE_KEYS)}"
     require(not unknown, f"{name}.EXAMPLE", ", ".join(map(str, unknown)), expected)
@@ -207,7 +207,7 @@ PROBLEMS: dict[str, Callable[..., Any]] = {
     "huber_regression": huber_regression,
     "perceptron": perceptron,
 }
-"""Small problems with made data."""
+"""Small problems with synthetic data."""
 
 _EXAMPLES: dict[str, Maker] = {
     "gradient_descent": _on(

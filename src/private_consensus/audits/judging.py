@@ -195,7 +195,10 @@ def against_accountant(declared: Declaration, claimed: float) -> list[Finding]:
     """
     if declared.epsilon <= claimed * (1 + SLACK):
         return []
-    text = f"the declared releases cost epsilon {declared.epsilon:.4g}, claimed is {claimed:.4g}"
+    text = (
+        f"the declared releases have epsilon {declared.epsilon:.4g} by the accountant, the claimed "
+        f"epsilon is {claimed:.4g}"
+    )
     return [Finding(NOT_PROVEN, text)]
 
 

@@ -239,8 +239,9 @@ def _together(
     rate = declared.rate**2
     if declared.kind == "fixed_size" and records > 1:
         rate = declared.rate * (declared.rate * records - 1) / (records - 1)
-    text = f"two records are together in {joint_count} of {len(first)} batches, expected are "
-    return text + f"{rate * len(first):.3g}", _binomial(joint_count, len(first), max(0.0, rate))
+    text = f"two records are together in {joint_count} of {len(first)} batches, the expected "
+    text += f"number is {rate * len(first):.3g}"
+    return text, _binomial(joint_count, len(first), max(0.0, rate))
 
 
 def _binomial(count: int, trials: int, rate: float) -> float:
@@ -302,8 +303,8 @@ def sampled_record_change(
     if effect <= allowed * (1 + ROUNDED):
         text = "equal draws are noise with other signs on the two data sets"
         return CheckReport(untested=(Untested(item, text),))
-    text = f"a record in a batch moves a message by {effect:.4g} or more deviations of its noise"
-    finding = Finding(DIFFERS, f"{text}, declared is {allowed:.4g}")
+    text = f"a record in a batch changes a message by at least {effect:.4g} standard deviations"
+    finding = Finding(DIFFERS, f"{text} of its noise, the declared value is {allowed:.4g}")
     return CheckReport((finding,))
 
 
@@ -378,20 +379,22 @@ def _tested(batches: np.ndarray, declared: Sampling) -> Iterator[tuple[str, floa
     if declared.kind == "poisson":
         standard_error = np.sqrt(declared.rate * (1 - declared.rate) / batches.size)
     yield (
-        f"records are taken at the rate {rate:.3g}",
+        f"records are sampled at the rate {rate:.3g}",
         _two_sided(rate - declared.rate, standard_error),
     )
     if declared.kind == "poisson":
         expected = records * declared.rate * (1 - declared.rate)
         error = expected * np.sqrt(2 / sizes.size + 1 / (expected * sizes.size))
-        yield "sizes do not vary as declared", _two_sided(sizes.var() - expected, error)
+        text = "the variance of the batch size is not the declared one"
+        yield text, _two_sided(sizes.var() - expected, error)
     share = sizes[..., None] / records
     counts, probabilities = batches.sum((0, 1)), np.broadcast_to(share, batches.shape)
     p_values = _two_sided(
         counts - probabilities.sum((0, 1)),
         np.sqrt((probabilities * (1 - probabilities)).sum((0, 1))),
     )
-    yield "some records are taken more often", min(1.0, float(p_values.min()) * p_values.size)
+    text = "some records are sampled more often than others"
+    yield text, min(1.0, float(p_values.min()) * p_values.size)
     if len(batches) < 2:
         return
     overlap = (batches[:-1] & batches[1:]).sum(-1)
@@ -399,7 +402,8 @@ def _tested(batches: np.ndarray, declared: Sampling) -> Iterator[tuple[str, floa
     mean = earlier * later / records
     variance = mean * (records - earlier) * (records - later) / (records * (records - 1))
     error = np.sqrt(variance.sum())
-    yield "a batch is like the one before it", _two_sided((overlap - mean).sum(), error)
+    text = "a batch depends on the preceding batch"
+    yield text, _two_sided((overlap - mean).sum(), error)
 
 
 def _two_sided(gap: Any, error: Any) -> Any:

@@ -54,7 +54,7 @@ def describe(options: Namespace) -> None:
         fields = dataclasses.fields(built)
         needed = any(field.default is dataclasses.MISSING for field in fields)
         described = built if needed else built()
-        uses = [f"where the problem computes it from data: {use}" for use in described.uses]
+        uses = [f"{use}, if the problem computes it from data" for use in described.uses]
         defaults = {
             field.name: "required" if field.default is dataclasses.MISSING else repr(field.default)
             for field in fields

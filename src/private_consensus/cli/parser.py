@@ -55,8 +55,12 @@ def build_parser() -> argparse.ArgumentParser:
 
     option = add("run", running.run, "run an algorithm on a problem")
     _add_setting(option)
-    option("--runs", type=int, help=f"default {RUNS}; fewer for more than {FEW_AGENTS} agents")
-    option("--metric", help="metric of the problem, or value (default: the first metric)")
+    runs_help = f"number of runs (default: {RUNS}; fewer for more than {FEW_AGENTS} agents)"
+    option("--runs", type=int, help=runs_help)
+    option(
+        "--metric",
+        help="metric of the problem (default: the first), or value for a quantity without metric",
+    )
     option("--quantity", help="measured quantity of the algorithm (default: released)")
 
     option = add(
@@ -78,7 +82,7 @@ def build_parser() -> argparse.ArgumentParser:
         runs=1, metric=None, quantity=None,
     )  # fmt: skip
     _add_setting(option)
-    option("--observer", type=int, help="agent to which the loss of each other agent is listed")
+    option("--observer", type=int, help="observing agent: list the loss of each agent to it")
 
     option = add("privacy", running.privacy, "compute epsilon from noise, or noise from epsilon")
     option(
@@ -87,11 +91,11 @@ def build_parser() -> argparse.ArgumentParser:
         default="gaussian",
         help="distribution of the noise",
     )
-    option("--sensitivity", type=float, default=1.0, help="l2 norm (gaussian) or l1 norm (laplace)")
+    option("--sensitivity", type=float, default=1.0, help="in l2 (gaussian) or l1 norm (laplace)")
     option("--count", type=int, default=1, help="number of composed releases")
     option("--delta", type=float, default=values["delta"], help="delta of the composition")
-    option("--scale", type=float, help="standard deviation, or scale of the Laplace noise")
-    option("--epsilon", type=float, help="privacy budget for which the scale is computed")
+    option("--scale", type=float, help="standard deviation (gaussian) or scale b (laplace)")
+    option("--epsilon", type=float, help="budget for which the scale is computed")
 
     option = add(
         "counterexample", statements.counterexample, "compute a counter-example to a statement"
@@ -101,7 +105,7 @@ def build_parser() -> argparse.ArgumentParser:
     option = add("theorem", statements.theorem, "test a numbered statement of a paper")
     option("computation", help="module.function, e.g. gradient_descent.theorem_1")
 
-    option = add("data", describing.data, "list data sets with source, licence and checksum")
+    option = add("data", describing.data, "get all data sets; list source, licence, checksum")
     _add_data_options(option)
     option("--cache", default=CACHE, help="folder of earlier downloads")
 
@@ -122,14 +126,14 @@ def build_parser() -> argparse.ArgumentParser:
     option(
         "--design", help=f"file of the design (default: {results.DESIGN}, or that of this package)"
     )
-    option("--against", metavar="FILE", help="results of the other methods, not run again")
-    option("--out", metavar="FILE.parquet", help="write the results of NAME to submit them")
+    option("--against", metavar="FILE", help="results of the other methods, instead of a run")
+    option("--out", metavar="FILE.parquet", help="file for the results of NAME, to submit them")
     _add_data_options(option)
 
     option = add("compare", results.compare, "compare a run with the reference results")
     option("run", nargs="?", default="results/paper", help="folder of the run")
     option("--reference", default="results/reference", help="folder of the reference results")
-    option("--exact", action="store_true", help="compare all values to a relative 1e-6")
+    option("--exact", action="store_true", help="allow a relative difference of 1e-6 only")
 
     option = add(
         "schema", studies.schema, "write the JSON schemas of the configuration for editors"
@@ -152,7 +156,7 @@ def build_parser() -> argparse.ArgumentParser:
     option("shell", choices=completion.SHELLS, help="shell that reads the script")
 
     option = add("init", studies.init, "write a study of your own to a new folder")
-    option("study", metavar="STUDY", help="new folder; its name names the study")
+    option("study", metavar="STUDY", help="new folder; the study has the name of the folder")
 
     option = add("check", studies.check, "validate a configuration without running it")
     option(
@@ -193,5 +197,6 @@ def _add_data_options(option: Callable) -> None:
     option("--mirror", help="folder or URL with the publishers' files")
     option(
         "--source", choices=SOURCES, default="auto",
-        help="surrogate: sampled records in place of the data, without a download",
+        help="auto: a surrogate if no source is reachable; official: no surrogate; "
+        "surrogate: sampled records, without a download",
     )  # fmt: skip

@@ -76,7 +76,7 @@ def _run_output(
             ("claimed", f"{epsilon['claimed']:.4g}"),
             ("by the paper's formula", formula),
             (f"by the accountant ({contents['accountant']})", f"{epsilon['accountant']:.4g}"),
-            (f"by a known attack, at least ({method})", f"{epsilon['lower']:.4g}"),
+            (f"lower bound by a known attack ({method})", f"{epsilon['lower']:.4g}"),
         ],
         caption=f"delta = {contents['delta']:g}; {contents['relation']}; {contents['verdict']}",
     )
@@ -113,7 +113,12 @@ def _example(options: Namespace) -> SettingParts:
 
     for key in ("network", "agents", "epsilon", "delta", "horizon", "set"):
         value = getattr(options, key)
-        require(not value, f"--{key}", value, "--problem, too: without it, an example is audited")
+        require(
+            not value,
+            f"--{key}",
+            value,
+            "--problem, too: without --problem, the example of the algorithm is audited",
+        )
     (example,) = examples(options.algorithm)
     return example.world
 
@@ -205,7 +210,7 @@ def privacy(options: Namespace) -> None:
     for line in integer_errors("--count", options.count, 1, MAX_RELEASES[options.mechanism]):
         raise Refused([line])
     if (options.scale is None) == (options.epsilon is None):
-        raise Refused(["privacy: state either --scale or --epsilon, not both"])
+        raise Refused(["privacy: state exactly one of --scale and --epsilon"])
 
     def release(scale: float) -> list[Release]:
         mechanism, sensitivity, count = options.mechanism, options.sensitivity, options.count

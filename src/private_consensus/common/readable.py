@@ -16,7 +16,7 @@ import polars as pl
 
 from .errors import InvalidInput, Refused
 
-EXPECTED = "a file that this workflow has written: delete it and call again"
+EXPECTED = "a file that this workflow wrote: delete it and run the command again"
 DAMAGED = "a damaged file"
 DAMAGE_ERRORS = (
     OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError,
@@ -40,7 +40,8 @@ def readable(path: str | Path) -> Generator[None]:
     except InvalidInput:
         raise
     except FileNotFoundError:
-        raise InvalidInput(str(path), None, EXPECTED) from None
+        text = "a file that this workflow writes: run the command that writes it"
+        raise InvalidInput(str(path), None, text) from None
     except PermissionError:
         raise Refused([f"Cannot read {path}: permission denied"]) from None
     except DAMAGE_ERRORS:

@@ -6,8 +6,8 @@ Relation
     Protected unit: one record of one agent, or all that an agent holds, by replacement or by
     adding and removing (:class:`Relation`). A sensitivity is the largest change of an answer over
     all pairs of neighbours of *that* relation, given everything released earlier. The accountants
-    use only the ratio of sensitivity to scale. A list of releases is for one relation, and so is
-    its epsilon. Replacing costs up to twice as much as adding or removing.
+    use only the ratio of sensitivity to scale. A list of releases and its epsilon refer to one
+    relation. Replacing has up to twice the sensitivity of adding or removing.
 Norms
     l2 for ``gaussian``, ``discrete_gaussian`` and ``gamma_norm``, l1 for ``laplace``; over all
     coordinates of one release.
@@ -20,17 +20,17 @@ Budget
     (epsilon, delta) for everything that one agent releases. Agents hold disjoint data;
     therefore the network's guarantee is that of its weakest agent (:func:`network_guarantee`).
 Proven
-    A :class:`Guarantee` is ``proven`` if every release's sensitivity is. Composition and conversion
-    are always proven, except for ``shortcut``, which exists for papers that use it.
-    Hyper-parameters, bounds and reference values computed from private data are in no release and
-    in no epsilon.
+    A :class:`Guarantee` is ``proven`` if the sensitivity of every release is proven. Composition
+    and conversion are always proven, except for ``shortcut``, which exists for papers that use it.
+    Epsilon does not cover hyper-parameters, bounds and reference values that are computed from
+    private data.
 Numbers
-    Results of rounding or of a search are on the safe side up to floating point: epsilon
-    and scale too large, mu and rho too small.
+    Rounding and searches are conservative up to floating-point errors: epsilon and scale are
+    rounded up, mu and rho of a budget are rounded down.
 
 Computed lower bounds are in :mod:`private_consensus.privacy.brackets`. Audits are in
-:mod:`private_consensus.privacy.audit` and are not imported here: algorithms do not need them, so
-that an edit to an audit recomputes no algorithm.
+:mod:`private_consensus.privacy.audit` and are not imported here: algorithms do not need them, and
+their results remain up to date after an edit to an audit.
 """
 
 from .accounting import (

@@ -1,8 +1,8 @@
 """Optimisation problems, one module per problem, found by name.
 
 Each module has a function ``build(streams, agents, **parameters)``, the names of its ``METRICS``
-and parameters of an ``EXAMPLE``. A parameter ``partition`` is "shared" or "per_run": whether all
-runs share one partition of the records.
+and parameters of an ``EXAMPLE``. A parameter ``partition`` is "shared" if all runs share one
+partition of the records, or "per_run".
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ Confidence and delta are parameters of every call and fields of every result, wi
     ``event_bound``, ``mu_bound``: epsilon and mu from the rates of one event; ``Bound``, whose
     ``p_value`` is that of a claim.
 :mod:`.statistics`
-    ``audit_statistics``: given and learned statistics, cross-fitted; a list of bounds that hold
-    simultaneously. Learned are linear discriminants and classifiers (:mod:`.distinguishers`) and
-    values that repeat (:mod:`.atoms`, ``find_atoms`` describes them).
+    ``audit_statistics``: cross-fitted bounds that hold simultaneously, for given and for learned
+    statistics. The learned statistics are linear discriminants and classifiers
+    (:mod:`.distinguishers`), and values that repeat (:mod:`.atoms`, described by ``find_atoms``).
 :mod:`.noise`
     ``noise_test``: recovered noise against its declared distribution and scale, in all groups, and
     for freshness and independence.
@@ -25,9 +25,9 @@ Everything selected from outcomes (statistic, direction, threshold) is selected 
 tested on others, so that the stated confidence includes the selection. No statistic needs a known
 distribution: mu-GDP and (epsilon, delta)-DP bound the rates of every event.
 
-A claim of (epsilon, delta) at a tiny delta needs very many runs to be contradicted. The releases
-from which it was computed also give an epsilon at a larger delta, and a mu or a profile, and those
-claims are easier to test.
+To contradict a claim of (epsilon, delta) at a tiny delta, an audit needs very many runs. The
+releases from which the claim was computed also give an epsilon at a larger delta, and a mu or a
+profile. These claims are easier to test.
 
 Measured by ``benchmarks/audit_rates.py`` on a mechanism that is exactly 1-GDP (six messages of
 three coordinates, 4,000 runs of each data set, epsilon claimed at delta 0.01), flagged at 99.9 %:

@@ -6,9 +6,10 @@
     mu         lower and upper bound, for fixed inputs (``guarantees``)
     statement  guaranteed mu, and the rule that proves it (``adaptivity``)
 
-A :class:`Bracket` contains two certificates. A linear combination of the observations bounds mu
-from below, a shift of the unknown noise from above. If every message has independent noise, they
-are computed in floating point with all rounding errors bounded, else in exact rational arithmetic.
+A :class:`Bracket` contains two bounds. A linear combination of the observations bounds mu from
+below, a shift of the unknown noise bounds mu from above. If every message has independent noise,
+the bounds are computed in floating point with all rounding errors bounded, otherwise in exact
+rational arithmetic.
 No result depends on a pseudo-inverse.
 
 A mean of mu over pairs is no guarantee for any agent and must be labelled as a mean.

@@ -63,7 +63,7 @@
     if (first.may_be_best === null) {
       parts.push(`${title(first.method)} has the lowest mean, ${loss}. This scale decides no ranking.`);
     } else if (indistinguishable.length) {
-      parts.push(`${title(first.method)} has the lowest mean, ${loss}; at 95 % it does not differ significantly from ${listed(indistinguishable)}.`);
+      parts.push(`${title(first.method)} has the lowest mean, ${loss}. At 95 %, it does not differ significantly from ${listed(indistinguishable)}.`);
     } else if (others.length) {
       parts.push(`${title(first.method)} is best at 95 %, ${loss}. Second is ${title(others[0].method)}, ` +
         `whose loss is larger by at least ${shown(Math.max(0, others[0].behind_low))}.`);

@@ -1,1 +1,1 @@
-"""Results shaped for a reader: plain dictionaries that a template lays out."""
+"""Contents of the pages of the report, as dictionaries for the templates."""

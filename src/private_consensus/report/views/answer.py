@@ -43,7 +43,7 @@ def sentences(results: Results) -> list[str]:
     if not results.decides:
         return [scale_notice(results.scale)]
     clauses = [claims_clause(results.claims), privacy_clause(results.privacy)]
-    answer = "; ".join(filter(None, clauses))
+    answer = ". ".join(filter(None, clauses))
     headline = list(results.comparison.get("headline", []))[:1]
     return [*([f"{answer[0].upper()}{answer[1:]}."] if answer else []), *headline]
 
@@ -54,13 +54,13 @@ def claims_clause(claims: Iterable[Row]) -> str:
     total = sum(counts.values())
     if not total:
         return ""
-    clauses = [
-        f"{number(counts[verdict])} {forms[counts[verdict] != 1]}"
-        for verdict, forms in PREDICATES.items()
-        if counts[verdict]
-    ]
-    verdicts = " and ".join(filter(None, [", ".join(clauses[:-1]), clauses[-1]]))
-    return f"of {number(total)} claim{'s' if total != 1 else ''}, {verdicts}"
+    of_all = f" of {number(total)} claim{'s' if total != 1 else ''}"
+    clauses = []
+    for verdict, forms in PREDICATES.items():
+        if count := counts[verdict]:
+            subject = f"{number(count)}{'' if clauses else of_all}"
+            clauses.append(f"{subject} {forms[count != 1]}")
+    return " and ".join(filter(None, [", ".join(clauses[:-1]), clauses[-1]]))
 
 
 def privacy_clause(privacy: Iterable[Row]) -> str:
@@ -87,7 +87,7 @@ def privacy_clause(privacy: Iterable[Row]) -> str:
     )
     unproven = sum(verdict in (NOT_PROVEN, INCONCLUSIVE) for _, verdict in settings)
     return (
-        f"of {number(len(settings))} settings with a finite claimed ε, "
-        f"{number(violated.total())} deliver less privacy than claimed"
-        f"{f' ({papers})' if papers else ''}, and {number(unproven)} have no proof of the claim"
+        f"{number(violated.total())} of {number(len(settings))} settings with a finite claimed ε "
+        f"deliver less privacy than claimed{f' ({papers})' if papers else ''}; for "
+        f"{number(unproven)} settings, the claim is not proven"
     )

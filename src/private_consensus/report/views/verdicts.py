@@ -196,7 +196,7 @@ def _size(row: Row, size: float) -> str:
     excess = math.expm1(size)
     if excess < MAX_RELATIVE_EXCESS:
         return f"{number(100 * excess)} %"
-    return f"a factor {number(excess + 1)}"
+    return f"a factor of {number(excess + 1)}"
 
 
 def measure(row: Row) -> str:

@@ -417,7 +417,7 @@ def lemma_14() -> StatementResult:
     holds = exceeded <= xi
     return conclude(
         bound("probability of a larger norm", xi, exceeded),
-        description=f"The exact distribution of the norm: it holds at {holds.sum()} of {len(xi)} "
-        f"pairs, not from xi = {xi[~holds].min():g} on in all dimensions; with small xi, as it is "
-        "used, it does.",
+        description=f"By the exact distribution of the norm, the statement holds at {holds.sum()} "
+        f"of {len(xi)} pairs of d and xi. From xi = {xi[~holds].min():g} on, it fails in some "
+        "dimensions; the dissertation uses small xi, for which it holds.",
     )

@@ -94,7 +94,8 @@ def gaussian_divergence() -> StatementResult:
     divergence = _at_most_gaussian(cases)
     return conclude(
         divergence,
-        description=f"{divergence.points} pairs of change, sigma and order; the two are equal.",
+        description=f"{divergence.points} combinations of change, sigma and order; stated and "
+        "computed divergence are equal.",
     )
 
 
@@ -124,9 +125,10 @@ def lemma_3() -> StatementResult:
         bound("rho of an epsilon-DP answer", epsilon**2 / 2, largest_rho),
         bound("epsilon of a Gaussian with rho = eps^2/(4 ln(1/delta))", budgets,
               gaussian_epsilon(np.sqrt(2 * rho), 1e-4)),
-        description="Randomised response at five epsilon, the exact epsilon of Gaussian noise at "
-        f"five goals, delta = 1e-4. The best first bound is {float(pure_rho(1.0)):.3f} at epsilon "
-        "1. The shortcut leaves out rho itself and fails at epsilon = 10 (errata E4.0).",
+        description="Randomised response at five values of epsilon; exact epsilon of Gaussian "
+        "noise for five budgets, delta = 1e-4. The smallest possible rho of the first bound is "
+        f"{float(pure_rho(1.0)):.3f} at epsilon 1. The shortcut omits the term rho and fails at "
+        "epsilon = 10 (errata E4.0).",
         compound=True,
     )  # fmt: skip
 

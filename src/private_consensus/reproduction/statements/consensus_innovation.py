@@ -191,10 +191,10 @@ def theorem_4_11() -> StatementResult:
     ]
     return conclude(
         *inequalities,
-        description="Five agents, complete graph (lambda_2 = 5), H_i^2 = h^2: eta_0 = 5 h^2. With "
-        "h^2 = 0.3 b_0 may be 1.5 by the theorem, which then states O(1/t); the slowest mode has "
-        "the eigenvalue 0.3 and falls as t^-0.6. With b_0 below the coupling's smallest "
-        "eigenvalue, as the proof needs it, the rates hold.",
+        description="Five agents, complete graph (lambda_2 = 5), H_i^2 = h^2: eta_0 = 5 h^2. For "
+        "h^2 = 0.3, the theorem permits b_0 = 1.5 and then states O(1/t). The slowest mode has "
+        "the eigenvalue 0.3 and decreases as t^-0.6. With b_0 below the smallest eigenvalue of "
+        "the coupling, which the proof requires, the rates hold.",
         compound=True,
     )
 

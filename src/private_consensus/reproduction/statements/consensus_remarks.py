@@ -166,9 +166,9 @@ def remark_4_6() -> StatementResult:
         at_least("error at t = 400 over that at t = 50, sigma_t = c q^t", 1.0,
                  geometric_errors[399] / geometric_errors[49]),
         description="gamma = 0.6, 0.8 and 1, epsilon 0.8; c = 0.6 and q = 0.4 as in the "
-        "simulation. Steps in proportion to such noise keep the epsilon of each message. Powers "
-        f"converge; exponential steps leave a squared error of {geometric_errors[399]:.2g}. "
-        "With steps 1/t and noise c q^t (4) fails.",
+        "simulation. With steps proportional to such noise, each message has the same epsilon. "
+        "With powers, the estimates converge; with exponential steps, they have a limiting "
+        f"squared error of {geometric_errors[399]:.2g}. With steps 1/t and noise c q^t, (4) fails.",
     )  # fmt: skip
 
 
@@ -301,9 +301,9 @@ def remark_4_14() -> StatementResult:
         bound("error with noise at t = 100,000 against half of that at 1,000", *np.array(pairs).T),
         at_least("error with noise over error without", 1.0, ratios),
         description="Steps t^-0.6 and 1/t, epsilon 0.1 and 0.8, measurement noise of variance "
-        "0.05. The error vanishes with noise, and at t = 100,000 it is still "
-        f"{last_ratios.min():.4g} to {last_ratios.max():.4g} times that without: noise costs a "
-        "factor, not the rate.",
+        "0.05. The error with noise converges to zero. At t = 100,000, it is "
+        f"{last_ratios.min():.4g} to {last_ratios.max():.4g} times that without noise: noise "
+        "changes the error by a factor, not its rate.",
     )
 
 

@@ -106,9 +106,10 @@ def sentence_5() -> StatementResult:
         bound("error over that with fewer records", 1.0, errors[1:] / errors[:-1]),
         bound("bound of Theorem 2 over that with fewer records", 1.0, bounds[1:] / bounds[:-1]),
         description="10 to 1,000 records, epsilon = 4, delta = 1/(10 N_i): the error has the "
-        f"exponent {slope:.2f} of N_i, -2 but for delta. In Theorem 2 G, mu and L are of the local "
-        "sum and grow as N_i: they cancel, and the bound grows with ln(1/delta) (errata E0.8). "
-        "With the sensitivity of one record in kappa the bound falls.",
+        f"exponent {slope:.2f} of N_i, or -2 for a fixed delta. In Theorem 2, G, mu and L refer to "
+        "the local sum and are proportional to N_i. They cancel, and the bound grows with "
+        "ln(1/delta) (errata E0.8). With the sensitivity of one record in kappa, the bound "
+        "decreases.",
         compound=True,
     )
 

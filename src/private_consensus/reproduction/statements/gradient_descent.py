@@ -202,12 +202,12 @@ def theorem_2() -> StatementResult:
               2 * unit, error - 5 * standard_error),
         bound("the same, last term of the proof", 4 * unit, error),
         description="Five agents on a ring, quadratics on a box, epsilon = 40: the bound is far "
-        "above. Its last term is what remains for large T: the proof's (31) has 4p/kappa, the "
-        "theorem 2p/kappa. One agent with curvature mu, L = 20 mu, projected on [-1, 1], delta = "
-        f"0.001: at epsilon 4, the paper's, the limit is {paper_error:.2f} and 2p/kappa allows "
-        f"{2 * paper_unit:.2f}; at epsilon 40 it is {error:.3f} and 2p/kappa allows "
-        f"{2 * unit:.3f} (errata E0.7). 4p/kappa is right: the sum of 1/sqrt(t) is "
-        "at most twice sqrt(T).",
+        "above the error. For large T, only its last term remains: 4p/kappa in (31) of the proof, "
+        "2p/kappa in the theorem. One agent with curvature mu, L = 20 mu, projection to [-1, 1], "
+        f"delta = 0.001: at the published epsilon 4, the limit is {paper_error:.2f} and 2p/kappa "
+        f"permits {2 * paper_unit:.2f}; at epsilon 40, the limit is {error:.3f} and 2p/kappa "
+        f"permits {2 * unit:.3f} (errata E0.7). The value 4p/kappa is correct: the sum of "
+        "1/sqrt(t) is at most twice sqrt(T).",
         compound=True,
     )  # fmt: skip
 

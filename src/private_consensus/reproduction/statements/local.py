@@ -155,11 +155,11 @@ def footnote_1() -> StatementResult:
     return conclude(
         bound("needed delta over delta, fixed losses", 1.0, fixed),
         bound("needed delta over delta, losses that depend on outputs", 1.0, required),
-        description="Randomised response, exactly. The cited theorem is for losses fixed in "
-        "advance, those of (10) depend on earlier outputs. If an agent stops once its loss "
-        f"exceeds the bound, it exceeds it with probability up to {exceeding.max():.2g} "
-        "delta, so that a tail of delta is no proof. No case was found in which (epsilon, "
-        "delta)-DP requires more than delta (errata E1.4).",
+        description="Exact computation for randomised response. The cited theorem requires losses "
+        "that are fixed in advance, but the losses of (10) depend on earlier outputs. If an agent "
+        "stops when its loss exceeds the bound, the final loss exceeds the bound with probability "
+        f"up to {exceeding.max():.2g} delta, so that a tail of delta proves nothing. No case was "
+        "found in which (epsilon, delta)-DP requires more than delta (errata E1.4).",
         proven=False,
     )
 
@@ -331,9 +331,10 @@ def theorem_3_3() -> StatementResult:
         grows_as("exponent of d, pure", dims, pure_residuals, 3.0),
         grows_as("exponent of d, relaxed", dims, relaxed_residuals, 2.0),
         grows_as("exponent of 1/epsilon", 1 / budgets, by_budget, 2.0),
-        description="A run of (13) ends at a thousandth of the first distance at most, without "
-        "noise and with noise that fades as 0.98^k. Exponents are of the mean square distance in "
-        f"2,400 / d runs of {LENGTH} iterations with noise for the budget, d from 2 to 32.",
+        description="The final distance of (13) is at most a thousandth of the first distance, "
+        "without noise and with noise that decreases as 0.98^k. The exponents are those of the "
+        f"mean square distance in 2,400 / d runs of {LENGTH} iterations with noise for the budget, "
+        "d from 2 to 32.",
     )
 
 

@@ -83,14 +83,14 @@ def sentence_1() -> StatementResult:
         bound("probability that a coordinate is chosen (1 + a) K/d times", chernoff, tails),
         bound("epsilon at delta = 1e-5, a = 1, all coordinates chosen K/d times", budgets, losses),
         description="d = 14, K = 300, as in the experiment; a from 0.5 to 2, 500 random counts and "
-        "gradients. The noise makes mu at most epsilon, which is no epsilon: the formula has no "
-        "ln(1/delta), which footnote 5 drops as a constant (errata E1.10). At epsilon = 1 and "
-        f"delta = 1e-5 the messages have {losses[2]:.2f} where counts are even, and "
-        f"{float(gaussian_epsilon(1.0, 1e-5)):.2f} in the worst case; epsilon = 1 needs delta "
-        f"{float(gaussian_delta(1.0, 1.0)):.2g}. With the factor 2 ln(1.25/delta) of the Gaussian "
-        "mechanism the epsilon is at most "
-        f"{max(w / e for w, e in zip(with_logarithm, budgets, strict=True)):.2f} times the stated "
-        "one.",
+        "gradients. With this noise, mu is at most epsilon, which does not bound epsilon: the "
+        "formula lacks ln(1/delta), which footnote 5 treats as a constant (errata E1.10). At a "
+        f"claimed epsilon of 1 and delta = 1e-5, the messages have epsilon {losses[2]:.2f} if the "
+        f"counts are equal, and {float(gaussian_epsilon(1.0, 1e-5)):.2f} in the worst case. In "
+        f"this case, epsilon = 1 requires delta = {float(gaussian_delta(1.0, 1.0)):.2g}. With the "
+        "factor 2 ln(1.25/delta) of the Gaussian mechanism, epsilon is at most "
+        f"{max(w / e for w, e in zip(with_logarithm, budgets, strict=True)):.2f} times the claimed "
+        "epsilon.",
         compound=True,
     )
 
@@ -134,11 +134,11 @@ def sentence_2() -> StatementResult:
         at_least("loss if one record changes, sampled batch over a known batch", fixed_batch,
                  sampled),
         description="One step with Laplace noise, the mean gradient of 1 to 50 of 100 records. "
-        "Definition 1 lets an agent replace its function: every batch then moves by as much, and "
-        "sampling saves nothing. Experiments let one record change: at equal noise a batch is "
-        "never cheaper than all records, by convexity. Sampling does amplify the privacy of a "
-        f"batch: its loss is {saving.min():.2g} to {saving.max():.2g} times that of a batch whose "
-        "records are known.",
+        "In Definition 1, an agent may replace its function. Every batch then changes by the same "
+        "amount, and sampling does not reduce the loss. In the experiments, one record may change. "
+        "By convexity, the loss of a batch is then never below that of all records at equal noise. "
+        "However, sampling amplifies the privacy of a batch: its loss is "
+        f"{saving.min():.2g} to {saving.max():.2g} times that of a batch whose records are known.",
         compound=True,
     )  # fmt: skip
 

@@ -76,10 +76,10 @@ def muffliato_1() -> StatementResult:
     return conclude(
         bound("mu^2 of all agents to agent 0", stated[1:], [exact[u][0] for u in range(1, 8)]),
         bound("mu^2 that sampled views attain, of agent 3", stated[3], attained_mu**2),
-        description=f"{SOURCES['muffliato']}, as its published code computes it. Ring of 8, "
-        "Metropolis weights, three rounds: messages share one draw of noise, and agent 0 solves "
-        f"for the noised value of agent 3. The second part learns a discriminant from {RUNS // 2} "
-        "runs and no formula; five standard errors are taken off.",
+        description=f"{SOURCES['muffliato']}, as computed by its published code. Ring of 8, "
+        "Metropolis weights, three rounds: all messages contain the same draw of noise, so that "
+        "agent 0 can compute the noisy value of agent 3. The second part learns a discriminant "
+        f"from {RUNS // 2} runs without a formula; five standard errors are subtracted.",
     )
 
 
@@ -127,9 +127,9 @@ def secure_sums_1() -> StatementResult:
             squares = _squares(noised_descent(graph.mixing, rounds), SecureSums((0,)))
             pairs.append((rounds / (agents - 1), np.mean([upper for _, upper in squares.values()])))
     description = (
-        f"{SOURCES['secure']}: O(T), where earlier accounts grew like T^2. Fresh noise, the same "
-        "change in every round; the mean over target agents, which is no guarantee for one agent, "
-        "is that of a server's sum, T/(N-1), on every graph."
+        f"{SOURCES['secure']}: O(T), whereas earlier bounds grew like T^2. Fresh noise, the same "
+        "change in every round. On every graph, the mean over target agents equals that of a sum "
+        "at a server, T/(N-1). This mean is no guarantee for a single agent."
     )
     return conclude(
         equal("mean of mu^2 over target agents", *np.array(pairs).T, CERTIFIED),
@@ -158,8 +158,9 @@ def decor_2() -> StatementResult:
     return conclude(
         equal("end of a path to its neighbour, two rounds", 2.0, path_loss, CERTIFIED),
         bound("ring, to one neighbour, two rounds", 2.0 / 4 * (1 + 1e-2), ring_loss),
-        description=f"{SOURCES['decor']}. s_ind = 1, s_pair = 50: without its neighbour the end of "
-        "a path has its own noise only; on a ring four agents remain and share their noise.",
+        description=f"{SOURCES['decor']}. s_ind = 1, s_pair = 50. Without its neighbour, the end "
+        "of a path has its own noise only. On a ring of five, four connected agents remain, and "
+        "the noise of all four counts.",
     )
 
 

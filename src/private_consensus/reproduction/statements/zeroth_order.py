@@ -127,11 +127,11 @@ def lemma_1() -> StatementResult:
         measured.append(float(np.linalg.norm(outputs.mean(0) - level)))
     return conclude(
         bound("distance of the mean from the minimiser, four standard errors", stated, measured),
-        description="(21) has the exact minimiser as the mean. A quadratic of curvature 2 rho "
-        f"|N_k|, steps of (27) at epsilon 0.95, |beta*| = {level * math.sqrt(P):.2f}: with L = 1, "
-        f"as the figures have it, the mean is within {measured[0]:.1g} of the minimiser; with the "
-        f"Lipschitz constant L = {valid:.0f} that the method requires it is {measured[1]:.2g} "
-        "away, having hardly left 0 (errata E2.3).",
+        description="The mean of (21) is the exact minimiser. Test: a quadratic of curvature 2 rho "
+        f"|N_k|, steps of (27) at epsilon 0.95, |beta*| = {level * math.sqrt(P):.2f}. With L = 1, "
+        f"as in the figures, the distance of the mean from the minimiser is {measured[0]:.1g}. "
+        f"With a valid Lipschitz constant, L = {valid:.0f}, the distance is {measured[1]:.2g}, "
+        "because the output remains near 0 (errata E2.3).",
     )
 
 
@@ -195,9 +195,9 @@ def corollary_1() -> StatementResult:
     exact = gaussian_epsilon(mu, DELTA)
     return conclude(
         bound("epsilon, at the standard deviation of the output", epsilon, exact),
-        description=f"Steps of (27) at L = 1: the output's deviation is a {ratio[0]:.0f}th and a "
-        f"{ratio[1]:.0f}th of what (27) takes it for; Gaussian noise of that deviation at epsilon "
-        "0.15 and 0.95 (errata E2.2).",
+        description="Steps of (27) at L = 1, for epsilon 0.15 and 0.95: the standard deviation of "
+        f"the output is 1/{ratio[0]:.0f} and 1/{ratio[1]:.0f} of the value that (27) assumes. The "
+        "computed epsilon is that of Gaussian noise of this standard deviation (errata E2.2).",
     )
 
 

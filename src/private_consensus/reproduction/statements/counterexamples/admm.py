@@ -32,9 +32,8 @@ def shortcut() -> ErratumResult:
         converted = [float(zcdp_epsilon(rho, DELTA, conversion=c)) for c in ("safe", "cks")]
         epsilons.append((nominal, *converted, float(gaussian_epsilon(math.sqrt(2 * rho), DELTA))))
     lines = [
-        f"nominal {n:g}: {s:.2f} by Lemma 4, {c:.2f} by the sharper conversion, "
-        f"{g:.2f} exactly for "
-        "Gaussian noise"
+        f"claimed epsilon {n:g}: {s:.2f} by Lemma 4, {c:.2f} by the tight conversion, "
+        f"{g:.2f} exactly for Gaussian noise"
         for n, s, c, g in epsilons
     ]
     holds = epsilons[-1][3] > 10 and all(g <= n for n, _, _, g in epsilons[:2])
@@ -50,8 +49,9 @@ def dropped_records() -> ErratumResult:
     shift = 2.0 / records / curvature
     published, corrected = 1.0 / (eta * degree), 1.0 / (eta * degree * records)
     description = (
-        f"{records} records, slopes of 1: one replaced record moves the minimiser by {shift:.3g}; "
-        f"corrected {corrected:.3g}, published {published:.3g}: {records} times the noise."
+        f"{records} records with slopes of 1: one replaced record changes the minimiser by "
+        f"{shift:.3g}. The corrected bound is {corrected:.3g}. The published bound is "
+        f"{published:.3g}, which requires {records} times the noise."
     )
     holds = shift <= corrected * (1 + 1e-12) and published / corrected == records
     return finding("sensitivity", published, shift, holds, description)
@@ -64,8 +64,9 @@ def missing_term() -> ErratumResult:
     exact = float(np.sum(rate ** -np.arange(horizon)))
     published = exact - 1
     description = (
-        f"T = {horizon}, R = {rate:g}, T_p = 1: {exact:.1f}; with '-1' {published:.1f}. "
-        "For T = T_p = 1 the published sum is 0: one release would be free."
+        f"T = {horizon}, R = {rate:g}, T_p = 1: the sum is {exact:.1f}, and {published:.1f} with "
+        "the published '-1'. For T = T_p = 1 the published sum is 0: a single release would have "
+        "no privacy loss."
     )
     holds = bool(np.isclose(exact, (1 - rate**horizon) / (rate ** (horizon - 1) - rate**horizon)))
     return finding("sum of the losses", published, exact, holds, description)
@@ -81,12 +82,13 @@ def no_zcdp() -> ErratumResult:
     is_within_delta = (outcomes - neighbour).clip(0).sum() <= DELTA
     proven_epsilons = {share: _by_renyi_bound(epsilon, share, horizon) for share in (0.9, 0.99)}
     description = (
-        f"With probability {DELTA:g} the record is released, else nothing: (0, {DELTA:g})-DP. That "
-        "outcome has probability 0 under the neighbour, so that every Renyi divergence of order "
-        f"above 1 is infinite; Theorem 6 says rho = {claimed:.4f}. Its noise for {horizon} "
-        f"iterations at epsilon {epsilon:g} is proven to cost, of a generalised linear model, "
-        f"{proven_epsilons[0.9]:.2f} with epsilon_3 = 0.9 epsilon_1, {proven_epsilons[0.99]:.2f} "
-        "with 0.99: the more curvature is added, the less the shift depends on the output."
+        f"A mechanism that releases the record with probability {DELTA:g}, and otherwise nothing, "
+        f"is (0, {DELTA:g})-DP. The record has probability 0 on the neighbouring data set. Every "
+        f"Renyi divergence of order above 1 is therefore infinite, but Theorem 6 states rho = "
+        f"{claimed:.4f}. For a generalised linear model, the noise of Theorem 6 for {horizon} "
+        f"iterations at epsilon {epsilon:g} has a proven epsilon of {proven_epsilons[0.9]:.2f} "
+        f"with epsilon_3 = 0.9 epsilon_1, and of {proven_epsilons[0.99]:.2f} with 0.99 epsilon_1: "
+        "with more curvature, the shift of the noise depends less on the output."
     )
     return finding("rho", claimed, math.inf, is_within_delta and neighbour[1] == 0, description)
 
@@ -109,9 +111,9 @@ def two_radii() -> ErratumResult:
     distance = float(np.ptp(ends))
     claimed = beta / curvature
     description = (
-        f"m x^2/2 with m = {curvature:g}, tolerance {beta:g}: both {ends[0]:g} and {ends[1]:g} "
-        f"pass, {distance:g} apart; the text has {claimed:g}. rho_2 is "
-        f"{(distance / claimed) ** 2:g} times larger."
+        f"Loss m x^2/2 with m = {curvature:g}, tolerance {beta:g}: the solutions {ends[0]:g} and "
+        f"{ends[1]:g} are both accepted. Their distance is {distance:g}; the text states "
+        f"{claimed:g}. The correct rho_2 is {(distance / claimed) ** 2:g} times larger."
     )
     holds = bool(np.all(slopes <= beta * (1 + 1e-12))) and distance > claimed
     return finding("sensitivity of the approximation", claimed, distance, holds, description)
@@ -129,10 +131,11 @@ def two_divisors() -> ErratumResult:
     proof_sum = epsilon_1 + (1 - share) * epsilon_1
     description = (
         f"Line 6 of Algorithm 3 divides by epsilon_1 where Algorithm 2 has epsilon_3 = {share:g} "
-        f"epsilon_1: by the proof's sum {proof_sum:.4f} at epsilon_1 = {epsilon_1:g}. Exactly, the "
-        f"Gaussian part with the Jacobian's {(1 - share) * epsilon_1:g} is {totals['1']:.4f}, and "
-        f"{totals['3']:.4f} with epsilon_3: the slack of the classical scale is larger than the "
-        "omitted cost. lam for lam/N in the proof's determinant is a misprint."
+        f"epsilon_1. At epsilon_1 = {epsilon_1:g}, the sum in the proof is then {proof_sum:.4f}. "
+        f"The exact loss of the Gaussian part and the Jacobian part "
+        f"({(1 - share) * epsilon_1:g}) is {totals['1']:.4f}, or {totals['3']:.4f} with "
+        "epsilon_3, because the classical Gaussian scale is larger than required. In the "
+        "determinant of the proof, lam instead of lam/N is a misprint."
     )
     holds = proof_sum > stated >= totals["1"]
     return finding(
@@ -160,11 +163,11 @@ def unreleased_query() -> ErratumResult:
     replaced_slopes = np.where(np.arange(records) == 0, -1.0, 1.0)
     change, assumed = abs(query(original_slopes) - query(replaced_slopes)), 2 * bound / records
     description = (
-        f"{records} losses of slope 1 in [0, {bound:g}], one of slope -1 in the neighbour, m = "
-        f"{curvature:g}: the tested loss moves by {change:.3f}; with x held fixed, as in Lemma 12, "
-        f"by at most {assumed:g}. The sparse vector's epsilon is {change / assumed:.1f} times what "
-        "is claimed, and the perturbed minimisations that are tested but not sent have no privacy "
-        "cost in the paper."
+        f"{records} losses of slope 1 in [0, {bound:g}], one of slope -1 in the neighbouring data "
+        f"set, m = {curvature:g}: the tested loss changes by {change:.3f}. With x fixed, as in "
+        f"Lemma 12, it changes by at most {assumed:g}. The epsilon of the sparse vector technique "
+        f"is {change / assumed:.1f} times the claimed epsilon. In addition, the paper counts no "
+        "privacy loss for perturbed minimisers that are tested but not sent."
     )
     return finding("sensitivity of a query", assumed, change, change > 1.5 * assumed, description)
 
@@ -220,8 +223,8 @@ def two_eigenvalues() -> ErratumResult:
         log_ratio = abs(np.linalg.slogdet(first)[1] - np.linalg.slogdet(second)[1])
         largest_ratio = max(largest_ratio, log_ratio / np.log1p(curvature_bound / curvature))
     description = (
-        f"{samples} pairs of Hessians that differ by one record: at most {largest_ratio:.3f} "
-        "ln(1 + kappa)."
+        f"{samples} pairs of Hessians that differ by one record: the log-Jacobian is at most "
+        f"{largest_ratio:.3f} ln(1 + kappa)."
     )
     return finding(
         "log-Jacobian / ln(1 + kappa)", 2.8, largest_ratio, largest_ratio <= 1 + 1e-9, description

@@ -30,8 +30,9 @@ def two_units() -> ErratumResult:
     """Compare the privacy loss if one measurement changes with that if all measurements change."""
     single, stream = _losses(True, [3]).sum(), _losses(True, list(range(T))).sum()
     description = (
-        f"{T} messages of loss {LOSS:g}; given the messages before, one changed measurement moves "
-        f"one mean: {single:g}. If all may change: {stream:g}, which the theorems state."
+        f"{T} messages of loss {LOSS:g}: given the preceding messages, one changed measurement "
+        f"changes one mean, and the total loss is {single:g}. If all measurements may change, the "
+        f"total loss is {stream:g}, as the theorems state."
     )
     holds = np.isclose(single, LOSS) and np.isclose(stream, (T - 1) * LOSS)
     return finding("epsilon of one measurement", stream, single, holds, description)
@@ -44,8 +45,8 @@ def geometric_sum() -> ErratumResult:
     total = float(np.sum((q / p) ** np.arange(1, 200)))
     claimed = p / (p - q)
     description = (
-        f"q = {q:g}, p = {p:g}: p/(p-q) = {claimed:g} counts t = 0, which carries no data; the "
-        f"rest is {total:g}, and {q / p:g} for one measurement."
+        f"q = {q:g}, p = {p:g}: p/(p-q) = {claimed:g} counts the message at t = 0, which contains "
+        f"no data. The loss of the other messages is {total:g}, and {q / p:g} for one measurement."
     )
     holds = bool(np.isclose(total, q / (p - q))) and total < claimed
     return finding("epsilon of a stream", claimed, total, holds, description)
@@ -60,8 +61,9 @@ def first_steps() -> ErratumResult:
     H = np.array([[2.0, -1.0], [0.5, 0.5]])
     rows, matrix_sum = np.abs(H).sum(1).max(), np.abs(H).sum()
     description = (
-        "t^-gamma at t = 0 and (t-1)^-gamma at t = 1 are infinite; a shift of 1 is meant. The sum "
-        f"over a matrix, {matrix_sum:g}, where its largest row sum, {rows:g}, bounds the change."
+        "t^-gamma at t = 0 and (t-1)^-gamma at t = 1 are infinite; a shift by 1 is assumed. The "
+        f"published sum over all entries of a matrix is {matrix_sum:g}, but the largest row sum, "
+        f"{rows:g}, also bounds the change."
     )
     holds = bool(np.isinf(first[0]) and np.isinf(second[0]) and rows < matrix_sum)
     return finding("step at t = 0", 0.0, float(first[0]), holds, description)
@@ -72,8 +74,8 @@ def own_exact_value() -> ErratumResult:
     """Compute the privacy loss of one measurement if updates start from the exact own values."""
     published, exact_start = _losses(True, [3]).sum(), _losses(False, [3]).sum()
     description = (
-        f"Update from the noisy own value, as published: {published:g}; from the hidden one: "
-        f"{exact_start:.3f}."
+        f"If an agent continues from its noisy value, as published, the loss is {published:g}. If "
+        f"it continues from its exact value, the loss is {exact_start:.3f}."
     )
     holds = exact_start > 2 * published
     return finding("epsilon of one measurement", published, exact_start, holds, description)

@@ -87,10 +87,11 @@ def proposition_2() -> ErratumResult:
     ]
     ratio = noise[1] / noise[0]
     description = (
-        f"sigma^2 = 2 ln(1.25/delta) Delta_2 / epsilon^2, Delta_2 = {change:g}, epsilon "
-        f"{epsilon:g}: exactly {exact:.2f}; with Delta_2^2 it is {squared:.2f}. 2G of the local "
-        f"sum in place of one record's change: {ratio:g} times the noise, {problem.records} "
-        "records. The noise in use takes one record's change."
+        f"With sigma^2 = 2 ln(1.25/delta) Delta_2 / epsilon^2, Delta_2 = {change:g} and epsilon = "
+        f"{epsilon:g}, the exact epsilon is {exact:.2f}; with Delta_2^2 it is {squared:.2f}. For "
+        f"{problem.records} records per agent, the sensitivity 2G of the local sum requires "
+        f"{ratio:g} times the noise for the change by one record. The experiments use the change "
+        "by one record."
     )
     holds = exact > epsilon >= squared and abs(ratio / problem.records - 2) < 1e-9
     return finding("epsilon", epsilon, exact, holds, description)
@@ -108,8 +109,8 @@ def released_average() -> ErratumResult:
     scale = calibrated.noise.scale * first_step * HORIZON**-calibrated.decay
     expected = problem.dim * scale**2 / AGENTS
     description = (
-        f"Theorem 2 concerns the mean of x(T); the mean of the sent models is {distance:.3g} from "
-        f"it, p M_T^2 / N = {expected:.3g}."
+        f"Theorem 2 concerns the mean of x(T). The squared distance of the mean of the sent models "
+        f"to this mean is {distance:.3g}; the expected value p M_T^2 / N is {expected:.3g}."
     )
     holds = abs(distance / expected - 1) < 0.25
     return finding("squared distance of the two averages", 0.0, distance, holds, description)
@@ -121,7 +122,8 @@ def harmonic_sum() -> ErratumResult:
     horizon = 1000
     total = float((1 / np.arange(1, horizon + 1)).sum())
     description = (
-        f"T = {horizon}: {total:.3f}; ln T = {math.log(horizon):.3f}, and 1 + ln T is a bound."
+        f"T = {horizon}: the sum is {total:.3f}, ln T is {math.log(horizon):.3f}, and 1 + ln T is "
+        "a bound."
     )
     holds = total > math.log(horizon)
     return finding("sum of 1/t up to T", math.log(horizon), total, holds, description)
@@ -133,8 +135,8 @@ def two_roots() -> ErratumResult:
     horizon = 1000
     published, proven = horizon**-0.5, horizon**-0.25
     description = (
-        f"T = {horizon}: twice Theorem 2 has {proven:.3f} where (17) states {published:.4f}; no "
-        "case was found in which the smaller bound fails."
+        f"At T = {horizon}, the factor is {proven:.3f} in twice the bound of Theorem 2, and "
+        f"{published:.4f} in (17). No case was found in which the smaller bound fails."
     )
     return finding("factor of the third term", published, proven, proven > published, description)
 

@@ -24,8 +24,8 @@ def output_dependent() -> ErratumResult:
     outputs = np.array([1.0, 10.0, 100.0, 1000.0])
     losses = np.abs(((outputs - 1) ** 2 - outputs**2) / 2)  # N(0, 1) against N(1, 1)
     description = (
-        "Gaussian noise has a finite ratio at every output X, so that eps(X) exists; at X = 1, 10, "
-        f"100, 1000 it is {', '.join(f'{v:g}' for v in losses)}: no bound for all."
+        "Gaussian noise has a finite ratio at every output X, so that eps(X) exists. At X = 1, 10, "
+        f"100, 1000, eps(X) is {', '.join(f'{v:g}' for v in losses)}: no bound holds for all X."
     )
     return finding(
         "largest loss", losses[0], math.inf, bool(np.all(np.diff(losses) > 0)), description
@@ -41,9 +41,9 @@ def all_coordinates() -> ErratumResult:
     loss = float(np.sum(np.abs(output - change) - np.abs(output)))
     description = (
         f"d = {dim}, alpha beta B_inf = {level:g} in each coordinate. Log-ratio of the densities "
-        f"at (-1, ..., -1): {loss:g} = d alpha beta B_inf. A constant added to the objective "
-        "changes its values and no gradient: 'local sensitivity' of values does not bound the "
-        "release."
+        f"at (-1, ..., -1): {loss:g} = d alpha beta B_inf. A constant that is added to the "
+        "objective changes its values but no gradient. The 'local sensitivity' of values therefore "
+        "does not bound that of the release."
     )
     return finding("epsilon of a release", level, loss, loss > 1.01 * level, description)
 
@@ -75,8 +75,8 @@ def label_coding() -> ErratumResult:
     zero_label_gradient = gradient([1.0, 1.0, 0.0], 0)
     description = (
         "Records ((1,1,0), +1) and ((1,0,1), -1), features in [0, 1], model (0, -20, 20): the "
-        f"gradient's first coordinate moves by {change:.6f} / b. With labels {{0, 1}} the bound is "
-        "1/b, and records of label 0 have no gradient at all."
+        f"first coordinate of the gradient changes by {change:.6f} / b. With labels {{0, 1}} the "
+        "bound is 1/b, and the gradient of records with label 0 is zero."
     )
     holds = change > 1.99 and not zero_label_gradient.any()
     return finding("change of b times the gradient", 1.0, change, holds, description)
@@ -92,12 +92,12 @@ def average_loss() -> ErratumResult:
     outside_probability = 1 - float(share_inside(*parameters[:2]))
     exceeding_fraction = _share_above_the_footnote(50, 0.5, 4.0, 0.1, delta=0.01)
     description = (
-        f"One output uniform on {length:g} plus Laplace noise, beta = {beta:g}: averaged "
-        f"{mean_loss:.3f} of the loss with fixed weights; outside the interval, with probability "
-        f"{outside_probability:.2f}, all of it. Footnote 1 composes losses that depend on the "
-        f"output: of 20,000 runs of 50 outputs {exceeding_fraction:.2g} exceed its total, and "
-        "delta = 0.01 would allow more; the argument needs a privacy filter, a counterexample was "
-        "not found."
+        f"One output, uniform on an interval of length {length:g}, plus Laplace noise with beta = "
+        f"{beta:g}: the average loss is {mean_loss:.3f} of the loss with fixed weights. Outside "
+        f"the interval (probability {outside_probability:.2f}), the loss is that of fixed weights. "
+        "Footnote 1 composes losses that depend on the output: a fraction of "
+        f"{exceeding_fraction:.2g} of 20,000 runs with 50 outputs exceeds its total, and delta = "
+        "0.01 permits more. The argument needs a privacy filter; no counterexample was found."
     )
     holds = mean_loss < 0.9 and abs(largest_loss - 1) < 1e-9
     return finding(
@@ -147,8 +147,9 @@ def dual_sign() -> ErratumResult:
             dual = dual + sign * step * (x.sum() - agents * x)
         distances.append(float(np.ptp(x)))
     description = (
-        f"Five agents with quadratics, complete graph, {rounds} iterations without noise: as "
-        f"published they are {distances[0]:.2g} apart, with the sign reversed {distances[1]:.1g}."
+        f"Five agents with quadratics, complete graph, {rounds} iterations without noise: the "
+        f"distance between agents is {distances[0]:.2g} as published, and {distances[1]:.1g} with "
+        "the opposite sign."
     )
     holds = distances[0] > 1e3 and distances[1] < 1e-6
     return finding("distance between agents", 0.0, distances[0], holds, description)
@@ -173,7 +174,8 @@ def exponent_of_the_bound() -> ErratumResult:
     average = float(exact_average(np.array(length), np.array(beta), np.array(change)))
     description = (
         f"omega = {length:g}, beta = {beta:g}, alpha B = {change:g}: (27) gives {published:.3f}, "
-        f"the average is {average:.3f}; with e^(alpha beta B), as in (11), it is close to it."
+        f"and the average loss is {average:.3f}. With e^(alpha beta B), as in (11), the bound is "
+        "close to the average loss."
     )
     return finding(
         "average loss over alpha beta B", published, average, average > published, description

@@ -99,7 +99,8 @@ def discrete_gaussian() -> ErratumResult:
         divergences = renyi_divergence(np.log(p), np.log(q), orders)
         largest_ratio = max(largest_ratio, (divergences / (orders * shift**2 / 2 / variance)).max())
     description = (
-        f"variance {variance:g}, shifts 1 to 3, orders 1.5 to 4: at most {largest_ratio:.6f}."
+        f"For variance {variance:g}, shifts 1 to 3 and orders 1.5 to 4, the ratio of the "
+        f"divergences is at most {largest_ratio:.6f}."
     )
     holds = largest_ratio <= 1 + 1e-9
     return finding(

@@ -26,9 +26,9 @@ def vanishing_noise() -> ErratumResult:
     epsilon = 0.15
     claimed, deviation = noise_of_theorem_1(epsilon), deviation_of_the_output(epsilon)
     description = (
-        f"The inner loop with the steps of (27) at epsilon {epsilon:g}, delta 1e-3, L = 1: its "
-        f"output has the deviation {deviation:.2g}, Theorem 1 counts on Gaussian noise of "
-        f"{claimed:.3f}. Each step contracts what the steps before have sampled, and no draw is "
+        f"The inner loop has the steps of (27) at epsilon {epsilon:g}, delta 1e-3, L = 1. The "
+        f"standard deviation of its output is {deviation:.2g}; Theorem 1 assumes Gaussian noise of "
+        f"{claimed:.3f}. Each step contracts the randomness of the preceding steps, and no draw is "
         "independent of the data."
     )
     return finding(
@@ -43,8 +43,9 @@ def upper_bound_as_variance() -> ErratumResult:
     ratio = noise_of_theorem_1(epsilon) / deviation_of_the_output(epsilon)
     exact = float(gaussian_epsilon(ratio * _mu_of_noise(epsilon), DELTA))
     description = (
-        f"Steps of (27), L = 1: the output's deviation is {1 / ratio:.3f} of the upper bound of "
-        f"Lemma 2. Gaussian noise of that deviation has epsilon {exact:.2f}."
+        f"With the steps of (27) and L = 1, the standard deviation of the output is "
+        f"{1 / ratio:.3f} of the upper bound of Lemma 2. Gaussian noise of this standard deviation "
+        f"has epsilon {exact:.2f}."
     )
     return finding("epsilon of an iteration", epsilon, exact, exact > epsilon, description)
 
@@ -58,9 +59,9 @@ def private_step() -> ErratumResult:
         for y in (np.array([1.0, 1.0, 2.0]), np.array([1.0, 1.0, 1.0]))
     ]
     description = (
-        "Neighbouring data of three records, one response 2 or 1: norms of the optimum "
-        f"{norms[0]:.4f} and {norms[1]:.4f}, which enter the step of (27) without noise: the step "
-        "determines the data set."
+        "Two neighbouring data sets of three records differ in one response, 2 or 1. The norms of "
+        f"their optima are {norms[0]:.4f} and {norms[1]:.4f}. These norms enter the step of (27) "
+        "without noise, so that the step reveals the data set."
     )
     return finding("epsilon", 0.15, math.inf, abs(norms[0] - norms[1]) > 1e-3, description)
 
@@ -72,10 +73,10 @@ def composition() -> ErratumResult:
     exact = float(gaussian_epsilon(_mu_of_noise(1.0) * math.sqrt(200), DELTA))
     small_budget_total = float(gaussian_epsilon(_mu_of_noise(0.15) * math.sqrt(200), DELTA))
     description = (
-        f"200 iterations of epsilon 1, delta 1e-3, true Gaussian noise: (29) says {claimed:.1f}, "
-        f"the exact value is {exact:.1f}. At 0.15 an iteration (29) says "
-        f"{float(total_epsilon(0.15, DELTA, 200)):.2f}, exactly {small_budget_total:.2f}: safe "
-        "there."
+        f"200 iterations of Gaussian noise at epsilon 1, delta 1e-3: (29) gives {claimed:.1f}, the "
+        f"exact value is {exact:.1f}. At epsilon 0.15 per iteration, (29) gives "
+        f"{float(total_epsilon(0.15, DELTA, 200)):.2f}, and the exact value is "
+        f"{small_budget_total:.2f}: there, (29) is an upper bound."
     )
     return finding("total epsilon", claimed, exact, exact > claimed, description)
 
@@ -87,8 +88,8 @@ def unbounded_gradient() -> ErratumResult:
     norm = abs(2 * response)
     exact = float(gaussian_epsilon(norm * _mu_of_noise(0.15), DELTA))
     description = (
-        f"|x| = 1, y = {response:g}, beta = 0: |2x(x'beta - y)| = {norm:g}, and c1 = 1 is assumed. "
-        f"Noise for c1 = 1 then gives epsilon {exact:.2f}."
+        f"For |x| = 1, y = {response:g} and beta = 0, the norm |2x(x'beta - y)| of the gradient is "
+        f"{norm:g}, but c1 = 1 is assumed. Noise for c1 = 1 then has epsilon {exact:.2f}."
     )
     return finding("epsilon of an iteration", 0.15, exact, exact > 0.15, description)
 
@@ -107,9 +108,9 @@ def one_point_argument() -> ErratumResult:
         change = np.linalg.norm(gradients[0] - gradients[1])
         largest_ratio = max(largest_ratio, float(np.linalg.norm(x[0] - x[1]) * ridge / change))
     description = (
-        f"{samples} pairs of strongly convex quadratics: at most {largest_ratio:.3f} of the bound, "
-        "which monotonicity proves; the published argument, which equates the two minimisers, "
-        "does not."
+        f"{samples} pairs of strongly convex quadratics: the distance is at most "
+        f"{largest_ratio:.3f} of the bound. Monotonicity proves this bound; the published "
+        "argument, which equates the two minimisers, does not."
     )
     holds = largest_ratio <= 1 + 1e-9
     return finding(
