@@ -28,7 +28,7 @@ from .streams import ROOT
 
 ITERATIONS = 3
 """Number of first iterations whose messages are compared."""
-POINTS, SIZES = 48, (0.25, 1.0, 2.0)
+POINTS, SIZES = 30, (0.25, 1.0, 2.0)
 """Number of random base points, and the standard deviations of their draws."""
 MIN_POINTS = 3
 """Number of points with another density from which a kink is no explanation."""
@@ -36,7 +36,7 @@ DIFFERENT = 1e-3
 """Absolute log ratio of determinants from which densities differ."""
 STEPS = (1e-2, 3e-3)
 """Steps of the difference quotients of responses; both have to give equal determinants."""
-NEWTON_STEPS, MAX_STEP = 30, 1.0
+NEWTON_STEPS, MAX_STEP = 20, 1.0
 """Largest number of Newton steps, and largest change of a draw in one step."""
 SAMPLES, FIRST_SAMPLES = 4_000, 1_000
 """Number of draws that estimate delta, and the first of them. If the first ones show no larger
@@ -197,12 +197,13 @@ def _densities(
     draws: np.ndarray, solved: np.ndarray,
 ) -> Densities:  # fmt: skip
     """Return the densities at ``draws``; ``solved`` becomes the draws on the second data set."""
-    losses, determinants = np.full((2, len(draws)), np.nan)
+    losses, determinants, error = *np.full((2, len(draws)), np.nan), np.zeros(len(draws))
     try:
         target = pair[0].values(draws, prefix.rows, ITERATIONS)
         allowed = CONVERGED * prefix.scale + 1e-9 * np.abs(target)
-        active = np.arange(len(draws))
-        for _ in range(NEWTON_STEPS):
+        first_slopes = _slopes(pair[0], prefix, rows, columns, draws, STEPS[0])
+        active = invertible = np.flatnonzero(_is_invertible(first_slopes))
+        for _ in range(NEWTON_STEPS if len(active) else 0):
             gap = target[active] - pair[1].values(solved[active], prefix.rows, ITERATIONS)
             is_open = (np.abs(gap) > 1e-4 * allowed[active]).any(1)
             active, gap = active[is_open], gap[is_open][:, rows] / prefix.scale[rows]
@@ -212,28 +213,28 @@ def _densities(
             step = (np.linalg.pinv(matrix, rcond=1e-6) @ gap[..., None])[..., 0]
             solved[np.ix_(active, columns)] += np.clip(step, -MAX_STEP, MAX_STEP)
         gap = target - pair[1].values(solved, prefix.rows, ITERATIONS)
-        equal = np.flatnonzero((np.abs(gap) <= allowed).all(1))
-        if not len(equal):
-            return Densities(losses, determinants)
-        coarse, fine = (
-            _log_determinants(
-                _slopes(pair[0], prefix, rows, columns, draws[equal], step),
-                _slopes(pair[1], prefix, rows, columns, solved[equal], step),
+        equal = invertible[(np.abs(gap) <= allowed).all(1)[invertible]]
+        if len(equal):
+            second_slopes = _slopes(pair[1], prefix, rows, columns, solved[equal], STEPS[0])
+            determinants[equal] = _log_determinants(first_slopes[equal], second_slopes)
+        points = np.flatnonzero(np.abs(determinants) > DIFFERENT)
+        if len(points):
+            fine = _log_determinants(
+                _slopes(pair[0], prefix, rows, columns, draws[points], STEPS[1]),
+                _slopes(pair[1], prefix, rows, columns, solved[points], STEPS[1]),
             )
-            for step in STEPS
-        )
+            error[points] = np.abs(determinants[points] - fine)
+            is_precise = error[points] <= np.maximum(DIFFERENT, 0.1 * np.abs(fine))
+            determinants[points] = np.where(is_precise, fine, np.nan)
     except OtherMessages:
-        return Densities(losses, determinants)
-    error = np.abs(coarse - fine)
-    is_precise = error <= np.maximum(DIFFERENT, 0.1 * np.abs(fine))
-    determinants[equal] = np.where(is_precise, fine, np.nan)
+        return Densities(losses, np.full(len(draws), np.nan))
     laws = pair[0].layout.laws[columns]
     if set(laws) <= {"gaussian", "laplace"}:
         first, second = (
             np.where(laws == "gaussian", values[:, columns] ** 2 / 2, np.abs(values[:, columns]))
             for values in (draws, solved)
         )
-        losses[equal] = ((second - first).sum(1) + determinants)[equal] - error
+        losses = (second - first).sum(1) + determinants - error
     return Densities(losses, determinants)
 
 
@@ -249,16 +250,19 @@ def _slopes(
     return np.swapaxes(values[:, 0] - values[:, 1], 1, 2) / (2 * step)
 
 
+def _is_invertible(matrices: np.ndarray) -> np.ndarray:
+    """Return True for each matrix that determines the draws."""
+    identity = np.linalg.pinv(matrices, rcond=1e-3) @ matrices
+    return np.abs(identity - np.eye(matrices.shape[-1])).max((1, 2)) <= DIFFERENT
+
+
 def _log_determinants(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return log |det R| of first @ R = second per point; NaN if it is not unique."""
-    inverses = [np.linalg.pinv(matrix, rcond=1e-3) for matrix in (first, second)]
-    ratio = inverses[0] @ second
-    size = np.abs(second).max((1, 2))
-    error = np.abs(first @ ratio - second).max((1, 2)) / np.where(size > 0, size, 1.0)
-    for inverse, matrix in zip(inverses, (first, second), strict=True):
-        identity = inverse @ matrix
-        error = np.maximum(error, np.abs(identity - np.eye(first.shape[-1])).max((1, 2)))
-    return np.where(error <= DIFFERENT, np.linalg.slogdet(ratio)[1], np.nan)
+    ratio = np.linalg.pinv(first, rcond=1e-3) @ second
+    error = np.abs(first @ ratio - second).max((1, 2))
+    is_unique = error <= DIFFERENT * np.abs(second).max((1, 2))
+    is_unique &= _is_invertible(first) & _is_invertible(second)
+    return np.where(is_unique, np.linalg.slogdet(ratio)[1], np.nan)
 
 
 def random_points(units: int) -> np.ndarray:
