@@ -17,7 +17,7 @@ from private_consensus.privacy import Release, account
 
 from .evidence import has_secret_coins
 from .judging import Declaration, neighbouring_steps
-from .message_densities import LEVEL, ComparedMessages, with_other_density
+from .message_densities import LEVEL, ComparedMessages, with_other_densities
 from .neighbours import Attack
 from .noise_recovery import recovers_noise_itself
 from .noise_response import (
@@ -294,14 +294,17 @@ def _of_agent(
         result.faults.extend(faults)
         result = result._replace(reason=result.reason or reason)
     if is_limited and is_foreign(pairs.algorithm) and not (result.faults or result.reason):
-        compared = with_other_density(
+        compared = [
             ComparedMessages(
                 (pairs.executed(attack, 0), pairs.executed(attack, 1)), local_response, attack.agent
             )
             for attack in attacks
-        )
-        if compared is not None:
-            excess = compared.excess(profile, pairs.seed)
+        ]
+        for index in with_other_densities(compared):
+            # The solution may be another one than a shift that is the same for all draws.
+            if None not in pairs.constant_shifts(attacks[index]):
+                continue
+            excess = compared[index].excess(profile, pairs.seed)
             if excess is not None:
                 text = (
                     "the shape or the size of the noise depends on a record of agent {agent}: the "
@@ -309,8 +312,9 @@ def _of_agent(
                     f"{excess.epsilon:.4g} (confidence 1 - {LEVEL:g}), the declared releases "
                     f"permit {excess.delta:g}"
                 )
-                result.faults.append(Fault(compared.agent, text, 1.0))
+                result.faults.append(Fault(attacks[index].agent, text, 1.0))
             result = result._replace(reason=OTHER_DENSITY)
+            break
     return result
 
 

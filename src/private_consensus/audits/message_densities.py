@@ -176,20 +176,19 @@ class ComparedMessages(NamedTuple):
         return None
 
 
-def with_other_density(compared: Iterable[ComparedMessages]) -> ComparedMessages | None:
-    """Return the messages whose densities differ most; None if no densities differ.
+def with_other_densities(compared: Iterable[ComparedMessages]) -> list[int]:
+    """Return the indices of messages whose densities differ, the largest difference first.
 
     Parameters
     ----------
     compared : iterable of ComparedMessages
     """
-    strongest, size = None, 0.0
-    for messages in compared:
+    sizes: dict[int, float] = {}
+    for index, messages in enumerate(compared):
         result = messages.densities(random_points(messages.pair[0].layout.units))
-        mean = float(np.nanmean(np.abs(result.determinants))) if result.differ else 0.0
-        if mean > size:
-            strongest, size = messages, mean
-    return strongest
+        if result.differ:
+            sizes[index] = float(np.nanmean(np.abs(result.determinants)))
+    return sorted(sizes, key=lambda index: -sizes[index])
 
 
 def _densities(
