@@ -130,12 +130,24 @@ class ComparedMessages(NamedTuple):
         ]
         return Densities(*map(np.concatenate, zip(*blocks, strict=True)))
 
+    def repeat_values(self) -> bool:
+        """Return True if messages take equal values for different noise, as modulo 1.
+
+        Their density is a sum over these noise values. Newton's method finds them if it starts at
+        other draws.
+        """
+        points = random_points(self.pair[0].layout.units)
+        for executed in self.pair:
+            equal = self._replace(pair=(executed, executed))
+            losses = equal.densities(points, np.roll(points, 1, axis=0)).losses
+            if (np.abs(losses) > LOSS_ERROR).any():
+                return True
+        return False
+
     def excess(self, profile: Iterable[tuple[float, float]], seed: int) -> Excess | None:
         """Return a point of a privacy profile that random messages refute; None if there is none.
 
-        Nothing is tested for other noise than Gaussian and Laplace noise. The same holds for
-        messages that take equal values for different noise, as modulo 1: their density is a sum
-        over these values, which Newton's method finds if it starts at other draws.
+        Nothing is tested for other noise than Gaussian and Laplace noise.
 
         Parameters
         ----------
@@ -151,12 +163,7 @@ class ComparedMessages(NamedTuple):
         layout = self.pair[0].layout
         if not set(layout.laws) <= {"gaussian", "laplace"}:
             return None
-        points, shape = random_points(layout.units), (SAMPLES, layout.units)
-        for executed in self.pair:
-            equal = self._replace(pair=(executed, executed))
-            repeated = equal.densities(points, np.roll(points, 1, axis=0)).losses
-            if (np.abs(repeated) > LOSS_ERROR).any():
-                return None
+        shape = SAMPLES, layout.units
         random = generator(ROOT + seed, "draws of densities")
         normal, laplace = random.standard_normal(shape), random.laplace(size=shape)
         draws = np.where(layout.laws == "gaussian", normal, laplace)
@@ -179,6 +186,8 @@ class ComparedMessages(NamedTuple):
 def with_other_densities(compared: Iterable[ComparedMessages]) -> list[int]:
     """Return the indices of messages whose densities differ, the largest difference first.
 
+    Messages that repeat values have no single density and are left out.
+
     Parameters
     ----------
     compared : iterable of ComparedMessages
@@ -186,7 +195,7 @@ def with_other_densities(compared: Iterable[ComparedMessages]) -> list[int]:
     sizes: dict[int, float] = {}
     for index, messages in enumerate(compared):
         result = messages.densities(random_points(messages.pair[0].layout.units))
-        if result.differ:
+        if result.differ and not messages.repeat_values():
             sizes[index] = float(np.nanmean(np.abs(result.determinants)))
     return sorted(sizes, key=lambda index: -sizes[index])
 
