@@ -17,6 +17,7 @@ from private_consensus.privacy import Release, account
 
 from .evidence import has_secret_coins
 from .judging import Declaration, neighbouring_steps
+from .message_densities import LEVEL, ComparedMessages, with_other_densities
 from .neighbours import Attack
 from .noise_recovery import recovers_noise_itself
 from .noise_response import (
@@ -39,7 +40,7 @@ from .noise_response import (
     solved_on_average,
 )
 from .post_processing import constant_shift, first_iterations
-from .probing import coupled_difference
+from .probing import coupled_difference, is_foreign
 from .result import DIFFERS, EXACT_SITES, CheckReport, Finding, Untested, list_numbers, listed
 from .streams import ROOT
 
@@ -56,6 +57,10 @@ REPEATING = "the messages take equal values for different noise, so that shorter
 FINE_GRID = np.linspace(-FAR, FAR, 257)
 """Draws for which it is tested whether messages repeat values."""
 CHOSEN = "only Gaussian, Laplace and gamma noise can be chosen; statistics test the messages"
+OTHER_DENSITY = (
+    "the shape or the size of the noise depends on private data, so that the shift of the noise is "
+    "not the whole privacy cost"
+)
 NOISE_DIFFERS = 0.1
 """Relative difference of the effects of equal draws from which both directions are solved for."""
 EXACT = 1e-5
@@ -196,6 +201,7 @@ def _exact_costs(
             lambda pair, solution, layout: _faults(
                 algorithm, pair, solution, layout, releases, declared, delta
             ),
+            _profile(algorithm, releases, declared, delta),
         )
 
     results = dict(zip(agents, map_in_forks(tested, agents, processes), strict=True))
@@ -204,7 +210,10 @@ def _exact_costs(
     sampled = any(release.sampling or release.profile for release in releases)
     untested = [
         Untested(
-            f"noise in the messages of agent {agent}", text, not recovers_noise_itself(algorithm)
+            f"{'density of' if text == OTHER_DENSITY else 'noise in'} the messages of agent "
+            f"{agent}",
+            text,
+            not recovers_noise_itself(algorithm),
         )
         for agent, text in unsolved.items()
         if not results[agent].faults
@@ -260,6 +269,7 @@ def _of_agent(
     pairs: _Pairs,
     attacks: Sequence[Attack],
     faults_of: Callable[[Attack, Shift, Layout], Iterator[Fault]],
+    profile: Sequence[tuple[float, float]],
 ) -> _OfAgent:
     """Test the pairs of one agent. Pairs are left out only if the strongest one came first."""
     result = _OfAgent([], "", [])
@@ -283,6 +293,28 @@ def _of_agent(
         )
         result.faults.extend(faults)
         result = result._replace(reason=result.reason or reason)
+    if is_limited and is_foreign(pairs.algorithm) and not (result.faults or result.reason):
+        compared = [
+            ComparedMessages(
+                (pairs.executed(attack, 0), pairs.executed(attack, 1)), local_response, attack.agent
+            )
+            for attack in attacks
+        ]
+        for index in with_other_densities(compared):
+            # The solution may be another one than a shift that is the same for all draws.
+            if None not in pairs.constant_shifts(attacks[index]):
+                continue
+            excess = compared[index].excess(profile, pairs.seed)
+            if excess is not None:
+                text = (
+                    "the shape or the size of the noise depends on a record of agent {agent}: the "
+                    f"density of its messages gives delta at least {excess.lower:.3g} at epsilon "
+                    f"{excess.epsilon:.4g} (confidence 1 - {LEVEL:g}), the declared releases "
+                    f"permit {excess.delta:g}"
+                )
+                result.faults.append(Fault(attacks[index].agent, text, 1.0))
+            result = result._replace(reason=OTHER_DENSITY)
+            break
     return result
 
 
@@ -658,6 +690,15 @@ def _excess(
             )
             yield Fault(attack.agent, _shifted(text, solution, layout), cost / max(epsilon, 1e-300))
             return
+
+
+def _profile(
+    algorithm: Algorithm, releases: Sequence[Release], declared: Declaration, delta: float
+) -> list[tuple[float, float]]:
+    """Return pairs of epsilon and delta that the declared releases permit; empty if unknown."""
+    if neighbouring_steps(algorithm.relation) > 1 or any(r.sampling or r.profile for r in releases):
+        return []
+    return [(declared.epsilon, delta), *declared.points, (declared.pure, 0.0)]
 
 
 def _distinct_numbers(first: float, second: float) -> tuple[str, str]:
