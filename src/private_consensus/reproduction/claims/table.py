@@ -53,7 +53,7 @@ def judge_all(
         Algorithms without randomness, whose single run is exact.
     reduced : bool
         True if the experiments are smaller than those of the paper. Every testable claim is then
-        undecided, and its numbers are kept.
+        undecided, and its numbers are kept. Methods are not compared with constant models.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def judge_all(
                     "untestable_because": claim.untestable if is_primary else "",
                     "tolerance": max((test.tolerance for test in variant.tests), default=0.0),
                     "caveat": claim.caveat if is_primary else "",
-                    "no_better": no_better(variant.tests, used),
+                    "no_better": "" if reduced else no_better(variant.tests, used),
                     "source": _sources(variant.tests, privacy),
                     **_numbers(verdict),
                     **(_judged(verdict, reduced) if is_testable else {"verdict": UNTESTABLE}),
