@@ -431,3 +431,17 @@ def test_statistics_of_claims_may_differ_by_rounding_in_an_exact_comparison(run,
     for shift, same in ((1e-11, True), (1e-6, False)):
         write_result(claims.with_columns(value=pl.col("value") + shift), file)
         assert compare(run_folder, reference, exact=True).same is same
+
+
+def test_an_exact_comparison_lists_verdicts_of_tables_with_more_rows(run, reference):
+    """Values of tables with other numbers of rows are neither compared nor counted."""
+    _, run_folder = run
+    file = run_folder / "claims.parquet"
+    claims = pl.read_parquet(file)
+    before = compare(run_folder, reference, exact=True)
+    added = claims.head(1).with_columns(variant=pl.lit("added"))
+    write_result(pl.concat([claims.with_columns(verdict=pl.lit("changed")), added]), file)
+    after = compare(run_folder, reference, exact=True)
+    assert len(after.verdicts) == claims.height + 1
+    assert sum(line.endswith(" became changed") for line in after.verdicts) == claims.height
+    assert after.compared == before.compared - claims.height * claims.width

@@ -23,6 +23,8 @@ with job_logging(snakemake.log[0], design, snakemake.log.usage):
         [row for part in parts_described for row in part[key]]
         for key in ("absent", "borders", "tuning_check")
     ]
+    # The order of the methods of one job differs between runs.
+    lists[0].sort(key=lambda row: json.dumps(row, sort_keys=True))
     description = described(ComparisonDesign.model_validate(design), *lists)
     write_text(out.cells, json.dumps(description, indent=1) + "\n")
     provenance = stamp(design, snakemake.params.code, sources(parts))

@@ -210,8 +210,7 @@ def _exact_costs(
     sampled = any(release.sampling or release.profile for release in releases)
     untested = [
         Untested(
-            f"{'density of' if text == OTHER_DENSITY else 'noise in'} the messages of agent "
-            f"{agent}",
+            f"{results[agent].untested} the messages of agent {agent}",
             text,
             not recovers_noise_itself(algorithm),
         )
@@ -245,11 +244,14 @@ class _OfAgent(NamedTuple):
         Why a pair could not be tested; empty if all could.
     left_out : list of str
         Names of pairs that were left out because of :data:`MAX_ROUNDS`.
+    untested : str
+        Untested part of the messages if there is a reason: the noise in them or their density.
     """
 
     faults: list[Fault]
     reason: str
     left_out: list[str]
+    untested: str = "noise in"
 
 
 def _left_out(results: Mapping[int, _OfAgent]) -> Iterator[Untested]:
@@ -313,7 +315,7 @@ def _of_agent(
                     f"permit {excess.delta:g}"
                 )
                 result.faults.append(Fault(attacks[index].agent, text, 1.0))
-            result = result._replace(reason=OTHER_DENSITY)
+            result = result._replace(reason=OTHER_DENSITY, untested="density of")
             break
     return result
 

@@ -152,37 +152,13 @@ class ControlledStreams(Streams):
     def draw(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> np.ndarray:
-        """Return unit draws of shape ``(runs, *shape)``.
-
-        Parameters
-        ----------
-        purpose : str
-            Purpose of the stream.
-        law : str or Law
-            Distribution of unit scale.
-        shape : tuple of int
-            Shape of the draws of one run.
-        name : str, default ""
-            Name of the stream within its purpose.
-        """
+        """Return unit draws of shape ``(runs, *shape)``."""
         return next(self.sequence(purpose, law, shape, name))
 
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """Return an endless iterator of unit draws ``(runs, *shape)``.
-
-        Parameters
-        ----------
-        purpose : str
-            Purpose of the stream.
-        law : str or Law
-            Distribution of unit scale.
-        shape : tuple of int
-            Shape of the draws of one run.
-        name : str, default ""
-            Name of the stream within its purpose.
-        """
+        """Return an endless iterator of unit draws ``(runs, *shape)``."""
         additive_law = _law_of(law) if purpose == "noise" else None
         if additive_law is None:
             if purpose == "noise":

@@ -85,19 +85,7 @@ class _EqualStarts(AuditStreams):
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """Yield unit draws ``(runs, *shape)``, one array per iteration.
-
-        Parameters
-        ----------
-        purpose : str
-            Purpose of the stream.
-        law : str or Law
-            Distribution of unit scale.
-        shape : tuple of int
-            Shape of the draws of one run.
-        name : str, default ""
-            Name of the stream within its purpose.
-        """
+        """Yield unit draws ``(runs, *shape)``, one array per iteration."""
         for t, units in enumerate(super().sequence(purpose, law, shape, name), start=1):
             yield units if t >= self.iteration else np.broadcast_to(units[:1], units.shape)
 

@@ -61,19 +61,7 @@ class PairedStreams(AuditStreams):
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """Yield unit draws ``(runs, *shape)``, one array per iteration.
-
-        Parameters
-        ----------
-        purpose : str
-            Purpose of the stream.
-        law : str or Law
-            Distribution of unit scale.
-        shape : tuple of int
-            Shape of the draws of one run.
-        name : str, default ""
-            Name of the stream within its purpose.
-        """
+        """Yield unit draws ``(runs, *shape)``, one array per iteration."""
         for unit in AuditStreams.sequence(self, purpose, law, shape, name):
             half = len(unit) // 2
             yield np.concatenate([unit[:half], unit[:half]])
@@ -126,19 +114,7 @@ class LoudStreams(PairedStreams):
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """Yield unit draws ``(runs, *shape)``, one array per iteration.
-
-        Parameters
-        ----------
-        purpose : str
-            Purpose of the stream.
-        law : str or Law
-            Distribution of unit scale.
-        shape : tuple of int
-            Shape of the draws of one run.
-        name : str, default ""
-            Name of the stream within its purpose.
-        """
+        """Yield unit draws ``(runs, *shape)``, one array per iteration."""
         unchanged = super().sequence(purpose, law, shape, name)
         if purpose not in RANDOM:
             yield from unchanged
