@@ -176,7 +176,8 @@ def test_the_readme_states_the_published_comparison():
     trials = json.loads((folder / "cells.json").read_text())["trials"]
     for sentence in (
         f"in {len(outcomes)} cells.",
-        f"In {len(small)} cells, the budget is too small if {trials} trials of the tuning are",
+        f"If {trials} trials of the tuning share the budget, no private method is better than all "
+        f"of them in {len(small)} cells.",
         f"better in {sum(map(bool, transferred.values()))} cells, including "
         f"{sum(transferred[cell] is True for cell in small)} of the {len(small)}.",
         f"In {ranking.cells} of the other {ranking.of} cells, the same {len(private)} private "
