@@ -219,7 +219,7 @@ def test_the_headline_states_the_cells_in_which_local_training_is_best():
     )
     # Both mean ranks are 1.5: ties are ordered by name, and no difference is significant.
     assert (
-        "local_training has the lowest mean rank (1.5 of 3" in headline_sentences[0]
+        "local_training has the lowest mean rank: 1.5 of 3" in headline_sentences[0]
         and "Talks" in headline_sentences[0]
     )
 
@@ -227,7 +227,7 @@ def test_the_headline_states_the_cells_in_which_local_training_is_best():
 def test_the_headline_names_the_method_with_the_lowest_mean_rank():
     for winner, loser in (("a", "b"), ("b", "a")):
         comparison_table = results({winner: {0.1: 1.0, 1.0: 1.0}, loser: {0.1: 3.0, 1.0: 3.0}})
-        assert f", {winner} has the lowest mean rank (1.0 of 2" in headline(comparison_table)[1][0]
+        assert f", {winner} has the lowest mean rank: 1.0 of 2" in headline(comparison_table)[1][0]
 
 
 def test_the_headline_names_a_baseline_as_such():
@@ -236,11 +236,17 @@ def test_the_headline_names_a_baseline_as_such():
     assert ", Public records (baseline without private data) has the lowest mean rank" in first
 
 
+def test_the_headline_counts_many_equal_methods_and_names_the_baselines_among_them():
+    equal = {name: {0.1: 1.0, 1.0: 1.0} for name in ("a", "b", "c", "d", "public")}
+    first = headline(results(equal))[1][0]
+    assert "differ significantly from 4 other methods, including Public records (baseline" in first
+
+
 def test_the_headline_states_how_often_a_method_outside_the_ranking_is_better():
     everywhere = results({"a": {0.1: 1.0, 1.0: 1.0}, "b": {0.1: 3.0, 1.0: 3.0}})
     seldom = rows("seldom", NOISE, problem="lasso", epsilon=0.1)
     first = headline(everywhere.vstack(table(seldom).select(everywhere.columns)))[1][0]
-    assert "(1.0 of 2, " in first and "4 cells of 2 problems in which all 2 methods ran)" in first
+    assert ": 1.0 of 2, " in first and "4 cells of 2 problems in which all 2 methods ran." in first
     assert first.endswith("has a lower loss in 1 of the 4 cells with a sufficient budget.")
 
 

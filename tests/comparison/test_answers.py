@@ -150,7 +150,7 @@ def test_answers_have_the_cells_of_the_design_and_consistent_ranks(comparison_an
         [1, 2],
     )
     assert (
-        "talks has the lowest mean rank (1.0 of 2; 3 cells of 1 problem)"
+        "talks has the lowest mean rank: 1.0 of 2, in 3 cells of 1 problem."
         in comparison_answers["headline"][0]
     )
     assert "better than local training in 3 of 3 base cells" in comparison_answers["headline"][-1]

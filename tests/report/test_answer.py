@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from private_consensus.report.formats import NO_BREAK_SPACE
 from private_consensus.report.page import page
 from private_consensus.report.views import answer
 from private_consensus.reproduction.claims.words import may_decide
@@ -84,6 +84,6 @@ def test_papers_are_cited_by_their_authors_or_short_title(authors, venue, expect
 def test_the_readme_states_the_privacy_of_the_published_settings():
     root = Path(__file__).parents[2]
     rows = rows_of(root / "results" / "reference" / "privacy.parquet").to_dicts()
-    sentence = re.sub(r"(\d) (\d{3})\b", r"\1,\2", answer.privacy_clause(rows))
+    sentence = answer.privacy_clause(rows).replace(NO_BREAK_SPACE, ",")
     sentence = sentence.replace("claimed ε", "claimed epsilon")
     assert f"{sentence}." in " ".join((root / "README.md").read_text(encoding="utf-8").split())

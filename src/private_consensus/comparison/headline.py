@@ -27,6 +27,9 @@ PHRASES = {
 }
 """Condition of a kind of tuning, as a sentence states it."""
 
+BASELINE = " (baseline without private data)"
+"""Suffix of the title of a baseline."""
+
 WINS, OPEN, BEATEN = "wins", "open", "beaten"
 """Outcomes of local training: only it may be best; others may be too; some method is better."""
 
@@ -102,8 +105,7 @@ def sentences(
     list of str
     """
     methods = {
-        method["name"]: method["title"]
-        + " (baseline without private data)" * bool(method.get("baseline"))
+        method["name"]: method["title"] + BASELINE * bool(method.get("baseline"))
         for method in design["methods"]
     }
     lines = [
@@ -124,9 +126,9 @@ def _lowest(tuning: str, ranking: Ranking, methods: Mapping[str, str]) -> str:
     interval = f", 95 % interval {ranking.low[0]:.1f} to {ranking.high[0]:.1f}"
     complete = f" in which all {count} methods ran" * bool(ranking.left_out)
     line = (
-        f"{PHRASES[tuning]}, {best} has the lowest mean rank ({ranking.mean_ranks[0]:.1f} of "
-        f"{count}{interval if problems > 1 else ''}; {ranking.cells} cells of {problems} "
-        f"problem{'s' * (problems > 1)}{complete})"
+        f"{PHRASES[tuning]}, {best} has the lowest mean rank: {ranking.mean_ranks[0]:.1f} of "
+        f"{count}{interval if problems > 1 else ''}, in {ranking.cells} cells of {problems} "
+        f"problem{'s' * (problems > 1)}{complete}."
     )
     lower = (
         f" A method that did not run in all these cells has a lower loss in "
@@ -134,12 +136,20 @@ def _lowest(tuning: str, ranking: Ranking, methods: Mapping[str, str]) -> str:
     ) * bool(ranking.left_out_lower)
     equal = [methods.get(name, name) for name in ranking.indistinguishable()]
     if problems < 2:
-        significance = "one problem does not suffice to compare methods"
+        significance = "One problem does not suffice to compare methods"
     elif equal:
-        significance = f"it does not differ significantly over the problems from {_listed(equal)}"
+        significance = f"Over the problems, it does not differ significantly from {_summary(equal)}"
     else:
-        significance = "the difference from every other method exceeds the variation of problems"
-    return f"{line}; {significance}.{lower}"
+        significance = "Its difference from every other method exceeds the variation of problems"
+    return f"{line} {significance}.{lower}"
+
+
+def _summary(titles: Sequence[str], max_count: int = 3) -> str:
+    """List a few titles; of many, state the number and list the baselines without private data."""
+    if len(titles) <= max_count:
+        return _listed(titles)
+    baselines = [title for title in titles if title.endswith(BASELINE)]
+    return f"{len(titles)} other methods" + f", including {_listed(baselines)}" * bool(baselines)
 
 
 def _listed(names: Sequence[str], max_count: int = 6) -> str:
