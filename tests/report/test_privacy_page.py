@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from private_consensus.audits.judging import BY_ACCOUNTANT
 from private_consensus.privacy import AUDIT_VERDICTS
 from private_consensus.report.page import pages
 from private_consensus.report.views.audits import table as audit_table
@@ -12,6 +13,7 @@ from private_consensus.report.views.mutants import audit_counts
 from private_consensus.report.views.privacy import (
     MAX_LISTED_SETTINGS,
     _bounded,
+    _findings,
     _of_verdict,
     audit_in_words,
     of_experiments,
@@ -155,6 +157,12 @@ def test_the_audits_page_names_the_audited_mutant(results):
     text = pages(replace(results, audit={**results.audit, "audits": [audited]}))["audits.html"]
     assert "<td>half of the noise</td>" in text
     assert "built-in method" not in text
+
+
+def test_findings_list_attacks_but_not_the_epsilon_of_the_accountant():
+    declared = f"{BY_ACCOUNTANT} inf by the accountant, the claimed epsilon is 4"
+    rows = [{"audit_findings": f"agent {i % 2} attacked; {declared}"} for i in range(3)]
+    assert _findings([*rows, {"audit_findings": None}]) == "agent 0 attacked; agent 1 attacked"
 
 
 def test_mutation_tests_count_meaningful_faults_separately():

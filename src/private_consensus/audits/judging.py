@@ -19,6 +19,8 @@ from private_consensus.privacy.audit.statistics import audit_statistics, best_bo
 from .evidence import Evidence
 from .result import CONTRADICTED, DIFFERS, Finding
 
+BY_ACCOUNTANT = "the declared releases have epsilon"
+"""First words of the finding that the accountant's epsilon exceeds the claimed one."""
 DELTAS = (1e-3, 1e-2, 1e-1)
 """Deltas at which a few thousand runs can contradict the declared releases."""
 ORDERINGS = ("epsilon", "mu")
@@ -196,8 +198,8 @@ def against_accountant(declared: Declaration, claimed: float) -> list[Finding]:
     if declared.epsilon <= claimed * (1 + SLACK):
         return []
     text = (
-        f"the declared releases have epsilon {declared.epsilon:.4g} by the accountant, the claimed "
-        f"epsilon is {claimed:.4g}"
+        f"{BY_ACCOUNTANT} {declared.epsilon:.4g} by the accountant, the claimed epsilon is "
+        f"{claimed:.4g}"
     )
     return [Finding(NOT_PROVEN, text)]
 

@@ -10,6 +10,7 @@ from operator import itemgetter
 
 import polars as pl
 
+from private_consensus.audits.judging import BY_ACCOUNTANT
 from private_consensus.privacy import (
     DIFFERS,
     HOLDS,
@@ -274,8 +275,6 @@ def _summary(rows: list[Row]) -> dict[str, object]:
     verdicts = Counter(row["verdict"] for row in rows)
     worst = next((v for v in ICONS if v in verdicts), rows[0]["verdict"])
     errata = [erratum for row in rows for erratum in (row.get("errata") or "").split()]
-    # Findings of audits, and the parts that they did not test.
-    findings = _joined(row.get("audit_findings") or "" for row in rows)
     return {
         "name": rows[0]["algorithm"],
         "algorithm": algorithm_title(rows[0]["algorithm"]),
@@ -296,11 +295,20 @@ def _summary(rows: list[Row]) -> dict[str, object]:
         "verdict": DISPLAYED_VERDICTS.get(worst, worst),
         "icon": ICONS.get(worst, "open"),
         **_bounded(rows),
-        "audited": findings if worst in (VIOLATED, DIFFERS, INCONCLUSIVE) else "",
+        "audited": _findings(rows) if worst in (VIOLATED, DIFFERS, INCONCLUSIVE) else "",
         "errata": list(dict.fromkeys(errata)),
         "count": verdicts[worst],
         "settings": len(rows),
     }
+
+
+def _findings(rows: list[Row]) -> str:
+    """List the findings of audits, and the parts that they did not test.
+
+    A finding about the accountant's epsilon is omitted, since the tables have a column for it.
+    """
+    findings = (text for row in rows for text in (row.get("audit_findings") or "").split("; "))
+    return _joined(text for text in findings if not text.startswith(BY_ACCOUNTANT))
 
 
 def _assumed(rows: list[Row]) -> str:
