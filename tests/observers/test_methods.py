@@ -142,10 +142,31 @@ def test_pair_noise_of_decor_cancels_in_the_mean_and_its_cost_has_a_fourier_form
     wave = 2 - 2 * np.cos(2 * np.pi * np.arange(6) / 6)
     expected = (1 / (1 + 4 * wave)).mean() / 0.49 * problem.record_change("l2") ** 2 * 5
     (release,) = algorithm.releases(problem, graph, 5)
-    assert (release.losses() ** 2).sum() == pytest.approx(expected, rel=1e-9)
+    assert (release.losses() ** 2).sum() == pytest.approx(expected, rel=1e-8)
     assert np.linalg.inv(batch.covariance(graph))[0, 0] == pytest.approx(
         np.mean(1 / (1 + 4 * wave))
     )
+
+
+@pytest.mark.parametrize("name", ["path", "ring", "complete"])
+def test_loss_of_decor_with_much_pair_noise_is_that_of_a_server(name):
+    """The covariance is singular up to rounding; its inverse tends to 1/N."""
+    problem, graph = means(9), network(name, 9)
+    algorithm = algorithms.load("decor")(noise=1.0, ratio=1e6)
+    (release,) = algorithm.releases(problem, graph, 1)
+    expected = problem.record_change("l2") / 3
+    assert expected <= release.losses().max() < expected * (1 + 1e-6)
+    with pytest.raises(InvalidInput, match="ratio"):
+        algorithms.load("decor")(ratio=1e8)
+
+
+@pytest.mark.parametrize(
+    "rows", [((0.0, 10.0), (10.0, 0.0)), ((0.0,),), ((1.0, 0.0),), ((np.nan,),), "ab", 1.0]
+)
+def test_a_filter_with_a_round_without_noise_is_refused(rows):
+    """Noise of a later round cannot enter a message, so the filter is lower triangular."""
+    with pytest.raises(InvalidInput, match=r"algorithm\.filter"):
+        algorithms.load("mafalda_sgd")(noise=1.0, filter=rows)
 
 
 def test_loss_to_agents_with_shared_secrets_exceeds_loss_to_the_eavesdropper():
@@ -179,7 +200,7 @@ def test_mu_squared_of_decor_is_within_a_factor_of_two_of_a_server(name):
     graph = network(name, 7)
     algorithm = algorithms.load("decor")(noise=1.0)
     losses = algorithm.losses(means(7), graph, 1) / means(7).record_change("l2")
-    assert 1 / 7 <= float(losses[0] ** 2) <= 2 / 7 * (1 + 1e-9)
+    assert 1 / 7 <= float(losses[0] ** 2) <= 2 / 7 * (1 + 1e-8)
 
 
 def test_noise_of_zip_dl_cancels_at_its_sender():

@@ -34,6 +34,10 @@ from .parameters import nonnegative
 
 SPARE = 1e-6
 """Relative safety margin by which the computed connectivity is reduced."""
+ROUNDING = 1e-12
+"""Bound on the rounding error of the eigenvalues of a Laplacian, relative to the largest one."""
+MAX_RATIO = 1e6
+"""Largest ratio of pair noise to individual noise whose sum keeps the individual noise."""
 
 
 class DECORDraw(NamedTuple):
@@ -58,11 +62,12 @@ class DECOR(ClippedDescent):
     Parameters
     ----------
     ratio : float, optional
-        Ratio :math:`s_{pair}/s_{ind}`. The default is :math:`\sqrt{(N-2)/a}` with the algebraic
-        connectivity a, for which :math:`\mu^2` is at most twice that of noise added by a server.
+        Ratio :math:`s_{pair}/s_{ind}`, at most :data:`MAX_RATIO`. The default is
+        :math:`\sqrt{(N-2)/a}` with the algebraic connectivity a, for which :math:`\mu^2` is at most
+        twice that of noise added by a server.
     """
 
-    ratio: float | None = nonnegative(None)
+    ratio: float | None = nonnegative(None, max_value=MAX_RATIO)
 
     draws_per_edge: ClassVar[bool] = True
     source: ClassVar[str] = "Allouah et al., ICML 2024, Algorithm 1"
@@ -115,9 +120,19 @@ class DECOR(ClippedDescent):
         if isinstance(network, SparseNetwork):
             largest = self._inverse_bound(network)
         else:
-            inverse = np.linalg.inv(self.covariance(network))
-            largest = np.diagonal(inverse, axis1=-2, axis2=-1).max()
-        return np.full(horizon, self.change(problem) * float(np.sqrt(largest)) * (1 + 1e-12))
+            largest = self._largest_inverse(network)
+        return np.full(horizon, self.change(problem) * float(np.sqrt(largest)) * (1 + 1e-9))
+
+    def _largest_inverse(self, network) -> float:
+        r"""Return the largest diagonal entry of :math:`\Sigma^{-1}s_{ind}^2`.
+
+        Reduced eigenvalues of the Laplacian bound it from above for any ratio. An inverse of the
+        covariance is wrong for a large ratio, since the condition number grows with its square.
+        """
+        eigenvalues, vectors = np.linalg.eigh(laplacian(network.adjacency))
+        reduced = np.maximum(eigenvalues - ROUNDING * eigenvalues[..., -1:], 0.0)
+        squared = np.reshape(self.pair_ratio(network), (-1, 1)) ** 2
+        return float((vectors**2 / (1 + squared * reduced)[..., None, :]).sum(-1).max())
 
     def _inverse_bound(self, network: SparseNetwork) -> float:
         ratio, smallest = np.reshape(self.pair_ratio(network), -1), 1.0 / network.n_agents

@@ -23,6 +23,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from private_consensus.common.errors import require
 from private_consensus.privacy.observers.changes import Cyclic
@@ -66,6 +67,12 @@ class MAFALDASGD(ClippedDescent):
     filter: tuple[tuple[float, ...], ...] | None = None
 
     source: ClassVar[str] = "Bellet et al., ICLR 2026, arXiv 2510.17480, Algorithm 1"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.filter is not None:
+            expected = "a lower triangular matrix of finite numbers with a positive diagonal"
+            require(_is_causal(self.filter), "algorithm.filter", self.filter, expected)
 
     def calibrate(self, budget, problem, network, horizon):
         """Return a copy with the filter for the horizon and the graph, and calibrated noise.
@@ -133,7 +140,7 @@ class MAFALDASGD(ClippedDescent):
         ndarray, shape (1,)
             Sensitivity over noise of scale 1.
         """
-        C = np.linalg.inv(self.filter_of(horizon))
+        C = self._inverse_filter(horizon)
         squared = Cyclic(period=int(self.batches)).maximum(C.T @ C, 0.0)[1]
         return np.array([self.change(problem) * np.sqrt(squared) * (1 + 1e-9)])
 
@@ -146,6 +153,9 @@ class MAFALDASGD(ClippedDescent):
         rounds = min(horizon, stored.shape[1])
         inverse[:rounds, :rounds] = stored[:rounds, :rounds]
         return inverse
+
+    def _inverse_filter(self, horizon: int) -> np.ndarray:
+        return solve_triangular(self.filter_of(horizon), np.eye(horizon), lower=True)
 
     def attained(self, problem):
         """Return None, since the attained fraction of the sensitivity is unknown."""
@@ -174,7 +184,7 @@ class MAFALDASGD(ClippedDescent):
         """
         if not self.noise:
             return []
-        C = np.linalg.inv(self.filter_of(horizon))
+        C = self._inverse_filter(horizon)
         aligned = int(self.batches) == 1 and bool((C >= -1e-12).all())
         round_sums = C.sum(1) if aligned else np.full(horizon, np.nan)
         moved = self.change(problem) * round_sums / float(self.noise.scale)
@@ -232,6 +242,17 @@ class MAFALDASGD(ClippedDescent):
 
 
 ALGORITHM = MAFALDASGD
+
+
+def _is_causal(rows: Any) -> bool:
+    """Test whether each round has noise, from draws of this round and of earlier rounds."""
+    try:
+        matrix = np.array(rows, float)
+    except (TypeError, ValueError):
+        return False
+    if matrix.ndim != 2 or len(matrix) != matrix.shape[1] or not np.isfinite(matrix).all():
+        return False
+    return bool((np.diagonal(matrix) > 0).all() and not np.triu(matrix, 1).any())
 
 
 @lru_cache(maxsize=64)

@@ -80,13 +80,15 @@ def positive(default: Any, *, expected: str = "a number > 0", calibration: bool 
     return _field(default, Rule(_all(lambda v: v > 0), expected), calibration)
 
 
-def nonnegative(default: Any, *, calibration: bool = False) -> Any:
+def nonnegative(default: Any, *, max_value: float = np.inf, calibration: bool = False) -> Any:
     """Declare a number of at least 0.
 
     Parameters
     ----------
     default : float or None
         Default value; None is then allowed as well.
+    max_value : float
+        Inclusive upper limit.
     calibration : bool
         Whether the field affects only how the noise is set.
 
@@ -95,7 +97,8 @@ def nonnegative(default: Any, *, calibration: bool = False) -> Any:
     Field
         Dataclass field with its rule.
     """
-    return _field(default, Rule(_all(lambda v: v >= 0), "a number >= 0"), calibration)
+    expected = "a number >= 0" if np.isinf(max_value) else f"a number in [0, {max_value:g}]"
+    return _field(default, Rule(_all(lambda v: (v >= 0) & (v <= max_value)), expected), calibration)
 
 
 class NoiseDeclaration(NamedTuple):

@@ -150,8 +150,7 @@ class QDPSGD2(QDPSGD):
         if self.own == "broadcast":
             return self.sampled(problem, horizon).releases(self.sigma.scale, int(horizon))
         e = float(self.steps(float(horizon))[1])
-        own_weights = network.own_weights
-        retained_factor = min(float(np.abs(1.0 - e + e * own_weights).max()), 1.0)
+        retained_factor = float(np.abs(1.0 - e + e * network.own_weights).max())
         message = self._message(problem, horizon)
         return reused_state_releases(
             self.sigma.scale, int(horizon), keep=retained_factor, **message

@@ -28,7 +28,7 @@ import numpy as np
 from private_consensus.common.arrays import (
     require_array,
     require_each,
-    require_finite,
+    require_rows_within,
     require_shape,
 )
 from private_consensus.common.errors import arguments, require
@@ -55,7 +55,8 @@ class Perceptron(Problem):
     Parameters
     ----------
     features : ndarray, shape (rows, inputs)
-        Inputs of all records; their dtype is the precision of all computations.
+        Inputs of all records; their dtype is the precision of all computations. Norms of rows
+        are at most the fourth root of the largest number of that precision.
     labels : ndarray of int, shape (rows,)
         Classes from 0 to 9.
     agent_rows : ndarray of int, shape (runs or 1, agents, m)
@@ -84,7 +85,9 @@ class Perceptron(Problem):
         require_shape("problem.labels", labels, features.shape[:1], "features")
         arguments.whole("problem.hidden", self.hidden, 1)
         arguments.choice("problem.loss", self.loss, LOSSES)
-        require_finite("problem.features", features, ("record", "coordinate"))
+        # Larger squared norms overflow, and clipping then has no effect.
+        largest = float(np.finfo(features.dtype).max) ** 0.25
+        require_rows_within("problem.features", features, largest, ("record", "coordinate"))
         coded = (labels >= 0) & (labels < CLASSES)
         require_each(coded, "problem.labels", labels, ("record",), f"0 to {CLASSES - 1}")
         axes = ("run", "agent", "record")

@@ -25,10 +25,10 @@ def reused_state_releases(
     r"""Return the releases of Q-DPSGD-2 as published, where agents continue from exact models.
 
     In eq. (28) of Ding, one record in one batch changes the model in all later rounds. In each
-    round, the fraction :math:`c = 1-\varepsilon+\varepsilon w_{ii}` of a change remains, and the
-    next gradients are evaluated at different points. Two clipped means differ by at most 2K. The
-    models therefore differ by at most :math:`\Delta_t = 2\alpha\varepsilon K\,(1-c^t)/(1-c)`, and
-    no amplification by sampling applies.
+    round, a change is multiplied by :math:`c = |1-\varepsilon+\varepsilon w_{ii}|`, and the next
+    gradients are evaluated at different points. Two clipped means differ by at most 2K. The models
+    therefore differ by at most :math:`\Delta_t = 2\alpha\varepsilon K\,(1-c^t)/(1-c)`, and no
+    amplification by sampling applies.
 
     Parameters
     ----------
@@ -37,14 +37,14 @@ def reused_state_releases(
     horizon : int
         Number of rounds.
     keep : float
-        Largest c of any agent, in [0, 1].
+        Largest c of any agent; above 1 for large mixing steps.
 
     Returns
     -------
     list of Release
         One discrete Gaussian release that covers all rounds.
     """
-    require(0 <= keep <= 1, "keep", keep, "a number in [0, 1]")
+    require(0 <= keep < math.inf, "keep", keep, "a finite number of at least 0")
     t = np.arange(1, horizon + 1)
     remaining_shift = (
         t if keep == 1 else -np.expm1(t * np.log(keep)) / (1 - keep) if keep else np.ones(horizon)
