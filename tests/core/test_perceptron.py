@@ -276,3 +276,13 @@ def test_predictions_resolve_ties_as_numpy_argmax(outputs, predicted_class):
     x[len(x) - CLASSES :][: len(outputs)] = outputs
     _, accuracy = problem.evaluate(x, problem.test)
     assert accuracy == (problem.labels[problem.test] == predicted_class).mean() > 0
+
+
+def test_rows_whose_squared_norm_overflows_are_refused():
+    """Clipping divides by the norm of a gradient, which such rows make infinite or undefined."""
+    prepared = rows()
+    prepared.features[3, 0] = 1e20
+    with pytest.raises(InvalidInput, match=r"norm of problem\.features\[record 3\]"):
+        perceptron.build(
+            Streams(5, (0,)), 3, prepared=prepared, hidden=4, records=20, precision="single"
+        )

@@ -15,6 +15,7 @@ from private_consensus.core.problems.logistic_regression import LogisticRegressi
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.core.problems.perceptron import Perceptron
 from private_consensus.core.randomness import Streams
+from private_consensus.core.solvers import Unsolved
 from private_consensus.privacy import Budget
 
 DIM, RECORDS, TRIED, CLIMBS = 4, 3, 400, 150
@@ -148,6 +149,35 @@ def test_the_minimiser_sensitivity_of_logistic_regression_is_valid_and_tight(nor
     largest = np.linalg.norm(minimiser_a - minimiser_b, ORDERS[norm], axis=-1).max()
     stated = problem.minimiser_change(norm, penalty)
     assert 0.9 * stated <= largest <= stated * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("weight", [1e-12, 1e-6, 1.0])
+def test_the_tolerance_of_the_solver_is_small_relative_to_the_sensitivity(weight):
+    """A label changes a minimiser that one of two data sets reaches without a step."""
+    count, curvature = 420, 420 * weight
+    features = np.broadcast_to([1.0, 0.0], (2, count, 2))
+    zero, penalty = np.zeros((1, 1, 2, 2)), np.full((1, 1, 1, 1), curvature)
+    for positive in range(count // 2, count // 2 + 30):
+        minimisers = []
+        for changed in (0, 1):
+            labels = np.where(np.arange(count) < positive + changed, 1.0, -1.0)
+            labels = np.stack([labels, labels])
+            problem = LogisticRegression(features, labels, features[0], labels[0], weight, 0.0)
+            minimisers.append(problem.proximal(zero, penalty, zero, zero)[0, 0, 0])
+        change = np.linalg.norm(minimisers[1] - minimisers[0])
+        bound = problem.minimiser_change("l2", curvature)
+        # Near the origin, a label changes the gradient by w, and the curvature is at most 5wN/4.
+        assert 0.39 * bound < change < 0.5 * bound
+
+
+def test_a_lasso_that_needs_too_many_steps_is_refused():
+    """The result after a fixed number of steps would not satisfy the bound on minimisers."""
+    features, responses = np.zeros((1, 2, 1000, 2)), np.full((1, 2, 1000), 1e6)
+    features[..., 0] = 0.01
+    problem = Lasso(features, responses, 1.0, 0.0, gradient_bound=1.0, row_bound=1.0)
+    zero = np.zeros((1, 1, 2, 2))
+    with pytest.raises(Unsolved, match="larger quadratic penalty"):
+        problem.proximal(zero, np.full((1, 1, 1, 1), 1e-5), zero, zero)
 
 
 def test_the_sensitivity_of_clipped_logistic_losses_is_attained():

@@ -31,12 +31,15 @@ from private_consensus.common.arrays import (
 from private_consensus.common.errors import arguments, require
 
 from ..randomness import Streams
+from ..solvers import Unsolved
 from .base import PUBLIC_RECORDS, Problem, consensus_error
 
 LOSSES = ("mean", "sum")
 RESPONSES = ("normalised", "raw")
 SWEEPS = 20_000
 TOLERANCE = 1e-14
+MAX_STEPS = 100_000
+"""Largest number of proximal gradient steps of a local problem."""
 
 
 @dataclass(frozen=True)
@@ -227,6 +230,12 @@ class Lasso(Problem):
         -------
         ndarray, shape (settings, runs, agents, dim)
             Minimisers up to a relative error of about ``TOLERANCE``.
+
+        Raises
+        ------
+        Unsolved
+            If more than ``MAX_STEPS`` steps are necessary, since the bounds on the effect of a
+            record hold for minimisers only.
         """
         require(tolerance is None, "tolerance", tolerance, "None for the lasso")
         largest = penalty + self.smoothness
@@ -272,8 +281,12 @@ EXAMPLE = {"records": 20, "dim": 10}
 def _steps(rate: np.ndarray) -> np.ndarray:
     """Return the number of steps, at least 1, that reduce the error by the factor ``TOLERANCE``."""
     with np.errstate(divide="ignore"):
-        count = np.ceil(np.log(TOLERANCE) / np.log(np.clip(rate, 0.0, 0.999)))
-    return np.where(rate > 0, count, 0) + 1
+        count = np.ceil(np.log(TOLERANCE) / np.log(np.maximum(rate, 0.0)))
+    count = np.where(rate > 0, count, 0) + 1
+    if not np.all(count <= MAX_STEPS):
+        needed = f"{np.max(count):.3g} proximal steps are necessary, at most {MAX_STEPS} are taken"
+        raise Unsolved(f"{needed}: a larger quadratic penalty needs fewer")
+    return count
 
 
 def soft_threshold(x: np.ndarray, threshold) -> np.ndarray:

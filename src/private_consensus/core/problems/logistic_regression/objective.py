@@ -471,13 +471,15 @@ class LogisticRegression(Problem):
         -------
         ndarray, shape (selected, dim, dim)
         """
-        agent_indices = np.nonzero(selected)[-(self.labels.ndim - 1) :]
+        batch_axes = selected.shape[1 - self.labels.ndim :]  # several runs can share the records
+        rows = np.broadcast_to(self._signed, (*batch_axes, *self._signed.shape[-2:]))
+        agent_indices = np.nonzero(selected)[1 - self.labels.ndim :]
         points = x[selected]
         hessians = np.empty((len(points), self.dim, self.dim))
         block_size = max(1, BLOCK_ENTRIES // (self.records * self.dim))
         for first in range(0, len(points), block_size):
             block = slice(first, first + block_size)
-            signed = self._signed[tuple(indices[block] for indices in agent_indices)]
+            signed = rows[tuple(indices[block] for indices in agent_indices)]
             sigma = sigmoid_neg(np.matvec(signed, points[block]))
             weighted = signed * (self.weight * sigma * (1.0 - sigma))[..., None]
             np.matmul(np.swapaxes(weighted, -1, -2), signed, out=hessians[block])

@@ -249,9 +249,7 @@ def solve_in_lanes(loss, linear, penalty, centre, start, tolerance=None):
     # An approximate minimiser depends on the model of the Hessian; it always uses the bound.
     far = tolerance is None and loss.weight * loss.records > LARGE_TOTAL_WEIGHT
     if tolerance is None:
-        # The sensitivity is proportional to the weight, and so is the allowed gradient.
-        allowed = TOLERANCE * max(1.0, loss.weight * loss.records)
-        tolerance = np.maximum(allowed, ROUNDING * np.linalg.norm(pull, axis=-1))
+        tolerance = _tolerance(loss, pull)
     parameters = curvature, np.broadcast_to(tolerance, batch_shape)
     agents_shape = loss.labels.shape[:-1]
     problem_numbers = (a.reshape(-1, *agents_shape) for a in parameters)
@@ -296,6 +294,16 @@ def solve_by_arrays(loss, linear, penalty, centre, start, tolerance=None):
         hessian,
         start,
         descend=descend,
-        magnitude=np.linalg.norm(pull, axis=-1) if tolerance is None else 0.0,
-        tolerance=TOLERANCE if tolerance is None else tolerance,
+        tolerance=_tolerance(loss, pull) if tolerance is None else tolerance,
     )
+
+
+def _tolerance(loss, pull: np.ndarray) -> np.ndarray:
+    """Return the l2 norm of the gradient at which a local problem counts as solved.
+
+    A record changes a gradient in proportion to its weight. The tolerance is small relative to this
+    change, so that it does not add to the sensitivity of minimisers. It is at least the rounding
+    error of the gradient.
+    """
+    magnitude = np.maximum(np.linalg.norm(pull, axis=-1), loss.weight * loss.records)
+    return np.maximum(TOLERANCE * min(1.0, loss.weight), ROUNDING * magnitude)
