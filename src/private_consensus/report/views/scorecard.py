@@ -104,7 +104,6 @@ def scored(results: Results) -> list[dict[str, object]]:
             **row,
             "number": number,
             "short": short_title(title, number),
-            "is_significant": row["verdict_holm"] == row["verdict"],
             "interval_holm": "exact" if low == high else interval(low, high),
             "command": command(figure, results.scale),
             "seconds": seconds.get(figure),
@@ -121,9 +120,7 @@ def counts(claims: Iterable[Row]) -> list[dict[str, object]]:
             "icon": ICONS[verdict],
             "meaning": meaning,
             "count": sum(row["verdict"] == verdict for row in claims),
-            "count_after_holm": sum(
-                row["verdict"] == verdict and row["is_significant"] for row in claims
-            ),
+            "count_after_holm": sum(row["verdict_holm"] == verdict for row in claims),
         }
         for verdict, meaning in MEANINGS.items()
     ]
@@ -173,7 +170,7 @@ def _finite(row: Row) -> dict[str, object]:
 def markdown(claims: Iterable[Row]) -> str:
     """Format the counts of verdicts and one row per claim as Markdown."""
     claims = list(claims)
-    titles = ("claim", "verdict", "statistic", "value", "interval", "Holm", "runs", "remark",
+    titles = ("claim", "verdict", "statistic", "value", "interval", "after Holm", "runs", "remark",
               "figure")  # fmt: skip
     tallies = [
         f"- {item['verdict']}: {item['count']} "
@@ -183,15 +180,9 @@ def markdown(claims: Iterable[Row]) -> str:
     rows = [
         (f"{code(row['id'])} {cell(row['claim'])}",
          *map(cell, (row["verdict"], row["statistic"] or NONE, row["shown"],
-                     row["interval"] or NONE, _after_holm(row), number(row["runs"]),
-                     row["remark"] or NONE)),
+                     row["interval"] or NONE, f"{row['verdict_holm']}, {row['interval_holm']}",
+                     number(row["runs"]), row["remark"] or NONE)),
          code(row["command"]))
         for row in claims
     ]  # fmt: skip
     return f"# Scorecard\n\n{''.join(tallies)}\n{markdown_table(titles, rows)}"
-
-
-def _after_holm(row: Row) -> str:
-    return (
-        f"{'significant' if row['is_significant'] else row['verdict_holm']}, {row['interval_holm']}"
-    )
