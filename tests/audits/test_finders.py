@@ -87,6 +87,7 @@ def test_zero_one_problems_keep_zero_one_labels_and_nonnegative_features():
     coded = type(plain)(
         abs(plain.features), np.maximum(plain.labels, 0.0), abs(plain.test_features),
         np.maximum(plain.test_labels, 0.0), plain.weight, plain.ridge, coding="zero_one",
+        nonnegative=True,
     )  # fmt: skip
     network = examples.complete(3)
     for finder in FINDERS:

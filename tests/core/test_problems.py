@@ -321,8 +321,9 @@ def test_record_change_bounds_the_change_of_the_gradient_in_each_norm(streams, c
     rows = prepared_rows()
     rows.features = np.abs(rows.features)
     problem = logistic_regression.build(
-        streams, AGENTS, prepared=rows, records=100, ridge=0.5, weight="mean", coding=coding
-    )
+        streams, AGENTS, prepared=rows, records=100, ridge=0.5, weight="mean", coding=coding,
+        nonnegative=True,
+    )  # fmt: skip
     rng = np.random.default_rng(7)
     orders = {"l1": 1, "l2": 2, "linf": np.inf}
     labels = [-1.0, 1.0] if coding == "signed" else [0.0, 1.0]

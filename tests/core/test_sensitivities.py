@@ -87,8 +87,10 @@ def logistic(coding, weight=0.7, ridge=0.3):
         features *= rng.choice([-1, 1], size=features.shape)
     labels = np.ones((TRIED, 1, RECORDS))
     labels[..., -1] = -1.0 if coding == "signed" else 0.0
-    tests = features[0, 0], labels[0, 0]
-    return LogisticRegression(features, labels, *tests, weight, ridge, coding=coding)
+    return LogisticRegression(
+        features, labels, features[0, 0], labels[0, 0], weight, ridge, coding=coding,
+        nonnegative=coding == "zero_one",
+    )  # fmt: skip
 
 
 def neighbours_of(problem, rows, values=(1.0, 1.0)):

@@ -165,7 +165,12 @@ def test_labels_0_and_1_require_the_zero_one_coding():
     all_positive = replace(signed, labels=np.ones_like(labels), features=np.abs(signed.features))
     assert all_positive.record_change("l2") == 2 * all_positive.weight
     of_zeros = replace(all_positive, coding="zero_one")
-    assert of_zeros.record_change("l2") == pytest.approx(np.sqrt(2) * all_positive.weight)
+    # Sensitivities depend on the declared bounds only, not on the records.
+    assert of_zeros.record_change("l2") == 2 * all_positive.weight
+    declared = replace(of_zeros, nonnegative=True)
+    assert declared.record_change("l2") == pytest.approx(np.sqrt(2) * all_positive.weight)
+    with pytest.raises(InvalidInput, match="the problem is nonnegative"):
+        replace(signed, nonnegative=True)
 
 
 @pytest.mark.parametrize("name", MAKERS)

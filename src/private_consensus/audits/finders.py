@@ -270,15 +270,14 @@ class Universe(ABC):
 
 
 class LogisticUniverse(Universe):
-    """Rows of norm at most 1 and labels in the coding of the problem; without negative entries if
-    the problem has none."""
+    """Rows of norm at most 1 and labels in the coding of the problem."""
 
     def __init__(self, problem: LogisticRegression):
         super().__init__(problem)
         self.features = problem.features.reshape(-1, *problem.features.shape[-3:])[0]
         self.labels = problem.labels.reshape(-1, *problem.labels.shape[-2:])[0]
         self.negative = 0.0 if problem.coding == "zero_one" else -1.0
-        self.positive_rows = bool(self.negative == 0.0 and (self.features >= 0).all())
+        self.positive_rows = problem.nonnegative
 
     def records(self) -> dict[str, tuple[Record, Record]]:
         dim = self.problem.dim

@@ -163,7 +163,7 @@ def _(
         else:
             pair = _few(problem, count, labels, None, agent, compressed)
             yield Attack(pair, graph, diagonal, agent, "label, others empty")
-        if dim < 2 or negative == 0.0:
+        if dim < 2 or negative == 0.0 or problem.nonnegative:
             continue
         push, across = np.eye(dim)[0], np.eye(dim)[1]
         for angle in ANGLES:

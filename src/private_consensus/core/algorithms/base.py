@@ -1,9 +1,8 @@
 """Interface of all algorithms, and the iteration loop that most of them share.
 
-An algorithm is a frozen dataclass of hyperparameters in the symbols of its paper. Its
-fields are scalars, or arrays that broadcast to (runs, agents, dim). ``stack`` combines
-settings that differ in numbers only into one batch, whose numeric fields have a leading
-settings axis.
+An algorithm is a frozen dataclass of hyperparameters in the symbols of its paper, with
+scalar fields. ``stack`` combines settings that differ in numbers only into one batch, whose
+numeric fields have a leading settings axis. ``join_runs`` combines the noise of the runs.
 """
 
 from __future__ import annotations

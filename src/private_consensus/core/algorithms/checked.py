@@ -15,6 +15,7 @@ from private_consensus.privacy import Budget, Release
 from ..networks import require_same_agents
 from ..problems import Problem
 from ..randomness import Streams
+from .noise import Noise
 
 PLACE = ("problem", "network")
 MAX_HORIZON, MAX_SETTINGS = 10_000_000, 100_000
@@ -39,6 +40,10 @@ CHECKED: Mapping[str, tuple[str, ...]] = {
 ``run`` has one horizon per setting. Methods that are called in every iteration, such as ``step``,
 are not checked.
 """
+
+
+OF_ONE_SETTING = ("calibrate", "releases")
+"""Methods that are not called for batches of settings."""
 
 
 def _counts_agents(value: Any) -> bool:
@@ -122,6 +127,8 @@ def _checked(method: Callable, checks: Mapping[str, Callable[[str, Any], Any]]) 
     It also refuses a problem and a network with different numbers of agents.
     """
 
+    is_of_one_setting = method.__name__ in OF_ONE_SETTING
+
     @wraps(method)
     def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
         values = {**dict(zip(checks, args, strict=False)), **kwargs}
@@ -130,6 +137,11 @@ def _checked(method: Callable, checks: Mapping[str, Callable[[str, Any], Any]]) 
                 check(name, values[name])
         if "problem" in values and "network" in values:
             require_same_agents(values["problem"], values["network"])
+        # A field has one value per setting, for which noise and privacy are computed.
+        for field, value in vars(self).items() if is_of_one_setting else ():
+            array = value.scale if isinstance(value, Noise) else value
+            if isinstance(array, np.ndarray) and array.size > 1:
+                require(False, f"algorithm.{field}", f"an array {array.shape}", "a number")
         return method(self, *args, **kwargs)
 
     return checked

@@ -26,6 +26,7 @@ def build(
     test_rows: int | None = None,
     partition: str = "shared",
     coding: str = "signed",
+    nonnegative: bool = False,
 ) -> LogisticRegression:
     r"""Distribute prepared rows to agents at random; the remaining rows are the test set.
 
@@ -53,6 +54,8 @@ def build(
         One partition for all runs, or a new one for each run.
     coding : {"signed", "zero_one"}
         Labels as prepared, or 1 for the negative class and 0 for the positive class (Xiao et al.).
+    nonnegative : bool
+        Whether the preparation makes all features nonnegative for every data set.
 
     Returns
     -------
@@ -93,6 +96,7 @@ def build(
         ridge * records * weight,
         box,
         coding,
+        nonnegative=nonnegative,
     )
 
 

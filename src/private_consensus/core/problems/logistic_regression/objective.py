@@ -89,13 +89,15 @@ class LogisticRegression(Problem):
     box : float
         Bound R of the domain :math:`[-R, R]^d`; infinite for no domain.
     coding : {"signed", "zero_one"}
-        Labels -1 and 1, or 0 and 1 as published in Xiao et al. Sensitivities depend on the coding
-        and on whether all features are >= 0. Both are public.
+        Labels -1 and 1, or 0 and 1 as published in Xiao et al.
     sizes : ndarray of int, shape (agents,), optional
         Numbers of records of the agents, if they differ. Further rows are padding: zeros with the
         negative label, which have no gradient and which metrics ignore. Padded data belong to the
         universe of data sets, so that all sensitivities hold. None: every agent has ``records``
         records.
+    nonnegative : bool
+        Whether the universe of data sets has no negative features. With labels in {0, 1}, the
+        sensitivities are then smaller.
     """
 
     features: np.ndarray
@@ -107,6 +109,7 @@ class LogisticRegression(Problem):
     box: float = np.inf
     coding: str = "signed"
     sizes: np.ndarray | None = None
+    nonnegative: bool = False
 
     def __post_init__(self):
         axes = ("run", "agent", "record", "coordinate")
@@ -119,6 +122,9 @@ class LogisticRegression(Problem):
         require_number("problem.ridge", self.ridge, least=0)
         require_number("problem.box", self.box, above=0, infinite=True)
         require_rows_within("problem.features", features, 1.0, axes)
+        if self.nonnegative:
+            expected = "a number >= 0, since the problem is nonnegative"
+            require_each(features >= 0, "problem.features", features, axes, expected)
         negative, positive = CODINGS[self.coding]
         hint = "" if self.coding == "zero_one" else "; labels 0 and 1 need coding='zero_one'"
         coded = (labels == negative) | (labels == positive)
@@ -172,8 +178,8 @@ class LogisticRegression(Problem):
     def record_gradient_change(self) -> float:
         r"""Bound on the change of the gradient if one record is replaced: 2w in general.
 
-        The norm of a record's gradient is at most ``w``. For labels in {0, 1} and rows without
-        negative entries, the bound is :math:`\sup \|\sigma z - \sigma' z'\|_2 w = \sqrt2\, w`,
+        The norm of a record's gradient is at most ``w``. For labels in {0, 1} and a nonnegative
+        problem, the bound is :math:`\sup \|\sigma z - \sigma' z'\|_2 w = \sqrt2\, w`,
         which two orthogonal rows approach.
         """
         return self.weight * (np.sqrt(2.0) if self._one_sided else 2.0)
@@ -182,14 +188,14 @@ class LogisticRegression(Problem):
     def record_coordinate_change(self) -> float:
         r"""Bound w if every coordinate of a record's gradient has one sign, otherwise 2w.
 
-        The signs are equal for labels in {0, 1} and rows without negative entries (in Xiao et al.,
+        The signs are equal for labels in {0, 1} and a nonnegative problem (in Xiao et al.,
         :math:`\mathcal B_\infty = 1/b_i`), and for no other coding (errata E1.3).
         """
         return self.weight * (1.0 if self._one_sided else 2.0)
 
-    @cached_property
+    @property
     def _one_sided(self) -> bool:
-        return self.coding == "zero_one" and bool((self.features >= 0).all())
+        return self.coding == "zero_one" and self.nonnegative
 
     @property
     def _both_labels(self) -> bool:
