@@ -57,6 +57,20 @@ def test_adding_runs_changes_no_byte_of_earlier_runs():
             assert len(setting_many[key]) == 11
 
 
+@pytest.mark.parametrize(
+    "change, key", [({"box": 6.0}, "problem.l1 sensitivity"), ({"records": 19}, "problem.records")]
+)
+def test_a_run_in_which_a_record_has_more_effect_than_in_the_first_is_refused(change, key):
+    def varied(streams):
+        options = {"records": 20, "dim": 2, "box": 5.0} | (change if 4 in streams.runs else {})
+        return mean_estimation.build(streams, 5, **options)
+
+    options = {"root": 3, "groups": GROUPS, "runs": 6, "watch": WATCH, "block": 4}
+    with pytest.raises(InvalidInput, match="for which noise is calibrated") as caught:
+        simulated(settings(), varied, network, **options)
+    assert caught.value.key == key
+
+
 def test_results_do_not_depend_on_the_number_of_processes():
     for processes in (2, 5):
         progress_calls = []

@@ -26,6 +26,7 @@ from private_consensus.privacy import Budget
 from .algorithms.base import Algorithm, Finite, join_runs, stack, structure
 from .networks import Network, require_same_agents
 from .problems import Problem
+from .problems.base import NORMS, ROUNDING
 from .randomness import Streams
 
 DIVERGENCES = ("raise", "record")
@@ -377,6 +378,7 @@ def _run_block(
     last = first + calibration.block
     streams = Streams(calibration.root, tuple(range(first, last)), calibration.groups)
     problem = calibration.environment.problem(streams)
+    _require_bounds(problem, calibration.problem)
     network = calibration.network.of_runs(first, last)
     settings = calibration.settings
     measured: list[dict] = [{} for _ in settings]
@@ -389,6 +391,23 @@ def _run_block(
         for index, member in enumerate(members):
             measured[member] = recorder.measured[index]
     return measured
+
+
+def _require_bounds(problem: Problem, calibrated: Problem) -> None:
+    """Refuse a problem with a larger effect of a record than in the calibration of the noise."""
+    upper = {f"{norm} sensitivity": (problem.record_change(norm), calibrated.record_change(norm))
+             for norm in NORMS}  # fmt: skip
+    upper["record_curvature"] = problem.record_curvature, calibrated.record_curvature
+    lower = {"least_convexity": (problem.least_convexity, calibrated.least_convexity)}
+    if calibrated.offers("records"):
+        lower["records"] = problem.records, calibrated.records
+    of_first_run = "as in the first run, for which noise is calibrated"
+    for name, (value, limit) in upper.items():
+        holds = value <= limit + ROUNDING * abs(limit)
+        require(holds, f"problem.{name}", value, f"at most {limit:g}, {of_first_run}")
+    for name, (value, limit) in lower.items():
+        holds = value >= limit - ROUNDING * abs(limit)
+        require(holds, f"problem.{name}", value, f"at least {limit:g}, {of_first_run}")
 
 
 def _batches(algorithms: Sequence[Algorithm]) -> Collection[list[int]]:
