@@ -27,7 +27,7 @@ from private_consensus.privacy import account
 TAKEN = [
     (positive(1.0), (1e-300, np.array([1.0, 2.0])), (0.0, np.nan, np.array([1.0, 0.0]))),
     (nonnegative(1.0), (0.0, 3), (-1e-300, np.nan)),
-    (fraction(0.5), (0.5,), (0.0, 1.0, np.nan)),
+    (fraction(0.5), (0.5, np.float64(0.5)), (0.0, 1.0, np.nan, [0.5], (0.5,))),
     (fraction(None, below=0.5), (None, 0.4), (0.5, 0.7)),
     (unit_interval(0.5), (0.5, 1.0), (0.0, 1.0 + 1e-9)),
     (positive_integer(1), (1, 3.0), (0, 1.5, np.array([1, 2.5]))),

@@ -58,7 +58,8 @@ def test_adding_runs_changes_no_byte_of_earlier_runs():
 
 
 @pytest.mark.parametrize(
-    "change, key", [({"box": 6.0}, "problem.l1 sensitivity"), ({"records": 19}, "problem.records")]
+    "change, key",
+    [({"box": 6.0}, "problem.l1 sensitivity"), ({"records": 19}, "problem.least_convexity")],
 )
 def test_a_run_in_which_a_record_has_more_effect_than_in_the_first_is_refused(change, key):
     def varied(streams):

@@ -20,6 +20,7 @@ from private_consensus.audits.examples import (
 )
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.networks import Network, metropolis_mixing
+from private_consensus.core.problems.mean_estimation import MeanEstimation
 
 MAKERS = {
     "mean_estimation": mean_estimation,
@@ -152,6 +153,13 @@ def test_data_on_the_boundary_are_accepted(kind):
     assert replace(mean_estimation(), means=means, box=1.0).n_agents == 3
     with pytest.raises(InvalidInput, match=r"norm of problem\.features"):
         replace(problem, features=(rows * (1 + 1e-5)).astype(kind))
+
+
+def test_the_smallest_integer_is_outside_of_the_box():
+    """Its absolute value is the same negative number."""
+    means = np.full((1, 3, 2), -128, np.int8)
+    with pytest.raises(InvalidInput, match="the box"):
+        MeanEstimation(means, 5, box=1.0)
 
 
 def test_labels_0_and_1_require_the_zero_one_coding():

@@ -118,16 +118,17 @@ def check_arguments(kind: type) -> None:
             checks_by_name = {parameter: checks[parameter] for parameter in CHECKED[name]}
             if name == "epsilon_by_formula":
                 method = _infinite_at_delta_0(method)
-            setattr(kind, name, _checked(method, checks_by_name))
+            checked = _checked(method, checks_by_name, of_one_setting=name in OF_ONE_SETTING)
+            setattr(kind, name, checked)
 
 
-def _checked(method: Callable, checks: Mapping[str, Callable[[str, Any], Any]]) -> Callable:
+def _checked(
+    method: Callable, checks: Mapping[str, Callable[[str, Any], Any]], *, of_one_setting: bool
+) -> Callable:
     """Return a method that checks its arguments before it computes.
 
     It also refuses a problem and a network with different numbers of agents.
     """
-
-    is_of_one_setting = method.__name__ in OF_ONE_SETTING
 
     @wraps(method)
     def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -138,7 +139,7 @@ def _checked(method: Callable, checks: Mapping[str, Callable[[str, Any], Any]]) 
         if "problem" in values and "network" in values:
             require_same_agents(values["problem"], values["network"])
         # A field has one value per setting, for which noise and privacy are computed.
-        for field, value in vars(self).items() if is_of_one_setting else ():
+        for field, value in vars(self).items() if of_one_setting else ():
             array = value.scale if isinstance(value, Noise) else value
             if isinstance(array, np.ndarray) and array.size > 1:
                 require(False, f"algorithm.{field}", f"an array {array.shape}", "a number")

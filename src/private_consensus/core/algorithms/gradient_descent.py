@@ -28,7 +28,7 @@ from .families.descent_theorems import (
     theorem_2_bound,
 )
 from .noise import Noise
-from .parameters import noise_field, one_of
+from .parameters import noise_field, nonnegative, one_of
 
 STAGE_TWO = ("repaired", "literal")
 SENSITIVITIES = ("record", "lipschitz")
@@ -83,7 +83,7 @@ class GradientDescent(Iterative):
 
     noise: Noise = noise_field()
     decay: float = 0.75
-    shift: float = 0.0
+    shift: float = nonnegative(0.0)
     stage_two: str = one_of("repaired", STAGE_TWO)
     calibration: str = one_of("theorem_1", CALIBRATIONS, calibration=True)
     sensitivity: str = one_of("record", SENSITIVITIES, calibration=True)
@@ -145,7 +145,7 @@ class GradientDescent(Iterative):
         return float((self._steps_to_noise(horizon) ** 2).sum())
 
     def _steps_to_noise(self, horizon: int) -> np.ndarray:
-        t = np.arange(1, horizon + 1)
+        t = np.arange(1.0, horizon + 1)
         return t**self.decay / (t + self.shift)
 
     def releases(self, problem, network, horizon):
@@ -188,7 +188,7 @@ class GradientDescent(Iterative):
 
     def _changes_and_scales(self, problem, horizon: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the change of each message by one record and the scale of its noise, [horizon]."""
-        t, first = np.arange(1, horizon + 1), first_step(problem)
+        t, first = np.arange(1.0, horizon + 1), first_step(problem)
         change = problem.record_gradient_change * first / (t + self.shift)
         return change, self.noise.scale * first * t**-self.decay
 
@@ -386,7 +386,7 @@ class GradientDescent(Iterative):
         ndarray, shape (settings, runs)
             In units of :math:`\|\bar d\|_2^2`.
         """
-        t = np.arange(1, T + 1)
+        t = np.arange(1.0, T + 1)
         noise, decay, shift = (
             np.atleast_1d(value)[:, None] for value in (self.noise.scale, self.decay, self.shift)
         )

@@ -260,22 +260,16 @@ def _or_none(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def _has_type(value: Any, kinds: str, integral: bool, nan: bool) -> bool:
-    array = _array(value)
-    if array is None or array.dtype.kind not in kinds:
+    if isinstance(value, list | tuple):
+        return False
+    array = np.asarray(value)
+    if array.dtype.kind not in kinds:
         return False
     if array.dtype.kind != "f":
         return True
     if integral:
         return bool(np.all(np.isfinite(array) & (array == np.floor(array))))
     return nan or not np.isnan(array).any()
-
-
-def _array(value: Any) -> np.ndarray | None:
-    """Return a value as an array; None for rows of different lengths."""
-    try:
-        return np.asarray(value)
-    except (TypeError, ValueError):
-        return None
 
 
 def set_noises(algorithm: Any) -> None:
@@ -322,8 +316,9 @@ def _all(holds: Callable[[Any], Any]) -> Callable[[Any], bool]:
     def holds_everywhere(value: Any) -> bool:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return _is_representable(value) and bool(holds(value))
-        array = _array(value)
-        return array is not None and array.dtype.kind in "iuf" and bool(np.all(holds(array)))
+        if not isinstance(value, np.ndarray | np.number):
+            return False
+        return value.dtype.kind in "iuf" and bool(np.all(holds(value)))
 
     return holds_everywhere
 

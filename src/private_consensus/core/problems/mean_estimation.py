@@ -59,7 +59,8 @@ class MeanEstimation(Problem):
         require_finite("problem.means", self.means, axes)
         require_number("problem.size_ratio", self.size_ratio, least=1)
         bound = self.box * self.size_ratio
-        within = np.abs(self.means) <= bound * (1 + tolerance_of(self.means))
+        limit = bound * (1 + tolerance_of(self.means))
+        within = (self.means >= -limit) & (self.means <= limit)  # no abs: that of -128 is -128
         expected = f"a number in [-{bound:g}, {bound:g}], the box"
         require_each(within, "problem.means", self.means, axes, expected)
 

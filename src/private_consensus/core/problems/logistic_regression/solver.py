@@ -224,6 +224,7 @@ def _distinct(problems: _LocalProblems) -> tuple[np.ndarray, np.ndarray]:
 def solve_in_lanes(loss, linear, penalty, centre, start, tolerance=None):
     """Solve the problems in compiled code, one per SIMD lane.
 
+    The default tolerance is proportional to the weight of a record, as the effect of a record is.
     All settings of an agent, and all runs that share the records, are solved together.
 
     Parameters
@@ -249,7 +250,8 @@ def solve_in_lanes(loss, linear, penalty, centre, start, tolerance=None):
     # An approximate minimiser depends on the model of the Hessian; it always uses the bound.
     far = tolerance is None and loss.weight * loss.records > LARGE_TOTAL_WEIGHT
     if tolerance is None:
-        tolerance = _tolerance(loss, pull)
+        magnitude = np.maximum(np.linalg.norm(pull, axis=-1), loss.weight * loss.records)
+        tolerance = np.maximum(TOLERANCE * min(1.0, loss.weight), ROUNDING * magnitude)
     parameters = curvature, np.broadcast_to(tolerance, batch_shape)
     agents_shape = loss.labels.shape[:-1]
     problem_numbers = (a.reshape(-1, *agents_shape) for a in parameters)
@@ -294,16 +296,6 @@ def solve_by_arrays(loss, linear, penalty, centre, start, tolerance=None):
         hessian,
         start,
         descend=descend,
-        tolerance=_tolerance(loss, pull) if tolerance is None else tolerance,
+        magnitude=np.linalg.norm(pull, axis=-1) if tolerance is None else 0.0,
+        tolerance=TOLERANCE * min(1.0, loss.weight) if tolerance is None else tolerance,
     )
-
-
-def _tolerance(loss, pull: np.ndarray) -> np.ndarray:
-    """Return the l2 norm of the gradient at which a local problem counts as solved.
-
-    A record changes a gradient in proportion to its weight. The tolerance is small relative to this
-    change, so that it does not add to the sensitivity of minimisers. It is at least the rounding
-    error of the gradient.
-    """
-    magnitude = np.maximum(np.linalg.norm(pull, axis=-1), loss.weight * loss.records)
-    return np.maximum(TOLERANCE * min(1.0, loss.weight), ROUNDING * magnitude)
