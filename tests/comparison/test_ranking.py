@@ -79,6 +79,8 @@ def test_ranking_uses_saved_results_and_refuses_a_changed_file(toy, rank, tmp_pa
     rival_results, mine = tmp_path / "others.parquet", tmp_path / "mine.parquet"
     _, rows, _, _ = rank("local_training", "one_shot_averaging", "--out", rival_results)
     assert set(rows) == {"local_training", "one_shot_averaging"}
+    code, _, _, err = rank(rival_results)
+    assert code == 2 and "method: found ['local_training'], expected a name that is no" in err
     _, rows, _, _ = rank(toy, "--against", rival_results, "--out", mine)
     assert set(rows) == {"toy_descent", "local_training", "one_shot_averaging"}
     changed = pl.read_parquet(mine).with_columns(pl.col("value") * 0)

@@ -60,6 +60,19 @@ def test_one_fit_has_a_proven_epsilon_equal_to_the_budget():
     np.testing.assert_array_equal(fitted.coef_, again.coef_)
 
 
+@pytest.mark.parametrize("algorithm", ["dp_admm", "q_dpsgd_2"])
+def test_an_algorithm_whose_guarantee_is_weaker_than_the_budget_is_refused(algorithm):
+    """The noise of these algorithms covers one iteration, or ignores that records are reused."""
+    with pytest.raises(InvalidInput, match="algorithm with a proven guarantee"):
+        Estimator(algorithm, **PRIVATE).fit(FEATURES, LABELS)
+
+
+def test_models_without_a_random_state_do_not_share_noise():
+    options = PRIVATE | {"random_state": None}
+    first, second = (Estimator(**options).fit(FEATURES, LABELS).coef_ for _ in range(2))
+    assert np.abs(first - second).min() > 0
+
+
 @pytest.mark.parametrize("missing", ["bound", "classes"])
 def test_with_privacy_the_bound_and_the_classes_are_required(missing):
     with pytest.raises(InvalidInput, match=f"{missing}: missing.*epsilon=inf only"):

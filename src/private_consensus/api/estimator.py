@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import secrets
 import warnings
 from collections.abc import Mapping, Sequence
 
@@ -23,6 +24,9 @@ from private_consensus.core.splitting import SCALARS, UnscaledColumns, split
 from private_consensus.privacy import Budget
 
 from .results import Result, simulate
+
+ROUNDING = 1e-6
+"""Relative amount by which a calibration may exceed its budget."""
 
 
 class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
@@ -58,7 +62,8 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
     parameters : dict or None, default None
         Parameters of the algorithm. The default of a step size is 1/L, with the smoothness L.
     random_state : int, RandomState or None, default None
-        Seed of the assignment of records to agents and of the noise.
+        Seed of the assignment of records to agents and of the noise. An application needs None:
+        equal seeds give equal noise, which cancels in the difference of two models.
 
     Attributes
     ----------
@@ -121,7 +126,8 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         Raises
         ------
         InvalidInput
-            If ``epsilon`` is finite and ``bound`` or ``classes`` is None.
+            If ``epsilon`` is finite and ``bound`` or ``classes`` is None, or if the accountant's
+            guarantee for the algorithm is weaker than the budget, or not proven.
         """
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
@@ -143,6 +149,10 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
             algorithm, problem, self._network(agents), budget, self.horizon,
             runs=1, seed=seed, iterations=[self.horizon],
         )  # fmt: skip
+        guarantee = self.result_.guarantee
+        expected = f"an algorithm with a proven guarantee of {budget} for this horizon"
+        within = guarantee.proven and guarantee.epsilon <= budget.epsilon * (1 + ROUNDING)
+        require(within or not budget.private, "algorithm", self.algorithm, expected)
         coefficients = shares.coefficients(self.result_.models.average[0])
         self.intercept_ = np.array([coefficients.pop("intercept")])
         self.coef_ = np.array([list(coefficients.values())])
@@ -150,7 +160,9 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         return self
 
     def _seed(self) -> int:
-        """Return the root seed of the random streams."""
+        """Return the root seed of the random streams; without a random state it is secret."""
+        if self.random_state is None:
+            return secrets.randbits(127)
         try:
             random = check_random_state(self.random_state)
         except (TypeError, ValueError) as error:

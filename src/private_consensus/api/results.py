@@ -286,7 +286,9 @@ def simulate(
         Number of Monte-Carlo runs. More runs do not change earlier runs. The guarantee covers one
         run: publish the messages or models of one run only.
     seed : int, default 0
-        Root seed; equal seeds give equal results.
+        Root seed; equal seeds give equal results. Calls with one seed draw the same noise, which
+        cancels in the difference of two models. A model that is published needs a secret seed that
+        is used once.
     measures : sequence of (quantity, metric) or of str, optional
         Quantities of the algorithm (``released``, ``internal``, ...) and names of
         ``problem.metrics``, as pairs or as ``"released.node_error"``. Default: the first metric of

@@ -141,7 +141,7 @@ def require_rows_within(key: str, rows: np.ndarray, bound: float, axes: Sequence
     axes : sequence of str
         Names of all axes of ``rows``.
     """
-    rows = rows if rows.dtype.kind == "f" else rows.astype(float)
+    rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(float)
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.einsum("...k,...k->...", rows, rows)
         within = squares <= (bound * (1 + tolerance_of(rows))) ** 2

@@ -112,6 +112,11 @@ def ranked(
     rules = design_of(design, scale, names)
     submitted = [submission(file, rules) for file in files]
     submitted_tables = [entry.table for entry in submitted]
+    references = {LOCAL, *(name for name, method in rules.methods.items() if method.baseline)}
+    for file, table in zip(files, submitted_tables, strict=True):
+        replaced = sorted(references & set(_methods(table)))
+        expected = "a name that is no reference: local training and baselines are run again"
+        require(not replaced, f"{file}: method", replaced, expected)
     other_tables = [] if against is None else [_others(against, names)]
     entered = [*names, *(name for table in submitted_tables for name in _methods(table))]
     present = {name for table in (*submitted_tables, *other_tables) for name in _methods(table)}

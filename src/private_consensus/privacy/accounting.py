@@ -341,7 +341,9 @@ _KINDS = {
 def _groups(releases: Iterable[Release]) -> tuple[_Group, ...] | None:
     """Group releases by mechanism and loss; return None if a loss is infinite."""
     counts: dict[tuple, int] = defaultdict(int)
-    for release in _checked(releases):
+    releases = _checked(releases)
+    _check_samplings(releases)
+    for release in releases:
         sampling = release.sampling
         if release.count == 0 or (sampling is not None and sampling.rate == 0):
             continue
@@ -355,12 +357,10 @@ def _groups(releases: Iterable[Release]) -> tuple[_Group, ...] | None:
             if loss > 0 or release.profile is not None:
                 kind = _KINDS[release.mechanism]
                 counts[kind, loss, sampling, release.profile] += repetitions * release.count
-    groups = tuple(
+    return tuple(
         _Group(kind, loss, count, sampling, profile)
         for (kind, loss, sampling, profile), count in counts.items()
     )
-    _check_samplings(groups)
-    return groups
 
 
 def _has_loss_distribution(profile: PrivacyProfile | None) -> bool:
@@ -370,8 +370,8 @@ def _has_loss_distribution(profile: PrivacyProfile | None) -> bool:
     return math.isfinite(profile.largest())
 
 
-def _check_samplings(groups: Sequence[_Group]) -> None:
-    changes = {group.sampling.change for group in groups if group.sampling is not None}
+def _check_samplings(releases: Sequence[Release]) -> None:
+    changes = {release.sampling.change for release in releases if release.sampling is not None}
     expected = "one neighbouring relation for all sampled releases of a guarantee"
     require(len(changes) <= 1, "release.sampling", sorted(changes), expected)
 

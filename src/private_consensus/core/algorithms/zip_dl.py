@@ -85,10 +85,13 @@ class ZipDL(ClippedDescent):
 
         The states are those of one agent on neighbouring data sets. With clipping, the increase is
         at most 2C. Without clipping, if a gradient step expands no distance (:math:`\eta L \le 2`),
-        the increase is at most the change of the gradient by a record at a fixed point.
+        the increase is at most the change of the gradient by a record at a fixed point. It is
+        unbounded if the smoothness holds for the present records only, or not for all terms.
         """
         if self.clip is not None:
             return 2.0 * float(self.clip)
+        if "smoothness" in problem.from_data:
+            return float("inf")
         expansion = np.max(np.asarray(problem.smoothness) * np.asarray(self.eta))
         return float(problem.record_change("l2")) if expansion <= 2.0 else float("inf")
 
