@@ -431,3 +431,12 @@ def test_a_problem_overrides_at_most_ten_methods():
     assert len(methods - derived) <= 10
     for kind in map(class_of, names()):
         assert not derived & set(vars(kind))
+
+
+@pytest.mark.parametrize("ratio", [1.0, 2.0])
+def test_the_gradient_at_the_corner_of_the_box_attains_the_lipschitz_constant(ratio):
+    """The sum of the records of the largest agent is ``ratio`` times the corner and ``records``."""
+    means = np.full((1, 2, 3), -1.5 * ratio)
+    problem = mean_estimation.MeanEstimation(means, 5, box=1.5, size_ratio=ratio)
+    gradient = problem.gradient(np.full((1, 1, 2, 3), 1.5))
+    assert np.linalg.norm(gradient, axis=-1).max() == pytest.approx(problem.lipschitz)

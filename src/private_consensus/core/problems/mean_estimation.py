@@ -94,8 +94,11 @@ class MeanEstimation(Problem):
 
     @property
     def lipschitz(self) -> float:
-        r"""Lipschitz constant :math:`G = N_i\, 2R\sqrt p` of the sum over the records."""
-        return self.records * self.record_gradient_change
+        r"""Lipschitz constant :math:`G = N_i\, 2R\sqrt p` of the sum over the records.
+
+        With unequal numbers of records, 2R is :math:`(1 + \text{size\_ratio})R`.
+        """
+        return self.records * self.record_gradient_change * (1 + self.size_ratio) / 2
 
     def attained_gradient_share(self, norm: str) -> float:
         r"""Return the fraction attained by two records on opposite corners or faces of the box.
