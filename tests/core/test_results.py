@@ -142,6 +142,7 @@ def test_an_exported_model_contains_its_guarantee_and_prediction_rule(tmp_path):
     assert (
         exported["epsilon"] == pytest.approx(1.0) and exported["relation"] == "replace one record"
     )
+    assert exported["observer"] == "an eavesdropper, who receives every message"
     np.testing.assert_array_equal(exported["model"], done.models.average[1])
     assert set(exported["coefficients"]) == {"x0", "x1", "intercept"}
     assert exported["labels"] == {"-1": 0, "+1": 1} and exported["clip"] == 1.0

@@ -248,6 +248,7 @@ class Result:
             "delta": self.guarantee.delta,
             "proven": self.guarantee.proven,
             "relation": str(self.algorithm.relation),
+            "observer": self.algorithm.observer,
             "model": average[run],
         }
         if shares is not None:

@@ -84,6 +84,8 @@ class Algorithm(ABC):
     ----------
     relation : Relation
         Neighbouring relation of the guarantee.
+    observer : str
+        Observer against whom the guarantee holds.
     source : str
         Paper, section and equations.
     oracles : tuple of str
@@ -131,6 +133,7 @@ class Algorithm(ABC):
     """
 
     relation = Relation("record", "replace")
+    observer: ClassVar[str] = "an eavesdropper, who receives every message"
     source: ClassVar[str] = ""
     oracles: ClassVar[tuple[str, ...]] = ()
     uses = tuple[str, ...]()

@@ -70,6 +70,7 @@ class DECOR(ClippedDescent):
     ratio: float | None = nonnegative(None, max_value=MAX_RATIO)
 
     draws_per_edge: ClassVar[bool] = True
+    observer: ClassVar[str] = "an outsider, who receives every message and knows no pair noise"
     source: ClassVar[str] = "Allouah et al., ICML 2024, Algorithm 1"
     lower_bound_because: ClassVar[str] = (
         "a changed label changes each gradient by half of the bound at every point"

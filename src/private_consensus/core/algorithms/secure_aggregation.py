@@ -32,6 +32,7 @@ class SecureAggregation(WithoutNeighbours):
     The parameter ``noise`` is the standard deviation :math:`\sigma` of the noise of the sum.
     """
 
+    observer: ClassVar[str] = "an outsider, who receives the sums but knows no agent's noise"
     source: ClassVar[str] = "Bonawitz et al., CCS 2017 (secure sum); noisy gradient descent"
     lower_bound_because: ClassVar[str] = (
         "a changed label changes the noisy sum by half of the bound at every point"
