@@ -455,13 +455,14 @@ class Executed:
         ----------
         units : ndarray, shape (runs, units)
         rows : tuple of Row
-            All messages up to iteration ``last``.
+            In the order of iterations, unless all are executed.
         last : float
             Iteration after which the execution ends.
 
         Returns
         -------
         ndarray, shape (runs, rows)
+            Numbers of the rows up to iteration ``last``.
 
         Raises
         ------
@@ -469,6 +470,8 @@ class Executed:
             If the algorithm sends other messages than ``rows``.
         """
         transcripts = self.messages(units, last)
+        if last < np.inf:
+            rows = rows[: bisect_right(rows, last, key=lambda row: row.iteration)]
         if transcripts.rows != rows:
             raise OtherMessages
         return transcripts.values
@@ -542,14 +545,12 @@ class Response(NamedTuple):
         )
 
 
-def response(executed: Executed, at: np.ndarray | None = None) -> Response:
+def response(executed: Executed) -> Response:
     """Compute the response of all messages to each single draw of size 1.
 
     Parameters
     ----------
     executed : Executed
-    at : ndarray, shape (units,), optional
-        Draws to which each single draw is added; none by default.
 
     Returns
     -------
@@ -559,7 +560,7 @@ def response(executed: Executed, at: np.ndarray | None = None) -> Response:
     probes = FAR * np.cos(1.0 + np.arange(3 * units) ** 1.1).reshape(3, units)
     probes[2] /= FAR
     values = np.concatenate([np.zeros((1, units)), probes, np.eye(units)])
-    transcripts = executed.messages(values if at is None else values + at)
+    transcripts = executed.messages(values)
     base, probe_values, unit_values = (
         transcripts.values[0],
         transcripts.values[1:4],
@@ -893,17 +894,9 @@ class _IterationMessages(NamedTuple):
     rows: np.ndarray
     last: float
 
-    @property
-    def rows_to_last(self) -> tuple[Row, ...]:
-        """Rows of the messages up to iteration ``last``."""
-        rows = self.local_response.rows
-        if self.last == np.inf:
-            return rows
-        return rows[: bisect_right(rows, self.last, key=lambda row: row.iteration)]
-
     def values_at(self, units: np.ndarray) -> np.ndarray:
         """Return the messages up to iteration ``last`` for draws [runs, units]."""
-        return self.executed.values(units, self.rows_to_last, self.last)
+        return self.executed.values(units, self.local_response.rows, self.last)
 
 
 class _Step(NamedTuple):
@@ -965,8 +958,6 @@ def _solved_step(
 
 def _slopes(iteration: _IterationMessages, units: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return the response of messages to selected draws at ``units``, [rows, columns]."""
-    if not len(columns):
-        return np.zeros((len(iteration.rows_to_last), 0))
     single = np.zeros((len(columns), len(units)))
     single[np.arange(len(columns)), columns] = STEP_OF_NEWTON
     both = units + np.concatenate([single, -single])

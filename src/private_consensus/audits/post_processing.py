@@ -14,7 +14,6 @@ messages before, which are equal.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import NamedTuple
 
 import numpy as np
@@ -82,8 +81,6 @@ class _Iteration(NamedTuple):
     ----------
     pair : tuple of two Executed
     local_response : Response
-    count : int
-        Number of rows up to this iteration.
     rows, columns : ndarray
         Indices of its messages, and of the draws that no earlier message depends on.
     last : int
@@ -92,7 +89,6 @@ class _Iteration(NamedTuple):
 
     pair: tuple[Executed, Executed]
     local_response: Response
-    count: int
     rows: np.ndarray
     columns: np.ndarray
     last: int
@@ -114,8 +110,8 @@ class _Iteration(NamedTuple):
         """
         units = np.repeat(before[None], len(draws), axis=0)
         units[:, self.columns] = draws
-        rows_so_far = self.local_response.rows[: self.count]
-        return self.pair[index].values(units, rows_so_far, self.last)[:, self.rows]
+        values = self.pair[index].values(units, self.local_response.rows, self.last)
+        return values[:, self.rows]
 
 
 def constant_shift(
@@ -146,8 +142,7 @@ def constant_shift(
     try:
         for t in dict.fromkeys(times):
             rows = np.flatnonzero(np.array(times) == t)
-            count = bisect_right(times, t)
-            iteration = _Iteration(pair, local_response, count, rows, np.flatnonzero(first == t), t)
+            iteration = _Iteration(pair, local_response, rows, np.flatnonzero(first == t), t)
             random = generator(ROOT, "draws that test a shift", t)
             moved = _shift_of(iteration, first_draws, second_draws, random)
             if moved is None:
