@@ -19,7 +19,7 @@ from private_consensus.core.networks import Network, metropolis_mixing
 from private_consensus.privacy import Budget
 
 from .exact_costs import exact_costs
-from .finders import agent_data, universe_of
+from .finders import universe_of
 from .judging import DeclaredSetting, against_accountant
 from .neighbours import Attack, attacks
 from .result import CheckReport, Untested
@@ -125,9 +125,10 @@ def _at_size(size: str, exact: CheckReport, *, decisive: bool) -> CheckReport:
 
 def _pairs(algorithm: Algorithm, problem: Any, network: Network) -> Iterator[Attack]:
     """Yield attacks on every agent: replace one record, or all records if the unit is an agent."""
+    universe = universe_of(problem)
     for agent in range(network.n_agents):
-        if algorithm.relation.unit == "agent":
-            yield from agent_data(problem, network, agent, np.random.default_rng(0))
+        if universe is not None and algorithm.relation.unit == "agent":
+            yield from universe.agent_data(network, agent, np.random.default_rng(0))
         else:
             options = {"nearby": False, "agents": [agent], "compressed": False}
             yield from attacks(problem, network, algorithm.largest_change, **options)
