@@ -334,7 +334,12 @@ def audit(
         reached = float(np.fmax(reached, fraction))
         reports.append(CheckReport(tuple(findings)))
     reports.append(CheckReport(tuple(sites_and_releases(noisy, sites, declared.epsilon, delta))))
-    report = CheckReport.joined(reports)
+    of_statistics = (
+        *(finding for tested in results for finding in tested.findings),
+        *against_accountant(declared, claimed),
+        *(finding for site_noise in noise for finding in site_noise.as_findings()),
+    )
+    report = CheckReport.joined([CheckReport(of_statistics), *reports])
     lower = best.judged.lower
     bounds = best.lower_bounds(limit, of_pairs, delta, share, seed)
     mu = max(bound.mu for tested in results for bound in tested.judged.bounds)
@@ -355,16 +360,7 @@ def audit(
         computed_lower=noisy.lower_bound(releases if assumed is None else assumed, delta).epsilon,
         lower_range=(min(bounds), max(bounds)),
         mu=mu, epsilon_of_mu=gaussian_epsilon(mu, delta) if mu > 0 else 0.0,
-        findings=tuple(
-            dict.fromkeys(
-                [
-                    *(finding for tested in results for finding in tested.findings),
-                    *against_accountant(declared, claimed),
-                    *(finding for site_noise in noise for finding in site_noise.as_findings()),
-                    *report.findings,
-                ]
-            )
-        ),
+        findings=report.findings,
         coverage=Coverage(
             agents=plan.attacks[0].network.n_agents,
             records=int(problem.records) if problem.offers("records") else 0, iterations=horizon,

@@ -113,11 +113,15 @@ def declaration(releases: Sequence[Release], delta: float) -> Declaration:
     -------
     Declaration
     """
-    points = tuple((account(releases, point_delta).epsilon, point_delta) for point_delta in DELTAS)
     gaussian = all(release.mechanism == "gaussian" for release in releases)
     mu = gaussian_dp(releases) if gaussian else math.inf
     pure = account(releases, 0.0).epsilon
-    return Declaration(account(releases, delta).epsilon, points, mu, pure)
+    return Declaration(account(releases, delta).epsilon, refutable_points(releases), mu, pure)
+
+
+def refutable_points(releases: Sequence[Release]) -> tuple[tuple[float, float], ...]:
+    """Return pairs of epsilon and delta of the releases that a few thousand runs can refute."""
+    return tuple((account(releases, delta).epsilon, delta) for delta in DELTAS)
 
 
 @dataclass(frozen=True)
