@@ -49,7 +49,7 @@ def audit_control_flow(
     """
     runs = replays(algorithm, attack, horizon, seed=seed)
     if runs.neighbour is None:
-        return _failed(algorithm, attack, horizon, runs.error, seed)
+        return _failed(algorithm, attack, horizon, runs, seed)
     findings = [Finding(DIFFERS, text) for text in _differences(runs, runs.neighbour, attack)]
     branches = [] if findings else list(_branches(runs, runs.neighbour))
     untested = tuple(
@@ -65,7 +65,7 @@ def audit_control_flow(
 
 
 def _failed(
-    algorithm: Algorithm, attack: Attack, horizon: int, error: str, seed: int
+    algorithm: Algorithm, attack: Attack, horizon: int, runs: Replays, seed: int
 ) -> CheckReport:
     """Return a finding if the execution on D' also fails without replayed messages."""
     streams = AuditStreams.labelled("replay", 2, seed)
@@ -77,8 +77,7 @@ def _failed(
             f"agent {attack.agent} ({type(exception).__name__}: {exception})"
         )
         return CheckReport((Finding(DIFFERS, text),), sites=(SITE,))
-    reason = f"the execution with equal messages failed ({error})"
-    return CheckReport(untested=(Untested(SITE, reason),))
+    return CheckReport(untested=(runs.not_tested(SITE),))
 
 
 def _differences(runs: Replays, neighbour: Trace, attack: Attack) -> Iterator[str]:

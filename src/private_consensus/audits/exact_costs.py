@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
@@ -590,23 +591,17 @@ def _first_unexplained(solution: Shift) -> Row:
         solution.local_response.affine and solution.local_response.precision <= EXACT
     ):  # solved iteration by iteration
         return solution.rows[int(np.flatnonzero(solution.unexplained)[0])]
-    change, local_response = solution.change, solution.local_response
-    times = sorted({row.iteration for row in solution.rows})
     iterations = np.array([row.iteration for row in solution.rows])
-    low, high = 0, len(times) - 1
-    while low < high:
-        middle = (low + high) // 2
-        within = iterations <= times[middle]
-        if np.any(shift(local_response.prefix(within), change[within]).unexplained):
-            high = middle
-        else:
-            low = middle + 1
-    within = iterations <= times[low]
-    unexplained = shift(local_response.prefix(within), change[within]).unexplained
-    last = np.where(iterations[within] == times[low], unexplained, 0.0)
-    return [row for row, is_within in zip(solution.rows, within, strict=True) if is_within][
-        int(last.argmax())
-    ]
+
+    def unexplained_until(t: int) -> np.ndarray:
+        within = iterations <= t
+        prefix = solution.local_response.prefix(within)
+        return shift(prefix, solution.change[within]).unexplained
+
+    times = np.unique(iterations).tolist()
+    t = times[bisect_left(times[:-1], True, key=lambda t: bool(unexplained_until(t).any()))]
+    last = np.where(iterations[iterations <= t] == t, unexplained_until(t), 0.0)
+    return [row for row in solution.rows if row.iteration <= t][int(last.argmax())]
 
 
 def _excess(setting: DeclaredSetting, solution: Shift, layout: Layout) -> tuple[str, float] | None:

@@ -20,10 +20,10 @@ a sign or a rotation of the noise that depends on the data changes no length.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -934,7 +934,7 @@ def _solved_step(
     error, previous_error, rank = np.inf, np.inf, 0
     has_noise = np.zeros(len(rows), bool)
     for _ in range(NEWTON_STEPS if len(columns) else 0):
-        matrix = _slopes(iteration, units, columns)[rows] / size[:, None]
+        matrix = _slopes(iteration.values_at, units, columns)[rows] / size[:, None]
         has_noise = np.abs(matrix).max(1, initial=0.0) > 1e-6
         step, _, rank, _ = lstsq(matrix[has_noise], gap[has_noise] / size[has_noise], cond=1e-6)
         if rank < len(columns) or not np.isfinite(step).all():
@@ -956,12 +956,14 @@ def _solved_step(
     return _Step(units, _leaks(gap, scale, allowed, 1e3 * floor), floor, values)
 
 
-def _slopes(iteration: _IterationMessages, units: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def _slopes(
+    values_at: Callable[[np.ndarray], np.ndarray], units: np.ndarray, columns: np.ndarray
+) -> np.ndarray:
     """Return the response of messages to selected draws at ``units``, [rows, columns]."""
     single = np.zeros((len(columns), len(units)))
     single[np.arange(len(columns)), columns] = STEP_OF_NEWTON
     both = units + np.concatenate([single, -single])
-    forward, backward = np.split(iteration.values_at(both), 2)
+    forward, backward = np.split(values_at(both), 2)
     return (forward - backward).T / (2 * STEP_OF_NEWTON)
 
 
@@ -992,11 +994,8 @@ def _entering(
     times = np.array([row.iteration for row in local_response.rows])
     last = t if (np.diff(times) >= 0).all() else np.inf
     times = times[times <= last]
-    iteration = _IterationMessages(
-        executed, local_response, local_response.base, local_response.base,
-        np.arange(len(times)), last,
-    )  # fmt: skip
-    matrix = _slopes(iteration, units, np.arange(len(units)))
+    values_at = partial(executed.values, rows=local_response.rows, last=last)
+    matrix = _slopes(values_at, units, np.arange(len(units)))
     scale = np.linalg.norm(matrix, axis=1)
     responds = np.abs(matrix) > PRECISION * scale[:, None]
     enters = responds[times == t].any(0) & ~responds[times < t].any(0) & ~is_solved

@@ -75,7 +75,7 @@ def audit_outputs(
         name for name in names if name not in internal and (name not in MESSAGES or name in at_end)
     ]
     if runs.neighbour is None:
-        untested += [_not_executed(name, runs) for name in tested]
+        untested += [runs.not_tested(f"output {name!r}") for name in tested]
         return CheckReport(untested=tuple(untested))
     findings, noisy = [], []
     for name in tested:
@@ -91,11 +91,6 @@ def audit_outputs(
     missing = {gap.item for gap in untested}
     outputs = tuple(name for name in tested if f"output {name!r}" not in missing)
     return CheckReport(tuple(findings), outputs=outputs, untested=tuple(untested))
-
-
-def _not_executed(name: str, runs: Replays) -> Untested:
-    reason = f"the execution with equal messages failed ({runs.error})"
-    return Untested(f"output {name!r}", reason)
 
 
 def _dependence(name: str, runs: Replays, agent: int) -> tuple[str, bool]:

@@ -449,21 +449,14 @@ def _least_scale(algorithm: Algorithm, attack: Attack, horizon: int, count: int)
 
 
 def _effect(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
-    noiseless_streams = AuditStreams.labelled("probe", 1).without("noise")
-    sent = [
-        execute(algorithm, problem, attack.network, noiseless_streams, horizon).sent[
-            0, :, attack.agent
-        ]
+    first, second = (
+        _noiseless(algorithm, problem, attack.network, horizon)[0, :, attack.agent]
         for problem in attack.pair
-    ]
-    scale = _least_scale(algorithm, attack, horizon, horizon)
-    common_length = min(
-        len(scale), *map(len, sent)
-    )  # a broken copy may send more or fewer on one of them
-    lengths = (
-        np.linalg.norm(sent[0][:common_length] - sent[1][:common_length], axis=-1)
-        / scale[:common_length]
     )
+    # a broken copy may send more or fewer messages on one of the data sets
+    count = min(horizon, len(first), len(second))
+    scale = _least_scale(algorithm, attack, horizon, horizon)[:count]
+    lengths = np.linalg.norm(first[:count] - second[:count], axis=-1) / scale
     return float(np.nan_to_num((lengths**2).sum()))
 
 
@@ -484,15 +477,9 @@ def agent_classes(network: Network, agents: Iterable[int]) -> list[list[int]]:
     degrees, mixing = np.asarray(network.degrees), np.asarray(network.mixing)
     classes: dict[tuple, list[int]] = {}
     for agent in agents:
-        neighbour_degrees = sorted(
-            int(degrees[neighbour]) for neighbour in network.neighbours_of(agent)
-        )
+        neighbour_degrees = np.sort(degrees[network.neighbours_of(agent)]).tobytes()
         weights = np.sort(np.round(mixing[agent], 9)).tobytes()
-        key = (
-            int(degrees[agent]),
-            round(float(mixing[agent, agent]), 9),
-            weights,
-            tuple(neighbour_degrees),
-        )
+        self_weight = round(float(mixing[agent, agent]), 9)
+        key = int(degrees[agent]), self_weight, weights, neighbour_degrees
         classes.setdefault(key, []).append(agent)
     return list(classes.values())

@@ -27,6 +27,7 @@ from private_consensus.core.randomness import UNIT_LAWS, Law
 
 from .execution import run_batch
 from .recording import Exchanges, RecordingNetwork
+from .result import Untested
 from .streams import AuditStreams
 
 RELEASED, LINKS = "released", "links"
@@ -734,6 +735,10 @@ class Replays:
     loud_neighbour: Trace | None
     error: str
     repeated: Callable[[int, int], Trace | None]
+
+    def not_tested(self, item: str) -> Untested:
+        """Return that an item was not tested because the execution on D' raised an error."""
+        return Untested(item, f"the execution with equal messages failed ({self.error})")
 
     def lacks_noise(
         self, index: int, first: Any, second: Any, value: Callable[[Trace], Any]
