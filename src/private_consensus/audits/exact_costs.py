@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from .message_densities import LEVEL, ComparedMessages, with_other_densities
 from .neighbours import Attack
 from .noise_recovery import recovers_noise_itself
 from .noise_response import (
+    EXACT,
     FAR,
     MAX_NUMBERS,
     MAX_UNITS,
@@ -63,8 +65,6 @@ OTHER_DENSITY = (
 )
 NOISE_DIFFERS = 0.1
 """Relative difference of the effects of equal draws from which both directions are solved for."""
-EXACT = 1e-5
-"""Largest relative error of an affine response; float32 arithmetic has 1e-6."""
 SLACK_OF_SHIFT = 1e-4
 """Relative error of a sum of shifts."""
 MAX_ROUNDS = 8_000
@@ -356,10 +356,7 @@ class _Pairs:
         if local_response[0].rows != local_response[1].rows:
             yield "the number of messages depends on the data"
             return
-        if all(
-            response_of_data.affine and response_of_data.precision <= EXACT
-            for response_of_data in local_response
-        ):
+        if all(of_data.is_exact for of_data in local_response):
             yield self._of_affine(local_response)
             return
         solved, differs = 0, self._noise_differs(executions, local_response[1].rows)
@@ -423,7 +420,7 @@ class _Pairs:
         """
         first, second = (self.executed(attack, index) for index in (0, 1))
         local_response = self.local_response
-        if local_response is None or (local_response.affine and local_response.precision <= EXACT):
+        if local_response is None or local_response.is_exact:
             yield None
             return
         try:
@@ -454,7 +451,7 @@ class _Pairs:
             return False
         steps = np.diff(values, axis=0)
         steps[np.abs(steps) <= EXACT * np.abs(values).max(0)] = 0.0
-        times = np.array([row.iteration for row in solution.rows])
+        times = solution.local_response.times
         responds = steps.any(0)
         first = responds & (times == times[responds].min(initial=times.max()))
         is_monotone = np.all(steps >= 0, axis=0) | np.all(steps <= 0, axis=0)
@@ -563,12 +560,8 @@ def _leak(solution: Shift, attacked: int) -> str:
     rows: Sequence[Row] = solution.rows
     if is_noiseless.any():
         row = rows[int(np.flatnonzero(is_noiseless)[0])]
-        same = [
-            r
-            for r, is_silent in zip(rows, is_noiseless, strict=True)
-            if r[:2] == row[:2] and is_silent
-        ]
-        coordinates = sorted({r.coordinate for r in same})
+        silent = compress(rows, is_noiseless)
+        coordinates = sorted({r.coordinate for r in silent if r[:2] == row[:2]})
         all_of = {r.coordinate for r in rows if r[:2] == row[:2] and r.kind == row.kind}
         where = "" if set(coordinates) == all_of else f" in coordinate {list_numbers(coordinates)}"
         agent = "{agent}" if row.agent == attacked else str(row.agent)
@@ -587,11 +580,9 @@ def _leak(solution: Shift, attacked: int) -> str:
 
 def _first_unexplained(solution: Shift) -> Row:
     """Return a row at the end of the shortest prefix of messages that no draws explain."""
-    if not (
-        solution.local_response.affine and solution.local_response.precision <= EXACT
-    ):  # solved iteration by iteration
+    if not solution.local_response.is_exact:  # solved iteration by iteration
         return solution.rows[int(np.flatnonzero(solution.unexplained)[0])]
-    iterations = np.array([row.iteration for row in solution.rows])
+    iterations = solution.local_response.times
 
     def unexplained_until(t: int) -> np.ndarray:
         within = iterations <= t

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,8 +51,8 @@ MAX_EXCHANGES = 12
 """Exchanges per iteration that are recorded."""
 FAR = 8.0
 """Largest draw, in units of its scale, for which messages must be affine."""
-AFFINE = 1e-4
-"""Relative error of the affine prediction; float32 arithmetic has 1e-6."""
+AFFINE, EXACT = 1e-4, 1e-5
+"""Relative errors of an affine prediction, and of one up to rounding; float32 has 1e-6."""
 STEP_OF_NEWTON = 1e-2
 """Step of the difference quotient for messages that are not affine."""
 PRECISION = 1e-10
@@ -537,9 +538,19 @@ class Response(NamedTuple):
     precision: float
     scale: np.ndarray
 
+    @property
+    def is_exact(self) -> bool:
+        """True if messages are affine up to rounding."""
+        return self.affine and self.precision <= EXACT
+
+    @property
+    def times(self) -> np.ndarray:
+        """Iteration of each row."""
+        return np.array([row.iteration for row in self.rows])
+
     def prefix(self, rows: np.ndarray) -> Response:
         """Return the response of the rows that a boolean array selects."""
-        selected = tuple(row for row, is_kept in zip(self.rows, rows, strict=True) if is_kept)
+        selected = tuple(compress(self.rows, rows))
         return self._replace(
             base=self.base[rows], matrix=self.matrix[rows], rows=selected, scale=self.scale[rows]
         )
@@ -708,7 +719,7 @@ class Blocks(NamedTuple):
 
 def _order(local_response: Response) -> tuple[np.ndarray, np.ndarray]:
     """Return the iteration of each row, and the first iteration that depends on each draw."""
-    times = np.array([row.iteration for row in local_response.rows])
+    times = local_response.times
     responds = np.abs(local_response.matrix) > PRECISION * local_response.scale[:, None]
     return times, np.where(responds.any(0), times[responds.argmax(0)], 0)
 
@@ -991,7 +1002,7 @@ def _entering(
     scale : ndarray
         Standard deviation of the noise in each message of iteration ``t``.
     """
-    times = np.array([row.iteration for row in local_response.rows])
+    times = local_response.times
     last = t if (np.diff(times) >= 0).all() else np.inf
     times = times[times <= last]
     values_at = partial(executed.values, rows=local_response.rows, last=last)
@@ -1032,7 +1043,7 @@ def _rows_by_noise(
     noisy : ndarray of bool, shape (rows,)
         Messages that change for draws with a standard deviation of at most :data:`FAR`.
     """
-    times = np.array([row.iteration for row in local_response.rows])
+    times = local_response.times
     random = generator(ROOT, "remaining draws", t).standard_normal((REMAINING, len(units)))
     sizes = np.resize(SIZES, REMAINING)
     random *= sizes[:, None] * ~is_solved
@@ -1097,7 +1108,7 @@ def solved_on_average(pair: tuple[Executed, Executed], seed: int) -> Rough | Non
     if not len(scale) or not (scale > 0).all():
         return None
     changes, worst = [], 0.0
-    rows = tuple(row for row, drop in zip(wide.rows, constant, strict=True) if not drop)
+    rows = tuple(compress(wide.rows, ~constant))
     for values in (values[:, ~constant] for values in all_values):
         error = np.abs(values - values.mean(0) - draws @ matrix.T) / scale
         worst = max(worst, float(error.max()))

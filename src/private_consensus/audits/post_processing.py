@@ -60,7 +60,7 @@ def first_iterations(executed: Executed, local_response: Response) -> np.ndarray
     OtherMessages
         If the number of messages depends on the noise.
     """
-    times = np.array([row.iteration for row in local_response.rows])
+    times = local_response.times
     units = local_response.matrix.shape[1]
     first = np.full(units, np.inf)
     for size in (0.0, *SIZES):
@@ -135,14 +135,15 @@ def constant_shift(
     Shift or None
         None if no shift gives equal messages for all tested draws.
     """
-    times = [row.iteration for row in local_response.rows]
-    if times != sorted(times) or len(first) * len(set(times)) > MAX_NUMBERS:
+    times = local_response.times
+    iterations = np.unique(times)
+    if (np.diff(times) < 0).any() or len(first) * len(iterations) > MAX_NUMBERS:
         return None
     first_draws, second_draws = start.copy(), start.copy()
     try:
-        for t in dict.fromkeys(times):
-            rows = np.flatnonzero(np.array(times) == t)
-            iteration = _Iteration(pair, local_response, rows, np.flatnonzero(first == t), t)
+        for t in iterations.tolist():
+            rows, columns = np.flatnonzero(times == t), np.flatnonzero(first == t)
+            iteration = _Iteration(pair, local_response, rows, columns, t)
             random = generator(ROOT, "draws that test a shift", t)
             moved = _shift_of(iteration, first_draws, second_draws, random)
             if moved is None:
