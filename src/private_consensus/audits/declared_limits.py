@@ -241,8 +241,6 @@ def _in_messages(
         for name, value in whole_numbers.items()
         if value >= horizon and f"parameter {name} = {value}" not in known_names
     }
-    if not larger:
-        return
     for name, value in larger.items():
         changes = {name: value + 1}
         first = _first_difference(algorithm, changes, MAX_ITERATIONS, problem, network)

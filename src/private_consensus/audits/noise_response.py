@@ -39,7 +39,7 @@ from private_consensus.core.randomness import Law, Streams, generator
 
 from .execution import LINKS, run_batch
 from .recording import RecordingNetwork
-from .streams import ROOT
+from .streams import ROOT, AuditStreams
 
 MAX_UNITS = 4_000
 """Largest number of unit draws whose responses are computed."""
@@ -124,18 +124,11 @@ class Layout:
 
 def _law_of(law: str | Law) -> str | None:
     """Return the name of an additive distribution; None for any other distribution."""
-    return next(
-        (
-            name
-            for name, noise_law in LAWS.items()
-            if noise_law.unit is law or noise_law.unit == law
-        ),
-        None,
-    )
+    return next((name for name, noise_law in LAWS.items() if noise_law.unit == law), None)
 
 
 @dataclass(frozen=True)
-class ControlledStreams(Streams):
+class ControlledStreams(AuditStreams):
     """Streams whose unit noise is chosen; every run has equal numbers for all other purposes.
 
     Parameters
@@ -149,12 +142,6 @@ class ControlledStreams(Streams):
     layout: Layout = field(default_factory=Layout)
     values: np.ndarray | None = None
     opened: list[tuple] = field(default_factory=list)
-
-    def draw(
-        self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
-    ) -> np.ndarray:
-        """Return unit draws of shape ``(runs, *shape)``."""
-        return next(self.sequence(purpose, law, shape, name))
 
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
@@ -487,8 +474,8 @@ class Executed:
         recording = RecordingNetwork.on(self.network)
         recorder = _ValueRecorder(recording, runs, self.internal, last)
         streams = ControlledStreams(
-            ROOT + self.seed, tuple(range(runs)), {}, self.layout, values
-        )  # fmt: skip
+            ROOT + self.seed, tuple(range(runs)), layout=self.layout, values=values
+        )
         with suppress(_LastIteration):
             run_batch(self.algorithm, self.problem, recording, streams, self.horizon, recorder)
         self.work.rounds += int(min(last, self.horizon))
