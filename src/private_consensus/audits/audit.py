@@ -439,18 +439,18 @@ def _plan(stated: DeclaredSetting, attack: Attack | None, seed: int, processes: 
         representatives = len(selected)
     elif is_foreign(noisy):
         selected = list(dict.fromkeys([*selected, *agents]))[:MAX_ATTACKED]
-    every = {
+    strongest_pairs = {
         agent: strongest(noisy, pairs[agent], horizon)
         for agent in dict.fromkeys([*selected, *agents[:MAX_ATTACKED]])
     }
     of_outputs = [
         pair
-        for agent, tested in every.items()
+        for agent, tested in strongest_pairs.items()
         for pair in pairs_of_outputs(noisy, pairs[agent], tested, horizon)
     ]
     return _AuditPlan(
-        [every[agent] for agent in selected], representatives, agents, names, exact,
-        tuple(untested), tuple(every.values()), of_outputs,
+        [strongest_pairs[agent] for agent in selected], representatives, agents, names, exact,
+        tuple(untested), tuple(strongest_pairs.values()), of_outputs,
     )  # fmt: skip
 
 

@@ -294,10 +294,10 @@ class Universe(ABC):
         Attack
         """
         records = self.records()
-        (name, pair), *others = records.items()
+        (name, pair), *later_kinds = records.items()
         for background, data in self.backgrounds(pair[0], rng).items():
             yield self.attack(Pair(data, *pair, f"{name}, {background}"), network, agent)
-        for name, of_kind in others:
+        for name, of_kind in later_kinds:
             backgrounds = self.backgrounds(of_kind[0], rng)
             for background in ("own records", "empty records"):
                 case = Pair(backgrounds[background], *of_kind, f"{name}, {background}")

@@ -148,7 +148,7 @@ class DeclaredSetting:
 
     @cached_property
     def releases(self) -> list[Release]:
-        """Declared releases."""
+        """Releases that the algorithm declares."""
         return self.algorithm.releases(self.problem, self.network, self.horizon)
 
     @cached_property

@@ -152,9 +152,9 @@ def _repeated_by_coordinate(sent: np.ndarray) -> list[_Repeated]:
     ]
 
 
-def _hidden(values: Sequence[_Repeated], other: np.ndarray) -> list[_Repeated]:
-    """Return the values that no run on the other data set has."""
-    return [v for v in values if not np.any(other[:, v.coordinate] == v.value)]
+def _hidden(values: Sequence[_Repeated], sent: np.ndarray) -> list[_Repeated]:
+    """Return the values that no message ``sent`` on the other data set has."""
+    return [v for v in values if not np.any(sent[:, v.coordinate] == v.value)]
 
 
 def audit_missing_noise(evidence: Sequence[Evidence]) -> CheckReport:
