@@ -125,14 +125,10 @@ def _without_noise(runs: Replays, attacked: int, agents: int) -> Iterator[str]:
         return
     of_neighbour = _exchanged(neighbour, agents)
     for (t, name), rows in _exchanged(runs.recorded, agents).items():
-
-        def value(trace: Trace, key: tuple[int, str] = (t, name)) -> np.ndarray | None:
-            exchanged = _exchanged(trace, agents).get(key)
-            return None if exchanged is None else _runs_first(exchanged[attacked])
-
         neighbour_values = of_neighbour.get((t, name))
         if neighbour_values is None or rows.shape != neighbour_values.shape:
             continue
+        value = partial(_exchanged_value, agents=agents, attacked=attacked, key=(t, name))
         first, second = _runs_first(rows[attacked]), _runs_first(neighbour_values[attacked])
         if runs.lacks_noise(0, first, second, value):
             yield (
@@ -168,6 +164,14 @@ def _released_without_noise(runs: Replays, neighbour: Trace, attacked: int, agen
             sets = "" if is_noiseless else " on one of the two data sets"
             return f"the message of agent {attacked} in iteration {t} carries no noise{where}{sets}"
     return ""
+
+
+def _exchanged_value(
+    trace: Trace, *, agents: int, attacked: int, key: tuple[int, str]
+) -> np.ndarray | None:
+    """Return the value of an agent in an exchange, if there is one."""
+    rows = _exchanged(trace, agents).get(key)
+    return None if rows is None else _runs_first(rows[attacked])
 
 
 def _released_value(
