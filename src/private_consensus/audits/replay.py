@@ -394,7 +394,6 @@ class _TraceRecorder:
             return self._jointly(released_with, draw, paths, target, t)
         except (TypeError, ValueError, IndexError, FloatingPointError, np.linalg.LinAlgError):
             return draw
-        return draw
 
     def _others_change(self, after: np.ndarray, noiseless: np.ndarray) -> bool:
         """Return True if the messages of other agents differ."""
