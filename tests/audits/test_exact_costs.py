@@ -12,7 +12,7 @@ from private_consensus import networks
 from private_consensus.audits import exact_costs as exact_costs_module
 from private_consensus.audits.exact_costs import _is_below_declared, _Pairs, exact_costs
 from private_consensus.audits.examples import complete, logistic_regression
-from private_consensus.audits.judging import declaration
+from private_consensus.audits.judging import DeclaredSetting, declaration
 from private_consensus.audits.noise_response import Layout, Response, Row, shift
 from private_consensus.audits.probing import agent_classes, pairs_of_agents
 from private_consensus.audits.result import DIFFERS, CheckReport, Coverage, Untested
@@ -88,13 +88,10 @@ def cost(algorithm, problem=None, network=None, horizon=HORIZON, max_attacks=Non
     """Return the report for a calibrated algorithm, on all pairs or on those of agent 0."""
     problem, network = problem or means(), network or ring()
     noisy = algorithm.calibrate(BUDGET, problem, network, horizon)
-    releases = noisy.releases(problem, network, horizon)
     pairs = pairs_of_agents(noisy, problem, network, horizon)
     attacks = [pair for of_agent in pairs.values() for pair in of_agent][:max_attacks]
-    declared = declaration(releases, DELTA)
-    return exact_costs(
-        noisy, attacks, horizon, releases, declared, DELTA, seed=0, processes=processes
-    )
+    setting = DeclaredSetting(noisy, problem, network, horizon, DELTA)
+    return exact_costs(setting, attacks, seed=0, processes=processes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -392,7 +389,7 @@ def all_shifts(algorithm):
     """Return the shifts of all agents' pairs and base points, on means."""
     noisy = algorithm.calibrate(BUDGET, means(), ring(), HORIZON)
     pairs = pairs_of_agents(noisy, means(), ring(), HORIZON)
-    tested = _Pairs(noisy, HORIZON, 0, Layout(), None)
+    tested = _Pairs(DeclaredSetting(noisy, means(), ring(), HORIZON, DELTA), 0, None)
     tested.executed(pairs[0][0], 0).messages(np.zeros((1, 1)))
     shift_lists = [
         step_shift
@@ -762,7 +759,7 @@ def test_the_shift_of_clipped_messages_is_the_declared_mu():
     """
     noisy = ClippedAfterNoise().calibrate(BUDGET, means(), ring(), HORIZON)
     pairs = pairs_of_agents(noisy, means(), ring(), HORIZON)
-    tested = _Pairs(noisy, HORIZON, 0, Layout(), None)
+    tested = _Pairs(DeclaredSetting(noisy, means(), ring(), HORIZON, DELTA), 0, None)
     tested.executed(pairs[0][0], 0).messages(np.zeros((1, 1)))
     list(tested.shifts(pairs[0][0]))
     shifts = list(tested.constant_shifts(pairs[0][0]))
@@ -783,7 +780,8 @@ def test_a_shortened_execution_equals_the_start_of_a_full_execution():
 
     noisy = Counting().calibrate(BUDGET, logistic(), ring(), 20)
     (pair, *_) = pairs_of_agents(noisy, logistic(), ring(), 20)[0]
-    executed = _Pairs(noisy, 20, 0, Layout(), None).executed(pair, 0)
+    setting = DeclaredSetting(noisy, logistic(), ring(), 20, DELTA)
+    executed = _Pairs(setting, 0, None).executed(pair, 0)
     executed.messages(np.zeros((1, 1)))
     units = np.random.default_rng(0).standard_normal((2, executed.layout.units))
     all_messages = executed.messages(units)
@@ -813,8 +811,8 @@ def test_data_dependent_noise_is_found_for_both_orders_of_data_sets(swapped):
     noisy = LessNoiseForPositiveLabels().calibrate(BUDGET, logistic(), ring(), 1)
     (pair, *_) = pairs_of_agents(noisy, logistic(), ring(), 1)[0]
     pair = pair._replace(pair=pair.pair[::-1]) if swapped else pair
-    releases = noisy.releases(logistic(), ring(), 1)
-    report = exact_costs(noisy, [pair], 1, releases, declaration(releases, DELTA), DELTA, seed=0)
+    setting = DeclaredSetting(noisy, logistic(), ring(), 1, DELTA)
+    report = exact_costs(setting, [pair], seed=0)
     (finding,) = report.findings
     assert "the declared releases permit" in finding.text
 

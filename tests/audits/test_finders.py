@@ -7,8 +7,14 @@ import pytest
 
 from mutants.styles import BUDGET, Descent
 from private_consensus.audits import examples
-from private_consensus.audits.finders import extreme_data, random_data, special_data, universe_of
-from private_consensus.audits.probing import coupled_difference, find_attacks, is_foreign
+from private_consensus.audits.finders import universe_of
+from private_consensus.audits.neighbours import attacks
+from private_consensus.audits.probing import (
+    coupled_difference,
+    find_attacks,
+    is_foreign,
+    pairs_of_agents,
+)
 from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
 from private_consensus.core.problems.mean_estimation import MeanEstimation
@@ -17,14 +23,13 @@ from private_consensus.core.problems.perceptron import Perceptron
 NAMES = (
     "mean_estimation", "logistic_regression", "huber_regression", "perceptron", "census",
 )  # fmt: skip
-FINDERS = (extreme_data, special_data, random_data)
 
 
-def proposed(name, agent):
-    problem = getattr(examples, name)()
-    network = examples.complete(problem.n_agents)
-    for finder in FINDERS:
-        yield from finder(problem, network, agent, np.random.default_rng(0))
+def proposed(problem, agent):
+    network, universe = examples.complete(problem.n_agents), universe_of(problem)
+    yield from attacks(problem, network, None, nearby=False, agents=[agent], compressed=False)
+    yield from universe.special_data(network, agent, np.random.default_rng(0))
+    yield from universe.random_data(network, agent, np.random.default_rng(0))
 
 
 def records_of(problem):
@@ -43,8 +48,9 @@ def records_of(problem):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_pair_differs_in_one_record_of_the_attacked_agent(name):
-    for agent in range(getattr(examples, name)().n_agents):
-        for attack in proposed(name, agent):
+    problem = getattr(examples, name)()
+    for agent in range(problem.n_agents):
+        for attack in proposed(problem, agent):
             array_pairs = zip(*(records_of(problem) for problem in attack.pair), strict=True)
             is_changed = [
                 abs(a - b).reshape(*a.shape[:2], -1).sum(-1) > 1e-9 for a, b in array_pairs
@@ -58,7 +64,7 @@ def test_a_pair_differs_in_one_record_of_the_attacked_agent(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_proposed_data_sets_are_in_the_universe_of_the_problem(name):
     original = getattr(examples, name)()
-    for attack in proposed(name, 0):
+    for attack in proposed(original, 0):
         for problem in attack.pair:
             first, *remaining_arrays = records_of(problem)
             lengths = np.linalg.norm(first, axis=-1)
@@ -89,12 +95,10 @@ def test_zero_one_problems_keep_zero_one_labels_and_nonnegative_features():
         np.maximum(plain.test_labels, 0.0), plain.weight, plain.ridge, coding="zero_one",
         nonnegative=True,
     )  # fmt: skip
-    network = examples.complete(3)
-    for finder in FINDERS:
-        for attack in finder(coded, network, 1, np.random.default_rng(0)):
-            for problem in attack.pair:
-                assert problem.features.min() >= 0
-                assert set(np.unique(problem.labels)) <= {0.0, 1.0}
+    for attack in proposed(coded, 1):
+        for problem in attack.pair:
+            assert problem.features.min() >= 0
+            assert set(np.unique(problem.labels)) <= {0.0, 1.0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,10 +148,13 @@ def test_attacks_on_foreign_algorithms_use_uncompressed_problems():
     (example,) = examples.examples("p_admm")
     registered = example.algorithm.calibrate(example.budget, *example.world[1:3], example.horizon)
     assert not is_foreign(registered)
-    names = [
-        a.name for a in find_attacks(registered, *example.world[1:3], example.horizon, max_pairs=9)
+    pairs = pairs_of_agents(registered, *example.world[1:3], example.horizon)[0]
+    assert sorted(attack.name for attack in pairs) == [
+        "label",
+        "rows at 0.3",
+        "rows at 0.6",
+        "rows at 0.9",
     ]
-    assert sorted(names) == ["label", "rows at 0.3", "rows at 0.6", "rows at 0.9"]
 
 
 def test_squared_loss_has_no_known_universe():

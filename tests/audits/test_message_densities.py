@@ -7,7 +7,7 @@ import pytest
 
 from private_consensus.audits.exact_costs import exact_costs
 from private_consensus.audits.examples import complete, logistic_regression
-from private_consensus.audits.judging import declaration
+from private_consensus.audits.judging import DeclaredSetting
 from private_consensus.audits.message_densities import (
     ITERATIONS,
     ComparedMessages,
@@ -132,9 +132,9 @@ def _calibrated(kind):
 
 def _exact(kind):
     algorithm, pairs = _calibrated(kind)
-    releases = algorithm.releases(pairs[0].pair[0], pairs[0].network, HORIZON)
-    declared = declaration(releases, BUDGET.delta)
-    return exact_costs(algorithm, pairs, HORIZON, releases, declared, BUDGET.delta, seed=0)
+    problem, network = pairs[0].pair[0], pairs[0].network
+    setting = DeclaredSetting(algorithm, problem, network, HORIZON, BUDGET.delta)
+    return exact_costs(setting, pairs, seed=0)
 
 
 def _has_untested_density(report):

@@ -11,7 +11,7 @@ from private_consensus.audits.evidence import observed
 from private_consensus.audits.exact_costs import _distinct_numbers, exact_costs
 from private_consensus.audits.examples import complete, logistic_regression
 from private_consensus.audits.execution import execute
-from private_consensus.audits.judging import declaration
+from private_consensus.audits.judging import DeclaredSetting
 from private_consensus.audits.outputs import audit_outputs
 from private_consensus.audits.probing import find_attacks, pairs_of_agents
 from private_consensus.audits.streams import AuditStreams
@@ -195,11 +195,10 @@ def _exact(kind):
     problem = logistic_regression()
     network = complete(problem.n_agents)
     algorithm = kind().calibrate(BUDGET, problem, network, HORIZON)
-    releases = algorithm.releases(problem, network, HORIZON)
     pairs = pairs_of_agents(algorithm, problem, network, HORIZON)
     pairs = [pair for of_agent in pairs.values() for pair in of_agent]
-    declared = declaration(releases, BUDGET.delta)
-    return exact_costs(algorithm, pairs, HORIZON, releases, declared, BUDGET.delta, seed=0)
+    setting = DeclaredSetting(algorithm, problem, network, HORIZON, BUDGET.delta)
+    return exact_costs(setting, pairs, seed=0)
 
 
 @pytest.mark.parametrize("kind", [Modulo, Exponential])

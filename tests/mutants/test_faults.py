@@ -8,7 +8,7 @@ import pytest
 from private_consensus.audits.evidence import recovered
 from private_consensus.audits.exact_costs import _Pairs
 from private_consensus.audits.execution import execute
-from private_consensus.audits.finders import special_data
+from private_consensus.audits.finders import universe_of
 from private_consensus.audits.judging import declaration
 from private_consensus.audits.neighbours import Attack, attacks
 from private_consensus.audits.noise_response import Layout
@@ -571,7 +571,8 @@ def test_a_branch_leaves_out_noise_on_data_that_finders_propose(name):
         return BRANCHING[name](unit, 1, problem)[:, 1].any()
 
     assert noise(case.problem)
-    pairs = special_data(case.problem, case.network, 1, np.random.default_rng(0))
+    universe = universe_of(case.problem)
+    pairs = universe.special_data(case.network, 1, np.random.default_rng(0))
     assert any(not noise(problem) for attack in pairs for problem in attack.pair)
 
 
@@ -609,7 +610,7 @@ def test_an_output_is_exact_and_messages_stay(fault_of_output):
 def replace_last(case):
     """Return the problem with one record of the last agent replaced."""
     rng = np.random.default_rng(0)
-    pairs = special_data(case.problem, case.network, case.problem.n_agents - 1, rng)
+    pairs = universe_of(case.problem).special_data(case.network, case.problem.n_agents - 1, rng)
     return next(iter(pairs)).pair[0]
 
 

@@ -30,7 +30,7 @@ from private_consensus.core.problems import Problem
 from private_consensus.core.simulation import MAX_HORIZON, MAX_RUNS
 from private_consensus.kernels.compiling import threads
 from private_consensus.kernels.forks import map_in_forks
-from private_consensus.privacy import Budget, Relation, Release, gaussian_epsilon
+from private_consensus.privacy import Budget, Relation, gaussian_epsilon
 from private_consensus.privacy.audit.sequential import detectable_epsilon, planned_looks
 from private_consensus.privacy.observers import Observer
 
@@ -54,6 +54,7 @@ from .hidden_inputs import audit_calibration, kept_variables
 from .judging import (
     ORDERINGS,
     Declaration,
+    DeclaredSetting,
     Judged,
     against_accountant,
     changes_per_pair,
@@ -214,7 +215,7 @@ def audit(
     noisy, claimed = _stated(calibrated or algorithm.calibrate(*setting), setting, relation)
     require(math.isfinite(claimed), "budget.epsilon", claimed, "a finite claim to be tested")
     limits: tuple[Untested, ...] = ()
-    requested_noisy, requested_setting = noisy, setting
+    requested = DeclaredSetting(noisy, problem, network, horizon, delta)
     if calibrated is None and attack is None:
         horizon, limits = audit_horizon(noisy, horizon, problem, network)
         setting = budget, problem, network, horizon
@@ -224,11 +225,9 @@ def audit(
             noisy, attack or _searched(noisy, problem, network, horizon), horizon, observer,
             runs=runs, confidence=confidence, delta=delta, seed=seed,
         )  # fmt: skip
-    releases = noisy.releases(problem, network, horizon)
-    declared = declaration(releases, delta)
-    plan = _plan(
-        noisy, problem, network, horizon, releases, declared, delta, attack, seed, processes
-    )
+    stated = DeclaredSetting(noisy, problem, network, horizon, delta)
+    releases, declared = stated.releases, stated.declared
+    plan = _plan(stated, attack, seed, processes)
     of_pairs = declaration(releases_of_pairs(noisy, releases), delta)
     factor = changes_per_pair(noisy, releases)
     limit = claimed if factor == 1.0 else max(factor * claimed, of_pairs.epsilon)
@@ -295,9 +294,8 @@ def audit(
         processes,
     )
     has_fault = any(finding.weakens_privacy for finding in plan.exact.findings)
-    if plan.every and horizon != requested_setting[-1] and not has_fault:
-        of_requested = requested_noisy, plan.every, requested_setting
-        reports.append(audit_requested_horizon(*of_requested, delta, seed=seed))
+    if plan.every and horizon != requested.horizon and not has_fault:
+        reports.append(audit_requested_horizon(requested, plan.every, seed=seed))
     if plan.every and is_foreign(noisy):
         with executed_lines(source_files(type(noisy))) as lines:
             for tried in (budget, Budget(math.inf)):
@@ -336,7 +334,12 @@ def audit(
         reached = float(np.fmax(reached, fraction))
         reports.append(CheckReport(tuple(findings)))
     reports.append(CheckReport(tuple(sites_and_releases(noisy, sites, declared.epsilon, delta))))
-    report = CheckReport.joined(reports)
+    of_statistics = (
+        *(finding for tested in results for finding in tested.findings),
+        *against_accountant(declared, claimed),
+        *(finding for site_noise in noise for finding in site_noise.as_findings()),
+    )
+    report = CheckReport.joined([CheckReport(of_statistics), *reports])
     lower = best.judged.lower
     bounds = best.lower_bounds(limit, of_pairs, delta, share, seed)
     mu = max(bound.mu for tested in results for bound in tested.judged.bounds)
@@ -357,16 +360,7 @@ def audit(
         computed_lower=noisy.lower_bound(releases if assumed is None else assumed, delta).epsilon,
         lower_range=(min(bounds), max(bounds)),
         mu=mu, epsilon_of_mu=gaussian_epsilon(mu, delta) if mu > 0 else 0.0,
-        findings=tuple(
-            dict.fromkeys(
-                [
-                    *(finding for tested in results for finding in tested.findings),
-                    *against_accountant(declared, claimed),
-                    *(finding for site_noise in noise for finding in site_noise.as_findings()),
-                    *report.findings,
-                ]
-            )
-        ),
+        findings=report.findings,
         coverage=Coverage(
             agents=plan.attacks[0].network.n_agents,
             records=int(problem.records) if problem.offers("records") else 0, iterations=horizon,
@@ -389,16 +383,16 @@ class _AuditPlan(NamedTuple):
         Attacks for the tests of statistics, those with all runs first.
     representatives : int
         Number of attacks with all runs: one agent per class of agents with equal graph positions.
-    every : sequence of Attack
-        Attacks for checks without an error level, one per agent.
-    of_outputs : sequence of Attack
-        Attacks for further tests of outputs.
-    exact : CheckReport
     agents : tuple of int
         Agents whose record is replaced.
     pairs : tuple of str
         Kinds of pairs.
+    exact : CheckReport
     untested : tuple of Untested
+    every : sequence of Attack
+        Attacks for checks without an error level, one per agent.
+    of_outputs : sequence of Attack
+        Attacks for further tests of outputs.
     is_reproducible : bool
         False if random numbers do not come from the streams of the algorithm. Tests that compare
         executions with equal streams are then left out.
@@ -406,80 +400,58 @@ class _AuditPlan(NamedTuple):
 
     attacks: Sequence[Attack]
     representatives: int
-    every: Sequence[Attack]
-    of_outputs: Sequence[Attack]
-    exact: CheckReport
     agents: tuple[int, ...]
     pairs: tuple[str, ...]
+    exact: CheckReport
     untested: tuple[Untested, ...]
+    every: Sequence[Attack] = ()
+    of_outputs: Sequence[Attack] = ()
     is_reproducible: bool = True
 
 
-def _plan(
-    noisy: Algorithm, problem: Any, network: Network, horizon: int, releases: Sequence[Release],
-    declared: Declaration, delta: float, attack: Attack | None, seed: int, processes: int,
-) -> _AuditPlan:  # fmt: skip
+def _plan(stated: DeclaredSetting, attack: Attack | None, seed: int, processes: int) -> _AuditPlan:
     """Compute the exact costs of every agent, and select the agents that statistics attack."""
     if attack is not None:
         other_agents = [i for i in range(attack.network.n_agents) if i != attack.agent]
         reason = "the pair of data sets was given"
-        untested = (Untested(listed(other_agents), reason, False),) if other_agents else ()
-        return _AuditPlan(
-            (attack,), 1, (), (), CheckReport(), (attack.agent,), (attack.name,), untested
-        )
-    graph = one_graph(network)
-    pairs = pairs_of_agents(noisy, problem, graph, horizon, seed=seed)
+        untested = [Untested(listed(other_agents), reason, False)] if other_agents else []
+        agents, names = (attack.agent,), (attack.name,)
+        return _AuditPlan((attack,), 1, agents, names, CheckReport(), tuple(untested))
+    noisy, horizon, graph = stated.algorithm, stated.horizon, one_graph(stated.network)
+    pairs = pairs_of_agents(noisy, stated.problem, graph, horizon, seed=seed)
     all_pairs = [pair for of_agent in pairs.values() for pair in of_agent]
-    names = tuple(dict.fromkeys(pair.name for pair in all_pairs))
+    agents, names = tuple(pairs), tuple(dict.fromkeys(pair.name for pair in all_pairs))
+    selected = [of_class[0] for of_class in agent_classes(graph, agents)][:MAX_ATTACKED]
     source = source_of_noise(noisy, all_pairs[0], horizon, seed=seed)
     if source.findings:
-        selected = [pairs[agents[0]][0] for agents in agent_classes(graph, pairs)][:MAX_ATTACKED]
-        return _AuditPlan(
-            selected,
-            len(selected),
-            (),
-            (),
-            source,
-            tuple(pairs),
-            names,
-            source.untested,
-            is_reproducible=False,
-        )
-    exact = exact_costs(
-        noisy, all_pairs, horizon, releases, declared, delta, seed=seed, processes=processes
-    )
+        attacked = [pairs[agent][0] for agent in selected]
+        plan = _AuditPlan(attacked, len(attacked), agents, names, source, source.untested)
+        return plan._replace(is_reproducible=False)
+    exact = exact_costs(stated, all_pairs, seed=seed, processes=processes)
     missing = [agent for agent in range(graph.n_agents) if agent not in pairs]
     untested = []
     if missing:
         reason = "the problem states no neighbours for them"
-        untested.append(Untested(listed(missing), reason, not recovers_noise_itself(noisy)))
-    selected = [agents[0] for agents in agent_classes(graph, pairs)][:MAX_ATTACKED]
+        untested = [Untested(listed(missing), reason, not recovers_noise_itself(noisy))]
     representatives = len(selected)
     if any(gap.decisive for gap in exact.untested):
-        selected = list(pairs)[:MAX_ATTACKED]
+        selected = list(agents[:MAX_ATTACKED])
         representatives = len(selected)
     elif is_foreign(noisy):
-        selected = list(dict.fromkeys([*selected, *pairs]))[:MAX_ATTACKED]
+        selected = list(dict.fromkeys([*selected, *agents]))[:MAX_ATTACKED]
     strongest_pairs = {
         agent: strongest(noisy, pairs[agent], horizon)
-        for agent in dict.fromkeys([*selected, *list(pairs)[:MAX_ATTACKED]])
+        for agent in dict.fromkeys([*selected, *agents[:MAX_ATTACKED]])
     }
-    attacked_pairs = [strongest_pairs[agent] for agent in selected]
     of_outputs = [
         pair
-        for agent, agent_pairs in strongest_pairs.items()
-        for pair in pairs_of_outputs(noisy, pairs[agent], agent_pairs, horizon)
+        for agent, tested in strongest_pairs.items()
+        for pair in pairs_of_outputs(noisy, pairs[agent], tested, horizon)
     ]
     return _AuditPlan(
-        attacked_pairs,
-        representatives,
-        tuple(strongest_pairs.values()),
-        of_outputs,
-        exact,
-        tuple(pairs),
-        names,
-        tuple(untested),
-    )
+        [strongest_pairs[agent] for agent in selected], representatives, agents, names, exact,
+        tuple(untested), tuple(strongest_pairs.values()), of_outputs,
+    )  # fmt: skip
 
 
 class _PairStatistics(NamedTuple):

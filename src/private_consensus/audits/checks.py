@@ -427,20 +427,16 @@ def sensitivity_reached(
         Largest change over the declared sensitivity; NaN if it is not known.
     findings : list of Finding
     """
-    both_evidence = [evidence for evidence in (first, second) if evidence.moved is not None]
-    if not both_evidence or len(sites) != 1:
+    moved = [evidence.moved for evidence in (first, second) if evidence.moved is not None]
+    together = [evidence.together for evidence in (first, second) if evidence.together is not None]
+    if not moved or len(sites) != 1:
         return math.nan, []
     (site,) = sites
     by_round = not np.isnan(site.moved).all()
     if by_round:
-        share, largest_changes = _reached(
-            site, [evidence.moved for evidence in both_evidence if evidence.moved is not None]
-        )
+        share, largest_changes = _reached(site, moved)
         share /= factor
     else:
-        together = (
-            evidence.together for evidence in both_evidence if evidence.together is not None
-        )
         share, largest_changes = math.nan, reduce(longer, together)
     texts = []
     if share > 1.0 + SLACK:

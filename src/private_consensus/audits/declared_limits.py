@@ -140,9 +140,7 @@ def _in_releases(algorithm: Algorithm, horizon: int, problem, network) -> Iterat
     try:
         costs = [
             sum(
-                float(np.sum(np.broadcast_to(release.losses(), release.count) ** 2))
-                if np.ndim(release.losses()) == 0
-                else float(np.sum(np.square(release.losses())) * release.count)
+                float(np.sum(np.square(release.losses())) * release.count)
                 for release in algorithm.releases(problem, network, iterations)
             )
             for iterations in range(1, MAX_ITERATIONS + 1)
@@ -241,8 +239,6 @@ def _in_messages(
         for name, value in whole_numbers.items()
         if value >= horizon and f"parameter {name} = {value}" not in known_names
     }
-    if not larger:
-        return
     for name, value in larger.items():
         changes = {name: value + 1}
         first = _first_difference(algorithm, changes, MAX_ITERATIONS, problem, network)

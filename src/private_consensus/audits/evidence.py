@@ -304,7 +304,7 @@ def likelihood_ratio(
     if len(sites) != 1 or hidden:
         return None, None
     (site,) = sites
-    density, length = DENSITIES[site.law], LENGTHS[site.norm]
+    density, order = DENSITIES[site.law], ORDERS[site.norm]
     ratio, moved = np.zeros(len(execution.sent)), []
     for units in zip(*map(recovery.residuals, hypotheses), strict=True):
         if any(site.name not in unit for unit in units):
@@ -314,15 +314,13 @@ def likelihood_ratio(
         # The noise of a sum of messages has one row for all agents.
         row = attack.agent if first_units.shape[1] > 1 else 0
         agent_units = (unit[:, row] for unit in (first_units, second_units))
-        moved.append(length(np.nan_to_num(np.subtract(*agent_units))))
+        change = np.nan_to_num(np.subtract(*agent_units))
+        moved.append(np.linalg.norm(change, order, axis=-1))
     return (ratio, np.stack(moved, axis=1)) if moved else (None, None)
 
 
-LENGTHS = {
-    "l1": lambda v: np.abs(v).sum(-1),
-    "l2": lambda v: np.linalg.norm(v, axis=-1),
-    "linf": lambda v: np.abs(v).max(-1),
-}
+ORDERS = {"l1": 1, "l2": 2, "linf": np.inf}
+"""Orders of norms, by name."""
 
 
 def projected(execution: Execution, attack: Attack) -> np.ndarray:

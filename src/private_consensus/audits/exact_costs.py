@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.randomness import generator
 from private_consensus.kernels.forks import map_in_forks
 from private_consensus.privacy import Release, account
 
 from .evidence import has_secret_coins
-from .judging import Declaration, neighbouring_steps
+from .judging import DeclaredSetting, neighbouring_steps
 from .message_densities import LEVEL, ComparedMessages, with_other_densities
 from .neighbours import Attack
 from .noise_recovery import recovers_noise_itself
 from .noise_response import (
+    EXACT,
     FAR,
     MAX_NUMBERS,
     MAX_UNITS,
@@ -63,8 +65,6 @@ OTHER_DENSITY = (
 )
 NOISE_DIFFERS = 0.1
 """Relative difference of the effects of equal draws from which both directions are solved for."""
-EXACT = 1e-5
-"""Largest relative error of an affine response; float32 arithmetic has 1e-6."""
 SLACK_OF_SHIFT = 1e-4
 """Relative error of a sum of shifts."""
 MAX_ROUNDS = 8_000
@@ -73,15 +73,7 @@ affine executes up to :math:`T^2` iterations."""
 
 
 def exact_costs(
-    algorithm: Algorithm,
-    attacks: Sequence[Attack],
-    horizon: int,
-    releases: Sequence[Release],
-    declared: Declaration,
-    delta: float,
-    *,
-    seed: int,
-    processes: int = 1,
+    setting: DeclaredSetting, attacks: Sequence[Attack], *, seed: int, processes: int = 1
 ) -> CheckReport:
     """Test every pair of data sets against the declared releases, without any randomness.
 
@@ -91,15 +83,9 @@ def exact_costs(
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Calibrated.
+    setting : DeclaredSetting
     attacks : sequence of Attack
         Pairs of data sets for all agents, on one network.
-    horizon : int
-    releases : sequence of Release
-    declared : Declaration
-        Cost of ``releases``.
-    delta : float
     seed : int
         Seed of the random numbers that are not noise.
     processes : int, default 1
@@ -109,11 +95,8 @@ def exact_costs(
     -------
     CheckReport
     """
-    costs = partial(
-        _exact_costs, algorithm, attacks, horizon, releases, declared, delta,
-        seed=seed, processes=processes,
-    )  # fmt: skip
-    report, has_outputs = costs(internal=algorithm.internal_outputs)
+    costs = partial(_exact_costs, setting, attacks, seed=seed, processes=processes)
+    report, has_outputs = costs(internal=setting.algorithm.internal_outputs)
     noisy = [gap for gap in report.untested if gap.item.startswith("noise in the messages")]
     if not (has_outputs and any(gap.decisive for gap in noisy)):
         return report
@@ -124,109 +107,49 @@ def exact_costs(
     return replace(of_messages, findings=findings, untested=(*of_messages.untested, partly))
 
 
-def _tested(
-    solutions: Iterator[list[Shift] | str],
-    constant: Callable[[], Iterator[Shift | None]],
-    faults_of: Callable[[Shift], Iterator[Fault]],
-    repeats: Callable[[Shift], bool],
-) -> tuple[list[Fault], str]:
-    """Return the faults that occur at all base points, and the reason if a pair was not tested.
-
-    Without a solution at the first base point a rotation of the noise could be taken for a fault.
-    A message that certainly has no noise is a fault at any base point: no other point disproves it.
-    Equal messages may hide the noise if they are processed afterwards. The shift ``constant`` that
-    is the same for all draws therefore decides before faults at base points do. Messages for
-    which ``repeats`` is True, such as values modulo 1, may have a shorter shift than that at a base
-    point.
-    """
-    first: list[Fault] | None = None
-    costly: list[Shift] = []
-    reasons: list[str] = []
-    index = 0
-    for index, solutions_at_base in enumerate(solutions):
-        if isinstance(solutions_at_base, str):
-            reasons.append(solutions_at_base)
-            continue
-        faults = [fault for solution in solutions_at_base for fault in faults_of(solution)]
-        if any(solution.is_certain for solution in solutions_at_base):
-            return faults, ""
-        if not faults:
-            return [], ""
-        if index == 0 or len(reasons) == BASES:  # without noise, or on average
-            first, costly = faults, solutions_at_base
-        elif first is None:
-            reasons.append(NO_BASE)
-    for solution in constant():
-        if solution is None:
-            break
-        if faults := list(faults_of(solution)):
-            return faults, ""
-    else:
-        return [], ""
-    if first is None:
-        return [], reasons[-1]
-    if index == BASES - 1 and len(reasons) == index:
-        return [], ONE_BASE
-    if all(np.isfinite(fault.excess) for fault in first) and all(map(repeats, costly)):
-        return [], REPEATING
-    return first, ""
-
-
 def _exact_costs(
-    algorithm: Algorithm, attacks: Sequence[Attack], horizon: int, releases: Sequence[Release],
-    declared: Declaration, delta: float, *, seed: int, processes: int,
+    setting: DeclaredSetting,
+    attacks: Sequence[Attack],
+    *,
     internal: tuple[str, ...] | None,
-) -> tuple[CheckReport, bool]:  # fmt: skip
+    seed: int,
+    processes: int,
+) -> tuple[CheckReport, bool]:
     """Return the report, and whether outputs other than messages were among the tested values."""
     of_agents: dict[int, list[Attack]] = {}
     for attack in attacks:
         of_agents.setdefault(attack.agent, []).append(attack)
     agents = sorted(of_agents)
-    layout = Layout()
-    pairs = _Pairs(algorithm, horizon, seed, layout, internal)
+    pairs = _Pairs(setting, seed, internal)
     rows = pairs.executed(attacks[0], 0).messages(np.zeros((1, 1))).rows
-    kinds = dict.fromkeys(row.kind for row in rows)
-    outputs = tuple(kind for kind in kinds if kind.startswith("output"))
-    reason = _reason(layout, len(rows))
-    if not (reason or layout.units) and has_secret_coins(algorithm, releases):
+    outputs = tuple(dict.fromkeys(row.kind for row in rows if row.kind.startswith("output")))
+    is_decisive = not recovers_noise_itself(setting.algorithm)
+    reason = _reason(pairs.layout, len(rows))
+    if not (reason or pairs.layout.units) and has_secret_coins(setting.algorithm, setting.releases):
         reason = "the algorithm draws no noise, only secret random numbers of the purpose sampling"
     if reason:
-        return _untested(algorithm, agents, reason), bool(outputs)
+        item = f"noise in the messages of {listed(agents)}"
+        return CheckReport(untested=(Untested(item, reason, is_decisive),)), bool(outputs)
     pairs.local_response = response(pairs.executed(attacks[0], 0))
-
-    def tested(agent: int) -> _OfAgent:
-        return _of_agent(
-            pairs.copy(),
-            of_agents[agent],
-            lambda pair, solution, layout: _faults(
-                algorithm, pair, solution, layout, releases, declared, delta
-            ),
-            _profile(algorithm, releases, declared, delta),
-        )
-
-    results = dict(zip(agents, map_in_forks(tested, agents, processes), strict=True))
+    tests = map_in_forks(lambda agent: _of_agent(pairs.copy(), of_agents[agent]), agents, processes)
+    results = dict(zip(agents, tests, strict=True))
     findings = [fault for result in results.values() for fault in result.faults]
-    unsolved = {agent: result.reason for agent, result in results.items() if result.reason}
-    sampled = any(release.sampling or release.profile for release in releases)
+    covered = [agent for agent in agents if not results[agent].reason]
     untested = [
-        Untested(
-            f"{results[agent].untested} the messages of agent {agent}",
-            text,
-            not recovers_noise_itself(algorithm),
-        )
-        for agent, text in unsolved.items()
-        if not results[agent].faults
+        Untested(f"{result.untested} the messages of agent {agent}", result.reason, is_decisive)
+        for agent, result in results.items()
+        if result.reason and not result.faults
     ]
     untested += _left_out(results)
-    if algorithm.relation.unit == "agent" and not any(attack.all_records for attack in attacks):
+    all_records = any(attack.all_records for attack in attacks)
+    if setting.algorithm.relation.unit == "agent" and not all_records:
         text = "the guarantee is for all data of an agent, pairs of data sets differ in one record"
         untested.append(Untested("effect of all data of an agent", text))
-    if sampled:
+    if setting.is_sampled:
         text = "the declared releases are sampled, their cost depends on the batches"
         untested.append(Untested("cost of a record without sampling", text, False))
-    covered = [agent for agent in agents if agent not in unsolved]
     sites = () if not covered else (
-        f"{EXACT_SITES} to all messages, {listed(covered)}, {horizon} iterations",
+        f"{EXACT_SITES} to all messages, {listed(covered)}, {setting.horizon} iterations",
     )  # fmt: skip
     report = CheckReport(
         tuple(_merged(findings)), outputs if covered else (), sites, tuple(untested), tuple(covered)
@@ -267,56 +190,47 @@ def _left_out(results: Mapping[int, _OfAgent]) -> Iterator[Untested]:
         yield Untested(item, reason, False)
 
 
-def _of_agent(
-    pairs: _Pairs,
-    attacks: Sequence[Attack],
-    faults_of: Callable[[Attack, Shift, Layout], Iterator[Fault]],
-    profile: Sequence[tuple[float, float]],
-) -> _OfAgent:
+def _of_agent(pairs: _Pairs, attacks: Sequence[Attack]) -> _OfAgent:
     """Test the pairs of one agent. Pairs are left out only if the strongest one came first."""
     result = _OfAgent([], "", [])
+    algorithm, horizon = pairs.setting.algorithm, pairs.setting.horizon
     local_response = pairs.local_response
-    is_limited = local_response is not None and not local_response.affine
-    if is_limited:
+    is_affine = local_response is None or local_response.affine
+    if not is_affine:
         attacks = sorted(
-            attacks,
-            key=lambda pair: coupled_difference(pairs.algorithm, pair, pairs.horizon),
-            reverse=True,
+            attacks, key=lambda pair: coupled_difference(algorithm, pair, horizon), reverse=True
         )
     for attack in attacks:
-        if is_limited and pairs.work.rounds > MAX_ROUNDS:
+        if not is_affine and pairs.work.rounds > MAX_ROUNDS:
             result.left_out.append(attack.name)
             continue
-        faults, reason = _tested(
-            pairs.shifts(attack),
-            lambda pair=attack: pairs.constant_shifts(pair),
-            lambda solution, pair=attack: faults_of(pair, solution, pairs.layout),
-            lambda solution, pair=attack: pairs.repeats(pair, solution),
-        )
+        faults, reason = pairs.faults(attack)
         result.faults.extend(faults)
         result = result._replace(reason=result.reason or reason)
-    if is_limited and is_foreign(pairs.algorithm) and not (result.faults or result.reason):
-        compared = [
-            ComparedMessages(
-                (pairs.executed(attack, 0), pairs.executed(attack, 1)), local_response, attack.agent
+    if local_response is None or is_affine or not is_foreign(algorithm):
+        return result
+    if result.faults or result.reason:
+        return result
+    compared = [
+        ComparedMessages(
+            (pairs.executed(attack, 0), pairs.executed(attack, 1)), local_response, attack.agent
+        )
+        for attack in attacks
+    ]
+    for index in with_other_densities(compared):
+        # The solution may be another one than a shift that is the same for all draws.
+        if None not in pairs.constant_shifts(attacks[index]):
+            continue
+        excess = compared[index].excess(_profile(pairs.setting), pairs.seed)
+        if excess is not None:
+            text = (
+                "the shape or the size of the noise depends on a record of agent {agent}: the "
+                f"density of its messages gives delta at least {excess.lower:.3g} at epsilon "
+                f"{excess.epsilon:.4g} (confidence 1 - {LEVEL:g}), the declared releases "
+                f"permit {excess.delta:g}"
             )
-            for attack in attacks
-        ]
-        for index in with_other_densities(compared):
-            # The solution may be another one than a shift that is the same for all draws.
-            if None not in pairs.constant_shifts(attacks[index]):
-                continue
-            excess = compared[index].excess(profile, pairs.seed)
-            if excess is not None:
-                text = (
-                    "the shape or the size of the noise depends on a record of agent {agent}: the "
-                    f"density of its messages gives delta at least {excess.lower:.3g} at epsilon "
-                    f"{excess.epsilon:.4g} (confidence 1 - {LEVEL:g}), the declared releases "
-                    f"permit {excess.delta:g}"
-                )
-                result.faults.append(Fault(attacks[index].agent, text, 1.0))
-            result = result._replace(reason=OTHER_DENSITY, untested="density of")
-            break
+            result.faults.append(Fault(attacks[index].agent, text, 1.0))
+        return result._replace(reason=OTHER_DENSITY, untested="density of")
     return result
 
 
@@ -329,24 +243,14 @@ def _reason(layout: Layout, rows: int) -> str:
     return ""
 
 
-def _untested(algorithm: Algorithm, agents: Iterable[int], reason: str) -> CheckReport:
-    item = f"noise in the messages of {listed(agents)}"
-    return CheckReport(untested=(Untested(item, reason, not recovers_noise_itself(algorithm)),))
-
-
 class _Pairs:
     """Responses of the messages on the data sets of several pairs, computed once if equal."""
 
     def __init__(
-        self,
-        algorithm: Algorithm,
-        horizon: int,
-        seed: int,
-        layout: Layout,
-        internal: tuple[str, ...] | None,
+        self, setting: DeclaredSetting, seed: int, internal: tuple[str, ...] | None
     ) -> None:
-        self.algorithm, self.horizon, self.seed = algorithm, horizon, seed
-        self.layout, self.internal = layout, internal
+        self.setting, self.seed, self.internal = setting, seed, internal
+        self.layout = Layout()
         self.local_response: Response | None = None
         self.blocks: Blocks | None = None
         self.first: np.ndarray | None = None
@@ -372,9 +276,72 @@ class _Pairs:
         Executed
         """
         return Executed(
-            self.algorithm, attack.pair[index], attack.network, self.horizon, self.seed,
-            self.layout, self.internal, self.work,
+            self.setting.algorithm, attack.pair[index], attack.network, self.setting.horizon,
+            self.seed, self.layout, self.internal, self.work,
         )  # fmt: skip
+
+    def faults(self, attack: Attack) -> tuple[list[Fault], str]:
+        """Return the faults that occur at all base points, and the reason if there is no result.
+
+        Without a solution at the first base point a rotation of the noise could be taken for a
+        fault. A message that certainly has no noise is a fault at any base point: no other point
+        disproves it. Equal messages may hide the noise if they are processed afterwards. The shift
+        that is the same for all draws therefore decides before faults at base points do. Messages
+        that repeat values, such as values modulo 1, may have a shorter shift than that at a base
+        point.
+
+        Parameters
+        ----------
+        attack : Attack
+
+        Returns
+        -------
+        list of Fault, str
+        """
+        fault_of = partial(self._fault_of, attack)
+        first: list[Fault] | None = None
+        costly: list[Shift] = []
+        reasons: list[str] = []
+        index = 0
+        for index, solutions in enumerate(self.shifts(attack)):
+            if isinstance(solutions, str):
+                reasons.append(solutions)
+                continue
+            faults = [fault for fault in map(fault_of, solutions) if fault is not None]
+            if any(solution.is_certain for solution in solutions):
+                return faults, ""
+            if not faults:
+                return [], ""
+            if index == 0 or len(reasons) == BASES:  # without noise, or on average
+                first, costly = faults, solutions
+            elif first is None:
+                reasons.append(NO_BASE)
+        for solution in self.constant_shifts(attack):
+            if solution is None:
+                break
+            if fault := fault_of(solution):
+                return [fault], ""
+        else:
+            return [], ""
+        if first is None:
+            return [], reasons[-1]
+        if index == BASES - 1 and len(reasons) == index:
+            return [], ONE_BASE
+        if all(np.isfinite(fault.excess) for fault in first) and all(
+            self.repeats(attack, solution) for solution in costly
+        ):
+            return [], REPEATING
+        return first, ""
+
+    def _fault_of(self, attack: Attack, solution: Shift) -> Fault | None:
+        """Return a fault if a message has no noise, or if the shift costs more than declared."""
+        if np.any(solution.unexplained):
+            return Fault(attack.agent, _leak(solution, attack.agent), np.inf)
+        excess = _excess(self.setting, solution, self.layout)
+        if excess is None:
+            return None
+        text, ratio = excess
+        return Fault(attack.agent, _shifted(text, solution, self.layout), ratio)
 
     def shifts(self, attack: Attack) -> Iterator[list[Shift] | str]:
         """Yield the shifts between the data sets per base point, or the reason for their absence.
@@ -389,10 +356,7 @@ class _Pairs:
         if local_response[0].rows != local_response[1].rows:
             yield "the number of messages depends on the data"
             return
-        if all(
-            response_of_data.affine and response_of_data.precision <= EXACT
-            for response_of_data in local_response
-        ):
+        if all(of_data.is_exact for of_data in local_response):
             yield self._of_affine(local_response)
             return
         solved, differs = 0, self._noise_differs(executions, local_response[1].rows)
@@ -456,7 +420,7 @@ class _Pairs:
         """
         first, second = (self.executed(attack, index) for index in (0, 1))
         local_response = self.local_response
-        if local_response is None or (local_response.affine and local_response.precision <= EXACT):
+        if local_response is None or local_response.is_exact:
             yield None
             return
         try:
@@ -487,7 +451,7 @@ class _Pairs:
             return False
         steps = np.diff(values, axis=0)
         steps[np.abs(steps) <= EXACT * np.abs(values).max(0)] = 0.0
-        times = np.array([row.iteration for row in solution.rows])
+        times = solution.local_response.times
         responds = steps.any(0)
         first = responds & (times == times[responds].min(initial=times.max()))
         is_monotone = np.all(steps >= 0, axis=0) | np.all(steps <= 0, axis=0)
@@ -590,27 +554,14 @@ class Fault(NamedTuple):
     excess: float
 
 
-def _faults(
-    algorithm, attack: Attack, solution: Shift, layout: Layout, releases, declared, delta
-) -> Iterator[Fault]:
-    if np.any(solution.unexplained):
-        yield Fault(attack.agent, _leak(solution, attack.agent), np.inf)
-        return
-    yield from _excess(algorithm, attack, solution, layout, releases, declared, delta)
-
-
 def _leak(solution: Shift, attacked: int) -> str:
     """Name the first message that changes with the data and has no noise to hide it."""
     is_noiseless = np.isinf(solution.unexplained)
     rows: Sequence[Row] = solution.rows
     if is_noiseless.any():
         row = rows[int(np.flatnonzero(is_noiseless)[0])]
-        same = [
-            r
-            for r, is_silent in zip(rows, is_noiseless, strict=True)
-            if r[:2] == row[:2] and is_silent
-        ]
-        coordinates = sorted({r.coordinate for r in same})
+        silent = compress(rows, is_noiseless)
+        coordinates = sorted({r.coordinate for r in silent if r[:2] == row[:2]})
         all_of = {r.coordinate for r in rows if r[:2] == row[:2] and r.kind == row.kind}
         where = "" if set(coordinates) == all_of else f" in coordinate {list_numbers(coordinates)}"
         agent = "{agent}" if row.agent == attacked else str(row.agent)
@@ -629,60 +580,45 @@ def _leak(solution: Shift, attacked: int) -> str:
 
 def _first_unexplained(solution: Shift) -> Row:
     """Return a row at the end of the shortest prefix of messages that no draws explain."""
-    if not (
-        solution.local_response.affine and solution.local_response.precision <= EXACT
-    ):  # solved iteration by iteration
+    if not solution.local_response.is_exact:  # solved iteration by iteration
         return solution.rows[int(np.flatnonzero(solution.unexplained)[0])]
-    change, local_response = solution.change, solution.local_response
-    times = sorted({row.iteration for row in solution.rows})
-    iterations = np.array([row.iteration for row in solution.rows])
-    low, high = 0, len(times) - 1
-    while low < high:
-        middle = (low + high) // 2
-        within = iterations <= times[middle]
-        if np.any(shift(local_response.prefix(within), change[within]).unexplained):
-            high = middle
-        else:
-            low = middle + 1
-    within = iterations <= times[low]
-    unexplained = shift(local_response.prefix(within), change[within]).unexplained
-    last = np.where(iterations[within] == times[low], unexplained, 0.0)
-    return [row for row, is_within in zip(solution.rows, within, strict=True) if is_within][
-        int(last.argmax())
-    ]
+    iterations = solution.local_response.times
+
+    def unexplained_until(t: int) -> np.ndarray:
+        within = iterations <= t
+        prefix = solution.local_response.prefix(within)
+        return shift(prefix, solution.change[within]).unexplained
+
+    times = np.unique(iterations).tolist()
+    t = times[bisect_left(times[:-1], True, key=lambda t: bool(unexplained_until(t).any()))]
+    last = np.where(iterations[iterations <= t] == t, unexplained_until(t), 0.0)
+    return [row for row in solution.rows if row.iteration <= t][int(last.argmax())]
 
 
-def _excess(
-    algorithm,
-    attack: Attack,
-    solution: Shift,
-    layout: Layout,
-    releases,
-    declared: Declaration,
-    delta,
-) -> Iterator[Fault]:
-    """Return a fault if the shift costs more than the declared releases."""
-    if any(release.sampling or release.profile for release in releases):
-        return
+def _excess(setting: DeclaredSetting, solution: Shift, layout: Layout) -> tuple[str, float] | None:
+    """Return text and ratio if the shift costs more than the declared releases; None otherwise."""
+    if setting.is_sampled:
+        return None
     # replacing a record is one removal and one addition
-    steps = neighbouring_steps(algorithm.relation)
-    shifted = list(_as_releases(solution.units / steps, layout))
+    units = solution.units / neighbouring_steps(setting.algorithm.relation)
+    shifted = list(_as_releases(units, layout))
     if not shifted:
-        return
+        return None
+    declared = setting.declared
     gaussian = all(release.mechanism == "gaussian" for release in shifted)
     if gaussian and np.isfinite(declared.mu):
-        length = float(np.linalg.norm(solution.units / steps))
-        if length > declared.mu * (1 + SLACK_OF_SHIFT) + 1e-9:
-            measured, permitted = _distinct_numbers(length, declared.mu)
-            text = (
-                f"{measured} standard deviations of their noise, the declared releases permit "
-                f"{permitted}"
-            )
-            yield Fault(attack.agent, _shifted(text, solution, layout), length / declared.mu)
-        return
-    if _is_below_declared(solution.units / steps, layout, releases):
-        return
-    for epsilon, point_delta in ((declared.epsilon, delta), *declared.points, (declared.pure, 0.0)):
+        length = float(np.linalg.norm(units))
+        if length <= declared.mu * (1 + SLACK_OF_SHIFT) + 1e-9:
+            return None
+        measured, permitted = _distinct_numbers(length, declared.mu)
+        text = (
+            f"{measured} standard deviations of their noise, the declared releases permit "
+            f"{permitted}"
+        )
+        return text, length / declared.mu
+    if _is_below_declared(units, layout, setting.releases):
+        return None
+    for epsilon, point_delta in setting.profile:
         cost = account(shifted, point_delta).epsilon
         if cost > epsilon * (1 + SLACK_OF_COST) + 1e-9:
             measured, permitted = _distinct_numbers(cost, epsilon)
@@ -690,17 +626,15 @@ def _excess(
                 f"epsilon {measured} at delta {point_delta:g}, "
                 f"the declared releases permit {permitted}"
             )
-            yield Fault(attack.agent, _shifted(text, solution, layout), cost / max(epsilon, 1e-300))
-            return
+            return text, cost / max(epsilon, 1e-300)
+    return None
 
 
-def _profile(
-    algorithm: Algorithm, releases: Sequence[Release], declared: Declaration, delta: float
-) -> list[tuple[float, float]]:
+def _profile(setting: DeclaredSetting) -> Sequence[tuple[float, float]]:
     """Return pairs of epsilon and delta that the declared releases permit; empty if unknown."""
-    if neighbouring_steps(algorithm.relation) > 1 or any(r.sampling or r.profile for r in releases):
-        return []
-    return [(declared.epsilon, delta), *declared.points, (declared.pure, 0.0)]
+    if neighbouring_steps(setting.algorithm.relation) > 1 or setting.is_sampled:
+        return ()
+    return setting.profile
 
 
 def _distinct_numbers(first: float, second: float) -> tuple[str, str]:

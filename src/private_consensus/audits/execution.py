@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -65,26 +65,23 @@ class Execution:
 
     def at(self, t: int) -> Execution:
         """Return iteration t = 1, 2, ... without the axis of iterations."""
-        internal, links = (
-            None if array is None else array[:, t - 1] for array in (self.internal, self.links)
-        )
-        return Execution(self.sent[:, t - 1], self.unannounced, internal, links)
+        at_t = self._changed(lambda array: array[:, t - 1], "sent", "internal", "links")
+        return replace(at_t, outcome=None)
 
     def first(self, runs: int) -> Execution:
         """Return the execution restricted to the first ``runs`` runs."""
-        internal, links, outcome = (
-            None if array is None else array[:runs]
-            for array in (self.internal, self.links, self.outcome)
-        )
-        return Execution(self.sent[:runs], self.unannounced[:runs], internal, links, outcome)
+        return self._changed(lambda array: array[:runs], *(field.name for field in fields(self)))
 
     def finite(self) -> Execution:
         """Return the execution with zeros in place of NaN and infinite numbers of messages."""
-        sent, unannounced, outcome = (
-            None if array is None else np.where(np.isfinite(array), array, 0.0)
-            for array in (self.sent, self.unannounced, self.outcome)
-        )
-        return replace(self, sent=sent, unannounced=unannounced, outcome=outcome)
+        names = "sent", "unannounced", "outcome"
+        return self._changed(lambda array: np.where(np.isfinite(array), array, 0.0), *names)
+
+    def _changed(self, change: Callable[[np.ndarray], np.ndarray], *names: str) -> Execution:
+        """Return the execution with some of its arrays changed."""
+        arrays = {name: getattr(self, name) for name in names}
+        present = {name: array for name, array in arrays.items() if array is not None}
+        return replace(self, **{name: change(array) for name, array in present.items()})
 
     def public(self) -> Execution:
         """Return the outputs that an observer receives."""

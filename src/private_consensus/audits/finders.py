@@ -26,7 +26,7 @@ from private_consensus.core.problems.perceptron import CLASSES, Perceptron
 from .neighbours import Attack, attacks
 
 RANDOM_PAIRS = 6
-"""Pairs that :func:`random_data` yields."""
+"""Pairs that :meth:`Universe.random_data` yields."""
 FAR_RESPONSE = 1e3
 """Response of a record at which Huber's loss has its largest gradient."""
 SCALES = (0.0, 10.0)
@@ -267,6 +267,112 @@ class Universe(ABC):
         return Attack(
             (first, second), network, self.direction(pair.first, pair.second), agent, pair.name
         )
+
+    def record_pairs(self) -> Iterator[Pair]:
+        """Yield all pairs of records on the problem's own data, the most distant pair first."""
+        for name, (first, second) in self.records().items():
+            background = self.backgrounds(first, np.random.default_rng(0))["own records"]
+            yield Pair(background, first, second, name)
+
+    def special_data(
+        self, network: Network, agent: int, rng: np.random.Generator
+    ) -> Iterator[Attack]:
+        """Yield pairs of special records on special data.
+
+        They are each special pair of records on own and empty data, one pair on special data, and a
+        duplicate of one of the agent's records against a distant record.
+
+        Parameters
+        ----------
+        network : Network
+        agent : int
+            The attacked agent.
+        rng : Generator
+
+        Yields
+        ------
+        Attack
+        """
+        records = self.records()
+        (name, pair), *later_kinds = records.items()
+        for background, data in self.backgrounds(pair[0], rng).items():
+            yield self.attack(Pair(data, *pair, f"{name}, {background}"), network, agent)
+        for name, of_kind in later_kinds:
+            backgrounds = self.backgrounds(of_kind[0], rng)
+            for background in ("own records", "empty records"):
+                case = Pair(backgrounds[background], *of_kind, f"{name}, {background}")
+                yield self.attack(case, network, agent)
+        data = self.backgrounds(pair[0], rng)["own records"]
+        duplicate = self.second_record(data, agent)
+        if duplicate is not None:
+            case = Pair(data, duplicate, pair[1], "duplicate of one record")
+            yield self.attack(case, network, agent)
+
+    def agent_data(
+        self, network: Network, agent: int, rng: np.random.Generator
+    ) -> Iterator[Attack]:
+        """Yield pairs that differ in all records of the agent, for guarantees that hide an agent.
+
+        Parameters
+        ----------
+        network : Network
+        agent : int
+            The attacked agent.
+        rng : Generator
+
+        Yields
+        ------
+        Attack
+        """
+        for name, pair in self.records().items():
+            data = self.backgrounds(pair[0], rng)["own records"]
+            problems = [
+                self.problem_with(self.filled(data, record, agent), record, agent)
+                for record in pair
+            ]
+            direction = self.direction(*pair)
+            name = f"{name}, all records"
+            yield Attack((problems[0], problems[1]), network, direction, agent, name, True)
+
+    def random_data(
+        self, network: Network, agent: int, rng: np.random.Generator
+    ) -> Iterator[Attack]:
+        """Yield pairs of random records on blends of special and random data.
+
+        Parameters
+        ----------
+        network : Network
+        agent : int
+            The attacked agent.
+        rng : Generator
+
+        Yields
+        ------
+        Attack
+        """
+        for number in range(RANDOM_PAIRS):
+            yield self.attack(self.random_pair(rng, number), network, agent)
+
+    def random_pair(self, rng: np.random.Generator, number: int = 0) -> Pair:
+        """Return two random records on a blend of two random backgrounds.
+
+        Parameters
+        ----------
+        rng : Generator
+        number : int
+            Number of the pair, for its name.
+
+        Returns
+        -------
+        Pair
+        """
+        first, second = self.random_record(rng), self.random_record(rng)
+        backgrounds = list(self.backgrounds(first, rng).values())
+        background, other_background = (
+            backgrounds[i] for i in rng.integers(0, len(backgrounds), 2)
+        )
+        blend = self.blend(background, other_background, rng)
+        return Pair(blend, first, second, f"random data {number}")
 
 
 class LogisticUniverse(Universe):
@@ -557,133 +663,8 @@ def universe_of(problem: Any) -> Universe | None:
                 None)  # fmt: skip
 
 
-def extreme_data(
-    problem: Any,
-    network: Network,
-    agent: int,
-    rng: np.random.Generator,
-    change: float | None = None,
-) -> Iterator[Attack]:
-    """Yield the extreme pairs of :func:`.neighbours.attacks`, with every row stored.
-
-    Parameters
-    ----------
-    problem : Problem
-    network : Network
-    agent : int
-        The attacked agent.
-    rng : Generator
-    change : float, optional
-        Largest change of a measurement.
-
-    Yields
-    ------
-    Attack
-    """
-    yield from attacks(problem, network, change, nearby=False, agents=[agent], compressed=False)
-
-
-def special_data(
-    problem: Any, network: Network, agent: int, rng: np.random.Generator
-) -> Iterator[Attack]:
-    """Yield pairs of special records on special data.
-
-    They are each special pair of records on own and empty data, one pair on special data, and a
-    duplicate of one of the agent's records against a distant record.
-
-    Parameters
-    ----------
-    problem : Problem
-    network : Network
-    agent : int
-        The attacked agent.
-    rng : Generator
-
-    Yields
-    ------
-    Attack
-    """
-    universe = universe_of(problem)
-    if universe is None:
-        return
-    records = universe.records()
-    (name, pair), *_ = records.items()
-    for background, data in universe.backgrounds(pair[0], rng).items():
-        yield universe.attack(Pair(data, *pair, f"{name}, {background}"), network, agent)
-    for name, pair in list(records.items())[1:]:
-        backgrounds = universe.backgrounds(pair[0], rng)
-        for background in ("own records", "empty records"):
-            case = Pair(backgrounds[background], *pair, f"{name}, {background}")
-            yield universe.attack(case, network, agent)
-    data = universe.backgrounds(next(iter(records.values()))[0], rng)["own records"]
-    duplicate = universe.second_record(data, agent)
-    if duplicate is not None:
-        distant = next(iter(records.values()))[1]
-        case = Pair(data, duplicate, distant, "duplicate of one record")
-        yield universe.attack(case, network, agent)
-
-
-def agent_data(
-    problem: Any, network: Network, agent: int, rng: np.random.Generator
-) -> Iterator[Attack]:
-    """Yield pairs that differ in all records of the agent, for guarantees that hide an agent.
-
-    Parameters
-    ----------
-    problem : Problem
-    network : Network
-    agent : int
-        The attacked agent.
-    rng : Generator
-
-    Yields
-    ------
-    Attack
-    """
-    universe = universe_of(problem)
-    if universe is None:
-        return
-    for name, pair in universe.records().items():
-        data = universe.backgrounds(pair[0], rng)["own records"]
-        problems = [
-            universe.problem_with(universe.filled(data, record, agent), record, agent)
-            for record in pair
-        ]
-        direction = universe.direction(*pair)
-        name = f"{name}, all records"
-        yield Attack((problems[0], problems[1]), network, direction, agent, name, True)
-
-
-def random_data(
-    problem: Any, network: Network, agent: int, rng: np.random.Generator
-) -> Iterator[Attack]:
-    """Yield pairs of random records on blends of special and random data.
-
-    Parameters
-    ----------
-    problem : Problem
-    network : Network
-    agent : int
-        The attacked agent.
-    rng : Generator
-
-    Yields
-    ------
-    Attack
-    """
-    universe = universe_of(problem)
-    if universe is None:
-        return
-    for number in range(RANDOM_PAIRS):
-        yield universe.attack(random_pair(universe, rng, number), network, agent)
-
-
 def observed_data(
-    problem: Any,
-    network: Network,
-    agent: int,
-    rng: np.random.Generator,
-    change: float | None = None,
+    problem: Any, network: Network, agent: int, change: float | None
 ) -> Iterator[Attack]:
     """Yield pairs of linear observations that differ in one measurement, for scaled parameters.
 
@@ -693,8 +674,7 @@ def observed_data(
     network : Network
     agent : int
         The attacked agent.
-    rng : Generator
-    change : float, optional
+    change : float or None
         Largest change of a measurement.
 
     Yields
@@ -707,25 +687,3 @@ def observed_data(
         scaled = replace(problem, theta=scale * problem.theta)
         for attack in attacks(scaled, network, change, nearby=False, agents=[agent]):
             yield attack._replace(name=f"{attack.name}, parameter times {scale:g}")
-
-
-def random_pair(universe: Universe, rng: np.random.Generator, number: int = 0) -> Pair:
-    """Return two random records on a blend of two random backgrounds.
-
-    Parameters
-    ----------
-    universe : Universe
-    rng : Generator
-    number : int
-        Number of the pair, for its name.
-
-    Returns
-    -------
-    Pair
-    """
-    first, second = universe.random_record(rng), universe.random_record(rng)
-    backgrounds = list(universe.backgrounds(first, rng).values())
-    background, other_background = (backgrounds[i] for i in rng.integers(0, len(backgrounds), 2))
-    return Pair(
-        universe.blend(background, other_background, rng), first, second, f"random data {number}"
-    )

@@ -62,13 +62,13 @@ def audit_floating_point(
     CheckReport
         At most one finding of the kind "floating-point finding", which lists the agents.
     """
+    responses = _Responses()
+    if isinstance(algorithm, Iterative):
+        algorithm = with_step(algorithm, responses)
     messages = _sampled(algorithm, attack, horizon, seed)
     if not messages:
         reason = "the algorithm shows no released messages with one row per agent"
         return CheckReport(untested=(Untested(SITE, reason, decisive=False),))
-    responses = _Responses()
-    if isinstance(algorithm, Iterative):
-        responses = _responses(algorithm, attack, horizon, seed)
     for t, released in messages.items():
         coarse = [
             agent
@@ -103,15 +103,11 @@ def _sampled(
             if values.ndim == 3 and values.dtype.kind == "f":
                 messages[t] = values
 
-    _run(algorithm, attack, horizon, seed, keep)
-    return messages
-
-
-def _run(algorithm: Algorithm, attack: Attack, horizon: int, seed: int, observe: Any) -> None:
     streams = AuditStreams.labelled("resolution", RUNS, seed)
     arguments_of_run = attack.pair[0], attack.network, streams, min(horizon, ITERATIONS)
     with np.errstate(all="ignore"):
-        run_batch(algorithm, *arguments_of_run, observe)
+        run_batch(algorithm, *arguments_of_run, keep)
+    return messages
 
 
 class _Responses:
@@ -147,12 +143,6 @@ class _Responses:
             except Exception as error:  # code from outside may raise anything
                 self.error = f"{type(error).__name__}: {error}"
         return call(algorithm, state, problem, network, draw, t)
-
-
-def _responses(algorithm: Algorithm, attack: Attack, horizon: int, seed: int) -> _Responses:
-    responses = _Responses()
-    _run(with_step(algorithm, responses), attack, horizon, seed, lambda *arguments: None)
-    return responses
 
 
 def _scaled(draw: Any, factor: float, shape: tuple[int, ...]) -> Any:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.networks import Network
 from private_consensus.privacy import NOT_PROVEN, Relation, Release, account, gaussian_dp
 from private_consensus.privacy.audit.bounds import Bound
 from private_consensus.privacy.audit.claims import Profile
@@ -113,11 +115,59 @@ def declaration(releases: Sequence[Release], delta: float) -> Declaration:
     -------
     Declaration
     """
-    points = tuple((account(releases, point_delta).epsilon, point_delta) for point_delta in DELTAS)
     gaussian = all(release.mechanism == "gaussian" for release in releases)
     mu = gaussian_dp(releases) if gaussian else math.inf
     pure = account(releases, 0.0).epsilon
-    return Declaration(account(releases, delta).epsilon, points, mu, pure)
+    return Declaration(account(releases, delta).epsilon, refutable_points(releases), mu, pure)
+
+
+def refutable_points(releases: Sequence[Release]) -> tuple[tuple[float, float], ...]:
+    """Return pairs of epsilon and delta of the releases that a few thousand runs can refute."""
+    return tuple((account(releases, delta).epsilon, delta) for delta in DELTAS)
+
+
+@dataclass(frozen=True)
+class DeclaredSetting:
+    """Calibrated algorithm on a problem, with the releases that it declares.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    problem : Problem
+    network : Network
+    horizon : int
+        Number of iterations.
+    delta : float
+        Delta at which costs are compared.
+    """
+
+    algorithm: Algorithm
+    problem: Any
+    network: Network
+    horizon: int
+    delta: float
+
+    @cached_property
+    def releases(self) -> list[Release]:
+        """Releases that the algorithm declares."""
+        return self.algorithm.releases(self.problem, self.network, self.horizon)
+
+    @cached_property
+    def declared(self) -> Declaration:
+        """Privacy cost of the declared releases."""
+        return declaration(self.releases, self.delta)
+
+    @property
+    def profile(self) -> tuple[tuple[float, float], ...]:
+        """Pairs of epsilon and delta that the declared releases permit."""
+        declared = self.declared
+        return (declared.epsilon, self.delta), *declared.points, (declared.pure, 0.0)
+
+    @property
+    def is_sampled(self) -> bool:
+        """True if the cost of a record depends on the batches."""
+        return any(release.sampling or release.profile for release in self.releases)
 
 
 def judge(

@@ -111,8 +111,7 @@ class ComparedMessages(NamedTuple):
         Densities
         """
         pair = [replace(executed, work=Work()) for executed in self.pair]
-        times = np.array([row.iteration for row in self.local_response.rows])
-        prefix = self.local_response.prefix(times <= ITERATIONS)
+        prefix = self.local_response.prefix(self.local_response.times <= ITERATIONS)
         of_agent = np.array(
             [r.agent == self.agent and not r.kind.startswith("output") for r in prefix.rows]
         )

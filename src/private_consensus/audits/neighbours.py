@@ -18,7 +18,6 @@ import numpy as np
 
 from private_consensus.common.errors import InvalidInput, require
 from private_consensus.core.networks import Network, metropolis_mixing
-from private_consensus.core.problems.base import Problem
 from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
 from private_consensus.core.problems.linear_observation import LinearObservation
@@ -63,7 +62,6 @@ class Attack(NamedTuple):
     all_records: bool = False
 
 
-@singledispatch
 def attacks(
     problem: Any,
     network: Network,
@@ -100,18 +98,25 @@ def attacks(
     InvalidInput
         For a problem that states no neighbours, or an agent that the network does not have.
     """
+    for graph, agent in _located(problem, network, agents, nearby):
+        yield from _attacks_on(
+            problem, graph, agent, change=change, nearby=nearby, compressed=compressed
+        )
+
+
+@singledispatch
+def _attacks_on(problem: Any, graph: Network, agent: int, **_: Any) -> Iterator[Attack]:
+    """Yield the pairs of an agent of a graph that the problem itself states."""
     neighbours = getattr(problem, "neighbours", None)
     if neighbours is None:
         expected = "a problem of the library, or one with a method neighbours(network)"
         raise InvalidInput("audit.problem", type(problem).__name__, expected)
-    takes_agent = "agent" in signature(neighbours).parameters
-    for agent in _attacked(network, agents):
-        if takes_agent:
-            pairs = neighbours(network, agent=agent)
-        else:
-            pairs = neighbours(network) if agent == 0 else ()
-        for pair, direction in pairs:
-            yield Attack(pair, network, np.asarray(direction, float), agent)
+    if "agent" in signature(neighbours).parameters:
+        pairs = neighbours(graph, agent=agent)
+    else:
+        pairs = neighbours(graph) if agent == 0 else ()
+    for pair, direction in pairs:
+        yield Attack(pair, graph, np.asarray(direction, float), agent)
 
 
 def _attacked(network: Network, agents: Sequence[int] | None) -> list[int]:
@@ -124,26 +129,23 @@ def _attacked(network: Network, agents: Sequence[int] | None) -> list[int]:
 
 
 def _located(
-    network: Network, agents: Sequence[int] | None, nearby: bool
-) -> Iterator[tuple[Network, int]]:
-    """Yield, for each attacked agent, the graph to execute on and the agent's index in it."""
-    if not nearby:
-        yield from ((network, agent) for agent in _attacked(network, agents))
-    elif agents is None:
-        yield around(network), 0
-    else:
-        yield from ((around(network, agent), 0) for agent in _attacked(network, agents))
+    problem: Any, network: Network, agents: Sequence[int] | None, nearby: bool
+) -> list[tuple[Network, Any]]:
+    """Return, for each attacked agent, the graph to execute on and the agent's index in it.
+
+    The index is None for the default agent of linear observations.
+    """
+    if nearby and isinstance(problem, LogisticRegression | Lasso | MeanEstimation):
+        centres = [None] if agents is None else _attacked(network, agents)
+        return [(around(network, centre), 0) for centre in centres]
+    if agents is None and isinstance(problem, LinearObservation):
+        return [(network, None)]
+    return [(network, agent) for agent in _attacked(network, agents)]
 
 
-@attacks.register
+@_attacks_on.register
 def _(
-    problem: LogisticRegression,
-    network: Network,
-    change,
-    *,
-    nearby,
-    agents=None,
-    compressed=True,
+    problem: LogisticRegression, graph: Network, agent: int, *, nearby, compressed, **_: Any
 ) -> Iterator[Attack]:
     """Yield pairs of labels, and pairs of rows.
 
@@ -154,23 +156,22 @@ def _(
     diagonal = np.full(dim, dim**-0.5)
     negative = 0.0 if problem.coding == "zero_one" else -1.0
     labels = tuple((diagonal, label) for label in (1.0, negative))
-    for graph, agent in _located(network, agents, nearby):
-        count = graph.n_agents
-        small = count * problem.records * dim <= SMALL
-        if not nearby and (small or not compressed):
-            pair = _replaced(problem, labels, agent)
-            yield Attack(pair, graph, diagonal, agent, "label")
-        else:
-            pair = _few(problem, count, labels, None, agent, compressed)
-            yield Attack(pair, graph, diagonal, agent, "label, others empty")
-        if dim < 2 or negative == 0.0 or problem.nonnegative:
-            continue
-        push, across = np.eye(dim)[0], np.eye(dim)[1]
-        for angle in ANGLES:
-            along, aside = np.cos(angle * np.pi / 2), np.sin(angle * np.pi / 2)
-            rows = tuple((-along * push + side * aside * across, 1.0) for side in (1.0, -1.0))
-            pair = _few(problem, count, rows, push, agent, compressed)
-            yield Attack(pair, graph, across, agent, f"rows at {angle:g}")
+    count = graph.n_agents
+    small = count * problem.records * dim <= SMALL
+    if not nearby and (small or not compressed):
+        pair = _replaced(problem, labels, agent)
+        yield Attack(pair, graph, diagonal, agent, "label")
+    else:
+        pair = _few(problem, count, labels, None, agent, compressed)
+        yield Attack(pair, graph, diagonal, agent, "label, others empty")
+    if dim < 2 or negative == 0.0 or problem.nonnegative:
+        return
+    push, across = np.eye(dim)[0], np.eye(dim)[1]
+    for angle in ANGLES:
+        along, aside = np.cos(angle * np.pi / 2), np.sin(angle * np.pi / 2)
+        rows = tuple((-along * push + side * aside * across, 1.0) for side in (1.0, -1.0))
+        pair = _few(problem, count, rows, push, agent, compressed)
+        yield Attack(pair, graph, across, agent, f"rows at {angle:g}")
 
 
 Records = tuple[tuple[np.ndarray, float], ...]
@@ -226,49 +227,44 @@ def _few(
     return first, second
 
 
-@attacks.register
-def _(
-    problem: Lasso, network: Network, change, *, nearby, agents=None, compressed=True
-) -> Iterator[Attack]:
+@_attacks_on.register
+def _(problem: Lasso, graph: Network, agent: int, *, compressed, **_: Any) -> Iterator[Attack]:
     """Yield a pair of distant responses, where Huber's loss has its largest gradients.
 
     Gradients of squared loss have no bound; the gradients of its responses at 0 have norm 1. The
     row is a unit vector; other records have no features.
     """
     far = 1e3 if np.isfinite(problem.gradient_bound) else 0.5
-    for graph, agent in _located(network, agents, nearby):
-        shape = 1, graph.n_agents, 1 if compressed else problem.records
-        features = np.zeros((*shape, problem.dim))
-        features[0, agent, 0, 0] = min(1.0, problem.row_bound)
-        pair = []
-        for side in (1.0, -1.0):
-            responses = np.zeros(shape)
-            responses[0, agent, 0] = side * far
-            data: dict[str, Any] = {"features": features, "responses": responses}
-            if compressed:
-                constants = {f.name: getattr(problem, f.name) for f in fields(Lasso)}
-                constants |= {"total": problem.records, "agent": agent}
-                pair.append(FewResponses(**(constants | data)))
-            else:
-                pair.append(replace(problem, **data))
-        yield Attack((pair[0], pair[1]), graph, np.eye(problem.dim)[0], agent)
+    shape = 1, graph.n_agents, 1 if compressed else problem.records
+    features = np.zeros((*shape, problem.dim))
+    features[0, agent, 0, 0] = min(1.0, problem.row_bound)
+
+    def holding(response: float) -> Lasso:
+        responses = np.zeros(shape)
+        responses[0, agent, 0] = response
+        data: dict[str, Any] = {"features": features, "responses": responses}
+        if not compressed:
+            return replace(problem, **data)
+        constants = {f.name: getattr(problem, f.name) for f in fields(Lasso)}
+        return FewResponses(**(constants | data), total=problem.records, agent=agent)
+
+    yield Attack((holding(far), holding(-far)), graph, np.eye(problem.dim)[0], agent)
 
 
-@attacks.register
-def _(
-    problem: MeanEstimation, network: Network, change, *, nearby, agents=None, compressed=True
-) -> Iterator[Attack]:
+@_attacks_on.register
+def _(problem: MeanEstimation, graph: Network, agent: int, *, nearby, **_: Any) -> Iterator[Attack]:
     """Yield a pair of records in opposite corners of the box; the other records stay."""
     dim = problem.dim
-    for graph, agent in _located(network, agents, nearby):
-        means = np.zeros((1, graph.n_agents, dim)) if nearby else np.array(problem.means[:1])
-        pair = []
-        for side in (1.0, -1.0):
-            moved = means.copy()
-            moved[0, agent] *= (problem.records - 1) / problem.records
-            moved[0, agent] += side * problem.box / problem.records
-            pair.append(replace(problem, means=moved))
-        yield Attack((pair[0], pair[1]), graph, np.full(dim, dim**-0.5), agent)
+    means = np.zeros((1, graph.n_agents, dim)) if nearby else np.array(problem.means[:1])
+    means[0, agent] *= (problem.records - 1) / problem.records
+
+    def holding(record: float) -> MeanEstimation:
+        moved = means.copy()
+        moved[0, agent] += record / problem.records
+        return replace(problem, means=moved)
+
+    pair = holding(problem.box), holding(-problem.box)
+    yield Attack(pair, graph, np.full(dim, dim**-0.5), agent)
 
 
 @dataclass(frozen=True)
@@ -287,9 +283,9 @@ class Measured(LinearObservation):
         return values
 
 
-@attacks.register
+@_attacks_on.register
 def _(
-    problem: LinearObservation, network: Network, change, *, nearby, agents=None, compressed=True
+    problem: LinearObservation, graph: Network, agent: int | None, *, change, **_: Any
 ) -> Iterator[Attack]:
     """Yield pairs of a measurement that differ by ``change``.
 
@@ -300,34 +296,24 @@ def _(
     expected = "an algorithm with a declared change of one measurement"
     require(change is not None, "largest_change", change, expected)
     constants = {f.name: getattr(problem, f.name) for f in fields(LinearObservation) if f.init}
-    selected = [None] if agents is None else _attacked(network, agents)
-    for selected_agent in selected:
-        for at in range(3):
-            rows = np.abs(problem.matrices(at)).sum(-1)
-            if selected_agent is None:
-                agent, row = map(int, np.unravel_index(rows.argmax(), rows.shape))
-            else:
-                agent, row = selected_agent, int(rows[selected_agent].argmax())
-            length = np.linalg.norm(problem.matrices(at)[agent, row])
-            if length == 0.0:
-                continue
-            first, second = (
-                Measured(**constants, agent=agent, row=row, at=at, moved=moved)
-                for moved in (0.0, float(change))
-            )
-            direction = problem.matrices(at)[agent, row] / length
-            yield Attack((first, second), network, direction, agent, f"measurement at {at}")
+    for at in range(3):
+        rows = np.abs(problem.matrices(at)).sum(-1)
+        attacked = int(rows.max(-1).argmax()) if agent is None else agent
+        row = int(rows[attacked].argmax())
+        length = np.linalg.norm(problem.matrices(at)[attacked, row])
+        if length == 0.0:
+            continue
+        first, second = (
+            Measured(**constants, agent=attacked, row=row, at=at, moved=moved)
+            for moved in (0.0, float(change))
+        )
+        direction = problem.matrices(at)[attacked, row] / length
+        yield Attack((first, second), graph, direction, attacked, f"measurement at {at}")
 
 
-@attacks.register
+@_attacks_on.register
 def _(
-    problem: FairLogisticRegression,
-    network: Network,
-    change,
-    *,
-    nearby,
-    agents=None,
-    compressed=True,
+    problem: FairLogisticRegression, graph: Network, agent: int, *, nearby, **_: Any
 ) -> Iterator[Attack]:
     """Yield a pair of records with different rows and labels and the same protected attribute.
 
@@ -348,8 +334,7 @@ def _(
         return FairLogisticRegression(rows, outcomes, protected, test, problem.columns)
 
     pair = replaced(first, 1), replaced(second, 0)
-    for agent in _attacked(network, agents):
-        yield Attack(pair, network, unit[first] - unit[second], agent)
+    yield Attack(pair, graph, unit[first] - unit[second], agent)
 
 
 def _crowd(dim: int) -> tuple[np.ndarray, ...]:
@@ -358,31 +343,21 @@ def _crowd(dim: int) -> tuple[np.ndarray, ...]:
     return np.eye(dim)[protected], np.arange(CROWD) // 2 % 2, protected, np.array([[CROWD - 1]])
 
 
-@attacks.register
-def _(
-    problem: Perceptron, network: Network, change, *, nearby, agents=None, compressed=True
-) -> Iterator[Attack]:
+@_attacks_on.register
+def _(problem: Perceptron, graph: Network, agent: int, **_: Any) -> Iterator[Attack]:
     """Yield a pair of bright images, of the first and the last class, as first record."""
     direction = np.zeros(problem.dim)
     direction[-CLASSES], direction[-1] = 1.0, -1.0
     direction /= np.sqrt(2.0)
-    for agent in _attacked(network, agents):
-        row = int(problem.rows_of(0)[agent, 0])
-        pair = []
-        for label in (0, CLASSES - 1):
-            features, labels = problem.features.copy(), problem.labels.copy()
-            features[row], labels[row] = 1.0, label
-            shares = problem.agent_rows[:1]
-            pair.append(replace(problem, features=features, labels=labels, agent_rows=shares))
-        yield Attack((pair[0], pair[1]), network, direction, agent)
+    row = int(problem.rows_of(0)[agent, 0])
 
+    def holding(label: int) -> Perceptron:
+        features, labels = problem.features.copy(), problem.labels.copy()
+        features[row], labels[row] = 1.0, label
+        shares = problem.agent_rows[:1]
+        return replace(problem, features=features, labels=labels, agent_rows=shares)
 
-@attacks.register
-def _(
-    problem: Problem, network: Network, change, *, nearby, agents=None, compressed=True
-) -> Iterator[Attack]:
-    stated = attacks.dispatch(object)
-    yield from stated(problem, network, change, nearby=nearby, agents=agents)
+    yield Attack((holding(0), holding(CLASSES - 1)), graph, direction, agent)
 
 
 def one_graph(network: Network) -> Network:

@@ -20,10 +20,11 @@ a sign or a rotation of the noise that depends on the data changes no length.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +39,7 @@ from private_consensus.core.randomness import Law, Streams, generator
 
 from .execution import LINKS, run_batch
 from .recording import RecordingNetwork
-from .streams import ROOT
+from .streams import ROOT, AuditStreams
 
 MAX_UNITS = 4_000
 """Largest number of unit draws whose responses are computed."""
@@ -50,8 +51,8 @@ MAX_EXCHANGES = 12
 """Exchanges per iteration that are recorded."""
 FAR = 8.0
 """Largest draw, in units of its scale, for which messages must be affine."""
-AFFINE = 1e-4
-"""Relative error of the affine prediction; float32 arithmetic has 1e-6."""
+AFFINE, EXACT = 1e-4, 1e-5
+"""Relative errors of an affine prediction, and of one up to rounding; float32 has 1e-6."""
 STEP_OF_NEWTON = 1e-2
 """Step of the difference quotient for messages that are not affine."""
 PRECISION = 1e-10
@@ -123,18 +124,11 @@ class Layout:
 
 def _law_of(law: str | Law) -> str | None:
     """Return the name of an additive distribution; None for any other distribution."""
-    return next(
-        (
-            name
-            for name, noise_law in LAWS.items()
-            if noise_law.unit is law or noise_law.unit == law
-        ),
-        None,
-    )
+    return next((name for name, noise_law in LAWS.items() if noise_law.unit == law), None)
 
 
 @dataclass(frozen=True)
-class ControlledStreams(Streams):
+class ControlledStreams(AuditStreams):
     """Streams whose unit noise is chosen; every run has equal numbers for all other purposes.
 
     Parameters
@@ -148,12 +142,6 @@ class ControlledStreams(Streams):
     layout: Layout = field(default_factory=Layout)
     values: np.ndarray | None = None
     opened: list[tuple] = field(default_factory=list)
-
-    def draw(
-        self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
-    ) -> np.ndarray:
-        """Return unit draws of shape ``(runs, *shape)``."""
-        return next(self.sequence(purpose, law, shape, name))
 
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
@@ -455,13 +443,14 @@ class Executed:
         ----------
         units : ndarray, shape (runs, units)
         rows : tuple of Row
-            All messages up to iteration ``last``.
+            In the order of iterations, unless all are executed.
         last : float
             Iteration after which the execution ends.
 
         Returns
         -------
         ndarray, shape (runs, rows)
+            Numbers of the rows up to iteration ``last``.
 
         Raises
         ------
@@ -469,6 +458,8 @@ class Executed:
             If the algorithm sends other messages than ``rows``.
         """
         transcripts = self.messages(units, last)
+        if last < np.inf:
+            rows = rows[: bisect_right(rows, last, key=lambda row: row.iteration)]
         if transcripts.rows != rows:
             raise OtherMessages
         return transcripts.values
@@ -483,8 +474,8 @@ class Executed:
         recording = RecordingNetwork.on(self.network)
         recorder = _ValueRecorder(recording, runs, self.internal, last)
         streams = ControlledStreams(
-            ROOT + self.seed, tuple(range(runs)), {}, self.layout, values
-        )  # fmt: skip
+            ROOT + self.seed, tuple(range(runs)), layout=self.layout, values=values
+        )
         with suppress(_LastIteration):
             run_batch(self.algorithm, self.problem, recording, streams, self.horizon, recorder)
         self.work.rounds += int(min(last, self.horizon))
@@ -534,22 +525,30 @@ class Response(NamedTuple):
     precision: float
     scale: np.ndarray
 
+    @property
+    def is_exact(self) -> bool:
+        """True if messages are affine up to rounding."""
+        return self.affine and self.precision <= EXACT
+
+    @property
+    def times(self) -> np.ndarray:
+        """Iteration of each row."""
+        return np.array([row.iteration for row in self.rows])
+
     def prefix(self, rows: np.ndarray) -> Response:
         """Return the response of the rows that a boolean array selects."""
-        selected = tuple(row for row, is_kept in zip(self.rows, rows, strict=True) if is_kept)
+        selected = tuple(compress(self.rows, rows))
         return self._replace(
             base=self.base[rows], matrix=self.matrix[rows], rows=selected, scale=self.scale[rows]
         )
 
 
-def response(executed: Executed, at: np.ndarray | None = None) -> Response:
+def response(executed: Executed) -> Response:
     """Compute the response of all messages to each single draw of size 1.
 
     Parameters
     ----------
     executed : Executed
-    at : ndarray, shape (units,), optional
-        Draws to which each single draw is added; none by default.
 
     Returns
     -------
@@ -559,7 +558,7 @@ def response(executed: Executed, at: np.ndarray | None = None) -> Response:
     probes = FAR * np.cos(1.0 + np.arange(3 * units) ** 1.1).reshape(3, units)
     probes[2] /= FAR
     values = np.concatenate([np.zeros((1, units)), probes, np.eye(units)])
-    transcripts = executed.messages(values if at is None else values + at)
+    transcripts = executed.messages(values)
     base, probe_values, unit_values = (
         transcripts.values[0],
         transcripts.values[1:4],
@@ -707,7 +706,7 @@ class Blocks(NamedTuple):
 
 def _order(local_response: Response) -> tuple[np.ndarray, np.ndarray]:
     """Return the iteration of each row, and the first iteration that depends on each draw."""
-    times = np.array([row.iteration for row in local_response.rows])
+    times = local_response.times
     responds = np.abs(local_response.matrix) > PRECISION * local_response.scale[:, None]
     return times, np.where(responds.any(0), times[responds.argmax(0)], 0)
 
@@ -893,17 +892,9 @@ class _IterationMessages(NamedTuple):
     rows: np.ndarray
     last: float
 
-    @property
-    def rows_to_last(self) -> tuple[Row, ...]:
-        """Rows of the messages up to iteration ``last``."""
-        rows = self.local_response.rows
-        if self.last == np.inf:
-            return rows
-        return rows[: bisect_right(rows, self.last, key=lambda row: row.iteration)]
-
     def values_at(self, units: np.ndarray) -> np.ndarray:
         """Return the messages up to iteration ``last`` for draws [runs, units]."""
-        return self.executed.values(units, self.rows_to_last, self.last)
+        return self.executed.values(units, self.local_response.rows, self.last)
 
 
 class _Step(NamedTuple):
@@ -941,7 +932,7 @@ def _solved_step(
     error, previous_error, rank = np.inf, np.inf, 0
     has_noise = np.zeros(len(rows), bool)
     for _ in range(NEWTON_STEPS if len(columns) else 0):
-        matrix = _slopes(iteration, units, columns)[rows] / size[:, None]
+        matrix = _slopes(iteration.values_at, units, columns)[rows] / size[:, None]
         has_noise = np.abs(matrix).max(1, initial=0.0) > 1e-6
         step, _, rank, _ = lstsq(matrix[has_noise], gap[has_noise] / size[has_noise], cond=1e-6)
         if rank < len(columns) or not np.isfinite(step).all():
@@ -963,14 +954,14 @@ def _solved_step(
     return _Step(units, _leaks(gap, scale, allowed, 1e3 * floor), floor, values)
 
 
-def _slopes(iteration: _IterationMessages, units: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def _slopes(
+    values_at: Callable[[np.ndarray], np.ndarray], units: np.ndarray, columns: np.ndarray
+) -> np.ndarray:
     """Return the response of messages to selected draws at ``units``, [rows, columns]."""
-    if not len(columns):
-        return np.zeros((len(iteration.rows_to_last), 0))
     single = np.zeros((len(columns), len(units)))
     single[np.arange(len(columns)), columns] = STEP_OF_NEWTON
     both = units + np.concatenate([single, -single])
-    forward, backward = np.split(iteration.values_at(both), 2)
+    forward, backward = np.split(values_at(both), 2)
     return (forward - backward).T / (2 * STEP_OF_NEWTON)
 
 
@@ -998,14 +989,11 @@ def _entering(
     scale : ndarray
         Standard deviation of the noise in each message of iteration ``t``.
     """
-    times = np.array([row.iteration for row in local_response.rows])
+    times = local_response.times
     last = t if (np.diff(times) >= 0).all() else np.inf
     times = times[times <= last]
-    iteration = _IterationMessages(
-        executed, local_response, local_response.base, local_response.base,
-        np.arange(len(times)), last,
-    )  # fmt: skip
-    matrix = _slopes(iteration, units, np.arange(len(units)))
+    values_at = partial(executed.values, rows=local_response.rows, last=last)
+    matrix = _slopes(values_at, units, np.arange(len(units)))
     scale = np.linalg.norm(matrix, axis=1)
     responds = np.abs(matrix) > PRECISION * scale[:, None]
     enters = responds[times == t].any(0) & ~responds[times < t].any(0) & ~is_solved
@@ -1042,7 +1030,7 @@ def _rows_by_noise(
     noisy : ndarray of bool, shape (rows,)
         Messages that change for draws with a standard deviation of at most :data:`FAR`.
     """
-    times = np.array([row.iteration for row in local_response.rows])
+    times = local_response.times
     random = generator(ROOT, "remaining draws", t).standard_normal((REMAINING, len(units)))
     sizes = np.resize(SIZES, REMAINING)
     random *= sizes[:, None] * ~is_solved
@@ -1107,7 +1095,7 @@ def solved_on_average(pair: tuple[Executed, Executed], seed: int) -> Rough | Non
     if not len(scale) or not (scale > 0).all():
         return None
     changes, worst = [], 0.0
-    rows = tuple(row for row, drop in zip(wide.rows, constant, strict=True) if not drop)
+    rows = tuple(compress(wide.rows, ~constant))
     for values in (values[:, ~constant] for values in all_values):
         error = np.abs(values - values.mean(0) - draws @ matrix.T) / scale
         worst = max(worst, float(error.max()))

@@ -19,8 +19,8 @@ from private_consensus.core.networks import Network, metropolis_mixing
 from private_consensus.privacy import Budget
 
 from .exact_costs import exact_costs
-from .finders import agent_data, universe_of
-from .judging import against_accountant, declaration
+from .finders import universe_of
+from .judging import DeclaredSetting, against_accountant
 from .neighbours import Attack, attacks
 from .result import CheckReport, Untested
 
@@ -77,23 +77,17 @@ def audit_other_size(
     )
     try:
         noisy, claimed = algorithm.calibrate(smaller, *setting).statements(smaller, *setting)[0]
-        releases = noisy.releases(*setting)
-        declared = declaration(releases, delta)
-        pairs = list(_pairs(noisy, resized, network))
-        exact = exact_costs(noisy, pairs, setting[-1], releases, declared, delta, seed=seed)
+        declared_setting = DeclaredSetting(noisy, *setting, delta)
+        exact = exact_costs(declared_setting, list(_pairs(noisy, resized, network)), seed=seed)
+        account_findings = against_accountant(declared_setting.declared, claimed)
     except Exception as error:  # code from outside may raise anything
         return CheckReport(untested=(Untested(size, f"{type(error).__name__}: {error}", False),))
-    findings = (*against_accountant(declared, claimed), *exact.findings)
+    findings = (*account_findings, *exact.findings)
     return _at_size(size, replace(exact, findings=findings), decisive=False)
 
 
 def audit_requested_horizon(
-    algorithm: Algorithm,
-    attacks: Sequence[Attack],
-    setting: tuple[Budget, Any, Network, int],
-    delta: float,
-    *,
-    seed: int,
+    setting: DeclaredSetting, attacks: Sequence[Attack], *, seed: int
 ) -> CheckReport:
     """Compute exact costs for the requested horizon, if the audit executes a longer one.
 
@@ -101,14 +95,10 @@ def audit_requested_horizon(
 
     Parameters
     ----------
-    algorithm : Algorithm
+    setting : DeclaredSetting
         Calibrated for the requested horizon.
     attacks : sequence of Attack
         Pairs of data sets for all agents.
-    setting : tuple
-        Budget, problem, network and requested number of iterations.
-    delta : float
-        Delta at which costs are compared.
     seed : int
         Seed of the random numbers that are not noise.
 
@@ -116,11 +106,8 @@ def audit_requested_horizon(
     -------
     CheckReport
     """
-    _, problem, network, horizon = setting
-    releases = algorithm.releases(problem, network, horizon)
-    declared = declaration(releases, delta)
-    exact = exact_costs(algorithm, attacks, horizon, releases, declared, delta, seed=seed)
-    return _at_size(f"{horizon} iterations", exact, decisive=True)
+    exact = exact_costs(setting, attacks, seed=seed)
+    return _at_size(f"{setting.horizon} iterations", exact, decisive=True)
 
 
 def _at_size(size: str, exact: CheckReport, *, decisive: bool) -> CheckReport:
@@ -138,9 +125,10 @@ def _at_size(size: str, exact: CheckReport, *, decisive: bool) -> CheckReport:
 
 def _pairs(algorithm: Algorithm, problem: Any, network: Network) -> Iterator[Attack]:
     """Yield attacks on every agent: replace one record, or all records if the unit is an agent."""
+    universe = universe_of(problem)
     for agent in range(network.n_agents):
-        if algorithm.relation.unit == "agent":
-            yield from agent_data(problem, network, agent, np.random.default_rng(0))
+        if universe is not None and algorithm.relation.unit == "agent":
+            yield from universe.agent_data(network, agent, np.random.default_rng(0))
         else:
             options = {"nearby": False, "agents": [agent], "compressed": False}
             yield from attacks(problem, network, algorithm.largest_change, **options)

@@ -14,13 +14,12 @@ import numpy as np
 
 from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.networks import Network
-from private_consensus.privacy import account
 from private_consensus.privacy.audit.claims import Profile
 from private_consensus.privacy.audit.families import claim_p_value
 from private_consensus.privacy.audit.statistics import audit_statistics
 
 from .execution import run_batch
-from .judging import releases_of_pairs
+from .judging import DELTAS, refutable_points, releases_of_pairs
 from .neighbours import Attack
 from .replay import MESSAGES, Replays, equal, replays, tolerance_until
 from .result import DIFFERS, CheckReport, Finding, Untested
@@ -36,8 +35,6 @@ LEAST_CHANGE = 1e-9
 """Smallest relative change of an output that is not rounding."""
 COUPLED_RUNS = 2
 """Runs with equal draws on both data sets."""
-DELTAS = (1e-3, 1e-2, 1e-1)
-"""Values of delta at which the declared releases are compared with outputs."""
 MAX_FEATURES = 60
 """Numbers per run that are compared for one output."""
 
@@ -78,7 +75,7 @@ def audit_outputs(
         name for name in names if name not in internal and (name not in MESSAGES or name in at_end)
     ]
     if runs.neighbour is None:
-        untested += [_not_executed(name, runs) for name in tested]
+        untested += [runs.not_tested(f"output {name!r}") for name in tested]
         return CheckReport(untested=tuple(untested))
     findings, noisy = [], []
     for name in tested:
@@ -94,11 +91,6 @@ def audit_outputs(
     missing = {gap.item for gap in untested}
     outputs = tuple(name for name in tested if f"output {name!r}" not in missing)
     return CheckReport(tuple(findings), outputs=outputs, untested=tuple(untested))
-
-
-def _not_executed(name: str, runs: Replays) -> Untested:
-    reason = f"the execution with equal messages failed ({runs.error})"
-    return Untested(f"output {name!r}", reason)
 
 
 def _dependence(name: str, runs: Replays, agent: int) -> tuple[str, bool]:
@@ -145,7 +137,7 @@ def _noisy_outputs(
     """Compare the distribution of outputs on D and D' with the cost of the declared releases."""
     problem, network = attack.pair[0], attack.network
     releases = releases_of_pairs(algorithm, algorithm.releases(problem, network, horizon))
-    points = tuple((account(releases, delta).epsilon, delta) for delta in DELTAS)
+    points = refutable_points(releases)
     numbers = horizon * problem.n_agents * problem.dim
     low, high = STATISTICAL_RUNS
     runs = int(np.clip(STATISTICAL_NUMBERS // numbers, low, high))

@@ -14,7 +14,6 @@ messages before, which are equal.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import NamedTuple
 
 import numpy as np
@@ -61,7 +60,7 @@ def first_iterations(executed: Executed, local_response: Response) -> np.ndarray
     OtherMessages
         If the number of messages depends on the noise.
     """
-    times = np.array([row.iteration for row in local_response.rows])
+    times = local_response.times
     units = local_response.matrix.shape[1]
     first = np.full(units, np.inf)
     for size in (0.0, *SIZES):
@@ -82,8 +81,6 @@ class _Iteration(NamedTuple):
     ----------
     pair : tuple of two Executed
     local_response : Response
-    count : int
-        Number of rows up to this iteration.
     rows, columns : ndarray
         Indices of its messages, and of the draws that no earlier message depends on.
     last : int
@@ -92,7 +89,6 @@ class _Iteration(NamedTuple):
 
     pair: tuple[Executed, Executed]
     local_response: Response
-    count: int
     rows: np.ndarray
     columns: np.ndarray
     last: int
@@ -114,8 +110,8 @@ class _Iteration(NamedTuple):
         """
         units = np.repeat(before[None], len(draws), axis=0)
         units[:, self.columns] = draws
-        rows_so_far = self.local_response.rows[: self.count]
-        return self.pair[index].values(units, rows_so_far, self.last)[:, self.rows]
+        values = self.pair[index].values(units, self.local_response.rows, self.last)
+        return values[:, self.rows]
 
 
 def constant_shift(
@@ -139,15 +135,15 @@ def constant_shift(
     Shift or None
         None if no shift gives equal messages for all tested draws.
     """
-    times = [row.iteration for row in local_response.rows]
-    if times != sorted(times) or len(first) * len(set(times)) > MAX_NUMBERS:
+    times = local_response.times
+    iterations = np.unique(times)
+    if (np.diff(times) < 0).any() or len(first) * len(iterations) > MAX_NUMBERS:
         return None
     first_draws, second_draws = start.copy(), start.copy()
     try:
-        for t in dict.fromkeys(times):
-            rows = np.flatnonzero(np.array(times) == t)
-            count = bisect_right(times, t)
-            iteration = _Iteration(pair, local_response, count, rows, np.flatnonzero(first == t), t)
+        for t in iterations.tolist():
+            rows, columns = np.flatnonzero(times == t), np.flatnonzero(first == t)
+            iteration = _Iteration(pair, local_response, rows, columns, t)
             random = generator(ROOT, "draws that test a shift", t)
             moved = _shift_of(iteration, first_draws, second_draws, random)
             if moved is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -13,17 +13,7 @@ from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.networks import Network
 
 from .execution import execute
-from .finders import (
-    Pair,
-    Universe,
-    agent_data,
-    extreme_data,
-    observed_data,
-    random_data,
-    random_pair,
-    special_data,
-    universe_of,
-)
+from .finders import Pair, Universe, observed_data, universe_of
 from .neighbours import Attack, attacks
 from .result import Untested
 from .streams import AuditStreams
@@ -98,10 +88,8 @@ def find_attacks(
 ) -> list[Attack]:
     """Find the pairs of data sets that change the messages of each agent most.
 
-    Reviewed algorithms of this package are attacked with the extreme pairs of
-    :func:`.neighbours.attacks`. For other code, several finders propose pairs, and random changes
-    of the strongest one follow. Pairs are ranked by how far messages of coupled runs differ, with
-    and without noise.
+    Several finders propose pairs, and random changes of the strongest one follow. Pairs are ranked
+    by how far messages of coupled runs differ, with and without noise.
 
     Parameters
     ----------
@@ -122,31 +110,24 @@ def find_attacks(
     list of Attack
         At most ``max_pairs`` per attacked agent; none for an agent of which no pair is known.
     """
-    change = algorithm.largest_change
-    if not is_foreign(algorithm):
-        by_agent: dict[int, list[Attack]] = {}
-        for attack in attacks(problem, network, change, nearby=False, agents=agents):
-            by_agent.setdefault(attack.agent, []).append(attack)
-        ranked = (
-            _ranked(lambda pair: _effect(algorithm, pair, horizon), candidates)
-            for candidates in by_agent.values()
-        )
-        return [attack for scored in ranked for _, attack in scored[:max_pairs]]
     strong: list[Attack] = []
     kinds: set[str] = set()
-    indices = _weakest_positions(algorithm, problem, network, horizon)
-    counts = _jumps(algorithm, problem, network, horizon)
+    universe = universe_of(problem)
+    locations: list[_Location] = []
+    if universe is not None and universe.problem.records > 1:
+        locations = _locations(algorithm, universe, network, horizon)
     for number, agent in enumerate([0] if agents is None else agents):
         rng = np.random.default_rng([seed, agent])
         pairs = list(_proposed(algorithm, problem, network, agent, rng))
         if number >= THOROUGH:
             pairs = [attack for attack in pairs if attack.name in kinds] or pairs
-        scored = _ranked(lambda pair: coupled_difference(algorithm, pair, horizon), pairs)
+        scored = _ranked(algorithm, pairs, horizon)
         kinds |= {attack.name for attack in _distinct(scored, KINDS)}
-        scored += _searched(algorithm, problem, network, agent, horizon, rng)
-        location = _Location(indices[agent], {kind: of[agent] for kind, of in counts.items()})
-        later = _located_pairs(problem, network, agent, location, rng)
-        scored += _ranked(lambda pair: coupled_difference(algorithm, pair, horizon), later)
+        if universe is not None:
+            scored.append(_searched(algorithm, universe, network, agent, horizon, rng))
+            if locations:
+                later = _located_pairs(universe, network, agent, locations[agent])
+                scored += _ranked(algorithm, later, horizon)
         strong += _distinct(sorted(scored, key=lambda pair: -pair[0]), max_pairs)
     return strong
 
@@ -212,13 +193,14 @@ def _proposed(
     algorithm: Algorithm, problem: Any, network: Network, agent: int, rng: np.random.Generator
 ) -> Iterator[Attack]:
     """Yield the pairs of all finders; if the guarantee hides an agent, all its records differ."""
-    arguments = problem, network, agent, rng
-    if algorithm.relation.unit == "agent":
-        yield from agent_data(*arguments)
-    yield from extreme_data(*arguments, algorithm.largest_change)
-    yield from observed_data(*arguments, algorithm.largest_change)
-    yield from special_data(*arguments)
-    yield from random_data(*arguments)
+    universe, change = universe_of(problem), algorithm.largest_change
+    if universe is not None and algorithm.relation.unit == "agent":
+        yield from universe.agent_data(network, agent, rng)
+    yield from attacks(problem, network, change, nearby=False, agents=[agent], compressed=False)
+    yield from observed_data(problem, network, agent, change)
+    if universe is not None:
+        yield from universe.special_data(network, agent, rng)
+        yield from universe.random_data(network, agent, rng)
 
 
 class _Location(NamedTuple):
@@ -230,19 +212,38 @@ class _Location(NamedTuple):
     counts: dict[str, int]
 
 
+def _locations(
+    algorithm: Algorithm, universe: Universe, network: Network, horizon: int
+) -> list[_Location]:
+    """Return the most effective position and data set of each agent's replaced record.
+
+    Messages, or the size of their noise, may jump at one of the data sets between two extreme ones,
+    which does not show in pairs of extreme data. Rows of different norms also move their median and
+    other quantiles. An execution moves the data of all agents.
+    """
+    indices = _weakest_positions(algorithm, universe, network, horizon)
+    counts = {
+        pair.name: _jumps_between(algorithm, universe, pair, network, horizon)
+        for pair in universe.record_pairs()
+    }
+    return [
+        _Location(index, {kind: of_agents[agent] for kind, of_agents in counts.items()})
+        for agent, index in enumerate(indices)
+    ]
+
+
 def _weakest_positions(
-    algorithm: Algorithm, problem: Any, network: Network, horizon: int
+    algorithm: Algorithm, universe: Universe, network: Network, horizon: int
 ) -> list[int]:
     """Return the position at which a replaced record changes noiseless messages most, per agent.
 
     A record may have a larger weight at one position than at others. The records of all agents are
     replaced together, so that two executions test a position of all agents.
     """
-    universe = universe_of(problem)
     agents = network.n_agents
-    if universe is None or not universe.has_positions:
+    if not universe.has_positions:
         return [0] * agents
-    pair = _first_pair(universe, np.random.default_rng(0))
+    pair = next(universe.record_pairs())
     changes = []
     tried = positions_tried(universe.problem.records)
     for index in tried:
@@ -295,27 +296,10 @@ def untried_positions(problem: Any) -> tuple[Untested, ...]:
     return (Untested(item, "an agent has more records than positions are tried", decisive=False),)
 
 
-def _jumps(
-    algorithm: Algorithm, problem: Any, network: Network, horizon: int
-) -> dict[str, list[int]]:
-    """Return after how many equal records the messages of each agent jump most.
-
-    Messages, or the size of their noise, may jump at one of the data sets between two extreme ones,
-    which does not show in pairs of extreme data. Rows of different norms also move their median and
-    other quantiles. An execution moves the data of all agents.
-    """
-    universe = universe_of(problem)
-    if universe is None or universe.problem.records < 2:
-        return {}
-    return {
-        pair.name: _jumps_between(algorithm, universe, pair, network, horizon)
-        for pair in _record_pairs(universe, np.random.default_rng(0))
-    }
-
-
 def _jumps_between(
     algorithm: Algorithm, universe: Universe, pair: Pair, network: Network, horizon: int
 ) -> list[int]:
+    """Return after how many equal records the messages of each agent jump most."""
     agents = network.n_agents
     low, high = np.zeros(agents, int), np.full(agents, universe.problem.records - 1)
     while (high - low > 1).any():
@@ -355,32 +339,18 @@ def _change(first: np.ndarray, second: np.ndarray) -> float:
     return float(f"{np.nan_to_num(np.linalg.norm(first - second), nan=math.inf):.{DIGITS}g}")
 
 
-def _first_pair(universe: Universe, rng: np.random.Generator) -> Pair:
-    """Return the most distant records on the problem's own data."""
-    return next(_record_pairs(universe, rng))
-
-
-def _record_pairs(universe: Universe, rng: np.random.Generator) -> Iterator[Pair]:
-    """Yield all kinds of replaced records on the problem's own data."""
-    for name, (first, second) in universe.records().items():
-        yield Pair(universe.backgrounds(first, rng)["own records"], first, second, name)
-
-
 def _located_pairs(
-    problem: Any, network: Network, agent: int, location: _Location, rng: np.random.Generator
+    universe: Universe, network: Network, agent: int, location: _Location
 ) -> list[Attack]:
     """Return the pairs of one agent at the position and at the data set of ``location``."""
-    universe = universe_of(problem)
-    if universe is None or universe.problem.records < 2:
-        return []
     index, counts = location
     pairs = []
-    for pair in _record_pairs(universe, rng):
+    for pair in universe.record_pairs():
         count = counts[pair.name]
         name = f"{pair.name}, {count} of equal records"
         between = pair._replace(background=universe.between(pair, agent, count), name=name)
         pairs.append(universe.attack(between, network, agent))
-    later = _first_pair(universe, rng)._replace(name=f"record {index}")
+    later = next(universe.record_pairs())._replace(name=f"record {index}")
     return pairs + [universe.attack(later, network, agent, index)] * (index > 0)
 
 
@@ -388,9 +358,10 @@ Scored = tuple[float, Attack]
 """Difference of messages, and the pair of data sets that causes it."""
 
 
-def _ranked(score: Callable[[Attack], float], candidates: Iterable[Attack]) -> list[Scored]:
+def _ranked(algorithm: Algorithm, candidates: Iterable[Attack], horizon: int) -> list[Scored]:
     """Return candidates and scores, the highest first; equal scores keep their order."""
-    return sorted(((score(attack), attack) for attack in candidates), key=lambda pair: -pair[0])
+    scored = [(coupled_difference(algorithm, attack, horizon), attack) for attack in candidates]
+    return sorted(scored, key=lambda pair: -pair[0])
 
 
 def _distinct(ranked: Iterable[Scored], max_pairs: int) -> list[Attack]:
@@ -402,23 +373,20 @@ def _distinct(ranked: Iterable[Scored], max_pairs: int) -> list[Attack]:
 
 def _searched(
     algorithm: Algorithm,
-    problem: Any,
+    universe: Universe,
     network: Network,
     agent: int,
     horizon: int,
     rng: np.random.Generator,
-) -> list[Scored]:
+) -> Scored:
     """Return the strongest pair of a random search.
 
     Each proposal keeps the records or the background of the strongest pair so far.
     """
-    universe = universe_of(problem)
-    if universe is None:
-        return []
-    best = random_pair(universe, rng)
+    best = universe.random_pair(rng)
     score = coupled_difference(algorithm, universe.attack(best, network, agent), horizon)
     for _ in range(CLIMBS):
-        proposal = random_pair(universe, rng)
+        proposal = universe.random_pair(rng)
         blended = universe.blend(best.background, proposal.background, rng)
         changed = rng.integers(3)
         proposal = proposal._replace(
@@ -430,7 +398,7 @@ def _searched(
         value = coupled_difference(algorithm, universe.attack(proposal, network, agent), horizon)
         if value > score:
             best, score = proposal, value
-    return [(score, universe.attack(best, network, agent))]
+    return score, universe.attack(best, network, agent)
 
 
 @np.errstate(divide="ignore", invalid="ignore")
@@ -481,21 +449,14 @@ def _least_scale(algorithm: Algorithm, attack: Attack, horizon: int, count: int)
 
 
 def _effect(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
-    noiseless_streams = AuditStreams.labelled("probe", 1).without("noise")
-    sent = [
-        execute(algorithm, problem, attack.network, noiseless_streams, horizon).sent[
-            0, :, attack.agent
-        ]
+    first, second = (
+        _noiseless(algorithm, problem, attack.network, horizon)[0, :, attack.agent]
         for problem in attack.pair
-    ]
-    scale = _least_scale(algorithm, attack, horizon, horizon)
-    common_length = min(
-        len(scale), *map(len, sent)
-    )  # a broken copy may send more or fewer on one of them
-    lengths = (
-        np.linalg.norm(sent[0][:common_length] - sent[1][:common_length], axis=-1)
-        / scale[:common_length]
     )
+    # a broken copy may send more or fewer messages on one of the data sets
+    count = min(horizon, len(first), len(second))
+    scale = _least_scale(algorithm, attack, horizon, horizon)[:count]
+    lengths = np.linalg.norm(first[:count] - second[:count], axis=-1) / scale
     return float(np.nan_to_num((lengths**2).sum()))
 
 
@@ -516,15 +477,9 @@ def agent_classes(network: Network, agents: Iterable[int]) -> list[list[int]]:
     degrees, mixing = np.asarray(network.degrees), np.asarray(network.mixing)
     classes: dict[tuple, list[int]] = {}
     for agent in agents:
-        neighbour_degrees = sorted(
-            int(degrees[neighbour]) for neighbour in network.neighbours_of(agent)
-        )
+        neighbour_degrees = np.sort(degrees[network.neighbours_of(agent)]).tobytes()
         weights = np.sort(np.round(mixing[agent], 9)).tobytes()
-        key = (
-            int(degrees[agent]),
-            round(float(mixing[agent, agent]), 9),
-            weights,
-            tuple(neighbour_degrees),
-        )
+        self_weight = round(float(mixing[agent, agent]), 9)
+        key = int(degrees[agent]), self_weight, weights, neighbour_degrees
         classes.setdefault(key, []).append(agent)
     return list(classes.values())

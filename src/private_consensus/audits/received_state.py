@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,21 +24,8 @@ SITE = "values that agents receive"
 MAX_LISTED = 5
 
 
-class _Values(NamedTuple):
-    """Values with one row per agent.
-
-    Parameters
-    ----------
-    t : int
-        Iteration.
-    name : str
-        What the values are.
-    rows : ndarray, shape (agents, ...)
-    """
-
-    t: int
-    name: str
-    rows: np.ndarray
+Values = dict[tuple[int, str], np.ndarray]
+"""Values with one row per agent, by iteration and name."""
 
 
 def audit_received_state(
@@ -67,8 +54,7 @@ def audit_received_state(
         return CheckReport()
     runs = replays(algorithm, attack, horizon, seed=seed)
     if runs.neighbour is None:
-        reason = f"the execution with equal messages failed ({runs.error})"
-        return CheckReport(untested=(Untested(SITE, reason),))
+        return CheckReport(untested=(runs.not_tested(SITE),))
     differing = _differing(runs, runs.neighbour, attack.agent, agents)
     if not differing:
         return CheckReport(sites=(SITE,))
@@ -137,12 +123,12 @@ def _without_noise(runs: Replays, attacked: int, agents: int) -> Iterator[str]:
             return
     if loud is None:
         return
-    of_neighbour = {(t, name): rows for t, name, rows in _exchanged(neighbour, agents)}
-    for t, name, rows in _exchanged(runs.recorded, agents):
+    of_neighbour = _exchanged(neighbour, agents)
+    for (t, name), rows in _exchanged(runs.recorded, agents).items():
         neighbour_values = of_neighbour.get((t, name))
         if neighbour_values is None or rows.shape != neighbour_values.shape:
             continue
-        value = partial(_exchanged_value, agents=agents, attacked=attacked, of=(t, name, rows))
+        value = partial(_exchanged_value, agents=agents, attacked=attacked, key=(t, name))
         first, second = _runs_first(rows[attacked]), _runs_first(neighbour_values[attacked])
         if runs.lacks_noise(0, first, second, value):
             yield (
@@ -160,12 +146,11 @@ def _released_without_noise(runs: Replays, neighbour: Trace, attacked: int, agen
             continue
         if neighbour_values is None or values.shape != neighbour_values.shape:
             continue
-        values_of_agent, neighbour_values = values[:, attacked], neighbour_values[:, attacked]
         silent, is_noiseless = [], True
-        for coordinate in np.ndindex(values_of_agent.shape[1:]):
-            index = slice(None), *coordinate
-            value = partial(_released_value, t=t, shape=values.shape, index=(attacked, coordinate))
-            first, second = values_of_agent[index], neighbour_values[index]
+        for coordinate in np.ndindex(values.shape[2:]):
+            index = slice(None), attacked, *coordinate
+            value = partial(_released_value, t=t, shape=values.shape, index=index)
+            first, second = values[index], neighbour_values[index]
             missing = [
                 runs.lacks_noise(0, first, second, value),
                 runs.lacks_noise(1, second, first, value),
@@ -175,30 +160,26 @@ def _released_without_noise(runs: Replays, neighbour: Trace, attacked: int, agen
                 is_noiseless = is_noiseless and all(missing)
         if silent:
             listed = ", ".join(str(*coordinate) for coordinate in silent[:MAX_LISTED])
-            where = f" in coordinates {listed}" if len(silent) < values_of_agent[0].size else ""
+            where = f" in coordinates {listed}" if len(silent) < values[0, attacked].size else ""
             sets = "" if is_noiseless else " on one of the two data sets"
             return f"the message of agent {attacked} in iteration {t} carries no noise{where}{sets}"
     return ""
 
 
 def _exchanged_value(
-    trace: Trace, *, agents: int, attacked: int, of: tuple[int, str, np.ndarray]
+    trace: Trace, *, agents: int, attacked: int, key: tuple[int, str]
 ) -> np.ndarray | None:
-    """Return the value of an agent in the exchange that has a time, a name and a shape."""
-    for t, name, rows in _exchanged(trace, agents):
-        if (t, name, rows.shape) == (*of[:2], of[2].shape):
-            return _runs_first(rows[attacked])
-    return None
+    """Return the value of an agent in an exchange, if there is one."""
+    rows = _exchanged(trace, agents).get(key)
+    return None if rows is None else _runs_first(rows[attacked])
 
 
 def _released_value(
-    trace: Trace, *, t: int, shape: tuple[int, ...], index: tuple[int, tuple[int, ...]]
+    trace: Trace, *, t: int, shape: tuple[int, ...], index: tuple[Any, ...]
 ) -> np.ndarray | None:
-    """Return a coordinate of an agent's message in all runs, if messages have the shape."""
-    released, (agent, coordinate) = trace.sampled_release(t), index
-    if released is None or released.shape != shape:
-        return None
-    return released[(slice(None), agent, *coordinate)]
+    """Return a part of the messages of an iteration, if they have the shape."""
+    released = trace.sampled_release(t)
+    return None if released is None or released.shape != shape else released[index]
 
 
 def _runs_first(values: np.ndarray) -> np.ndarray:
@@ -212,16 +193,14 @@ def _differing(
 ) -> list[tuple[int, int, str]]:
     """Return iteration, agent and name of values that differ from the recorded execution."""
     differing = []
-    by_name = {(t, name): rows for t, name, rows in _values(replayed, agents)}
-    for t, name, rows in _values(runs.recorded, agents):
-        replayed_rows = by_name.get((t, name))
+    of_replayed = _values(replayed, agents)
+    for (t, name), rows in _values(runs.recorded, agents).items():
+        replayed_rows = of_replayed.get((t, name))
         if replayed_rows is None or replayed_rows.shape != rows.shape:
             continue  # a matter of control flow
         tolerance = tolerance_until(replayed, t)
         scale = float(np.abs(rows).max(initial=0))
-        for agent in range(agents):
-            if agent == attacked:
-                continue
+        for agent in set(range(agents)) - {attacked}:
             near = np.abs(rows[agent] - replayed_rows[agent]).max(initial=0) <= tolerance * scale
             if not near and not equal(rows[agent], replayed_rows[agent], tolerance):
                 differing.append((t, agent, name))
@@ -231,29 +210,28 @@ def _differing(
 def _changed_by_noise(runs: Replays, attacked: int, agents: int) -> set[tuple[int, int, str]]:
     """Return values of other agents that depend on the noise of the attacked agent."""
     if runs.loud_agent is None:
-        return {
-            (t, agent, name)
-            for t, name, _ in _values(runs.recorded, agents)
-            for agent in range(agents)
-        }
+        values = _values(runs.recorded, agents)
+        return {(t, agent, name) for t, name in values for agent in range(agents)}
     return set(_differing(runs, runs.loud_agent, attacked, agents))
 
 
-def _values(trace: Trace, agents: int) -> Iterator[_Values]:
-    """Yield all values of a trace that have one row per agent."""
-    yield from _exchanged(trace, agents)
-    for (name, t), values in trace.outputs.items():
-        if t != "end" and _is_per_agent(values, agents):
-            yield _Values(t, name, np.moveaxis(values, 1, 0))
+def _values(trace: Trace, agents: int) -> Values:
+    """Return all values of a trace that have one row per agent."""
+    return _exchanged(trace, agents) | {
+        (t, name): np.moveaxis(values, 1, 0)
+        for (name, t), values in trace.outputs.items()
+        if t != "end" and _is_per_agent(values, agents)
+    }
 
 
-def _exchanged(trace: Trace, agents: int) -> Iterator[_Values]:
-    """Yield exchanged values that have one row per agent."""
-    for t, exchanged in trace.exchanges.items():
-        for number, values in enumerate(exchanged):
-            axis = _axis(values, agents)
-            if axis is not None:
-                yield _Values(t, f"exchange {number + 1}", np.moveaxis(values, axis, 0))
+def _exchanged(trace: Trace, agents: int) -> Values:
+    """Return exchanged values that have one row per agent."""
+    return {
+        (t, f"exchange {number}"): np.moveaxis(values, axis, 0)
+        for t, exchanged in trace.exchanges.items()
+        for number, values in enumerate(exchanged, 1)
+        if (axis := _axis(values, agents)) is not None
+    }
 
 
 def _is_per_agent(values: Any, agents: int) -> bool:

@@ -58,15 +58,13 @@ def audit_repeated_values(attack: Attack, evidence: Sequence[Evidence]) -> Check
         item = f"repeated values in the first message of agent {attack.agent}"
         return CheckReport(untested=(Untested(item, f"more than {WHOLE} numbers", decisive=False),))
     for first, second in (both, both[::-1]):
-        for coordinate in range(min(first.shape[1], second.shape[1])):
-            for value, count in repeated(first[:, coordinate]):
-                if not np.any(second[:, coordinate] == value):
-                    text = (
-                        f"the first message of agent {attack.agent} has the same value in {count} "
-                        f"of {len(first)} runs on one data set and in none on the other "
-                        f"(coordinate {coordinate}): continuous noise never repeats a value"
-                    )
-                    return CheckReport((Finding(DIFFERS, text),))
+        for value in _hidden(_repeated_by_coordinate(first[:, : second.shape[1]]), second):
+            text = (
+                f"the first message of agent {attack.agent} has the same value in {value.count} of "
+                f"{len(first)} runs on one data set and in none on the other "
+                f"(coordinate {value.coordinate}): continuous noise never repeats a value"
+            )
+            return CheckReport((Finding(DIFFERS, text),))
     return CheckReport()
 
 
@@ -123,7 +121,7 @@ def audit_repeated_later_values(
                 of_other = replayed.bare[t][:, attack.agent]
             except Exception:  # code from outside may raise anything
                 return CheckReport()
-            hidden = [v for v in values if not np.any(of_other[:, v.coordinate] == v.value)]
+            hidden = _hidden(values, of_other)
             if not hidden:
                 continue
             text = (
@@ -152,6 +150,11 @@ def _repeated_by_coordinate(sent: np.ndarray) -> list[_Repeated]:
         for coordinate in range(sent.shape[1])
         for repetition in repeated(sent[:, coordinate])
     ]
+
+
+def _hidden(values: Sequence[_Repeated], sent: np.ndarray) -> list[_Repeated]:
+    """Return the values that no message ``sent`` on the other data set has."""
+    return [v for v in values if not np.any(sent[:, v.coordinate] == v.value)]
 
 
 def audit_missing_noise(evidence: Sequence[Evidence]) -> CheckReport:

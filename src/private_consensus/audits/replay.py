@@ -27,6 +27,7 @@ from private_consensus.core.randomness import UNIT_LAWS, Law
 
 from .execution import run_batch
 from .recording import Exchanges, RecordingNetwork
+from .result import Untested
 from .streams import AuditStreams
 
 RELEASED, LINKS = "released", "links"
@@ -393,7 +394,6 @@ class _TraceRecorder:
             return self._jointly(released_with, draw, paths, target, t)
         except (TypeError, ValueError, IndexError, FloatingPointError, np.linalg.LinAlgError):
             return draw
-        return draw
 
     def _others_change(self, after: np.ndarray, noiseless: np.ndarray) -> bool:
         """Return True if the messages of other agents differ."""
@@ -734,6 +734,10 @@ class Replays:
     loud_neighbour: Trace | None
     error: str
     repeated: Callable[[int, int], Trace | None]
+
+    def not_tested(self, item: str) -> Untested:
+        """Return that an item was not tested because the execution on D' raised an error."""
+        return Untested(item, f"the execution with equal messages failed ({self.error})")
 
     def lacks_noise(
         self, index: int, first: Any, second: Any, value: Callable[[Trace], Any]

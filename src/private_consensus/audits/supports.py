@@ -15,7 +15,7 @@ from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.networks import Network
 
 from .execution import execute
-from .finders import Pair, universe_of
+from .finders import universe_of
 from .neighbours import Attack
 from .result import DIFFERS, CheckReport, Finding, listed
 from .streams import AuditStreams
@@ -79,16 +79,14 @@ def _balanced(problem: object, network: Network) -> Iterator[Attack]:
     universe = universe_of(problem)
     if universe is None or universe.problem.records < 2:
         return
-    rng = np.random.default_rng(0)
     n_others = universe.problem.records - 1
     for agent in range(min(network.n_agents, MAX_AGENTS)):
-        for name, (first, second) in universe.records().items():
-            if name not in PAIRS:
+        for pair in universe.record_pairs():
+            if pair.name not in PAIRS:
                 continue
-            background = universe.backgrounds(first, rng)["own records"]
             for count in sorted({n_others // 2, (n_others + 1) // 2}):
-                pair = Pair(background, first, second, f"{name}, majority")
-                balanced = pair._replace(background=universe.between(pair, agent, count))
+                background, name = universe.between(pair, agent, count), f"{pair.name}, majority"
+                balanced = pair._replace(background=background, name=name)
                 yield universe.attack(balanced, network, agent)
 
 

@@ -238,7 +238,7 @@ class CanaryAudit(QDPSGD):
 
     def _bounds_of(self, scores, canaries, problem, rounds: int) -> dict[str, np.ndarray]:
         """Return bounds, p-values and fractions of correct guesses, each [settings, runs]."""
-        quantities = {name: np.empty(scores.shape[1:3]) for name in _quantities()}
+        quantities = {name: np.empty(scores.shape[1:3]) for name in self.quantities}
         for v, s, run in np.ndindex(scores.shape[:3]):
             correct, guesses = guessed(
                 scores[v, s, run], canaries[run].signs, int(at(self.guesses, s))
@@ -252,9 +252,7 @@ class CanaryAudit(QDPSGD):
                 claimed, *counts, delta=delta
             )
             quantities[f"right_{VIEWS[v]}"][s, run] = correct / guesses
-        for name in ("accountant", "formula"):
-            quantities[name][:] = np.broadcast_to(getattr(self, name), scores.shape[1])[:, None]
-        for name in LEVEL:
+        for name in ("accountant", "formula", *LEVEL):
             value = getattr(self, name.removeprefix("bound_"))
             quantities[name][:] = np.broadcast_to(value, scores.shape[1])[:, None]
         return quantities
@@ -279,13 +277,6 @@ def guessed(scores: np.ndarray, signs: np.ndarray, guesses: int) -> tuple[int, i
     """
     furthest = np.argsort(-np.abs(scores), kind="stable")[:guesses]
     return int(np.sum(np.sign(scores[furthest]) == signs[furthest])), len(furthest)
-
-
-def _quantities() -> list[str]:
-    """Return the names of all quantities of the audit."""
-    kinds = ("bound", "p_value", "right")
-    of_views = [f"{kind}_{view}" for kind in kinds for view in VIEWS]
-    return [*of_views, "accountant", "formula", *LEVEL]
 
 
 ALGORITHM = CanaryAudit

@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse.csgraph import shortest_path
 
 from private_consensus.common.errors import require
 from private_consensus.core.networks import Network
@@ -182,13 +183,8 @@ def distances(adjacency: np.ndarray) -> np.ndarray:
 
     The result has shape (N, N), with N for agents that no path connects.
     """
-    n = len(adjacency)
-    lengths = np.full((n, n), n)
-    reached = np.eye(n, dtype=bool)
-    for step in range(n):
-        lengths = np.where(reached & (lengths == n), step, lengths)
-        reached = reached | (reached.astype(float) @ adjacency > 0)
-    return lengths
+    lengths = shortest_path(adjacency, unweighted=True)
+    return np.minimum(lengths, len(adjacency)).astype(int)
 
 
 def _sees_models(observer: Observer) -> bool:
