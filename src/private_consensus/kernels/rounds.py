@@ -21,16 +21,18 @@ import numpy as np
 from .backpropagation import Factors, copy, no_factors, require_parameters, write_gradient
 from .compiling import inlined, uncounted
 from .entries import require_indices, require_layout
-from .few_points import DrawBounds, bounds_of, round_to_few
 from .normals import fill_first_words, fill_normals, fill_uniforms, fill_words
 from .rows import (
+    BOUNDS,
     GUIDE_BITS,
     NoiseTable,
     add_steps,
+    bounds_of,
     descend_row,
     discrete_table,
     find_steps,
     round_row,
+    round_to_few,
     sparse_row,
 )
 from .vectors import (
@@ -272,21 +274,14 @@ def _round_row(x, u, words, noises, discrete, counter, start, grids, s, scratch,
 
     Return the number of clipped values.
     """
-    vector_end, clip_count = 0, 0
-    if noises.on_grid.usable[s]:
-        vector_end = x.size // LANES * LANES
+    if noises.bounds[s, BOUNDS - 1] > 0:
         clip_count = round_to_few(
-            x[:vector_end], u, words, noises.on_grid.bounds[s], grids.resolution[s],
+            x, u, words, noises.bounds[s], grids.resolution[s], _ONE / grids.resolution[s],
             grids.lowest[s], grids.highest[s], out,
         )  # fmt: skip
-        if clip_count < 0:
-            vector_end, clip_count = 0, 0
-    if vector_end == x.size:
-        return clip_count
-    return clip_count + _round_and_find(
-        x[vector_end:], u[vector_end : x.size], noises, discrete, counter, start + vector_end,
-        grids, s, scratch, out[vector_end:],
-    )  # fmt: skip
+        if clip_count >= 0:
+            return clip_count
+    return _round_and_find(x, u, noises, discrete, counter, start, grids, s, scratch, out)
 
 
 @inlined
@@ -635,8 +630,8 @@ class RoundNoises(NamedTuple):
         Concatenated tables.
     guide : ndarray of int32
         Guide table of each setting.
-    on_grid : DrawBounds
-        Bounds on a grid with few points.
+    bounds : ndarray of uint32, shape (settings, BOUNDS)
+        Bounds on a grid with few points; 0 if there are none.
     """
 
     any: np.ndarray
@@ -645,7 +640,7 @@ class RoundNoises(NamedTuple):
     high: np.ndarray
     low: np.ndarray
     guide: np.ndarray
-    on_grid: DrawBounds
+    bounds: np.ndarray
 
 
 @lru_cache(maxsize=2)  # tables of wide noise take a hundred megabytes
@@ -657,11 +652,8 @@ def _noises(variances: tuple[float, ...], widths: tuple[float, ...]) -> RoundNoi
     lowest = np.array([table.lowest for table in tables], np.int64)
     guides = np.stack([table.guide for table in tables])
     noisy = np.array(variances) > 0
-    bounds_by_setting = [
-        bounds_of(table, width) for table, width in zip(tables, widths, strict=True)
-    ]
-    usable, bounds = (np.array(column) for column in zip(*bounds_by_setting, strict=True))
-    return RoundNoises(noisy, lowest, begin, high, low, guides, DrawBounds(usable & noisy, bounds))
+    bounds = np.stack([bounds_of(*pair) for pair in zip(tables, widths, strict=True)])
+    return RoundNoises(noisy, lowest, begin, high, low, guides, bounds)
 
 
 _EMPTY = np.empty(0, np.float32)
