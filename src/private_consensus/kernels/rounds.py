@@ -6,9 +6,7 @@ they scale. The random numbers and the order of operations are those of :mod:`.m
 the output is byte-identical. Sums over agents are in the order of the agents, without products of
 weight 0; each product is rounded together with its sum.
 
-Received messages are summed in registers, with eight alternating sums over agents, because each
-addition waits for the previous one to the same sum. Rounding and steps are the plain loops of
-:mod:`.rows`.
+Rounding and steps are the plain loops of :mod:`.rows`.
 """
 
 from __future__ import annotations
@@ -35,13 +33,7 @@ from .rows import (
     round_to_few,
     sparse_row,
 )
-from .vectors import (
-    LANES,
-    WIDE,
-    everywhere,
-    load,
-    store,
-)
+from .vectors import LANES, WIDE
 
 ROW_PAIRS = 8192
 """Number of pairs of coordinates of an agent that are rounded together."""
@@ -52,6 +44,9 @@ TILE_PAIRS = 1 << 17
 TILE_GAP = 8 * LANES
 """Padding between the rows of two agents in a tile. Without it, all rows would compete for the same
 lines of the innermost cache."""
+
+MIXED_COLUMNS = 512
+"""Number of columns whose received messages are summed together."""
 
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 
@@ -176,28 +171,19 @@ def _mix(weights, neighbours, degrees, sent, row, count, mixed):
     cache.
     """
     agents = degrees.size
-    for c in range(0, count, 8 * LANES):
+    for a in range(0, count, MIXED_COLUMNS):
+        b = min(a + MIXED_COLUMNS, count)
         for i in range(agents):
-            a = b = x = y = p = q = v = w = everywhere(_ZERO)
+            total = mixed[i * row + a : i * row + b]
+            total[:] = _ZERO
             for j in neighbours[i, : degrees[i]]:
-                at, k = j * row + c, weights[i * agents + j]
-                a = a + load(sent, at) * k
-                b = b + load(sent, at + LANES) * k
-                x = x + load(sent, at + 2 * LANES) * k
-                y = y + load(sent, at + 3 * LANES) * k
-                p = p + load(sent, at + 4 * LANES) * k
-                q = q + load(sent, at + 5 * LANES) * k
-                v = v + load(sent, at + 6 * LANES) * k
-                w = w + load(sent, at + 7 * LANES) * k
-            at = i * row + c
-            store(mixed, at, a)
-            store(mixed, at + LANES, b)
-            store(mixed, at + 2 * LANES, x)
-            store(mixed, at + 3 * LANES, y)
-            store(mixed, at + 4 * LANES, p)
-            store(mixed, at + 5 * LANES, q)
-            store(mixed, at + 6 * LANES, v)
-            store(mixed, at + 7 * LANES, w)
+                _add_product(total, sent[j * row + a : j * row + b], weights[i * agents + j])
+
+
+@uncounted
+def _add_product(total, values, weight):
+    for k in range(total.size):
+        total[k] += values[k] * weight
 
 
 @uncounted
