@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .backpropagation import Factors, copy, no_factors, require_parameters, write_gradient
+from .backpropagation import copy
 from .compiling import inlined, uncounted
 from .entries import require_indices, require_layout
 from .normals import fill_first_words, fill_normals, fill_uniforms, fill_words
@@ -78,26 +78,6 @@ class Grids(NamedTuple):
     resolution: np.ndarray
     lowest: np.ndarray
     highest: np.ndarray
-
-
-class Gradients(NamedTuple):
-    """Gradients of the agents of all settings, [settings * agents, p], or their factors.
-
-    The unused field is empty.
-    """
-
-    whole: np.ndarray
-    factors: Factors
-
-
-def in_factors(factors: Factors) -> Gradients:
-    """Wrap factored gradients, which are computed in full for one tile at a time."""
-    return Gradients(_NO_ROWS, factors)
-
-
-def in_full(gradients: np.ndarray) -> Gradients:
-    """Wrap an array of gradients [settings * agents, p]."""
-    return Gradients(gradients, _NO_FACTORS)
 
 
 class Sparse(NamedTuple):
@@ -298,17 +278,8 @@ def _record_messages(message, first, agents, a, b, row, sent):
 
 
 @inlined
-def _write_gradient(gradients, row, a, b, indices, scratch, begin):
-    """Write a tile of a row of gradients."""
-    if gradients.whole.size > 0:
-        copy(gradients.whole[row, a:b], scratch[begin:])
-    else:
-        write_gradient(gradients.factors, row, a, b, indices, scratch, begin)
-
-
-@inlined
 def _step_tile(
-    x, base, first, gradients, steps, graph, sparse, s, a, b, row, sent, noise, u, scratch
+    x, base, first, gradients, steps, graph, sparse, s, a, b, row, sent, noise, u, mixed
 ):  # fmt: skip
     """Take the step of a tile of one setting, whose first row is ``first``.
 
@@ -317,15 +288,11 @@ def _step_tile(
     agents = steps.keep.shape[1]
     weights, not_finite = steps.weights[s], 0.0
     neighbours, degrees = graph
-    mixed, indices, gradient = scratch
-    begin = gradients.factors.shape.hidden
-    g = gradient[begin : begin + b - a]
     _mix(weights, neighbours[s], degrees[s], sent, row, b - a, mixed)
     for i in range(agents):
         p, q = i * row, i * row + b - a
         x_row, mixed_row = x[first + i, a:b], mixed[p:q]
-        _write_gradient(gradients, s * agents + i, a, b, indices, gradient, begin)
-        scale = steps.scale[s, i]
+        g, scale = gradients[s * agents + i, a:b], steps.scale[s, i]
         if sparse.fraction.size == 0:
             base_row, keep = base[first + i, a:b], steps.keep[s, i]
             finite = descend_row(base_row, mixed_row, g, noise[p:q], keep, steps.step[s], scale)
@@ -364,7 +331,7 @@ def _advance(
     half = (dim + 1) // 2
     uniform, noise, discrete = streams
     u, v, first_normals, second_normals, sent, words, row_scratch = tiles
-    graph, scratch = scratch[0], scratch[1:]
+    graph, mixed = scratch
     for s in range(settings):
         _list_neighbours(steps.weights[s], agents, graph[0][s], graph[1][s])
     for start in range(0, half, tile_pairs):
@@ -387,7 +354,7 @@ def _advance(
                     _record_messages(message, first[s], agents, a, b, row, sent)
                 not_finite[s] += _step_tile(
                     x, base, first[s], gradients, steps, graph, sparse, s, a, b, row, sent, normals,
-                    uniforms, scratch,
+                    uniforms, mixed,
                 )  # fmt: skip
 
 
@@ -420,7 +387,7 @@ def _round_with_noise(
 
 
 def round_and_step(
-    x, gradients: Gradients, first, steps: Steps, grids: Grids, rounding: Keys, noise: Keys,
+    x, gradients, first, steps: Steps, grids: Grids, rounding: Keys, noise: Keys,
     variances: tuple[float, ...] = (), discrete: Keys | None = None, message=None,
 ):  # fmt: skip
     """Send rounded models, mix the received ones, and take a noisy step, for every agent.
@@ -429,8 +396,8 @@ def round_and_step(
     ----------
     x : ndarray of float32, shape (rows, p)
         Overwritten. The models of the agents of setting s are the rows from ``first[s]`` on.
-    gradients : Gradients
-        Gradients of all settings.
+    gradients : ndarray of float32, shape (settings * agents, p)
+        Gradients of the agents of all settings.
     first : ndarray of int64, shape (settings,)
         First row of each setting.
     steps : Steps
@@ -461,7 +428,7 @@ def round_and_step(
 
 
 def mix_and_step(
-    x, base, sent, gradients: Gradients, first, steps: Steps, noise: Keys, mask: Keys | None = None,
+    x, base, sent, gradients, first, steps: Steps, noise: Keys, mask: Keys | None = None,
     sparse: Sparse | None = None,
 ):  # fmt: skip
     """Mix the sent messages and take a noisy step from ``base``, for every agent.
@@ -539,12 +506,11 @@ def round_with_noise(
     return clip_count
 
 
-def _in_tiles(x, base, sent_models, message, gradients: Gradients, first, steps: Steps, *options):
+def _in_tiles(x, base, sent_models, message, gradients, first, steps: Steps, *options):
     settings, agents = steps.keep.shape
     _require_round(x, base, sent_models, message, gradients, first, steps, *options[:2])
     clip_count, not_finite = np.zeros(settings, np.int64), np.zeros(settings)
-    shape = gradients.factors.shape
-    tiles, tile_pairs, scratch = _round_scratch(settings, agents, shape.inputs, shape.hidden)
+    tiles, tile_pairs, scratch = _round_scratch(settings, agents)
     _advance(
         x, base, sent_models, message, gradients, first, steps, *options, tiles, tile_pairs,
         scratch, clip_count, not_finite,
@@ -570,15 +536,10 @@ def _require_round(x, base, sent_models, message, gradients, first, steps, grids
         for name, values in zip(coefficients._fields, coefficients, strict=True):
             if coefficients[0].size > 0 or values.size > 0:
                 require_layout(kernel, name, values, (settings,), single)
-    if gradients.whole.size > 0:
-        shape = (settings * agents, x.shape[1])
-        require_layout(kernel, "gradients", gradients.whole, shape, single)
-    else:
-        require_layout(kernel, "sizes of factors", gradients.factors.sizes, (settings * agents,))
-        require_parameters(kernel, x, gradients.factors.shape)
+    require_layout(kernel, "gradients", gradients, (settings * agents, x.shape[1]), single)
 
 
-def _round_scratch(settings: int, agents: int, inputs: int, hidden: int):
+def _round_scratch(settings: int, agents: int):
     """Return tiles, the number of coordinate pairs per agent in a tile, and scratch arrays."""
     tile_pairs = max(TILE_PAIRS // agents // TILE_GAP, 1) * TILE_GAP
     tile_size = agents * (tile_pairs + TILE_GAP)
@@ -588,11 +549,8 @@ def _round_scratch(settings: int, agents: int, inputs: int, hidden: int):
     words = np.empty(tile_size, np.uint32)
     neighbours = np.empty((settings, agents, agents), np.int64)
     degrees = np.empty((settings, agents), np.int64)
-    indices = np.empty(inputs + 1, np.int64)
-    gradient = np.empty(tile_pairs + 2 * hidden, np.float32)
-    scratch = (neighbours, degrees), mixed, indices, gradient
     tiles = u, v, first_normals, second_normals, sent, words, _table_scratch(tile_pairs)
-    return tiles, tile_pairs, scratch
+    return tiles, tile_pairs, ((neighbours, degrees), mixed)
 
 
 def _table_scratch(count: int) -> _TableScratch:
@@ -647,4 +605,3 @@ _NO_ROWS = np.empty((0, 0), np.float32)
 _NO_GRIDS, _DENSE = Grids(_EMPTY, _EMPTY, _EMPTY), Sparse(_EMPTY, _EMPTY)
 _NO_TABLE = NoiseTable(0, *np.zeros((2, 1), np.uint64), np.zeros(2**GUIDE_BITS, np.int32))
 _NO_NOISES = _noises((0.0,), (0.0,))
-_NO_FACTORS = no_factors()
