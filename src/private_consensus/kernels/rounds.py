@@ -1,12 +1,11 @@
-"""One round of decentralized SGD for all settings of a run, in one pass over the models.
+"""One round of decentralized SGD for all settings of a run.
 
-Rounding, mixing, noise, gradients and the step are applied to one tile of coordinates after the
-other, so that sent and received values stay in the caches. Settings share the random numbers that
-they scale. The random numbers and the order of operations are those of :mod:`.messages`, so that
-the output is byte-identical. Sums over agents are in the order of the agents, without products of
-weight 0; each product is rounded together with its sum.
-
-Rounding and steps are the plain loops of :mod:`.rows`.
+Models are rounded and noised (:func:`round_with_noise`). Then messages are mixed and steps are
+taken in tiles of coordinates that stay in the caches (:func:`mix_and_step`). Settings share the
+random numbers that they scale. The random numbers and the order of operations are those of
+:mod:`.messages`, so that the output is byte-identical. Sums over agents are in the order of the
+agents, without products of weight 0; each product is rounded together with its sum. Rounding and
+steps are the plain loops of :mod:`.rows`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from .compiling import inlined, uncounted
 from .entries import require_indices, require_layout
 from .normals import fill_first_words, fill_normals, fill_uniforms, fill_words
 from .rows import (
-    BOUNDS,
     GUIDE_BITS,
     NoiseTable,
     add_steps,
@@ -236,11 +234,11 @@ def _round_and_find(x, u, noises, discrete, counter, start, grids, s, scratch, o
 
 @uncounted
 def _round_row(x, u, words, noises, discrete, counter, start, grids, s, scratch, out):
-    """Round a row of a tile and add noise from its first random words.
+    """Round a row and add noise from its first random words.
 
     Return the number of clipped values.
     """
-    if noises.bounds[s, BOUNDS - 1] > 0:
+    if noises.bounds[s, -1] > 0:
         clip_count = round_to_few(
             x, u, words, noises.bounds[s], grids.resolution[s], _ONE / grids.resolution[s],
             grids.lowest[s], grids.highest[s], out,
@@ -248,33 +246,6 @@ def _round_row(x, u, words, noises, discrete, counter, start, grids, s, scratch,
         if clip_count >= 0:
             return clip_count
     return _round_and_find(x, u, noises, discrete, counter, start, grids, s, scratch, out)
-
-
-@inlined
-def _compute_messages(x, first, agents, a, b, row, grids, noises, s, u, noise_source, sent):
-    """Compute the messages of a tile: the models, or rounded and noisy models if there are grids.
-
-    Return the number of clipped values.
-    """
-    clip_count = 0
-    for i in range(agents):
-        p, q = i * row, i * row + b - a
-        if grids.resolution.size == 0:
-            copy(x[first + i, a:b], sent[p:q])
-            continue
-        words, keys, scratch = noise_source
-        counter = np.uint32(keys.counter + np.uint32(i))
-        clip_count += _round_row(
-            x[first + i, a:b], u[p:q], words[p:q], noises, keys, counter, a, grids, s, scratch,
-            sent[p:q],
-        )  # fmt: skip
-    return clip_count
-
-
-@inlined
-def _record_messages(message, first, agents, a, b, row, sent):
-    for i in range(agents):
-        copy(sent[i * row : i * row + b - a], message[first + i, a:b])
 
 
 @inlined
@@ -308,50 +279,29 @@ def _step_tile(
 
 
 @uncounted
-def _draw_words(agents, keys, start, count, row, words):
-    for i in range(agents):
-        a, b = i * row, i * row + (count + WIDE - 1) // WIDE * WIDE
-        counter = np.uint32(keys.counter + np.uint32(i))
-        fill_first_words(keys.first, keys.second, counter, np.uint32(start), words[a:b])
-
-
-@uncounted
-def _advance(
-    x, base, sent_models, message, gradients, first, steps, grids, sparse, noises, streams, tiles,
-    tile_pairs, scratch, clip_count, not_finite,
+def _mix_and_step(
+    x, base, sent_models, gradients, first, steps, sparse, uniform, noise, tiles, tile_pairs, graph,
+    not_finite,
 ):  # fmt: skip
-    """Compute a round of all settings.
-
-    Without grids, the rows of ``sent_models`` are sent unchanged. Without ``sparse.fraction``, no
-    step is sparse. Without both, no uniforms are sampled. Messages are written to ``message`` if
-    it has rows.
-    """
+    """Mix messages and take a step, in all settings; uniforms are sampled for sparse steps only."""
     settings, agents = steps.keep.shape
     dim, row = x.shape[1], tile_pairs + TILE_GAP
     half = (dim + 1) // 2
-    uniform, noise, discrete = streams
-    u, v, first_normals, second_normals, sent, words, row_scratch = tiles
-    graph, mixed = scratch
+    u, v, first_normals, second_normals, sent, mixed = tiles
     for s in range(settings):
         _list_neighbours(steps.weights[s], agents, graph[0][s], graph[1][s])
     for start in range(0, half, tile_pairs):
         count = min(tile_pairs, half - start)
-        if grids.resolution.size + sparse.fraction.size > 0:
+        if sparse.fraction.size > 0:
             _draw_uniforms(agents, uniform, start, count, row, u, v)
         _draw_normals(steps.scale, noise, start, count, row, first_normals, second_normals)
         for second_half in range(2):
             a = start + second_half * half
             b = min(a + count, dim)
             normals, uniforms = (second_normals, v) if second_half else (first_normals, u)
-            if noises.any.any():
-                _draw_words(agents, discrete, a, count, row, words)
             for s in range(settings):
-                clip_count[s] += _compute_messages(
-                    sent_models, first[s], agents, a, b, row, grids, noises, s, uniforms,
-                    (words, discrete, row_scratch), sent,
-                )  # fmt: skip
-                if message.size > 0:
-                    _record_messages(message, first[s], agents, a, b, row, sent)
+                for i in range(agents):
+                    copy(sent_models[first[s] + i, a:b], sent[i * row : i * row + b - a])
                 not_finite[s] += _step_tile(
                     x, base, first[s], gradients, steps, graph, sparse, s, a, b, row, sent, normals,
                     uniforms, mixed,
@@ -366,15 +316,18 @@ def _round_with_noise(
     half = (dim + 1) // 2
     for start in range(0, half, ROW_PAIRS):
         count = min(ROW_PAIRS, half - start)
+        padded = (count + WIDE - 1) // WIDE * WIDE
         for i in range(agents):
-            counter = np.uint32(rounding.counter + np.uint32(i))
-            fill_uniforms(rounding.first, rounding.second, counter, np.uint32(start), u, v)
+            counter, key = np.uint32(rounding.counter + np.uint32(i)), np.uint32(start)
+            fill_uniforms(rounding.first, rounding.second, counter, key, u[:padded], v[:padded])
             counter = np.uint32(discrete.counter + np.uint32(i))
             for second_half in range(2):
                 a = start + second_half * half
                 b = min(a + count, dim)
                 uniforms = v if second_half else u
-                fill_first_words(discrete.first, discrete.second, counter, np.uint32(a), words)
+                if noises.any.any():
+                    key = np.uint32(a)
+                    fill_first_words(discrete.first, discrete.second, counter, key, words[:padded])
                 for s in range(first.size):
                     row = first[s] + i
                     clip_count[s] += _round_row(
@@ -420,11 +373,11 @@ def round_and_step(
         Number of coordinates that are clipped to the ends of the grid; 0 if all models are finite,
         else NaN.
     """
-    widths = tuple((grids.highest - grids.lowest).tolist())
-    noises = _noises(variances or (0.0,) * len(first), widths)
-    streams = rounding, noise, noise if discrete is None else discrete
-    message = _NO_ROWS if message is None else message
-    return _in_tiles(x, x, x, message, gradients, first, steps, grids, _DENSE, noises, streams)
+    message = np.empty_like(x) if message is None else message
+    noise_of_messages = variances or (0.0,) * len(first), rounding, discrete or noise
+    agents = steps.keep.shape[1]
+    clip_count = round_with_noise(x, message, first, agents, grids, *noise_of_messages)
+    return clip_count, mix_and_step(x, x, message, gradients, first, steps, noise)
 
 
 def mix_and_step(
@@ -455,9 +408,20 @@ def mix_and_step(
     ndarray, shape (settings,)
         0 if all models are finite, else NaN.
     """
-    streams = mask or noise, noise, noise
-    options = _NO_GRIDS, sparse or _DENSE, _NO_NOISES, streams
-    return _in_tiles(x, base, sent, _NO_ROWS, gradients, first, steps, *options)[1]
+    settings, agents = steps.keep.shape
+    sparse = sparse or _DENSE
+    _require_round(x, base, sent, gradients, first, steps, sparse)
+    tile_pairs = max(TILE_PAIRS // agents // TILE_GAP, 1) * TILE_GAP
+    u, v, sent_tile, mixed = np.empty((4, agents * (tile_pairs + TILE_GAP)), np.float32)
+    # Agents without noise read the normals too, and multiply them by 0.
+    normals = np.zeros((2, u.size), np.float32)
+    graph = np.empty((settings, agents, agents), np.int64), np.empty((settings, agents), np.int64)
+    not_finite = np.zeros(settings)
+    _mix_and_step(
+        x, base, sent, gradients, first, steps, sparse, mask or noise, noise,
+        (u, v, *normals, sent_tile, mixed), tile_pairs, graph, not_finite,
+    )  # fmt: skip
+    return not_finite
 
 
 def round_with_noise(
@@ -506,25 +470,12 @@ def round_with_noise(
     return clip_count
 
 
-def _in_tiles(x, base, sent_models, message, gradients, first, steps: Steps, *options):
-    settings, agents = steps.keep.shape
-    _require_round(x, base, sent_models, message, gradients, first, steps, *options[:2])
-    clip_count, not_finite = np.zeros(settings, np.int64), np.zeros(settings)
-    tiles, tile_pairs, scratch = _round_scratch(settings, agents)
-    _advance(
-        x, base, sent_models, message, gradients, first, steps, *options, tiles, tile_pairs,
-        scratch, clip_count, not_finite,
-    )  # fmt: skip
-    return clip_count, not_finite
-
-
-def _require_round(x, base, sent_models, message, gradients, first, steps, grids, sparse) -> None:
+def _require_round(x, base, sent, gradients, first, steps, sparse) -> None:
     """Check the arrays of a round of all settings."""
     kernel, single = "round", np.float32
     settings, agents = steps.keep.shape
     require_layout(kernel, "x", x, (-1, -1), single)
-    arrays = {"base": base, "sent": sent_models}
-    for name, array in (arrays if message.size == 0 else {**arrays, "message": message}).items():
+    for name, array in {"base": base, "sent": sent}.items():
         require_layout(kernel, name, array, x.shape, single)
     require_layout(kernel, "first", first, (settings,), np.int64)
     require_indices(kernel, "first", first, len(x) - agents + 1)
@@ -532,25 +483,10 @@ def _require_round(x, base, sent_models, message, gradients, first, steps, grids
     require_layout(kernel, "keep", steps.keep, (settings, agents), single)
     require_layout(kernel, "scale", steps.scale, (settings, agents), single)
     require_layout(kernel, "step", steps.step, (settings,), single)
-    for coefficients in (grids, sparse):
-        for name, values in zip(coefficients._fields, coefficients, strict=True):
-            if coefficients[0].size > 0 or values.size > 0:
-                require_layout(kernel, name, values, (settings,), single)
+    for name, values in zip(sparse._fields, sparse, strict=True):
+        if sparse is not _DENSE:
+            require_layout(kernel, name, values, (settings,), single)
     require_layout(kernel, "gradients", gradients, (settings * agents, x.shape[1]), single)
-
-
-def _round_scratch(settings: int, agents: int):
-    """Return tiles, the number of coordinate pairs per agent in a tile, and scratch arrays."""
-    tile_pairs = max(TILE_PAIRS // agents // TILE_GAP, 1) * TILE_GAP
-    tile_size = agents * (tile_pairs + TILE_GAP)
-    u, v, sent, mixed = np.empty((4, tile_size), np.float32)
-    # Agents without noise read the normals too, and multiply them by 0.
-    first_normals, second_normals = np.zeros((2, tile_size), np.float32)
-    words = np.empty(tile_size, np.uint32)
-    neighbours = np.empty((settings, agents, agents), np.int64)
-    degrees = np.empty((settings, agents), np.int64)
-    tiles = u, v, first_normals, second_normals, sent, words, _table_scratch(tile_pairs)
-    return tiles, tile_pairs, ((neighbours, degrees), mixed)
 
 
 def _table_scratch(count: int) -> _TableScratch:
@@ -600,8 +536,5 @@ def _noises(variances: tuple[float, ...], widths: tuple[float, ...]) -> RoundNoi
     return RoundNoises(noisy, lowest, begin, high, low, guides, bounds)
 
 
-_EMPTY = np.empty(0, np.float32)
-_NO_ROWS = np.empty((0, 0), np.float32)
-_NO_GRIDS, _DENSE = Grids(_EMPTY, _EMPTY, _EMPTY), Sparse(_EMPTY, _EMPTY)
+_DENSE = Sparse(*np.empty((2, 0), np.float32))
 _NO_TABLE = NoiseTable(0, *np.zeros((2, 1), np.uint64), np.zeros(2**GUIDE_BITS, np.int32))
-_NO_NOISES = _noises((0.0,), (0.0,))
