@@ -63,7 +63,7 @@ def whole_rounds(dim: int) -> Any:
     numbers = np.array([[0.25, 0.5], [-8, -3], [7, 3]], np.float32)
     grids, keys = rounds.Grids(*numbers), [rounds.keys(KEY + np.uint32(i), 5) for i in range(3)]
     shape = settings * agents, dim
-    gradients, results = rounds.in_full(single(g, *shape)), []
+    gradients, results = single(g, *shape), []
     for variances in ((), (2.0, 0.0), (300.0, 1.0)):
         x, message = single(g, *shape), np.zeros(shape, np.float32)
         noise_arguments = (variances, keys[2], message) if variances else ()
@@ -86,16 +86,14 @@ def perceptrons(inputs: int, hidden: int = 5, agents: int = 3) -> Any:
     record_set = backpropagation.records(features)
     parameters = (inputs + 1) * hidden + (hidden + 1) * backpropagation.CLASSES
     x = 0.1 * single(g, agents, parameters)
-    factors = backpropagation.factors_for(record_set, hidden, agents, 7)
     rows, sizes = g.integers(0, 12, (agents, 7)), np.array([[7, 3, 0]])
     batch_arguments = np.zeros(1, int), record_set, np.arange(12) % 10, rows, sizes, np.ones(1)
-    backpropagation.backpropagate(x, *batch_arguments, True, factors)
     out = np.empty_like(x)
-    backpropagation.write_gradients(factors, out)
+    backpropagation.clipped_gradients(x, *batch_arguments, True, hidden, out)
     first, unit_scales = np.zeros(1, int), np.ones((1, agents))
     steps = rounds.steps_of(weights=[ring(agents)], keep=unit_scales, scale=unit_scales, step=[1])
-    moved, gradients = x.copy(), rounds.in_factors(factors)
-    rounds.mix_and_step(moved, moved, moved, gradients, first, steps, rounds.keys(KEY, 5))
+    moved = x.copy()
+    rounds.mix_and_step(moved, moved, moved, out, first, steps, rounds.keys(KEY, 5))
     return backpropagation.outputs(x, record_set, np.arange(7), hidden), out, moved
 
 

@@ -119,22 +119,6 @@ def test_a_previous_wider_layer_does_not_change_the_gradients():
     assert narrow.clipped_gradient(x, rows, sizes, 0.1).tobytes() == expected_gradients.tobytes()
 
 
-@pytest.mark.parametrize(("inputs", "hidden"), SHAPES)
-def test_a_block_of_the_gradient_equals_a_slice_of_the_complete_gradient(inputs, hidden):
-    problem = perceptron(inputs, hidden)
-    x, rows, sizes = sample(problem, [4, 0, 11])
-    expected_gradients = problem.clipped_gradient(x, rows, sizes, 0.5)
-    factors = problem.factors(len(x), rows.shape[1])
-    problem.backpropagate(x, np.zeros(1, int), rows, sizes[None], np.array([0.5]), factors)
-    rng = np.random.default_rng(1)
-    input_indices = np.empty(factors.shape.inputs, np.int64)
-    for i, (a, b) in enumerate(np.sort(rng.integers(0, problem.dim + 1, (60, 2)))):
-        buffer = np.full(hidden + b - a + hidden + 1, 7.0, np.float32)
-        backpropagation.write_gradient(factors, i % 3, a, b, input_indices, buffer, hidden)
-        assert buffer[hidden : hidden + b - a].tobytes() == expected_gradients[i % 3, a:b].tobytes()
-        assert buffer[-1] == 7.0
-
-
 def test_settings_in_a_batch_have_the_gradients_of_single_settings():
     problem = perceptron(130, 50)
     x, rows, sizes = sample(problem, [4, 11, 2, 6])
@@ -142,10 +126,8 @@ def test_settings_in_a_batch_have_the_gradients_of_single_settings():
         problem.clipped_gradient(x[[0, 1]], rows[:2], sizes[:2], 0.5),
         problem.clipped_gradient(x[[2, 3]], rows[:2], sizes[2:], 0.1),
     ]
-    factors, gradients = problem.factors(4, rows.shape[1]), np.empty_like(x)
-    first, clips = np.array([0, 2]), np.array([0.5, 0.1])
-    problem.backpropagate(x, first, rows[:2], sizes.reshape(2, 2), clips, factors)
-    backpropagation.write_gradients(factors, gradients)
+    gradients, first, clips = np.empty_like(x), np.array([0, 2]), np.array([0.5, 0.1])
+    problem.clipped_gradients(x, first, rows[:2], sizes.reshape(2, 2), clips, gradients)
     assert gradients.tobytes() == np.concatenate(alone).tobytes()
 
 

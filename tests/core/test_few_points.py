@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from private_consensus.kernels import rows
-from private_consensus.kernels.few_points import BOUNDS, bounds_of, round_to_few
+from private_consensus.kernels.rows import BOUNDS, bounds_of, round_to_few
 from private_consensus.kernels.vectors import WIDE, aligned
 
 RESOLUTION, COUNT = np.float32(0.1), 320
@@ -23,9 +23,9 @@ def rounded(words, table, bits):
     u[:] = 0.5
     first, second = aligned(COUNT, np.uint32), aligned(COUNT, np.uint32)
     first[:] = words
-    usable, bounds = bounds_of(table, float(highest - lowest))
-    assert usable
-    cut = round_to_few(x, u, first, bounds, RESOLUTION, lowest, highest, out)
+    bounds = bounds_of(table, float(highest - lowest))
+    options = RESOLUTION, np.float32(1) / RESOLUTION, lowest, highest
+    cut = round_to_few(x, u, first, bounds, *options, out)
     steps = np.floor(x / RESOLUTION) + (x / RESOLUTION % 1 > 0.5)
     ties = np.zeros((2, WIDE), np.uint32)
     rows.find_steps(table, *KEY, 0, first, second, ties, draws)
@@ -36,7 +36,7 @@ def rounded(words, table, bits):
 @pytest.mark.parametrize("variance", [0.01, 1.0, 10.0, 400.0])
 def test_rounding_by_bounds_equals_the_table_on_both_sides_of_each_bound(bits, variance):
     table = rows.discrete_table(variance)
-    _, bounds = bounds_of(table, float(np.subtract(*ends(bits)[::-1])))
+    bounds = bounds_of(table, float(np.subtract(*ends(bits)[::-1])))
     bound_words = np.unique(bounds[bounds > 0].astype(np.int64))
     bound_words = np.concatenate([bound_words, 2**32 - 1 - bound_words])
     words = np.concatenate([bound_words - 1, bound_words + 1, [1, 2**31 - 1, 2**31, 2**32 - 2]])
@@ -51,7 +51,7 @@ def test_rounding_by_bounds_equals_the_table_on_both_sides_of_each_bound(bits, v
 
 def test_rounding_returns_minus_1_if_a_word_equals_a_bound():
     table = rows.discrete_table(10.0)
-    bounds = bounds_of(table, 7.0)[1]
+    bounds = bounds_of(table, 7.0)
     bounds = np.concatenate([bounds, ~bounds])
     usual = np.full(COUNT, 2**31 + 12345)
     assert rounded(usual, table, 3)[1] >= 0
@@ -64,13 +64,14 @@ def test_rounding_returns_minus_1_if_a_word_equals_a_bound():
 
 def test_bounds_are_cumulative_probabilities_of_the_discrete_gaussian():
     variance, width = 10.0, 7.0
-    _, bounds = bounds_of(rows.discrete_table(variance), width)
+    bounds = bounds_of(rows.discrete_table(variance), width)
     law = np.exp(-(np.arange(-200, 201.0) ** 2) / (2 * variance))
     law = np.cumsum(law / law.sum())[200 + np.arange(-8, 0)]
     assert np.allclose(bounds / 2.0**32, law, rtol=0, atol=1e-9)
 
 
 def test_bounds_are_not_usable_for_larger_grids():
-    assert not bounds_of(rows.discrete_table(1.0), 15.0)[0]
-    assert not bounds_of(rows.discrete_table(1.0), np.inf)[0]
+    assert bounds_of(rows.discrete_table(1.0), 7.0)[-1] > 0
+    assert not bounds_of(rows.discrete_table(1.0), 15.0).any()
+    assert not bounds_of(rows.discrete_table(1.0), np.inf).any()
     assert BOUNDS == 7 + 1

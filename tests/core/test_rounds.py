@@ -84,7 +84,7 @@ def test_a_non_finite_gradient_is_detected_in_the_affected_setting_only(coordina
     steps = rounds.steps_of(
         weights=[np.eye(2)] * 2, keep=np.zeros((2, 2)), scale=np.zeros((2, 2)), step=[0.1, 0.2]
     )
-    arguments = models, models, models, rounds.in_full(gradients), np.array([0, 2]), steps
+    arguments = models, models, models, gradients, np.array([0, 2]), steps
     lost = rounds.mix_and_step(*arguments, rounds.keys(np.array([1, 2]), 0))
     assert lost[0] == 0
     assert np.isnan(lost[1])

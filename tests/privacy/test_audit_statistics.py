@@ -7,7 +7,7 @@ from scipy import stats
 from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import gaussian_epsilon
 from private_consensus.privacy.audit import distinguishers
-from private_consensus.privacy.audit.atoms import atom_statistics, find_atoms, fit_atoms
+from private_consensus.privacy.audit.atoms import atom_statistics, fit_atoms
 from private_consensus.privacy.audit.families import claim_p_value
 from private_consensus.privacy.audit.statistics import audit_statistics, best_bound
 
@@ -201,23 +201,6 @@ def test_repeated_values_and_messages_of_a_run_are_counted_as_statistics():
     assert not np.any(counted["equal messages"][1])
     bounds = {bound.statistic: bound for bound in audited(sample, neighbour_sample)}
     assert bounds["equal messages"].epsilon > 2 or bounds["repeated values"].epsilon > 2
-
-
-def test_atoms_are_reported_by_kind_with_their_frequency():
-    rng = np.random.default_rng(12)
-    sample, neighbour_sample = rng.standard_normal((2, 50, 4, 2))
-    assert find_atoms(sample, neighbour_sample) == []
-    sample[:, 0, 0] = 0.0
-    sample[1, 2] = sample[0, 2]
-    neighbour_sample[3, 1] = sample[3, 1]
-    atoms_by_kind = {atoms.kind: atoms for atoms in find_atoms(sample, neighbour_sample)}
-    assert atoms_by_kind["exact zeros"].share == pytest.approx(1 / 8)
-    assert atoms_by_kind["shared values"].share == pytest.approx(2 * 2 / 400)
-    assert atoms_by_kind["common values"].share == pytest.approx(2 / 400)
-    assert atoms_by_kind["exact zeros"].share_other == 0
-    assert set(atoms_by_kind) == {"exact zeros", "shared values", "common values"} | (
-        {"equal messages"} & set(atoms_by_kind)
-    )
 
 
 def test_atom_score_is_the_log_ratio_of_frequencies():

@@ -5,9 +5,8 @@ that are 0 in all four records are skipped; most inputs of images with a black b
 Terms are summed in a fixed order, and each product is rounded together with its sum. The result for
 an agent therefore depends neither on other agents nor on a linear algebra library.
 
-The gradient by the first matrix is a sum of outer products over a batch. Its factors need less
-memory than the gradient. A step multiplies them for a few coordinates at a time
-(:func:`write_gradient`), and the full gradient is never stored.
+The gradient by the first matrix is a sum of outer products over a batch. Rows of inputs that are 0
+in all records of the batch are not computed.
 
 A model is the flat array :math:`(W_1, b_1, W_2, b_2)`; the formulas are in the perceptron's module.
 """
@@ -17,8 +16,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from private_consensus.common.errors import InvalidInput
 
 from .compiling import inlined, uncounted
 from .entries import require_indices, require_layout
@@ -74,55 +71,29 @@ class Shape(NamedTuple):
     padded: int
 
 
-class Factors(NamedTuple):
-    """Gradients of agents, one row per agent, with the part of the first matrix in factors.
-
-    Attributes
-    ----------
-    features : ndarray
-        Inputs of all records, flat.
-    shape : Shape
-        Shape of the network.
-    back : ndarray
-        Derivatives by the inputs of the hidden units, for each record of the batch.
-    rest : ndarray
-        Gradients by the biases and the second matrix.
-    starts : ndarray of int64
-        Offsets of the records of each batch in ``features``.
-    sizes : ndarray of int64
-        Batch sizes.
-    nonzero : ndarray of uint64
-        Bit mask of the inputs that are not 0 in some record of the batch.
-    """
-
-    features: np.ndarray
-    shape: Shape
-    back: np.ndarray
-    rest: np.ndarray
-    starts: np.ndarray
-    sizes: np.ndarray
-    nonzero: np.ndarray
-
-
 class _BackpropagationScratch(NamedTuple):
     """Scratch arrays for the records of one agent.
 
     Attributes
     ----------
-    h, back2, transposed : ndarray of float32
-        Outputs of the hidden layer, derivatives by the outputs, and the transposed second matrix.
-    bits, row_starts : ndarray of int64
-        Offsets of the records' bit masks, and of their rows in ``h``.
-    unit_indices : ndarray of int64
-        Indices of the hidden units.
+    h, back1, back2, transposed : ndarray of float32
+        Outputs of the hidden layer, derivatives by its inputs and by the outputs, and the
+        transposed second matrix.
+    starts, bits, row_starts : ndarray of int64
+        Offsets of the records' inputs and bit masks, and of their rows in ``h``.
+    unit_indices, input_indices : ndarray of int64
+        Indices of the hidden units, and of the inputs that are not 0 in some record.
     """
 
     h: np.ndarray
+    back1: np.ndarray
     back2: np.ndarray
     transposed: np.ndarray
+    starts: np.ndarray
     bits: np.ndarray
     row_starts: np.ndarray
     unit_indices: np.ndarray
+    input_indices: np.ndarray
 
 
 def records(features: np.ndarray) -> PackedRecords:
@@ -353,13 +324,13 @@ def _four_starts(starts, row):
 
 @uncounted
 def _backpropagate(
-    x, begin, records, labels, rows, size, clip, softmax, scratch, all_ones, factors, i
+    x, begin, records, labels, rows, size, clip, softmax, shape, scratch, all_ones, out
 ):
-    """Compute the factors of agent i, whose model begins at ``begin``."""
-    shape, starts, back1 = factors.shape, factors.starts[i], factors.back[i]
-    h, back2, transposed, bits, row_starts, unit_indices = scratch
+    """Compute the gradient of the agent whose model begins at ``begin``."""
+    h, back1, back2, transposed, starts, bits, row_starts, unit_indices, input_indices = scratch
     hidden, padded, words = shape.hidden, shape.padded, shape.words
-    second_begin = begin + shape.inputs * hidden + hidden
+    end = shape.inputs * hidden
+    second_begin = begin + end + hidden
     for k in range(hidden):
         for c in range(CLASSES):
             transposed[c * padded + k] = x[second_begin + k * CLASSES + c]
@@ -377,36 +348,36 @@ def _backpropagate(
         _output_derivatives(back2, r, labels[rows[r]], softmax, all_ones)
         length = records.lengths[rows[r]]
         _clip(h, back1, back2, transposed, shape, r, length, size, clip)
-    for j in range(words):
-        word = _NO_BITS
-        for r in range(size):
-            word |= records.nonzero[bits[r] + j]
-        factors.nonzero[i, j] = word
-    other_gradients = factors.rest[i]
-    _sum_rows(back1, size, padded, hidden, other_gradients, 0)
+    out[:end] = _ZERO
+    count = _nonzero_inputs(records.nonzero, bits[:size], words, input_indices)
     _outer_products(
-        h, row_starts, size, back2, LANES, unit_indices, hidden, CLASSES, other_gradients, hidden
+        records.features, starts, size, back1, padded, input_indices, count, hidden, out, 0
     )
-    _sum_rows(back2, size, LANES, CLASSES, other_gradients, hidden + hidden * CLASSES)
+    _sum_rows(back1, size, padded, hidden, out, end)
+    _outer_products(
+        h, row_starts, size, back2, LANES, unit_indices, hidden, CLASSES, out, end + hidden
+    )
+    _sum_rows(back2, size, LANES, CLASSES, out, end + hidden + hidden * CLASSES)
 
 
 @uncounted
 def _backpropagate_all(
-    x, first, records, labels, rows, sizes, clips, softmax, scratch, all_ones, factors
+    x, first, records, labels, rows, sizes, clips, softmax, shape, scratch, all_ones, out
 ):
-    """Compute the factors of all agents, one agent after the other for all settings."""
+    """Compute the gradients of all agents, one agent after the other for all settings."""
     settings, agents = sizes.shape
     dim = x.shape[1]
     models = x.reshape(-1)
     for i in range(agents):
         for s in range(settings):
-            row = s * agents + i
-            factors.sizes[row] = sizes[s, i]
+            gradient = out[s * agents + i]
             if sizes[s, i] > 0:
                 _backpropagate(
                     models, (first[s] + i) * dim, records, labels, rows[i], sizes[s, i], clips[s],
-                    softmax, scratch, all_ones, factors, row,
+                    softmax, shape, scratch, all_ones, gradient,
                 )  # fmt: skip
+            else:
+                gradient[:] = _ZERO
 
 
 @inlined
@@ -423,61 +394,18 @@ def copy(source, target):
 
 
 @uncounted
-def _nonzero_inputs(nonzero, first, last, indices):
-    """List a batch's nonzero inputs from ``first`` to before ``last``; return their number."""
+def _nonzero_inputs(nonzero, bits, words, indices):
+    """List the inputs that are not 0 in some record of a batch; return their number."""
     count = 0
-    for j in range(first // WORD, (last + WORD - 1) // WORD):
-        word = nonzero[j]
+    for j in range(words):
+        word = _NO_BITS
+        for start in bits:
+            word |= nonzero[start + j]
         while word != _NO_BITS:
-            k = WORD * j + lowest_bit(word)
+            indices[count] = WORD * j + lowest_bit(word)
             word &= word - _LOW_BIT
-            if first <= k < last:
-                indices[count] = k
-                count += 1
+            count += 1
     return count
-
-
-@uncounted
-def write_gradient(factors, i, a, b, indices, out, begin):
-    """Write coordinates a to b - 1 of gradient i to ``out[begin]`` and following.
-
-    Rows of the first matrix are written completely, so that up to one row of numbers before and
-    after the target may change.
-
-    Parameters
-    ----------
-    factors : Factors
-        Factored gradients.
-    i, a, b : int
-        Row of the gradient, first coordinate, and index after the last coordinate.
-    indices : ndarray of int64, shape (inputs,)
-        Scratch array.
-    out : ndarray of float32
-        Array for the result.
-    begin : int
-        Index of coordinate a in ``out``.
-    """
-    size, hidden = factors.sizes[i], factors.shape.hidden
-    end = factors.shape.inputs * hidden
-    middle = max(a, min(b, end))
-    if size == 0:
-        out[begin : begin + b - a] = _ZERO
-        return
-    out[begin : begin + middle - a] = _ZERO
-    if middle > a:
-        last = (middle + hidden - 1) // hidden
-        count = _nonzero_inputs(factors.nonzero[i], a // hidden, last, indices)
-        _outer_products(
-            factors.features, factors.starts[i], size, factors.back[i], factors.shape.padded,
-            indices, count, hidden, out, begin - a,
-        )  # fmt: skip
-    copy(factors.rest[i, middle - end : b - end], out[begin + middle - a : begin + b - a])
-
-
-@uncounted
-def _write_all(factors, indices, out):
-    for i in range(len(out)):
-        write_gradient(factors, i, 0, out.shape[1], indices, out[i], 0)
 
 
 @uncounted
@@ -528,7 +456,7 @@ def outputs(x: np.ndarray, records: PackedRecords, rows: np.ndarray, hidden: int
     return out
 
 
-def backpropagate(
+def clipped_gradients(
     x: np.ndarray,
     first: np.ndarray,
     records: PackedRecords,
@@ -537,9 +465,10 @@ def backpropagate(
     sizes: np.ndarray,
     clips: np.ndarray,
     softmax: bool,
-    factors: Factors,
+    hidden: int,
+    out: np.ndarray,
 ) -> None:
-    """Compute the factors of each agent's mean of clipped gradients of its batch, in all settings.
+    """Compute each agent's mean of clipped gradients of its batch, in all settings.
 
     Parameters
     ----------
@@ -554,23 +483,25 @@ def backpropagate(
     rows : ndarray of int, shape (agents, widest)
         Records of each agent, of which the first ``sizes[s, i]`` are its batch.
     sizes : ndarray of int, shape (settings, agents)
-        Batch sizes.
+        Batch sizes; the gradient of an empty batch is 0.
     clips : ndarray, shape (settings,)
         Largest l2 norm of a record's gradient, or infinity.
     softmax : bool
         True for softmax cross-entropy, False for the sum of binary cross-entropies.
-    factors : Factors
-        Overwritten; one row per setting and agent.
+    hidden : int
+        Number of hidden units.
+    out : ndarray of float32, shape (settings * agents, p)
+        Contiguous; overwritten with the gradients.
     """
     # Another memory layout is another type, which would trigger a recompilation.
     first, rows, sizes, labels = (
         np.ascontiguousarray(a, np.int64) for a in (first, rows, sizes, labels)
     )
-    clips = np.ascontiguousarray(clips, float)
-    _require_batches(x, first, records, labels, rows, sizes, clips, factors)
-    scratch = _scratch(rows.shape[1] + GROUP, factors.shape)
+    clips, shape = np.ascontiguousarray(clips, float), _shape(records, hidden)
+    _require_batches(x, first, records, labels, rows, sizes, clips, shape, out)
+    scratch = _scratch(rows.shape[1] + GROUP, shape)
     _backpropagate_all(
-        x, first, records, labels, rows, sizes, clips, softmax, scratch, _ONES, factors
+        x, first, records, labels, rows, sizes, clips, softmax, shape, scratch, _ONES, out
     )
 
 
@@ -590,10 +521,10 @@ def require_parameters(kernel: str, x: np.ndarray, shape: Shape) -> None:
     require_layout(kernel, "x", x, (-1, parameters), np.float32)
 
 
-def _require_batches(x, first, records, labels, rows, sizes, clips, factors) -> None:
-    kernel, (settings, agents) = "backpropagate", sizes.shape
+def _require_batches(x, first, records, labels, rows, sizes, clips, shape, out) -> None:
+    kernel, (settings, agents) = "clipped_gradients", sizes.shape
     widest, count = rows.shape[1], records.lengths.size
-    require_parameters(kernel, x, factors.shape)
+    require_parameters(kernel, x, shape)
     require_layout(kernel, "first", first, (settings,))
     require_indices(kernel, "first", first, len(x) - agents + 1)
     require_layout(kernel, "labels", labels, (count,))
@@ -603,40 +534,7 @@ def _require_batches(x, first, records, labels, rows, sizes, clips, factors) -> 
     require_indices(kernel, "rows", sampled, count)
     require_indices(kernel, "labels", labels[sampled], CLASSES)
     require_layout(kernel, "clips", clips, (settings,))
-    require_layout(kernel, "sizes of factors", factors.sizes, (settings * agents,))
-    if factors.starts.shape[1] < widest + GROUP:
-        expected = f"a buffer for {widest} records per batch"
-        raise InvalidInput(f"{kernel}.factors", factors.starts.shape[1] - GROUP, expected)
-
-
-def factors_for(records: PackedRecords, hidden: int, agents: int, widest: int) -> Factors:
-    """Allocate the factored gradients of several agents.
-
-    Parameters
-    ----------
-    records : PackedRecords
-        All records.
-    hidden : int
-        Number of hidden units.
-    agents : int
-        Number of gradients.
-    widest : int
-        Largest batch size.
-
-    Returns
-    -------
-    Factors
-    """
-    shape, rows = _shape(records, hidden), widest + GROUP
-    return Factors(
-        records.features,
-        shape,
-        back=aligned(agents * rows * shape.padded).reshape(agents, -1),
-        rest=np.empty((agents, hidden + (hidden + 1) * CLASSES), np.float32),
-        starts=np.empty((agents, rows), np.int64),
-        sizes=np.empty(agents, np.int64),
-        nonzero=np.empty((agents, shape.words), np.uint64),
-    )
+    require_layout(kernel, "out", out, (settings * agents, x.shape[1]), np.float32)
 
 
 def _shape(records: PackedRecords, hidden: int) -> Shape:
@@ -644,41 +542,12 @@ def _shape(records: PackedRecords, hidden: int) -> Shape:
     return Shape(inputs, words, hidden, -(-hidden // LANES) * LANES)
 
 
-def no_factors() -> Factors:
-    """Return factors of zero agents."""
-    empty = np.zeros((0, 0), np.float32)
-    empty_int, empty_words = empty.astype(np.int64), empty.astype(np.uint64)
-    return Factors(
-        empty.reshape(-1),
-        Shape(0, 0, 0, 0),
-        empty,
-        empty,
-        empty_int,
-        empty_int.reshape(-1),
-        empty_words,
-    )
-
-
-def write_gradients(factors: Factors, out: np.ndarray) -> None:
-    """Write the gradients in full.
-
-    Parameters
-    ----------
-    factors : Factors
-        Factored gradients.
-    out : ndarray of float32, shape (agents, p)
-        Contiguous; overwritten with the gradients.
-    """
-    require_layout("write_gradients", "out", out, (factors.sizes.size, -1))
-    require_parameters("write_gradients", out, factors.shape)
-    _write_all(factors, np.empty(factors.shape.inputs, np.int64), out)
-
-
 def _scratch(rows: int, shape: Shape) -> _BackpropagationScratch:
-    h, transposed = aligned(rows * shape.padded), aligned(CLASSES * shape.padded)
-    begins = np.empty((2, rows), np.int64)
-    outputs = aligned(rows * LANES)
-    return _BackpropagationScratch(h, outputs, transposed, *begins, np.arange(shape.hidden))
+    h, back1 = (aligned(rows * shape.padded) for _ in range(2))
+    back2, transposed = aligned(rows * LANES), aligned(CLASSES * shape.padded)
+    offsets, units = np.empty((3, rows), np.int64), np.arange(shape.hidden)
+    inputs = np.empty(shape.inputs, np.int64)
+    return _BackpropagationScratch(h, back1, back2, transposed, *offsets, units, inputs)
 
 
 _ONES = np.ones(LANES, np.float32)

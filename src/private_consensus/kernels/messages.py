@@ -17,7 +17,6 @@ from .normals import normals, threefry
 from .rounds import (
     Grids,
     Sparse,
-    in_full,
     keys,
     mix_and_step,
     round_with_noise,
@@ -178,7 +177,7 @@ def _step(x, base, mixed, gradient, base_weight, scale, step, counter, key, mask
         )
         noise = keys(key, counter + first)
         masks = None if mask is None else keys(mask, counter + first)
-        arrays = x[block], base[block], mixed[block], in_full(gradient[block])
+        arrays = x[block], base[block], mixed[block], gradient[block]
         mix_and_step(*arrays, _FIRST_ROW, steps, noise, masks, sparse)
 
 

@@ -1,14 +1,11 @@
-"""One round of decentralized SGD for all settings of a run, in one pass over the models.
+"""One round of decentralized SGD for all settings of a run.
 
-Rounding, mixing, noise, gradients and the step are applied to one tile of coordinates after the
-other, so that sent and received values stay in the caches. Settings share the random numbers that
-they scale. The random numbers and the order of operations are those of :mod:`.messages`, so that
-the output is byte-identical. Sums over agents are in the order of the agents, without products of
-weight 0; each product is rounded together with its sum.
-
-Received messages are summed in registers, with eight alternating sums over agents, because each
-addition waits for the previous one to the same sum. Rounding and steps are the plain loops of
-:mod:`.rows`.
+Models are rounded and noised (:func:`round_with_noise`). Then messages are mixed and steps are
+taken in tiles of coordinates that stay in the caches (:func:`mix_and_step`). Settings share the
+random numbers that they scale. The random numbers and the order of operations are those of
+:mod:`.messages`, so that the output is byte-identical. Sums over agents are in the order of the
+agents, without products of weight 0; each product is rounded together with its sum. Rounding and
+steps are the plain loops of :mod:`.rows`.
 """
 
 from __future__ import annotations
@@ -18,28 +15,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .backpropagation import Factors, copy, no_factors, require_parameters, write_gradient
+from .backpropagation import copy
 from .compiling import inlined, uncounted
 from .entries import require_indices, require_layout
-from .few_points import DrawBounds, bounds_of, round_to_few
 from .normals import fill_first_words, fill_normals, fill_uniforms, fill_words
 from .rows import (
     GUIDE_BITS,
     NoiseTable,
     add_steps,
+    bounds_of,
     descend_row,
     discrete_table,
     find_steps,
     round_row,
+    round_to_few,
     sparse_row,
 )
-from .vectors import (
-    LANES,
-    WIDE,
-    everywhere,
-    load,
-    store,
-)
+from .vectors import LANES, WIDE
 
 ROW_PAIRS = 8192
 """Number of pairs of coordinates of an agent that are rounded together."""
@@ -50,6 +42,9 @@ TILE_PAIRS = 1 << 17
 TILE_GAP = 8 * LANES
 """Padding between the rows of two agents in a tile. Without it, all rows would compete for the same
 lines of the innermost cache."""
+
+MIXED_COLUMNS = 512
+"""Number of columns whose received messages are summed together."""
 
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 
@@ -81,26 +76,6 @@ class Grids(NamedTuple):
     resolution: np.ndarray
     lowest: np.ndarray
     highest: np.ndarray
-
-
-class Gradients(NamedTuple):
-    """Gradients of the agents of all settings, [settings * agents, p], or their factors.
-
-    The unused field is empty.
-    """
-
-    whole: np.ndarray
-    factors: Factors
-
-
-def in_factors(factors: Factors) -> Gradients:
-    """Wrap factored gradients, which are computed in full for one tile at a time."""
-    return Gradients(_NO_ROWS, factors)
-
-
-def in_full(gradients: np.ndarray) -> Gradients:
-    """Wrap an array of gradients [settings * agents, p]."""
-    return Gradients(gradients, _NO_FACTORS)
 
 
 class Sparse(NamedTuple):
@@ -174,28 +149,19 @@ def _mix(weights, neighbours, degrees, sent, row, count, mixed):
     cache.
     """
     agents = degrees.size
-    for c in range(0, count, 8 * LANES):
+    for a in range(0, count, MIXED_COLUMNS):
+        b = min(a + MIXED_COLUMNS, count)
         for i in range(agents):
-            a = b = x = y = p = q = v = w = everywhere(_ZERO)
+            total = mixed[i * row + a : i * row + b]
+            total[:] = _ZERO
             for j in neighbours[i, : degrees[i]]:
-                at, k = j * row + c, weights[i * agents + j]
-                a = a + load(sent, at) * k
-                b = b + load(sent, at + LANES) * k
-                x = x + load(sent, at + 2 * LANES) * k
-                y = y + load(sent, at + 3 * LANES) * k
-                p = p + load(sent, at + 4 * LANES) * k
-                q = q + load(sent, at + 5 * LANES) * k
-                v = v + load(sent, at + 6 * LANES) * k
-                w = w + load(sent, at + 7 * LANES) * k
-            at = i * row + c
-            store(mixed, at, a)
-            store(mixed, at + LANES, b)
-            store(mixed, at + 2 * LANES, x)
-            store(mixed, at + 3 * LANES, y)
-            store(mixed, at + 4 * LANES, p)
-            store(mixed, at + 5 * LANES, q)
-            store(mixed, at + 6 * LANES, v)
-            store(mixed, at + 7 * LANES, w)
+                _add_product(total, sent[j * row + a : j * row + b], weights[i * agents + j])
+
+
+@uncounted
+def _add_product(total, values, weight):
+    for k in range(total.size):
+        total[k] += values[k] * weight
 
 
 @uncounted
@@ -268,66 +234,23 @@ def _round_and_find(x, u, noises, discrete, counter, start, grids, s, scratch, o
 
 @uncounted
 def _round_row(x, u, words, noises, discrete, counter, start, grids, s, scratch, out):
-    """Round a row of a tile and add noise from its first random words.
+    """Round a row and add noise from its first random words.
 
     Return the number of clipped values.
     """
-    vector_end, clip_count = 0, 0
-    if noises.on_grid.usable[s]:
-        vector_end = x.size // LANES * LANES
+    if noises.bounds[s, -1] > 0:
         clip_count = round_to_few(
-            x[:vector_end], u, words, noises.on_grid.bounds[s], grids.resolution[s],
+            x, u, words, noises.bounds[s], grids.resolution[s], _ONE / grids.resolution[s],
             grids.lowest[s], grids.highest[s], out,
         )  # fmt: skip
-        if clip_count < 0:
-            vector_end, clip_count = 0, 0
-    if vector_end == x.size:
-        return clip_count
-    return clip_count + _round_and_find(
-        x[vector_end:], u[vector_end : x.size], noises, discrete, counter, start + vector_end,
-        grids, s, scratch, out[vector_end:],
-    )  # fmt: skip
-
-
-@inlined
-def _compute_messages(x, first, agents, a, b, row, grids, noises, s, u, noise_source, sent):
-    """Compute the messages of a tile: the models, or rounded and noisy models if there are grids.
-
-    Return the number of clipped values.
-    """
-    clip_count = 0
-    for i in range(agents):
-        p, q = i * row, i * row + b - a
-        if grids.resolution.size == 0:
-            copy(x[first + i, a:b], sent[p:q])
-            continue
-        words, keys, scratch = noise_source
-        counter = np.uint32(keys.counter + np.uint32(i))
-        clip_count += _round_row(
-            x[first + i, a:b], u[p:q], words[p:q], noises, keys, counter, a, grids, s, scratch,
-            sent[p:q],
-        )  # fmt: skip
-    return clip_count
-
-
-@inlined
-def _record_messages(message, first, agents, a, b, row, sent):
-    for i in range(agents):
-        copy(sent[i * row : i * row + b - a], message[first + i, a:b])
-
-
-@inlined
-def _write_gradient(gradients, row, a, b, indices, scratch, begin):
-    """Write a tile of a row of gradients."""
-    if gradients.whole.size > 0:
-        copy(gradients.whole[row, a:b], scratch[begin:])
-    else:
-        write_gradient(gradients.factors, row, a, b, indices, scratch, begin)
+        if clip_count >= 0:
+            return clip_count
+    return _round_and_find(x, u, noises, discrete, counter, start, grids, s, scratch, out)
 
 
 @inlined
 def _step_tile(
-    x, base, first, gradients, steps, graph, sparse, s, a, b, row, sent, noise, u, scratch
+    x, base, first, gradients, steps, graph, sparse, s, a, b, row, sent, noise, u, mixed
 ):  # fmt: skip
     """Take the step of a tile of one setting, whose first row is ``first``.
 
@@ -336,15 +259,11 @@ def _step_tile(
     agents = steps.keep.shape[1]
     weights, not_finite = steps.weights[s], 0.0
     neighbours, degrees = graph
-    mixed, indices, gradient = scratch
-    begin = gradients.factors.shape.hidden
-    g = gradient[begin : begin + b - a]
     _mix(weights, neighbours[s], degrees[s], sent, row, b - a, mixed)
     for i in range(agents):
         p, q = i * row, i * row + b - a
         x_row, mixed_row = x[first + i, a:b], mixed[p:q]
-        _write_gradient(gradients, s * agents + i, a, b, indices, gradient, begin)
-        scale = steps.scale[s, i]
+        g, scale = gradients[s * agents + i, a:b], steps.scale[s, i]
         if sparse.fraction.size == 0:
             base_row, keep = base[first + i, a:b], steps.keep[s, i]
             finite = descend_row(base_row, mixed_row, g, noise[p:q], keep, steps.step[s], scale)
@@ -360,53 +279,32 @@ def _step_tile(
 
 
 @uncounted
-def _draw_words(agents, keys, start, count, row, words):
-    for i in range(agents):
-        a, b = i * row, i * row + (count + WIDE - 1) // WIDE * WIDE
-        counter = np.uint32(keys.counter + np.uint32(i))
-        fill_first_words(keys.first, keys.second, counter, np.uint32(start), words[a:b])
-
-
-@uncounted
-def _advance(
-    x, base, sent_models, message, gradients, first, steps, grids, sparse, noises, streams, tiles,
-    tile_pairs, scratch, clip_count, not_finite,
+def _mix_and_step(
+    x, base, sent_models, gradients, first, steps, sparse, uniform, noise, tiles, tile_pairs, graph,
+    not_finite,
 ):  # fmt: skip
-    """Compute a round of all settings.
-
-    Without grids, the rows of ``sent_models`` are sent unchanged. Without ``sparse.fraction``, no
-    step is sparse. Without both, no uniforms are sampled. Messages are written to ``message`` if
-    it has rows.
-    """
+    """Mix messages and take a step, in all settings; uniforms are sampled for sparse steps only."""
     settings, agents = steps.keep.shape
     dim, row = x.shape[1], tile_pairs + TILE_GAP
     half = (dim + 1) // 2
-    uniform, noise, discrete = streams
-    u, v, first_normals, second_normals, sent, words, row_scratch = tiles
-    graph, scratch = scratch[0], scratch[1:]
+    u, v, first_normals, second_normals, sent, mixed = tiles
     for s in range(settings):
         _list_neighbours(steps.weights[s], agents, graph[0][s], graph[1][s])
     for start in range(0, half, tile_pairs):
         count = min(tile_pairs, half - start)
-        if grids.resolution.size + sparse.fraction.size > 0:
+        if sparse.fraction.size > 0:
             _draw_uniforms(agents, uniform, start, count, row, u, v)
         _draw_normals(steps.scale, noise, start, count, row, first_normals, second_normals)
         for second_half in range(2):
             a = start + second_half * half
             b = min(a + count, dim)
             normals, uniforms = (second_normals, v) if second_half else (first_normals, u)
-            if noises.any.any():
-                _draw_words(agents, discrete, a, count, row, words)
             for s in range(settings):
-                clip_count[s] += _compute_messages(
-                    sent_models, first[s], agents, a, b, row, grids, noises, s, uniforms,
-                    (words, discrete, row_scratch), sent,
-                )  # fmt: skip
-                if message.size > 0:
-                    _record_messages(message, first[s], agents, a, b, row, sent)
+                for i in range(agents):
+                    copy(sent_models[first[s] + i, a:b], sent[i * row : i * row + b - a])
                 not_finite[s] += _step_tile(
                     x, base, first[s], gradients, steps, graph, sparse, s, a, b, row, sent, normals,
-                    uniforms, scratch,
+                    uniforms, mixed,
                 )  # fmt: skip
 
 
@@ -418,15 +316,18 @@ def _round_with_noise(
     half = (dim + 1) // 2
     for start in range(0, half, ROW_PAIRS):
         count = min(ROW_PAIRS, half - start)
+        padded = (count + WIDE - 1) // WIDE * WIDE
         for i in range(agents):
-            counter = np.uint32(rounding.counter + np.uint32(i))
-            fill_uniforms(rounding.first, rounding.second, counter, np.uint32(start), u, v)
+            counter, key = np.uint32(rounding.counter + np.uint32(i)), np.uint32(start)
+            fill_uniforms(rounding.first, rounding.second, counter, key, u[:padded], v[:padded])
             counter = np.uint32(discrete.counter + np.uint32(i))
             for second_half in range(2):
                 a = start + second_half * half
                 b = min(a + count, dim)
                 uniforms = v if second_half else u
-                fill_first_words(discrete.first, discrete.second, counter, np.uint32(a), words)
+                if noises.any.any():
+                    key = np.uint32(a)
+                    fill_first_words(discrete.first, discrete.second, counter, key, words[:padded])
                 for s in range(first.size):
                     row = first[s] + i
                     clip_count[s] += _round_row(
@@ -439,7 +340,7 @@ def _round_with_noise(
 
 
 def round_and_step(
-    x, gradients: Gradients, first, steps: Steps, grids: Grids, rounding: Keys, noise: Keys,
+    x, gradients, first, steps: Steps, grids: Grids, rounding: Keys, noise: Keys,
     variances: tuple[float, ...] = (), discrete: Keys | None = None, message=None,
 ):  # fmt: skip
     """Send rounded models, mix the received ones, and take a noisy step, for every agent.
@@ -448,8 +349,8 @@ def round_and_step(
     ----------
     x : ndarray of float32, shape (rows, p)
         Overwritten. The models of the agents of setting s are the rows from ``first[s]`` on.
-    gradients : Gradients
-        Gradients of all settings.
+    gradients : ndarray of float32, shape (settings * agents, p)
+        Gradients of the agents of all settings.
     first : ndarray of int64, shape (settings,)
         First row of each setting.
     steps : Steps
@@ -472,15 +373,15 @@ def round_and_step(
         Number of coordinates that are clipped to the ends of the grid; 0 if all models are finite,
         else NaN.
     """
-    widths = tuple((grids.highest - grids.lowest).tolist())
-    noises = _noises(variances or (0.0,) * len(first), widths)
-    streams = rounding, noise, noise if discrete is None else discrete
-    message = _NO_ROWS if message is None else message
-    return _in_tiles(x, x, x, message, gradients, first, steps, grids, _DENSE, noises, streams)
+    message = np.empty_like(x) if message is None else message
+    noise_of_messages = variances or (0.0,) * len(first), rounding, discrete or noise
+    agents = steps.keep.shape[1]
+    clip_count = round_with_noise(x, message, first, agents, grids, *noise_of_messages)
+    return clip_count, mix_and_step(x, x, message, gradients, first, steps, noise)
 
 
 def mix_and_step(
-    x, base, sent, gradients: Gradients, first, steps: Steps, noise: Keys, mask: Keys | None = None,
+    x, base, sent, gradients, first, steps: Steps, noise: Keys, mask: Keys | None = None,
     sparse: Sparse | None = None,
 ):  # fmt: skip
     """Mix the sent messages and take a noisy step from ``base``, for every agent.
@@ -507,9 +408,20 @@ def mix_and_step(
     ndarray, shape (settings,)
         0 if all models are finite, else NaN.
     """
-    streams = mask or noise, noise, noise
-    options = _NO_GRIDS, sparse or _DENSE, _NO_NOISES, streams
-    return _in_tiles(x, base, sent, _NO_ROWS, gradients, first, steps, *options)[1]
+    settings, agents = steps.keep.shape
+    sparse = sparse or _DENSE
+    _require_round(x, base, sent, gradients, first, steps, sparse)
+    tile_pairs = max(TILE_PAIRS // agents // TILE_GAP, 1) * TILE_GAP
+    u, v, sent_tile, mixed = np.empty((4, agents * (tile_pairs + TILE_GAP)), np.float32)
+    # Agents without noise read the normals too, and multiply them by 0.
+    normals = np.zeros((2, u.size), np.float32)
+    graph = np.empty((settings, agents, agents), np.int64), np.empty((settings, agents), np.int64)
+    not_finite = np.zeros(settings)
+    _mix_and_step(
+        x, base, sent, gradients, first, steps, sparse, mask or noise, noise,
+        (u, v, *normals, sent_tile, mixed), tile_pairs, graph, not_finite,
+    )  # fmt: skip
+    return not_finite
 
 
 def round_with_noise(
@@ -558,26 +470,12 @@ def round_with_noise(
     return clip_count
 
 
-def _in_tiles(x, base, sent_models, message, gradients: Gradients, first, steps: Steps, *options):
-    settings, agents = steps.keep.shape
-    _require_round(x, base, sent_models, message, gradients, first, steps, *options[:2])
-    clip_count, not_finite = np.zeros(settings, np.int64), np.zeros(settings)
-    shape = gradients.factors.shape
-    tiles, tile_pairs, scratch = _round_scratch(settings, agents, shape.inputs, shape.hidden)
-    _advance(
-        x, base, sent_models, message, gradients, first, steps, *options, tiles, tile_pairs,
-        scratch, clip_count, not_finite,
-    )  # fmt: skip
-    return clip_count, not_finite
-
-
-def _require_round(x, base, sent_models, message, gradients, first, steps, grids, sparse) -> None:
+def _require_round(x, base, sent, gradients, first, steps, sparse) -> None:
     """Check the arrays of a round of all settings."""
     kernel, single = "round", np.float32
     settings, agents = steps.keep.shape
     require_layout(kernel, "x", x, (-1, -1), single)
-    arrays = {"base": base, "sent": sent_models}
-    for name, array in (arrays if message.size == 0 else {**arrays, "message": message}).items():
+    for name, array in {"base": base, "sent": sent}.items():
         require_layout(kernel, name, array, x.shape, single)
     require_layout(kernel, "first", first, (settings,), np.int64)
     require_indices(kernel, "first", first, len(x) - agents + 1)
@@ -585,33 +483,10 @@ def _require_round(x, base, sent_models, message, gradients, first, steps, grids
     require_layout(kernel, "keep", steps.keep, (settings, agents), single)
     require_layout(kernel, "scale", steps.scale, (settings, agents), single)
     require_layout(kernel, "step", steps.step, (settings,), single)
-    for coefficients in (grids, sparse):
-        for name, values in zip(coefficients._fields, coefficients, strict=True):
-            if coefficients[0].size > 0 or values.size > 0:
-                require_layout(kernel, name, values, (settings,), single)
-    if gradients.whole.size > 0:
-        shape = (settings * agents, x.shape[1])
-        require_layout(kernel, "gradients", gradients.whole, shape, single)
-    else:
-        require_layout(kernel, "sizes of factors", gradients.factors.sizes, (settings * agents,))
-        require_parameters(kernel, x, gradients.factors.shape)
-
-
-def _round_scratch(settings: int, agents: int, inputs: int, hidden: int):
-    """Return tiles, the number of coordinate pairs per agent in a tile, and scratch arrays."""
-    tile_pairs = max(TILE_PAIRS // agents // TILE_GAP, 1) * TILE_GAP
-    tile_size = agents * (tile_pairs + TILE_GAP)
-    u, v, sent, mixed = np.empty((4, tile_size), np.float32)
-    # Agents without noise read the normals too, and multiply them by 0.
-    first_normals, second_normals = np.zeros((2, tile_size), np.float32)
-    words = np.empty(tile_size, np.uint32)
-    neighbours = np.empty((settings, agents, agents), np.int64)
-    degrees = np.empty((settings, agents), np.int64)
-    indices = np.empty(inputs + 1, np.int64)
-    gradient = np.empty(tile_pairs + 2 * hidden, np.float32)
-    scratch = (neighbours, degrees), mixed, indices, gradient
-    tiles = u, v, first_normals, second_normals, sent, words, _table_scratch(tile_pairs)
-    return tiles, tile_pairs, scratch
+    for name, values in zip(sparse._fields, sparse, strict=True):
+        if sparse is not _DENSE:
+            require_layout(kernel, name, values, (settings,), single)
+    require_layout(kernel, "gradients", gradients, (settings * agents, x.shape[1]), single)
 
 
 def _table_scratch(count: int) -> _TableScratch:
@@ -635,8 +510,8 @@ class RoundNoises(NamedTuple):
         Concatenated tables.
     guide : ndarray of int32
         Guide table of each setting.
-    on_grid : DrawBounds
-        Bounds on a grid with few points.
+    bounds : ndarray of uint32, shape (settings, BOUNDS)
+        Bounds on a grid with few points; 0 if there are none.
     """
 
     any: np.ndarray
@@ -645,7 +520,7 @@ class RoundNoises(NamedTuple):
     high: np.ndarray
     low: np.ndarray
     guide: np.ndarray
-    on_grid: DrawBounds
+    bounds: np.ndarray
 
 
 @lru_cache(maxsize=2)  # tables of wide noise take a hundred megabytes
@@ -657,16 +532,9 @@ def _noises(variances: tuple[float, ...], widths: tuple[float, ...]) -> RoundNoi
     lowest = np.array([table.lowest for table in tables], np.int64)
     guides = np.stack([table.guide for table in tables])
     noisy = np.array(variances) > 0
-    bounds_by_setting = [
-        bounds_of(table, width) for table, width in zip(tables, widths, strict=True)
-    ]
-    usable, bounds = (np.array(column) for column in zip(*bounds_by_setting, strict=True))
-    return RoundNoises(noisy, lowest, begin, high, low, guides, DrawBounds(usable & noisy, bounds))
+    bounds = np.stack([bounds_of(*pair) for pair in zip(tables, widths, strict=True)])
+    return RoundNoises(noisy, lowest, begin, high, low, guides, bounds)
 
 
-_EMPTY = np.empty(0, np.float32)
-_NO_ROWS = np.empty((0, 0), np.float32)
-_NO_GRIDS, _DENSE = Grids(_EMPTY, _EMPTY, _EMPTY), Sparse(_EMPTY, _EMPTY)
+_DENSE = Sparse(*np.empty((2, 0), np.float32))
 _NO_TABLE = NoiseTable(0, *np.zeros((2, 1), np.uint64), np.zeros(2**GUIDE_BITS, np.int32))
-_NO_NOISES = _noises((0.0,), (0.0,))
-_NO_FACTORS = no_factors()

@@ -35,13 +35,17 @@ TIES = np.uint32(1 << 31)
 """Offset of the counters for the second 64 bits of a sample."""
 
 _ZERO, _ONE_STEP = np.float32(0.0), np.float32(1.0)
-_UPPER, _BUCKET = np.uint64(32), np.uint64(64 - GUIDE_BITS)
+_UPPER, _BUCKET, _SIGN_BIT = np.uint64(32), np.uint64(64 - GUIDE_BITS), np.uint32(31)
 _NEXT = np.uint64(1)
 """Increment of unsigned indices; numba would test signed indices for negative values."""
 
 
 TABLES = 128
 """Number of cached tables, more than the number of settings in a batch."""
+
+
+BOUNDS = 8
+"""Number of bounds with which :func:`round_to_few` compares a word."""
 
 
 class NoiseTable(NamedTuple):
@@ -83,6 +87,37 @@ def discrete_table(variance: float) -> NoiseTable:
     low = np.array([bound & (2**64 - 1) for bound in bounds], np.uint64)
     first = np.arange(2**GUIDE_BITS, dtype=np.uint64) << _BUCKET
     return NoiseTable(-reach, high, low, np.searchsorted(high, first, side="left").astype(np.int32))
+
+
+def bounds_of(table: NoiseTable, width: float) -> np.ndarray:
+    r"""Compute the bounds of :func:`round_to_few`.
+
+    On a grid that is w steps wide, samples beyond :math:`\pm(w+1)` have the effect of
+    :math:`\pm(w+1)`: they leave the grid from every point.
+
+    Parameters
+    ----------
+    table : NoiseTable
+        Cumulative probabilities of the noise.
+    width : float
+        Width of the grid, in steps.
+
+    Returns
+    -------
+    ndarray of uint32, shape (BOUNDS,)
+        First 32 bits of the bounds of the negative samples, in increasing order after leading
+        zeros. All are 0 if the grid is wider or these bits are not symmetric.
+    """
+    bounds = np.zeros(BOUNDS, np.uint32)
+    if width + 1 > BOUNDS:
+        return bounds
+    count = int(width) + 1
+    bound_index = np.arange(-count, count) - table.lowest
+    inside = table.high[np.clip(bound_index, 0, table.high.size - 1)] >> _UPPER
+    both_sides = np.where(bound_index < 0, 0, inside).astype(np.uint32)
+    if np.array_equal(both_sides[:count], ~both_sides[count:][::-1]):
+        bounds[BOUNDS - count :] = both_sides[:count]
+    return bounds
 
 
 def _first_ratio(variance: float) -> int:
@@ -266,3 +301,45 @@ def add_steps(z, steps, resolution, inverse, lowest, highest):
         clip_count += clipped != new_value
         z[j] = clipped * resolution
     return clip_count
+
+
+@uncounted
+def round_to_few(x, u, words, bounds, resolution, inverse, lowest, highest, out):
+    """Round as :func:`round_row`, then add noise as :func:`add_steps`, on a grid with few points.
+
+    The first bit of a word is the sign of its sample. The number of bounds that exceed the other
+    bits is the absolute value.
+
+    Parameters
+    ----------
+    x, u, resolution, inverse, lowest, highest, out
+        See :func:`round_row`.
+    words : ndarray of uint32, shape (n,)
+        First words of the noise samples.
+    bounds : ndarray of uint32, shape (BOUNDS,)
+        Result of :func:`bounds_of`.
+
+    Returns
+    -------
+    int
+        Number of clipped values, or -1 if 32 bits do not decide a sample. That is so for about one
+        in a hundred million samples.
+    """
+    clip_count, tied = np.uint32(0), np.uint32(0)
+    for j in range(x.size):
+        v = x[j] * inverse
+        below = np.floor(v)
+        k = below + (_ONE_STEP if u[j] < v - below else _ZERO)
+        clipped = min(max(k, lowest), highest)
+        clip_count = np.uint32(clip_count + np.uint32(clipped != k))
+        is_positive = words[j] >> _SIGN_BIT
+        word = np.uint32(~words[j]) if is_positive else words[j]
+        length = _ZERO
+        for i in range(BOUNDS):
+            length = length + (_ONE_STEP if word < bounds[i] else _ZERO)
+            tied = np.uint32(tied | np.uint32(word == bounds[i]))
+        noised = clipped + (length if is_positive else -length)
+        clipped = min(max(noised, lowest), highest)
+        clip_count = np.uint32(clip_count + np.uint32(clipped != noised))
+        out[j] = clipped * resolution
+    return np.int64(clip_count) if tied == 0 else np.int64(-1)

@@ -438,45 +438,44 @@ def maximum(typing, a, b):
     return kind(kind, kind), _select(">")
 
 
-def _where(compare, order):
+def _where(order):
     @intrinsic
     def where(typing, a, b, c, d):
-        """Return c in lanes where the comparison of a and b holds, else d.
-
-        Integers are compared as unsigned.
-        """
+        """Return c in lanes where the comparison of a and b holds, else d."""
 
         def emit(builder, kind, a, b, c, d):
-            return builder.select(getattr(builder, compare)(order, a, b), c, d)
+            return builder.select(builder.fcmp_ordered(order, a, b), c, d)
 
         return c(a, a, c, c), _emitted(emit)
 
     return where
 
 
-where_less, where_greater = _where("fcmp_ordered", "<"), _where("fcmp_ordered", ">")
-where_unequal = _where("fcmp_unordered", "!=")
-where_reached = _where("icmp_unsigned", ">=")
-where_same = _where("icmp_unsigned", "==")
+where_less, where_greater = _where("<"), _where(">")
 
 
-def _function(llvm):
-    @intrinsic
-    def function(typing, a):
-        def generate(context, builder, sig, args):
-            kind = args[0].type
-            name = f"llvm.{llvm}.v{kind.count}{kind.element.intrinsic_name}"
-            function = cgutils.get_or_insert_function(
-                builder.module, ir.FunctionType(kind, [kind]), name
-            )
-            return builder.call(function, args)
+@intrinsic
+def root(typing, a):
+    """Return the square roots.
 
-        return a(a), generate
+    Parameters
+    ----------
+    typing : numba context
+        Typing context.
+    a : numba type
+        Type of the vector.
+    """
 
-    return function
+    def generate(context, builder, sig, args):
+        kind = args[0].type
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(kind, [kind]),
+            f"llvm.sqrt.v{kind.count}{kind.element.intrinsic_name}",
+        )
+        return builder.call(function, args)
 
-
-root, floor = _function("sqrt"), _function("floor")
+    return a(a), generate
 
 
 def _folding(join):

@@ -61,7 +61,6 @@ from .conversions import (
     pure_rho,
     zcdp_epsilon,
 )
-from .loss_distributions import composed, of_gaussian, of_laplace
 from .releases import RENYI_ORDERS, PrivacyProfile, Release, Sampling
 from .sampled_gaussian import log_moment
 
@@ -685,16 +684,14 @@ def _loss_distribution(group: _Group, step: float):
     sampling = group.sampling
     if group.profile is not None:
         single = _from_profile(group.profile, step)
-    elif group.kind == "gaussian" and sampling is None:
-        single = of_gaussian(group.loss, step)
-    elif group.kind == "laplace" and sampling is None:
-        return of_laplace(group.loss, group.count, step)
-    elif group.kind in library and sampling is not None and sampling.kind == "poisson":
+    elif group.kind in library and (sampling is None or sampling.kind == "poisson"):
+        rate = 1.0 if sampling is None else sampling.rate
         single = library[group.kind](
-            1 / group.loss, value_discretization_interval=step, sampling_prob=sampling.rate
+            1 / group.loss, value_discretization_interval=step, sampling_prob=rate
         )
     else:
-        return composed(_response_masses(group.pure, step), group.count, step)
+        masses = _response_masses(group.pure, step)
+        single = pld.PrivacyLossDistribution.create_from_rounded_probability(masses, 0.0, step)
     return single.self_compose(group.count) if group.count > 1 else single
 
 

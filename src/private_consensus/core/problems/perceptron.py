@@ -197,33 +197,15 @@ class Perceptron(Problem):
         """
         out = np.empty_like(x) if out is None else out
         if x.dtype == self.features.dtype == np.float32 and out.flags.c_contiguous:
-            factors = self.factors(len(x), rows.shape[-1])
             batch = np.zeros(1, int), rows, sizes[None], np.array([clip])
-            self.backpropagate(np.ascontiguousarray(x), *batch, factors)
-            backpropagation.write_gradients(factors, out)
+            self.clipped_gradients(np.ascontiguousarray(x), *batch, out)
             return out
         return self._array_gradient(x, rows, np.arange(rows.shape[-1]) < sizes[:, None], clip, out)
 
-    def factors(self, agents: int, widest: int) -> backpropagation.Factors:
-        """Allocate factored gradients.
+    def clipped_gradients(self, x, first, rows, sizes, clips, out) -> None:
+        """Compute :meth:`clipped_gradient` for the agents of several settings.
 
-        Parameters
-        ----------
-        agents : int
-            Number of gradients, one per setting and agent.
-        widest : int
-            Largest batch size.
-
-        Returns
-        -------
-        Factors
-        """
-        return backpropagation.factors_for(self._records, self.hidden, agents, widest)
-
-    def backpropagate(self, x, first, rows, sizes, clips, factors) -> None:
-        """Compute the factors of :meth:`clipped_gradient` for the agents of several settings.
-
-        The models are contiguous arrays of float32.
+        Models and gradients are contiguous arrays of float32.
 
         Parameters
         ----------
@@ -237,12 +219,12 @@ class Perceptron(Problem):
             Sample sizes.
         clips : ndarray, shape (settings,)
             Bounds on the l2 norm of a record's gradient.
-        factors : Factors
-            Arrays from :meth:`factors`, which receive the result.
+        out : ndarray, shape (settings * agents, p)
+            Array for the result.
         """
-        softmax = self.loss == "softmax"
-        backpropagation.backpropagate(
-            x, first, self._records, self.labels, rows, sizes, clips, softmax, factors
+        options = self.loss == "softmax", self.hidden, out
+        backpropagation.clipped_gradients(
+            x, first, self._records, self.labels, rows, sizes, clips, *options
         )
 
     @cached_property

@@ -10,13 +10,13 @@ Confidence and delta are parameters of every call and fields of every result, wi
 :mod:`.statistics`
     ``audit_statistics``: cross-fitted bounds that hold simultaneously, for given and for learned
     statistics. The learned statistics are linear discriminants and classifiers
-    (:mod:`.distinguishers`), and values that repeat (:mod:`.atoms`, described by ``find_atoms``).
+    (:mod:`.distinguishers`), and values that repeat (:mod:`.atoms`).
 :mod:`.noise`
     ``noise_test``: recovered noise against its declared distribution and scale, in all groups, and
     for freshness and independence.
 :mod:`.sequential`
-    ``sequential`` stops early and keeps its level; ``detectable_epsilon`` is the largest claim that
-    a number of runs can contradict.
+    ``planned_looks`` at which an audit may stop early and keep its level; ``detectable_epsilon`` is
+    the largest claim that a number of runs can contradict.
 :mod:`.families`
     ``claim_p_value`` of an audit, and ``holm`` for a table of them.
 

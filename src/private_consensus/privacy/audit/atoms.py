@@ -8,8 +8,6 @@ atoms, and at which index, is learned from the runs for fitting.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from .distinguishers import Scorer
@@ -17,24 +15,6 @@ from .distinguishers import Scorer
 _MIN_RUNS = 3  # smallest number of runs that contain an atom
 _MAX_FEATURES = 300  # number of features whose atoms are learned: those with the most atoms
 _MIN_FRACTION = 0.002  # smallest fraction of the runs that contain an atom
-
-
-class Atoms(NamedTuple):
-    """Exact repetitions in a transcript, as fractions of its values or messages.
-
-    Parameters
-    ----------
-    kind : str
-        ``exact zeros``, ``repeated values``, ``equal messages`` (within a run), ``shared values``
-        (with another run of the same data set, at the same index) or ``common values`` (with the
-        same run of the other data set, at the same index).
-    share, share_other : float
-        Fractions of repeated values or messages under D and under D'.
-    """
-
-    kind: str
-    share: float
-    share_other: float
 
 
 def atom_statistics(
@@ -58,35 +38,6 @@ def atom_statistics(
         strict=True,
     )
     return {kind: (a, b) for (kind, a), b in pairs if np.unique(np.concatenate([a, b])).size > 1}
-
-
-def find_atoms(transcripts: np.ndarray, transcripts_other: np.ndarray) -> list[Atoms]:
-    """Find exact repetitions of values and messages under both data sets.
-
-    Noise with a continuous distribution causes none.
-
-    Parameters
-    ----------
-    transcripts, transcripts_other : ndarray, shape (runs, ..., dim)
-        All messages of each run under D and under D', with equal numbers of runs.
-
-    Returns
-    -------
-    list of Atoms
-    """
-    samples, dim = (transcripts, transcripts_other), np.shape(transcripts)[-1]
-    sizes = {"exact zeros": transcripts[0].size, "repeated values": transcripts[0].size}
-    sizes["equal messages"] = transcripts[0].size // dim
-    counted = [_counts_per_run(sample) for sample in samples]
-    shares = {
-        kind: [float(np.mean(sample[kind]) / size) for sample in counted]
-        for kind, size in sizes.items()
-    }
-    shares["shared values"] = [_shared(sample) for sample in samples]
-    shares["common values"] = [
-        float(np.mean((transcripts == transcripts_other) & (transcripts != 0)))
-    ] * 2
-    return [Atoms(kind, *pair) for kind, pair in shares.items() if max(pair) > 0]
 
 
 def fit_atoms(features_one: np.ndarray, features_other: np.ndarray) -> Scorer:
@@ -160,11 +111,3 @@ def _fingerprints(messages: np.ndarray) -> np.ndarray:
     """Hash messages [runs, messages, dim] to one number per message, equal for equal messages."""
     weights = np.random.default_rng(0).uniform(1, 2, messages.shape[-1])
     return np.where(np.isfinite(messages), messages, 0.0) @ weights
-
-
-def _shared(sample: np.ndarray) -> float:
-    """Return the fraction of non-zero values that another run repeats at the same index."""
-    ordered = np.sort(np.reshape(sample, (len(sample), -1)), axis=0)
-    same = (np.diff(ordered, axis=0) == 0) & (ordered[1:] != 0)
-    edge = np.zeros((1, same.shape[1]), bool)
-    return float(np.mean(np.concatenate([edge, same]) | np.concatenate([same, edge])))

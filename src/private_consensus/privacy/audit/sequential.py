@@ -13,8 +13,6 @@ Lan, DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 19
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -22,7 +20,6 @@ from private_consensus.common.errors import require
 
 from .bounds import Bound, Counts
 from .claims import Epsilon
-from .families import claim_p_value
 from .statistics import LARGEST_FRACTION
 
 
@@ -31,37 +28,6 @@ class Look(NamedTuple):
 
     runs: int
     share: float
-
-
-@dataclass(frozen=True)
-class SequentialAudit:
-    """Outcome of :func:`sequential`.
-
-    Parameters
-    ----------
-    bounds : list of Bound
-        Bounds of the last look; they hold at ``confidence``, simultaneously with those of all
-        looks.
-    looks : tuple of Look
-        Looks that were taken.
-    p_value : float
-        p-value of the claim over all looks that were taken.
-    contradicted : bool
-        True if the claim is refuted at ``confidence``.
-    confidence : float
-        Simultaneous confidence of all looks.
-    """
-
-    bounds: list[Bound]
-    looks: tuple[Look, ...]
-    p_value: float
-    contradicted: bool
-    confidence: float
-
-    @property
-    def runs(self) -> int:
-        """Return the number of runs on each data set so far."""
-        return self.looks[-1].runs
 
 
 def planned_looks(runs: int, *, first: int) -> tuple[Look, ...]:
@@ -85,43 +51,6 @@ def planned_looks(runs: int, *, first: int) -> tuple[Look, ...]:
         counts.insert(0, counts[0] // 2)
     total = 2 ** len(counts) - 1
     return tuple(Look(count, 2**i / total) for i, count in enumerate(counts))
-
-
-def sequential(
-    audit: Callable[[int, float], list[Bound]],
-    claim: Mapping[str, float],
-    *,
-    runs: int,
-    first: int,
-    confidence: float,
-) -> SequentialAudit:
-    """Audit more and more runs until the claim is contradicted or the runs are used up.
-
-    Parameters
-    ----------
-    audit : callable
-        From a number of runs on each data set and a confidence to bounds. A larger number of runs
-        may contain the runs of a smaller one.
-    claim : mapping
-        ``{"epsilon": value}``, ``{"mu": value}`` or ``{"profile": Profile}``.
-    runs, first : int
-        Runs of the last and about those of the first look.
-    confidence : float
-        Simultaneous confidence of all looks.
-
-    Returns
-    -------
-    SequentialAudit
-    """
-    p_value, looks = 1.0, []
-    for look in planned_looks(runs, first=first):
-        bounds = audit(look.runs, 1 - (1 - confidence) * look.share)
-        looks.append(look)
-        p_value = min(p_value, claim_p_value(bounds, claim) / look.share)
-        if p_value <= 1 - confidence:
-            break
-    contradicted = p_value <= 1 - confidence
-    return SequentialAudit(bounds, tuple(looks), p_value, contradicted, confidence)
 
 
 @cache

@@ -43,7 +43,6 @@ from threadpoolctl import threadpool_limits
 
 from private_consensus.common.errors import require
 from private_consensus.kernels.compiling import share_out
-from private_consensus.kernels.rounds import Gradients, in_factors, in_full
 from private_consensus.privacy.subsampling import (
     Batches,
     SampledNoise,
@@ -648,7 +647,7 @@ class DecentralizedSGD(Iterative):
         round_: SampledRound,
         at_message: bool,
         clips: Sequence[float],
-    ) -> tuple[Gradients, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradients of the sampled batches of all settings.
 
         Parameters
@@ -666,21 +665,22 @@ class DecentralizedSGD(Iterative):
 
         Returns
         -------
-        Gradients
-            Factors of the gradients if the problem is a perceptron, else the gradients.
+        ndarray, shape (settings * agents, p)
+            Mean gradients.
         ndarray of int, shape (settings, agents)
             Batch sizes.
         """
         sizes = np.array([self.sizes(s, round_.speeds) for s in range(len(clips))])
-        if self._has_factors(problem):
-            factors = problem.factors(sizes.size, round_.rows.shape[-1])
+        if self._is_compiled(problem):
             x = models.message if at_message else models.x
-            problem.backpropagate(x, models.first, round_.rows, sizes, np.array(clips), factors)
-            return in_factors(factors), sizes
+            gradients = np.empty((sizes.size, x.shape[1]), x.dtype)
+            batch = models.first, round_.rows, sizes, np.array(clips)
+            problem.clipped_gradients(x, *batch, gradients)
+            return gradients, sizes
         points = [models.models_of(s)[1 if at_message else 0] for s in range(len(clips))]
-        return self._in_full(points, problem, round_, clips), sizes
+        return self._separate_gradients(points, problem, round_, clips), sizes
 
-    def _has_factors(self, problem) -> bool:
+    def _is_compiled(self, problem) -> bool:
         """Return True if the gradients are those of a perceptron, and no method is overridden."""
         return (
             isinstance(problem, Perceptron)
@@ -688,14 +688,14 @@ class DecentralizedSGD(Iterative):
             and not overrides(self, DecentralizedSGD, "sampled_gradient")
         )
 
-    def _in_full(self, points, problem, round_: SampledRound, clips) -> Gradients:
+    def _separate_gradients(self, points, problem, round_: SampledRound, clips) -> np.ndarray:
         gradients = np.empty((len(clips), *points[0].shape), points[0].dtype)
         for s, (point, clip) in enumerate(zip(points, clips, strict=True)):
             round_of_setting = replace(round_, gradient=gradients[s])
             gradient, _ = self.sampled_gradient(s, point, problem, round_of_setting, clip)
             if gradient is not round_of_setting.gradient:
                 round_of_setting.gradient[:] = gradient
-        return in_full(gradients.reshape(-1, gradients.shape[-1]))
+        return gradients.reshape(-1, gradients.shape[-1])
 
     def observables(self, state, problem, t):
         """Return the models, the costs, and the models or messages that are released.
