@@ -75,7 +75,11 @@ onsuccess:
     # Imported here, so that it does not delay the start.
     from private_consensus.report.closing import closing_lines
 
-    print(*closing_lines(Path("results", SCALE)), sep="\n", file=sys.stderr)
+    # The jobs of the requested targets and all jobs on which they depend, also those that were not executed.
+    files = [str(file) for job in workflow.dag.jobs for file in job.output]
+    provenances = [file for file in files if file.endswith(".provenance.json")]
+    lines = closing_lines(Path("results", SCALE), provenances)
+    print(*lines, sep="\n", file=sys.stderr)
 
 
 wildcard_constraints:

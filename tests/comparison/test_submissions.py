@@ -89,6 +89,8 @@ def test_an_invalid_missing_or_outdated_manifest_is_refused(file):
     assert "damaged" in refused(file)
     manifest_of(file).unlink()
     assert "mine.json: missing" in refused(file)
+    file.unlink()
+    assert "mine.parquet: missing" in refused(file)
 
 
 def test_an_observer_that_differs_from_the_rows_is_refused(file):

@@ -56,6 +56,7 @@ def test_run_prints_a_table_and_four_values_of_epsilon(call):
         for key in ("claimed", "formula", "accountant", "attack")
     }
     assert epsilons["claimed"] == 2
+    assert float(re.search(r"noise=([\d.]+)", out)[1]) > 0  # calibrated for the budget
     assert epsilons["attack"] <= epsilons["accountant"] < epsilons["formula"] < epsilons["claimed"]
 
 

@@ -139,7 +139,8 @@ def test_titles_of_paper_figures_name_the_paper_and_the_figure_number(plan):
         paper, title = plan.papers[key].paper, plan.drawing(name)["title"]
         if paper.number and figure_id.startswith("fig"):
             label = rf"{re.escape(paper.citation)}, Figure \w+(-\d)?(\(\w\))?: \S"
-            assert re.match(label, title), name
+            expected = "Figure 1: text, or Figure 1(a): text"
+            assert re.match(label, title), f"{name}: write figures.{name}.title as {expected}"
         elif paper.number:
             assert title.startswith(f"{paper.citation}"), name
     assert plan.papers["wang"].paper.citation == "Wang et al. 2022"

@@ -9,6 +9,7 @@ from private_consensus import algorithms
 from private_consensus.audits.examples import example_names, examples
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.base import draws_of, parameters, stack, structure
+from private_consensus.core.algorithms.local_training import LocalTraining
 from private_consensus.core.algorithms.noise import Noise
 from private_consensus.core.algorithms.parameters import (
     check_parameters,
@@ -153,3 +154,20 @@ def test_the_deprecated_method_draws_on_works_with_a_deprecation_warning():
 def test_empty_parameter_lists_of_random_aggregation_are_refused(name):
     with pytest.raises(InvalidInput, match=rf"algorithm\.{name}: found \[\]"):
         algorithms.load("random_aggregation")(**{name: []})
+
+
+def test_a_default_that_no_field_declares_is_refused():
+    class Undecorated(LocalTraining):
+        eta: float = positive(8.0)
+
+    class Unannotated(LocalTraining):
+        eta = 8.0
+
+    @dataclass(frozen=True, kw_only=True)
+    class Declared(LocalTraining):
+        eta: float = 8.0
+
+    for kind in (Undecorated, Unannotated, dataclass(frozen=True, kw_only=True)(Unannotated)):
+        with pytest.raises(InvalidInput, match=rf"{kind.__name__}\.eta: .*expected an annotated"):
+            kind()
+    assert Declared().eta == 8.0

@@ -339,7 +339,11 @@ def test_nonempty_padding_and_invalid_sizes_are_refused():
         ({"age": [1, 2], "ill": [0]}, "data: found .* expected columns of equal length"),
         (
             {"age": [1, "x"], "ill": [0, 1]},
-            "data.age: found .a column of String., expected numbers",
+            r"age of data\[agent 0, row 1\]: found 'x', expected numbers, or categories=",
+        ),
+        (
+            {"age": ["young", "x"], "ill": [0, 1]},
+            "data.age: found .a column of String., expected numbers, or categories=",
         ),
         ([[1, 2], [3]], "data: found 'list', expected a polars or pandas"),
         (np.array([["a"]]), "data: found .*shape .1, 1.*expected a polars or pandas"),

@@ -51,6 +51,15 @@ def changed(name, array, at, value):
     return replace(problem, **{array: values})
 
 
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_printed_problem_contains_no_records(name):
+    problem = MAKERS[name]()
+    assert repr(problem).startswith(f"{type(problem).__name__}(n_agents={problem.n_agents}, dim=")
+    for array in ARRAYS[name]:
+        assert array not in repr(problem)
+    assert "array" not in repr(problem)
+
+
 # --- Data outside the universe --------------------------------------------------------------------
 
 

@@ -102,6 +102,14 @@ def takes_batches(case: Case) -> bool:
     return isinstance(case.algorithm, DecentralizedSGD)
 
 
+def clips(case: Case) -> bool:
+    """Return True if the algorithm clips the gradient of an agent.
+
+    The effect of a fault before the clipping then depends on the clipping norm of the example.
+    """
+    return getattr(case.algorithm, "clip", None) is not None
+
+
 def takes_gradients(case: Case) -> bool:
     """Return True if steps use gradients of all records of an agent."""
     minimiser_families = (
@@ -240,14 +248,16 @@ NOISE = [
 
 STEPS = [
     Fault("step from data", "steps have one length, whatever the gradient's",
-          other_answers(steps.own_step), takes_gradients, truth.attained),
+          other_answers(steps.own_step), _both(takes_gradients, _neither(clips)),
+          truth.attained),
     Fault("stride from data", "the way to the minimiser has one length",
           other_answers(steps.own_stride), exact_within, truth.attained),
     Fault("weight not counted", "records weigh twice what the sensitivity says",
-          other_answers(steps.weighed), _both(iterates, _neither(takes_batches)),
+          other_answers(steps.weighed), _both(iterates, _neither(takes_batches, clips)),
           truth.weighed),
     Fault("weight of 6 in a step", "steps multiply the gradients of all records by 6",
-          steps.weighted_in_step(6.0), _both(iterates_once, takes_gradients), truth.weighed_by(6.0),
+          steps.weighted_in_step(6.0), _both(iterates_once, takes_gradients, _neither(clips)),
+          truth.weighed_by(6.0),
           needs="an iterative algorithm with gradients of all records"),
     Fault("weights after clipping", "clipped gradients are multiplied by a weight of 2",
           other_answers(steps.doubled), takes_batches, truth.scaled(0.5)),

@@ -1,5 +1,6 @@
 """Test that each fault changes what it states, and nothing of what the algorithm declares."""
 
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -93,7 +94,8 @@ def test_a_broken_copy_does_something_else_and_declares_the_same(case):
         assert known_fault.ratio(case, 1e-2) > 0, known_fault.name
         if known_fault.name == "account of the first":
             continue
-        assert not alike(honest, ran(copy, case)), known_fault.name
+        advice = f"{known_fault.name}: no effect; change EXAMPLE of {case.name}, or Fault.applies"
+        assert not alike(honest, ran(copy, case)), advice
         if known_fault.name not in DECLARATIONS:
             assert account(copy.releases(*world), 1e-2).epsilon == costs, known_fault.name
 
@@ -107,6 +109,14 @@ def alike(first_run, second_run) -> bool:
         for a, b in zip(first, second, strict=False)
     ]
     return all(same) and all(equal)
+
+
+@pytest.mark.parametrize("clip", [0.02, 0.2])
+def test_faults_of_an_example_with_clipping_have_an_effect(clip):
+    """A fault before a clipping norm that binds would change nothing."""
+    case = case_of("local_training")
+    clipping = replace(case, algorithm=replace(case.algorithm, clip=clip))
+    test_a_broken_copy_does_something_else_and_declares_the_same(clipping)
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)

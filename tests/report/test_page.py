@@ -342,6 +342,14 @@ def test_an_unproven_guarantee_is_marked_as_not_proven():
     assert "<strong>not proven</strong>" in text
 
 
+def test_a_figure_links_to_the_true_epsilon_of_its_experiment():
+    rows = [privacy_row("first", "v", 1.0, 0.5)]
+    papers = {"first": paper("first", "000")}
+    anchor = f"settings/first.html#{rows[0]['experiment']}"
+    figures = [pages(results_of(papers, privacy=p))["papers/first.html"] for p in (rows, [])]
+    assert [anchor in text.partition('id="privacy-first"')[0] for text in figures] == [True, False]
+
+
 @pytest.mark.parametrize("figures", [12])
 def test_pages_of_five_papers_with_sixty_figures_stay_below_200_kb(figures):
     papers = {f"paper{i}": paper(f"paper{i}", f"00{i}", figures) for i in range(5)}

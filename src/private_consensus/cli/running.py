@@ -38,6 +38,10 @@ def run(options: Namespace) -> None:
     error = (pl.col("value").std(ddof=1).fill_null(0.0) / pl.len().sqrt()).alias("error")
     mean_values = runs.group_by("t").agg(pl.col("value").mean(), error).sort("t")
     row = private.row(0, named=True)
+    algorithm, problem, network, budget, horizon = setting
+    first_network = network.of_run(0)
+    algorithm = algorithm.calibrate(budget, problem, first_network, horizon)
+    setting = algorithm, problem, first_network, budget, horizon
     names = ("claimed", "formula", "accountant", "lower")
     stated = ("delta", "accountant", "lower_bound_method", "relation", "verdict")
     contents = {
@@ -184,6 +188,7 @@ def observers(options: Namespace) -> None:
     if observed.reason:
         caption += f"; no formula: {observed.reason}"
     losses = table([*columns, "fixed inputs", "guaranteed", "rule"], cells, caption)
+    setting = algorithm, problem, network, budget, horizon
     contents = {
         "setting": setting_contents(setting),
         "delta": budget.delta,

@@ -97,7 +97,10 @@ def reproduce(options: Namespace) -> int:
 
     summaries = Path(options.study, "results").glob("*/summary.md")
     newest = None if code else max(summaries, key=os.path.getmtime, default=None)
-    lines = closing_lines(newest.parent) if newest else []
+    lines = []
+    if newest:
+        provenances = newest.parent.glob("raw/*.provenance.json")
+        lines = closing_lines(newest.parent, provenances)
     output = [f"Results: {newest}", *lines] if newest else []
     emit(options, {"exit_code": code, "summary": newest, "lines": lines}, *output)
     return code

@@ -177,6 +177,8 @@ def submission(path: str | Path, design: ComparisonDesign) -> Submission:
         schema, checksum, budget, relation, observer, seeds, cells, runs.
     """
     path = Path(path)
+    with readable(path):
+        path.stat()  # a missing table would be reported as a missing manifest
     manifest = _read_manifest(manifest_of(path))
     lines = list(_wrong_manifest(manifest, design, path))
     if lines:

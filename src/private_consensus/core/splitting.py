@@ -611,9 +611,13 @@ class _Encoder:
     def _add_categories(self, column: pl.Series) -> None:
         name, values = column.name, column.to_list()
         allowed = self.categories.get(name)
-        if allowed is None:
+        if allowed is None and not self.public:
             expected = f"numbers, or categories={{{name!r}: [...]}} with its possible values"
-            require(self.public, f"data.{name}", f"a column of {column.dtype}", expected)
+            is_number = column.cast(pl.Float64, strict=False).is_not_null().to_numpy()
+            if is_number.any():
+                self.locate.require(is_number, name, values, expected)
+            raise InvalidInput(f"data.{name}", f"a column of {column.dtype}", expected)
+        if allowed is None:
             allowed = _in_order(values)
             self.from_records.append(f"categories of {name}")
         allowed = arguments.items(f"categories.{name}", allowed, SCALARS, "a list of values")

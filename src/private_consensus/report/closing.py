@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from private_consensus.reproduction.datasets.acquisition import read_provenance
@@ -11,13 +12,16 @@ REAL_DATA_HINT = (
 )
 
 
-def closing_lines(results: str | Path) -> list[str]:
+def closing_lines(results: str | Path, provenances: Iterable[str | Path] = ()) -> list[str]:
     """Return the lines that are printed at the end of a run.
 
     Parameters
     ----------
     results : path
         Folder of a scale, such as ``results/paper``.
+    provenances : iterable of path
+        Files ``<dataset>.provenance.json`` of the data sets that the requested results use. The
+        folder can contain those of earlier runs as well.
 
     Returns
     -------
@@ -28,10 +32,9 @@ def closing_lines(results: str | Path) -> list[str]:
     results = Path(results)
     page = results / "report" / "index.html"
     lines = [f"Report: {page}"] if page.is_file() else []
-    provenances = map(read_provenance, sorted((results / "raw").glob("*.provenance.json")))
     surrogates = [
         f"{provenance.dataset} is SURROGATE DATA: {provenance.because}"
-        for provenance in provenances
+        for provenance in map(read_provenance, sorted(set(provenances)))
         if provenance.is_surrogate
     ]
     return [*lines, *surrogates, REAL_DATA_HINT] if surrogates else lines

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from itertools import repeat
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, final
 
@@ -157,6 +157,13 @@ class Algorithm(ABC):
         check_arguments(cls)
 
     def __post_init__(self):
+        # Without the decorator or an annotation, a field would keep its inherited default.
+        kind, without = type(self), "a default without a field"
+        for declared in fields(self):
+            stated = getattr(kind, declared.name, declared.default)
+            is_used = declared.default is MISSING or stated is declared.default
+            expected = "an annotated field of a class with @dataclass(frozen=True, kw_only=True)"
+            require(is_used, f"{kind.__name__}.{declared.name}", without, expected)
         check_parameters(self)
         set_noises(self)
 

@@ -15,11 +15,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from private_consensus.common.errors import require
 from private_consensus.kernels.messages import descend
 from private_consensus.kernels.rounds import keys, mix_and_step, steps_of
 from private_consensus.privacy import Release
 
-from .base import Algorithm, Range
+from .base import Range
 from .families.decentralized_sgd import FULL_BITS, BatchModels, DecentralizedSGD, SampledRound, at
 from .parameters import one_of, positive
 
@@ -71,7 +72,9 @@ class DSGD(DecentralizedSGD):
         if self.gradients == "private":
             return super().calibrate(budget, problem, network, horizon)
         self.check(problem, network)
-        return Algorithm.calibrate(self, budget, problem, network, horizon)
+        expected = f"inf, or gradients='private', since {self.gradients} gradients are not private"
+        require(not budget.private, "budget.epsilon", budget.epsilon, expected)
+        return self
 
     def releases(self, problem, network, horizon):
         """Return the releases of the noisy gradients, or exact releases without noise.

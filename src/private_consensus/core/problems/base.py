@@ -112,6 +112,18 @@ class Problem(ABC):
     minimiser_slack = None
     initial_point: np.ndarray | None = None
 
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = Problem.__repr__  # a dataclass would define one that prints records
+
+    def __repr__(self) -> str:
+        """Return the sizes, and the fields that are numbers or texts, but no records."""
+        names = dict.fromkeys(("n_agents", "dim", "records", *(f.name for f in fields(self))))
+        values = {name: getattr(self, name, None) for name in names}
+        stated = [f"{k}={v!r}" for k, v in values.items() if isinstance(v, int | float | str)]
+        return f"{type(self).__name__}({', '.join(stated)})"
+
     if TYPE_CHECKING:  # A subclass is a dataclass and has each of them as a field or a property.
         __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 

@@ -191,9 +191,10 @@ def _falls(test: Test, x: np.ndarray) -> Contrast:
 
 
 def _regression(x: np.ndarray) -> np.ndarray:
-    """Return the weights [1, points] of the least-squares slope on x."""
+    """Return the weights [1, points] of the least-squares slope on x; NaN for one point."""
     centred = x - x.mean()
-    return centred[None] / (centred @ centred)
+    with np.errstate(invalid="ignore"):
+        return centred[None] / (centred @ centred)
 
 
 def _slope(test: Test, x: np.ndarray) -> Contrast:
