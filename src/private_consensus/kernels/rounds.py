@@ -131,31 +131,21 @@ def keys(key: np.ndarray, counter: int) -> Keys:
 
 
 @uncounted
-def _list_neighbours(weights, agents, neighbours, degrees):
-    """List the agents with a nonzero weight for agent i in row i of ``neighbours``."""
-    for i in range(agents):
-        degrees[i] = 0
-        for j in range(agents):
-            if weights[i * agents + j] != _ZERO:
-                neighbours[i, degrees[i]] = j
-                degrees[i] += 1
-
-
-@uncounted
-def _mix(weights, neighbours, degrees, sent, row, count, mixed):
+def _mix(weights, agents, sent, row, count, mixed):
     """Compute the tile ``W sent``, with sums in the order of agents.
 
     Few columns are processed at a time, so that the values of all agents stay in the innermost
     cache.
     """
-    agents = degrees.size
     for a in range(0, count, MIXED_COLUMNS):
         b = min(a + MIXED_COLUMNS, count)
         for i in range(agents):
             total = mixed[i * row + a : i * row + b]
             total[:] = _ZERO
-            for j in neighbours[i, : degrees[i]]:
-                _add_product(total, sent[j * row + a : j * row + b], weights[i * agents + j])
+            for j in range(agents):
+                weight = weights[i * agents + j]
+                if weight != _ZERO:
+                    _add_product(total, sent[j * row + a : j * row + b], weight)
 
 
 @uncounted
@@ -165,18 +155,10 @@ def _add_product(total, values, weight):
 
 
 @uncounted
-def _largest_scale(scale, i):
-    largest = _ZERO
-    for s in range(scale.shape[0]):
-        largest = max(largest, scale[s, i])
-    return largest
-
-
-@uncounted
-def _draw_normals(scale, keys, start, count, row, first_normals, second_normals):
+def _draw_normals(largest_scale, keys, start, count, row, first_normals, second_normals):
     """Sample normals for the rows of a tile of agents to which any setting adds noise."""
-    for i in range(scale.shape[1]):
-        if _largest_scale(scale, i) > _ZERO:
+    for i in range(largest_scale.size):
+        if largest_scale[i] > _ZERO:
             a, b = i * row, i * row + (count + WIDE - 1) // WIDE * WIDE
             counter = np.uint32(keys.counter + np.uint32(i))
             fill_normals(
@@ -250,16 +232,15 @@ def _round_row(x, u, words, noises, discrete, counter, start, grids, s, scratch,
 
 @inlined
 def _step_tile(
-    x, base, first, gradients, steps, graph, sparse, s, a, b, row, sent, noise, u, mixed
+    x, base, first, gradients, steps, sparse, s, a, b, row, sent, noise, u, mixed
 ):  # fmt: skip
     """Take the step of a tile of one setting, whose first row is ``first``.
 
     Return 0 if all numbers are finite, else NaN.
     """
     agents = steps.keep.shape[1]
-    weights, not_finite = steps.weights[s], 0.0
-    neighbours, degrees = graph
-    _mix(weights, neighbours[s], degrees[s], sent, row, b - a, mixed)
+    not_finite = 0.0
+    _mix(steps.weights[s], agents, sent, row, b - a, mixed)
     for i in range(agents):
         p, q = i * row, i * row + b - a
         x_row, mixed_row = x[first + i, a:b], mixed[p:q]
@@ -280,21 +261,19 @@ def _step_tile(
 
 @uncounted
 def _mix_and_step(
-    x, base, sent_models, gradients, first, steps, sparse, uniform, noise, tiles, tile_pairs, graph,
-    not_finite,
+    x, base, sent_models, gradients, first, steps, sparse, uniform, noise, largest_scale, tiles,
+    tile_pairs, not_finite,
 ):  # fmt: skip
     """Mix messages and take a step, in all settings; uniforms are sampled for sparse steps only."""
     settings, agents = steps.keep.shape
     dim, row = x.shape[1], tile_pairs + TILE_GAP
     half = (dim + 1) // 2
     u, v, first_normals, second_normals, sent, mixed = tiles
-    for s in range(settings):
-        _list_neighbours(steps.weights[s], agents, graph[0][s], graph[1][s])
     for start in range(0, half, tile_pairs):
         count = min(tile_pairs, half - start)
         if sparse.fraction.size > 0:
             _draw_uniforms(agents, uniform, start, count, row, u, v)
-        _draw_normals(steps.scale, noise, start, count, row, first_normals, second_normals)
+        _draw_normals(largest_scale, noise, start, count, row, first_normals, second_normals)
         for second_half in range(2):
             a = start + second_half * half
             b = min(a + count, dim)
@@ -303,7 +282,7 @@ def _mix_and_step(
                 for i in range(agents):
                     copy(sent_models[first[s] + i, a:b], sent[i * row : i * row + b - a])
                 not_finite[s] += _step_tile(
-                    x, base, first[s], gradients, steps, graph, sparse, s, a, b, row, sent, normals,
+                    x, base, first[s], gradients, steps, sparse, s, a, b, row, sent, normals,
                     uniforms, mixed,
                 )  # fmt: skip
 
@@ -415,11 +394,10 @@ def mix_and_step(
     u, v, sent_tile, mixed = np.empty((4, agents * (tile_pairs + TILE_GAP)), np.float32)
     # Agents without noise read the normals too, and multiply them by 0.
     normals = np.zeros((2, u.size), np.float32)
-    graph = np.empty((settings, agents, agents), np.int64), np.empty((settings, agents), np.int64)
     not_finite = np.zeros(settings)
     _mix_and_step(
         x, base, sent, gradients, first, steps, sparse, mask or noise, noise,
-        (u, v, *normals, sent_tile, mixed), tile_pairs, graph, not_finite,
+        steps.scale.max(0), (u, v, *normals, sent_tile, mixed), tile_pairs, not_finite,
     )  # fmt: skip
     return not_finite
 
