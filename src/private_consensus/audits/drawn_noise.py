@@ -125,12 +125,12 @@ def drawn_noise(
             continue
         arrays = islice(streams.sequence("noise", law, shape, name), horizon)
         numbers = np.stack(list(arrays), axis=1)
-        added, one = (
+        added, added_to_one = (
             drawn(replace(recorded, replaced=name, constant=constant)) for constant in (0.0, 1.0)
         )
-        if added is None or one is None:
+        if added is None or added_to_one is None:
             continue
-        factor = one - added
+        factor = added_to_one - added
         if _agree(factor * numbers + added, values):
             sign = np.where(np.isnan(noise), np.nan, np.sign(noise) * np.sign(values))
             return DrawnNoise(sign * numbers, factor, added)
@@ -155,13 +155,15 @@ def audit_drawn_noise(both: Sequence[DrawnNoise | None]) -> CheckReport:
     -------
     CheckReport
     """
-    known = [drawn for drawn in both if drawn is not None]
-    if not known:
+    decompositions = [drawn for drawn in both if drawn is not None]
+    if not decompositions:
         return CheckReport()
     findings = []
-    is_smaller = np.concatenate([drawn.is_smaller for drawn in known])
+    is_smaller = np.concatenate([drawn.is_smaller for drawn in decompositions])
     if is_smaller.any():
-        factor = np.abs(np.concatenate([drawn.factor for drawn in known])[is_smaller]).max()
+        factor = np.abs(
+            np.concatenate([drawn.factor for drawn in decompositions])[is_smaller]
+        ).max()
         _, t, agent, _ = np.argwhere(is_smaller)[0]
         text = (
             f"draws yields at most {factor:.3g} times the random numbers of the noise stream in "
@@ -169,8 +171,11 @@ def audit_drawn_noise(both: Sequence[DrawnNoise | None]) -> CheckReport:
             f"{t + 1}: this noise is too small"
         )
         findings.append(Finding(DIFFERS, text))
-    elif all(drawn.has_only_more_noise for drawn in known):
-        is_more = [(np.abs(drawn.factor) > 1.0 + PRECISION) | (drawn.added != 0) for drawn in known]
+    elif all(drawn.has_only_more_noise for drawn in decompositions):
+        is_more = [
+            (np.abs(drawn.factor) > 1.0 + PRECISION) | (drawn.added != 0)
+            for drawn in decompositions
+        ]
         if np.any(is_more):
             text = f"noise of the {DRAW}: more than declared, by independent noise"
             findings.append(Finding(NOTE, text))

@@ -326,8 +326,8 @@ class Universe(ABC):
         pairs = {}
         for size in TINY:
             tiny, distant, empty = (
-                (factor * np.asarray(row), *rest)
-                for factor, (row, *rest) in ((size, first), (size, second), (0.0, first))
+                (factor * np.asarray(row), *labels)
+                for factor, (row, *labels) in ((size, first), (size, second), (0.0, first))
             )
             pairs[f"rows times {size:g}"] = tiny, distant
             pairs[f"row times {size:g} and empty row"] = tiny, empty
