@@ -12,7 +12,7 @@ iteration is often f u + a, with the numbers u that one stream returned for this
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -71,7 +71,9 @@ class ConstantStream(AuditStreams):
     replaced: str | None = None
     constant: float = 0.0
 
-    def sequence(self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""):
+    def sequence(
+        self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
+    ) -> Iterator[np.ndarray]:
         """Return an endless iterator of unit draws ``(runs, *shape)``."""
         numbers = super().sequence(purpose, law, shape, name)
         if purpose != "noise":
