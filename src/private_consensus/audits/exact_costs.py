@@ -265,7 +265,7 @@ class _Pairs:
         setting: DeclaredSetting,
         seed: int,
         internal: tuple[str, ...] | None,
-        estimates_delta: bool,
+        estimates_delta: bool = True,
     ) -> None:
         self.setting, self.seed, self.internal = setting, seed, internal
         self.estimates_delta = estimates_delta
