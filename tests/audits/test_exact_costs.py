@@ -704,7 +704,8 @@ def test_a_repeated_release_in_the_middle_of_a_run_is_found():
     assert noise_test(noise, 1.0, law="gaussian", confidence=0.999).passes
     noise[:, 340] = noise[:, 310]
     test_report = noise_test(noise, 1.0, law="gaussian", confidence=0.999)
-    assert "releases 310 and 340" in [finding.where for finding in test_report.findings]
+    where = "releases of agent 0 in iteration 311 and of agent 0 in iteration 341"
+    assert where in [finding.where for finding in test_report.findings]
 
 
 @dataclass(frozen=True, kw_only=True)

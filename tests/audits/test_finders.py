@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from mutants.styles import BUDGET, Descent
 from private_consensus.audits import examples
@@ -15,6 +16,7 @@ from private_consensus.audits.probing import (
     is_foreign,
     pairs_of_agents,
 )
+from private_consensus.core.algorithms.base import column
 from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
 from private_consensus.core.problems.mean_estimation import MeanEstimation
@@ -161,3 +163,36 @@ def test_squared_loss_has_no_known_universe():
     problem = examples.huber_regression()
     unbounded = Lasso(problem.features, problem.responses, problem.weight, problem.penalty)
     assert universe_of(unbounded) is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RescuedTinyRows(Descent):
+    """Fault: clipped gradients of rows with norms below 0.001 are divided by these norms."""
+
+    def change(self, problem):
+        return 2 * 0.05 / problem.records
+
+    def noised_step(self, problem, x, draw):
+        rows, norms = problem.features, np.linalg.norm(problem.features, axis=-1, keepdims=True)
+        margins = problem.labels * np.matvec(rows, x)
+        gradients = -(problem.labels * expit(-margins))[..., None] * rows
+        lengths = np.linalg.norm(gradients, axis=-1, keepdims=True)
+        gradients = gradients * np.minimum(1.0, 0.05 / np.maximum(lengths, 1e-12))
+        is_tiny = (norms > 0) & (norms < 1e-3)
+        slope = (gradients / np.where(is_tiny, norms, 1.0)).mean(-2)
+        return -column(self.eta) * (slope + column(self.sigma) * draw)
+
+
+def test_the_search_proposes_rows_that_are_tiny_but_not_zero():
+    problem, network = examples.logistic_regression(), examples.complete(3)
+    algorithm = RescuedTinyRows().calibrate(BUDGET, problem, network, 3)
+    (pair,) = find_attacks(algorithm, problem, network, 3)
+    x = np.zeros((1, 1, 3, 2))
+    first, second = (algorithm.noised_step(data, x, 0.0 * x)[0, 0, 0] for data in pair.pair)
+    assert np.linalg.norm(first - second) > 5 * algorithm.eta * algorithm.change(problem)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tiny_records_are_not_zero(name):
+    for first, second in universe_of(getattr(examples, name)()).tiny_records().values():
+        assert 0 < np.abs(first[0]).max() < 1e-3 and np.abs(second[0]).max() < 1e-3

@@ -10,9 +10,8 @@ from private_consensus.audits.evidence import recovered
 from private_consensus.audits.exact_costs import _Pairs
 from private_consensus.audits.execution import execute
 from private_consensus.audits.finders import universe_of
-from private_consensus.audits.judging import declaration
+from private_consensus.audits.judging import DeclaredSetting, declaration
 from private_consensus.audits.neighbours import Attack, attacks
-from private_consensus.audits.noise_response import Layout
 from private_consensus.audits.sampled_batches import sampled_record_change
 from private_consensus.audits.streams import AuditStreams
 from private_consensus.core.algorithms import module_of, names
@@ -397,7 +396,8 @@ def test_a_record_of_twice_the_weight_costs_twice_the_attained_fraction(name, fr
     attack = next(attacks(case.problem, case.network, None, nearby=False))
     lengths = []
     for algorithm in (case.calibrated, broken.broken(case.calibrated)):
-        pairs = _Pairs(algorithm, case.horizon, 0, Layout(), None)
+        setting = DeclaredSetting(algorithm, case.problem, case.network, case.horizon, 1e-2)
+        pairs = _Pairs(setting, 0, None)
         pairs.executed(attack, 0).messages(np.zeros((1, 1)))
         (shift,) = next(pairs.shifts(attack))
         lengths.append(np.linalg.norm(shift.units) / declaration(declared, 1e-2).mu)

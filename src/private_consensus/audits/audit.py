@@ -47,6 +47,7 @@ from .checks import (
 )
 from .control_flow import audit_control_flow, branches_not_executed
 from .declared_limits import audit_horizon
+from .drawn_noise import audit_drawn_noise
 from .evidence import FEWER_NOISE_NUMBERS, NOISE_NUMBERS, Evidence, observed
 from .exact_costs import exact_costs
 from .floating_point import audit_floating_point
@@ -266,6 +267,7 @@ def audit(
         noise = tuple(noise_found(sites, *results[0].evidence, confidence=1.0 - level + of_checks))
         fewest_sites = min(results[0].evidence, key=lambda evidence: len(evidence.noise))
         reports.append(unrecovered_noise(sites, fewest_sites, plan.exact))
+        reports.append(audit_drawn_noise([evidence.drawn for evidence in results[0].evidence]))
         reports += _reports(
             [
                 partial(

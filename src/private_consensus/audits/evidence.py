@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.core.algorithms.base import DENSITIES, Algorithm
+from private_consensus.core.algorithms.base import DENSITIES, DRAW, Algorithm
 from private_consensus.core.networks import Network
 from private_consensus.privacy import Release
 
+from .drawn_noise import DrawnNoise, drawn_noise
 from .execution import Execution, execute
 from .known_minimisers import KnownMinimisers
 from .neighbours import Attack
 from .noise_recovery import Hypothesis, recovery_of
+from .probing import is_foreign
 from .streams import AuditStreams
 
 NUMBERS = 8_000_000
@@ -47,7 +49,8 @@ class Evidence:
     scalars : dict of ndarray, each (runs,)
         Counts of exact zeros and of repeated values; single messages along the direction.
     noise : dict of ndarray, each (runs, iterations, agents, dim)
-        Recovered noise of the first runs, by declared site.
+        Recovered noise of the first runs, by declared site. Without independent noise that is
+        added to the numbers of a stream.
     moved : ndarray, shape (iterations,), or None
         Largest change of the noised values between the data sets, over the scale of their noise.
     together : ndarray, shape (iterations,), or None
@@ -62,6 +65,8 @@ class Evidence:
         Number of entries of all messages that are NaN or infinite.
     missing : ndarray, shape (messages, agents)
         Number of runs in which a message has such an entry.
+    drawn : DrawnNoise or None
+        The drawn noise of the first runs of code from outside of this package.
     """
 
     ratio: np.ndarray | None
@@ -76,6 +81,7 @@ class Evidence:
     shape: tuple[int, ...]
     not_finite: np.ndarray
     missing: np.ndarray
+    drawn: DrawnNoise | None = None
 
     def joined(self, later: Evidence) -> Evidence:
         """Return the statistics of these and of later runs, with the recovered noise of these."""
@@ -95,6 +101,7 @@ class Evidence:
             self.shape,
             np.concatenate([self.not_finite, later.not_finite]),
             self.missing + later.missing,
+            self.drawn,
         )
 
 
@@ -151,11 +158,21 @@ def observed(
             if begin
             else recovered(algorithm, problem, network, streams, execution, noise_numbers)
         )
-        blocks.append(_looked_at(algorithm, attack, streams, execution, noise))
+        drawn = None
+        if DRAW in noise and is_foreign(algorithm):
+            count = len(noise[DRAW])
+            drawn = drawn_noise(
+                algorithm, problem.repeated(count), network, streams.first(count), noise[DRAW]
+            )
+            if drawn is not None and drawn.has_only_more_noise:
+                noise = {DRAW: drawn.numbers}
+        blocks.append(_looked_at(algorithm, attack, streams, execution, noise, drawn))
     return reduce(Evidence.joined, blocks)
 
 
-def _looked_at(algorithm, attack: Attack, streams, execution: Execution, noise) -> Evidence:
+def _looked_at(
+    algorithm, attack: Attack, streams, execution: Execution, noise, drawn: DrawnNoise | None
+) -> Evidence:
     ratio, changes = likelihood_ratio(algorithm, attack, streams, execution)
     moved, together = (None, None) if changes is None else (changes.max(0), _longest(changes))
     not_finite = ~np.isfinite(execution.messages)
@@ -175,6 +192,7 @@ def _looked_at(algorithm, attack: Attack, streams, execution: Execution, noise) 
         shape=execution.sent.shape[2:],
         not_finite=not_finite.sum((1, 2, 3)),
         missing=not_finite.any(-1).sum(0),
+        drawn=drawn,
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ RANDOM_PAIRS = 6
 """Pairs that :meth:`Universe.random_data` yields."""
 FAR_RESPONSE = 1e3
 """Response of a record at which Huber's loss has its largest gradient."""
+TINY = (1e-4, 1e-6)
+"""Factors of rows and of records in the box that are not 0, but smaller than a usual threshold."""
 SCALES = (0.0, 10.0)
 """Factors of the observed parameter in backgrounds of linear observations."""
 
@@ -279,8 +282,8 @@ class Universe(ABC):
     ) -> Iterator[Attack]:
         """Yield pairs of special records on special data.
 
-        They are each special pair of records on own and empty data, one pair on special data, and a
-        duplicate of one of the agent's records against a distant record.
+        They are each special pair of records on own and empty data, one pair on special data, a
+        duplicate of one of the agent's records against a distant record, and tiny records.
 
         Parameters
         ----------
@@ -307,6 +310,28 @@ class Universe(ABC):
         if duplicate is not None:
             case = Pair(data, duplicate, pair[1], "duplicate of one record")
             yield self.attack(case, network, agent)
+        backgrounds = self.backgrounds(pair[0], np.random.default_rng(0))
+        for (name, of_tiny), background in product(
+            self.tiny_records().items(), ("own records", "empty records")
+        ):
+            case = Pair(backgrounds[background], *of_tiny, f"{name}, {background}")
+            yield self.attack(case, network, agent)
+
+    def tiny_records(self) -> dict[str, tuple[Record, Record]]:
+        """Return named pairs with a tiny row, against a distant tiny row or an empty row.
+
+        Code that divides by the norm of a row, without a lower bound of it, changes most there.
+        """
+        first, second = next(iter(self.records().values()))
+        pairs = {}
+        for size in TINY:
+            tiny, distant, empty = (
+                (factor * np.asarray(row), *labels)
+                for factor, (row, *labels) in ((size, first), (size, second), (0.0, first))
+            )
+            pairs[f"rows times {size:g}"] = tiny, distant
+            pairs[f"row times {size:g} and empty row"] = tiny, empty
+        return pairs
 
     def agent_data(
         self, network: Network, agent: int, rng: np.random.Generator

@@ -993,7 +993,9 @@ def _entering(
     last = t if (np.diff(times) >= 0).all() else np.inf
     times = times[times <= last]
     values_at = partial(executed.values, rows=local_response.rows, last=last)
-    matrix = _slopes(values_at, units, np.arange(len(units)))
+    matrix = np.zeros((len(times), 0))
+    if len(units):  # noise may come from another generator
+        matrix = _slopes(values_at, units, np.arange(len(units)))
     scale = np.linalg.norm(matrix, axis=1)
     responds = np.abs(matrix) > PRECISION * scale[:, None]
     enters = responds[times == t].any(0) & ~responds[times < t].any(0) & ~is_solved

@@ -78,7 +78,8 @@ def audit_other_size(
     try:
         noisy, claimed = algorithm.calibrate(smaller, *setting).statements(smaller, *setting)[0]
         declared_setting = DeclaredSetting(noisy, *setting, delta)
-        exact = exact_costs(declared_setting, list(_pairs(noisy, resized, network)), seed=seed)
+        pairs = list(_pairs(noisy, resized, network))
+        exact = exact_costs(declared_setting, pairs, seed=seed, estimates_delta=False)
         account_findings = against_accountant(declared_setting.declared, claimed)
     except Exception as error:  # code from outside may raise anything
         return CheckReport(untested=(Untested(size, f"{type(error).__name__}: {error}", False),))

@@ -19,7 +19,7 @@ from scipy.special import bdtrc
 from private_consensus.common.errors import require
 
 from .laws import check_law, cumulative_size, size
-from .noise import RESOLUTION, NoiseFinding, Result, reused
+from .noise import RESOLUTION, NoiseFinding, Result, names_of_releases, reused
 
 TAILS = (1e-6, 1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75)
 """Tail probabilities of the outcomes that are counted."""
@@ -105,4 +105,5 @@ def _reused(
     if rounds * agents > 1:
         # a norm of 0 marks an unobserved vector: zeros are excluded from the comparison
         norms = np.where(observed, size(noise, law), 0.0).reshape(runs, -1)
-        yield reused("norms of releases", norms, resolution, resolution)
+        columns = names_of_releases(rounds, agents)
+        yield reused("norms of releases", columns, norms, resolution, resolution)
