@@ -173,6 +173,10 @@ def test_privacy_claims_hold_by_proof_and_fail_only_by_a_lower_bound():
         assert verdict(test, frame, privacy=exceeded) == NOT_HELD
     assumed = NO_PRIVACY.with_columns(proven=pl.lit(False))
     assert verdict(test, frame, privacy=assumed) == UNDECIDED
+    rounded = NO_PRIVACY.with_columns(
+        epsilon_accountant=pl.lit(1 + 1e-12), epsilon_lower=pl.lit(1 + 1e-13)
+    )
+    assert verdict(test, frame, privacy=rounded) == HELD
 
 
 def test_a_tight_claim_fails_above_and_below_the_accounted_epsilon():

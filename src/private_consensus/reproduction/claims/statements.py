@@ -16,6 +16,7 @@ import polars as pl
 from scipy.linalg import block_diag
 
 from private_consensus.common.errors import InvalidInput, require
+from private_consensus.privacy.verdicts import SLACK
 
 from .intervals import jackknife, limits
 from .schema import COMPARISONS, Test
@@ -360,8 +361,8 @@ def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
     """
     frame = rows_of(test.series, privacy)
     claimed = np.log(frame["epsilon_claimed"].to_numpy())
-    accounted = _log(frame["epsilon_accountant"].to_numpy()) - claimed
-    lower = accounted if test.kind == "tight" else _proven_lower(frame) - claimed
+    accounted = _without_rounding(_log(frame["epsilon_accountant"].to_numpy()) - claimed)
+    lower = accounted if test.kind == "tight" else _without_rounding(_proven_lower(frame) - claimed)
     upper = np.where(frame["proven"].to_numpy(), accounted, np.inf)
     names = [f"ln(accountant / claimed), claimed {value:g}" for value in np.exp(claimed)]
     slack = float(np.log1p(test.tolerance))
@@ -369,6 +370,11 @@ def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
     accept = np.array([region] * len(names))
     exact = np.zeros(len(names))
     return Estimates(test, names, accounted, accept, exact, exact, 1, lambda alpha: (lower, upper))
+
+
+def _without_rounding(excess: np.ndarray) -> np.ndarray:
+    """Set an excess over the claimed epsilon that is within rounding to 0."""
+    return np.where((excess > 0) & (excess <= SLACK), 0.0, excess)
 
 
 def _proven_lower(frame: pl.DataFrame) -> np.ndarray:
