@@ -149,7 +149,8 @@ def _summary(titles: Sequence[str], max_count: int = 3) -> str:
     if len(titles) <= max_count:
         return _listed(titles)
     baselines = [title for title in titles if title.endswith(BASELINE)]
-    return f"{len(titles)} other methods" + f", including {_listed(baselines)}" * bool(baselines)
+    including = f", including {_listed(baselines)}" if baselines else ""
+    return f"{len(titles)} other methods{including}"
 
 
 def _listed(names: Sequence[str], max_count: int = 6) -> str:
