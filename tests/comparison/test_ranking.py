@@ -94,7 +94,7 @@ def test_ranking_uses_saved_results_and_refuses_a_changed_file(toy, rank, tmp_pa
     [
         (["nobody"], "NAME: found 'nobody', expected one of"),
         (["local_training", "--scale", "huge"], "--scale: found 'huge', expected one of paper, "),
-        (["missing.parquet"], "missing.json: missing"),
+        (["missing.parquet"], "missing.parquet: missing"),
         (
             ["secure.parquet", "--out", "mine.parquet"],
             "--out: found 'mine.parquet', expected a method NAME",
