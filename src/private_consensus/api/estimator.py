@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
+from private_consensus.audits.judging import SLACK
 from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.core import algorithms, networks
 from private_consensus.core.algorithms.base import Algorithm, step_parameters
@@ -24,9 +25,6 @@ from private_consensus.core.splitting import SCALARS, UnscaledColumns, split
 from private_consensus.privacy import Budget
 
 from .results import Result, simulate
-
-ROUNDING = 1e-6
-"""Relative amount by which a calibration may exceed its budget."""
 
 
 class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
@@ -151,7 +149,7 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         )  # fmt: skip
         guarantee = self.result_.guarantee
         expected = f"an algorithm with a proven guarantee of {budget} for this horizon"
-        within = guarantee.proven and guarantee.epsilon <= budget.epsilon * (1 + ROUNDING)
+        within = guarantee.proven and guarantee.epsilon <= budget.epsilon * (1 + SLACK)
         require(within or not budget.private, "algorithm", self.algorithm, expected)
         coefficients = shares.coefficients(self.result_.models.average[0])
         self.intercept_ = np.array([coefficients.pop("intercept")])
