@@ -73,12 +73,7 @@ affine executes up to :math:`T^2` iterations."""
 
 
 def exact_costs(
-    setting: DeclaredSetting,
-    attacks: Sequence[Attack],
-    *,
-    seed: int,
-    processes: int = 1,
-    estimates_delta: bool = True,
+    setting: DeclaredSetting, attacks: Sequence[Attack], *, seed: int, processes: int = 1
 ) -> CheckReport:
     """Test every pair of data sets against the declared releases, without any randomness.
 
@@ -95,18 +90,12 @@ def exact_costs(
         Seed of the random numbers that are not noise.
     processes : int, default 1
         Number of forked processes, each for some agents. The report does not depend on it.
-    estimates_delta : bool, default True
-        Whether delta is estimated for messages whose densities differ by more than a shift. This
-        takes minutes for many agents and coordinates.
 
     Returns
     -------
     CheckReport
     """
-    costs = partial(
-        _exact_costs, setting, attacks, seed=seed, processes=processes,
-        estimates_delta=estimates_delta,
-    )  # fmt: skip
+    costs = partial(_exact_costs, setting, attacks, seed=seed, processes=processes)
     report, has_outputs = costs(internal=setting.algorithm.internal_outputs)
     noisy = [gap for gap in report.untested if gap.item.startswith("noise in the messages")]
     if not (has_outputs and any(gap.decisive for gap in noisy)):
@@ -125,14 +114,13 @@ def _exact_costs(
     internal: tuple[str, ...] | None,
     seed: int,
     processes: int,
-    estimates_delta: bool,
 ) -> tuple[CheckReport, bool]:
     """Return the report, and whether outputs other than messages were among the tested values."""
     of_agents: dict[int, list[Attack]] = {}
     for attack in attacks:
         of_agents.setdefault(attack.agent, []).append(attack)
     agents = sorted(of_agents)
-    pairs = _Pairs(setting, seed, internal, estimates_delta)
+    pairs = _Pairs(setting, seed, internal)
     rows = pairs.executed(attacks[0], 0).messages(np.zeros((1, 1))).rows
     outputs = tuple(dict.fromkeys(row.kind for row in rows if row.kind.startswith("output")))
     is_decisive = not recovers_noise_itself(setting.algorithm)
@@ -233,9 +221,7 @@ def _of_agent(pairs: _Pairs, attacks: Sequence[Attack]) -> _OfAgent:
         # The solution may be another one than a shift that is the same for all draws.
         if None not in pairs.constant_shifts(attacks[index]):
             continue
-        excess = None
-        if pairs.estimates_delta:
-            excess = compared[index].excess(_profile(pairs.setting), pairs.seed)
+        excess = compared[index].excess(_profile(pairs.setting), pairs.seed)
         if excess is not None:
             text = (
                 "the shape or the size of the noise depends on a record of agent {agent}: the "
@@ -261,14 +247,9 @@ class _Pairs:
     """Responses of the messages on the data sets of several pairs, computed once if equal."""
 
     def __init__(
-        self,
-        setting: DeclaredSetting,
-        seed: int,
-        internal: tuple[str, ...] | None,
-        estimates_delta: bool = True,
+        self, setting: DeclaredSetting, seed: int, internal: tuple[str, ...] | None
     ) -> None:
         self.setting, self.seed, self.internal = setting, seed, internal
-        self.estimates_delta = estimates_delta
         self.layout = Layout()
         self.local_response: Response | None = None
         self.blocks: Blocks | None = None

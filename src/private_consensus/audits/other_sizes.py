@@ -79,7 +79,7 @@ def audit_other_size(
         noisy, claimed = algorithm.calibrate(smaller, *setting).statements(smaller, *setting)[0]
         declared_setting = DeclaredSetting(noisy, *setting, delta)
         pairs = list(_pairs(noisy, resized, network))
-        exact = exact_costs(declared_setting, pairs, seed=seed, estimates_delta=False)
+        exact = exact_costs(declared_setting, pairs, seed=seed)
         account_findings = against_accountant(declared_setting.declared, claimed)
     except Exception as error:  # code from outside may raise anything
         return CheckReport(untested=(Untested(size, f"{type(error).__name__}: {error}", False),))
