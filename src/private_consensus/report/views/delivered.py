@@ -9,7 +9,7 @@ from typing import Any
 from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import AUDIT
 
-from ..formats import grouped, number
+from ..formats import grouped, number, words
 from ..names import algorithm_title
 from ..reading import Results, Row
 from . import bounds
@@ -52,13 +52,14 @@ def _delivered(name: str, settings: list[Row]) -> dict[str, Any]:
     resolved = [row for row in settings if row["interpretation"] == "resolved"] or settings
     verdicts = {row["verdict"] for row in resolved}
     worst = next((verdict for verdict in ICONS if verdict in verdicts), "")
-    low, high = max(
-        (_multiples(row) for row in resolved if row["verdict"] == worst or not worst),
-        key=lambda ends: ends[::-1],
+    worst_row = max(
+        (row for row in resolved if row["verdict"] == worst or not worst),
+        key=lambda row: _multiples(row)[::-1],
     )
+    low, high = _multiples(worst_row)
     return {
         "name": name, "title": algorithm_title(name), "icon": ICONS.get(worst, "open"),
-        "verdict": worst,
+        "verdict": worst, "variant": words(worst_row["variant"]),
         "low": low, "high": high, "multiple": multiple_in_words(low, high),
         "start": _axis_position(low), "end": _axis_position(high),
     }  # fmt: skip

@@ -126,7 +126,7 @@ def _of_verdict(rows: list[Row]) -> dict[str, object]:
     return {
         **{key: most_violated[key] for key in ("verdict", "icon", "bound", "method")},
         "variants": [row["variant"] for row in rows],
-        "multiple": _multiple(row["ratio"] for row in rows),
+        "multiple": _multiple(rows),
         "audited": _joined(row["audited"] for row in rows),
     }
 
@@ -176,10 +176,11 @@ def _noise(audits: Iterable[Row]) -> str:
     return "NOISE DIFFERS FROM ITS DECLARATION" if any(flags) else "noise as declared"
 
 
-def _multiple(ratios: Iterable[float | None]) -> str:
-    """Format the largest ratio of accounted to claimed epsilon; empty without a claim."""
-    finite = [ratio for ratio in ratios if ratio is not None]
-    return f"{number(max(finite), 2)} × claimed ε" if finite else ""
+def _multiple(rows: list[Row]) -> str:
+    """Format the largest ratio of accounted to claimed epsilon, with its variant, if any."""
+    claims = [row for row in rows if row["ratio"] is not None]
+    worst = max(claims, key=itemgetter("ratio"), default=None)
+    return f"{number(worst['ratio'], 2)} × claimed ε ({worst['variant']})" if worst else ""
 
 
 def _bounded(rows: list[Row]) -> dict[str, object]:

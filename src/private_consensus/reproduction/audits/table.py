@@ -98,7 +98,9 @@ def _judgement(row: Row, errata: Mapping[str, Erratum], audits: Sequence[Row]) -
     stated = verdict_of(
         row,
         audit=outcome.verdict,
-        argument_broken=any(e.severity == "breaks" and e.outcome != "refuted" for e in entries),
+        argument_broken=any(
+            e.severity in {"breaks", "argument"} and e.outcome != "refuted" for e in entries
+        ),
     )
     if stated == NOT_PRIVATE:
         outcome = AuditOutcome()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -150,7 +151,7 @@ def two_divisors() -> ErratumResult:
 
 @erratum("E4.6")
 def unreleased_query() -> ErratumResult:
-    """Compute the sensitivity of a query that contains an unreleased minimiser."""
+    """Compute the change of a query that contains an unreleased minimiser."""
     records, curvature, bound = 100, 0.1, 2.0
     noise = -1.0 - curvature  # the same fresh b for both data sets
 
@@ -161,15 +162,18 @@ def unreleased_query() -> ErratumResult:
 
     original_slopes = np.ones(records)
     replaced_slopes = np.where(np.arange(records) == 0, -1.0, 1.0)
-    change, assumed = abs(query(original_slopes) - query(replaced_slopes)), 2 * bound / records
+    change = abs(query(original_slopes) - query(replaced_slopes))
+    published, fixed_model = 2 * bound, 2 * bound / records
     description = (
         f"{records} losses of slope 1 in [0, {bound:g}], one of slope -1 in the neighbouring data "
-        f"set, m = {curvature:g}: the tested loss changes by {change:.3f}. With x fixed, as in "
-        f"Lemma 12, it changes by at most {assumed:g}. The epsilon of the sparse vector technique "
-        f"is {change / assumed:.1f} times the claimed epsilon. In addition, the paper counts no "
-        "privacy loss for perturbed minimisers that are tested but not sent."
+        f"set, m = {curvature:g}: the tested loss changes by {change:.3f}. The published bound "
+        f"2 C_loss = {published:g} covers this: a mean of clipped losses stays in [0, C_loss] for "
+        f"every x. The bound for a fixed x, 2 C_loss / |D_i| = {fixed_model:g}, does not cover it: "
+        "with noise of this scale, which only this project uses (variant svt), epsilon is "
+        f"{change / fixed_model:.1f} times as large."
     )
-    return finding("sensitivity of a query", assumed, change, change > 1.5 * assumed, description)
+    holds = fixed_model < change <= published
+    return finding("change of a query", published, change, holds, description, partly=True)
 
 
 def _below(query: float, svt: SparseVector, times: int, fresh: bool) -> float:
@@ -182,8 +186,10 @@ def _below(query: float, svt: SparseVector, times: int, fresh: bool) -> float:
 @erratum("E4.7")
 def coin() -> ErratumResult:
     """Test the published noise scales, and the cost of a new random threshold for each test."""
-    count, bound, tests, records = 15, 2.0, 20, 7000
-    published_svt = SparseVector.split(1.0, sensitivity=2 * bound, count=count)
+    count, horizon, bound, tests, records = 15, 30, 2.0, 20, 7000
+    budgets = SparseVector.split(1.0, sensitivity=2 * bound, count=count)
+    # Line 9 multiplies both scales by c.
+    published_svt = replace(budgets, sensitivity=2 * bound * count, count=1)
     send_probability = 1 - _below(0.01, published_svt, 1, True)
     single_svt = SparseVector.split(1.0, sensitivity=1.0, count=1, equal=True)
     loss = {
@@ -192,16 +198,21 @@ def coin() -> ErratumResult:
         )
         for fresh in (False, True)
     }
-    fixed_model_change = 2 * bound / records
     description = (
-        f"c = {count}, C_loss = {bound:g}: a gain of 0.01 over the threshold is sent with "
-        f"probability {send_probability:.4f}. {tests} tests answered 'below': loss "
-        f"{loss[True]:.2f} if the threshold is sampled again each time, {loss[False]:.2f} if once; "
-        f"{single_svt.epsilon:g} is claimed. For fixed models a record of {records} moves the "
-        f"query by {fixed_model_change:.2g}, where {2 * bound:g} is published."
+        f"c = 1, sensitivity 1, equal parts of the budget: {tests} tests answered 'below' have the "
+        f"loss {loss[True]:.2f} if the threshold is sampled again each time, and "
+        f"{loss[False]:.2f} if once; {single_svt.epsilon:g} is claimed. The published c = {count} "
+        f"and T = {horizon} do not fail in this way: an answer 'below' has a loss of at most "
+        f"epsilon_1 / c, and {horizon} of them {horizon * budgets.epsilon_threshold / count:.2f}. "
+        f"With these scales and C_loss = {bound:g}, a gain of 0.01 over the threshold is sent with "
+        f"probability {send_probability:.4f}: the noise is that for a change of {2 * bound:g}, and "
+        f"for fixed models one of {records} records changes a test by at most "
+        f"{2 * bound / records:.2g}."
     )
     holds = loss[True] > single_svt.epsilon >= loss[False] and abs(send_probability - 0.5) < 0.01
-    return finding("epsilon of the tests", single_svt.epsilon, loss[True], holds, description)
+    return finding(
+        "epsilon of 20 tests, c = 1", single_svt.epsilon, loss[True], holds, description
+    )
 
 
 @erratum("E4.10")
