@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from scipy.stats import norm
 
 from private_consensus.cli import main
 from private_consensus.common.errors import InvalidInput
@@ -31,6 +32,7 @@ from private_consensus.reproduction.statements.base import (
     grows_as,
 )
 from private_consensus.reproduction.statements.counterexamples import COMPUTATIONS as ERRATA
+from private_consensus.reproduction.statements.sgd import epsilon_of_q_dpsgd_2
 from private_consensus.reproduction.statements.table import computed, read_theorems
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -181,7 +183,12 @@ def test_numbers_equal_those_derived_by_hand():
     first = once("admm.theorem_2").parts[0]
     assert (first.stated, first.margin) == (0.0, 0.0)
     assert once("concentrated.lemma_8").parts[0].margin == pytest.approx(0.5, rel=1e-3)
-    assert once("sgd.theorem_15").parts[0].measured == pytest.approx(1 / (1 - 0.95**2))
+    # Two normal sums 5 and 16.4 standard deviations apart (Chernoff's inequality loses some).
+    attacks = [epsilon_of_q_dpsgd_2(rounds) for rounds in (1000, 10_000)]
+    for epsilon, distance in zip(attacks, (5.0, 16.4), strict=True):
+        wrong = norm.cdf(-distance / 2)
+        assert 0.6 < epsilon / math.log((1 - wrong) / wrong) < 1
+    assert once("sgd.theorem_15").parts[0].measured == attacks[1]
     assert once("consensus_innovation.theorem_4_11").parts[3].measured == pytest.approx(
         0.6, abs=0.01
     )

@@ -210,9 +210,7 @@ def coin() -> ErratumResult:
         f"{2 * bound / records:.2g}."
     )
     holds = loss[True] > single_svt.epsilon >= loss[False] and abs(send_probability - 0.5) < 0.01
-    return finding(
-        "epsilon of 20 tests, c = 1", single_svt.epsilon, loss[True], holds, description
-    )
+    return finding("epsilon of 20 tests, c = 1", single_svt.epsilon, loss[True], holds, description)
 
 
 @erratum("E4.10")
