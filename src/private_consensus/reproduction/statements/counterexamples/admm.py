@@ -1,4 +1,4 @@
-"""Errata of Ding, chapter 3: ADMM (E4.0 to E4.7, E4.10)."""
+"""Errata of Ding, chapters 2 and 3: ADMM (E4.0 to E4.7, E4.10, E4.15 to E4.17)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from private_consensus.privacy import (
 )
 from private_consensus.privacy.objective_perturbation import PerturbedObjective
 
-from ..admm import below_given_threshold, lemma_9
+from ..admm import below_given_threshold, lemma_9, lemma_14
 from ..common import adjacency_of, laplacians
+from ..sgd import lemma_15
 from .base import ErratumResult, erratum, finding
 
 DELTA = 1e-4
@@ -257,3 +258,45 @@ def slow_graphs() -> ErratumResult:
     )
     holds = not deviations.holds and by_plus > by_minus == 0
     return finding(deviations.quantity, deviations.stated, deviations.measured, holds, description)
+
+
+@erratum("E4.15")
+def single_outputs() -> ErratumResult:
+    """Compute delta of two disjoint distributions, by single outputs and by sets of outputs."""
+    outputs = 1000
+    probabilities = np.full(outputs, 1 / outputs)  # 0 on the neighbouring data set
+    description = (
+        f"The output is uniform on {outputs} values, and on {outputs} other values for the "
+        f"neighbouring data set. Definition 1 holds with epsilon 0 and delta {1 / outputs:g}, "
+        "although the output reveals the data set: delta of the set of all values is 1."
+    )
+    largest, total = probabilities.max(), probabilities.sum()
+    return finding("delta at epsilon 0", largest, total, total > largest, description)
+
+
+@erratum("E4.16")
+def norm_and_batches() -> ErratumResult:
+    """Evaluate Lemma 14 for large xi, and Lemma 15 (vi) for a short deadline."""
+    norm, batch = lemma_14().parts[0], lemma_15().parts[2]
+    description = (
+        f"Lemma 14: the norm is exceeded with probability {norm.measured:.2g} where xi is "
+        f"{norm.stated:g}. Lemma 15 (vi), deadline 0.05: the variance is {batch.measured:.3g}, "
+        f"where {batch.stated:.3g} is stated."
+    )
+    holds = not norm.holds and not batch.holds
+    return finding(norm.quantity, norm.stated, norm.measured, holds, description)
+
+
+@erratum("E4.17")
+def first_message() -> ErratumResult:
+    """Sum the noise variances of Theorem 5, which omits that of the first message."""
+    horizon, rates = 50, np.array([0.015, 0.05, 0.15, 1.5])
+    t = np.arange(1, horizon - 1)
+    sums = 1 + (1 / (t * (t + 1))).sum() / rates
+    pairs = ", ".join(
+        f"{total:.3g} (R_T = {rate:g}, stated {1 / rate:.3g})"
+        for rate, total in zip(rates, sums, strict=True)
+    )
+    description = f"T = {horizon}: the variances sum to {pairs} times sigma_1^2."
+    holds = bool(np.array_equal(sums > 1 / rates, rates > 1 / (horizon - 1)))
+    return finding("sum of variances, R_T = 1.5", 1 / rates[-1], sums[-1], holds, description)

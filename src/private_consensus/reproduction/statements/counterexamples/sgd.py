@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from private_consensus.core.algorithms.families.sgd_theorems import theorem11_sigma
@@ -99,3 +101,15 @@ def discrete_gaussian() -> ErratumResult:
     return finding(
         "Renyi divergence / (alpha Delta^2 / 2 sigma^2)", 1.0, largest_ratio, holds, description
     )
+
+
+@erratum("E4.14")
+def least_rounds() -> ErratumResult:
+    """Compute the number of rounds from which on Theorem 12 holds, by (32)."""
+    digits = math.exp(1 / (1 - 2 * 0.4)) / math.log(10)
+    largest = (1 - 1 / math.log(80 * math.log(10))) / 2
+    description = (
+        f"At delta = 0.4, T must be at least e^(e^5) = 1e{digits:.1f}. T up to 1e80 permits delta "
+        f"up to {largest:.3f}; Remarks 5 and 9 set delta close to 1/2."
+    )
+    return finding("largest delta with T up to 1e80", 0.5, largest, largest < 0.45, description)
