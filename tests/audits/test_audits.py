@@ -49,6 +49,7 @@ def claim(**changes):
     [
         (setting(), [], [], "holds"),
         (setting(), [erratum()], [], "holds by slack"),
+        (setting(), [erratum(severity="argument")], [], "holds by slack"),
         (setting(), [erratum(severity="misprint")], [], "holds"),
         (setting(), [erratum(outcome="refuted")], [], "holds"),
         (setting(), [], [audit()], "holds"),

@@ -406,6 +406,8 @@ def test_a_theorem_row_has_its_verdict_and_margin():
     assert (papers[0]["name"], papers[0]["title"]) == ("Wang 2022", "T")
     assert [s["verdict"] for s in papers[0]["statements"]] == [HELD, UNTESTABLE]
     assert view.counts([first, second])[0]["count"] == 1
+    [related] = view.by_claim([{**first, "claims": "wang_c03: other range"}])["wang_c03"]
+    assert (related["anchor"], related["verdict"]) == ("wang-theorem-4-17", HELD)
 
 
 @pytest.mark.parametrize(

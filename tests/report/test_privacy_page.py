@@ -50,6 +50,11 @@ def test_the_variant_with_the_largest_lower_bound_ratio_is_selected():
         for bound in (None, 0.5)
     ]  # fmt: skip
     assert _of_verdict(variants)["bound"] == "0.5 (claimed 1)"
+    assert _of_verdict(variants)["multiple"] == ""
+    ratios = [
+        {**variants[0], "variant": name, "ratio": ratio} for name, ratio in (("a", 2.0), ("b", 3.0))
+    ]
+    assert _of_verdict(ratios)["multiple"] == "3 × claimed ε (b)"
 
 
 def test_the_page_shows_the_lower_bound_that_violates_a_claim(results):

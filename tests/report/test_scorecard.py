@@ -196,6 +196,7 @@ def test_an_algorithm_is_judged_by_the_worst_of_its_resolved_settings(rows, icon
     papers = {"first": conftest.paper("first", "000")}
     [row] = delivered.rows(conftest.results_of(papers, privacy=privacy_rows))
     assert (row["icon"], row["multiple"]) == (icon, multiple)
+    assert row["variant"] == ("b" if icon == "part" else "a")
 
 
 def test_audits_and_algorithms_without_a_claim_are_not_in_the_chart():
