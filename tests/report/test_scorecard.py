@@ -176,18 +176,20 @@ def test_a_missing_value_has_no_adjusted_interval(results):
 
 
 @pytest.mark.parametrize(
-    "rows, icon, multiple",
+    "rows, icon, multiple, notes",
     [
-        ([("a", "resolved", 0.8, "holds")], "held", "at most 0.8"),
-        ([("a", "resolved", 0.8, "holds"), ("b", "literal", 9.0, "violated")],
-         "held", "at most 0.8"),
+        ([("a", "resolved", 0.8, "holds")], "held", "at most 0.8", []),
+        ([("a", "resolved", 0.8, "holds"), ("b", "literal", math.inf, "violated")],
+         "held", "at most 0.8", ["as published: violated, ∞"]),
+        ([("a", "resolved", 0.8, "holds"), ("b", "literal", 0.5, "holds")],
+         "held", "at most 0.8", []),
         ([("a", "resolved", 0.8, "holds"), ("b", "resolved", 2.0, "not proven")],
-         "part", "at most 2"),
+         "part", "at most 2", []),
         ([("a", "literal", math.inf, "violated"), ("a", "literal", 3.0, "violated")],
-         "not", "∞"),
+         "not", "∞", []),
     ],
 )  # fmt: skip
-def test_an_algorithm_is_judged_by_the_worst_of_its_resolved_settings(rows, icon, multiple):
+def test_an_algorithm_is_judged_by_the_worst_of_its_resolved_settings(rows, icon, multiple, notes):
     privacy_rows = [
         privacy_row("first", variant, 1.0, accounted, interpretation=reading, verdict=verdict,
                     epsilon_lower=accounted if accounted == math.inf else None)
@@ -195,7 +197,8 @@ def test_an_algorithm_is_judged_by_the_worst_of_its_resolved_settings(rows, icon
     ]  # fmt: skip
     papers = {"first": conftest.paper("first", "000")}
     [row] = delivered.rows(conftest.results_of(papers, privacy=privacy_rows))
-    assert (row["icon"], row["multiple"]) == (icon, multiple)
+    assert (row["icon"], row["multiple"], row["notes"]) == (icon, multiple, notes)
+    assert row["claimed"] == "1"
 
 
 def test_audits_and_algorithms_without_a_claim_are_not_in_the_chart():

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
-from private_consensus.core import algorithms
-from private_consensus.core.algorithms.base import AUDIT
-
-from ..formats import grouped, number
+from ..formats import grouped, number, value_range
 from ..names import algorithm_title
 from ..reading import Results, Row
 from . import bounds
-from .privacy import ICONS
+from .privacy import ICONS, audit_algorithms, audit_of_release, correct_audits
 
 AXIS_ENDS = (0.05, 20.0)
 """Smallest and largest multiple of the claimed epsilon on the axis."""
@@ -21,19 +17,14 @@ ICON_ORDER = ("not", "part", "open", "held")
 """Order of the rows by the icons of their verdicts."""
 
 
-@cache
-def audit_algorithms() -> frozenset[str]:
-    """Return the names of the registered algorithms that are audits of other algorithms."""
-    kinds = {name: algorithms.load(name).kind for name in algorithms.names()}
-    return frozenset(name for name, kind in kinds.items() if kind == AUDIT)
-
-
 def rows(results: Results) -> list[Row]:
     """Return the delivered privacy of each algorithm of each paper, violated claims first.
 
     The worst resolved setting represents an algorithm; literal settings count only if there are no
-    resolved ones. Audits are omitted, since they claim no privacy.
+    resolved ones. The note states the worst literal setting if it is worse than the resolved ones,
+    and the audit of one release. Audits are omitted, since they claim no privacy.
     """
+    audits = correct_audits(results)
     claims = [
         row
         for row in results.privacy
@@ -41,33 +32,45 @@ def rows(results: Results) -> list[Row]:
     ]
     groups = grouped(claims, lambda row: (results.paper_of[row["experiment"]], row["algorithm"]))
     delivered: list[Row] = [
-        {"paper": paper, **_delivered(name, settings)} for (paper, name), settings in groups.items()
+        {"paper": paper, **_delivered(name, settings, audit_of_release(name, audits))}
+        for (paper, name), settings in groups.items()
     ]
     return sorted(
         delivered, key=lambda row: (ICON_ORDER.index(row["icon"]), -row["high"], -row["low"])
     )
 
 
-def _delivered(name: str, settings: list[Row]) -> dict[str, Any]:
+def _delivered(name: str, settings: list[Row], release: Row | None) -> dict[str, Any]:
     resolved = [row for row in settings if row["interpretation"] == "resolved"] or settings
-    verdicts = {row["verdict"] for row in resolved}
-    worst = next((verdict for verdict in ICONS if verdict in verdicts), "")
-    low, high = max(
-        (_multiples(row) for row in resolved if row["verdict"] == worst or not worst),
-        key=lambda ends: ends[::-1],
-    )
+    literal = [row for row in settings if row["interpretation"] == "literal"]
+    (verdict, low, high), published = _worst(resolved), _worst([*resolved, *literal])
+    multiple = multiple_in_words(low, high)
+    as_published = f"{published[0]}, {multiple_in_words(*published[1:])}"
+    notes = [f"as published: {as_published}"] if as_published != f"{verdict}, {multiple}" else []
+    if release:
+        ratio = number(release["bound"] / release["claimed"], 2)
+        notes.append(f"one iteration: {release['verdict']}, at least {ratio}")
     return {
-        "name": name, "title": algorithm_title(name), "icon": ICONS.get(worst, "open"),
-        "verdict": worst,
-        "low": low, "high": high, "multiple": multiple_in_words(low, high),
+        "name": name, "title": algorithm_title(name), "icon": ICONS[verdict], "verdict": verdict,
+        "low": low, "high": high, "multiple": multiple, "notes": notes,
+        "claimed": value_range(row["epsilon_claimed"] for row in resolved),
         "start": _axis_position(low), "end": _axis_position(high),
     }  # fmt: skip
 
 
-def _multiples(row: Row) -> tuple[float, float]:
-    """Return lower and upper bound on the true epsilon as multiples of the claimed epsilon."""
-    claimed = row["epsilon_claimed"]
-    return bounds.lower(row) / claimed, bounds.upper(row) / claimed
+def _worst(settings: list[Row]) -> tuple[str, float, float]:
+    """Return the worst verdict, and the lower and upper bound of its worst setting.
+
+    Both bounds are multiples of the claimed epsilon.
+    """
+    verdict = min((row["verdict"] for row in settings), key=[*ICONS].index)
+    ends = (
+        (bounds.upper(row) / row["epsilon_claimed"], bounds.lower(row) / row["epsilon_claimed"])
+        for row in settings
+        if row["verdict"] == verdict
+    )
+    high, low = max(ends)
+    return verdict, low, high
 
 
 def multiple_in_words(low: float, high: float) -> str:
