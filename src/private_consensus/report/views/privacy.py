@@ -152,7 +152,7 @@ def variant_rows(results: Results) -> list[dict[str, object]]:
     return [
         {**group, "experiment": name, "title": spec["title"], "paper": results.paper_of[name]}
         for name, spec in results.experiments.items() if name in rows
-        for group in _by_variant(rows[name])
+        for group in _by_variant(rows[name], spec)
     ]  # fmt: skip
 
 
@@ -323,7 +323,7 @@ def of_experiments(
         {
             "experiment": name,
             "title": experiments[name]["title"],
-            "groups": _by_variant(rows),
+            "groups": _by_variant(rows, experiments[name]),
             "axes": (axes := _axes(rows)),
             "count": len(rows),
             "settings": [_setting(row, axes) for row in rows]
@@ -334,8 +334,15 @@ def of_experiments(
     ]  # fmt: skip
 
 
-def _by_variant(rows: Iterable[Row]) -> list[dict[str, object]]:
-    return [_summary(group) for group in grouped(rows, itemgetter("algorithm", "variant")).values()]
+def _by_variant(rows: Iterable[Row], spec: Row) -> list[dict[str, object]]:
+    """Return one row per variant of an experiment, with its description."""
+    return [
+        {
+            **_summary(group),
+            "because": spec["algorithms"].get(name, {}).get(variant, {}).get("because"),
+        }
+        for (name, variant), group in grouped(rows, itemgetter("algorithm", "variant")).items()
+    ]
 
 
 def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.DataFrame:
@@ -365,6 +372,8 @@ def _summary(rows: list[Row]) -> dict[str, object]:
     verdicts = Counter(row["verdict"] for row in rows)
     worst = next((v for v in ICONS if v in verdicts), rows[0]["verdict"])
     errata = [erratum for row in rows for erratum in (row.get("errata") or "").split()]
+    is_bound = all(row["proven"] or row["epsilon_accountant"] == math.inf for row in rows)
+    unproven = "" if is_bound else " (unproven)"
     return {
         "name": rows[0]["algorithm"],
         "algorithm": algorithm_title(rows[0]["algorithm"]),
@@ -373,7 +382,7 @@ def _summary(rows: list[Row]) -> dict[str, object]:
         "delta": value_range(row["delta"] for row in rows),
         "claimed": value_range(row["epsilon_claimed"] for row in rows),
         "formula": value_range(row["epsilon_formula"] for row in rows),
-        "accounted": value_range(row["epsilon_accountant"] for row in rows),
+        "accounted": value_range(row["epsilon_accountant"] for row in rows) + unproven,
         "lower": value_range(map(bounds.lower, rows)),
         "assumed": _assumed(rows),
         "accountant": _joined(row["accountant"] for row in rows),
