@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
+
+from private_consensus.privacy import VIOLATED
 
 from ..formats import grouped, number, value_range
 from ..names import algorithm_title
@@ -21,8 +24,8 @@ def rows(results: Results) -> list[Row]:
     """Return the delivered privacy of each algorithm of each paper, violated claims first.
 
     The worst resolved setting represents an algorithm; literal settings count only if there are no
-    resolved ones. The note states the worst literal setting if it is worse than the resolved ones,
-    and the audit of one release. Audits are omitted, since they claim no privacy.
+    resolved ones. The text as published has a row of its own if its worst setting is worse, and so
+    has one iteration whose claim an audit refutes. Audits are omitted, since they claim no privacy.
     """
     audits = correct_audits(results)
     claims = [
@@ -32,28 +35,36 @@ def rows(results: Results) -> list[Row]:
     ]
     groups = grouped(claims, lambda row: (results.paper_of[row["experiment"]], row["algorithm"]))
     delivered: list[Row] = [
-        {"paper": paper, **_delivered(name, settings, audit_of_release(name, audits))}
+        {"paper": paper, "name": name, **row}
         for (paper, name), settings in groups.items()
+        for row in _delivered(algorithm_title(name), settings, audit_of_release(name, audits))
     ]
     return sorted(
         delivered, key=lambda row: (ICON_ORDER.index(row["icon"]), -row["high"], -row["low"])
     )
 
 
-def _delivered(name: str, settings: list[Row], release: Row | None) -> dict[str, Any]:
+def _delivered(title: str, settings: list[Row], release: Row | None) -> Iterator[dict[str, Any]]:
     resolved = [row for row in settings if row["interpretation"] == "resolved"] or settings
     literal = [row for row in settings if row["interpretation"] == "literal"]
-    (verdict, low, high), published = _worst(resolved), _worst([*resolved, *literal])
-    multiple = multiple_in_words(low, high)
-    as_published = f"{published[0]}, {multiple_in_words(*published[1:])}"
-    notes = [f"as published: {as_published}"] if as_published != f"{verdict}, {multiple}" else []
-    if release:
-        ratio = number(release["bound"] / release["claimed"], 2)
-        notes.append(f"one iteration: {release['verdict']}, at least {ratio}")
+    row = _row(title, *_worst(resolved), resolved)
+    as_published = _row(f"{title}, as published", *_worst([*resolved, *literal]), literal)
+    yield row
+    if any(as_published[key] != row[key] for key in ("verdict", "multiple")):
+        yield as_published
+    if release and release["verdict"] == VIOLATED:
+        multiple, claim = (
+            release["bound"] / release["claimed"],
+            {"epsilon_claimed": release["claimed"]},
+        )
+        yield _row(f"{title}, one iteration", VIOLATED, multiple, math.inf, [claim])
+
+
+def _row(title: str, verdict: str, low: float, high: float, settings: list[Row]) -> dict[str, Any]:
     return {
-        "name": name, "title": algorithm_title(name), "icon": ICONS[verdict], "verdict": verdict,
-        "low": low, "high": high, "multiple": multiple, "notes": notes,
-        "claimed": value_range(row["epsilon_claimed"] for row in resolved),
+        "title": title, "icon": ICONS[verdict], "verdict": verdict,
+        "low": low, "high": high, "multiple": multiple_in_words(low, high),
+        "claimed": value_range(row["epsilon_claimed"] for row in settings),
         "start": _axis_position(low), "end": _axis_position(high),
     }  # fmt: skip
 
