@@ -17,7 +17,7 @@ from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.results import rows_of
 from private_consensus.reproduction.experiments.schema import cited, read_yaml
 
-from .conftest import privacy_row
+from .conftest import paper, privacy_row, results_of
 
 
 def test_only_the_paper_scale_may_decide_claims():
@@ -48,8 +48,10 @@ def test_ablations_audits_tuning_grids_and_settings_without_a_claim_are_not_coun
         privacy_row("first", "a", 1.0, 2.0, algorithm="canary_audit"),
         privacy_row("first", "a", 1.0, 2.0, experiment="grid"),
     ]
-    tuned = {"algorithms": {"descent": {"a": {"tuned": {"experiment": "grid"}}}}}
-    settings = settings_of_papers(rows, {"first_fig1": tuned})
+    config = paper("first", "000")
+    variants = config["experiments"]["first_fig1"]["algorithms"]["descent"]
+    variants["repaired"]["tuned"] = {"experiment": "grid"}
+    settings = settings_of_papers(results_of({"first": config}, privacy=rows))
     assert len(settings) == 3
     assert answer.privacy_clause(settings).startswith(
         "1 of 2 settings with a finite claimed ε deliver less"
@@ -97,9 +99,8 @@ def test_the_readme_states_the_privacy_of_the_published_settings():
     rows = rows_of(root / "results" / "reference" / "privacy.parquet").to_dicts()
     config = root / "config"
     plan = planning.load(read_yaml(config / "config.yaml"), config)
-    papers = [plan.described(key) for key in plan.papers]
-    experiments = {name: spec for paper in papers for name, spec in paper["experiments"].items()}
-    settings = settings_of_papers(rows, experiments)
+    papers = {key: plan.described(key) for key in plan.papers}
+    settings = settings_of_papers(results_of(papers, privacy=rows))
     sentence = answer.privacy_clause(settings).replace(NO_BREAK_SPACE, ",")
     sentence = sentence.replace("claimed ε", "claimed epsilon")
     assert f"{sentence}." in " ".join((root / "README.md").read_text(encoding="utf-8").split())

@@ -40,8 +40,7 @@ def sentences(results: Results) -> list[str]:
     """
     if not results.decides:
         return [scale_notice(results.scale)]
-    settings = settings_of_papers(results.privacy, results.experiments)
-    clauses = [claims_clause(results.claims), privacy_clause(settings)]
+    clauses = [claims_clause(results.claims), privacy_clause(settings_of_papers(results))]
     answer = ". ".join(filter(None, clauses))
     headline = list(results.comparison.get("headline", []))[:1]
     return [*([f"{answer[0].upper()}{answer[1:]}."] if answer else []), *headline]
@@ -67,15 +66,6 @@ def privacy_clause(privacy: Iterable[Row]) -> str:
 
     Papers have very different numbers of settings, so that those with violations are also counted
     alone.
-
-    Parameters
-    ----------
-    privacy : iterable of rows
-        Settings of papers, see :func:`.privacy.settings_of_papers`.
-
-    Returns
-    -------
-    str
     """
     settings = [row for row in privacy if 0 < row["epsilon_claimed"] < math.inf]
     if not settings:

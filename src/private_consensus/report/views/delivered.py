@@ -12,7 +12,7 @@ from ..formats import grouped, number, value_range
 from ..names import algorithm_title
 from ..reading import Results, Row
 from . import bounds
-from .privacy import ICONS, audit_algorithms, audit_of_release, correct_audits
+from .privacy import ICONS, audit_algorithms, audit_of_release
 
 AXIS_ENDS = (0.05, 20.0)
 """Smallest and largest multiple of the claimed epsilon on the axis."""
@@ -27,7 +27,7 @@ def rows(results: Results) -> list[Row]:
     resolved ones. The text as published has a row of its own if its worst setting is worse, and so
     has one iteration whose claim an audit refutes. Audits are omitted, since they claim no privacy.
     """
-    audits = correct_audits(results)
+    audits = results.audit.get("audits", [])
     claims = [
         row
         for row in results.privacy
@@ -53,11 +53,9 @@ def _delivered(title: str, settings: list[Row], release: Row | None) -> Iterator
     if any(as_published[key] != row[key] for key in ("verdict", "multiple")):
         yield as_published
     if release and release["verdict"] == VIOLATED:
-        multiple, claim = (
-            release["bound"] / release["claimed"],
-            {"epsilon_claimed": release["claimed"]},
-        )
-        yield _row(f"{title}, one iteration", VIOLATED, multiple, math.inf, [claim])
+        claimed = release["claimed"]
+        ends = release["bound"] / claimed, math.inf
+        yield _row(f"{title}, one iteration", VIOLATED, *ends, [{"epsilon_claimed": claimed}])
 
 
 def _row(title: str, verdict: str, low: float, high: float, settings: list[Row]) -> dict[str, Any]:
@@ -75,12 +73,11 @@ def _worst(settings: list[Row]) -> tuple[str, float, float]:
     Both bounds are multiples of the claimed epsilon.
     """
     verdict = min((row["verdict"] for row in settings), key=[*ICONS].index)
-    ends = (
+    worst = (row for row in settings if row["verdict"] == verdict)
+    high, low = max(
         (bounds.upper(row) / row["epsilon_claimed"], bounds.lower(row) / row["epsilon_claimed"])
-        for row in settings
-        if row["verdict"] == verdict
+        for row in worst
     )
-    high, low = max(ends)
     return verdict, low, high
 
 

@@ -172,12 +172,9 @@ def _budget(budget: Row) -> str:
     if budget["epsilon"] == math.inf:
         return "none"
     delta = budget["delta"]
-    if isinstance(delta, Mapping):
-        power = delta["records_power"]
-        in_words = "1/records" if power == -1 else f"records^{number(power)}"
-    else:
-        in_words = number(delta)
-    return f"ε = {number(budget['epsilon'])}; δ = {in_words}"
+    is_power = isinstance(delta, Mapping)
+    in_words = f"records^{number(delta['records_power'])}" if is_power else number(delta)
+    return f"ε = {number(budget['epsilon'])}; δ = {in_words.replace('records^−1', '1/records')}"
 
 
 def _value(value: object) -> str:

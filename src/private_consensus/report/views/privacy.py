@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache, lru_cache
 from operator import itemgetter
 
@@ -70,54 +71,28 @@ def audit_algorithms() -> frozenset[str]:
     return frozenset(name for name, kind in kinds.items() if kind == AUDIT)
 
 
-def settings_of_papers(privacy: Iterable[Row], experiments: Mapping[str, Row]) -> list[Row]:
-    """Return the settings without ablations, audits, and grids that only tune other settings.
-
-    Parameters
-    ----------
-    privacy : iterable of rows
-        One row per setting.
-    experiments : mapping
-        Name to experiment, as the configuration states it.
-
-    Returns
-    -------
-    list of rows
-    """
+def settings_of_papers(results: Results) -> list[Row]:
+    """Return the settings without ablations, audits, and grids that only tune other settings."""
     grids = {
         tuned["experiment"]
-        for spec in experiments.values()
+        for spec in results.experiments.values()
         for variants in spec["algorithms"].values()
         for variant in variants.values()
         if (tuned := variant.get("tuned"))
     }
     return [
         row
-        for row in privacy
+        for row in results.privacy
         if row["interpretation"] != ABLATION
         and row["algorithm"] not in audit_algorithms()
         and row["experiment"] not in grids
     ]
 
 
-def privacy_by_variant(
-    results: Results, settings: Iterable[Row] | None = None
-) -> list[dict[str, object]]:
-    """Return claimed and delivered privacy, one row per paper, algorithm and variant.
-
-    Parameters
-    ----------
-    results : Results
-        Results of one scale.
-    settings : iterable of rows, optional
-        Included rows of ``results.privacy``; all by default.
-
-    Returns
-    -------
-    list of dict
-    """
+def privacy_by_variant(results: Results) -> list[dict[str, object]]:
+    """Return claimed and delivered privacy, one row per paper, algorithm and variant."""
     groups = grouped(
-        results.privacy if settings is None else settings,
+        results.privacy,
         lambda row: (results.paper_of[row["experiment"]], row["algorithm"], row["variant"]),
     )
     return [
@@ -158,11 +133,12 @@ def variant_rows(results: Results) -> list[dict[str, object]]:
 
 def by_algorithm(results: Results) -> list[dict[str, object]]:
     """Return one row per paper and algorithm, with its variants grouped by verdict, and audits."""
-    audits = correct_audits(results)
+    audits = [row for row in results.audit.get("audits", []) if row["copy"] == "correct"]
     table = []
-    settings = [row for row in results.privacy if row["algorithm"] not in audit_algorithms()]
-    groups = grouped(privacy_by_variant(results, settings), itemgetter("paper", "name"))
+    groups = grouped(privacy_by_variant(results), itemgetter("paper", "name"))
     for (paper, name), rows in groups.items():
+        if name in audit_algorithms():
+            continue
         verdicts = [_of_verdict(group) for group in grouped(rows, itemgetter("verdict")).values()]
         has_bound = any(item["bound"] for item in verdicts)
         table.append({
@@ -173,11 +149,6 @@ def by_algorithm(results: Results) -> list[dict[str, object]]:
             "audit": audit_in_words(name, audits, has_bound=has_bound),
         })  # fmt: skip
     return table
-
-
-def correct_audits(results: Results) -> list[Row]:
-    """Return the rows of audits of correct algorithms."""
-    return [row for row in results.audit.get("audits", []) if row["copy"] == "correct"]
 
 
 def _of_verdict(rows: list[Row]) -> dict[str, object]:
@@ -293,8 +264,7 @@ def _lower_over_claimed(row: Row) -> float:
 
 def privacy_counts(results: Results) -> dict[str, int]:
     """Count the variants of papers by the icon of their verdict; empty without variants."""
-    settings = settings_of_papers(results.privacy, results.experiments)
-    rows = privacy_by_variant(results, settings)
+    rows = privacy_by_variant(replace(results, privacy=settings_of_papers(results)))
     icons = Counter(row["icon"] for row in rows)
     return {"variants": len(rows)} | {icon: icons[icon] for icon in VERDICT_GROUPS} if rows else {}
 
