@@ -149,7 +149,9 @@ KNOWN = {
     "descent_remarks.sentence_6": HELD,
     "descent_remarks.sentence_7": HELD,  # (12) starts from x(T)
     "local.theorem_2_1": HELD,
-    "local.theorem_3_1": HELD,
+    "local.theorem_3_1": NOT_HELD,  # the rate fails for consensus
+    "local.theorem_3_2": NOT_HELD,  # (48) admits divergence for M < 1
+    "local.theorem_3_3": NOT_HELD,
     "constrained.equation_12": HELD,
     "constrained.equation_13": HELD,
     "local.footnote_1": UNDECIDED,
