@@ -52,7 +52,7 @@ def upper_bound_as_variance() -> ErratumResult:
 
 @erratum("E2.4")
 def private_step() -> ErratumResult:
-    """Compute the public step size, which depends on private data, for two neighbours."""
+    """Compute the norm of the optimum, on which the step depends, for two neighbours."""
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     norms = [
         float(np.linalg.norm(np.linalg.lstsq(X, y, rcond=None)[0]))
@@ -60,10 +60,10 @@ def private_step() -> ErratumResult:
     ]
     description = (
         "Two neighbouring data sets of three records differ in one response, 2 or 1. The norms of "
-        f"their optima are {norms[0]:.4f} and {norms[1]:.4f}. These norms enter the step of (27) "
-        "without noise, so that the step reveals the data set."
+        f"their optima are {norms[0]:.4f} and {norms[1]:.4f}. These norms enter the step of (27). "
+        "The adversary of section III-D observes the estimates only, and no attack is known."
     )
-    return finding("epsilon", 0.15, math.inf, abs(norms[0] - norms[1]) > 1e-3, description)
+    return finding("norm of the optimum", *norms, abs(norms[0] - norms[1]) > 1e-3, description)
 
 
 @erratum("E2.5")
