@@ -63,7 +63,7 @@ def private_step() -> ErratumResult:
         f"their optima are {first:.4f} and {second:.4f}. These norms enter the step of (27). "
         "The adversary of section III-D observes the estimates only, and no attack is known."
     )
-    return finding("norm of the optimum", first, second, abs(first - second) > 1e-3, description)
+    return finding("norm of the optimum of a neighbour", first, second, abs(first - second) > 1e-3, description)
 
 
 @erratum("E2.5")
