@@ -313,9 +313,9 @@ def theorem_3_1() -> StatementResult:
         "penalty and the other one the largest deviation from rho_0 (errata E1.7). With A_i = I "
         "the contraction holds. Consensus on a path, equal penalties: p = "
         f"{_contraction_rate(PATH, False):.2g} by (42), but the smallest rate is "
-        f"{smallest_rate:.2g}. (37) uses that the norm of A_i^T v is at least sigma_i,min times that "
-        "of v, which is false if A_i^T is not injective (errata E1.11). Parts 1 and 2 have 1/zeta "
-        "in G, as in the proof; part 3 has zeta, as in the theorem (errata E1.13).",
+        f"{smallest_rate:.2g}. (37) uses that the norm of A_i^T v is at least sigma_i,min times "
+        "that of v, which is false if A_i^T is not injective (errata E1.11). Parts 1 and 2 have "
+        "1/zeta in G, as in the proof; part 3 has zeta, as in the theorem (errata E1.13).",
     )
 
 

@@ -63,7 +63,8 @@ def private_step() -> ErratumResult:
         f"their optima are {first:.4f} and {second:.4f}. These norms enter the step of (27). "
         "The adversary of section III-D observes the estimates only, and no attack is known."
     )
-    return finding("norm of the optimum of a neighbour", first, second, abs(first - second) > 1e-3, description)
+    holds = abs(first - second) > 1e-3
+    return finding("norm of the optimum of a neighbour", first, second, holds, description)
 
 
 @erratum("E2.5")
