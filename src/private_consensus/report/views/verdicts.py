@@ -16,6 +16,7 @@ from private_consensus.reproduction.claims import (
     UNTESTABLE,
 )
 from private_consensus.reproduction.claims.intervals import MIN_RUNS, too_few_runs
+from private_consensus.reproduction.claims.statements import HUGE
 
 from ..formats import exponential, grouped, interval, number, region, words
 from ..names import algorithm_title
@@ -95,8 +96,8 @@ def formatted(row: Row) -> dict[str, Any]:
         "surrogate": "surrogate" in row["source"],
         "measure": kind,
         "statistic": _without_logarithm(row["statistic"]) if kind == "ratio" else row["statistic"],
-        "shown": number(value),
-        "interval": interval(low, high) if low != high else "exact",
+        "shown": _infinite_runs(row) or number(value),
+        "interval": interval(low, high) if low != high else "" if _infinite_runs(row) else "exact",
         "accepted": region(accept_low, accept_high),
         "remark": remark(row),
     }
@@ -131,8 +132,18 @@ def _violation(row: Row) -> str:
     """Describe how far the statistic is beyond the bound, if it contradicts the claim."""
     if row["verdict"] != NOT_HELD or not row["contradicted"]:
         return ""
+    if _infinite_runs(row):
+        return _infinite_runs(row)
     excess = max(row["value"] - row["accept_high"], row["accept_low"] - row["value"])
     return f"{_size(row, excess)} beyond the bound"
+
+
+def _infinite_runs(row: Row) -> str:
+    """Describe in how many runs the value of a mean is infinite, for which HUGE stands."""
+    fraction = (row["value"] or 0.0) / HUGE
+    if fraction < NEGLIGIBLE_CHANGE or measure(row) == "ratio":
+        return ""
+    return f"infinite in {round(fraction * row['runs'])} of {row['runs']} runs"
 
 
 def _equal(row: Row) -> str:
@@ -142,7 +153,7 @@ def _equal(row: Row) -> str:
 def _change_of_verdict(row: Row) -> str:
     """Describe the change of the bound that would change the verdict."""
     margin = row.get("verdict_margin")
-    if margin is None or abs(margin) < NEGLIGIBLE_CHANGE:
+    if margin is None or abs(margin) < NEGLIGIBLE_CHANGE or _infinite_runs(row):
         return ""
     if measure(row) == "ratio" and abs(margin) > MAX_LOG_RATIO:
         return ""
