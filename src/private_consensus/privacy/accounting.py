@@ -290,22 +290,6 @@ def dp_events(releases: Iterable[Release]):
     )
 
 
-def network_guarantee(guarantees: Iterable[Guarantee]) -> Guarantee:
-    """Return the guarantee of a network whose agents hold disjoint data: that of its weakest agent.
-
-    A change of one record, or of one agent, affects the data of one agent only. The releases of the
-    other agents are functions of what that agent released.
-    """
-    guarantees = arguments.items("guarantees", guarantees, Guarantee, "Guarantee objects")
-    require(bool(guarantees), "guarantees", guarantees, "at least one guarantee")
-    weakest = max(guarantees, key=lambda guarantee: guarantee.epsilon)
-    return replace(
-        weakest,
-        delta=max(guarantee.delta for guarantee in guarantees),
-        proven=all(guarantee.proven for guarantee in guarantees),
-    )
-
-
 # --- Grouping: equal losses are composed together --------------------------------------------
 
 

@@ -21,7 +21,7 @@ from private_consensus.common.errors import InvalidInput, arguments, require
 from .accounting import METHODS
 from .accounting import epsilon as epsilon_of
 from .budget import Budget
-from .conversions import CONVERSIONS, gaussian_mu, zcdp_rho
+from .conversions import gaussian_mu
 from .releases import MAX_COUNT, Release
 
 
@@ -158,38 +158,6 @@ def laplace_scale(budget: Budget, sensitivity: float = 1.0, count: int = 1) -> f
     """
     _check(budget, sensitivity, count)
     return count * sensitivity / budget.epsilon
-
-
-def zcdp_gaussian_scale(
-    budget: Budget, sensitivity: float = 1.0, count: int = 1, *, conversion: str = "cks"
-) -> float:
-    r"""Return the standard deviation for ``count`` Gaussian releases, calibrated by zCDP.
-
-    :math:`\Delta_2\sqrt{count/(2\rho)}`, for papers that calibrate so; exact Gaussian
-    differential privacy needs less noise.
-
-    Parameters
-    ----------
-    budget : Budget
-        Budget of all releases together; delta above 0.
-    sensitivity : float
-        :math:`\Delta_2`, in l2.
-    count : int
-        Number of releases.
-    conversion : {"cks", "safe", "shortcut"}
-        From (epsilon, delta) to :math:`\rho`, see :func:`~.conversions.zcdp_rho`.
-
-    Returns
-    -------
-    float
-    """
-    _check(budget, sensitivity, count)
-    arguments.choice("conversion", conversion, CONVERSIONS)
-    if not budget.private or count == 0:
-        return 0.0
-    _need_delta(budget, "gaussian noise is never purely private")
-    rho = zcdp_rho(budget.epsilon, budget.delta, conversion=conversion)
-    return sensitivity * math.sqrt(count / (2 * rho))
 
 
 def calibrate(
