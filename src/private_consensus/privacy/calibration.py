@@ -51,7 +51,7 @@ def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:
     _check(budget, count=count)
     if not budget.private or count == 0:
         return 0.0
-    _need_delta(budget, "gaussian noise is never purely private")
+    _need_delta(budget)
     return math.sqrt(count) / gaussian_mu(budget.epsilon, budget.delta)
 
 
@@ -98,7 +98,7 @@ def classical_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
         return 0.0
     covered = "below 1 (from 1 on, the classical Gaussian mechanism is not proven)"
     require(budget.epsilon < 1, "budget.epsilon", budget.epsilon, covered)
-    _need_delta(budget, "gaussian noise is never purely private")
+    _need_delta(budget)
     return math.sqrt(2 * math.log(1.25 / budget.delta)) * sensitivity / budget.epsilon
 
 
@@ -280,5 +280,6 @@ def _check(budget: Budget, sensitivity: float = 0.0, count: int = 1) -> None:
     arguments.whole("count", count, 0, MAX_COUNT)
 
 
-def _need_delta(budget: Budget, why: str) -> None:
-    require(budget.delta > 0, "budget.delta", budget.delta, f"above 0 ({why})")
+def _need_delta(budget: Budget) -> None:
+    expected = "above 0 (gaussian noise is never purely private)"
+    require(budget.delta > 0, "budget.delta", budget.delta, expected)
