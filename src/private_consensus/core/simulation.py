@@ -342,7 +342,7 @@ def simulate(
         At the first non-finite iterate, naming algorithm, setting, iteration and run; not with
         ``divergence="record"``.
     """
-    require(divergence in DIVERGENCES, "divergence", divergence, f"one of {', '.join(DIVERGENCES)}")
+    arguments.choice("divergence", divergence, DIVERGENCES)
     runs, block = calibration.runs, calibration.block
     beginnings = range(0, runs, block)
 
