@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from private_consensus.common.grouping import grouped
 from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.networks import Network
 from private_consensus.core.problems.linear_observation import LinearObservation
@@ -167,9 +168,7 @@ def pairs_of_agents(
         )
         extreme = {(attack.agent, attack.name) for attack in candidates}
         candidates += [pair for pair in strong if (pair.agent, pair.name) not in extreme]
-    pairs: dict[int, list[Attack]] = {}
-    for attack in candidates:
-        pairs.setdefault(attack.agent, []).append(attack)
+    pairs = grouped(candidates, lambda attack: attack.agent)
     return dict(sorted(pairs.items()))
 
 

@@ -51,6 +51,7 @@ import numpy as np
 from scipy.special import expit
 
 from private_consensus.common.errors import arguments, require
+from private_consensus.common.grouping import grouped
 
 from .budget import Budget
 from .conversions import (
@@ -381,9 +382,7 @@ def _levelled(groups: Sequence[_Group]) -> list[_Group]:
     """Round the losses of groups up to at most ``LEVELS`` values; keep privacy profiles."""
     if len(groups) <= LEVELS:
         return list(groups)
-    by_kind: dict[tuple, list[_Group]] = defaultdict(list)
-    for group in groups:
-        by_kind[group.kind, group.sampling].append(group)
+    by_kind = grouped(groups, lambda group: (group.kind, group.sampling))
     levels: list[_Group] = []
     for (kind, _), members in by_kind.items():
         levels += members if kind == "profile" else _levels_of(members)

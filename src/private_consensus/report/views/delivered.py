@@ -6,10 +6,11 @@ import math
 from functools import cache
 from typing import Any
 
+from private_consensus.common.grouping import grouped
 from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import AUDIT
 
-from ..formats import grouped, number
+from ..formats import number
 from ..names import algorithm_title
 from ..reading import Results, Row
 from . import bounds

@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
+from typing import Any
 
 import polars as pl
 
 from private_consensus.audits.judging import BY_ACCOUNTANT
+from private_consensus.common.grouping import grouped
 from private_consensus.privacy import (
     DIFFERS,
     HOLDS,
@@ -21,7 +23,7 @@ from private_consensus.privacy import (
     VIOLATED,
 )
 
-from ..formats import grouped, number, value_range, words
+from ..formats import number, value_range, words
 from ..names import algorithm_title
 from ..reading import Results, Row
 from . import bounds
@@ -60,7 +62,7 @@ VERDICT_GROUPS = {"not": "violated", "part": "not proven", "held": "holds", "ope
 DISPLAYED_VERDICTS = {NOT_PRIVATE: "no claim"}
 
 
-def privacy_by_variant(results: Results) -> list[dict[str, object]]:
+def privacy_by_variant(results: Results) -> list[dict[str, Any]]:
     """Return claimed and delivered privacy, one row per paper, algorithm and variant."""
     groups = grouped(
         results.privacy,
@@ -120,7 +122,7 @@ def by_algorithm(results: Results) -> list[dict[str, object]]:
     return algorithms
 
 
-def _of_verdict(rows: list[Row]) -> dict[str, object]:
+def _of_verdict(rows: Sequence[Row]) -> dict[str, object]:
     """Describe variants with equal verdicts; the bound is the largest one relative to its claim."""
     most_violated = max(rows, key=itemgetter("lower_over_claimed"))
     return {
