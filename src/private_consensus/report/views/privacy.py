@@ -232,7 +232,7 @@ def _noise(audits: Iterable[Row]) -> str:
     return "NOISE DIFFERS FROM ITS DECLARATION" if any(flags) else "noise as declared"
 
 
-def _multiple(rows: list[Row]) -> str:
+def _multiple(rows: Sequence[Row]) -> str:
     """Format the largest ratio of accounted to claimed epsilon, with its variant, if any."""
     claims = [row for row in rows if row["ratio"] is not None]
     if not claims:
