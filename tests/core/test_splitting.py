@@ -375,3 +375,12 @@ def test_a_missing_csv_file_is_named(path, tmp_path, monkeypatch):
 def test_labels_of_different_lengths_are_refused():
     with pytest.raises(InvalidInput, match="rows of different lengths"):
         pc.split(np.zeros((2, 1)), label=[[1.0], [2.0, 3.0]], agent=2, clip=1.0)
+
+
+def test_masked_arrays_are_refused():
+    masked = np.ma.masked_array(np.full((2, 2), 0.5), mask=[[True, False], [False, False]])
+    for data in (masked, {"x": masked[0]}):
+        with pytest.raises(InvalidInput, match="found 'a masked array'"):
+            pc.split(data, agent=2, bounds=(0, 1))
+    with pytest.raises(InvalidInput, match="label: found 'a masked array'"):
+        pc.split(np.zeros((2, 1)), label=masked[0], agent=2, bounds=(0, 1))

@@ -440,6 +440,7 @@ def _table(data: Any) -> pl.DataFrame:
         data = {str(name): data[name] for name in data.columns}
     if isinstance(data, Mapping):
         return _frame({str(name): _series(name, values) for name, values in data.items()})
+    arguments.unmasked("data", data)
     try:
         array = np.asarray(data)
     except ValueError as error:
@@ -463,6 +464,7 @@ def _in_order(values: Sequence[Any]) -> list[Any]:
 
 def _series(name: Any, values: Any) -> pl.Series:
     """Return a column; texts and categories of pandas are converted to Python objects."""
+    arguments.unmasked(str(name), values)
     try:
         array = values if isinstance(values, pl.Series) else np.asarray(values)
     except ValueError as error:

@@ -30,12 +30,13 @@ methods. Methods that are derived from these are marked as final.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
+from private_consensus.common.arrays import float_array
 from private_consensus.common.errors import InvalidInput, require
 
 NORMS = ("l1", "l2", "linf")
@@ -139,6 +140,12 @@ class Problem(ABC):
         def test_labels(self) -> np.ndarray: ...
         @property
         def smoothness(self) -> float | np.ndarray: ...
+
+    def _convert(self, name: str, axes: Sequence[str], **options: Any) -> np.ndarray:
+        """Convert a field by :func:`.float_array`, and return its new value."""
+        array = float_array(f"problem.{name}", getattr(self, name), axes, **options)
+        object.__setattr__(self, name, array)
+        return array
 
     @abstractmethod
     def gradient(self, x: np.ndarray) -> np.ndarray:

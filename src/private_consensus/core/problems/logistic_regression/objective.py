@@ -113,8 +113,7 @@ class LogisticRegression(Problem):
 
     def __post_init__(self):
         axes = ("run", "agent", "record", "coordinate")
-        features, labels = self.features, self.labels
-        require_array("problem.features", features, axes, optional=1)
+        features, labels = self._convert("features", axes, optional=1), self.labels
         require_array("problem.labels", labels, axes[:-1], optional=1)
         require_shape("problem.labels", labels, features.shape[:-1], "features")
         arguments.choice("problem.coding", self.coding, CODINGS)
@@ -131,8 +130,7 @@ class LogisticRegression(Problem):
         expected = f"{negative} or {positive}{hint}"
         require_each(coded, "problem.labels", labels, axes[:-1], expected)
         axes = ("run", "test record", "coordinate")
-        test = self.test_features
-        require_array("problem.test_features", test, axes, optional=1, empty=True)
+        test = self._convert("test_features", axes, optional=1, empty=True)
         require_shape("problem.test_features", test, (*test.shape[:-1], self.dim), "features")
         require_shape("problem.test_labels", self.test_labels, test.shape[:-1], "test_features")
         require_finite("problem.test_features", test, axes)
