@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
-from private_consensus.common.arrays import float_array
+from private_consensus.common.arrays import float_array, require_number
 from private_consensus.common.errors import InvalidInput, require
 
 NORMS = ("l1", "l2", "linf")
@@ -72,10 +72,13 @@ class Problem(ABC):
     record_coordinate_change : float
         Bound on the same difference in the maximum norm, if it is tighter than the bound in l2.
     record_curvature : float
-        Bound on the largest eigenvalue of the Hessian of :math:`w\ell`; infinite if none exists.
-    least_convexity : float
-        Strong convexity that ``f_i`` has on every data set. ``strong_convexity`` may hold for the
-        present data only.
+        Bound on the largest eigenvalue of the Hessian of :math:`w\ell`; infinite if none exists, or
+        if the loss of a record is not convex.
+    record_hessian_rank : int
+        Largest rank of that Hessian: 1 for a generalised linear model, and by default ``dim``.
+    least_convexity : float, optional
+        Strong convexity, at least 0, that ``f_i`` has on every data set. ``strong_convexity`` may
+        hold for the present data only. None: ``f_i`` may be non-convex.
     approaches_bound : bool
         True if two records with nearly opposite rows change the gradient by
         ``record_gradient_change`` in the limit of points far from the origin in one direction.
@@ -108,7 +111,7 @@ class Problem(ABC):
     record_gradient_change = np.inf
     record_coordinate_change = np.inf
     record_curvature = np.inf
-    least_convexity = 0.0
+    least_convexity = None
     approaches_bound = False
     minimiser_slack = None
     initial_point: np.ndarray | None = None
@@ -302,6 +305,10 @@ class Problem(ABC):
         """
         return None
 
+    @property
+    def record_hessian_rank(self) -> int:
+        return self.dim
+
     @final
     def record_change(self, norm: str) -> float:
         """Return a bound on the change of ``grad f_i`` at one point if one record is replaced.
@@ -339,6 +346,7 @@ class Problem(ABC):
             Bound, with the shape of ``curvature``.
         """
         require(norm in NORMS, "norm", norm, f"one of {', '.join(NORMS)}")
+        require_number("problem.least_convexity", self.least_convexity, least=0)
         l2_change = self.record_change("l2") / (self.least_convexity + curvature)
         return l2_change * (np.sqrt(self.dim) if norm == "l1" else 1.0)
 

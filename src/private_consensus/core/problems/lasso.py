@@ -80,6 +80,7 @@ class Lasso(Problem):
         require_rows_within("problem.features", self.features, self.row_bound, axes)
         require_finite("problem.responses", self.responses, axes[:-1])
 
+    least_convexity = 0.0
     from_data: ClassVar[Mapping[str, str]] = {
         "smoothness": "the largest eigenvalue of the Hessian of an agent's loss",
         "strong_convexity": "the smallest eigenvalue of the Hessian of an agent's loss",

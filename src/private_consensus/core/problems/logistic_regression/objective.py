@@ -292,6 +292,13 @@ class LogisticRegression(Problem):
         """Bound on the largest eigenvalue of the Hessian of one record's loss."""
         return self.weight / 4
 
+    record_hessian_rank = 1
+
+    @property
+    def largest_record_gradient(self) -> float:
+        """Largest l2 norm of a record's gradient, which is ``weight`` for rows of norm 1."""
+        return self.record_gradient_change / (np.sqrt(2.0) if self._one_sided else 2.0)
+
     @property
     def lipschitz(self) -> float:
         """Lipschitz constant over the box; infinite without a box."""
