@@ -506,3 +506,10 @@ def test_masked_arrays_are_refused():
     rows = np.zeros((3, 5, 2))
     with pytest.raises(InvalidInput, match=r"problem\.labels: found 'a masked array'"):
         LogisticRegression(rows, labels, rows[0], np.ones(5), 1.0, 0.1)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, "0"])
+def test_a_starting_point_that_is_not_finite_is_refused(value):
+    problem = MeanEstimation(np.zeros((1, 3, 2)), 5, 1.0)
+    with pytest.raises(InvalidInput, match=r"point: .*expected finite numbers"):
+        problem.starting_at(np.full((3, 2), value))

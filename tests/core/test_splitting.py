@@ -384,3 +384,9 @@ def test_masked_arrays_are_refused():
             pc.split(data, agent=2, bounds=(0, 1))
     with pytest.raises(InvalidInput, match="label: found 'a masked array'"):
         pc.split(np.zeros((2, 1)), label=masked[0], agent=2, bounds=(0, 1))
+
+
+@pytest.mark.parametrize("bounds", [(-1.7e308, 1.7e308), (1e308, 1.1e308), (0.0, np.inf)])
+def test_bounds_whose_difference_overflows_are_refused(bounds):
+    with pytest.raises(InvalidInput, match=r"bounds\.x: .*expected a pair"):
+        pc.split({"x": [0.0, 1.0]}, agent=2, bounds=bounds)

@@ -27,6 +27,8 @@ from .randomness import generator
 SOURCES = "a polars or pandas DataFrame, a mapping of columns, a 2-D array, or the path of a CSV"
 SCALARS = (str, int, float, np.generic)
 """Types of labels and categories."""
+MAX_BOUND = 1e300
+"""Largest absolute value of bounds, so that no difference of them overflows."""
 MAX_AGENTS = 100_000
 """Largest number of agents."""
 MAX_LISTED = 8
@@ -661,8 +663,9 @@ class _Encoder:
         limits = bounds.get(name) if isinstance(bounds, Mapping) else bounds
         if limits is None:
             return None
-        key, expected = f"bounds.{name}", "a pair (low, high) of finite numbers with low < high"
-        pair = arguments.array(key, limits, expected, np.isfinite)
+        key = f"bounds.{name}"
+        expected = f"a pair (low, high) of numbers in [-{MAX_BOUND:g}, {MAX_BOUND:g}], low < high"
+        pair = arguments.array(key, limits, expected, lambda v: np.abs(v) <= MAX_BOUND)
         require(pair.shape == (2,) and pair[0] < pair[1], key, limits, expected)
         return float(pair[0]), float(pair[1])
 

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 import numpy as np
 
 from private_consensus.common.arrays import float_array, require_number
-from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.errors import InvalidInput, arguments, require
 
 NORMS = ("l1", "l2", "linf")
 ROUNDING = 1e-12
@@ -445,8 +445,9 @@ class Problem(ABC):
     @final
     def starting_at(self, point: np.ndarray) -> Self:
         """Return a copy with a public starting point of iterative methods."""
-        copied = self.with_valid()
-        vars(copied)["initial_point"] = np.asarray(point)
+        expected = "finite numbers that broadcast to (settings, runs, agents, dim)"
+        copied, checked = self.with_valid(), arguments.array("point", point, expected, np.isfinite)
+        vars(copied)["initial_point"] = checked
         return copied
 
     @classmethod
