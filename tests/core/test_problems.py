@@ -513,3 +513,12 @@ def test_a_starting_point_that_is_not_finite_is_refused(value):
     problem = MeanEstimation(np.zeros((1, 3, 2)), 5, 1.0)
     with pytest.raises(InvalidInput, match=r"point: .*expected finite numbers"):
         problem.starting_at(np.full((3, 2), value))
+
+
+def test_arrays_of_a_problem_cannot_be_changed():
+    means, rows, labels = np.zeros((1, 3, 2)), np.zeros((2, 3, 4)), np.ones((2, 3))
+    MeanEstimation(means, 5, 1.0)
+    LogisticRegression(rows, labels, rows[0], labels[0], 1.0, 0.1)
+    for array in (means, rows, labels):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 500.0

@@ -86,6 +86,11 @@ class Shares:
     label_names: tuple[Any, Any] | None = None
     clip: float | None = None
 
+    def __post_init__(self):
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
     def __repr__(self) -> str:
         """Return the public facts of the records: agents, sizes, columns and labels."""
         sizes = [f"{name}: {size}" for name, size in zip(self.agents, self.sizes, strict=True)]

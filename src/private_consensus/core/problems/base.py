@@ -14,8 +14,9 @@ Replacing one record changes the quantity to which an algorithm adds noise: the 
 problem's universe and for all points, not only for the present data. It is infinite if no bound
 exists. Algorithms multiply it by their own scale factors.
 
-A constructor refuses data outside the universe, because no bound above holds for them. The error
-names agent, record, value and bound. Rounding errors are allowed
+A constructor refuses data outside the universe, because no bound above holds for them. It does not
+copy large arrays; it sets the arrays of the caller read-only, so that they stay as checked. The
+error names agent, record, value and bound. Rounding errors are allowed
 (:mod:`private_consensus.common.arrays`).
 
 The problem also states which fraction of a bound is known to be attained. Lower bounds on epsilon
@@ -143,6 +144,12 @@ class Problem(ABC):
         def test_labels(self) -> np.ndarray: ...
         @property
         def smoothness(self) -> float | np.ndarray: ...
+
+    def __post_init__(self):
+        # A later change of an array would not be checked.
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
 
     def _convert(self, name: str, axes: Sequence[str], **options: Any) -> np.ndarray:
         """Convert a field by :func:`.float_array`, and return its new value."""

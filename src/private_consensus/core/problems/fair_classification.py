@@ -90,6 +90,7 @@ class FairLogisticRegression(Problem):
             coded = (values == 0) | (values == 1)
             require_each(coded, f"problem.{name}", values, axes[:1], "0 or 1")
         _require_test_rows(self.test, len(features))
+        super().__post_init__()
 
     n_agents = 1
     from_data: ClassVar[Mapping[str, str]] = {

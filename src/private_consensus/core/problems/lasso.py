@@ -79,6 +79,7 @@ class Lasso(Problem):
         require_number("problem.row_bound", self.row_bound, above=0, infinite=True)
         require_rows_within("problem.features", self.features, self.row_bound, axes)
         require_finite("problem.responses", self.responses, axes[:-1])
+        super().__post_init__()
 
     least_convexity = 0.0
     from_data: ClassVar[Mapping[str, str]] = {

@@ -71,6 +71,7 @@ class LinearObservation(Problem):
         require_finite("problem.theta", self.theta, axes[-1:])
         require_finite("problem.initial", self.initial, axes[::2])
         require_number("problem.noise", self.noise, least=0)
+        super().__post_init__()
 
     oracles: ClassVar[tuple[str, ...]] = ("the matrices H_i(t) are public",)
     strong_convexity: ClassVar[float] = 0.0  # observations of one time do not determine theta

@@ -62,6 +62,7 @@ class MeanEstimation(Problem):
         within = (self.means >= -limit) & (self.means <= limit)
         expected = f"a number in [-{bound:g}, {bound:g}], the box"
         require_each(within, "problem.means", self.means, axes, expected)
+        super().__post_init__()
 
     @property
     def n_runs(self) -> int:

@@ -102,6 +102,7 @@ class Perceptron(Problem):
         is_distinct[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
         expected = "different rows: a record belongs to one agent"
         require_each(is_distinct, "problem.agent_rows", ordered, axes[::2], expected)
+        super().__post_init__()
 
     @property
     def n_runs(self) -> int:

@@ -136,6 +136,7 @@ class LogisticRegression(Problem):
         require_finite("problem.test_features", test, axes)
         if self.sizes is not None:
             _require_padding(features, labels, self.sizes, negative)
+        super().__post_init__()
 
     @property
     def n_runs(self) -> int | None:
