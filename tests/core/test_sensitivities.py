@@ -542,3 +542,12 @@ def test_objective_perturbation_uses_the_declared_gradients(name, options):
     profiles = [algorithm.releases(problem, network, 1)[0].profile for problem in problems]
     assert [profile.mu for profile in profiles] == [2.0, 20.0]
     assert profiles[1].kappa == pytest.approx(100 * profiles[0].kappa)
+
+
+@pytest.mark.parametrize("change", [np.nan, -1.0, np.array([1.0, 2.0])])
+def test_an_invalid_bound_on_the_change_of_a_gradient_is_refused(change):
+    class Invalid(MeanEstimation):
+        record_gradient_change = change
+
+    with pytest.raises(InvalidInput, match=r"problem\.record_gradient_change"):
+        Invalid(np.zeros((1, 3, 2)), 5, 1.0).record_change("l2")

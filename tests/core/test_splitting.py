@@ -390,3 +390,21 @@ def test_masked_arrays_are_refused():
 def test_bounds_whose_difference_overflows_are_refused(bounds):
     with pytest.raises(InvalidInput, match=r"bounds\.x: .*expected a pair"):
         pc.split({"x": [0.0, 1.0]}, agent=2, bounds=bounds)
+
+
+def test_arrays_of_shares_cannot_be_changed():
+    shares = pc.split({"x": np.linspace(0, 1, 6)}, agent=2, bounds=(0, 1))
+    with pytest.raises(ValueError, match="read-only"):
+        shares.features[0, 0] = 50.0
+
+
+def test_a_record_without_an_agent_is_refused():
+    table = {"x": [0.0, 1.0, 0.5], "site": [1.0, np.nan, 2.0]}
+    with pytest.raises(InvalidInput, match="agent of row 1: missing"):
+        pc.split(table, agent="site", bounds=(0, 1))
+
+
+@pytest.mark.parametrize("values", [np.array([1j, 2]), np.ones(2, np.longdouble), [b"a", b"b"]])
+def test_columns_of_other_types_are_refused(values):
+    with pytest.raises(InvalidInput, match=r"data\.x: .*a column of"):
+        pc.split({"x": values}, agent=2, bounds=(0, 1))

@@ -517,7 +517,7 @@ def _owners(
     require(agent is not None, "agent", agent, "a column, one agent per record, or a number")
     table, name = _with_column(table, agent, "agent")
     column = table[str(name)]
-    missing = column.is_null()
+    missing = column.is_null() | (column.is_nan() if column.dtype.is_float() else False)
     require(not missing.any(), f"agent of row {missing.arg_max()}", None, "the record's agent")
     names = tuple(column.unique().sort().to_list())
     require(len(names) <= MAX_AGENTS, "agent", f"{len(names)} agents", f"at most {MAX_AGENTS}")
@@ -622,9 +622,10 @@ class _Encoder:
         allowed = self.categories.get(name)
         if allowed is None and not self.public:
             expected = f"numbers, or categories={{{name!r}: [...]}} with its possible values"
-            is_number = column.cast(pl.Float64, strict=False).is_not_null().to_numpy()
-            if is_number.any():
-                self.locate.require(is_number, name, values, expected)
+            if column.dtype == pl.String:
+                is_number = column.cast(pl.Float64, strict=False).is_not_null().to_numpy()
+                if is_number.any():
+                    self.locate.require(is_number, name, values, expected)
             raise InvalidInput(f"data.{name}", f"a column of {column.dtype}", expected)
         if allowed is None:
             allowed = _in_order(values)

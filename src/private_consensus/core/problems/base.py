@@ -324,6 +324,7 @@ class Problem(ABC):
         """
         require(norm in NORMS, "norm", norm, f"one of {', '.join(NORMS)}")
         l2 = self.record_gradient_change
+        require_number("problem.record_gradient_change", l2, least=0, infinite=True)
         linf = min(l2, self.record_coordinate_change)
         l1 = np.sqrt(self.dim) * l2
         # Of two bounds that are equal up to rounding, the one without a root is not below it.
