@@ -5,7 +5,7 @@ from dataclasses import MISSING, dataclass, replace
 import numpy as np
 import pytest
 
-from private_consensus import algorithms
+from private_consensus import Streams, algorithms, networks
 from private_consensus.audits.examples import example_names, examples
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.base import draws_of, parameters, stack, structure
@@ -171,3 +171,43 @@ def test_a_default_that_no_field_declares_is_refused():
         with pytest.raises(InvalidInput, match=rf"{kind.__name__}\.eta: .*expected an annotated"):
             kind()
     assert Declared().eta == 8.0
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "name", "value"),
+    [
+        ("p_admm", "penalty_growth", 2),
+        ("p_admm", "penalty_growth", np.int8(2)),
+        ("pdop", "growth", np.float16(2)),
+        ("pdop", "decay", np.float16(0.9)),
+        ("gradient_descent", "decay", -64),
+        ("gradient_descent", "decay", np.uint8(1)),
+        ("gradient_descent", "decay", np.array(1)),
+        ("pr_admm", "R_P", np.float16(0.9)),
+        ("muffliato", "noise", np.float16(2)),
+    ],
+)
+def test_a_float_field_becomes_a_python_float(algorithm, name, value):
+    stored = parameters(algorithms.load(algorithm)(**{name: value}))[name]
+    assert type(stored) is float
+    assert stored == value
+
+
+def test_fields_of_short_or_integer_types_are_stored_in_64_bits():
+    assert type(algorithms.load("pr_admm")(T_p=np.int8(2)).T_p) is int
+    batch = stack([algorithms.load("p_admm")(penalty_growth=growth) for growth in (2, 3)])
+    assert batch.penalty_growth.dtype == np.float64
+    pair = np.array([2, 3], np.int8)
+    assert replace(batch, penalty_growth=pair).penalty_growth.dtype == np.float64
+    assert stack([algorithms.load("pr_admm")(T_p=np.int8(2))]).T_p.dtype == np.int64
+
+
+@pytest.mark.parametrize("growth", [2, np.int8(2), np.float16(2)])
+def test_penalties_of_a_batch_are_those_of_the_releases(growth):
+    network = networks.build(Streams(0, (0,)), "complete", 3)
+    algorithm = algorithms.load("p_admm")(penalty_growth=growth)
+    batch = stack([algorithm])
+    for t in (1, 31, 63, 64, 100):
+        expected = np.full(3, 2.0**t * algorithm.eta * 2 * 2)
+        assert np.ravel(algorithm.penalty(network, t)) == pytest.approx(expected, rel=1e-12)
+        assert np.ravel(batch.penalty(network, t)) == pytest.approx(expected, rel=1e-12)

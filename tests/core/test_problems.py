@@ -18,7 +18,11 @@ from private_consensus.core.problems import (
     names,
     shared_by_runs,
 )
-from private_consensus.core.problems.logistic_regression import solver
+from private_consensus.core.problems.fair_classification import FairLogisticRegression
+from private_consensus.core.problems.lasso import Lasso
+from private_consensus.core.problems.logistic_regression import LogisticRegression, solver
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.problems.perceptron import Perceptron
 from private_consensus.core.randomness import Streams
 from private_consensus.core.solvers import TOLERANCE
 
@@ -440,3 +444,81 @@ def test_the_gradient_at_the_corner_of_the_box_attains_the_lipschitz_constant(ra
     problem = mean_estimation.MeanEstimation(means, 5, box=1.5, size_ratio=ratio)
     gradient = problem.gradient(np.full((1, 1, 2, 3), 1.5))
     assert np.linalg.norm(gradient, axis=-1).max() == pytest.approx(problem.lipschitz)
+
+
+def _problems_of_type(kind):
+    """Return problems whose arrays have a type, and equal problems whose arrays are float64."""
+    rng = np.random.default_rng(0)
+    rows = np.eye(4)[rng.integers(0, 4, (1, 2, 200))]
+    signs = rng.choice([-1.0, 1.0], (1, 2, 200))
+    for dtype in (kind, float):
+        features, labels = rows.astype(dtype), signs.astype(np.int8)
+        binary = (labels[0, 0] > 0).astype(np.int8)
+        yield (
+            MeanEstimation(features.sum(2).astype(dtype), 200, 200.0),
+            LogisticRegression(features[0], labels[0], features[0, 0], labels[0, 0], 1.0, 0.1),
+            Lasso(features, (signs > 0).astype(dtype), 1.0, 0.1, 1.0, 1.0),
+            FairLogisticRegression(features[0, 0], binary, binary, np.array([[0]]), len),
+            Perceptron(
+                features[0, 0], binary, np.arange(180).reshape(1, 2, 90), np.array([190]), 2
+            ),
+        )
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.float16, np.longdouble, ">f8"])
+def test_data_of_other_types_are_computed_in_float64(kind):
+    for problem, expected in zip(*_problems_of_type(kind), strict=True):
+        x = np.random.default_rng(1).normal(size=(1, 1, expected.n_agents, expected.dim))
+        point = x.astype(np.float64)
+        for name in ("features", "means"):
+            assert getattr(problem, name, point).dtype == np.float64
+        if isinstance(problem, Perceptron):
+            rows, sizes = problem.rows_of(0), np.array([90, 90])
+            gradients = [p.clipped_gradient(x[0, 0], rows, sizes) for p in (problem, expected)]
+        else:
+            gradients = [p.gradient(x) for p in (problem, expected)]
+        assert np.array_equal(*gradients)
+        if problem.offers("proximal"):
+            penalty = np.ones((1, 1, problem.n_agents, 1))
+            minimisers = [p.proximal(0 * x, penalty, 0 * x, x) for p in (problem, expected)]
+            assert np.array_equal(*minimisers)
+
+
+def test_float32_data_are_not_copied():
+    rows = np.zeros((2, 3, 4), np.float32)
+    problem = LogisticRegression(rows, np.ones((2, 3)), rows[0], np.ones(3), 1.0, 0.1)
+    assert problem.features is rows
+
+
+def test_means_beyond_the_box_by_the_rounding_of_float16_are_refused():
+    means = np.full((1, 2, 1), 100.0625, np.float16)
+    with pytest.raises(InvalidInput, match="the box"):
+        MeanEstimation(means, 10, 100.04)  # 100.0625 in float16
+
+
+def test_masked_arrays_are_refused():
+    means = np.ma.masked_array(np.full((1, 3, 2), 0.3))
+    means[0, 1, 0] = np.ma.masked
+    means.data[0, 1, 0] = 777.0
+    with pytest.raises(InvalidInput, match=r"problem\.means: found 'a masked array'"):
+        MeanEstimation(means, 20, 1.0)
+    labels = np.ma.masked_array(np.ones((3, 5)))
+    rows = np.zeros((3, 5, 2))
+    with pytest.raises(InvalidInput, match=r"problem\.labels: found 'a masked array'"):
+        LogisticRegression(rows, labels, rows[0], np.ones(5), 1.0, 0.1)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, "0"])
+def test_a_starting_point_that_is_not_finite_is_refused(value):
+    problem = MeanEstimation(np.zeros((1, 3, 2)), 5, 1.0)
+    with pytest.raises(InvalidInput, match=r"point: .*expected finite numbers"):
+        problem.starting_at(np.full((3, 2), value))
+
+
+def test_arrays_of_a_problem_cannot_be_changed():
+    means, rows, labels = np.zeros((1, 3, 2)), np.zeros((2, 3, 4)), np.ones((2, 3))
+    MeanEstimation(means, 5, 1.0)
+    LogisticRegression(rows, labels, rows[0], labels[0], 1.0, 0.1)
+    for array in (means, rows, labels):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 500.0

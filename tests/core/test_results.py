@@ -11,6 +11,7 @@ import pytest
 
 import private_consensus as pc
 from private_consensus.api.results import parameter_description
+from private_consensus.audits import examples
 from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy.derivations import derive
 
@@ -166,3 +167,35 @@ def test_the_error_of_a_diverged_run_names_the_largest_stable_step():
         steps = {"eta": 1.0, "clip": None}
         result("muffliato_gd", horizon=300, parameters=steps, budget=pc.Budget(np.inf))
     assert "eta = 1 is above 2/L = 0.04" in error.value.__notes__[0]
+
+
+def test_a_problem_without_metrics_is_refused():
+    class Unmeasured(type(PROBLEM)):
+        metrics = {}  # noqa: RUF012
+
+    with pytest.raises(InvalidInput, match="measures: missing, expected a problem with metrics"):
+        result(problem=Unmeasured(MEANS, records=50, box=1.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "problem", "message"),
+    [
+        ("gradient_descent", examples.perceptron(5), "smoothness"),
+        ("gradient_descent", examples.census(), "smoothness"),
+        ("dp_admm", examples.observations(), "records"),
+        (
+            "gradient_descent",
+            replace(examples.logistic_regression(5), ridge=0.0),
+            "strong_convexity",
+        ),
+        (
+            "coordinate_descent",
+            replace(examples.logistic_regression(5), ridge=0.0),
+            "strong_convexity",
+        ),
+    ],
+)
+def test_a_problem_without_a_required_constant_is_refused(name, problem, message):
+    network = examples.complete(problem.n_agents)
+    with pytest.raises(InvalidInput, match=message):
+        pc.simulate(pc.algorithms.load(name)(), problem, network, BUDGET, 1)

@@ -1,6 +1,6 @@
 """Test sensitivities of problems against random search for the largest change by a record."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from private_consensus import algorithms, networks
 from private_consensus.audits.probing import REVIEWED
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.problems.base import NORMS
+from private_consensus.core.problems.base import NORMS, Problem
 from private_consensus.core.problems.lasso import Lasso
 from private_consensus.core.problems.linear_observation import EXAMPLE, build
 from private_consensus.core.problems.logistic_regression import LogisticRegression
@@ -463,3 +463,91 @@ def test_the_sparse_vector_technique_uses_the_loss_sensitivity_of_the_problem():
     change = 2 * problem.clipped_loss_change(algorithm.C_loss)
     epsilon = change / noisy.threshold_noise.scale + 2 * count * change / noisy.query_noise.scale
     assert epsilon == pytest.approx(noisy.svt_epsilon)
+
+
+@dataclass(frozen=True)
+class SeparateCoordinates(Problem):
+    """Sum of one logistic loss per coordinate, so that a record's Hessian has full rank."""
+
+    signs: np.ndarray
+    ridge: float = 0.01
+    weight, record_curvature, n_runs, n_agents, records = 1.0, 0.25, 1, 3, 1
+
+    @property
+    def dim(self):
+        return self.signs.shape[-1]
+
+    @property
+    def record_gradient_change(self):
+        return 2.0 * np.sqrt(self.dim)
+
+    smoothness = 0.26
+
+    def gradient(self, x):
+        return -self.signs / (1 + np.exp(self.signs * x)) + self.ridge * x
+
+    def proximal(self, linear, penalty, centre, start, tolerance=None):
+        raise NotImplementedError
+
+
+class Convex(SeparateCoordinates):
+    least_convexity = 0.01
+
+
+@pytest.mark.parametrize("name", ["dvp", "m_admm"])
+@pytest.mark.parametrize("jacobian", ["paper", "tight"])
+def test_the_jacobian_term_covers_hessians_of_any_rank(name, jacobian):
+    problem = Convex(np.ones((3, 20)))
+    network = networks.build(Streams(0, (0,)), "complete", 3)
+    algorithm = algorithms.load(name)(jacobian=jacobian, D=1.0, noise=1e9, calibration="given")
+    (release,) = algorithm.releases(problem, network, 1)
+    # At x = 0, all second derivatives of a record are 1/4 for one data set and 0 for the other.
+    log_ratio = 20 * np.log((1.0 + 0.01 + 0.25) / (1.0 + 0.01))
+    assert release.losses() >= log_ratio
+
+
+def test_a_problem_without_declared_convexity_has_no_bound_that_needs_it():
+    problem = SeparateCoordinates(np.ones((3, 20)))
+    network = networks.build(Streams(0, (0,)), "complete", 3)
+    with pytest.raises(InvalidInput, match=r"problem\.least_convexity"):
+        problem.minimiser_change("l2", 1.0)
+    for name in ("p_admm", "dvp", "one_shot_averaging", "exact_admm", "ipp_admm"):
+        with pytest.raises(InvalidInput, match="least_convexity"):
+            algorithms.load(name)().check_needs(problem)
+    zip_dl = algorithms.load("zip_dl")(eta=1.0, noise=1.0)
+    (release,) = zip_dl.releases(problem, network, 2)
+    assert np.isinf(release.losses()).all()
+    (release,) = zip_dl.releases(Convex(problem.signs), network, 2)
+    assert np.isfinite(release.losses()).all()
+
+
+@dataclass(frozen=True)
+class LongRows(LogisticRegression):
+    """Logistic regression whose universe has rows of norm 10."""
+
+    record_gradient_change = 20.0
+    record_curvature = 25.0
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("one_shot_averaging", {"perturbed": "objective"}), ("pp_admm_renyi", {"output_noise": 1.0})],
+)
+def test_objective_perturbation_uses_the_declared_gradients(name, options):
+    rows = np.zeros((3, 5, 2))
+    network = networks.build(Streams(0, (0,)), "complete", 3)
+    algorithm = algorithms.load(name)(**{**options, "noise": 1.0, "D": 100.0})
+    data = rows, np.ones((3, 5)), rows[0], np.ones(5), 1.0, 0.1
+    problems = LogisticRegression(*data), LongRows(*data)
+    profiles = [algorithm.releases(problem, network, 1)[0].profile for problem in problems]
+    assert [profile.mu for profile in profiles] == [2.0, 20.0]
+    assert profiles[1].kappa == pytest.approx(100 * profiles[0].kappa)
+
+
+@pytest.mark.parametrize("change", [np.nan, -1.0, np.array([1.0, 2.0])])
+def test_an_invalid_bound_on_the_change_of_a_gradient_is_refused(change):
+    class Invalid(MeanEstimation):
+        record_gradient_change = change
+
+    with pytest.raises(InvalidInput, match=r"problem\.record_gradient_change"):
+        Invalid(np.zeros((1, 3, 2)), 5, 1.0).record_change("l2")

@@ -1,6 +1,6 @@
 """Test the simulation: blocks of runs, batches of settings, horizons and divergence."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -8,14 +8,20 @@ import numpy as np
 import pytest
 
 from observed import simulated
-from private_consensus import networks
+from private_consensus import Streams, algorithms, networks
 from private_consensus.api import results
 from private_consensus.audits.examples import examples
 from private_consensus.common.errors import Diverged, InvalidInput
 from private_consensus.core.algorithms.base import Iterative, column, stack, structure
 from private_consensus.core.algorithms.gradient_descent import GradientDescent
 from private_consensus.core.algorithms.pr_admm import ALGORITHM as PRADMM
+from private_consensus.core.networks import Network
 from private_consensus.core.problems import logistic_regression, mean_estimation
+from private_consensus.core.problems.fair_classification import FairLogisticRegression
+from private_consensus.core.problems.linear_observation import LinearObservation
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.problems.perceptron import Perceptron
 from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.privacy import Budget
 
@@ -57,19 +63,68 @@ def test_adding_runs_changes_no_byte_of_earlier_runs():
             assert len(setting_many[key]) == 11
 
 
-@pytest.mark.parametrize(
-    "change, key",
-    [({"box": 6.0}, "problem.l1 sensitivity"), ({"records": 19}, "problem.least_convexity")],
-)
-def test_a_run_in_which_a_record_has_more_effect_than_in_the_first_is_refused(change, key):
-    def varied(streams):
-        options = {"records": 20, "dim": 2, "box": 5.0} | (change if 4 in streams.runs else {})
-        return mean_estimation.build(streams, 5, **options)
+def logistic(ridge=0.1):
+    rows = np.zeros((3, 5, 2))
+    rows[..., 0] = 1
+    return LogisticRegression(rows, np.ones((3, 5)), rows[0], np.ones(5), 1.0, ridge)
 
-    options = {"root": 3, "groups": GROUPS, "runs": 6, "watch": WATCH, "block": 4}
+
+def fair(protected):
+    rows = np.full((6, 2), 0.1)
+    return FairLogisticRegression(rows, np.arange(6) % 2, protected, np.array([[0]]), _no_columns)
+
+
+def _no_columns(*names):
+    return np.array([], int)
+
+
+def perceptron(hidden):
+    rows = np.random.default_rng(0).random((60, 3))
+    agent_rows = np.arange(54).reshape(1, 3, 18)
+    return Perceptron(rows, np.arange(60) % 10, agent_rows, np.arange(54, 60), hidden)
+
+
+def observations(sine):
+    constant, sines = np.ones((3, 1, 2)), np.full((3, 1, 2), sine)
+    return LinearObservation(np.ones(2), constant, sines, 0 * sines, np.zeros((3, 2)), 0.1)
+
+
+def means(**changes):
+    options = {"records": 20, "box": 5.0} | changes
+    return MeanEstimation(np.zeros((1, 3, 2)), **options)
+
+
+VARIED = {
+    "gradient_descent": ({}, means(), means(box=6.0)),
+    "muffliato": ({}, means(), means(records=19)),
+    "zip_dl": ({"eta": 1.0}, logistic(), logistic(50.0)),
+    "fair_classification": ({"sens": "tight"}, fair(np.arange(6) % 2), fair(np.arange(6) // 5)),
+    "dp_ci": ({"calibration": "theorem"}, observations(-1.0), observations(0.0)),
+    "q_dpsgd_2": (
+        {"own": "broadcast", "sigma_rule": "accountant", "B": 5}, perceptron(1), perceptron(50),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VARIED)
+def test_a_run_with_a_larger_privacy_loss_than_the_first_is_refused(name):
+    parameters, first, later = VARIED[name]
+    algorithm = algorithms.load(name)(**parameters)
+    graph, horizon = networks.build(Streams(0, (0,)), "complete", 3), 3
+    if first.n_agents == 1:
+        graph, horizon = Network(np.zeros((1, 1), bool), np.ones((1, 1))), 1
+    setting = Setting(algorithm, Budget(1.0, 0.0 if name == "dp_ci" else 1e-5), horizon)
+
+    def run(problems):
+        watch = MeasurementPlan((("released", "value"),))
+        options = {"root": 3, "groups": GROUPS, "runs": 2, "watch": watch, "block": 1}
+        environment = (lambda streams: problems[streams.runs[0]]), lambda streams: graph
+        simulated([setting], *environment, **options)
+
+    run([first, replace(first)])
     with pytest.raises(InvalidInput, match="for which noise is calibrated") as caught:
-        simulated(settings(), varied, network, **options)
-    assert caught.value.key == key
+        run([first, later])
+    assert caught.value.key == "privacy loss of run 1"
 
 
 def test_results_do_not_depend_on_the_number_of_processes():

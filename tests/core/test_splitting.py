@@ -375,3 +375,36 @@ def test_a_missing_csv_file_is_named(path, tmp_path, monkeypatch):
 def test_labels_of_different_lengths_are_refused():
     with pytest.raises(InvalidInput, match="rows of different lengths"):
         pc.split(np.zeros((2, 1)), label=[[1.0], [2.0, 3.0]], agent=2, clip=1.0)
+
+
+def test_masked_arrays_are_refused():
+    masked = np.ma.masked_array(np.full((2, 2), 0.5), mask=[[True, False], [False, False]])
+    for data in (masked, {"x": masked[0]}):
+        with pytest.raises(InvalidInput, match="found 'a masked array'"):
+            pc.split(data, agent=2, bounds=(0, 1))
+    with pytest.raises(InvalidInput, match="label: found 'a masked array'"):
+        pc.split(np.zeros((2, 1)), label=masked[0], agent=2, bounds=(0, 1))
+
+
+@pytest.mark.parametrize("bounds", [(-1.7e308, 1.7e308), (1e308, 1.1e308), (0.0, np.inf)])
+def test_bounds_whose_difference_overflows_are_refused(bounds):
+    with pytest.raises(InvalidInput, match=r"bounds\.x: .*expected a pair"):
+        pc.split({"x": [0.0, 1.0]}, agent=2, bounds=bounds)
+
+
+def test_arrays_of_shares_cannot_be_changed():
+    shares = pc.split({"x": np.linspace(0, 1, 6)}, agent=2, bounds=(0, 1))
+    with pytest.raises(ValueError, match="read-only"):
+        shares.features[0, 0] = 50.0
+
+
+def test_a_record_without_an_agent_is_refused():
+    table = {"x": [0.0, 1.0, 0.5], "site": [1.0, np.nan, 2.0]}
+    with pytest.raises(InvalidInput, match="agent of row 1: missing"):
+        pc.split(table, agent="site", bounds=(0, 1))
+
+
+@pytest.mark.parametrize("values", [np.array([1j, 2]), np.ones(2, np.longdouble), [b"a", b"b"]])
+def test_columns_of_other_types_are_refused(values):
+    with pytest.raises(InvalidInput, match=r"data\.x: .*a column of"):
+        pc.split({"x": values}, agent=2, bounds=(0, 1))

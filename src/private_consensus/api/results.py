@@ -337,6 +337,7 @@ def simulate(
         runs=runs,
     )
     metrics = calibration.problem.metrics
+    require(bool(measures or metrics), "measures", None, "a problem with metrics")
     measures = measures or (("released", next(iter(metrics))),)
     for _, metric in measures:
         arguments.choice("measures", metric, metrics)

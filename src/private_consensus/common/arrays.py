@@ -13,19 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InvalidInput, require
+from .errors import InvalidInput, arguments, require
 
 SINGLE_TOLERANCE, DOUBLE_TOLERANCE = 1e-6, 1e-9
-"""Relative rounding error that a bound allows, for float32 (or shorter) and for float64."""
+"""Relative rounding error that a bound allows, for float32 and for float64."""
 
 
 def tolerance_of(array: np.ndarray) -> float:
-    """Return the relative rounding error that a bound on the entries of ``array`` allows.
-
-    Integers are exact; they have the tolerance of float64.
-    """
-    short = array.dtype.kind == "f" and array.dtype.itemsize <= 4
-    return SINGLE_TOLERANCE if short else DOUBLE_TOLERANCE
+    """Return the relative rounding error that a bound on the entries of ``array`` allows."""
+    return SINGLE_TOLERANCE if array.dtype == np.float32 else DOUBLE_TOLERANCE
 
 
 def require_array(
@@ -58,11 +54,32 @@ def require_array(
     shape = f"({names})" if not optional else f"([{', '.join(axes[:optional])},] {names})"
     content = "booleans" if kinds == "b" else "real numbers"
     expected = f"an array of {content} of shape {shape}"
+    arguments.unmasked(key, value)
     is_array = isinstance(value, np.ndarray)
     require(is_array, key, value if isinstance(value, Real) else type(value).__name__, expected)
     require(value.dtype.kind in kinds, key, f"an array of {value.dtype}", expected)
     fits = len(axes) - optional <= value.ndim <= len(axes) and (empty or 0 not in value.shape)
     require(fits, key, value.shape, expected + ("" if empty else ", at least 1 along each axis"))
+
+
+def float_array(
+    key: str, value: Any, axes: Sequence[str], *, optional: int = 0, empty: bool = False
+) -> np.ndarray:
+    """Return an array of numbers in float32 or float64, without a copy if it has one of them.
+
+    Other types become float64, since sums of short types overflow.
+
+    Parameters
+    ----------
+    key, value, axes, optional, empty
+        See :func:`require_array`.
+
+    Returns
+    -------
+    ndarray of float32 or float64
+    """
+    require_array(key, value, axes, optional=optional, empty=empty)
+    return np.asarray(value, None if value.dtype in (np.float32, np.float64) else float)
 
 
 def require_shape(key: str, value: np.ndarray, shape: tuple[int, ...], of: str) -> None:
@@ -134,14 +151,13 @@ def require_rows_within(key: str, rows: np.ndarray, bound: float, axes: Sequence
     ----------
     key : str
         Name of the array in messages.
-    rows : ndarray, shape (..., dim)
+    rows : ndarray of float32 or float64, shape (..., dim)
         Rows to check.
     bound : float
         Largest l2 norm of a row; rounding errors of :func:`tolerance_of` are allowed.
     axes : sequence of str
         Names of all axes of ``rows``.
     """
-    rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(float)
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.einsum("...k,...k->...", rows, rows)
         within = squares <= (bound * (1 + tolerance_of(rows))) ** 2

@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,6 @@ from private_consensus.privacy import Budget
 from .algorithms.base import Algorithm, Finite, join_runs, stack, structure
 from .networks import Network, require_same_agents
 from .problems import Problem
-from .problems.base import NORMS, ROUNDING
 from .randomness import Streams
 
 DIVERGENCES = ("raise", "record")
@@ -93,7 +93,7 @@ class Calibration:
     runs, block : int
         Number of runs; number of runs that are computed together.
     problem : Problem
-        Problem of the first run. Its sensitivities hold for the data of every run.
+        Problem of the first run. No other run may have a larger privacy loss.
     network : Network
         Network of all runs, including the runs that fill up the last block.
     algorithms : sequence of sequences of Algorithm
@@ -379,9 +379,11 @@ def _run_block(
     last = first + calibration.block
     streams = Streams(calibration.root, tuple(range(first, last)), calibration.groups)
     problem = calibration.environment.problem(streams)
-    _require_bounds(problem, calibration.problem)
     network = calibration.network.of_runs(first, last)
     settings = calibration.settings
+    if problem is not calibration.problem:
+        for index in range(len(settings)):
+            _require_covered(calibration, index, problem, first)
     measured: list[dict] = [{} for _ in settings]
     algorithms = [calibration.of_block(index, first) for index in range(len(settings))]
     for members in _batches(algorithms):
@@ -394,21 +396,30 @@ def _run_block(
     return measured
 
 
-def _require_bounds(problem: Problem, calibrated: Problem) -> None:
-    """Refuse a problem with a larger effect of a record than in the calibration of the noise."""
-    upper = {f"{norm} sensitivity": (problem.record_change(norm), calibrated.record_change(norm))
-             for norm in NORMS}  # fmt: skip
-    upper["record_curvature"] = problem.record_curvature, calibrated.record_curvature
-    lower = {"least_convexity": (problem.least_convexity, calibrated.least_convexity)}
-    if calibrated.offers("records"):
-        lower["records"] = problem.records, calibrated.records
-    of_first_run = "as in the first run, for which noise is calibrated"
-    for name, (value, limit) in upper.items():
-        holds = value <= limit + ROUNDING * abs(limit)
-        require(holds, f"problem.{name}", value, f"at most {limit:g}, {of_first_run}")
-    for name, (value, limit) in lower.items():
-        holds = value >= limit - ROUNDING * abs(limit)
-        require(holds, f"problem.{name}", value, f"at least {limit:g}, {of_first_run}")
+def _require_covered(calibration: Calibration, index: int, problem: Problem, run: int) -> None:
+    """Refuse a problem with which a setting has a larger privacy loss than in its calibration.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Settings with calibrated noise.
+    index : int
+        Index of the setting.
+    problem : Problem
+        Problem of a block of runs.
+    run : int
+        First run of the block, for the message.
+    """
+    setting = calibration.settings[index]
+    setting.algorithm.check_needs(problem)
+    allowed, releases = (
+        calibration.algorithms[index][0].releases(p, calibration.graphs[0], setting.horizon)
+        for p in (calibration.problem, problem)
+    )
+    expected = "at most that of the first run, for which noise is calibrated"
+    for release, limit in zip_longest(releases, allowed):
+        is_covered = release is None or (limit is not None and limit.covers(release))
+        require(is_covered, f"privacy loss of run {run}", release, expected)
 
 
 def _batches(algorithms: Sequence[Algorithm]) -> Collection[list[int]]:

@@ -27,6 +27,8 @@ from .randomness import generator
 SOURCES = "a polars or pandas DataFrame, a mapping of columns, a 2-D array, or the path of a CSV"
 SCALARS = (str, int, float, np.generic)
 """Types of labels and categories."""
+MAX_BOUND = 1e300
+"""Largest absolute value of bounds, so that no difference of them overflows."""
 MAX_AGENTS = 100_000
 """Largest number of agents."""
 MAX_LISTED = 8
@@ -83,6 +85,11 @@ class Shares:
     from_records: tuple[str, ...] = ()
     label_names: tuple[Any, Any] | None = None
     clip: float | None = None
+
+    def __post_init__(self):
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
 
     def __repr__(self) -> str:
         """Return the public facts of the records: agents, sizes, columns and labels."""
@@ -440,6 +447,7 @@ def _table(data: Any) -> pl.DataFrame:
         data = {str(name): data[name] for name in data.columns}
     if isinstance(data, Mapping):
         return _frame({str(name): _series(name, values) for name, values in data.items()})
+    arguments.unmasked("data", data)
     try:
         array = np.asarray(data)
     except ValueError as error:
@@ -463,6 +471,7 @@ def _in_order(values: Sequence[Any]) -> list[Any]:
 
 def _series(name: Any, values: Any) -> pl.Series:
     """Return a column; texts and categories of pandas are converted to Python objects."""
+    arguments.unmasked(str(name), values)
     try:
         array = values if isinstance(values, pl.Series) else np.asarray(values)
     except ValueError as error:
@@ -508,7 +517,7 @@ def _owners(
     require(agent is not None, "agent", agent, "a column, one agent per record, or a number")
     table, name = _with_column(table, agent, "agent")
     column = table[str(name)]
-    missing = column.is_null()
+    missing = column.is_null() | (column.is_nan() if column.dtype.is_float() else False)
     require(not missing.any(), f"agent of row {missing.arg_max()}", None, "the record's agent")
     names = tuple(column.unique().sort().to_list())
     require(len(names) <= MAX_AGENTS, "agent", f"{len(names)} agents", f"at most {MAX_AGENTS}")
@@ -613,9 +622,10 @@ class _Encoder:
         allowed = self.categories.get(name)
         if allowed is None and not self.public:
             expected = f"numbers, or categories={{{name!r}: [...]}} with its possible values"
-            is_number = column.cast(pl.Float64, strict=False).is_not_null().to_numpy()
-            if is_number.any():
-                self.locate.require(is_number, name, values, expected)
+            if column.dtype == pl.String:
+                is_number = column.cast(pl.Float64, strict=False).is_not_null().to_numpy()
+                if is_number.any():
+                    self.locate.require(is_number, name, values, expected)
             raise InvalidInput(f"data.{name}", f"a column of {column.dtype}", expected)
         if allowed is None:
             allowed = _in_order(values)
@@ -659,8 +669,9 @@ class _Encoder:
         limits = bounds.get(name) if isinstance(bounds, Mapping) else bounds
         if limits is None:
             return None
-        key, expected = f"bounds.{name}", "a pair (low, high) of finite numbers with low < high"
-        pair = arguments.array(key, limits, expected, np.isfinite)
+        key = f"bounds.{name}"
+        expected = f"a pair (low, high) of numbers in [-{MAX_BOUND:g}, {MAX_BOUND:g}], low < high"
+        pair = arguments.array(key, limits, expected, lambda v: np.abs(v) <= MAX_BOUND)
         require(pair.shape == (2,) and pair[0] < pair[1], key, limits, expected)
         return float(pair[0]), float(pair[1])
 

@@ -28,6 +28,8 @@ RENYI_ORDERS = (
     *(80.0, 96.0, 128.0, 192.0, 256.0),
 )
 SAMPLINGS = ("poisson", "fixed_size")
+ROUNDING = 1e-12
+"""Relative difference below which two losses count as equal."""
 MAX_COUNT = 10**12
 """Largest number of releases; a larger one is treated as an input error."""
 
@@ -302,6 +304,24 @@ class Release:
             shapes = tuple(np.shape(array) for array in self._pair())
             raise InvalidInput("release.scale", shapes, "shapes that broadcast") from error
         return _ratio(sensitivity, scale)
+
+    def covers(self, other: Release) -> bool:
+        """Return True if another release of the same kind has at most the loss of this one.
+
+        Profiles are compared for equality, numbers up to rounding errors.
+        """
+        pair = self, other
+        kinds = [(r.mechanism, r.dim, r.profile, getattr(r.sampling, "kind", None)) for r in pair]
+        rates = [1.0 if r.sampling is None else r.sampling.rate for r in pair]
+        losses, other_losses = self.losses(), other.losses()
+        return (
+            kinds[0] == kinds[1]
+            and rates[1] <= rates[0]
+            and other.count <= self.count
+            and (other.proven or not self.proven)
+            and losses.shape == other_losses.shape
+            and bool(np.all(other_losses <= losses * (1 + ROUNDING)))
+        )
 
     def _pair(self):
         return self.sensitivity, self.scale

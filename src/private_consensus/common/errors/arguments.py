@@ -85,12 +85,19 @@ def array(key: str, value: Any, expected: str, holds: Check = lambda v: v == v) 
             numbers = numbers.astype(float)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(key, value, expected) from error
-    require(numbers.dtype.kind in "iuf", key, value, expected)
+    is_numeric = numbers.dtype.kind in "iuf" and not isinstance(value, np.ma.MaskedArray)
+    require(is_numeric, key, value, expected)
     numbers = np.asarray(numbers, dtype=float)
     with np.errstate(invalid="ignore"):
         accepted = np.asarray(holds(numbers))
     require(bool(np.all(accepted)) and not bool(np.isnan(numbers).any()), key, value, expected)
     return numbers
+
+
+def unmasked(key: str, value: Any) -> None:
+    """Refuse a masked array, whose comparisons and sums skip the masked entries."""
+    is_masked = isinstance(value, np.ma.MaskedArray)
+    require(not is_masked, key, "a masked array", "an array without a mask, such as value.filled()")
 
 
 def is_real(item: Any) -> bool:

@@ -27,7 +27,7 @@ from .checked import check_arguments
 from .noise import GIVEN, LAWS, Noise, NoiseSite
 from .noise import column as column
 from .noise import per_agent as per_agent
-from .parameters import FOR_CALIBRATION, check_parameters, noises, set_noises
+from .parameters import FOR_CALIBRATION, check_parameters, convert_values, noises
 
 STEP, CURVATURE, GRADIENT, PLAIN = "step", "curvature", "gradient", ""
 """Units of a search range: 1/L, L and G of an agent's objective, or no unit."""
@@ -165,7 +165,7 @@ class Algorithm(ABC):
             expected = "an annotated field of a class with @dataclass(frozen=True, kw_only=True)"
             require(is_used, f"{kind.__name__}.{declared.name}", without, expected)
         check_parameters(self)
-        set_noises(self)
+        convert_values(self)
 
     def calibrate(self, budget: Budget, problem: Problem, network: Network, horizon: int) -> Self:
         """Return a copy whose noise is set so that the whole run meets ``budget``.

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import log_ndtr
 
+from private_consensus.common.errors import require
 from private_consensus.privacy import Release
 
 from .base import Iterative, Range, normal_start
@@ -202,8 +203,10 @@ class CoordinateDescent(Iterative):
         ndarray, shape (settings, runs, agents)
             Upper bound on the gap.
         """
-        rate = problem.strong_convexity / (problem.dim * problem.smoothness)
-        floor = problem.smoothness / problem.strong_convexity * problem.slope_bound
+        convexity = problem.strong_convexity
+        require(convexity > 0, "problem.strong_convexity", convexity, "a number > 0")
+        rate = convexity / (problem.dim * problem.smoothness)
+        floor = problem.smoothness / convexity * problem.slope_bound
         return (1 - rate) ** t * first_gap + floor * np.reshape(self.noise.scale, (-1, 1, 1))
 
     # Privacy.

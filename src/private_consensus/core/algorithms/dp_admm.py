@@ -65,6 +65,7 @@ class DPADMM(Iterative):
     noise: Noise = noise_field()
 
     quantities: ClassVar = ("internal", "released", "rho", "eta_0")
+    needs: ClassVar[tuple[str, ...]] = ("records",)
     assumed_bound: ClassVar[str] = "c1"
     source: ClassVar[str] = "Huang et al., IEEE TIFS 2020; Gratton et al., section VI"
     ranges: ClassVar = {

@@ -49,7 +49,7 @@ class ExactADMM(ConsensusADMM):
     calibration: str = one_of("paper", CALIBRATIONS, calibration=True)
 
     quantities: ClassVar = ("released", "total_printed", "total_exact")
-    needs: ClassVar[tuple[str, ...]] = ("proximal",)
+    needs: ClassVar[tuple[str, ...]] = ("proximal", "least_convexity")
     source: ClassVar[str] = "Gratton et al., eqs. (15), (17)-(20), (24), (25)"
     lower_bound_because: ClassVar[str] = (
         "records with distant responses change the minimiser by the attained fraction"

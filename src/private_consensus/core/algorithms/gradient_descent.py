@@ -424,7 +424,10 @@ ALGORITHM = GradientDescent
 
 def first_step(problem) -> float:
     r"""Return the first step size :math:`\eta_1 = (\mu + L)/(2 \mu L)` (Theorem 2)."""
-    mu, smooth = problem.strong_convexity, problem.smoothness
+    names = "strong_convexity", "smoothness"
+    mu, smooth = (getattr(problem, name, 0.0) for name in names)
+    is_positive = bool(np.all(mu > 0) and np.all(smooth > 0))
+    require(is_positive, "problem.name", type(problem).__name__, f"positive {' and '.join(names)}")
     return (mu + smooth) / (2.0 * mu * smooth)
 
 

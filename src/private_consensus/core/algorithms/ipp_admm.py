@@ -91,7 +91,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     svt_epsilon: float = nonnegative(0.0)
 
     hidden_sampling = True
-    needs: ClassVar[tuple[str, ...]] = ("proximal", "clipped_loss")
+    needs: ClassVar[tuple[str, ...]] = ("proximal", "least_convexity", "clipped_loss")
     source: ClassVar[str] = "Ding, section 3.5, Algorithm 3, Theorem 10"
     quantities: ClassVar = ("internal", "released", "worst_case", "messages")
     lower_bound_because: ClassVar[str] = (

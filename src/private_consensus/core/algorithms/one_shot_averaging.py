@@ -63,6 +63,7 @@ class OneShotAveraging(Iterative):
 
     quantities: ClassVar = ("released",)
     privacy_depends_on: ClassVar[str] = NOTHING
+    needs: ClassVar[tuple[str, ...]] = ("proximal", "least_convexity")
     source: ClassVar[str] = "Chaudhuri, Monteleoni, Sarwate, JMLR 12, 2011, Algorithms 1 and 2"
     ranges: ClassVar = {"D": Range(0.01, 3.0, 0.2, CURVATURE), "horizon": Range(3, 30, 15)}
     lower_bound_because: ClassVar[str] = (
@@ -142,12 +143,9 @@ class OneShotAveraging(Iterative):
         return self.noise.releases(self.change(problem), self.noise.scale, attained=attained)
 
     def _perturbed_objective(self, problem) -> PerturbedObjective:
-        r"""Return the privacy profile of a minimiser, with :math:`\mu = 2w/\sigma`.
-
-        Rows have the norm 1, and the derivative of the loss has one sign.
-        """
+        r"""Return the privacy profile of a minimiser; the derivative of the loss has one sign."""
         curvature = problem.least_convexity + float(self.D)
-        mu = 2.0 * problem.weight / float(self.noise.scale)
+        mu = 2.0 * problem.largest_record_gradient / float(self.noise.scale)
         return PerturbedObjective(mu, float(problem.record_curvature / curvature), one_sign=True)
 
     def noise_sites(self, problem, network, horizon):

@@ -4,12 +4,15 @@ The functions of this module declare a field of an algorithm. A value that the f
 allow raises an error with the key ``algorithm.<name>`` when the algorithm is constructed. If a
 subclass changes only the default of a field, the rule of the field still applies. Algorithms
 check conditions between fields in ``__post_init__``.
+
+Numbers of a ``float`` or ``int`` field become Python numbers, and arrays become arrays of float64
+or int64. Powers of integers and of shorter types overflow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, field, fields
+from dataclasses import MISSING, Field, field, fields
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -240,18 +243,14 @@ def _typed(kind: type[Algorithm]) -> Mapping[str, Rule]:
     """
     typed_rules = {}
     for declared in fields(kind):
-        stated = declared.type
-        name = stated if isinstance(stated, str) else getattr(stated, "__name__", str(stated))
-        base, _, optional = name.partition(" | ")
+        base, optional = _declared_type(declared)
         if declared.name in rules(kind) or not declared.init or base not in _TYPES:
             continue
         default = declared.default
         open_ended = isinstance(default, float) and default != default
         kinds, expected = _TYPES[base]
         check = partial(_has_type, kinds=kinds, integral=base == "int", nan=open_ended)
-        typed_rules[declared.name] = Rule(
-            _or_none(check) if optional == "None" else check, expected
-        )
+        typed_rules[declared.name] = Rule(_or_none(check) if optional else check, expected)
     return typed_rules
 
 
@@ -272,16 +271,41 @@ def _has_type(value: Any, kinds: str, integral: bool, nan: bool) -> bool:
     return nan or not np.isnan(array).any()
 
 
-def set_noises(algorithm: Any) -> None:
-    """Replace the number in each noise field by a :class:`.noise.Noise` of that scale."""
+def convert_values(algorithm: Any) -> None:
+    """Convert the checked numbers of all fields, and set the :class:`.noise.Noise` of noise fields.
+
+    The number in a noise field becomes the scale of the noise.
+    """
+    for name, number_type in _number_types(type(algorithm)).items():
+        value = _scale(getattr(algorithm, name))
+        if value is not None:
+            is_array = isinstance(value, np.ndarray) and value.ndim > 0
+            value = value.astype(number_type, copy=False) if is_array else number_type(value)
+            object.__setattr__(algorithm, name, value)
     for name, declared in noises(type(algorithm)).items():
         noise = Noise(
-            _scale(getattr(algorithm, name)),
+            getattr(algorithm, name),
             algorithm.law if declared.law is None else declared.law,
             algorithm.where if declared.added_to is None else declared.added_to,
             algorithm.growth if declared.scheduled else 1.0,
         )
         object.__setattr__(algorithm, name, noise)
+
+
+@cache
+def _number_types(kind: type[Algorithm]) -> Mapping[str, type[int | float]]:
+    """Return the type of each field that is declared as a number."""
+    declared_types = {f.name: _declared_type(f)[0] for f in fields(kind) if f.init}
+    number_types: Mapping[str, type[int | float]] = {"float": float, "int": int, "Noise": float}
+    return {n: number_types[t] for n, t in declared_types.items() if t in number_types}
+
+
+def _declared_type(declared: Field) -> tuple[str, bool]:
+    """Return the name of the declared type of a field, and True if the field may be None."""
+    stated = declared.type
+    name = stated if isinstance(stated, str) else getattr(stated, "__name__", str(stated))
+    base, _, optional = name.partition(" | ")
+    return base, optional == "None"
 
 
 def _scale(value: Any) -> Any:

@@ -79,8 +79,7 @@ class RenyiAccountedPPADMM(ApproximateADMM):
         r"""Return the releases of the exact minimisers and of their approximations.
 
         The privacy profile of a minimiser is that of a
-        :class:`~..privacy.objective_perturbation.PerturbedObjective` with
-        :math:`\mu = 2w/\sigma_1`, for rows of norm 1.
+        :class:`~..privacy.objective_perturbation.PerturbedObjective`.
 
         Parameters
         ----------
@@ -101,7 +100,7 @@ class RenyiAccountedPPADMM(ApproximateADMM):
             return plain
         shift, _, approximation = plain
         minimiser = PerturbedObjective(
-            mu=2.0 * problem.weight / float(self.noise.scale),
+            mu=2.0 * problem.largest_record_gradient / float(self.noise.scale),
             kappa=self.curvature_share(problem, network),
             one_sign=True,
         )

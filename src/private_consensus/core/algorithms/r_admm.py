@@ -195,7 +195,8 @@ class RecycledADMM(ObjectivePerturbed):
             return 0.0 * penalty
         curvature = problem.least_convexity + column(self.Phi) + penalty
         kappa = problem.record_curvature / curvature
-        return 2.8 * kappa + problem.record_change(self.noise.norm) / self.scale(t)
+        jacobian = problem.record_hessian_rank * 2.8 * kappa
+        return jacobian + problem.record_change(self.noise.norm) / self.scale(t)
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Return the epsilon of the paper's formula, which requires a large enough curvature.

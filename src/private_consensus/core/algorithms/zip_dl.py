@@ -86,11 +86,12 @@ class ZipDL(ClippedDescent):
         The states are those of one agent on neighbouring data sets. With clipping, the increase is
         at most 2C. Without clipping, if a gradient step expands no distance (:math:`\eta L \le 2`),
         the increase is at most the change of the gradient by a record at a fixed point. It is
-        unbounded if the smoothness holds for the present records only, or not for all terms.
+        unbounded if the smoothness holds for the present records only, or not for all terms, and
+        for objectives that may be non-convex.
         """
         if self.clip is not None:
             return 2.0 * float(self.clip)
-        if "smoothness" in problem.from_data:
+        if "smoothness" in problem.from_data or problem.least_convexity is None:
             return float("inf")
         expansion = np.max(np.asarray(problem.smoothness) * np.asarray(self.eta))
         return float(problem.record_change("l2")) if expansion <= 2.0 else float("inf")

@@ -14,8 +14,9 @@ Replacing one record changes the quantity to which an algorithm adds noise: the 
 problem's universe and for all points, not only for the present data. It is infinite if no bound
 exists. Algorithms multiply it by their own scale factors.
 
-A constructor refuses data outside the universe, because no bound above holds for them. The error
-names agent, record, value and bound. Rounding errors are allowed
+A constructor refuses data outside the universe, because no bound above holds for them. It does not
+copy large arrays; it sets the arrays of the caller read-only, so that they stay as checked. The
+error names agent, record, value and bound. Rounding errors are allowed
 (:mod:`private_consensus.common.arrays`).
 
 The problem also states which fraction of a bound is known to be attained. Lower bounds on epsilon
@@ -30,12 +31,13 @@ methods. Methods that are derived from these are marked as final.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
+from private_consensus.common.arrays import float_array, require_number
 from private_consensus.common.errors import InvalidInput, arguments
 
 NORMS = ("l1", "l2", "linf")
@@ -71,10 +73,13 @@ class Problem(ABC):
     record_coordinate_change : float
         Bound on the same difference in the maximum norm, if it is tighter than the bound in l2.
     record_curvature : float
-        Bound on the largest eigenvalue of the Hessian of :math:`w\ell`; infinite if none exists.
-    least_convexity : float
-        Strong convexity that ``f_i`` has on every data set. ``strong_convexity`` may hold for the
-        present data only.
+        Bound on the largest eigenvalue of the Hessian of :math:`w\ell`; infinite if none exists, or
+        if the loss of a record is not convex.
+    record_hessian_rank : int
+        Largest rank of that Hessian: 1 for a generalised linear model, and by default ``dim``.
+    least_convexity : float, optional
+        Strong convexity, at least 0, that ``f_i`` has on every data set. ``strong_convexity`` may
+        hold for the present data only. None: ``f_i`` may be non-convex.
     approaches_bound : bool
         True if two records with nearly opposite rows change the gradient by
         ``record_gradient_change`` in the limit of points far from the origin in one direction.
@@ -107,7 +112,7 @@ class Problem(ABC):
     record_gradient_change = np.inf
     record_coordinate_change = np.inf
     record_curvature = np.inf
-    least_convexity = 0.0
+    least_convexity = None
     approaches_bound = False
     minimiser_slack = None
     initial_point: np.ndarray | None = None
@@ -139,6 +144,18 @@ class Problem(ABC):
         def test_labels(self) -> np.ndarray: ...
         @property
         def smoothness(self) -> float | np.ndarray: ...
+
+    def __post_init__(self):
+        # A later change of an array would not be checked.
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    def _convert(self, name: str, axes: Sequence[str], **options: Any) -> np.ndarray:
+        """Convert a field by :func:`.float_array`, and return its new value."""
+        array = float_array(f"problem.{name}", getattr(self, name), axes, **options)
+        object.__setattr__(self, name, array)
+        return array
 
     @abstractmethod
     def gradient(self, x: np.ndarray) -> np.ndarray:
@@ -295,6 +312,10 @@ class Problem(ABC):
         """
         return None
 
+    @property
+    def record_hessian_rank(self) -> int:
+        return self.dim
+
     @final
     def record_change(self, norm: str) -> float:
         """Return a bound on the change of ``grad f_i`` at one point if one record is replaced.
@@ -303,6 +324,7 @@ class Problem(ABC):
         """
         arguments.choice("norm", norm, NORMS)
         l2 = self.record_gradient_change
+        require_number("problem.record_gradient_change", l2, least=0, infinite=True)
         linf = min(l2, self.record_coordinate_change)
         l1 = np.sqrt(self.dim) * l2
         # Of two bounds that are equal up to rounding, the one without a root is not below it.
@@ -332,6 +354,7 @@ class Problem(ABC):
             Bound, with the shape of ``curvature``.
         """
         arguments.choice("norm", norm, NORMS)
+        require_number("problem.least_convexity", self.least_convexity, least=0)
         l2_change = self.record_change("l2") / (self.least_convexity + curvature)
         return l2_change * (np.sqrt(self.dim) if norm == "l1" else 1.0)
 
@@ -429,8 +452,9 @@ class Problem(ABC):
     @final
     def starting_at(self, point: np.ndarray) -> Self:
         """Return a copy with a public starting point of iterative methods."""
-        copied = self.with_valid()
-        vars(copied)["initial_point"] = np.asarray(point)
+        expected = "finite numbers that broadcast to (settings, runs, agents, dim)"
+        copied, checked = self.with_valid(), arguments.array("point", point, expected, np.isfinite)
+        vars(copied)["initial_point"] = checked
         return copied
 
     @classmethod

@@ -79,8 +79,8 @@ class FairLogisticRegression(Problem):
     run_fields: ClassVar[tuple[str, ...]] = ("test",)
 
     def __post_init__(self):
-        features, axes = self.features, ("record", "coordinate")
-        require_array("problem.features", features, axes)
+        axes = ("record", "coordinate")
+        features = self._convert("features", axes)
         require_rows_within("problem.features", features, 1.0, axes)
         require_each(features >= 0, "problem.features", features, axes, "a number >= 0")
         for name in ("labels", "protected"):
@@ -90,6 +90,7 @@ class FairLogisticRegression(Problem):
             coded = (values == 0) | (values == 1)
             require_each(coded, f"problem.{name}", values, axes[:1], "0 or 1")
         _require_test_rows(self.test, len(features))
+        super().__post_init__()
 
     n_agents = 1
     from_data: ClassVar[Mapping[str, str]] = {

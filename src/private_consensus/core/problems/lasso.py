@@ -22,7 +22,6 @@ from typing import ClassVar
 import numpy as np
 
 from private_consensus.common.arrays import (
-    require_array,
     require_finite,
     require_number,
     require_rows_within,
@@ -71,8 +70,8 @@ class Lasso(Problem):
 
     def __post_init__(self):
         axes = ("run", "agent", "record", "coordinate")
-        require_array("problem.features", self.features, axes)
-        require_array("problem.responses", self.responses, axes[:-1])
+        self._convert("features", axes)
+        self._convert("responses", axes[:-1])
         require_shape("problem.responses", self.responses, self.features.shape[:-1], "features")
         require_number("problem.weight", self.weight, above=0)
         require_number("problem.penalty", self.penalty, least=0)
@@ -80,7 +79,9 @@ class Lasso(Problem):
         require_number("problem.row_bound", self.row_bound, above=0, infinite=True)
         require_rows_within("problem.features", self.features, self.row_bound, axes)
         require_finite("problem.responses", self.responses, axes[:-1])
+        super().__post_init__()
 
+    least_convexity = 0.0
     from_data: ClassVar[Mapping[str, str]] = {
         "smoothness": "the largest eigenvalue of the Hessian of an agent's loss",
         "strong_convexity": "the smallest eigenvalue of the Hessian of an agent's loss",

@@ -21,7 +21,6 @@ from typing import ClassVar
 import numpy as np
 
 from private_consensus.common.arrays import (
-    require_array,
     require_finite,
     require_number,
     require_shape,
@@ -60,19 +59,19 @@ class LinearObservation(Problem):
 
     def __post_init__(self):
         axes = ("agent", "measurement", "coordinate")
-        require_array("problem.theta", self.theta, axes[-1:])
+        self._convert("theta", axes[-1:])
         for name in ("constant", "sine", "cosine"):
-            matrices = getattr(self, name)
-            require_array(f"problem.{name}", matrices, axes)
+            matrices = self._convert(name, axes)
             shape = (*self.constant.shape[:2], len(self.theta))
             require_shape(f"problem.{name}", matrices, shape, "constant and theta")
             require_finite(f"problem.{name}", matrices, axes)
-        require_array("problem.initial", self.initial, axes[::2])
+        self._convert("initial", axes[::2])
         shape = (len(self.constant), len(self.theta))
         require_shape("problem.initial", self.initial, shape, "constant and theta")
         require_finite("problem.theta", self.theta, axes[-1:])
         require_finite("problem.initial", self.initial, axes[::2])
         require_number("problem.noise", self.noise, least=0)
+        super().__post_init__()
 
     oracles: ClassVar[tuple[str, ...]] = ("the matrices H_i(t) are public",)
     strong_convexity: ClassVar[float] = 0.0  # observations of one time do not determine theta

@@ -14,7 +14,6 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from private_consensus.common.arrays import (
-    require_array,
     require_each,
     require_finite,
     require_number,
@@ -53,16 +52,17 @@ class MeanEstimation(Problem):
 
     def __post_init__(self):
         axes = ("run", "agent", "coordinate")
-        require_array("problem.means", self.means, axes)
+        self._convert("means", axes)
         arguments.whole("problem.records", self.records, 1)
         require_number("problem.box", self.box, above=0)
         require_finite("problem.means", self.means, axes)
         require_number("problem.size_ratio", self.size_ratio, least=1)
         bound = self.box * self.size_ratio
         limit = bound * (1 + tolerance_of(self.means))
-        within = (self.means >= -limit) & (self.means <= limit)  # no abs: that of -128 is -128
+        within = (self.means >= -limit) & (self.means <= limit)
         expected = f"a number in [-{bound:g}, {bound:g}], the box"
         require_each(within, "problem.means", self.means, axes, expected)
+        super().__post_init__()
 
     @property
     def n_runs(self) -> int:

@@ -55,8 +55,9 @@ class Perceptron(Problem):
     Parameters
     ----------
     features : ndarray, shape (rows, inputs)
-        Inputs of all records; their dtype is the precision of all computations. Norms of rows
-        are at most the fourth root of the largest number of that precision.
+        Inputs of all records; their dtype, float32 or float64, is the precision of all
+        computations. Norms of rows are at most the fourth root of the largest number of that
+        precision.
     labels : ndarray of int, shape (rows,)
         Classes from 0 to 9.
     agent_rows : ndarray of int, shape (runs or 1, agents, m)
@@ -78,8 +79,7 @@ class Perceptron(Problem):
     _evaluated: dict = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self):
-        features, labels = self.features, self.labels
-        require_array("problem.features", features, ("record", "coordinate"), kinds="f")
+        features, labels = self._convert("features", ("record", "coordinate")), self.labels
         count = len(features)
         require_array("problem.labels", labels, ("record",), kinds="iu")
         require_shape("problem.labels", labels, features.shape[:1], "features")
@@ -102,6 +102,7 @@ class Perceptron(Problem):
         is_distinct[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
         expected = "different rows: a record belongs to one agent"
         require_each(is_distinct, "problem.agent_rows", ordered, axes[::2], expected)
+        super().__post_init__()
 
     @property
     def n_runs(self) -> int:

@@ -113,7 +113,7 @@ class ADMMFamily(Iterative):
 
     quantities: ClassVar = ("internal", "released", "worst_case")
     privacy_depends_on: ClassVar[str] = DEGREES
-    needs: ClassVar[tuple[str, ...]] = ("proximal",)
+    needs: ClassVar[tuple[str, ...]] = ("proximal", "least_convexity")
     where: ClassVar[str] = ""
     ranges: ClassVar = {"eta": Range(0.03, 3.0, 0.3, CURVATURE), "horizon": Range(2, 15, 8)}
 

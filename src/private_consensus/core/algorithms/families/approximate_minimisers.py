@@ -160,7 +160,8 @@ class BothNoises(MessagePrivacyCost):
 
     def _ridge(self, epsilon_difference: float) -> float:
         r"""Return the ridge that the difference :math:`\epsilon_1 - \epsilon_3` requires."""
-        required = 2.8 * self.problem.record_curvature / epsilon_difference
+        rank = self.problem.record_hessian_rank
+        required = rank * 2.8 * self.problem.record_curvature / epsilon_difference
         if self.algorithm.lam_rule == "sharp":
             required -= float(self.penalty)
         return float(max(required, self.problem.least_convexity))

@@ -39,6 +39,7 @@ class ObjectivePerturbed(ADMMFamily):
     largest second derivative of its loss. The form :math:`2.8\kappa` requires
     :math:`\kappa \le 1/2` (Chaudhuri, Monteleoni, Sarwate 2011; Zhang, Khalili, Liu 2018). The form
     :math:`\ln(1+\kappa)` always holds, since the change of the Hessian has one positive eigenvalue.
+    If the Hessian of a record has the rank r > 1, it has r of them, and J is r times as large.
 
     No noise meets a budget below the sum of the Jacobian terms. The authors of DVP then add
     :math:`\frac\Phi2\|x\|_2^2` to the objective, which reduces :math:`\kappa`. The authors of the
@@ -116,7 +117,7 @@ class ObjectivePerturbed(ADMMFamily):
         jacobian_cost = self.jacobian_terms * jacobian_loss(problem, min_penalty, self.jacobian)
         if jacobian_cost < (budget_share if self.curvature == "deficit" else budget_share / 2):
             return self
-        cost_per_term = budget_share / 2 / self.jacobian_terms
+        cost_per_term = budget_share / 2 / (self.jacobian_terms * problem.record_hessian_rank)
         kappa = np.expm1(cost_per_term) if self.jacobian == "tight" else cost_per_term / 2.8
         required = problem.record_curvature / kappa
         return replace(self, Phi=float(required - problem.least_convexity - min_penalty))
@@ -337,7 +338,7 @@ def jacobian_loss(problem, penalty: Any, form: str, ridge: float = 0.0) -> Any:
     penalty : float or ndarray
         :math:`D_i`.
     form : {"paper", "tight"}
-        :math:`2.8\kappa` or :math:`\ln(1+\kappa)`.
+        :math:`2.8\kappa` or :math:`\ln(1+\kappa)`, times the rank of a record's Hessian.
     ridge : float or ndarray
         Curvature in addition to that of the problem.
 
@@ -353,8 +354,8 @@ def jacobian_loss(problem, penalty: Any, form: str, ridge: float = 0.0) -> Any:
     """
     kappa = problem.record_curvature / (problem.least_convexity + ridge + penalty)
     if form == "tight":
-        return np.log1p(kappa)
+        return problem.record_hessian_rank * np.log1p(kappa)
     largest = float(np.max(kappa))
     expected = "at most 1/2 for the Jacobian term 2.8 kappa; a larger ridge decreases kappa"
     require(largest <= 0.5, "kappa", largest, expected)
-    return 2.8 * kappa
+    return problem.record_hessian_rank * 2.8 * kappa

@@ -113,8 +113,7 @@ class LogisticRegression(Problem):
 
     def __post_init__(self):
         axes = ("run", "agent", "record", "coordinate")
-        features, labels = self.features, self.labels
-        require_array("problem.features", features, axes, optional=1)
+        features, labels = self._convert("features", axes, optional=1), self.labels
         require_array("problem.labels", labels, axes[:-1], optional=1)
         require_shape("problem.labels", labels, features.shape[:-1], "features")
         arguments.choice("problem.coding", self.coding, CODINGS)
@@ -131,13 +130,13 @@ class LogisticRegression(Problem):
         expected = f"{negative} or {positive}{hint}"
         require_each(coded, "problem.labels", labels, axes[:-1], expected)
         axes = ("run", "test record", "coordinate")
-        test = self.test_features
-        require_array("problem.test_features", test, axes, optional=1, empty=True)
+        test = self._convert("test_features", axes, optional=1, empty=True)
         require_shape("problem.test_features", test, (*test.shape[:-1], self.dim), "features")
         require_shape("problem.test_labels", self.test_labels, test.shape[:-1], "test_features")
         require_finite("problem.test_features", test, axes)
         if self.sizes is not None:
             _require_padding(features, labels, self.sizes, negative)
+        super().__post_init__()
 
     @property
     def n_runs(self) -> int | None:
@@ -305,6 +304,13 @@ class LogisticRegression(Problem):
     def record_curvature(self) -> float:
         """Bound on the largest eigenvalue of the Hessian of one record's loss."""
         return self.weight / 4
+
+    record_hessian_rank = 1
+
+    @property
+    def largest_record_gradient(self) -> float:
+        """Largest l2 norm of a record's gradient, which is ``weight`` for rows of norm 1."""
+        return self.record_gradient_change / (np.sqrt(2.0) if self._one_sided else 2.0)
 
     @property
     def lipschitz(self) -> float:
