@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.networks import Network
 from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
@@ -689,9 +690,9 @@ def universe_of(problem: Any) -> Universe | None:
 
 
 def observed_data(
-    problem: Any, network: Network, agent: int, change: float | None
+    problem: Any, network: Network, agent: int, algorithm: Algorithm
 ) -> Iterator[Attack]:
-    """Yield pairs of linear observations that differ in one measurement, for scaled parameters.
+    """Yield pairs of linear observations that differ in measurements, for scaled parameters.
 
     Parameters
     ----------
@@ -699,16 +700,16 @@ def observed_data(
     network : Network
     agent : int
         The attacked agent.
-    change : float or None
-        Largest change of a measurement.
+    algorithm : Algorithm
+        Audited algorithm.
 
     Yields
     ------
     Attack
     """
-    if not isinstance(problem, LinearObservation) or change is None:
+    if not isinstance(problem, LinearObservation) or algorithm.largest_change is None:
         return
     for scale in SCALES:
         scaled = replace(problem, theta=scale * problem.theta)
-        for attack in attacks(scaled, network, change, nearby=False, agents=[agent]):
+        for attack in attacks(scaled, network, algorithm, nearby=False, agents=[agent]):
             yield attack._replace(name=f"{attack.name}, parameter times {scale:g}")

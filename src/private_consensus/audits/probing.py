@@ -156,7 +156,7 @@ def pairs_of_agents(
     """
     agents = range(network.n_agents)
     options = {"nearby": False, "agents": agents, "compressed": not is_foreign(algorithm)}
-    candidates = list(attacks(problem, network, algorithm.largest_change, **options))
+    candidates = list(attacks(problem, network, algorithm, **options))
     if is_foreign(algorithm):
         strong = find_attacks(
             algorithm, problem, network, horizon, agents=agents, seed=seed, max_pairs=PAIRS
@@ -193,11 +193,12 @@ def _proposed(
     algorithm: Algorithm, problem: Any, network: Network, agent: int, rng: np.random.Generator
 ) -> Iterator[Attack]:
     """Yield the pairs of all finders; if the guarantee hides an agent, all its records differ."""
-    universe, change = universe_of(problem), algorithm.largest_change
+    universe = universe_of(problem)
     if universe is not None and algorithm.relation.unit == "agent":
         yield from universe.agent_data(network, agent, rng)
-    yield from attacks(problem, network, change, nearby=False, agents=[agent], compressed=False)
-    yield from observed_data(problem, network, agent, change)
+    options = {"nearby": False, "agents": [agent], "compressed": False}
+    yield from attacks(problem, network, algorithm, **options)
+    yield from observed_data(problem, network, agent, algorithm)
     if universe is not None:
         yield from universe.special_data(network, agent, rng)
         yield from universe.random_data(network, agent, rng)
