@@ -145,12 +145,8 @@ def _gaussian(
 def _laplace(
     observed: ObservedSystem, observer: Observer, targets: Sequence[int]
 ) -> dict[int, ObservedEpsilon]:
-    channel_losses = [
-        laplace_epsilons(channel, observer, targets, observed.changes)
-        for channel in observed.channels
-    ]
-    largest = {u: max(losses[u] for losses in channel_losses) for u in targets}
-    return {u: ObservedEpsilon(np.nan, cost, cost, "exact") for u, cost in largest.items()}
+    costs = laplace_epsilons(observed.channels, observer, targets, observed.changes)
+    return {u: ObservedEpsilon(np.nan, cost, cost, "exact") for u, cost in costs.items()}
 
 
 def _with_causal(
