@@ -303,7 +303,7 @@ def test_skipped_laplace_programs_do_not_change_epsilon(changes, observer):
     system = noised_descent(floats(metropolis(path(5))), 4, noise=2.0, gain=[4.0, 1.0, 3.0, 2.0])
     victims = [u for u in range(5) if u not in observer.members]
     together = sum if isinstance(changes, Free) else max
-    for victim, epsilon in laplace_epsilons(system, observer, victims, changes).items():
+    for victim, epsilon in laplace_epsilons([system], observer, victims, changes).items():
         view = linear_view(system, observer, changes.basis(4), [victim])
         noise, smallest = noise_matrix(system, observer), laplace._smallest_eigenvalue(view)
         ratios = own_ratio_table(system, observer, [victim])[:, 0]

@@ -32,6 +32,7 @@ def chebyshev_gossip(
     weight: float,
     noise: float = 1.0,
     output: str = MODEL,
+    adjacency: np.ndarray | None = None,
 ) -> LinearSystem:
     r"""Build the system that adds noise once, then averages with acceleration.
 
@@ -53,6 +54,8 @@ def chebyshev_gossip(
     output : {"model", "message"}
         Final models that :class:`FinalModels` observes: :math:`x_T` after round T, or the last
         message :math:`x_{T-1}`.
+    adjacency : ndarray of bool, [N, N], optional
+        Edges that carry messages of weight 0.
 
     Returns
     -------
@@ -74,7 +77,7 @@ def chebyshev_gossip(
     ]
     steps.append(np.block([[weight * mixing, (1 - weight) * identity], [identity, zeros]]))
     with_input, without_input = np.vstack([identity, zeros]), np.zeros((2 * n, n))
-    sent = Broadcast(mixing)
+    sent = Broadcast(mixing, adjacency)
     entries = [with_input if t == 0 else without_input for t in range(min(horizon, 3))]
     rounds = [sent.round(step, new, noise * new) for step, new in zip(steps, entries, strict=False)]
     rounds += rounds[2:] * (horizon - len(rounds))
@@ -228,6 +231,7 @@ def decor(
     own_noise: float = 1.0,
     pair_noise: float = 1.0,
     kept: float = 1.0,
+    adjacency: np.ndarray | None = None,
 ) -> LinearSystem:
     r"""Build the system with noise that cancels between neighbours, and independent noise (DECOR).
 
@@ -251,6 +255,8 @@ def decor(
         :math:`s_{pair} \ge 0`.
     kept : float
         k, factor of a state in a step; 1 for fixed inputs.
+    adjacency : ndarray of bool, [N, N], optional
+        Edges that carry messages of weight 0 and have pair noise.
 
     Returns
     -------
@@ -268,7 +274,7 @@ def decor(
         checked_number(pair_noise, "pair_noise", zero=True),
     )
     n = len(mixing)
-    eye, sent = np.eye(n), Broadcast(mixing)
+    eye, sent = np.eye(n), Broadcast(mixing, adjacency)
     ends = np.argwhere(np.triu(sent.heard | sent.heard.T, 1))
     incidence = eye[:, ends[:, 0]] - eye[:, ends[:, 1]]
     noise = np.hstack([own_noise * eye, pair_noise * incidence])
