@@ -13,7 +13,7 @@ include a last mixing without noise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -89,6 +89,8 @@ class LinearSystem:
     one_model : bool
         True if in each round every agent receives one common state, from which all agents continue.
         An observer of this state knows everything to which inputs react.
+    exact : function, optional
+        Returns the system in fractions, if its numbers are products that are rounded here.
     """
 
     rounds: Sequence[Round]
@@ -97,6 +99,7 @@ class LinearSystem:
     filter: np.ndarray | None = None
     noised_state: bool = False
     one_model: bool = False
+    exact: Callable[[], LinearSystem] | None = None
 
     def __post_init__(self) -> None:
         require(len(self.rounds) > 0, "horizon", len(self.rounds), "at least one round")
