@@ -87,6 +87,8 @@ def test_lower_bounds_hold_for_irrational_weights():
     rounded = all_victims(gossip(laplacian_mixing(adjacency), 5), SecureSums((0,)), Constant())
     for u, bracket in rounded.items():
         assert 0.99 * exact[u].lower < bracket.lower <= exact[u].upper <= bracket.upper
+    system, fixed = gossip(laplacian_mixing(adjacency), 5), Inputs(react=False)
+    assert statement(system, SecureSums((0,)), 5, Constant(), fixed).rule == "upper_bound"
 
 
 def test_noise_that_cancels_does_so_at_every_scale():

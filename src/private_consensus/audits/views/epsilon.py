@@ -4,6 +4,7 @@
 rule          label    reason for the guarantee
 ============  =======  ================================================================
 exact         exact    inputs react to no noise, or linearly with public curvature
+upper_bound   bound    the same, if the formula has different lower and upper bounds
 adaptive      exact    the observer receives everything to which inputs react
 contraction   F1       local steps expand no distances; hidden noise shrinks differences
 light_cone    F0       the target's rounds that can still arrive, by the accountant
@@ -28,6 +29,7 @@ from .linear import ObservedSystem
 
 LABELS = {
     "exact": "exact",
+    "upper_bound": "bound",
     "adaptive": "exact",
     "contraction": "F1",
     "light_cone": "F0",
@@ -60,7 +62,7 @@ class ObservedEpsilon:
 
     @property
     def label(self) -> str:
-        """Label of the rule that proves the guarantee: exact, F1, F0 or refused."""
+        """Label of the rule that proves the guarantee: exact, bound, F1, F0 or refused."""
         return LABELS[self.rule]
 
 
