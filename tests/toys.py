@@ -80,5 +80,5 @@ def registry_attacks(name):
     (example,) = examples(name)
     algorithm, problem, network, budget, horizon = example.world
     noisy = algorithm.calibrate(budget, problem, network, horizon)
-    for attack in attacks(problem, network, noisy.largest_change, nearby=False):
+    for attack in attacks(problem, network, noisy, nearby=False):
         yield noisy, attack, horizon

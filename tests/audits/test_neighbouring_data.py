@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from private_consensus import algorithms
 from private_consensus.audits import examples
 from private_consensus.audits.neighbours import attacks
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.problems.perceptron import Perceptron
 
-CHANGE = 0.2
-"""Largest change of a measurement, a required argument for linear observations."""
+MEASURED = algorithms.load("dp_ci")(delta=0.2)
+"""Algorithm with a largest change of a measurement, which linear observations require."""
 
 
 def made(name):
@@ -44,7 +45,7 @@ def test_neighbouring_data_sets_differ_in_the_attacked_agent_only(name, compress
     problem, network = made(name)
     for agent in range(problem.n_agents):
         options = {"nearby": False, "agents": [agent], "compressed": compressed}
-        candidates = list(attacks(problem, network, CHANGE, **options))
+        candidates = list(attacks(problem, network, MEASURED, **options))
         assert candidates
         for attack in candidates:
             assert attack.agent == agent
@@ -78,6 +79,16 @@ def test_compressed_and_full_attack_problems_have_equal_gradients(name, nearby, 
             assert type(theirs) is type(problem)
             assert theirs.features.shape[-3:] == problem.features.shape[-3:]
             assert np.allclose(ours.gradient(points), theirs.gradient(points), atol=1e-12)
+
+
+def test_attacks_on_a_stream_change_every_measurement_of_the_agent():
+    problem, network = made("observations")
+    stream = algorithms.load("dp_ci")(delta=0.2, unit="stream")
+    (attack,) = attacks(problem, network, stream, nearby=False, agents=[1])
+    unit = np.full((1, *problem.constant.shape[:2]), 0.5)
+    for t in range(6):
+        first, second = (side.data(t, unit) for side in attack.pair)
+        assert np.abs(first - second).sum((0, 2)) == pytest.approx([0.0, 0.2, 0.0])
 
 
 def test_an_agent_outside_the_network_is_refused():

@@ -123,6 +123,15 @@ def test_bounds_are_computed_once_for_all_budgets():
     assert len(search.bounds) == 3
 
 
+def test_bounds_are_those_of_the_present_problem():
+    search, algorithm = Neighbours(), algorithms.load("decor")(eta=0.5 / RECORDS)
+    for box in (0.1, 10.0):
+        problem = MeanEstimation(np.zeros((1, AGENTS, 2)), RECORDS, box)
+        arguments = algorithm, Budget(1.0, DELTA), problem, RING, HORIZON
+        noise = search.calibrated(*arguments).algorithm.noise.scale
+        assert noise == Neighbours().calibrated(*arguments).algorithm.noise.scale
+
+
 def test_zip_dl_needs_less_noise_for_a_neighbour_than_for_the_eavesdropper():
     target, algorithm = Budget(1.0, DELTA), algorithms.load("zip_dl")(eta=0.5 / RECORDS)
     near = Neighbours().calibrated(algorithm, target, MEANS, RING, HORIZON)

@@ -15,6 +15,7 @@ from private_consensus.api.json_values import plain
 from private_consensus.cli import main, output, results
 from private_consensus.cli.completion import SHELLS
 from private_consensus.cli.parser import build_parser
+from private_consensus.common.safe_digits import rounded_down, rounded_up
 from private_consensus.comparison.entering import new_algorithm
 from private_consensus.core import algorithms
 from private_consensus.reproduction.studies.places import HOME
@@ -70,6 +71,23 @@ def test_json_output_has_the_same_numbers_as_the_tables(call, as_json):
     assert run_report["setting"]["problem_parameters"]["records"] == 100 and "records=100" in out
     assert run_report["epsilon"]["accountant"] <= run_report["epsilon"]["claimed"] == 1
     assert run_report["diverged"] is False and run_report["runs"] == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "above", "below"),
+    [(11.238045, "11.24", "11.23"), (1.1538443, "1.154", "1.153"), (1.00000000001, "1", "1"),
+     (4.000001, "4.001", "4"), (0.1, "0.1", "0.1"), (1234567.0, "1.235e+06", "1.234e+06"),
+     (0.0, "0", "0"), (float("inf"), "inf", "inf")],
+)  # fmt: skip
+def test_upper_bounds_are_rounded_up_and_lower_bounds_down(value, above, below):
+    assert (rounded_up(value), rounded_down(value)) == (above, below)
+
+
+def test_the_printed_scale_and_epsilon_are_no_smaller_than_the_computed_ones(call, as_json):
+    for options, key in (("--epsilon 0.3", "scale"), ("--scale 3.7", "epsilon")):
+        arguments = ["privacy", *options.split(), "--delta", "1e-5"]
+        printed = re.search(rf"{key} +\S+ +([0-9.]+)", call(*arguments)[1])
+        assert float(printed[1]) >= as_json(*arguments)[key] * (1 - 1e-9)
 
 
 def test_json_of_an_audit_has_verdict_and_setting(as_json):

@@ -134,6 +134,34 @@ def test_the_loss_of_dp_ci_measurements_decreases_with_distance(streams):
     assert sums.guarantee <= single.guarantee * (1 + 1e-6)
 
 
+def test_a_stream_of_dp_ci_loses_the_sum_of_the_most_costly_number_of_each_round(streams):
+    """The two numbers of a measurement cost |sin t| and |cos t|, so that the larger one changes."""
+    zeros = np.zeros((3, 2, 1))
+    sine, cosine = zeros + np.eye(2)[:, :1], zeros + np.eye(2)[:, 1:]
+    module = problems.load("linear_observation")
+    problem = module.LinearObservation(np.ones(1), zeros, sine, cosine, zeros[:, 0], 0.0)
+    network = networks.build(streams, "complete", 3)
+    options = {"unit": "stream", "hmax": "time_varying"}
+    algorithm = algorithms.load("dp_ci")(**options).calibrate(Budget(3.0), problem, network, 6)
+    observed = observation(algorithm, problem, network, 6)
+    for observer in (Eavesdropper(), agent(1)):
+        assert epsilon_for(observed, observer, 0, 0.0).formula == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("name", ["muffliato", "decor"])
+def test_an_edge_of_weight_0_carries_messages(name):
+    """The agent at an edge of weight 0 has the largest privacy loss of a neighbour."""
+    adjacency = ~np.eye(3, dtype=bool)
+    mixing = np.array([[0.5, 0.5, 0.0], [0.5, 0.25, 0.25], [0.0, 0.25, 0.75]])
+    network = networks.Network(adjacency, mixing)
+    problem = problems.class_of("mean_estimation")(np.zeros((1, 3, 1)), records=10, box=1.0)
+    for options in ({}, {"acceleration": "none"}) if name == "muffliato" else ({},):
+        algorithm = algorithms.load(name)(**options)
+        noisy = algorithm.calibrate(Budget(1.0, 1e-5), problem, network, 1)
+        losses = epsilons(observation(noisy, problem, network, 1), agent(2), 1e-5)
+        assert losses[0].lower == pytest.approx(losses[1].lower) and losses[0].lower > 0.9
+
+
 def test_settings_without_a_linear_system_are_refused(streams, averaging):
     algorithm, problem, network = averaging
     with pytest.raises(InvalidInput, match="quantised"):

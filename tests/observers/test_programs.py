@@ -20,7 +20,7 @@ from dense_views import (
 from other_systems import clean_state, dimension_exchange, quadratic_admm, tracking
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.networks import laplacian
+from private_consensus.core.networks import laplacian, laplacian_mixing
 from private_consensus.privacy.observers import (
     Coalition,
     Constant,
@@ -64,6 +64,44 @@ def test_chebyshev_gossip_has_the_same_mu_as_plain_gossip():
         plain = all_victims(gossip(W, rounds), agent(0), Constant())
         for u in range(1, 7):
             assert fast[u].upper == pytest.approx(plain[u].upper, rel=1e-9)
+
+
+@pytest.mark.parametrize("output", ["model", "message"])
+def test_lower_bounds_do_not_rely_on_rounded_products(output):
+    """A secure sum on a graph with a symmetry reveals no more with an irrational weight."""
+    W, observer = floats(metropolis(graph(4, [(0, 1), (0, 2), (0, 3), (1, 3)]))), SecureSums((0,))
+    fast = chebyshev_gossip(W, 3, weight=1.347597274707782, output=output)
+    bracket, plain = (mu(x, observer, 2, Constant()) for x in (fast, gossip(W, 3)))
+    assert plain.upper == pytest.approx(1 / np.sqrt(3))
+    assert bracket.lower == pytest.approx(plain.lower) and bracket.gap < 1e-9
+
+
+def test_lower_bounds_hold_for_irrational_weights():
+    """Eigenvectors of the Laplacian decide what a view reveals, for any step in I - step L."""
+    adjacency = graph(6, [(0, 1), (0, 2), (0, 4), (1, 2), (2, 4), (3, 5), (4, 5)])
+    rational_weights = np.eye(6) - laplacian(adjacency) / 16
+    exact = all_victims(gossip(rational_weights, 5), SecureSums((0,)), Constant())
+    rounded = all_victims(gossip(laplacian_mixing(adjacency), 5), SecureSums((0,)), Constant())
+    for u, bracket in rounded.items():
+        assert 0.99 * exact[u].lower < bracket.lower <= exact[u].upper <= bracket.upper
+    system, fixed = gossip(laplacian_mixing(adjacency), 5), Inputs(react=False)
+    assert statement(system, SecureSums((0,)), 5, Constant(), fixed).rule == "upper_bound"
+
+
+def test_noise_that_cancels_does_so_at_every_scale():
+    W = np.array([[2, 1, 0], [1, 1, 1], [0, 1, 2]]) / 3
+    for noise in (1.0, 0.7, np.sqrt(0.5), 1.234567890123):
+        mean_of_models = mu(zip_dl(W, 2, noise=noise), FinalModels(mean=True), 1, Once())
+        assert mean_of_models.lower == mean_of_models.upper == np.inf
+
+
+@pytest.mark.parametrize(("step", "noise"), [(np.sqrt(1 / 8), np.sqrt(2)), (0.35355, 1.41421)])
+def test_two_messages_with_one_noise_are_no_proof_of_an_infinite_loss(step, noise):
+    W = np.array([[2, 1, 0], [1, 1, 1], [0, 1, 2]]) / 3
+    system = tracking(W, 1, step=step, noise=noise)
+    for observer in (agent(0), Eavesdropper()):
+        bracket = mu(system, observer, 1, Once())
+        assert bracket.lower == pytest.approx(1 / noise) and bracket.upper >= bracket.lower
 
 
 def test_mu_squared_of_dimension_exchange_halves_per_dimension():
@@ -300,7 +338,7 @@ def test_skipped_laplace_programs_do_not_change_epsilon(changes, observer):
     system = noised_descent(floats(metropolis(path(5))), 4, noise=2.0, gain=[4.0, 1.0, 3.0, 2.0])
     victims = [u for u in range(5) if u not in observer.members]
     together = sum if isinstance(changes, Free) else max
-    for victim, epsilon in laplace_epsilons(system, observer, victims, changes).items():
+    for victim, epsilon in laplace_epsilons([system], observer, victims, changes).items():
         view = linear_view(system, observer, changes.basis(4), [victim])
         noise, smallest = noise_matrix(system, observer), laplace._smallest_eigenvalue(view)
         ratios = own_ratio_table(system, observer, [victim])[:, 0]

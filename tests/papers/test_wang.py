@@ -284,6 +284,14 @@ def test_one_changed_measurement_changes_one_message_by_the_stated_sensitivity(
         assert np.abs(np.delete(moved, agent, axis=-2)).max() < 1e-12
 
 
+@pytest.mark.parametrize("unit", ["measurement", "stream"])
+def test_the_first_statement_has_the_requested_unit(problem, network, unit):
+    algorithm = DPCI(unit=unit).calibrate(Budget(0.5), problem, network, 30)
+    stated = algorithm.statements(Budget(0.5), problem, network, 30)
+    assert stated[0][0].unit == unit and len(stated) == 2
+    assert stated[0][1] == pytest.approx(0.5)
+
+
 def accounted(algorithm, problem, network, horizon):
     stated = algorithm.statements(Budget(9.0), problem, network, horizon)
     return {

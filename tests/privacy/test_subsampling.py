@@ -348,6 +348,8 @@ def test_noisy_messages_without_subsampling_cost_as_much_as_a_discrete_gaussian(
 def test_invalid_batches_rules_and_budgets_are_refused():
     with pytest.raises(InvalidInput, match="records"):
         noisy_mean(deadline_batches(1.0), 80)
+    with pytest.raises(InvalidInput, match=r"deadline: found 500\.0.*at most 10,000 records"):
+        deadline_batches(500.0)
     with pytest.raises(InvalidInput, match="sigma_rule"):
         sgd_sigma("thm12", Budget(1.0, DELTA), noisy_mean(fixed_batches(20), 1000), 10)
     with pytest.raises(InvalidInput, match="delta"):

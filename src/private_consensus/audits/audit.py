@@ -538,7 +538,7 @@ def _tested(
 
 
 def _searched(noisy: Algorithm, problem, network, horizon: int) -> Attack:
-    candidates = attacks(problem, one_graph(network), noisy.largest_change, nearby=False)
+    candidates = attacks(problem, one_graph(network), noisy, nearby=False)
     return strongest(noisy, candidates, horizon)
 
 

@@ -176,11 +176,10 @@ def attained_shares_are_executed(instance: CalibratedRun) -> None:
     stated = np.broadcast_to(release.attained * release.losses(), release.losses().shape)
     stated = np.repeat(stated, release.count)
     network = one_graph(instance.network)
-    change = instance.algorithm.largest_change
     candidates = [
         attack
         for nearby in (False, True)  # with the problem's other records, and with empty ones
-        for attack in attacks(instance.problem, network, change, nearby=nearby)
+        for attack in attacks(instance.problem, network, instance.algorithm, nearby=nearby)
         if attack.network.n_agents == network.n_agents
     ]
     executed = [_executed_losses(instance, attack) for attack in candidates]

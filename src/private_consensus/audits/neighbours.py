@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from private_consensus.common.errors import InvalidInput, require
+from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.networks import Network, metropolis_mixing
 from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
@@ -48,7 +49,7 @@ ANGLES = (0.3, 0.6, 0.9)
 def attacks(
     problem: Any,
     network: Network,
-    change: float | None,
+    algorithm: Algorithm | None,
     *,
     nearby: bool,
     agents: Sequence[int] | None = None,
@@ -60,8 +61,9 @@ def attacks(
     ----------
     problem, network
         Problem and graph of the audited algorithm.
-    change : float or None
-        Largest change of a measurement, for algorithms whose guarantee names one.
+    algorithm : Algorithm or None
+        Audited algorithm; linear observations require its largest change of a measurement. If its
+        relation hides a stream, all measurements of the agent differ.
     nearby : bool
         Whether to keep only the attacked agent and its neighbours, since the agent's noise depends
         on no other agent. The attacked agent is then agent 0 of ``Attack.network``.
@@ -83,7 +85,7 @@ def attacks(
     """
     for graph, agent in _located(problem, network, agents, nearby):
         yield from _attacks_on(
-            problem, graph, agent, change=change, nearby=nearby, compressed=compressed
+            problem, graph, agent, algorithm=algorithm, nearby=nearby, compressed=compressed
         )
 
 
@@ -230,33 +232,39 @@ def _(problem: MeanEstimation, graph: Network, agent: int, *, nearby, **_: Any) 
 
 @dataclass(frozen=True)
 class Measured(LinearObservation):
-    """Observations without observation noise; one measurement is changed by ``moved``."""
+    """Observations without observation noise; measurements of an agent are changed by ``moved``.
+
+    ``at`` is the time of the changed measurement; None for all times. The changed number is that
+    with the largest row of the matrix.
+    """
 
     agent: int = 0
-    row: int = 0
-    at: int = 0
+    at: int | None = 0
     moved: float = 0.0
 
     def data(self, t: float, unit: np.ndarray) -> np.ndarray:
         values = np.array(super().data(t, 0.0 * unit))
-        if t == self.at:
-            values[..., self.agent, self.row] += self.moved
+        if self.at in (None, t):
+            row = np.abs(self.matrices(t)[self.agent]).sum(-1).argmax()
+            values[..., self.agent, row] += self.moved
         return values
 
 
 @_attacks_on.register
 def _(
-    problem: LinearObservation, graph: Network, agent: int | None, *, change, **_: Any
+    problem: LinearObservation, graph: Network, agent: int | None, *, algorithm, **_: Any
 ) -> Iterator[Attack]:
-    """Yield pairs of a measurement that differ by ``change``.
+    """Yield pairs of a measurement, or of all measurements, that differ by the largest change.
 
     The default agent is that whose matrix has the largest row.
 
     All agents stay, since each has its own matrices.
     """
+    change: Any = None if algorithm is None else algorithm.largest_change
     expected = "an algorithm with a declared change of one measurement"
     require(change is not None, "largest_change", change, expected)
     constants = {f.name: getattr(problem, f.name) for f in fields(LinearObservation) if f.init}
+    all_times = algorithm.relation.unit == "stream"
     for at in range(3):
         rows = np.abs(problem.matrices(at)).sum(-1)
         attacked = int(rows.max(-1).argmax()) if agent is None else agent
@@ -265,11 +273,14 @@ def _(
         if length == 0.0:
             continue
         first, second = (
-            Measured(**constants, agent=attacked, row=row, at=at, moved=moved)
+            Measured(**constants, agent=attacked, at=None if all_times else at, moved=moved)
             for moved in (0.0, float(change))
         )
         direction = problem.matrices(at)[attacked, row] / length
-        yield Attack((first, second), graph, direction, attacked, f"measurement at {at}")
+        name = "all measurements" if all_times else f"measurement at {at}"
+        yield Attack((first, second), graph, direction, attacked, name)
+        if all_times:
+            return
 
 
 @_attacks_on.register

@@ -132,4 +132,4 @@ def _pairs(algorithm: Algorithm, problem: Any, network: Network) -> Iterator[Att
             yield from universe.agent_data(network, agent, np.random.default_rng(0))
         else:
             options = {"nearby": False, "agents": [agent], "compressed": False}
-            yield from attacks(problem, network, algorithm.largest_change, **options)
+            yield from attacks(problem, network, algorithm, **options)

@@ -161,7 +161,7 @@ def pairs_of_agents(
     """
     agents = range(network.n_agents)
     options = {"nearby": False, "agents": agents, "compressed": not is_foreign(algorithm)}
-    candidates = list(attacks(problem, network, algorithm.largest_change, **options))
+    candidates = list(attacks(problem, network, algorithm, **options))
     if is_foreign(algorithm):
         strong = find_attacks(
             algorithm, problem, network, horizon, agents=agents, seed=seed, max_pairs=PAIRS
@@ -193,9 +193,9 @@ def proposed_pairs(
 
 
 def _observed_data(
-    problem: Any, network: Network, agent: int, change: float | None
+    problem: Any, network: Network, agent: int, algorithm: Algorithm
 ) -> Iterator[Attack]:
-    """Yield pairs of linear observations that differ in one measurement, for scaled parameters.
+    """Yield pairs of linear observations that differ in measurements, for scaled parameters.
 
     Parameters
     ----------
@@ -203,18 +203,18 @@ def _observed_data(
     network : Network
     agent : int
         The attacked agent.
-    change : float or None
-        Largest change of a measurement.
+    algorithm : Algorithm
+        Audited algorithm.
 
     Yields
     ------
     Attack
     """
-    if not isinstance(problem, LinearObservation) or change is None:
+    if not isinstance(problem, LinearObservation) or algorithm.largest_change is None:
         return
     for scale in SCALES:
         scaled = replace(problem, theta=scale * problem.theta)
-        for attack in attacks(scaled, network, change, nearby=False, agents=[agent]):
+        for attack in attacks(scaled, network, algorithm, nearby=False, agents=[agent]):
             yield attack._replace(name=f"{attack.name}, parameter times {scale:g}")
 
 
@@ -222,11 +222,12 @@ def _proposed(
     algorithm: Algorithm, problem: Any, network: Network, agent: int, rng: np.random.Generator
 ) -> Iterator[Attack]:
     """Yield the pairs of all finders; if the guarantee hides an agent, all its records differ."""
-    universe, change = universe_of(problem), algorithm.largest_change
+    universe = universe_of(problem)
     if universe is not None and algorithm.relation.unit == "agent":
         yield from universe.agent_data(network, agent, rng)
-    yield from attacks(problem, network, change, nearby=False, agents=[agent], compressed=False)
-    yield from _observed_data(problem, network, agent, change)
+    options = {"nearby": False, "agents": [agent], "compressed": False}
+    yield from attacks(problem, network, algorithm, **options)
+    yield from _observed_data(problem, network, agent, algorithm)
     if universe is not None:
         yield from universe.special_data(network, agent, rng)
         yield from universe.random_data(network, agent, rng)

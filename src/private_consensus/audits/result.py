@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from private_consensus.common.safe_digits import rounded_down, rounded_up
 from private_consensus.privacy.verdicts import DIFFERS as DIFFERS
 from private_consensus.privacy.verdicts import INCONCLUSIVE as INCONCLUSIVE
 from private_consensus.privacy.verdicts import NOT_CONTRADICTED as NOT_CONTRADICTED
@@ -312,22 +313,23 @@ class AuditResult:
     def _variation(self) -> list[tuple[str, str]]:
         if np.isnan(self.mu):
             return []
-        low, high = self.lower_range
+        low, high, mu, epsilon = map(rounded_down, (*self.lower_range, self.mu, self.epsilon_of_mu))
         return [
-            ("lower bounds, all partitions", f"epsilon {low:.4g} to {high:.4g}"),
+            ("lower bounds, all partitions", f"epsilon {low} to {high}"),
             (
                 "lower bound if Gaussian DP",
-                f"mu {self.mu:.4g}, which is epsilon {self.epsilon_of_mu:.4g}",
+                f"mu {mu}, which is epsilon {epsilon}",
             ),
         ]
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the result for the reader, as pairs of a name and a text."""
+        lower = rounded_down(self.lower)
         rows = [
             ("claimed", f"epsilon {self.claimed:.4g} at delta {self.delta:g}, {self.relation}"),
-            ("declared", f"epsilon {self.declared:.4g} by the accountant"),
+            ("declared", f"epsilon {rounded_up(self.declared)} by the accountant"),
             *self._permitted(),
-            ("lower bound", f"epsilon {self.lower:.4g} ({self.statistic or 'no statistic'})"),
+            ("lower bound", f"epsilon {lower} ({self.statistic or 'no statistic'})"),
             *self._variation(),
             ("claims that the runs can refute", f"epsilon below {self.ceiling:.4g}"),
             ("runs", f"{self.runs} on each of two data sets: {self.executed}"),

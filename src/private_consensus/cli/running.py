@@ -11,6 +11,7 @@ import polars as pl
 from rich.table import Table
 
 from ..common.errors import Diverged, InvalidInput, Refused, require
+from ..common.safe_digits import rounded_down, rounded_up
 from ..core.algorithms.base import step_parameters
 from ..privacy import Budget, Release, account, calibrate
 from ..reproduction.experiments.cells import run_cell
@@ -73,14 +74,14 @@ def _run_output(
         caption=f"mean of {contents['runs']} runs",
     )
     method = contents["lower_bound_method"]
-    formula = "none" if np.isnan(epsilon["formula"]) else f"{epsilon['formula']:.4g}"
+    formula = "none" if np.isnan(epsilon["formula"]) else rounded_up(epsilon["formula"])
     losses = table(
         ["privacy", "epsilon"],
         [
-            ("claimed", f"{epsilon['claimed']:.4g}"),
+            ("claimed", rounded_up(epsilon["claimed"])),
             ("by the paper's formula", formula),
-            (f"by the accountant ({contents['accountant']})", f"{epsilon['accountant']:.4g}"),
-            (f"lower bound by a known attack ({method})", f"{epsilon['lower']:.4g}"),
+            (f"by the accountant ({contents['accountant']})", rounded_up(epsilon["accountant"])),
+            (f"lower bound by a known attack ({method})", rounded_down(epsilon["lower"])),
         ],
         caption=f"delta = {contents['delta']:g}; {contents['relation']}; {contents['verdict']}",
     )
@@ -200,10 +201,10 @@ def observers(options: Namespace) -> None:
 
 
 def _short_text(value: object) -> str:
-    """Return a value as text, with 4 digits; None and NaN are a dash."""
+    """Return a value as text, with 4 digits rounded up; None and NaN are a dash."""
     if value is None or value != value:
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return rounded_up(value) if isinstance(value, float) else str(value)
 
 
 MAX_RELEASES = {"gaussian": 10_000_000, "laplace": 100_000}
@@ -235,7 +236,7 @@ def privacy(options: Namespace) -> None:
         contents = {"scale": scale, "epsilon": options.epsilon, "delta": options.delta}
     texts = {True: "yes", False: "no"}
     rows = [
-        (name, f"{value:.6g}" if isinstance(value, float) else str(texts.get(value, value)))
+        (name, rounded_up(value, 6) if isinstance(value, float) else str(texts.get(value, value)))
         for name, value in contents.items()
     ]
     emit(options, contents, table(["quantity", "value"], rows))

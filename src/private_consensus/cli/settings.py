@@ -18,6 +18,7 @@ import numpy as np
 from ..api import defaults
 from ..common import yamls
 from ..common.errors import InvalidInput, Refused, arguments, require, shortened
+from ..common.safe_digits import rounded_up
 from ..core import algorithms, problems, synthetic
 from ..core.algorithms.base import Algorithm, parameters, unstable_steps
 from ..core.networks import Network, default_parameters
@@ -288,9 +289,11 @@ def setting_contents(setting: SettingParts) -> dict[str, Any]:
 
 
 def _assignments(values: Mapping[str, object]) -> str:
-    """Return values as ``name=value`` pairs, without values that are None."""
-    stated = {name: value for name, value in values.items() if value is not None}
-    return ", ".join(
-        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
-        for name, value in stated.items()
-    )
+    """Return values as ``name=value`` pairs, without values that are None; noise is rounded up."""
+    stated = {
+        name: rounded_up(value) if name == "noise" else f"{value:.4g}"
+        for name, value in values.items()
+        if isinstance(value, float)
+    }
+    texts = {name: stated.get(name, value) for name, value in values.items() if value is not None}
+    return ", ".join(f"{name}={text}" for name, text in texts.items())

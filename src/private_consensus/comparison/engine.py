@@ -218,8 +218,8 @@ class ComparisonEntry:
             if is_neighbour
             else algorithm.graph_statistics(world.network)
         )
-        problem = world.environment.agents, getattr(world.problem, "records", 0)
-        key = (algorithm, horizon, epsilon, copies, statistics, problem)
+        # All problems of an entry have the records of one pool; the text has their other numbers.
+        key = (algorithm, horizon, epsilon, copies, statistics, repr(world.problem))
         if key not in self.calibrations:
             target = Budget(epsilon, self.design.delta)
             arguments = world.problem, world.network, horizon

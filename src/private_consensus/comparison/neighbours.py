@@ -52,8 +52,9 @@ NO_LOSS = Bracket(0.0, 0.0)
 
 @dataclass
 class Neighbours:
-    """Calibration against single agents; bounds at noise 1 are cached."""
+    """Calibration against single agents; bounds at noise 1 of the last problem are cached."""
 
+    problem: Any = None
     bounds: dict[tuple, Bracket] = field(default_factory=dict)
 
     def calibrated(
@@ -96,8 +97,9 @@ class Neighbours:
             If partial views of the algorithm are not known, or if no noise meets the budget.
         """
         calibrated = algorithm.calibrate(target, problem, network, horizon)
-        size = problem.n_agents, getattr(problem, "records", 0)
-        key = (type(problem), size, algorithm, horizon, network.identity, faults)
+        if problem is not self.problem:
+            self.problem, self.bounds = problem, {}
+        key = (algorithm, horizon, network.identity, faults)
         if key not in self.bounds:
             unit = replace(calibrated, noise=1.0)
             self.bounds[key] = worst_pair(unit, problem, network, horizon, faults=faults)

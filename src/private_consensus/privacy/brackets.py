@@ -407,10 +407,17 @@ def _radial_cells(dim: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _discrete_losses(steps: float, sigma: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return losses and masses of a discrete Gaussian shifted by whole steps."""
+    """Return losses and masses of a discrete Gaussian shifted by whole steps.
+
+    A cell of several integers counts with the smallest loss and the smallest mass of its integers,
+    which are those at its ends.
+    """
     reach = math.ceil(REACH * sigma)
-    k = np.arange(-reach, reach + 1)
-    return (steps**2 - 2 * k * steps) / (2 * sigma**2), discrete_gaussian_pmf(k, sigma**2)
+    width = math.ceil((2 * reach + 1) / MAX_GRID_POINTS)
+    first = np.arange(-reach, reach + 1, width, dtype=float)
+    last = first + (width - 1)
+    masses = width * np.minimum(*(discrete_gaussian_pmf(k, sigma**2) for k in (first, last)))
+    return (steps**2 - 2 * last * steps) / (2 * sigma**2), masses
 
 
 def _sum_of_losses(laws, step: float, tail_mass: float) -> tuple[int, np.ndarray, float]:

@@ -46,8 +46,8 @@ from .releases import MAX_COUNT, RENYI_ORDERS, SAMPLINGS, Release, Sampling
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
 _REACH = 12.0
-MAX_BATCH = 10**6
-"""Largest batch whose distribution of sizes is enumerated."""
+MAX_BATCH = 10**4
+"""Largest batch whose distribution of sizes is enumerated; bounds on epsilon need ms per size."""
 _LARGEST_SHIFT = 35.0  # order times mu beyond which a divergence counts as infinite
 
 

@@ -4,6 +4,7 @@
 rule          label    reason for the guarantee
 ============  =======  ================================================================
 exact         exact    inputs react to no noise, or linearly with public curvature
+upper_bound   bound    the same, if the formula has different lower and upper bounds
 adaptive      exact    the observer receives everything to which inputs react
 contraction   F1       local steps expand no distances; hidden noise shrinks differences
 light_cone    F0       the target's rounds that can still arrive, by the accountant
@@ -28,6 +29,7 @@ from .linear import ObservedSystem
 
 LABELS = {
     "exact": "exact",
+    "upper_bound": "bound",
     "adaptive": "exact",
     "contraction": "F1",
     "light_cone": "F0",
@@ -60,7 +62,7 @@ class ObservedEpsilon:
 
     @property
     def label(self) -> str:
-        """Label of the rule that proves the guarantee: exact, F1, F0 or refused."""
+        """Label of the rule that proves the guarantee: exact, bound, F1, F0 or refused."""
         return LABELS[self.rule]
 
 
@@ -145,12 +147,8 @@ def _gaussian(
 def _laplace(
     observed: ObservedSystem, observer: Observer, targets: Sequence[int]
 ) -> dict[int, ObservedEpsilon]:
-    channel_losses = [
-        laplace_epsilons(channel, observer, targets, observed.changes)
-        for channel in observed.channels
-    ]
-    largest = {u: max(losses[u] for losses in channel_losses) for u in targets}
-    return {u: ObservedEpsilon(np.nan, cost, cost, "exact") for u, cost in largest.items()}
+    costs = laplace_epsilons(observed.channels, observer, targets, observed.changes)
+    return {u: ObservedEpsilon(np.nan, cost, cost, "exact") for u, cost in costs.items()}
 
 
 def _with_causal(

@@ -43,7 +43,8 @@ def averaging(algorithm: Any, network: Network, horizon: int) -> LinearSystem:
     -------
     LinearSystem
     """
-    options = {"noise": float(algorithm.noise.scale), "output": MESSAGE}
+    noise, adjacency = float(algorithm.noise.scale), network.adjacency
+    options = {"noise": noise, "output": MESSAGE, "adjacency": adjacency}
     if algorithm.acceleration == "none":
         return gossip(network.mixing, horizon, **options)
     weight = float(chebyshev_weight(network.mixing)[0, 0])
@@ -153,6 +154,7 @@ def pairwise_noise(
         own_noise=agent_noise_scale,
         pair_noise=pair,
         kept=point_factor,
+        adjacency=network.adjacency,
     )
 
 

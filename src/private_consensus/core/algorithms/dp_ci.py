@@ -301,7 +301,7 @@ class DPCI(Iterative):
         """Return the claimed epsilon for one measurement and for all measurements of an agent.
 
         For one measurement, it is the epsilon of one message (Theorem 4.5), or that of all messages
-        for a schedule without such a theorem.
+        for a schedule without such a theorem. The relation of this algorithm is the first.
 
         Parameters
         ----------
@@ -320,11 +320,12 @@ class DPCI(Iterative):
             For each neighbouring relation, a copy with it and the claimed epsilon.
         """
         total = self.epsilon_by_formula(budget.delta, problem, network, horizon)
-        for_measurement, for_stream = (replace(self, unit=unit) for unit in UNITS)
         message_epsilon = (
             total if self.schedule == "exponential" or not self.noise else 1.0 / self.noise.scale
         )
-        return [(for_measurement, message_epsilon), (for_stream, total)]
+        claimed = dict(zip(UNITS, (message_epsilon, total), strict=True))
+        units = sorted(UNITS, key=self.unit.__ne__)
+        return [(replace(self, unit=unit), claimed[unit]) for unit in units]
 
     # --- Iterations -----------------------------------------------------------------------------
 

@@ -9,6 +9,9 @@ observer. The true mu is 1.62, while the formula gives 0.63. Therefore every num
 ``exact``
     Inputs react to nothing (averages, DP-CI), or linearly with public curvature, which is then part
     of the system's transition. The formula holds for every observer.
+``upper_bound``
+    As ``exact``, but the lower and the upper bound on the formula differ, because the view is large
+    or rounding of the weights decides what it reveals.
 ``adaptive``
     The observer receives the whole noisy state of every other agent, or all agents continue from
     one model that they all receive. Inputs of all agents are then functions of the view, and the
@@ -45,9 +48,10 @@ from .linear_view import dense
 from .systems import LinearSystem, Round
 from .views import Eavesdropper, FinalModels, Observer
 
-RULES = ("exact", "adaptive", "contraction", "light_cone", "refused")
+RULES = ("exact", "upper_bound", "adaptive", "contraction", "light_cone", "refused")
 NOTES = {
     "exact": "inputs do not react to noise",
+    "upper_bound": "inputs do not react to noise; the lower bound is smaller",
     "adaptive": "the observer receives everything to which inputs react",
     "contraction": "local maps expand distances by at most the declared factor",
     "light_cone": "the victim's own noise, in every round that can still arrive",
@@ -181,7 +185,8 @@ def _stated(
     formula: Bracket,
 ) -> Statement:
     if not inputs.react:
-        return Statement(formula, formula.upper, "exact")
+        rule = "exact" if formula.gap <= _MIN_IMPROVEMENT else "upper_bound"
+        return Statement(formula, formula.upper, rule)
     if not system.noised_state:
         return Statement(formula, np.inf, "refused")
     if receives_all_messages(system, observer):

@@ -27,7 +27,13 @@ from .changes import Changes
 from .fixed_point import fixed_point_information
 from .linear_view import LinearView, dense, gamma, linear_view
 from .modular import determines_noise
-from .rational import MAX_EXACT_ENTRIES, MAX_ROWS, exact_information, exact_view
+from .rational import (
+    MAX_EXACT_ENTRIES,
+    MAX_ROWS,
+    exact_information,
+    exact_view,
+    in_fractions,
+)
 from .systems import LinearSystem
 from .views import Coalition, Eavesdropper, FinalModels, Observer, SecureSums
 
@@ -282,9 +288,23 @@ def _of_view(
     if certified is not None and certified.is_tight:
         return replace(certified, cap=cap)
     if np.isfinite(cap).all() and determines_noise(system, observer):
-        return _from_own_noise(cap)
-    exact = _exactly(system, observer, basis, victims, len(view.covariance))
-    return replace(exact or certified or _from_below(view), cap=cap)
+        information = _from_own_noise(cap)
+    else:
+        exact = _exactly(system, observer, basis, victims, len(view.covariance))
+        information = replace(exact or certified or _from_below(view), cap=cap)
+    is_exact = in_fractions(system)[1]
+    return information if is_exact else _despite_rounding(information, _from_below(view))
+
+
+def _despite_rounding(information: Information, below: Information) -> Information:
+    """Return the upper bound of the first and the lower bound of the second information.
+
+    Rounded numbers of an algorithm may hide or reveal what its exact numbers do not.
+    """
+    is_bounded = np.isfinite(information.radius) & ~information.outside.any(1)
+    identity = np.eye(information.matrix.shape[1])
+    upper = information.matrix + information.radius[:, None, None] * identity
+    return replace(below, cap=np.where(is_bounded[:, None, None], upper, information.cap))
 
 
 def _from_own_noise(cap: np.ndarray) -> Information:

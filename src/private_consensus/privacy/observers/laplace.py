@@ -67,18 +67,25 @@ def laplace_epsilon(
     InvalidInput
         See :func:`~private_consensus.privacy.observers.mu`.
     """
-    return laplace_epsilons(system, observer, [victim], changes)[victim]
+    return laplace_epsilons([system], observer, [victim], changes)[victim]
 
 
 def laplace_epsilons(
-    system: LinearSystem, observer: Observer, victims: Sequence[int], changes: Changes
+    channels: Sequence[LinearSystem],
+    observer: Observer,
+    victims: Sequence[int],
+    changes: Changes,
 ) -> dict[int, float]:
-    """Return :func:`laplace_epsilon` of several target agents, with one view and noise matrix.
+    """Return :func:`laplace_epsilon` of several target agents, for one or several input numbers.
+
+    A change of a private input has one number per channel, and its size is the sum of their
+    absolute values. The most costly channel therefore bounds the loss of each single change.
 
     Parameters
     ----------
-    system : LinearSystem
-        Algorithm; its noise is Laplace noise of scale 1 before it is scaled.
+    channels : sequence of LinearSystem
+        Algorithm, for each number of a private input. Its noise is Laplace noise of scale 1 before
+        it is scaled.
     observer : Observer
         Observing agents or eavesdropper.
     victims : sequence of int
@@ -91,12 +98,27 @@ def laplace_epsilons(
     dict of int to float
         epsilon at delta = 0 by target agent.
     """
-    observer.check(system.n_agents)
+    n_agents = channels[0].n_agents
+    observer.check(n_agents)
     for victim in victims:
-        inside = 0 <= victim < system.n_agents and victim not in observer.members
-        require(inside, "victim", victim, f"agents 0 to {system.n_agents - 1}, except members")
+        inside = 0 <= victim < n_agents and victim not in observer.members
+        require(inside, "victim", victim, f"agents 0 to {n_agents - 1}, except members")
     if not victims:
         return {}
+    costs = [_costs(channel, observer, victims, changes) for channel in channels]
+    return {
+        victim: sum(map(max, zip(*by_channel, strict=True)), 0.0)
+        for victim, *by_channel in zip(victims, *costs, strict=True)
+    }
+
+
+def _costs(
+    system: LinearSystem, observer: Observer, victims: Sequence[int], changes: Changes
+) -> list[list[float]]:
+    """Return the costs whose sum is the loss of a target agent, for each target agent.
+
+    They are the costs of all rounds, or the cost of the most costly single change.
+    """
     basis = changes.basis(system.horizon)
     view = linear_view(system, observer, basis, victims)
     noise = noise_matrix(system, observer)
@@ -105,14 +127,16 @@ def laplace_epsilons(
     ratios = own_ratio_table(system, observer, victims)
     single_change = isinstance(changes, Once | Constant)
     smallest = _smallest_eigenvalue(view)
-    epsilons = {}
-    for i, victim in enumerate(victims):
+    costs = []
+    for i in range(len(victims)):
         absorbed = [_absorbed(change, ratios[:, i], view.arrives[:, i]) for change in basis.T]
         shifted = partial(_shifted, noise, view, smallest, i)
-        epsilons[victim] = (
-            _costliest(absorbed, shifted) if single_change else _summed(absorbed, shifted)
+        costs.append(
+            [_costliest(absorbed, shifted)]
+            if single_change
+            else [min(cost, shifted(k)) if cost else 0.0 for k, cost in enumerate(absorbed)]
         )
-    return epsilons
+    return costs
 
 
 def _costliest(absorbed: Sequence[float], shifted: Callable[[int], float]) -> float:
@@ -126,10 +150,6 @@ def _costliest(absorbed: Sequence[float], shifted: Callable[[int], float]) -> fl
             break
         largest = max(largest, min(absorbed[k], shifted(k)))
     return largest
-
-
-def _summed(absorbed: Sequence[float], shifted: Callable[[int], float]) -> float:
-    return sum((min(cost, shifted(k)) for k, cost in enumerate(absorbed) if cost), 0.0)
 
 
 def _absorbed(column: np.ndarray, ratios: np.ndarray, arrives: np.ndarray) -> float:

@@ -148,7 +148,7 @@ class _Backward:
     ) -> None:
         self.system, self.observer, self.convert = system, observer, convert
         self._prepared: dict[int, _RoundBlocks] = {}
-        self.final = convert(_final(system, observer))
+        self.final = _final(system, observer, convert)
         counts = [len(self._at(round_).rows) for round_ in system.rounds]
         self.n_rows = len(self.final) + sum(counts)
         empty = f"an observer who receives messages in {system.horizon} rounds"
@@ -254,18 +254,18 @@ class _RoundBlocks:
         self.max_terms = max(*terms, int((self.rows != 0).sum(1).max(initial=0)))
 
 
-def _final(system: LinearSystem, observer: Observer) -> np.ndarray:
+def _final(system: LinearSystem, observer: Observer, convert: Convert) -> np.ndarray:
     rows = observer.final_rows(system)
     states = system.rounds[-1].transition.shape[0]
     if not len(rows):
-        return np.zeros((0, states))
+        return convert(np.zeros((0, states)))
     require(
         system.output is not None,
         "observer",
         observer,
         "an observer of messages only: this system has no final models",
     )
-    return rows @ dense(system.output)
+    return convert(rows) @ convert(dense(system.output))
 
 
 def _columns(matrix: Any, mask: np.ndarray) -> Any:

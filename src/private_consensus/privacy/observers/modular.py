@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .linear_view import dense
-from .rational import rational
+from .rational import in_fractions, rational
 from .systems import LinearSystem, Round
 from .views import Observer
 
@@ -43,12 +43,13 @@ def determines_noise(system: LinearSystem, observer: Observer) -> bool:
     states = max(round_.transition.shape[0] for round_ in system.rounds)
     if system.filter is not None or states > MAX_TERMS:
         return False
+    system = in_fractions(system)[0]
     return any(_full_rank(system, observer, prime) for prime in PRIMES)
 
 
 def _full_rank(system: LinearSystem, observer: Observer, prime: int) -> bool:
     cache: dict[int, list[_Parts]] = {}
-    final = observer.final_rows(system) @ _output(system)
+    final = rational(observer.final_rows(system)) @ rational(_output(system))
     z, blocks, visible = _Parts(_modulo(final, prime), final != 0), [], []
     for round_ in reversed(system.rounds):
         if id(round_) not in cache:

@@ -6,11 +6,16 @@ per agent and round. ``noise`` is a standard deviation, ``gain`` multiplies the 
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from private_consensus.common.errors import require
 
+from .rational import are_fractions, rational
 from .systems import (
     MODEL,
     Broadcast,
@@ -31,6 +36,7 @@ def chebyshev_gossip(
     weight: float,
     noise: float = 1.0,
     output: str = MODEL,
+    adjacency: np.ndarray | None = None,
 ) -> LinearSystem:
     r"""Build the system that adds noise once, then averages with acceleration.
 
@@ -52,6 +58,8 @@ def chebyshev_gossip(
     output : {"model", "message"}
         Final models that :class:`FinalModels` observes: :math:`x_T` after round T, or the last
         message :math:`x_{T-1}`.
+    adjacency : ndarray of bool, [N, N], optional
+        Edges that carry messages of weight 0.
 
     Returns
     -------
@@ -65,22 +73,30 @@ def chebyshev_gossip(
     mixing, horizon = one_graph(mixing), positive_integer(horizon, "horizon")
     require(np.isfinite(weight) and weight != 0, "weight", weight, "a finite number, not 0")
     noise = checked_number(noise, "noise")
-    n = len(mixing)
-    identity, zeros = np.eye(n), np.zeros((n, n))
-    steps = [
-        np.block([[zeros, zeros], [zeros, zeros]]),
-        np.block([[mixing, zeros], [identity, zeros]]),
-    ]
-    steps.append(np.block([[weight * mixing, (1 - weight) * identity], [identity, zeros]]))
-    with_input, without_input = np.vstack([identity, zeros]), np.zeros((2 * n, n))
-    sent = Broadcast(mixing)
-    entries = [with_input if t == 0 else without_input for t in range(min(horizon, 3))]
-    rounds = [sent.round(step, new, noise * new) for step, new in zip(steps, entries, strict=False)]
-    rounds += rounds[2:] * (horizon - len(rounds))
-    model = np.hstack(
-        [mixing, zeros] if horizon == 1 else [weight * mixing, (1 - weight) * identity]
-    )
-    return LinearSystem(rounds, n, last_output(output, model, np.hstack([identity, zeros])))
+    n, sent = len(mixing), Broadcast(mixing, adjacency)
+    identity, zeros = np.eye(n, dtype=int), np.zeros((n, n), dtype=int)
+
+    def system(mixing: np.ndarray, weight: Any, noise: Any) -> LinearSystem:
+        """Return the system, in floating-point numbers or in fractions."""
+        mixed = np.hstack([mixing, zeros])
+        accelerated = np.hstack([weight * mixing, (1 - weight) * identity])
+        message = np.hstack([identity, zeros])
+        second, later = (np.vstack([step, message]) for step in (mixed, accelerated))
+        inputs = message.T
+        rounds = [
+            sent.round(np.zeros_like(second), inputs, noise * inputs),
+            sent.round(second, 0 * inputs, 0 * noise * inputs),
+            sent.round(later, 0 * inputs, 0 * noise * inputs),
+        ]
+        rounds = rounds[:horizon] + rounds[2:] * (horizon - 3)
+        model = mixed if horizon == 1 else accelerated
+        return LinearSystem(rounds, n, last_output(output, model, message))
+
+    def exact() -> LinearSystem:
+        return system(rational(mixing), Fraction(weight), Fraction(noise))
+
+    rounded = system(mixing, weight, noise)
+    return replace(rounded, exact=exact) if are_fractions(mixing) else rounded
 
 
 def decor(
@@ -91,6 +107,7 @@ def decor(
     own_noise: float = 1.0,
     pair_noise: float = 1.0,
     kept: float = 1.0,
+    adjacency: np.ndarray | None = None,
 ) -> LinearSystem:
     r"""Build the system with noise that cancels between neighbours, and independent noise (DECOR).
 
@@ -114,6 +131,8 @@ def decor(
         :math:`s_{pair} \ge 0`.
     kept : float
         k, factor of a state in a step; 1 for fixed inputs.
+    adjacency : ndarray of bool, [N, N], optional
+        Edges that carry messages of weight 0 and have pair noise.
 
     Returns
     -------
@@ -131,7 +150,7 @@ def decor(
         checked_number(pair_noise, "pair_noise", zero=True),
     )
     n = len(mixing)
-    eye, sent = np.eye(n), Broadcast(mixing)
+    eye, sent = np.eye(n), Broadcast(mixing, adjacency)
     ends = np.argwhere(np.triu(sent.heard | sent.heard.T, 1))
     incidence = eye[:, ends[:, 0]] - eye[:, ends[:, 1]]
     noise = np.hstack([own_noise * eye, pair_noise * incidence])

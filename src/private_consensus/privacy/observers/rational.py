@@ -3,18 +3,25 @@
 If a message has no independent noise, whether a change can be hidden depends on the range of a
 singular matrix. Floating point can fail unsafely here: pseudo-inverses drop small singular values,
 that is, observations. This module decides by exact zeros.
+
+Zeros are those of the algorithm if its numbers are known exactly: fractions, and any scale of
+noise and inputs (:func:`in_fractions`). Products of rounded numbers, and irrational weights, do not
+cancel exactly. A lower bound must not rely on what they reveal then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from math import lcm
+from typing import Any
 
 import numpy as np
 
 from .linear_view import _Backward, dense
-from .systems import LinearSystem
+from .systems import LinearSystem, Round
 from .views import Observer
 
 LARGEST_DENOMINATOR = 10_000
@@ -36,19 +43,87 @@ def _rational(value: float) -> Fraction | int:
     return fraction.numerator if fraction.denominator == 1 else fraction
 
 
-def rational(matrix: np.ndarray) -> np.ndarray:
+def rational(matrix: Any, unit: float = 1.0) -> np.ndarray:
     """Convert floating-point numbers to the fractions that they represent, as an array of objects.
 
     A number within two roundings of a fraction of denominator up to ``LARGEST_DENOMINATOR`` is
     replaced by that fraction, as for weights 1/(1 + d). Any other number is converted exactly, to a
     multiple of a power of two.
+
+    Parameters
+    ----------
+    matrix : ndarray or csr_array
+        Returned if its numbers are fractions.
+    unit : float
+        Number of which all numbers are multiples by fractions, such as the scale of noise.
+
+    Returns
+    -------
+    ndarray of Fraction or int
     """
     matrix = dense(matrix)
     if matrix.dtype == object:
         return matrix
     values, inverse = np.unique(matrix, return_inverse=True)
-    fractions = np.array([_rational(float(value)) for value in values], dtype=object)
-    return fractions[inverse].reshape(matrix.shape)
+    exact_unit = _rational(unit)
+    fractions = [_rational(float(value / unit)) * exact_unit for value in values]
+    return np.array(fractions, dtype=object)[inverse].reshape(matrix.shape)
+
+
+def are_fractions(matrix: Any, unit: float = 1.0) -> bool:
+    """Return True if all numbers are multiples of the unit by fractions of small denominator.
+
+    Parameters
+    ----------
+    matrix : ndarray or csr_array
+        Floating-point numbers.
+    unit : float
+        Unit of :func:`rational`.
+
+    Returns
+    -------
+    bool
+    """
+    multiples = (_rational(float(value / unit)) for value in np.unique(dense(matrix)))
+    return all(multiple.denominator <= LARGEST_DENOMINATOR for multiple in multiples)
+
+
+@lru_cache(maxsize=2)
+def in_fractions(system: LinearSystem) -> tuple[LinearSystem, bool]:
+    """Convert the rounds of a system to fractions, and return True if they are exact.
+
+    Parameters
+    ----------
+    system : LinearSystem
+        Algorithm.
+
+    Returns
+    -------
+    system : LinearSystem
+        With rounds of fractions. Equal rounds remain one object.
+    is_exact : bool
+        True if all numbers are fractions of small denominator, relative to the scales of noise and
+        inputs in a round.
+    """
+    if system.exact is not None:
+        return system.exact(), True
+    rounds = {id(round_): _in_fractions(round_) for round_ in system.rounds}
+    others = [matrix for matrix in (system.filter, system.output) if matrix is not None]
+    is_exact = all(exact for _, exact in rounds.values()) and all(map(are_fractions, others))
+    return replace(system, rounds=[rounds[id(round_)][0] for round_ in system.rounds]), is_exact
+
+
+def _in_fractions(round_: Round) -> tuple[Round, bool]:
+    fractions, is_exact = {}, True
+    for kind in ("transition", "inputs", "noise"):
+        names = kind, f"message_{kind}"
+        matrices = [getattr(round_, name) for name in names]
+        size = max(float(np.abs(dense(matrix)).max(initial=0.0)) for matrix in matrices)
+        unit = 1.0 if kind == "transition" else size or 1.0
+        is_exact = is_exact and all(are_fractions(matrix, unit) for matrix in matrices)
+        converted = (rational(matrix, unit) for matrix in matrices)
+        fractions |= dict(zip(names, converted, strict=True))
+    return replace(round_, **fractions), is_exact
 
 
 def exact_view(
@@ -72,7 +147,7 @@ def exact_view(
     covariance : ndarray of Fraction, [rows, rows]
     response : ndarray of Fraction, [rows, victims * k]
     """
-    blocks = _Backward(system, observer, rational)
+    blocks = _Backward(in_fractions(system)[0], observer, rational)
     covariance, response, _ = blocks.sums(rational(basis), victims)
     return covariance + Fraction(0), response.reshape(len(response), -1) + Fraction(0)
 

@@ -13,7 +13,7 @@ include a last mixing without noise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -89,6 +89,8 @@ class LinearSystem:
     one_model : bool
         True if in each round every agent receives one common state, from which all agents continue.
         An observer of this state knows everything to which inputs react.
+    exact : function, optional
+        Returns the system in fractions, if its numbers are products that are rounded here.
     """
 
     rounds: Sequence[Round]
@@ -97,6 +99,7 @@ class LinearSystem:
     filter: np.ndarray | None = None
     noised_state: bool = False
     one_model: bool = False
+    exact: Callable[[], LinearSystem] | None = None
 
     def __post_init__(self) -> None:
         require(len(self.rounds) > 0, "horizon", len(self.rounds), "at least one round")
@@ -345,7 +348,12 @@ def noised_descent(
 
 
 def gossip(
-    mixing: np.ndarray, horizon: int, *, noise: float = 1.0, output: str = MODEL
+    mixing: np.ndarray,
+    horizon: int,
+    *,
+    noise: float = 1.0,
+    output: str = MODEL,
+    adjacency: np.ndarray | None = None,
 ) -> LinearSystem:
     r"""Build the system that adds noise once and then averages.
 
@@ -365,6 +373,8 @@ def gossip(
         Final models that :class:`FinalModels` observes: :math:`x_T = W x_{T-1}` after round T, or
         the last message :math:`x_{T-1}`. A single model depends on agents one edge farther away
         than the last message of that agent.
+    adjacency : ndarray of bool, [N, N], optional
+        Edges that carry messages of weight 0.
 
     Returns
     -------
@@ -375,7 +385,7 @@ def gossip(
     InvalidInput
         With the name of the parameter.
     """
-    return muffliato_gd(mixing, 1, horizon, noise=noise, output=output)
+    return muffliato_gd(mixing, 1, horizon, noise=noise, output=output, adjacency=adjacency)
 
 
 def muffliato_gd(
@@ -386,6 +396,7 @@ def muffliato_gd(
     gain: ArrayLike = 1.0,
     noise: ArrayLike = 1.0,
     output: str = MODEL,
+    adjacency: np.ndarray | None = None,
 ) -> LinearSystem:
     """Build the system of noisy steps, each followed by gossip without noise (Muffliato-GD).
 
@@ -407,6 +418,8 @@ def muffliato_gd(
         Standard deviation per coordinate, above 0.
     output : {"model", "message"}
         Final models: W times the last message, or the last message.
+    adjacency : ndarray of bool, [N, N], optional
+        Edges that carry messages of weight 0.
 
     Returns
     -------
@@ -422,7 +435,8 @@ def muffliato_gd(
     gains = np.repeat(per_round(gain, steps, "gain"), rounds) * first
     scales = np.repeat(per_round(noise, steps, "noise", positive=True), rounds) * first
     mixing = one_graph(mixing)
-    system = noised_descent(mixing, steps * rounds, gain=gains, noise=scales)
+    options = {"gain": gains, "noise": scales, "adjacency": adjacency}
+    system = noised_descent(mixing, steps * rounds, **options)
     return replace(system, output=last_output(output, mixing, system.output))
 
 

@@ -48,6 +48,7 @@ def page(results: Results) -> dict[str, object]:
 
 LABELS = {
     "exact": "exact privacy loss of the received messages",
+    "bound": "upper bound on the privacy loss of the received messages",
     "F1": "contraction bound: proven for non-expansive steps, including projections",
     "F0": "causal bound: proven for any data and loss; it counts the messages that can reach the "
     "observer",

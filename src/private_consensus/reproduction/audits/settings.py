@@ -77,7 +77,7 @@ def audit_cell(
         statement = noisy.statements(setting.budget, problem, network, setting.horizon)[0]
         if not math.isfinite(statement[1]):
             continue
-        candidates = attacks(problem, network, noisy.largest_change, nearby=True)
+        candidates = attacks(problem, network, noisy, nearby=True)
         result = audit(
             setting.algorithm, *instance, runs=runs, confidence=confidence,
             delta=setting.budget.delta, calibrated=noisy,

@@ -152,9 +152,10 @@ def decor_1() -> StatementResult:
 def decor_2() -> StatementResult:
     """Test the loss of DECOR to a curious neighbour, on graphs with and without a cycle."""
     path, ring = _graph("path", 5), _graph("ring", 5)
-    options = {"own_noise": 1.0, "pair_noise": 50.0}
-    path_loss = mu(decor(path.mixing, 2, **options), Coalition((1,)), 0, Constant()).upper ** 2
-    ring_loss = mu(decor(ring.mixing, 2, **options), Coalition((1,)), 0, Constant()).upper ** 2
+    path_loss, ring_loss = (
+        mu(decor(graph.mixing, 2, pair_noise=50.0), Coalition((1,)), 0, Constant()).upper ** 2
+        for graph in (path, ring)
+    )
     return conclude(
         equal("end of a path to its neighbour, two rounds", 2.0, path_loss, CERTIFIED),
         bound("ring, to one neighbour, two rounds", 2.0 / 4 * (1 + 1e-2), ring_loss),
