@@ -143,6 +143,17 @@ class Shares:
             sizes=self.sizes if uneven else None,
         )  # fmt: skip
 
+    def has_built(self, problem: object) -> bool:
+        """Return True for a problem with the records of :meth:`logistic_regression`."""
+        if not isinstance(problem, LogisticRegression) or self.labels is None:
+            return False
+        intercept = problem.dim > len(self.columns)
+        rebuilt = self.logistic_regression(problem.ridge, intercept=intercept)
+        return all(
+            np.array_equal(getattr(rebuilt, name), getattr(problem, name))
+            for name in ("features", "labels", "record_counts")
+        )
+
     def _rows(self, features: np.ndarray, intercept: bool) -> np.ndarray:
         """Return the records divided by their bound, with a constant coordinate on request."""
         rows = features / self.bound
