@@ -257,12 +257,13 @@ def test_a_checksum_is_not_truncated_in_a_narrow_terminal(call, monkeypatch, tmp
         (["--set", "problem.dim=true"], "problem.dim: found True, expected a whole number"),
         (["--set", "problem.dim=1000000000"], "3 agents x .* dim = .*00 numbers, expected at most"),
         (["--set", "problem.records=1000000000"], "3 agents x .* records x 5 dim = 15,000,000,000"),
+        (["--epsilon", "1e-320"], "budget: found .* a larger budget.*: the noise is infinite$"),
         (["--set", "algorithm.decay=x"], "algorithm.decay: found 'x', expected a number"),
         (["--network", "random_edges", "--set", "network.edges=4.5"], "network.edges: found 4.5"),
         (["--network", "single"], "network.agents: found 3, expected 1 agent for single"),
         (
             ["--problem", "linear_observation"],
-            "--problem: found 'linear_observation', expected a pr",
+            "budget: found .* or a problem with finite sensitivities: the noise is infinite$",
         ),
     ],
 )

@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     The code is 0 without errors and 2 for invalid input. It is 1 if ``compare`` finds changed
     numbers, ``audit`` evidence against a claim, or ``check`` errors.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):  # an encoding such as ASCII lacks characters
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
         sys.stdout.reconfigure(errors="backslashreplace")
     parser = build_parser()
     options = parser.parse_args(arguments)
