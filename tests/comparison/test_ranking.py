@@ -100,6 +100,7 @@ def test_ranking_uses_saved_results_and_refuses_a_changed_file(toy, rank, tmp_pa
             ["secure.parquet", "--out", "mine.parquet"],
             "--out: found 'mine.parquet', expected a method NAME",
         ),
+        (["local_training", "--against", "/dev"], "Cannot read /dev: a folder instead of a file"),
         (["local_training", "--out", "a.csv"], "FILE: found 'a.csv', expected a name that ends"),
         (["local_training", "--out", "/dev/null/a.parquet"], "Cannot write /dev/null/a.parquet: "),
     ],
