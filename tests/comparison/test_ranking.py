@@ -11,6 +11,7 @@ import yaml
 from private_consensus import algorithms
 from private_consensus.cli import main, output
 from private_consensus.common import yamls
+from private_consensus.comparison import ranking
 from private_consensus.comparison.ranking import Standing, _table_row
 
 RAW = yamls.read(Path(__file__).parents[2] / "config" / "comparison.yaml")
@@ -99,9 +100,15 @@ def test_ranking_uses_saved_results_and_refuses_a_changed_file(toy, rank, tmp_pa
             ["secure.parquet", "--out", "mine.parquet"],
             "--out: found 'mine.parquet', expected a method NAME",
         ),
+        (["local_training", "--against", "/dev"], "Cannot read /dev: a folder instead of a file"),
+        (["local_training", "--out", "a.csv"], "FILE: found 'a.csv', expected a name that ends"),
+        (["local_training", "--out", "/dev/null/a.parquet"], "Cannot write /dev/null/a.parquet: "),
     ],
 )
-def test_invalid_arguments_of_rank_give_a_one_line_error(rank, arguments, error_message):
+def test_invalid_arguments_of_rank_give_a_one_line_error(
+    rank, arguments, error_message, monkeypatch
+):
+    monkeypatch.setattr(ranking, "run", None)  # an error before the computation
     code, _, _, err = rank(*arguments)
     assert code == 2 and error_message in err and len(err.splitlines()) == 1
 

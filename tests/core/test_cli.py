@@ -1,8 +1,10 @@
 """Test the command-line interface."""
 
+import io
 import os
 import re
 import socket
+import sys
 from dataclasses import replace
 from importlib import import_module
 
@@ -255,12 +257,14 @@ def test_a_checksum_is_not_truncated_in_a_narrow_terminal(call, monkeypatch, tmp
         (["--set", "problem.dim=true"], "problem.dim: found True, expected a whole number"),
         (["--set", "problem.dim=1000000000"], "3 agents x .* dim = .*00 numbers, expected at most"),
         (["--set", "problem.records=1000000000"], "3 agents x .* records x 5 dim = 15,000,000,000"),
+        (["--epsilon", "1e-320"], "budget: found .* a larger budget.*: the noise is infinite$"),
+        (["--set", "network.agents=3"], "--set: found 'network.agents=3', expected --agents 3$"),
         (["--set", "algorithm.decay=x"], "algorithm.decay: found 'x', expected a number"),
         (["--network", "random_edges", "--set", "network.edges=4.5"], "network.edges: found 4.5"),
         (["--network", "single"], "network.agents: found 3, expected 1 agent for single"),
         (
             ["--problem", "linear_observation"],
-            "--problem: found 'linear_observation', expected a pr",
+            "budget: found .* or a problem with finite sensitivities: the noise is infinite$",
         ),
     ],
 )
@@ -285,7 +289,13 @@ def test_the_number_of_releases_has_a_lower_and_an_upper_limit(call, arguments, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["schema", "/dev/null/x"], "Not a directory: '/dev/null"),
+        (["schema", "/dev/null/x"], "Cannot write /dev/null/x/.*json: Not a directory$"),
+        (["profile", "--count", "0"], "--count: found 0, expected a whole number >= 1$"),
+        (["init", ""], "STUDY: found '', expected a new or an empty folder$"),
+        (["new-algorithm", "class"], "NAME: found 'class', expected .* no keyword of Python$"),
+        (["compare", "no/folder", "--reference", "none"], "run: found 'no/folder'"),
+        (["migrate", "/dev/null/x"], "Cannot access /dev/null/x: Not a directory$"),
+        (["migrate", sys.executable], "python.*: not valid UTF-8$"),
         (["schema", "a\0b"], "folder: found .*, expected a folder"),
         (["audit", "gradient_descent", "--seed", "-1"], "--seed: found -1, expected a wh"),
         (["audit", "gradient_descent", "--runs", "1000000000"], "--runs: found .* <= 1000000$"),
@@ -294,6 +304,14 @@ def test_the_number_of_releases_has_a_lower_and_an_upper_limit(call, arguments, 
 def test_invalid_folders_seeds_and_run_numbers_give_a_one_line_error(call, arguments, message):
     code, _, err = call(*arguments)
     assert code == 2 and len(err.splitlines()) == 1 and re.search(message, err)
+
+
+def test_characters_that_the_output_encoding_lacks_are_escaped(monkeypatch):
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert main(["describe", "gradient_descent"]) == 0
+    sys.stdout.flush()
+    assert b"\\u" in written.getvalue()
 
 
 def test_schemas_are_not_written_into_a_folder_with_other_files(call, tmp_path):

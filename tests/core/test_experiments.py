@@ -19,7 +19,11 @@ from private_consensus.common.fields import validate
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments import results
 from private_consensus.reproduction.experiments.cells import run_cell
-from private_consensus.reproduction.experiments.checks import require_rows, require_settings
+from private_consensus.reproduction.experiments.checks import (
+    require_rows,
+    require_settings,
+    wrong_settings,
+)
 from private_consensus.reproduction.experiments.files import read_paper
 from private_consensus.reproduction.experiments.numbers import (
     curve_points,
@@ -90,6 +94,7 @@ def changed(path: str, value) -> dict:
         ("data.surrogate_rows", 10**12, "data.surrogate_rows: .*10000000.*found 1000000000000"),
         ("papers", ["nobody"], "papers: found 'nobody', expected one of .*showkatbakhsh"),
         ("papers", [], "papers: "),
+        ("papers", ["xiao", "xiao"], "papers: expected each value once"),
         ("runs", 0, "runs: .*found 0"),
         ("scale", "Paper scale", "scale: "),
         ("scale", "smokey", "scale: found 'smokey', expected one of paper, smoke$"),
@@ -148,6 +153,7 @@ def spoilt(loaded):
         (f"{FIG1}/scales", {"smokey": {"runs": 2}}, "found 'smokey', expected one of smoke$"),
         (f"{FIG1}/horizon", True, "horizon: .*found True"),
         (f"{FIG1}/budget", {"epsilon": "1", "delta": 0.1}, r"budget\.epsilon: .*found '1'"),
+        (f"{FIG1}/budget", {"epsilon": 1.0, "delta": "1e-5"}, r"budget\.delta: .*write 1\.0e-5"),
         (f"{FIG1}/budget", {"epsilon": 1.0, "delta": False}, r"budget\.delta.*found False"),
         ("figures/showkatbakhsh_fig1/panels/0/log_x", "yes", "log_x: .*found 'yes'"),
     ],
@@ -767,3 +773,25 @@ def test_invalid_options_of_fair_classification_are_refused_without_data(changes
     require_settings(cell())
     with pytest.raises(InvalidInput, match=message):
         require_settings(cell(**changes))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_refused"),
+    [("gradient_descent", True), ("one_shot_averaging", True), ("ldp_gradient_descent", False)],
+)
+def test_a_delta_of_0_is_refused_before_a_run_unless_the_noise_allows_it(name, is_refused):
+    setting = {
+        "columns": {}, "variant": "v", "interpretation": "resolved", "horizon": 2,
+        "algorithm": {}, "budget": {"epsilon": 1.0, "delta": 0.0},
+        "problem": {"name": "logistic_regression", "prepared": "adult-onehot104", "ridge": 0.1,
+                    "box": 5.0, "records": 10},
+        "network": {"name": "ring", "agents": 3, "weights": "metropolis"},
+    }  # fmt: skip
+    cell = {
+        "experiment": "e", "algorithm": name, "seed": 0, "runs": 1, "iterations": [1],
+        "measures": [["released", "test_error"]], "groups": {}, "settings": [setting],
+    }  # fmt: skip
+    lines = list(wrong_settings(cell))
+    assert len(lines) == is_refused and all(line.startswith("budget") for line in lines)
+    with_noise = {**setting, "budget": {"epsilon": 1.0, "delta": 1e-5}}
+    assert not list(wrong_settings({**cell, "settings": [with_noise]}))

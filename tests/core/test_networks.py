@@ -128,7 +128,7 @@ def test_a_graph_family_can_have_required_and_default_parameters(streams, monkey
     monkeypatch.setitem(networks.GRAPHS, "circulant", circulant)
     assert networks.build(streams, "circulant", 9, reach=2).degrees.tolist() == [4] * 9
     assert networks.build(streams, "circulant", 9, reach=2, skip=2).degrees.tolist() == [2] * 9
-    with pytest.raises(InvalidInput, match=r"network.reach: found 'nothing'"):
+    with pytest.raises(InvalidInput, match=r"network.reach: missing"):
         networks.build(streams, "circulant", 9, skip=2)
 
 
@@ -145,8 +145,8 @@ def test_a_graph_family_can_have_required_and_default_parameters(streams, monkey
             dict(name="ring", agents=5, probability=0.5),
             r"network.probability: found 0.5, expected no parameters",
         ),
-        (dict(name="erdos_renyi", agents=5), "network.probability: found 'nothing'"),
-        (dict(name="edges", agents=4, egdes=[(1, 2)]), "network.edges: found 'nothing'"),
+        (dict(name="erdos_renyi", agents=5), "network.probability: missing"),
+        (dict(name="edges", agents=4, egdes=[(1, 2)]), "network.edges: missing"),
         (dict(name="edges", agents=4, edges=[(1, 2), (3, 4)]), "disconnected graph"),
         (dict(name="edges", agents=4, edges=[(1, 5)]), "numbered 1 to 4"),
     ],

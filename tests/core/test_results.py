@@ -155,6 +155,31 @@ def test_an_exported_model_contains_its_guarantee_and_prediction_rule(tmp_path):
         done.export(tmp_path / "model.json", run=3)
 
 
+@pytest.mark.parametrize(
+    "changes", [{"clip": 2.0}, {"bounds": (-9, 9)}, {"labels": (1, 0)}, {"agent": 4}, {"seed": 1}]
+)
+def test_a_model_is_not_exported_in_the_units_of_other_shares(tmp_path, changes):
+    arguments = {"label": (ROWS[:, 0] > 0).astype(int), "agent": 5, "clip": 1.0, "test": 0.25}
+    done = result("muffliato_gd", SHARES.logistic_regression(intercept=False), 2)
+    assert done.export(tmp_path / "model.json", pc.split(ROWS, **arguments)).is_file()
+    with pytest.raises(InvalidInput, match=r"shares: found Shares.* expected the Shares whose"):
+        done.export(tmp_path / "other.json", pc.split(ROWS, **{**arguments, **changes}))
+    with pytest.raises(InvalidInput, match="shares: found Shares"):
+        result(horizon=2).export(tmp_path / "other.json", SHARES)
+    assert not (tmp_path / "other.json").exists()
+
+
+def test_the_error_for_an_unwritable_path_names_no_temporary_file(tmp_path):
+    done = result(horizon=2)
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "file" / "model.json"):
+        with pytest.raises(InvalidInput, match=rf"^Cannot write {path}: (Is|Not) a directory$"):
+            done.export(path)
+    with pytest.raises(InvalidInput, match="path: found"):
+        done.export("a\0")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 def test_metrics_on_test_records_require_test_records():
     problem = pc.split(ROWS, label=(ROWS[:, 0] > 0).astype(int), agent=5, clip=1.0)
     with pytest.raises(InvalidInput, match="measures: found 'test_error', expected a metric"):

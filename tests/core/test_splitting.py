@@ -157,6 +157,8 @@ def test_records_out_of_bounds_are_refused_unless_clipping_is_requested():
             {"clip": None},
             "bound: missing, expected bound or clip .* bounds of income; public=True computes",
         ),
+        ({"bounds": {"sex": (0, 1)}}, r"bounds.sex: found \(0, 1\), expected no bounds"),
+        ({"agent": 1.5}, "agent: found 1.5, expected a whole number >= 1"),
         ({"categories": None}, "data.sex: .* expected numbers, or categories="),
         ({"labels": None}, "labels: missing, expected the two labels"),
         ({"labels": (1, 2)}, r"ill of data\[agent c, row 0\]: found 0, expected 1 or 2"),
@@ -185,8 +187,14 @@ def test_errors_name_the_missing_or_invalid_option_of_a_split(changed, message):
 
 def test_a_missing_value_is_refused_with_its_agent_and_row():
     table = TABLE.with_columns(income=pl.when(pl.col("age") < 0).then(1.0))
-    with pytest.raises(InvalidInput, match=r"income of data\[agent c, row 0\]: found nan"):
+    with pytest.raises(InvalidInput, match=r"income of data\[agent c, row 0\]: missing"):
         pc.split(table, **OPTIONS)
+
+
+def test_a_csv_file_with_equal_names_of_columns_is_refused(tmp_path):
+    (tmp_path / "table.csv").write_text("a,a,ill\n1,2,0\n2,3,1\n")
+    with pytest.raises(InvalidInput, match=r"data: found .* expected different names"):
+        pc.split(tmp_path / "table.csv", label="ill", agent=2, clip=1.0)
 
 
 def test_no_public_number_depends_on_a_record_unless_the_records_are_public():

@@ -41,9 +41,12 @@ def test_a_result_without_a_provenance_hash_is_rejected(tmp_path):
         require_current(expected_stamps([([path], SETTINGS, "code1", [])]), scale="paper")
 
 
-def test_the_error_counts_further_rejected_results(tmp_path):
-    expected = expected_stamps([(map(str, (tmp_path / "a", tmp_path / "b")), SETTINGS, "1", [])])
-    with pytest.raises(InvalidInput, match="1 more results"):
+def test_the_command_names_five_rejected_results_and_the_options_of_the_run(tmp_path):
+    paths = [str(tmp_path / name) for name in "abcdef"]
+    expected = expected_stamps([(paths, SETTINGS, "1", [])])
+    listed = " ".join(paths[:5])
+    message = rf"--force {listed}`, with the --config of your run \(1 more results"
+    with pytest.raises(InvalidInput, match=message):
         require_current(expected, scale="paper")
 
 

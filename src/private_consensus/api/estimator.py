@@ -135,6 +135,8 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         seed = self._seed()
         agents = min(arguments.whole("agents", self.agents, 1), len(X))
         labels = tuple(self.classes_.tolist())
+        is_known = np.isin(y, self.classes_)
+        require(bool(is_known.all()), "y", y[~is_known][:1].tolist(), f"labels of classes={labels}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnscaledColumns)  # fit has no argument for bounds
             shares = split(X, label=y, agent=agents, labels=labels, clip=bound, seed=seed)

@@ -229,14 +229,16 @@ class Result:
         Raises
         ------
         InvalidInput
-            If the algorithm releases no model of each agent, if ``shares`` has no labels, or for a
-            run that does not exist.
+            If the algorithm releases no model of each agent, if ``shares`` did not build the
+            problem, for a run that does not exist, or a path that cannot be written.
         """
-        arguments.instance("path", path, str | Path, "the path of a file")
+        path = arguments.path("path", path, "the path of a file")
         average = self.models.average
         run = arguments.whole("run", run, 0, len(average) - 1)
         if shares is not None:
             arguments.instance("shares", shares, Shares, "Shares, or None")
+            expected = "the Shares whose logistic_regression() the result has as problem"
+            require(shares.has_built(self.problem), "shares", shares, expected)
         contents = {
             "algorithm": type(self.algorithm).__name__,
             "parameters": {
@@ -254,8 +256,8 @@ class Result:
         if shares is not None:
             contents["coefficients"] = shares.coefficients(average[run])
             contents |= shares.prediction_rule(average[run])
-        write_text(Path(path), to_json(contents) + "\n")
-        return Path(path)
+        write_text(path, to_json(contents) + "\n")
+        return path
 
 
 def simulate(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Sequence
 
 from ..api.extras import how_to_install
@@ -21,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     The code is 0 without errors and 2 for invalid input. It is 1 if ``compare`` finds changed
     numbers, ``audit`` evidence against a claim, or ``check`` errors.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
+        sys.stdout.reconfigure(errors="backslashreplace")
     parser = build_parser()
     options = parser.parse_args(arguments)
     if options.command is None:
@@ -40,9 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(options, "source") and options.source != "surrogate":
             line += "; without data sets: --source surrogate"
         print_error(line)
-    except (MemoryError, OSError) as error:
-        reason = "not enough memory: " if isinstance(error, MemoryError) else ""
-        print_error(f"{reason}{error}")
+    except MemoryError as error:
+        print_error(f"not enough memory: {error}")
+    except OSError as error:
+        text = f"Cannot access {error.filename}: {error.strerror}"
+        print_error(str(error) if error.filename is None else text)
     return 2
 
 

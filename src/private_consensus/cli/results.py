@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+from ..common.errors import arguments
 from .output import emit, progress, table
 from .settings import prepared_data
 
@@ -57,6 +58,7 @@ def profile(options: Namespace) -> None:
     """Print the jobs of a run with the largest CPU time, and those beyond their limits."""
     from .. import publishing
 
+    arguments.whole("--count", options.count, 1)
     jobs = publishing.profile_table(options.run, options.count)
     sentences = publishing.beyond_limits(options.run)
     emit(options, {"table": jobs, "beyond_limits": sentences}, jobs.rstrip("\n"), *sentences)

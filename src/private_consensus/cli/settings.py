@@ -117,6 +117,7 @@ def _cell(options: Namespace) -> dict[str, Any]:
         component, _, key = path.partition(".")
         expected = "PART.KEY=VALUE with PART algorithm, problem or network"
         require(bool(equals and key) and component in changes, "--set", text, expected)
+        require(path != "network.agents", "--set", text, f"--agents {value}")
         changes[component][key] = _json_or_text(value)
     algorithms.load(options.algorithm)
     module = problems.load(options.problem)

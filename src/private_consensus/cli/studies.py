@@ -52,7 +52,7 @@ def migrate(options: Namespace) -> None:
 
     rewritten = []
     for file in map(Path, options.files):
-        text = file.read_text(encoding="utf-8")
+        text = yamls.read_text(file)
         if (new := migrated(text, str(file))) != text:
             write_text(file, new)
             rewritten.append(str(file))

@@ -16,10 +16,12 @@ import os
 import platform
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from .errors import Refused
 
 PACKAGE = "private_consensus"
 
@@ -146,15 +148,10 @@ def atomic_write(path: str | Path) -> Generator[Path]:
     """Yield a temporary path next to ``path``, and rename it to ``path`` if the block succeeds.
 
     Contents and name are flushed to the disk, so that a loss of power leaves either the old file or
-    the new file.
+    the new file. Raises :class:`InvalidInput` if ``path`` cannot be written.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(
-        dir=path.parent, prefix=f".{path.name}.", suffix=f".part{path.suffix}"
-    )
-    os.close(handle)
-    temporary = Path(name)
+    temporary = temporary_file(path)
     try:
         yield temporary
         temporary.chmod(0o644)
@@ -163,6 +160,22 @@ def atomic_write(path: str | Path) -> Generator[Path]:
         _flush_to_disk(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def temporary_file(path: Path) -> Path:
+    """Create an empty file next to ``path``; refuse a path that cannot be written."""
+    try:
+        with suppress(FileExistsError):
+            path.parent.mkdir(parents=True)
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=f".part{path.suffix}"
+        )
+    except OSError as error:
+        raise Refused([f"Cannot write {path}: {error.strerror}"]) from error
+    os.close(handle)
+    return Path(name)
 
 
 def _flush_to_disk(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import zipfile
 import zlib
@@ -39,12 +40,14 @@ def readable(path: str | Path) -> Generator[None]:
         yield
     except InvalidInput:
         raise
-    except FileNotFoundError:
-        text = "a file that this workflow writes: run the command that writes it"
-        raise InvalidInput(str(path), None, text) from None
-    except PermissionError:
-        raise Refused([f"Cannot read {path}: permission denied"]) from None
-    except DAMAGE_ERRORS:
+    except DAMAGE_ERRORS as error:
+        if os.path.isdir(path):
+            raise Refused([f"Cannot read {path}: a folder instead of a file"]) from None
+        if isinstance(error, PermissionError):
+            raise Refused([f"Cannot read {path}: permission denied"]) from None
+        if isinstance(error, FileNotFoundError):
+            text = "a file that this workflow writes: run the command that writes it"
+            raise InvalidInput(str(path), None, text) from None
         raise InvalidInput(str(path), DAMAGED, EXPECTED) from None
 
 

@@ -136,8 +136,9 @@ def new_algorithm(name: str, folder: str | Path = ".", *, package: bool = False)
         For an invalid or existing name, a folder that is no repository, or an existing file. No
         file is written in this case.
     """
+    expected = "lower-case letters, digits and underscores, first a letter, no keyword of Python"
     is_valid = bool(NAME.fullmatch(name)) and not keyword.iskeyword(name)
-    require(is_valid, "NAME", name, "lower-case letters, digits and underscores, first a letter")
+    require(is_valid, "NAME", name, expected)
     existing = {*algorithms.names(), *algorithms.SHARED}
     require(name not in existing, "NAME", name, "a name that no algorithm has")
     folder = Path(folder)

@@ -25,6 +25,7 @@ from .submissions import (
     places,
     submission,
     together,
+    writable,
     write_submission,
 )
 from .tables import baselines_of, compared, cube, learnable_cells, remaining
@@ -109,6 +110,8 @@ def ranked(
     files = [text for text in names_and_files if text.endswith(SUFFIX)]
     expected = "a method NAME, too: the file contains the results of the methods that are run"
     require(out is None or bool(names), "--out", out, expected)
+    if out is not None:
+        writable(out)
     rules = design_of(design, scale, names)
     submitted = [submission(file, rules) for file in files]
     submitted_tables = [entry.table for entry in submitted]

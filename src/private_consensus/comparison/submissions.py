@@ -27,7 +27,13 @@ from private_consensus.common.errors import (
     require,
     shortened,
 )
-from private_consensus.common.provenance import atomic_write, file_hash, settings_hash, write_text
+from private_consensus.common.provenance import (
+    atomic_write,
+    file_hash,
+    settings_hash,
+    temporary_file,
+    write_text,
+)
 from private_consensus.common.readable import DAMAGED, readable
 
 from .design import ComparisonDesign, cells
@@ -113,8 +119,7 @@ def write_submission(
     InvalidInput
         For results that :func:`submission` would refuse. No file is written in this case.
     """
-    path = Path(path)
-    require(path.suffix == ".parquet", "FILE", str(path), "a name that ends in .parquet")
+    path = writable(path)
     require(isinstance(table, pl.DataFrame), "table", type(table).__name__, "a polars DataFrame")
     table, diverged = _without_diverged(checked(table))
     declared = [_shortened(row) for row in [*absent, *diverged]]
@@ -133,6 +138,15 @@ def write_submission(
         "sha256": {path.name: file_hash(path)},
         "made_by": f"private-consensus {__version__}",
     })))  # fmt: skip
+
+
+def writable(path: str | Path) -> Path:
+    """Return the path of a submission; refuse another suffix and a path that cannot be written."""
+    path = Path(path)
+    require(path.suffix == ".parquet", "FILE", str(path), "a name that ends in .parquet")
+    for file in (path, manifest_of(path)):
+        temporary_file(file).unlink()
+    return path
 
 
 def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:

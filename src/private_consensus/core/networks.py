@@ -987,7 +987,7 @@ def _require_parameters(name: str, values: Mapping[str, Any]) -> None:
     needed = {key for key, parameter in allowed.items() if parameter.default is parameter.empty}
     expected = f"{', '.join(allowed) or 'no parameters'} for {name}"
     for key in sorted({*values} - {*allowed} | needed - {*values}):
-        require(False, f"network.{key}", values.get(key, "nothing"), expected)
+        require(False, f"network.{key}", values.get(key), expected)
 
 
 def build(

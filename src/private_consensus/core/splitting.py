@@ -150,6 +150,17 @@ class Shares:
             sizes=self.sizes if uneven else None,
         )  # fmt: skip
 
+    def has_built(self, problem: object) -> bool:
+        """Return True for a problem with the records of :meth:`logistic_regression`."""
+        if not isinstance(problem, LogisticRegression) or self.labels is None:
+            return False
+        intercept = problem.dim > len(self.columns)
+        rebuilt = self.logistic_regression(problem.ridge, intercept=intercept)
+        return all(
+            np.array_equal(getattr(rebuilt, name), getattr(problem, name))
+            for name in ("features", "labels", "record_counts")
+        )
+
     def _rows(self, features: np.ndarray, intercept: bool) -> np.ndarray:
         """Return the records divided by their bound, with a constant coordinate on request."""
         rows = features / self.bound
@@ -437,6 +448,8 @@ def _table(data: Any) -> pl.DataFrame:
         return data
     if isinstance(data, str | Path):
         try:
+            titles = pl.read_csv(data, has_header=False, n_rows=1, infer_schema=False).row(0)
+            require(len(set(titles)) == len(titles), "data", titles, "different names of columns")
             return pl.read_csv(data, infer_schema_length=None)
         except (OSError, pl.exceptions.PolarsError) as error:
             reason = str(error).splitlines()[0]
@@ -506,7 +519,7 @@ def _owners(
     table: pl.DataFrame, agent: Any, fractions: Sequence[float] | None, seed: int
 ) -> tuple[tuple[Any, ...], np.ndarray]:
     """Return the names of the agents, and the index of the agent of each record."""
-    if isinstance(agent, int | np.integer) and not isinstance(agent, bool):
+    if arguments.is_real(agent):
         count = arguments.whole("agent", agent, 1, MAX_AGENTS)
         sizes = _sizes(table.height, count, fractions)
         order = generator(seed, "split", "agents").permutation(table.height)
@@ -627,6 +640,8 @@ class _Encoder:
                 if is_number.any():
                     self.locate.require(is_number, name, values, expected)
             raise InvalidInput(f"data.{name}", f"a column of {column.dtype}", expected)
+        limits = self.bounds.get(name) if isinstance(self.bounds, Mapping) else None
+        require(limits is None, f"bounds.{name}", limits, "no bounds of a column of categories")
         if allowed is None:
             allowed = _in_order(values)
             self.from_records.append(f"categories of {name}")
@@ -646,7 +661,7 @@ class _Encoder:
     def _add_numbers(self, column: pl.Series) -> None:
         name = column.name
         numbers = column.cast(pl.Float64).fill_null(math.nan).to_numpy()
-        self.locate.require(np.isfinite(numbers), name, numbers, "a finite number")
+        self.locate.require(np.isfinite(numbers), name, column, "a finite number")
         limits = self._limits(name)
         self.columns.append(name)
         self.ranges.append(limits)

@@ -178,8 +178,8 @@ def _require_comparable(run: str | Path, reference: str | Path) -> tuple[Path, P
     run = arguments.path("run", run, "the path of a folder")
     reference = arguments.path("reference", reference, "the path of a folder")
     for key, file, expected in (
-        ("reference", reference / "manifest.json", "a folder that `make publish` has written"),
         ("run", run / "claims.parquet", "results of a whole run, e.g. results/paper"),
+        ("reference", reference / "manifest.json", "a folder that `make publish` has written"),
     ):
         # Path.is_file raises an error if a name is too long.
         require(os.path.isfile(file), key, redacted(str(file.parent)), expected)

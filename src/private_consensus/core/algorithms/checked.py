@@ -118,8 +118,26 @@ def check_arguments(kind: type) -> None:
             checks_by_name = {parameter: checks[parameter] for parameter in CHECKED[name]}
             if name == "epsilon_by_formula":
                 method = _infinite_at_delta_0(method)
+            if name == "calibrate":
+                method = _with_finite_noise(method)
             checked = _checked(method, checks_by_name, of_one_setting=name in OF_ONE_SETTING)
             setattr(kind, name, checked)
+
+
+def _with_finite_noise(calibrate: Callable) -> Callable:
+    """Return a calibration that refuses a budget for which its formula gives infinite noise."""
+
+    @wraps(calibrate)
+    def finite(self: Any, budget: Budget, *args: Any, **kwargs: Any) -> Any:
+        with np.errstate(divide="ignore", over="ignore"):
+            calibrated = calibrate(self, budget, *args, **kwargs)
+        scales = [v.scale for v in vars(calibrated).values() if isinstance(v, Noise)]
+        is_finite = not any(np.any(np.isinf(scale)) for scale in scales)
+        expected = "a larger budget, or a problem with finite sensitivities: the noise is infinite"
+        require(is_finite, "budget", str(budget), expected)
+        return calibrated
+
+    return finite
 
 
 def _checked(

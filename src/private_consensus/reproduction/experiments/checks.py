@@ -13,7 +13,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from inspect import Parameter, signature
 from itertools import chain
 from pathlib import Path
@@ -34,6 +34,7 @@ from private_consensus.common.readable import read_json
 from private_consensus.core import algorithms, networks, problems, synthetic
 from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.networks import GRAPHS, MIXINGS
+from private_consensus.core.problems import Problem
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
 
@@ -549,7 +550,8 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
     wrong = [*_wrong_parts(built, cell["settings"]), *_wrong_problems(built, cell["settings"])]
     yield from wrong
     if not wrong:
-        yield from _wrong_data(cell["settings"])
+        wrong = list(_wrong_data(cell["settings"]))
+        yield from wrong or _wrong_delta(built, cell["settings"])
     yield from too_many("measurements", {
         "settings": len(cell["settings"]), "runs": cell["runs"],
         "iterations": len(cell["iterations"]) + 1, "measures": len(cell["measures"]),
@@ -596,24 +598,48 @@ def _wrong_data(settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             yield from _unbuildable(json.dumps(problem), agents)
 
 
+def _wrong_delta(built: type[Algorithm], settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield one line for a budget with delta 0 that no noise of the algorithm meets."""
+    distinct = {
+        repr(setting["algorithm"]): setting
+        for setting in settings
+        if setting["budget"]["delta"] == 0 and math.isfinite(setting["budget"]["epsilon"])
+    }
+    for setting in distinct.values():
+        messages = _messages_of(partial(_calibrate, built, setting))
+        yield from (line for line in messages if line.startswith("budget"))
+
+
+def _calibrate(built: type[Algorithm], setting: Mapping[str, Any]) -> None:
+    """Calibrate an algorithm on a small problem with placeholders for prepared data."""
+    parameters, agents = dict(setting["problem"]), setting["network"]["agents"]
+    if agents * parameters.get("records", 1) * parameters.get("dim", 1) > QUICK:
+        return
+    problem = _with_placeholders(parameters, agents)
+    if problem is not None:
+        network = networks.build(Streams(0, (0,)), **setting["network"]).of_run(0)
+        budget = Budget(**setting["budget"])
+        built(**setting["algorithm"]).calibrate(budget, problem, network, setting["horizon"])
+
+
 @cache
 def _unbuildable(problem: str, agents: int) -> list[str]:
     """Build the problem of one run with placeholders for prepared data; return its errors.
 
     Results are cached, since many cells have the same problem.
     """
-    parameters = json.loads(problem)
+    return _messages_of(partial(_with_placeholders, json.loads(problem), agents))
+
+
+def _with_placeholders(parameters: dict[str, Any], agents: int) -> Problem | None:
+    """Build the problem of one run with placeholders for prepared data; None without them."""
     name = parameters.pop("name")
     if "prepared" in parameters and name not in STAND_INS:
-        return []
+        return None
     build, _ = _building(name)
-
-    def build_problem():
-        data = {"prepared": STAND_INS[name](parameters, agents)} if "prepared" in parameters else {}
-        return build(Streams(0, (0,)), agents, **{**parameters, **data})
-
+    data = {"prepared": STAND_INS[name](parameters, agents)} if "prepared" in parameters else {}
     with np.errstate(all="ignore"):  # a run reports an overflow if it stops the run
-        return _messages_of(build_problem)
+        return build(Streams(0, (0,)), agents, **{**parameters, **data})
 
 
 def _signed(parameters: Mapping[str, Any], agents: int) -> SimpleNamespace:
@@ -710,7 +736,7 @@ def _messages_of(make: Callable[[], object]) -> list[str]:
         make()
     except InvalidInput as error:
         return [str(error)]
-    except (TypeError, ValueError, ArithmeticError) as error:
+    except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
         return [" ".join(str(error).split())]
     return []
 

@@ -143,14 +143,18 @@ def _check(content: Entry, key: str) -> None:
     try:
         File.model_validate(content)
     except ValidationError as error:
+        errors = [(tuple(_keys_of_file(e, content)), e) for e in error.errors()]
+        # Of a value with several allowed types, the errors within the value are the precise ones.
+        outer = {location[:end] for location, _ in errors for end in range(len(location))}
         # An old key is an invalid key; the line about it states the new one.
         lines = [
             f"{key}.{path.replace('/', '.')}: the key is now {name!r}; "
             "`private-consensus migrate FILE` rewrites the file"
             for path, name in old_keys(content)
         ] or [
-            error_line(key, {**details, "loc": tuple(_keys_of_file(details, content))})
-            for details in error.errors()
+            error_line(key, {**details, "loc": location})
+            for location, details in errors
+            if location not in outer
         ]
         raise ConfigurationError(list(dict.fromkeys(lines))) from None
 
@@ -554,6 +558,8 @@ def _block(block: Entry, runs: Entry, key_path: str) -> dict[str, Any]:
 def _claim(_: str, claim: Entry, file: Entry, runs: Entry, key_path: str) -> dict[str, Any]:
     variants = _variants_of_claim(claim, file["claim_variants"], key_path)
     common = _flat({**claim.get("test", {}), **_select(claim, ("series", "against", "tests"))})
+    drawings = {**runs, **file["figures"], **file["tables"]}
+    _look_up(drawings, claim["figure"], f"{key_path}.figure")
     if claim["figure"] in runs:
         common.setdefault("experiment", claim["figure"])
     return {

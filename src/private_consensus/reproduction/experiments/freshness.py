@@ -12,11 +12,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from private_consensus.common.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput, Refused
 from private_consensus.common.provenance import files_hash, settings_hash
 from private_consensus.common.readable import DAMAGED, read_json
 
 from .results import damaged, provenance_of
+
+MAX_TARGETS = 5
+"""Largest number of results that the command in a message names."""
 
 
 def expected_stamps(
@@ -72,16 +75,17 @@ def require_current(expected: Mapping[str, Mapping[str, Any]], *, scale: str) ->
     Raises
     ------
     InvalidInput
-        Names the first such file and the command that computes it again.
+        Names the first such file and the command that computes all of them again.
     """
     data_hash = cache(_data_hash)
     defects = {path: _defect(path, stamp, data_hash) for path, stamp in expected.items()}
     defects = {path: defect for path, defect in defects.items() if defect}
-    for path, (file, problem) in defects.items():
-        count = len(defects) - 1
-        further = f" ({count} more results are out of date)" if count else ""
-        remedy = f"a current result; run `{command(path, scale, force=True)}`{further}"
-        raise InvalidInput(file, problem, remedy)
+    for file, problem in defects.values():
+        targets = command(" ".join(list(defects)[:MAX_TARGETS]), scale, force=True)
+        count = len(defects) - MAX_TARGETS
+        further = f" ({count} more results are out of date)" if count > 0 else ""
+        remedy = f"a current result; run `{targets}`, with the --config of your run{further}"
+        raise Refused([f"{file}: found {problem!r}, expected {remedy}"])
 
 
 def _defect(

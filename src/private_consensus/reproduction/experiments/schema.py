@@ -111,6 +111,13 @@ class BudgetConfig(Open):
     delta: Number | RecordsPower
     """Total delta of a run, in [0, 1); 0 means pure DP."""
 
+    @field_validator("epsilon", "delta", mode="before")
+    @classmethod
+    def _no_text(cls, value):
+        if isinstance(value, str):
+            raise ValueError("expected a number; YAML reads 1e-5 as a text, write 1.0e-5")
+        return value
+
     @field_validator("delta")
     @classmethod
     def _probability(cls, delta):
@@ -152,6 +159,13 @@ class NetworkConfig(Open):
 # --- Experiments ----------------------------------------------------------------------------------
 
 
+def each_once(values: list[Any]) -> list[Any]:
+    """Return a list; raise ``ValueError`` for a value that occurs twice."""
+    if len(set(values)) < len(values):
+        raise ValueError("expected each value once")
+    return values
+
+
 class AxisEntry(FileEntry):
     """Grid of values, or changes of a named grid."""
 
@@ -169,12 +183,7 @@ class Axis(AxisEntry):
     set: str
     values: Values
 
-    @field_validator("values")
-    @classmethod
-    def _each_once(cls, values):
-        if len(set(values)) < len(values):
-            raise ValueError("expected each value once")
-        return values
+    _different_values = field_validator("values")(each_once)
 
 
 class UnspecifiedDetail(FileEntry):
@@ -867,6 +876,7 @@ class Config(Strict):
     """Seed from which all random streams are derived."""
     papers: list[Slug] = Field(min_length=1)
     """Keys of the papers to reproduce: names of files in config/papers."""
+    _different_papers = field_validator("papers")(each_once)
     runs: Positive | None = None
     """Number of Monte-Carlo runs of every experiment; default: the key `runs` of the experiment."""
     data: DataConfig = DataConfig()

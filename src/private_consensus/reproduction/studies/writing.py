@@ -40,6 +40,7 @@ def write_study(folder: str | Path) -> list[Path]:
     InvalidInput
         If the name is taken or invalid for a package, or the folder is not empty.
     """
+    require(folder != "", "STUDY", folder, "a new or an empty folder")
     folder = arguments.path("STUDY", folder, "a folder").absolute()
     name = folder.name
     _require_unused(name)
@@ -57,9 +58,8 @@ def write_study(folder: str | Path) -> list[Path]:
 def _require_unused(name: str) -> None:
     """Raise an error if a name is used or is no valid name of a Python package."""
     is_package_name = re.fullmatch(r"[a-z][a-z0-9_]*", name) and not keyword.iskeyword(name)
-    require(
-        bool(is_package_name), "STUDY", name, "a lower-case word, valid as name of a Python package"
-    )
+    expected = "a lower-case word, valid as name of a Python package and no keyword of Python"
+    require(bool(is_package_name), "STUDY", name, expected)
     papers = {path.stem for path in (HOME / "config" / "papers").glob("*.yaml")}
     used = {*algorithms.names(), *problems.names(), *papers}
     is_unused = name not in used and find_spec(name) is None
