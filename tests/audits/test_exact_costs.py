@@ -285,6 +285,33 @@ class SilentGenerators(OwnGenerators):
         return draw * (np.arange(AGENTS) != 2)[:, None]
 
 
+@dataclass(frozen=True, kw_only=True)
+class NoisePerEdge(Descent):
+    """Descent whose agents draw noise for each neighbour, and for the value that they keep."""
+
+    messages: int = 0
+
+    def releases(self, problem, network, horizon):
+        sensitivity = np.sqrt(self.messages) * problem.record_change("l2")
+        return [Release("gaussian", sensitivity, self.sigma, count=horizon)]
+
+    def draws(self, problem, streams):
+        return streams.sequence("noise", "normal", (AGENTS, AGENTS, DIM))
+
+    def step(self, state, problem, network, draw, t):
+        exact = state.x - STEP * problem.gradient(state.x)
+        noise = STEP * column(self.sigma)[..., None] * draw
+        return State(network.mix_links(exact[..., :, None, :] + noise), exact)
+
+
+@pytest.mark.parametrize("graph, degree", [("complete", AGENTS - 1), ("ring", 2), ("star", 3)])
+def test_values_for_agents_without_an_edge_are_not_sent(graph, degree):
+    network = networks.build(Streams(0, (0,)), graph, AGENTS)
+    assert not cost(NoisePerEdge(messages=degree + 1), network=network).findings
+    text, *_ = texts(cost(NoisePerEdge(messages=degree), network=network))
+    assert "shifts the messages by" in text
+
+
 CORRECT = [Descent, Reflected, Single, OwnGenerators]
 
 
