@@ -89,10 +89,14 @@ class Draws(NamedTuple):
 
 @dataclass
 class Layout:
-    """All arrays of unit draws of an execution, by stream and position in the stream."""
+    """All arrays of unit draws of an execution, by stream and position in the stream.
+
+    ``purposes`` are those of random numbers that are not chosen.
+    """
 
     draws: dict[tuple[int, int], Draws] = field(default_factory=dict)
     uncontrolled: set[str] = field(default_factory=set)
+    purposes: set[str] = field(default_factory=set)
     units: int = 0
 
     def at(self, stream: int, position: int, law: str, shape: tuple[int, ...]) -> Draws:
@@ -161,6 +165,7 @@ class ControlledStreams(AuditStreams):
         return self.opened.index(stream)
 
     def _equal(self, purpose, law, shape, name) -> Iterator[np.ndarray]:
+        self.layout.purposes.add(purpose)
         streams = Streams(self.root, self.runs[:1], self.groups)
         for unit in streams.sequence(purpose, law, shape, name):
             yield np.repeat(unit, len(self.runs), axis=0)
@@ -210,6 +215,7 @@ class ControlledStreams(AuditStreams):
         if purpose == "noise":
             stream = self._number(name)
             return [ChosenGenerator(self, stream, run) for run in range(len(self.runs))]
+        self.layout.purposes.add(purpose)
         group = self.groups.get(purpose, "")
         return [generator(self.root, purpose, group, self.runs[0], name) for _ in self.runs]
 
@@ -223,6 +229,7 @@ class ControlledStreams(AuditStreams):
         name : str, default ""
             Name of the stream within its purpose.
         """
+        self.layout.purposes.add(purpose)
         if purpose == "noise":
             self.layout.uncontrolled.add("noise that all runs share")
         return super().shared(purpose, name)
