@@ -234,6 +234,39 @@ def test_the_shift_is_the_exact_mu(factor):
         assert f"by {mu:.4g} standard deviations" in texts(report)[0]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ForgottenCount(Descent):
+    """Fault: the noise suffices for one of the messages."""
+
+    def calibrate(self, budget, problem, network, horizon):
+        return super().calibrate(budget, problem, network, 1)
+
+    def releases(self, problem, network, horizon):
+        return super().releases(problem, network, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseBySign(Descent):
+    """Fault: agents whose mean is positive add less noise."""
+
+    def noise(self, draw, state, problem, t):
+        return draw * np.where(problem.means.sum(-1, keepdims=True) > 0, 0.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    "broken, cause",
+    {
+        ForgottenCount(): "more messages than declared: a record changes messages of 3 iterations, "
+        "the releases declare 1",
+        Scaled(factor=0.5): "larger than declared, equally in 3 iterations",
+        Scaled(factor=0.5, time=2): "larger than declared, most in iteration 2",
+        NoiseBySign(): "the size of the noise depends on the data",
+    }.items(),
+)
+def test_the_cause_of_a_larger_shift_is_named(broken, cause):
+    assert any(cause in text for text in texts(cost(broken)))
+
+
 # --- Correct algorithms -----------------------------------------------------------------------
 
 

@@ -49,7 +49,7 @@ from .control_flow import audit_control_flow, branches_not_executed
 from .declared_limits import audit_horizon
 from .drawn_noise import audit_drawn_noise
 from .evidence import FEWER_NOISE_NUMBERS, NOISE_NUMBERS, Evidence, observed
-from .exact_costs import exact_costs
+from .exact_costs import exact_costs, size_of_noise_differs
 from .floating_point import audit_floating_point
 from .hidden_inputs import audit_calibration, kept_variables
 from .joint_changes import DERIVED_SITE, JOINT_SITE, has_declared_joint_cost, is_derived
@@ -278,14 +278,16 @@ def audit(
         noise = tuple(noise_found(sites, *results[0].evidence, confidence=1.0 - level + of_checks))
         sensitivities = [
             sensitivity_reached(
-                sites, *tested.evidence, of_pairs.epsilon, delta, tested.attack.agent, factor
+                sites, *tested.evidence, of_pairs.epsilon, delta, tested.attack.agent, factor,
+                partial(size_of_noise_differs, stated, tested.attack, seed=seed),
             )
             for tested in results
-        ]
+        ]  # fmt: skip
         has_fault_at_sites = any(part.findings for part in noise) or any(
             found for _, found in sensitivities
         )
-        if has_fault_at_sites and plan.has_exact_costs and is_derived(noisy):
+        is_accused = any(tested.findings for tested in results)
+        if has_fault_at_sites and plan.has_exact_costs and is_derived(noisy) and not is_accused:
             if has_declared_joint_cost(stated, plan.every, seed=seed):
                 sites, noise = [], ()
                 sensitivities = [(math.nan, [])] * len(results)

@@ -20,7 +20,7 @@ a sign or a rotation of the noise that depends on the data changes no length.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -71,6 +71,8 @@ CONVERGED = 1e-5
 """Difference of the messages after Newton's method, in deviations of their noise."""
 
 
+NOISE_DIFFERS = 0.1
+"""Relative difference of the effects of equal draws from which both directions are solved for."""
 CONTINUOUS = 0.9
 """Fraction of the numbers in messages that tiny draws change, for continuous messages."""
 
@@ -1061,6 +1063,35 @@ def _leaks(gap: np.ndarray, scale: np.ndarray, allowed: np.ndarray, rounding: fl
     size = np.abs(gap) / np.where(scale > 0, scale, 1.0)
     noisy = np.where(size > max(LEAK, rounding), size, 0.0)
     return np.where(scale > 0, noisy, np.where(np.abs(gap) > allowed, np.inf, 0.0))
+
+
+def noise_differs(executions: Sequence[Executed], rows: tuple[Row, ...]) -> bool:
+    """Return True if equal draws change a message of the two data sets by different lengths.
+
+    The cost then depends on the data set that is taken first.
+
+    Parameters
+    ----------
+    executions : sequence of two Executed
+        On the two data sets, with one layout.
+    rows : tuple of Row
+
+    Returns
+    -------
+    bool
+        False if the data sets lead to other messages than ``rows``.
+    """
+    draws = np.zeros((2, max(1, executions[0].layout.units)))
+    draws[1] = generator(ROOT, "draws of both data sets").standard_normal(draws.shape[1])
+    try:
+        values = [executed.values(draws, rows) for executed in executions]
+    except OtherMessages:
+        return False
+    _, message = np.unique([row[:2] for row in rows], axis=0, return_inverse=True)
+    first, second = (
+        np.sqrt(np.bincount(message.ravel(), (value[1] - value[0]) ** 2)) for value in values
+    )
+    return bool((np.abs(first - second) > NOISE_DIFFERS * np.maximum(first, second)).any())
 
 
 class Rough(NamedTuple):
