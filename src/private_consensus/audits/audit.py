@@ -295,7 +295,7 @@ def audit(
             else:
                 reports.append(CheckReport((Finding(NOTE, DERIVED_SITE),)))
         fewest_sites = min(results[0].evidence, key=lambda evidence: len(evidence.noise))
-        reports.append(unrecovered_noise(sites, fewest_sites, plan.exact))
+        reports.append(unrecovered_noise(sites, fewest_sites, plan.exact, confidence, delta))
         reports.append(audit_drawn_noise([evidence.drawn for evidence in results[0].evidence]))
         reports += _reports(
             [

@@ -477,7 +477,11 @@ def _reached(site: NoiseSite, moved: Sequence[np.ndarray]) -> tuple[float, np.nd
 
 
 def unrecovered_noise(
-    sites: Sequence[NoiseSite], evidence: Evidence, exact: CheckReport
+    sites: Sequence[NoiseSite],
+    evidence: Evidence,
+    exact: CheckReport,
+    confidence: float = 0.0,
+    delta: float = 0.0,
 ) -> CheckReport:
     """List declared sites and iterations whose noise was not recovered.
 
@@ -488,6 +492,8 @@ def unrecovered_noise(
         Evidence from executions on one data set.
     exact : CheckReport
         Of :func:`.exact_costs`; it decides if it covers all agents.
+    confidence, delta : float
+        Those of the audit. They determine how many runs show an event of probability delta.
 
     Returns
     -------
@@ -499,6 +505,13 @@ def unrecovered_noise(
     for site in sites:
         if site.name not in evidence.noise:
             reason = "the messages are not affine in the noise of one iteration"
+            if delta > 0:
+                # statistics are tested on one half of the runs
+                runs = math.ceil(-2.0 * math.log1p(-confidence) / delta)
+                reason += (
+                    "; only statistics of the messages test it, which show an event of "
+                    f"probability delta = {delta:g} with {runs} runs"
+                )
             missing.append(
                 Untested(f"distribution of the noise of the {site.name}", reason, decisive)
             )
