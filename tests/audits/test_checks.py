@@ -50,3 +50,10 @@ def test_iterations_without_recovered_noise_are_listed_as_untested(recovered, de
     report = unrecovered_noise([site], world(noise), exact)
     assert [gap.decisive for gap in report.untested] == [decisive] * (recovered < ROUNDS)
     assert all(gap.item == "noise of the message after iteration 2" for gap in report.untested)
+
+
+def test_a_distribution_that_is_not_recovered_states_the_runs_that_statistics_need():
+    site = NoiseSite("draw", "gaussian", np.ones((ROUNDS, 1, 1)), "l2", np.ones(ROUNDS))
+    evidence = world(np.zeros((RUNS, 0, AGENTS, DIM)))
+    report = unrecovered_noise([site], evidence, CheckReport(), 0.9999, 1e-4)
+    assert "probability delta = 0.0001 with 184207 runs" in report.untested[0].reason

@@ -44,6 +44,14 @@ def eight_at_most(number):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Decreasing(NoisyRounds):
+    """Algorithm that declares geometrically smaller releases, the last ones below rounding."""
+
+    def releases(self, problem, network, horizon):
+        return [Release("gaussian", self.change(problem) * 0.8 ** np.arange(horizon), 1.0)]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Quiet(NoisyRounds):
     """Algorithm without noise after iteration 5."""
 
@@ -138,9 +146,10 @@ def test_the_note_on_an_exceeded_limit_states_the_executed_iterations():
     assert horizon == 70 and str(note) == f"parameter budget = 80: {text}"
 
 
-def test_an_algorithm_without_limits_keeps_its_horizon():
+@pytest.mark.parametrize("kind", [NoisyRounds, Decreasing])
+def test_an_algorithm_without_limits_keeps_its_horizon(kind):
     attack = mean_attack()
-    algorithm = calibrated(NoisyRounds, attack, 3)
+    algorithm = calibrated(kind, attack, 3)
     assert audit_horizon(algorithm, 3, attack.pair[0], attack.network) == (3, ())
 
 

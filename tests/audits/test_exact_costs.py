@@ -234,6 +234,39 @@ def test_the_shift_is_the_exact_mu(factor):
         assert f"by {mu:.4g} standard deviations" in texts(report)[0]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ForgottenCount(Descent):
+    """Fault: the noise suffices for one of the messages."""
+
+    def calibrate(self, budget, problem, network, horizon):
+        return super().calibrate(budget, problem, network, 1)
+
+    def releases(self, problem, network, horizon):
+        return super().releases(problem, network, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseBySign(Descent):
+    """Fault: agents whose mean is positive add less noise."""
+
+    def noise(self, draw, state, problem, t):
+        return draw * np.where(problem.means.sum(-1, keepdims=True) > 0, 0.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    "broken, cause",
+    {
+        ForgottenCount(): "more messages than declared: a record changes messages of 3 iterations, "
+        "the releases declare 1",
+        Scaled(factor=0.5): "larger than declared, equally in 3 iterations",
+        Scaled(factor=0.5, time=2): "larger than declared, most in iteration 2",
+        NoiseBySign(): "the size of the noise depends on the data",
+    }.items(),
+)
+def test_the_cause_of_a_larger_shift_is_named(broken, cause):
+    assert any(cause in text for text in texts(cost(broken)))
+
+
 # --- Correct algorithms -----------------------------------------------------------------------
 
 
@@ -283,6 +316,33 @@ class SilentGenerators(OwnGenerators):
 
     def noise(self, draw, state, problem, t):
         return draw * (np.arange(AGENTS) != 2)[:, None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisePerEdge(Descent):
+    """Descent whose agents draw noise for each neighbour, and for the value that they keep."""
+
+    messages: int = 0
+
+    def releases(self, problem, network, horizon):
+        sensitivity = np.sqrt(self.messages) * problem.record_change("l2")
+        return [Release("gaussian", sensitivity, self.sigma, count=horizon)]
+
+    def draws(self, problem, streams):
+        return streams.sequence("noise", "normal", (AGENTS, AGENTS, DIM))
+
+    def step(self, state, problem, network, draw, t):
+        exact = state.x - STEP * problem.gradient(state.x)
+        noise = STEP * column(self.sigma)[..., None] * draw
+        return State(network.mix_links(exact[..., :, None, :] + noise), exact)
+
+
+@pytest.mark.parametrize("graph, degree", [("complete", AGENTS - 1), ("ring", 2), ("star", 3)])
+def test_values_for_agents_without_an_edge_are_not_sent(graph, degree):
+    network = networks.build(Streams(0, (0,)), graph, AGENTS)
+    assert not cost(NoisePerEdge(messages=degree + 1), network=network).findings
+    text, *_ = texts(cost(NoisePerEdge(messages=degree), network=network))
+    assert "shifts the messages by" in text
 
 
 CORRECT = [Descent, Reflected, Single, OwnGenerators]

@@ -73,6 +73,17 @@ def test_rounding_of_complete_messages_is_no_finding(name):
     assert not report.findings and not report.untested
 
 
+def test_a_message_in_which_the_noise_saturates_is_no_finding():
+    @dataclass(frozen=True, kw_only=True)
+    class Normalised(NoisyRounds):
+        def step(self, state, problem, network, draw, t):
+            noisy = super().step(state, problem, network, draw, t).x
+            return State(noisy / np.sqrt(noisy**2 + 1e-12))
+
+    report = _report(Normalised)
+    assert not report.findings and not report.untested
+
+
 @pytest.mark.parametrize("rounded", [True, False])
 def test_discrete_noise_is_a_finding_only_for_an_unrounded_query(rounded):
     step = 2.0**-8

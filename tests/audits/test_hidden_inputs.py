@@ -12,6 +12,7 @@ from private_consensus.audits.examples import complete, logistic_regression, mea
 from private_consensus.audits.finders import universe_of
 from private_consensus.audits.hidden_inputs import (
     _changed_variables,
+    _run_at_import,
     audit_calibration,
     kept_variables,
 )
@@ -175,6 +176,48 @@ class Method:
 def test_changed_variables_of_modules_and_classes_are_listed(statement, names):
     tree = ast.parse(KEPT % statement)
     assert [name for name, _ in _changed_variables(tree)] == names
+
+
+REGISTERED = """
+NAMES = []
+def register(kind):
+    NAMES.append(kind)
+    return kind
+%s
+class Method:
+    def step(self, state, draw):
+        %s
+"""
+REGISTERED_BY_NAME = """
+NAMES = {}
+def register(name):
+    def decorate(kind):
+        def wrapped(*arguments):
+            %s
+            return kind(*arguments)
+        NAMES[name] = kind
+        return wrapped
+    return decorate
+@register("method")
+class Method:
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    "code, names",
+    {
+        REGISTERED % ("@register", "return state"): [],
+        REGISTERED % ("@register", "register(state)"): ["NAMES"],
+        REGISTERED % ("", "return state"): ["NAMES"],
+        REGISTERED % ("handler = register", "handler(state)"): ["NAMES"],
+        REGISTERED_BY_NAME % "pass": [],
+        REGISTERED_BY_NAME % "NAMES['last'] = arguments": ["NAMES"],
+    }.items(),
+)
+def test_variables_that_only_decorators_change_during_the_import_are_not_listed(code, names):
+    tree = ast.parse(code)
+    assert [name for name, _ in _changed_variables(tree, _run_at_import([tree]))] == names
 
 
 FIRST_MEANS = {}

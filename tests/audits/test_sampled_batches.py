@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from private_consensus.audits.sampled_batches import _tested
+from private_consensus.audits.sampled_batches import _hazards, _tested
 from private_consensus.privacy import Sampling
 
 ROUNDS, RUNS, AGENTS, RECORDS = 4, 200, 3, 12
@@ -55,3 +55,10 @@ def test_a_record_sampled_too_often_is_found():
     assert failed_tests(preferred, "fixed_size", 4 / RECORDS) == {
         "some records are sampled more often than others"
     }
+
+
+def test_the_rate_of_later_batches_names_its_condition():
+    first = np.array([0, 0, 3, 3])
+    (of_first, _), (of_second, _), _ = _hazards(first, 0.25, 0, 3)
+    assert of_first.startswith("a record is in 2 of 4 batches of iteration 1")
+    assert of_second.startswith("after batches without a record, it is in 0 of 2 batches")

@@ -49,9 +49,10 @@ from .control_flow import audit_control_flow, branches_not_executed
 from .declared_limits import audit_horizon
 from .drawn_noise import audit_drawn_noise
 from .evidence import FEWER_NOISE_NUMBERS, NOISE_NUMBERS, Evidence, observed
-from .exact_costs import exact_costs
+from .exact_costs import exact_costs, size_of_noise_differs
 from .floating_point import audit_floating_point
 from .hidden_inputs import audit_calibration, kept_variables
+from .joint_changes import DERIVED_SITE, JOINT_SITE, has_declared_joint_cost, is_derived
 from .judging import (
     ORDERINGS,
     Declaration,
@@ -85,7 +86,16 @@ from .repeated_values import (
     audit_repeated_values,
 )
 from .replay import executed_lines, source_files
-from .result import AuditResult, CheckReport, Coverage, NoiseFound, Untested, listed
+from .result import (
+    NOTE,
+    AuditResult,
+    CheckReport,
+    Coverage,
+    Finding,
+    NoiseFound,
+    Untested,
+    listed,
+)
 from .sampled_batches import INCLUSIONS, sampled_record_change, sampling_found
 from .supports import audit_supports
 
@@ -262,11 +272,30 @@ def audit(
     of_check = of_checks / (len(CHECKS) + 1)
     of_outputs = of_check / max(1, len(plan.every) + len(plan.of_outputs))
     noise: tuple[NoiseFound, ...] = ()
+    sensitivities: list[tuple[float, list[Finding]]] = []
     reports = [plan.exact]
     if plan.is_reproducible:
         noise = tuple(noise_found(sites, *results[0].evidence, confidence=1.0 - level + of_checks))
+        sensitivities = [
+            sensitivity_reached(
+                sites, *tested.evidence, of_pairs.epsilon, delta, tested.attack.agent, factor,
+                partial(size_of_noise_differs, stated, tested.attack, seed=seed),
+            )
+            for tested in results
+        ]  # fmt: skip
+        has_fault_at_sites = any(part.findings for part in noise) or any(
+            found for _, found in sensitivities
+        )
+        is_accused = any(tested.findings for tested in results)
+        if has_fault_at_sites and plan.has_exact_costs and is_derived(noisy) and not is_accused:
+            if has_declared_joint_cost(stated, plan.every, seed=seed):
+                sites, noise = [], ()
+                sensitivities = [(math.nan, [])] * len(results)
+                reports.append(CheckReport(sites=(JOINT_SITE,)))
+            else:
+                reports.append(CheckReport((Finding(NOTE, DERIVED_SITE),)))
         fewest_sites = min(results[0].evidence, key=lambda evidence: len(evidence.noise))
-        reports.append(unrecovered_noise(sites, fewest_sites, plan.exact))
+        reports.append(unrecovered_noise(sites, fewest_sites, plan.exact, confidence, delta))
         reports.append(audit_drawn_noise([evidence.drawn for evidence in results[0].evidence]))
         reports += _reports(
             [
@@ -327,14 +356,13 @@ def audit(
         reports.append(CheckReport(untested=(ONE_SIZE,)))
     reports += [form_of_messages(tested.attack, tested.evidence) for tested in results]
     reached = math.nan
-    for tested in results if plan.is_reproducible else ():
-        fraction, findings = sensitivity_reached(
-            sites, *tested.evidence, of_pairs.epsilon, delta, tested.attack.agent, factor
+    for (fraction, findings), tested in zip(sensitivities, results, strict=False):
+        declared_counts = (
+            *iterations_declared(tested.evidence, horizon),
+            *messages_declared(sites, tested.evidence),
         )
-        findings += iterations_declared(tested.evidence, horizon)
-        findings += messages_declared(sites, tested.evidence)
         reached = float(np.fmax(reached, fraction))
-        reports.append(CheckReport(tuple(findings)))
+        reports.append(CheckReport((*findings, *declared_counts)))
     reports.append(CheckReport(tuple(sites_and_releases(noisy, sites, declared.epsilon, delta))))
     of_statistics = (
         *(finding for tested in results for finding in tested.findings),
@@ -409,6 +437,16 @@ class _AuditPlan(NamedTuple):
     every: Sequence[Attack] = ()
     of_outputs: Sequence[Attack] = ()
     is_reproducible: bool = True
+
+    @property
+    def has_exact_costs(self) -> bool:
+        """True if the exact cost of every agent is at most the declared one."""
+        agents = set(self.agents)
+        return (
+            not self.exact.findings
+            and set(self.exact.agents) == agents
+            and {attack.agent for attack in self.every} == agents
+        )
 
 
 def _plan(stated: DeclaredSetting, attack: Attack | None, seed: int, processes: int) -> _AuditPlan:

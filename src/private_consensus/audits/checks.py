@@ -36,6 +36,10 @@ REPEATED_RUNS = 4
 CONTINUOUS = 0.9
 """Smallest fraction of runs whose repetitions send different numbers, for continuous noise."""
 
+SIZE_DIFFERS = (
+    "the size of the noise depends on the data: equal draws are noise of other sizes on the two "
+    "data sets"
+)
 SLACK = 1e-4
 """Relative tolerance for a change: error of a solver, and rounding to 32 or 64 bits."""
 
@@ -76,7 +80,12 @@ def noise_found(
             )
             for of_first, of_second in pairs
         ]
-        texts = tuple(_text(finding) for test in tests for finding in test.findings)
+        # Reused noise may fail the other tests as well.
+        all_findings = sorted(
+            (finding for test in tests for finding in test.findings),
+            key=lambda finding: finding.kind != "reused",
+        )
+        texts = tuple(map(_text, all_findings))
         if tests:
             yield NoiseFound(site.name, tests[0].estimate, tests[0].low, tests[0].high, texts)
 
@@ -403,6 +412,7 @@ def sensitivity_reached(
     delta: float,
     agent: int = 0,
     factor: float = 1.0,
+    noise_differs: Callable[[], bool] = lambda: False,
 ) -> tuple[float, list[Finding]]:
     """Compare the largest change of the noised values with the declared sensitivity.
 
@@ -420,6 +430,8 @@ def sensitivity_reached(
         The attacked agent.
     factor : float
         Distance between the two data sets, in declared sensitivities.
+    noise_differs : callable
+        Return True if the size of the noise depends on the data set.
 
     Returns
     -------
@@ -444,6 +456,8 @@ def sensitivity_reached(
             f"a record of agent {agent} changes the {site.name} by {share:.4g} times the declared "
             "sensitivity"
         )
+        if noise_differs():
+            texts[-1] += f" ({SIZE_DIFFERS})"
     cost = account([Release(site.law, np.nan_to_num(largest_changes), 1.0)], delta).epsilon
     if cost > declared * (1.0 + SLACK_OF_COST):
         texts.append(
@@ -463,7 +477,11 @@ def _reached(site: NoiseSite, moved: Sequence[np.ndarray]) -> tuple[float, np.nd
 
 
 def unrecovered_noise(
-    sites: Sequence[NoiseSite], evidence: Evidence, exact: CheckReport
+    sites: Sequence[NoiseSite],
+    evidence: Evidence,
+    exact: CheckReport,
+    confidence: float = 0.0,
+    delta: float = 0.0,
 ) -> CheckReport:
     """List declared sites and iterations whose noise was not recovered.
 
@@ -474,6 +492,8 @@ def unrecovered_noise(
         Evidence from executions on one data set.
     exact : CheckReport
         Of :func:`.exact_costs`; it decides if it covers all agents.
+    confidence, delta : float
+        Those of the audit. They determine how many runs show an event of probability delta.
 
     Returns
     -------
@@ -485,6 +505,13 @@ def unrecovered_noise(
     for site in sites:
         if site.name not in evidence.noise:
             reason = "the messages are not affine in the noise of one iteration"
+            if delta > 0:
+                # statistics are tested on one half of the runs
+                runs = math.ceil(-2.0 * math.log1p(-confidence) / delta)
+                reason += (
+                    "; only statistics of the messages test it, which show an event of "
+                    f"probability delta = {delta:g} with {runs} runs"
+                )
             missing.append(
                 Untested(f"distribution of the noise of the {site.name}", reason, decisive)
             )

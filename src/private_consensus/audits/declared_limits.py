@@ -28,6 +28,8 @@ MAX_ITERATIONS = 64
 """Iterations up to which an audit is extended."""
 MARGIN = 2
 """Iterations after a limit that are executed."""
+NEGLIGIBLE, FADED = 1e-12, 1e-9
+"""Fractions of the declared cost: an iteration has no cost, or so little that it may end there."""
 MAX_VALUES = 8
 """Largest number of entries of an array that are treated as limits."""
 COUNTERS = {"t", "horizon", "iteration", "round", "state"}
@@ -136,7 +138,10 @@ def _first_difference(
 
 
 def _in_releases(algorithm: Algorithm, horizon: int, problem, network) -> Iterator[Limit]:
-    """Yield the first horizon beyond the audit's at which declared releases stop to grow."""
+    """Yield the first horizon beyond the audit's at which declared releases start or stop to grow.
+
+    Losses that decrease to 0 gradually, such as a geometric sequence, do not stop.
+    """
     try:
         costs = [
             sum(
@@ -147,10 +152,12 @@ def _in_releases(algorithm: Algorithm, horizon: int, problem, network) -> Iterat
         ]
     except (AttributeError, InvalidInput, TypeError, ValueError):
         return  # releases with a privacy profile, or for this horizon only
-    grows = np.diff([0.0, *costs]) > 1e-12 * max(costs)
+    added = np.diff([0.0, *costs]) / max(*costs, 1e-300)
+    grows = added > NEGLIGIBLE
     tested_values = set(grows[:horizon].tolist())
     for index in range(horizon, len(grows)):
-        if grows[index] not in tested_values:
+        is_abrupt = grows[index] or added[index - 1] > FADED
+        if grows[index] not in tested_values and is_abrupt:
             yield Limit("declared releases", index + 1 + MARGIN)
             return
 

@@ -17,6 +17,7 @@ from private_consensus.core.randomness import generator
 from private_consensus.kernels.forks import map_in_forks
 from private_consensus.privacy import Release, account
 
+from .checks import SIZE_DIFFERS
 from .evidence import has_secret_coins
 from .judging import DeclaredSetting, neighbouring_steps
 from .message_densities import LEVEL, ComparedMessages, with_other_densities
@@ -27,6 +28,7 @@ from .noise_response import (
     FAR,
     MAX_NUMBERS,
     MAX_UNITS,
+    NOISE_DIFFERS,
     Blocks,
     Executed,
     Layout,
@@ -36,6 +38,7 @@ from .noise_response import (
     Shift,
     Work,
     is_continuous,
+    noise_differs,
     response,
     shift,
     solved_by_blocks,
@@ -64,8 +67,6 @@ OTHER_DENSITY = (
     "the shape or the size of the noise depends on private data, so that the shift of the noise is "
     "not the whole privacy cost"
 )
-NOISE_DIFFERS = 0.1
-"""Relative difference of the effects of equal draws from which both directions are solved for."""
 SLACK_OF_SHIFT = 1e-4
 """Relative error of a sum of shifts."""
 MAX_ROUNDS = 8_000
@@ -106,6 +107,26 @@ def exact_costs(
     partly = Untested("noise in outputs that are no messages", reason, False)
     findings = tuple(dict.fromkeys((*report.findings, *of_messages.findings)))
     return replace(of_messages, findings=findings, untested=(*of_messages.untested, partly))
+
+
+def size_of_noise_differs(setting: DeclaredSetting, attack: Attack, *, seed: int) -> bool:
+    """Return True if the size of the noise in messages depends on the data set of a pair.
+
+    Parameters
+    ----------
+    setting : DeclaredSetting
+    attack : Attack
+    seed : int
+        Seed of the random numbers that are not noise.
+
+    Returns
+    -------
+    bool
+    """
+    pairs = _Pairs(setting, seed, None)
+    executions = [pairs.executed(attack, index) for index in (0, 1)]
+    rows = executions[0].messages(np.zeros((1, 1))).rows
+    return noise_differs(executions, rows)
 
 
 def _exact_costs(
@@ -340,7 +361,11 @@ class _Pairs:
         if excess is None:
             return None
         text, ratio = excess
-        return Fault(attack.agent, _shifted(text, solution, self.layout), ratio)
+        executions = [self.executed(attack, index) for index in (0, 1)]
+        differs = noise_differs(executions, solution.rows)
+        cause = _cause(self.setting, solution, self.layout, differs)
+        text = f"a record of agent {{agent}} shifts the messages by {text}{cause}"
+        return Fault(attack.agent, text, ratio)
 
     def shifts(self, attack: Attack) -> Iterator[list[Shift] | str]:
         """Yield the shifts between the data sets per base point, or the reason for their absence.
@@ -358,7 +383,7 @@ class _Pairs:
         if all(of_data.is_exact for of_data in local_response):
             yield self._of_affine(local_response)
             return
-        solved, differs = 0, self._noise_differs(executions, local_response[1].rows)
+        solved, differs = 0, noise_differs(executions, local_response[1].rows)
         for base in range(BASES):
             start = self._base(base, local_response[1].matrix.shape[1])
             shift = self._certain_at(executions, local_response[1], start, base)
@@ -387,23 +412,6 @@ class _Pairs:
         random = generator(ROOT, "nearby", base).standard_normal(len(start))
         again = self._at(executions, local_response, start + NEARBY * random)
         return shift._replace(is_certain=again is not None and again.is_certain)
-
-    def _noise_differs(self, executions: list[Executed], rows: tuple[Row, ...]) -> bool:
-        """Return True if equal draws change a message of the two data sets by different lengths.
-
-        The cost then depends on the data set that is taken first.
-        """
-        draws = np.zeros((2, max(1, self.layout.units)))
-        draws[1] = generator(ROOT, "draws of both data sets").standard_normal(draws.shape[1])
-        try:
-            values = [executed.values(draws, rows) for executed in executions]
-        except OtherMessages:
-            return False
-        _, message = np.unique([row[:2] for row in rows], axis=0, return_inverse=True)
-        first, second = (
-            np.sqrt(np.bincount(message.ravel(), (value[1] - value[0]) ** 2)) for value in values
-        )
-        return bool((np.abs(first - second) > NOISE_DIFFERS * np.maximum(first, second)).any())
 
     def constant_shifts(self, attack: Attack) -> Iterator[Shift | None]:
         """Yield the shift that is the same for all draws, for each base point of earlier draws.
@@ -673,14 +681,28 @@ def _is_below_declared(units: np.ndarray, layout: Layout, releases: Sequence[Rel
     return bool((np.array(lengths) <= allowed[: len(lengths)] * (1 + SLACK_OF_SHIFT)).all())
 
 
-def _shifted(text: str, solution: Shift, layout: Layout) -> str:
-    sizes = _lengths_by_iteration(solution.units, layout, 2)
-    largest = max(sizes, key=lambda t: sizes[t])
-    return (
-        f"a record of agent {{agent}} shifts the messages by {text} (the noise is smaller or the "
-        f"effect of a record is larger than declared, most in iteration {largest}: "
-        f"{sizes[largest]:.4g} standard deviations)"
+def _cause(setting: DeclaredSetting, solution: Shift, layout: Layout, differs: bool) -> str:
+    """Return the cause of a larger shift: number of messages, size of the noise, or change."""
+    sizes = _lengths_by_iteration(
+        solution.units / neighbouring_steps(setting.algorithm.relation), layout, 2
     )
+    largest = max(sizes, key=lambda t: sizes[t])
+    changed = [size for size in sizes.values() if size > SLACK_OF_SHIFT * sizes[largest]]
+    counts = [np.size(release.losses()) * release.count for release in setting.releases]
+    max_declared = max(float(np.max(release.losses())) for release in setting.releases)
+    if differs:
+        return f" ({SIZE_DIFFERS})"
+    if len(changed) > sum(counts) and sizes[largest] <= max_declared * (1 + SLACK_OF_SHIFT):
+        return (
+            f" (more messages than declared: a record changes messages of {len(changed)} "
+            f"iterations, the releases declare {sum(counts)})"
+        )
+    text = " (the noise is smaller or the effect of a record is larger than declared, "
+    if len(changed) > 1 and min(changed) >= sizes[largest] * (1 - SLACK_OF_SHIFT):
+        text += f"equally in {len(changed)} iterations"
+    else:
+        text += f"most in iteration {largest}"
+    return f"{text}: {sizes[largest]:.4g} standard deviations)"
 
 
 def _as_releases(units: np.ndarray, layout: Layout) -> Iterator[Release]:

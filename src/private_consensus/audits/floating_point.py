@@ -30,6 +30,8 @@ ITERATIONS = 2
 """First iterations that are tested."""
 CHANGE = 2.0**-30
 """Relative change of the noise. It changes one of 64 numbers with 24 digits, and all with 53."""
+LARGER_CHANGE = 2.0**-4
+"""Relative change of the noise to which the effect of :data:`CHANGE` is compared."""
 VISIBLE = 64.0
 """Expected change of a message, in units of its last digit, from which its absence is a finding."""
 MOSTLY = 0.5
@@ -116,7 +118,7 @@ class _Responses:
     Attributes
     ----------
     changes : dict
-        By iteration: messages with the sampled noise, with changed noise, and without noise.
+        By iteration: messages with the sampled noise and with two changes of it.
     error : str
         Reason why an iteration could not be measured; empty if it could.
     """
@@ -126,13 +128,13 @@ class _Responses:
         self.error = ""
 
     def step(self, call, algorithm, state, problem, network, draw, t):
-        """Take one step, and record the messages with changed noise and without noise."""
+        """Take one step, and record the messages with changed noise."""
         if t <= ITERATIONS and t not in self.changes:
             try:
                 measured = []
                 if not noise_places(draw, (RUNS, problem.n_agents, problem.dim)):
                     return call(algorithm, state, problem, network, draw, t)
-                for factor in (1.0, 1.0 + CHANGE, 0.0):
+                for factor in (1.0, 1.0 + CHANGE, 1.0 + LARGER_CHANGE):
                     scaled = _scaled(draw, factor, (RUNS, problem.n_agents, problem.dim))
                     changed = copy.deepcopy(state), problem, network, scaled, t
                     released = released_of(algorithm, call(algorithm, *changed), problem, t)
@@ -178,10 +180,13 @@ def _differs_by_a_grid(values: np.ndarray) -> bool:
     return _on_grid(differences, fine, 4 * digit) and not _on_grid(values, fine, 4 * digit)
 
 
-def _is_unresponsive(sampled: np.ndarray, changed: np.ndarray, noiseless: np.ndarray) -> bool:
-    """Return True if most messages do not change with their noise."""
+def _is_unresponsive(sampled: np.ndarray, changed: np.ndarray, larger: np.ndarray) -> bool:
+    """Return True if most messages do not change with their noise.
+
+    A message in which the noise saturates, such as its sign, changes little for any change.
+    """
     last_digit = np.spacing(np.maximum(np.abs(sampled), TINY))
-    visible = CHANGE * np.abs(sampled - noiseless) > VISIBLE * last_digit
+    visible = CHANGE / LARGER_CHANGE * np.abs(sampled - larger) > VISIBLE * last_digit
     _, index, counts = np.unique(sampled, return_inverse=True, return_counts=True)
     visible &= (counts[index] == 1).reshape(sampled.shape)  # others are public or were not sent
     if not visible.any():

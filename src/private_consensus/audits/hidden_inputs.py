@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from .result import DIFFERS, CheckReport, Finding, Untested
 
 EQUAL = 1e-9
 """Largest relative difference of equal parameters: a sum in another order has rounding errors."""
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 CHANGING = {
     "append", "add", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault",
     "update",
@@ -101,15 +104,15 @@ def kept_variables(kind: type) -> tuple[Untested, ...]:
         Decisive: the effect of an earlier execution on a later one is not tested.
     """
     package, own = Path(inspect.getfile(Algorithm)).parents[2], inspect.getsourcefile(kind)
-    found = []
+    found, trees = [], {}
     for file in sorted(source_files(kind)):
         if package in Path(file).parents and file != own:
             continue
-        try:
-            tree = ast.parse(Path(file).read_text(encoding="utf-8"))
-        except (OSError, SyntaxError, ValueError):
-            continue
-        for name, line in _changed_variables(tree):
+        with suppress(OSError, SyntaxError, ValueError):
+            trees[file] = ast.parse(Path(file).read_text(encoding="utf-8"))
+    ignored = _run_at_import(trees.values())
+    for file, tree in trees.items():
+        for name, line in _changed_variables(tree, ignored):
             item = f"variable {name}, which {Path(file).name}:{line} changes"
             reason = (
                 "it keeps a value of earlier executions in the same process; keep such values in "
@@ -119,14 +122,48 @@ def kept_variables(kind: type) -> tuple[Untested, ...]:
     return tuple(found)
 
 
-def _changed_variables(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Yield variables of a module or its classes that a function changes, with the first line."""
+def _run_at_import(trees: Iterable[ast.Module]) -> set[ast.AST]:
+    """Return functions that only decorate classes and functions while a module is imported.
+
+    Executions may call the functions that a decorator defines. A decorator with arguments defines
+    the function that decorates.
+    """
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    inside = {part for node in nodes if isinstance(node, FUNCTION)
+              for child in node.body for part in ast.walk(child)}  # fmt: skip
+    uses = Counter(filter(None, map(_name, nodes)))
+    decorators = [decorator for node in nodes if node not in inside
+                  for decorator in getattr(node, "decorator_list", ())]  # fmt: skip
+    with_arguments = [node.func for node in decorators if isinstance(node, ast.Call)]
+    without = Counter(map(_name, decorators))
+    decorates = without + Counter(map(_name, with_arguments))
+    ignored: set[ast.AST] = set()
+    for node in nodes:
+        if isinstance(node, FUNCTION) and 0 < uses[node.name] == decorates[node.name]:
+            ignored.add(node)
+            if not without[node.name]:
+                ignored.update(child for child in node.body if isinstance(child, FUNCTION))
+    return ignored
+
+
+def _name(node: ast.AST) -> str:
+    """Return the name of a variable or of an attribute; empty for other code."""
+    return getattr(node, "id", "") or getattr(node, "attr", "")
+
+
+def _changed_variables(
+    tree: ast.Module, ignored: Container[ast.AST] = ()
+) -> Iterator[tuple[str, int]]:
+    """Yield variables of a module or its classes that a function changes, with the first line.
+
+    Functions in ``ignored`` are left out.
+    """
     targets = (target for node in tree.body for target in _targets(node))
     kept = {target.id for target in targets if isinstance(target, ast.Name)}
     kept |= {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     changed: dict[str, int] = {}
     for function in ast.walk(tree):
-        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        if not isinstance(function, FUNCTION | ast.Lambda) or function in ignored:
             continue
         stated = {name for node in ast.walk(function) if isinstance(node, ast.Global)
                   for name in node.names}  # fmt: skip
@@ -146,7 +183,7 @@ def _targets(node: ast.AST) -> Iterator[ast.expr]:
         yield node.target
 
 
-def _local_names(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+def _local_names(function: FUNCTION | ast.Lambda) -> set[str]:
     """Return the names of arguments and of variables that a function assigns."""
     arguments = function.args
     names = {argument.arg for argument in

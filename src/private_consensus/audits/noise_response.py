@@ -20,7 +20,7 @@ a sign or a rotation of the noise that depends on the data changes no length.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -71,6 +71,8 @@ CONVERGED = 1e-5
 """Difference of the messages after Newton's method, in deviations of their noise."""
 
 
+NOISE_DIFFERS = 0.1
+"""Relative difference of the effects of equal draws from which both directions are solved for."""
 CONTINUOUS = 0.9
 """Fraction of the numbers in messages that tiny draws change, for continuous messages."""
 
@@ -89,10 +91,14 @@ class Draws(NamedTuple):
 
 @dataclass
 class Layout:
-    """All arrays of unit draws of an execution, by stream and position in the stream."""
+    """All arrays of unit draws of an execution, by stream and position in the stream.
+
+    ``purposes`` are those of random numbers that are not chosen.
+    """
 
     draws: dict[tuple[int, int], Draws] = field(default_factory=dict)
     uncontrolled: set[str] = field(default_factory=set)
+    purposes: set[str] = field(default_factory=set)
     units: int = 0
 
     def at(self, stream: int, position: int, law: str, shape: tuple[int, ...]) -> Draws:
@@ -161,6 +167,7 @@ class ControlledStreams(AuditStreams):
         return self.opened.index(stream)
 
     def _equal(self, purpose, law, shape, name) -> Iterator[np.ndarray]:
+        self.layout.purposes.add(purpose)
         streams = Streams(self.root, self.runs[:1], self.groups)
         for unit in streams.sequence(purpose, law, shape, name):
             yield np.repeat(unit, len(self.runs), axis=0)
@@ -210,6 +217,7 @@ class ControlledStreams(AuditStreams):
         if purpose == "noise":
             stream = self._number(name)
             return [ChosenGenerator(self, stream, run) for run in range(len(self.runs))]
+        self.layout.purposes.add(purpose)
         group = self.groups.get(purpose, "")
         return [generator(self.root, purpose, group, self.runs[0], name) for _ in self.runs]
 
@@ -223,6 +231,7 @@ class ControlledStreams(AuditStreams):
         name : str, default ""
             Name of the stream within its purpose.
         """
+        self.layout.purposes.add(purpose)
         if purpose == "noise":
             self.layout.uncontrolled.add("noise that all runs share")
         return super().shared(purpose, name)
@@ -1072,6 +1081,35 @@ def _leaks(gap: np.ndarray, scale: np.ndarray, allowed: np.ndarray, rounding: fl
     size = np.abs(gap) / np.where(scale > 0, scale, 1.0)
     noisy = np.where(size > max(LEAK, rounding), size, 0.0)
     return np.where(scale > 0, noisy, np.where(np.abs(gap) > allowed, np.inf, 0.0))
+
+
+def noise_differs(executions: Sequence[Executed], rows: tuple[Row, ...]) -> bool:
+    """Return True if equal draws change a message of the two data sets by different lengths.
+
+    The cost then depends on the data set that is taken first.
+
+    Parameters
+    ----------
+    executions : sequence of two Executed
+        On the two data sets, with one layout.
+    rows : tuple of Row
+
+    Returns
+    -------
+    bool
+        False if the data sets lead to other messages than ``rows``.
+    """
+    draws = np.zeros((2, max(1, executions[0].layout.units)))
+    draws[1] = generator(ROOT, "draws of both data sets").standard_normal(draws.shape[1])
+    try:
+        values = [executed.values(draws, rows) for executed in executions]
+    except OtherMessages:
+        return False
+    _, message = np.unique([row[:2] for row in rows], axis=0, return_inverse=True)
+    first, second = (
+        np.sqrt(np.bincount(message.ravel(), (value[1] - value[0]) ** 2)) for value in values
+    )
+    return bool((np.abs(first - second) > NOISE_DIFFERS * np.maximum(first, second)).any())
 
 
 class Rough(NamedTuple):

@@ -127,6 +127,17 @@ class RecordingNetwork(Network):
         )
         return cls(*matrices, exchanges)
 
+    def mix_links(self, sent: np.ndarray) -> np.ndarray:
+        """Apply :meth:`Network.mix_links` to the values on edges; others are not sent.
+
+        Parameters
+        ----------
+        sent : ndarray, shape (..., senders, receivers, d)
+            Value of each sender for each receiver.
+        """
+        is_sent = (np.asarray(self.adjacency) != 0) | np.eye(self.n_agents, dtype=bool)
+        return super().mix_links(np.where(is_sent[..., None], sent, 0.0))
+
     def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
         """Apply :meth:`Network.gather` to the values that receivers get.
 

@@ -226,8 +226,10 @@ def _hazards(
     """
     for t in range(begin, horizon):
         at_risk, included = int((first >= t).sum()), int((first == t).sum())
+        condition = "after batches without a record, it" if t > begin else "a record"
         text = (
-            f"a record is in {included} of {at_risk} batches of iteration {t + 1}, rate {rate:.3g}"
+            f"{condition} is in {included} of {at_risk} batches of iteration {t + 1}, the declared "
+            f"rate is {rate:.3g}"
         )
         yield text, _binomial(included, at_risk, rate)
 
