@@ -55,7 +55,7 @@ def value_range(values: Iterable[float | None]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def interval(low: float | None, high: float | None) -> str:
+def interval(low: float | None, high: float | None, digits: int = 3) -> str:
     """Format an interval as ``[low, high]``; empty if an end is missing.
 
     Parameters
@@ -64,15 +64,18 @@ def interval(low: float | None, high: float | None) -> str:
         Lower end.
     high : float or None
         Upper end.
+    digits : int, default 3
+        Number of significant digits.
 
     Returns
     -------
     str
     """
-    return "" if NONE in (number(low), number(high)) else f"[{number(low)}, {number(high)}]"
+    ends = number(low, digits), number(high, digits)
+    return "" if NONE in ends else f"[{ends[0]}, {ends[1]}]"
 
 
-def region(low: float | None, high: float | None) -> str:
+def region(low: float | None, high: float | None, digits: int = 3) -> str:
     """Describe the values for which a claim is true; a dash if an end is missing.
 
     Parameters
@@ -81,16 +84,19 @@ def region(low: float | None, high: float | None) -> str:
         Smallest accepted value, possibly -inf.
     high : float or None
         Largest accepted value, possibly inf.
+    digits : int, default 3
+        Number of significant digits.
 
     Returns
     -------
     str
     """
-    if low is None or high is None or NONE in (number(low), number(high)):
+    first, last = number(low, digits), number(high, digits)
+    if NONE in (first, last):
         return NONE
     if low == -math.inf:
-        return "any" if high == math.inf else f"at most {number(high)}"
-    return f"at least {number(low)}" if high == math.inf else f"{number(low)} to {number(high)}"
+        return "any" if high == math.inf else f"at most {last}"
+    return f"at least {first}" if high == math.inf else f"{first} to {last}"
 
 
 def duration(seconds: float) -> str:
