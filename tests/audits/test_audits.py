@@ -49,6 +49,7 @@ def claim(**changes):
     [
         (setting(), [], [], "holds"),
         (setting(), [erratum()], [], "holds by slack"),
+        (setting(), [erratum(severity="argument")], [], "holds by slack"),
         (setting(), [erratum(severity="misprint")], [], "holds"),
         (setting(), [erratum(outcome="refuted")], [], "holds"),
         (setting(), [], [audit()], "holds"),
@@ -67,7 +68,7 @@ def claim(**changes):
         (setting(accounted=1.1, accountant="rdp"), [erratum()], [], "not proven"),
         (setting(proven=False), [erratum()], [], "not proven"),
         (setting(proven=False), [], [audit(bound=1.2, verdict="violated")], "violated"),
-        (setting(claimed=math.inf, accounted=math.inf), [], [], "not private"),
+        (setting(claimed=math.inf, accounted=math.inf), [], [], "no claim"),
     ],
 )
 def test_verdicts_combine_accountant_errata_and_audits(row, entries, audits, verdict):

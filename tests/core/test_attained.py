@@ -96,6 +96,24 @@ def test_nearly_opposite_rows_reach_the_stated_gradient_change_at_a_distant_poin
         assert moved == pytest.approx(stated, rel=2e-3)
 
 
+def test_disjoint_rows_reach_the_stated_gradient_change_for_labels_zero_and_one():
+    """The attack holds for any noise on other coordinates with the signs of the change."""
+    small, far, dim = 1e-3, 1e6, 14
+    rows = np.zeros((2, dim))
+    rows[0, :6], rows[1, 6:13] = np.sqrt((1 - small**2) / 6), np.sqrt((1 - small**2) / 7)
+    rows[:, 13] = small
+    x = 20 * np.sign(rows[0] - rows[1])
+    x[13] = -far
+    constants = {"weight": 1.0, "ridge": 0.1, "coding": "zero_one", "nonnegative": True}
+    one = np.ones((1, 1))
+    first, second = (
+        LogisticRegression(row[None, None], one, row[None], one[0], **constants) for row in rows
+    )
+    moved = np.abs(first.gradient(x[None, None]) - second.gradient(x[None, None])).sum()
+    stated = first.reached_gradient_share("l1") * first.record_change("l1")
+    assert moved == pytest.approx(stated, rel=2e-3)
+
+
 def test_with_zero_one_coding_no_attained_fraction_is_stated():
     features, labels = np.zeros((1, 2, DIM)), np.array([[0.0, 1.0]])
     constants = {"weight": 1.0, "ridge": 0.1, "coding": "zero_one"}

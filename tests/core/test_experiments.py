@@ -674,6 +674,7 @@ def test_a_curve_can_show_selected_runs_with_range_or_standard_deviation():
         ({"where": {"epsilon": [1.0, 2.0]}}, "not proven"),  # one of two settings
         ({"where": {"epsilon": 2.0, "run": 0}}, "not proven"),
         ({"variant": "open"}, ""),  # states no guarantee
+        ({"variant": "broken"}, "refuted"),  # one setting is violated, another one is not proven
         ({"measure": "messages"}, "not proven"),
         (
             {"measure": "internal.test_error", "where": {"epsilon": 1.0}},
@@ -685,8 +686,9 @@ def test_a_curve_can_show_selected_runs_with_range_or_standard_deviation():
 )
 def test_a_curve_is_proven_only_if_all_its_settings_are_proven(changes, guarantee):
     privacy = pl.DataFrame(
-        {"variant": ["main", "main", "open"], "epsilon": [1.0, 2.0, np.inf],
-         "verdict": ["holds by slack", "not proven", "not private"]}
+        {"variant": ["main", "main", "open", "broken", "broken"],
+         "epsilon": [1.0, 2.0, np.inf, 1.0, 2.0],
+         "verdict": ["holds by slack", "not proven", "no claim", "violated", "not proven"]}
     )  # fmt: skip
     curve = {"variant": "main", "measure": "released.test_error", "where": {}}
     assert guarantee_of(privacy, curve | changes) == guarantee

@@ -366,6 +366,7 @@ OF_STATES = {"observers_c06"}
 
 
 def test_utility_claims_of_private_methods_are_judged_by_released_quantities(plan):
+    """A published quantity that is not released may be a part, next to the released quantity."""
     wrong, variant_count = [], 0
     for paper in plan.papers.values():
         for name, claim in paper.claims.items():
@@ -383,6 +384,8 @@ def test_utility_claims_of_private_methods_are_judged_by_released_quantities(pla
                 ):
                     continue
                 variant_count += 1
+                if any(s.measure and not is_internal(s.measure[0]) for s in sides):
+                    continue
                 labelled = tested.interpretation in ("literal", "ablation")
                 if variant == claim.primary_variant or not labelled:
                     wrong.append((name, variant))

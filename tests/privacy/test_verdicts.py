@@ -16,7 +16,7 @@ from private_consensus.privacy import (
     HOLDS,
     HOLDS_BY_SLACK,
     INCONCLUSIVE,
-    NOT_PRIVATE,
+    NO_CLAIM,
     NOT_PROVEN,
     VERDICTS,
     VIOLATED,
@@ -59,11 +59,11 @@ def test_verdict_equals_the_documented_table_for_every_combination():
     assert len(KNOWN) == 5 * 2 * 7 * 2 * 7
     for combination in KNOWN:
         assert combined(*combination) == expected(*combination), combination
-    assert {combined(*combination) for combination in KNOWN} == set(VERDICTS) - {NOT_PRIVATE}
+    assert {combined(*combination) for combination in KNOWN} == set(VERDICTS) - {NO_CLAIM}
 
 
 def test_verdict_of_an_infinite_claim_is_not_private():
-    assert {combined(*combination, claimed=math.inf) for combination in KNOWN} == {NOT_PRIVATE}
+    assert {combined(*combination, claimed=math.inf) for combination in KNOWN} == {NO_CLAIM}
 
 
 def test_audit_findings_that_weaken_privacy_exclude_the_verdict_holds():
@@ -123,8 +123,8 @@ def test_documentation_lists_all_verdicts_in_order():
     page = (ROOT / "docs/explanation/verdicts.md").read_text()
     documented = re.findall(r"^\| \d \| .+ \| (.+) \|$", page, re.M)
     assert sorted(documented) == sorted(VERDICTS)
-    ranked = [word for word in documented if word != NOT_PRIVATE]
-    assert ranked == [word for word in VERDICTS if word != NOT_PRIVATE]
+    ranked = [word for word in documented if word != NO_CLAIM]
+    assert ranked == [word for word in VERDICTS if word != NO_CLAIM]
 
 
 @pytest.mark.parametrize("method", ["gaussian", "pure", "pld", "none"])

@@ -38,7 +38,7 @@ SMALLEST_TEXT = 9.0
 TOUCH = 1.5
 """Allowed overlap of the boxes of two texts, in pixels; boxes are higher than the letters."""
 WINDOWS = ((1280, 900, "light"), (1280, 900, "dark"), (390, 844, "light"))
-MARK = " †"
+MARKS = " †‡"
 
 TIMEOUT_S = 300.0
 """Time limit for the accessibility rules of one page, in seconds."""
@@ -209,7 +209,7 @@ def unlike(names: Mapping[str, Iterable[Mapping[str, str]]], methods: Iterable[s
     looks_by_name: dict[str, dict[str, str]] = {}
     for figure, entries in names.items():
         for entry in entries:
-            name = entry["name"].removesuffix(MARK)
+            name = entry["name"].rstrip(MARKS)
             if name in method_names:
                 looks_by_name.setdefault(name, {}).setdefault(entry["look"], figure)
     return [f"{name} looks otherwise in {', '.join(looks.values())}"

@@ -11,11 +11,13 @@ import pytest
 from private_consensus.report.formats import NO_BREAK_SPACE
 from private_consensus.report.page import page
 from private_consensus.report.views import answer
+from private_consensus.report.views.privacy import settings_of_papers
 from private_consensus.reproduction.claims.words import may_decide
+from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.results import rows_of
-from private_consensus.reproduction.experiments.schema import cited
+from private_consensus.reproduction.experiments.schema import cited, read_yaml
 
-from .conftest import privacy_row
+from .conftest import paper, privacy_row, results_of
 
 
 def test_only_the_paper_scale_may_decide_claims():
@@ -31,23 +33,34 @@ def test_the_front_page_opens_with_the_counts_of_claims_and_settings(results):
     assert counted == (
         "2 of 10 claims hold, 2 hold in part, 2 do not hold, 2 are undecided and 2 cannot be "
         "tested. 2 of 6 settings with a finite claimed ε deliver less privacy than claimed "
-        "(First 1 of 3, Second 1 of 3); for 0 settings, the claim is not proven."
+        "(First 1 of 3, descent; Second 1 of 3, descent); for 0 settings, the claim is not proven."
     )
     assert advice == "Use A at ε = 1."
     assert page(paper_results).index(counted) < page(paper_results).index('class="counts"')
 
 
-def test_ablations_audits_and_settings_without_a_claim_are_not_counted():
+def test_ablations_audits_tuning_grids_and_settings_without_a_claim_are_not_counted():
     rows = [
         privacy_row("first", "a", 1.0, 2.0),
         privacy_row("first", "a", 1.0, 2.0, verdict="not proven"),
         privacy_row("first", "a", 1.0, 2.0, interpretation="ablation"),
         privacy_row("first", "a", math.inf, 2.0),
         privacy_row("first", "a", 1.0, 2.0, algorithm="canary_audit"),
+        privacy_row("first", "a", 1.0, 2.0, experiment="grid"),
     ]
-    assert answer.privacy_clause(rows).startswith(
+    config = paper("first", "000")
+    variants = config["experiments"]["first_fig1"]["algorithms"]["descent"]
+    variants["repaired"]["tuned"] = {"experiment": "grid"}
+    settings = settings_of_papers(results_of({"first": config}, privacy=rows))
+    assert len(settings) == 3
+    assert answer.privacy_clause(settings).startswith(
         "1 of 2 settings with a finite claimed ε deliver less"
     )
+
+
+def test_several_algorithms_with_violations_are_counted():
+    rows = [privacy_row("first", "a", 1.0, 2.0, algorithm=name) for name in ("dvp", "dp_admm")]
+    assert "(First 2 of 2, 2 methods)" in answer.privacy_clause(rows)
 
 
 def test_one_claim_has_a_singular_verb(results):
@@ -84,6 +97,10 @@ def test_papers_are_cited_by_their_authors_or_short_title(authors, venue, expect
 def test_the_readme_states_the_privacy_of_the_published_settings():
     root = Path(__file__).parents[2]
     rows = rows_of(root / "results" / "reference" / "privacy.parquet").to_dicts()
-    sentence = answer.privacy_clause(rows).replace(NO_BREAK_SPACE, ",")
+    config = root / "config"
+    plan = planning.load(read_yaml(config / "config.yaml"), config)
+    papers = {key: plan.described(key) for key in plan.papers}
+    settings = settings_of_papers(results_of(papers, privacy=rows))
+    sentence = answer.privacy_clause(settings).replace(NO_BREAK_SPACE, ",")
     sentence = sentence.replace("claimed ε", "claimed epsilon")
     assert f"{sentence}." in " ".join((root / "README.md").read_text(encoding="utf-8").split())

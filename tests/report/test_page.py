@@ -13,6 +13,7 @@ import pytest
 
 from private_consensus.report.page import page, pages, paper_view, shared_content
 from private_consensus.report.reading import with_outcomes
+from private_consensus.report.views import figures as figure_views
 from private_consensus.report.views import privacy, scorecard, verdicts
 
 from .conftest import MADE_UP, VERDICTS, card, claim, image_card, paper, privacy_row, results_of
@@ -103,8 +104,9 @@ def test_logarithms_of_ratios_are_shown_as_ratios(results):
         ("did not hold",
          {"contradicted": 1, "value": 3.0, "kind": "difference", "verdict_margin": 3.0},
          "3 beyond the bound; margin: 3"),
-        ("did not hold", {"contradicted": 1, "value": 1e299, "kind": "level",
-                          "verdict_margin": 1e298}, "diverges"),
+        ("did not hold",
+         {"contradicted": 1, "value": 4e298, "kind": "level", "runs": 100, "verdict_margin": 4e298},
+         "infinite in 4 of 100 runs"),
         ("did not hold", {"contradicted": 1, "value": math.inf, "kind": "private",
                           "verdict_margin": math.inf}, "no finite ε"),
         ("undecided", {"runs_needed": 1234.0, "verdict_margin": 0.1},
@@ -336,20 +338,50 @@ def test_settings_of_one_variant_are_grouped_in_one_row(results):
 
 def test_a_variant_has_the_verdict_of_its_worst_setting():
     rows = [privacy_row("first", "v", 1.0, accounted) for accounted in (0.5, 2.0, 0.5)]
-    promised = privacy.privacy_by_variant(
-        results_of({"first": paper("first", "000")}, privacy=rows)
-    )
+    results = results_of({"first": paper("first", "000")}, privacy=rows)
+    promised = privacy.privacy_by_variant(results)
     assert promised[0]["verdict"] == "violated"
     assert (promised[0]["count"], promised[0]["settings"], promised[0]["multiple"]) == (1, 3, "2")
-    assert privacy.privacy_counts(promised) == {
-        "variants": 1, "delivered": 0, "not_delivered": 1, "without_claim": 0,
+    assert privacy.privacy_counts(results) == {
+        "variants": 1, "not": 1, "part": 0, "held": 0, "open": 0,
     }  # fmt: skip
 
 
 def test_an_unproven_guarantee_is_marked_as_not_proven():
     rows = [privacy_row("first", "v", 1.0, 0.5, proven=False)]
     text = pages(results_of({"first": paper("first", "000")}, privacy=rows))["settings/first.html"]
-    assert "<strong>not proven</strong>" in text
+    assert "<strong>not proven</strong>" in text and "[0, 0.5 (unproven)]" in text
+
+
+def test_settings_describe_variants_and_list_the_data_use_outside_the_budget_once():
+    use = "the number of records is public"
+    rows = [
+        privacy_row("first", name, 1.0, 0.5, unaccounted_data_use=use)
+        for name in ("repaired", "literal", "unknown")
+    ]
+    text = pages(results_of({"first": paper("first", "000")}, privacy=rows))["settings/first.html"]
+    assert text.count(use) == 1 and text.count('<a href="#use-1">note 1</a>') == 3
+    assert text.count("<small>a reason</small>") == 2
+
+
+def test_settings_of_an_experiment_are_written_in_words():
+    spec = {
+        "problem": {"name": "mean_estimation", "normalised": True, "sparse": False, "box": 2.0},
+        "network": {"name": "edges", "edges": [[1, 2], [2, 3]], "probability": None},
+        "budget": {"epsilon": 4.0, "delta": {"records_power": -1.0}},
+        "horizon": 5,
+    }  # fmt: skip
+    assert figure_views.settings(spec) == [
+        ("problem", "mean estimation; normalised; not sparse; box 2"),
+        ("network", "edges; edges 1–2, 2–3"),
+        ("budget", "ε = 4; δ = 1/records"),
+        ("horizon", "5"),
+    ]
+    assert figure_views.settings({"budget": {"epsilon": math.inf, "delta": 0.0}}) == [
+        ("budget", "none")
+    ]
+    budget = {"epsilon": 1.0, "delta": {"records_power": -2.0}}
+    assert figure_views.settings({"budget": budget}) == [("budget", "ε = 1; δ = records^−2")]
 
 
 def test_a_figure_links_to_the_true_epsilon_of_its_experiment():

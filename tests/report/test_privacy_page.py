@@ -50,6 +50,12 @@ def test_the_variant_with_the_largest_lower_bound_ratio_is_selected():
         for bound in (None, 0.5)
     ]  # fmt: skip
     assert _of_verdict(variants)["bound"] == "0.5 (claimed 1)"
+    assert _of_verdict(variants)["multiple"] == ""
+    ratios = [
+        {**variants[0], "variant": name, "ratio": ratio, "proven": True}
+        for name, ratio in (("a", 2.0), ("b", 3.0))
+    ]
+    assert _of_verdict(ratios)["multiple"] == "3 × claimed ε (b)"
 
 
 def test_the_page_shows_the_lower_bound_that_violates_a_claim(results):
@@ -114,14 +120,16 @@ def test_the_settings_table_is_complete_if_the_page_omits_settings(results):
 def audit(algorithm, level, bound):
     return {
         "algorithm": algorithm, "level": level, "copy": "correct", "bound": bound,
-        "claimed": 0.5, "delta": 0.001, "flagged": False,
+        "claimed": 0.5, "delta": 0.001, "flagged": False, "variant": "d_zoa",
     }  # fmt: skip
 
 
-def test_audits_of_a_part_or_small_setting_are_shown_if_no_setting_was_audited():
+def test_audits_of_a_release_or_small_setting_are_shown_if_no_setting_was_audited():
+    release = {**audit("release_audit", "release of d_zoa", 0.0), "verdict": "violated"}
     audits = [
-        audit("release_audit", "release of d_zoa", 1.0),
-        audit("release_audit", "release of d_zoa", 2.0),
+        {**release, "bound": 1.0},
+        {**release, "bound": 2.0},
+        {**release, "bound": 9.0, "variant": "ablation"},
         audit("m", "transcript", 0.25),
         audit("m", "noise of the message", 1.0),
         audit("n", "transcript", 0.0),
@@ -129,7 +137,8 @@ def test_audits_of_a_part_or_small_setting_are_shown_if_no_setting_was_audited()
     names = ("d_zoa", "dgd", "m", "n")
     audit_texts = [audit_in_words(name, audits, has_bound=False) for name in names]
     assert audit_texts == [
-        "at least 2 (claimed 0.5), audit of release of d zoa at δ = 0.001",
+        "one iteration violated: at least 2 (claimed 0.5, δ = 0.001); the total over all "
+        "iterations is not audited",
         "not audited",
         "at least 0.25 (claimed 0.5), audit of a small setting at δ = 0.001; noise as declared",
         "audit of a small setting: no privacy loss detected; noise not tested",

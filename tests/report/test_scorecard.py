@@ -107,7 +107,7 @@ def test_the_front_page_has_command_and_chart_and_the_scorecard_every_claim(resu
         assert f"papers/{row['paper']}.html#{row['id']}" in pages(results)["scorecard.html"]
         assert row["id"] not in front
     chart = front.partition('id="delivered"')[2]
-    assert chart.count('class="bar"') == 2
+    assert chart.count('class="bar"') == 4  # of each paper, one row as published
     assert "at most 0.8" in chart
 
 
@@ -176,26 +176,46 @@ def test_a_missing_value_has_no_adjusted_interval(results):
 
 
 @pytest.mark.parametrize(
-    "rows, icon, multiple",
+    "rows, expected",
     [
-        ([("a", "resolved", 0.8, "holds")], "held", "at most 0.8"),
-        ([("a", "resolved", 0.8, "holds"), ("b", "literal", 9.0, "violated")],
-         "held", "at most 0.8"),
+        ([("a", "resolved", 0.8, "holds")], [("", "held", "at most 0.8")]),
+        ([("a", "resolved", 0.8, "holds"), ("b", "literal", math.inf, "violated")],
+         [(", as published", "not", "∞"), ("", "held", "at most 0.8")]),
+        ([("a", "resolved", 0.8, "holds"), ("b", "literal", 0.5, "holds")],
+         [("", "held", "at most 0.8")]),
         ([("a", "resolved", 0.8, "holds"), ("b", "resolved", 2.0, "not proven")],
-         "part", "at most 2"),
+         [("", "part", "at most 2")]),
         ([("a", "literal", math.inf, "violated"), ("a", "literal", 3.0, "violated")],
-         "not", "∞"),
+         [("", "not", "∞")]),
     ],
 )  # fmt: skip
-def test_an_algorithm_is_judged_by_the_worst_of_its_resolved_settings(rows, icon, multiple):
+def test_an_algorithm_is_judged_by_the_worst_of_its_resolved_settings(rows, expected):
+    """The text as published has a row of its own if it is worse."""
     privacy_rows = [
         privacy_row("first", variant, 1.0, accounted, interpretation=reading, verdict=verdict,
                     epsilon_lower=accounted if accounted == math.inf else None)
         for variant, reading, accounted, verdict in rows
     ]  # fmt: skip
     papers = {"first": conftest.paper("first", "000")}
-    [row] = delivered.rows(conftest.results_of(papers, privacy=privacy_rows))
-    assert (row["icon"], row["multiple"]) == (icon, multiple)
+    delivered_rows = delivered.rows(conftest.results_of(papers, privacy=privacy_rows))
+    assert [
+        (row["title"], row["icon"], row["multiple"], row["claimed"]) for row in delivered_rows
+    ] == [(f"descent{title}", icon, multiple, "1") for title, icon, multiple in expected]
+
+
+def test_a_refuted_claim_of_one_iteration_has_a_row_of_its_own():
+    audit = {
+        "algorithm": "release_audit", "level": "release of descent", "variant": "descent",
+        "copy": "correct", "bound": 3.0, "claimed": 0.5, "verdict": "violated",
+    }  # fmt: skip
+    papers = {"first": conftest.paper("first", "000")}
+    rows = [privacy_row("first", "a", 1.0, math.inf, verdict="not proven", proven=False)]
+    for verdict, titles in (("violated", ["descent, one iteration"]), ("not contradicted", [])):
+        audits = {"audits": [{**audit, "verdict": verdict}]}
+        results = conftest.results_of(papers, privacy=rows, audit=audits)
+        delivered_rows = delivered.rows(results)
+        assert [row["title"] for row in delivered_rows] == [*titles, "descent"]
+    assert delivered.rows(conftest.results_of(papers, privacy=rows))[0]["multiple"] == "not known"
 
 
 def test_audits_and_algorithms_without_a_claim_are_not_in_the_chart():

@@ -6,7 +6,7 @@ table, report and Python show its result. The first line of this table that appl
 ==  ============================================================  ===========================
     condition                                                     verdict
 ==  ============================================================  ===========================
-1   nothing is claimed (epsilon infinite)                         not private
+1   nothing is claimed (epsilon infinite)                         no claim
 2   the lower bound is above the claim, or the audit's verdict    violated
     is "violated"
 3   the audit's verdict is "differs from its declaration"         differs from its declaration
@@ -52,11 +52,11 @@ from typing import Any
 
 from private_consensus.common.errors import require
 
-VIOLATED, NOT_PROVEN, NOT_PRIVATE = "violated", "not proven", "not private"
+VIOLATED, NOT_PROVEN, NO_CLAIM = "violated", "not proven", "no claim"
 DIFFERS, INCONCLUSIVE = "differs from its declaration", "inconclusive"
 HOLDS_BY_SLACK, HOLDS = "holds by slack", "holds"
 NO_TEST, NOT_CONTRADICTED = "no test", "not contradicted"
-VERDICTS = (VIOLATED, DIFFERS, NOT_PROVEN, INCONCLUSIVE, NOT_PRIVATE, HOLDS_BY_SLACK, HOLDS)
+VERDICTS = (VIOLATED, DIFFERS, NOT_PROVEN, INCONCLUSIVE, NO_CLAIM, HOLDS_BY_SLACK, HOLDS)
 """Verdicts on a claim, the worst first."""
 AUDIT_VERDICTS = (VIOLATED, DIFFERS, NOT_PROVEN, INCONCLUSIVE, NO_TEST, NOT_CONTRADICTED)
 """Verdicts of an audit, the worst first."""
@@ -108,7 +108,7 @@ def verdict(
     require(is_valid, "audit", audit, f"None or one of {', '.join(AUDIT_VERDICTS)}")
     limit = claimed * (1 + SLACK)
     if claimed == math.inf:
-        return NOT_PRIVATE
+        return NO_CLAIM
     if audit == VIOLATED or (lower is not None and lower > limit):
         return VIOLATED
     if audit == DIFFERS:

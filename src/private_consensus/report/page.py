@@ -130,7 +130,6 @@ def environment() -> Environment:
 def shared_content(results: Results) -> dict[str, object]:
     """Return the variables of the front page and of the PDF."""
     papers = results.papers
-    by_variant = privacy.privacy_by_variant(results)
     claims = scorecard.scored(results)
     first = next((name for paper in papers.values() for name in paper["figures"]), "")
     return {
@@ -141,10 +140,10 @@ def shared_content(results: Results) -> dict[str, object]:
         "one_figure": command(first, results.scale),
         "counts": scorecard.counts(claims),
         "scorecard": claims,
-        "privacy_by_variant": by_variant,
+        "privacy_by_variant": privacy.privacy_by_variant(results),
         "delivered": delivered.rows(results),
         "as_claimed": delivered.AS_CLAIMED,
-        "privacy_counts": privacy.privacy_counts(by_variant),
+        "privacy_counts": privacy.privacy_counts(results),
         "papers": [paper_view(key, results) for key in papers],
         "surrogates": surrogates_in(fact["source"] for fact in results.facts.values()),
         "commit": results.commit,

@@ -250,7 +250,7 @@ class CoordinateDescent(Iterative):
         return [self.noise.site_of(release, self.noise.scales(horizon))]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        r"""Return the epsilon of the paper's formula, which does not depend on delta.
+        r"""Return the epsilon of the paper's formula, which treats delta > 0 as a constant.
 
         .. math:: \epsilon = \mathcal B^c\sqrt{(1+a)K/d}/(\hat M\sigma)
 
@@ -268,9 +268,9 @@ class CoordinateDescent(Iterative):
         Returns
         -------
         float
-            Infinite without noise.
+            Infinite without noise and at delta 0, where the paper claims nothing.
         """
-        if not self.noise:
+        if not self.noise or delta == 0:
             return float("inf")
         gradient_change = problem.record_change("linf") * np.sqrt(problem.dim)
         steps = np.sqrt((1 + self.excess) * horizon / problem.dim)

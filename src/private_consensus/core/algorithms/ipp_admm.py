@@ -11,8 +11,9 @@ clipped at :math:`C_{loss}`. The published privacy cost of a run is
 :math:`(\epsilon_1+\epsilon_2)^2/2 + c(\rho_1+\rho_2)`.
 
 As published, the scales lack :math:`1/|D_i|`, and every decision is nearly a fair coin (errata
-E4.7). The published cost bounds the privacy loss of no version: the tests use minimisers that are
-not released (E4.6), and each new sample of the threshold noise has a cost of its own. The releases
+E4.7). The published cost is proven for no version: each new sample of the threshold noise has a
+cost of its own, and noise for :math:`2C_{loss}/|D_i|` does not protect the tested minimisers, which
+are not released (E4.6). The releases
 are therefore those of all T minimisations and of the tests (:mod:`.families.progress_tests`). The
 corrected variant tests the noisy iterate against a threshold that is sampled once, with noise on
 the output only. It consists of T Gaussian mechanisms and the sparse vector technique on queries

@@ -70,7 +70,7 @@ class LocallyPrivateADMM(ADMMFamily):
         "horizon": Range(2, 15, 8),
     }
     lower_bound_because: ClassVar[str] = (
-        "at distant points, a changed label changes the minimiser by the attained fraction"
+        "at distant points, a changed record changes the minimiser by the attained fraction"
     )
 
     # Algorithm 1.

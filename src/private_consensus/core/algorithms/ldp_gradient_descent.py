@@ -41,7 +41,7 @@ class LocallyPrivateGradientDescent(RandomAggregates):
 
     source: ClassVar[str] = "Xiao et al., Algorithm 2, eq. (7); Algorithm 2*, eq. (28)"
     lower_bound_because: ClassVar[str] = (
-        "at distant points, a changed label changes the gradient by the attained fraction"
+        "at distant points, a changed record changes the gradient by the attained fraction"
     )
 
     def aggregate(self, x, network):

@@ -50,7 +50,7 @@ class LocallyPrivateSubgradient(RandomAggregates):
     source: ClassVar[str] = "Xiao et al., Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
     ranges: ClassVar = {"eta": Range(0.05, 4.0, 1.0, STEP), "horizon": Range(3, 40, 20)}
     lower_bound_because: ClassVar[str] = (
-        "at distant points, a changed label changes the gradient by the attained fraction"
+        "at distant points, a changed record changes the gradient by the attained fraction"
     )
 
     def __post_init__(self):

@@ -220,17 +220,17 @@ class Noise:
         horizon : int
             Number of iterations.
         first : float or None
-            Additional factor in iteration 1; None if it is unknown.
+            Additional factor in iteration 1; None, for 0, if it is unknown.
 
         Returns
         -------
         ndarray, shape (horizon,), or None
-            None if either fraction is unknown.
+            None if the fraction of later iterations is unknown.
         """
         later = problem.reached_gradient_share(self.norm)
-        if first is None or later is None:
+        if later is None:
             return None
-        return np.where(np.arange(horizon) == 0, first * later, later)
+        return np.where(np.arange(horizon) == 0, (first or 0.0) * later, later)
 
 
 def calibrated(algorithm: Any, budget, problem, network, horizon: int) -> Any:

@@ -25,7 +25,7 @@ class OutputPerturbation(ADMMFamily):
     source: ClassVar[str] = "Ding, Gong, Zhang, Pan, Han, arXiv 1901.02094"
     where: ClassVar[str] = "output"
     lower_bound_because: ClassVar[str] = (
-        "at distant points, a changed label changes each minimiser by the attained fraction"
+        "at distant points, a changed record changes each minimiser by the attained fraction"
     )
 
     def loss_by_formula(self, problem, network, t):

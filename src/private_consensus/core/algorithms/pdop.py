@@ -22,7 +22,7 @@ class PrivateDistributedOptimisation(GradientSteps):
 
     source: ClassVar[str] = "Huang, Mitra, Vaidya, ICDCN 2015"
     lower_bound_because: ClassVar[str] = (
-        "at distant points, a changed label changes each gradient by the attained fraction"
+        "at distant points, a changed record changes each gradient by the attained fraction"
     )
 
     def step(self, state, problem, network, draw, t):

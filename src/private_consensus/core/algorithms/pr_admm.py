@@ -86,7 +86,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
     where: ClassVar[str] = "output"
     V: ClassVar[float] = 1.0
     lower_bound_because: ClassVar[str] = (
-        "at distant points, a changed label changes each minimiser by the attained fraction"
+        "at distant points, a changed record changes each minimiser by the attained fraction"
     )
 
     # Noise.

@@ -335,7 +335,6 @@ class Problem(ABC):
         l2_change = self.record_change("l2") / (self.least_convexity + curvature)
         return l2_change * (np.sqrt(self.dim) if norm == "l1" else 1.0)
 
-    @final
     def reached_gradient_share(self, norm: str) -> float | None:
         r"""Return the fraction of ``record_change(norm)`` that a pair attains far from the origin.
 

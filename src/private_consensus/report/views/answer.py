@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATED
 from private_consensus.reproduction.claims import HELD, IN_PART, NOT_HELD, UNDECIDED, UNTESTABLE
 
-from ..formats import number
+from ..formats import grouped, number
+from ..names import algorithm_title
 from ..reading import Results, Row
 from ..undecided import scale_notice
-from .delivered import audit_algorithms
+from .privacy import settings_of_papers
 
 PREDICATES = {
     HELD: ("holds", "hold"),
@@ -22,9 +23,6 @@ PREDICATES = {
     UNTESTABLE: ("cannot be tested", "cannot be tested"),
 }
 """Verdict to its predicate in a sentence, in singular and plural."""
-
-ABLATION = "ablation"
-"""Interpretation of settings that no paper contains."""
 
 
 def sentences(results: Results) -> list[str]:
@@ -42,7 +40,7 @@ def sentences(results: Results) -> list[str]:
     """
     if not results.decides:
         return [scale_notice(results.scale)]
-    clauses = [claims_clause(results.claims), privacy_clause(results.privacy)]
+    clauses = [claims_clause(results.claims), privacy_clause(settings_of_papers(results))]
     answer = ". ".join(filter(None, clauses))
     headline = list(results.comparison.get("headline", []))[:1]
     return [*([f"{answer[0].upper()}{answer[1:]}."] if answer else []), *headline]
@@ -66,28 +64,32 @@ def claims_clause(claims: Iterable[Row]) -> str:
 def privacy_clause(privacy: Iterable[Row]) -> str:
     """Count the settings that do not deliver the claimed epsilon; empty without private settings.
 
-    Audits, which claim no privacy, and ablations, which no paper contains, are not counted. Papers
-    have very different numbers of settings, so that those with violations are also counted alone.
+    Papers have very different numbers of settings, so that those with violations are also counted
+    alone.
     """
-    settings = [
-        (row["experiment"].partition("_")[0].capitalize(), row["verdict"])
-        for row in privacy
-        if math.isfinite(row["epsilon_claimed"])
-        and row["epsilon_claimed"] > 0
-        and row["interpretation"] != ABLATION
-        and row["algorithm"] not in audit_algorithms()
-    ]
+    settings = [row for row in privacy if 0 < row["epsilon_claimed"] < math.inf]
     if not settings:
         return ""
-    totals = Counter(paper for paper, _ in settings)
-    violated = Counter(paper for paper, verdict in settings if verdict in (VIOLATED, DIFFERS))
-    papers = ", ".join(
-        f"{paper} {number(count)} of {number(totals[paper])}"
-        for paper, count in violated.most_common()
+    violated = [row for row in settings if row["verdict"] in (VIOLATED, DIFFERS)]
+    totals = Counter(map(_paper, settings))
+    papers = sorted(grouped(violated, _paper).items(), key=lambda item: -len(item[1]))
+    of_papers = "; ".join(
+        f"{paper} {number(len(rows))} of {number(totals[paper])}, {_methods(rows)}"
+        for paper, rows in papers
     )
-    unproven = sum(verdict in (NOT_PROVEN, INCONCLUSIVE) for _, verdict in settings)
+    unproven = sum(row["verdict"] in (NOT_PROVEN, INCONCLUSIVE) for row in settings)
     return (
-        f"{number(violated.total())} of {number(len(settings))} settings with a finite claimed ε "
-        f"deliver less privacy than claimed{f' ({papers})' if papers else ''}; for "
+        f"{number(len(violated))} of {number(len(settings))} settings with a finite claimed ε "
+        f"deliver less privacy than claimed{f' ({of_papers})' if of_papers else ''}; for "
         f"{number(unproven)} settings, the claim is not proven"
     )
+
+
+def _paper(row: Row) -> str:
+    return row["experiment"].partition("_")[0].capitalize()
+
+
+def _methods(rows: list[Row]) -> str:
+    """Return the title of the only algorithm of some settings, or the number of algorithms."""
+    names = {row["algorithm"] for row in rows}
+    return algorithm_title(*names) if len(names) == 1 else f"{len(names)} methods"

@@ -83,7 +83,7 @@ def _counted(name: str, rows: list[Row]) -> dict[str, object]:
         if label not in (INFINITE, "within 5 %") or _needs_assumption(row)
         for reason in _reasons(row)
     )
-    because = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(3))
+    because = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(2))
     return {
         "algorithm": name,
         "settings": len(rows),
@@ -96,4 +96,4 @@ def _reasons(row: Row) -> list[str]:
     upper_reason = (
         [] if row["proven"] else [ASSUMPTION if _needs_assumption(row) else NO_UPPER_BOUND]
     )
-    return [*upper_reason, *filter(None, [row.get("bound_gap_reason")])]
+    return [*upper_reason, *filter(None, (row.get("bound_gap_reason") or "").split("; "))]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+from collections.abc import Iterator
 from typing import Any
 
-from private_consensus.core import algorithms
-from private_consensus.core.algorithms.base import AUDIT
+from private_consensus.privacy import VIOLATED
 
-from ..formats import grouped, number
+from ..formats import grouped, number, value_range
 from ..names import algorithm_title
 from ..reading import Results, Row
 from . import bounds
-from .privacy import ICONS
+from .privacy import ICONS, audit_algorithms, audit_of_release
 
 AXIS_ENDS = (0.05, 20.0)
 """Smallest and largest multiple of the claimed epsilon on the axis."""
@@ -21,19 +20,14 @@ ICON_ORDER = ("not", "part", "open", "held")
 """Order of the rows by the icons of their verdicts."""
 
 
-@cache
-def audit_algorithms() -> frozenset[str]:
-    """Return the names of the registered algorithms that are audits of other algorithms."""
-    kinds = {name: algorithms.load(name).kind for name in algorithms.names()}
-    return frozenset(name for name, kind in kinds.items() if kind == AUDIT)
-
-
 def rows(results: Results) -> list[Row]:
     """Return the delivered privacy of each algorithm of each paper, violated claims first.
 
     The worst resolved setting represents an algorithm; literal settings count only if there are no
-    resolved ones. Audits are omitted, since they claim no privacy.
+    resolved ones. The text as published has a row of its own if its worst setting is worse, and so
+    has one iteration whose claim an audit refutes. Audits are omitted, since they claim no privacy.
     """
+    audits = results.audit.get("audits", [])
     claims = [
         row
         for row in results.privacy
@@ -41,33 +35,50 @@ def rows(results: Results) -> list[Row]:
     ]
     groups = grouped(claims, lambda row: (results.paper_of[row["experiment"]], row["algorithm"]))
     delivered: list[Row] = [
-        {"paper": paper, **_delivered(name, settings)} for (paper, name), settings in groups.items()
+        {"paper": paper, "name": name, **row}
+        for (paper, name), settings in groups.items()
+        for row in _delivered(algorithm_title(name), settings, audit_of_release(name, audits))
     ]
     return sorted(
         delivered, key=lambda row: (ICON_ORDER.index(row["icon"]), -row["high"], -row["low"])
     )
 
 
-def _delivered(name: str, settings: list[Row]) -> dict[str, Any]:
+def _delivered(title: str, settings: list[Row], release: Row | None) -> Iterator[dict[str, Any]]:
     resolved = [row for row in settings if row["interpretation"] == "resolved"] or settings
-    verdicts = {row["verdict"] for row in resolved}
-    worst = next((verdict for verdict in ICONS if verdict in verdicts), "")
-    low, high = max(
-        (_multiples(row) for row in resolved if row["verdict"] == worst or not worst),
-        key=lambda ends: ends[::-1],
-    )
+    literal = [row for row in settings if row["interpretation"] == "literal"]
+    row = _row(title, *_worst(resolved), resolved)
+    as_published = _row(f"{title}, as published", *_worst([*resolved, *literal]), literal)
+    yield row
+    if any(as_published[key] != row[key] for key in ("verdict", "multiple")):
+        yield as_published
+    if release and release["verdict"] == VIOLATED:
+        claimed = release["claimed"]
+        ends = release["bound"] / claimed, math.inf
+        yield _row(f"{title}, one iteration", VIOLATED, *ends, [{"epsilon_claimed": claimed}])
+
+
+def _row(title: str, verdict: str, low: float, high: float, settings: list[Row]) -> dict[str, Any]:
     return {
-        "name": name, "title": algorithm_title(name), "icon": ICONS.get(worst, "open"),
-        "verdict": worst,
+        "title": title, "icon": ICONS[verdict], "verdict": verdict,
         "low": low, "high": high, "multiple": multiple_in_words(low, high),
+        "claimed": value_range(row["epsilon_claimed"] for row in settings),
         "start": _axis_position(low), "end": _axis_position(high),
     }  # fmt: skip
 
 
-def _multiples(row: Row) -> tuple[float, float]:
-    """Return lower and upper bound on the true epsilon as multiples of the claimed epsilon."""
-    claimed = row["epsilon_claimed"]
-    return bounds.lower(row) / claimed, bounds.upper(row) / claimed
+def _worst(settings: list[Row]) -> tuple[str, float, float]:
+    """Return the worst verdict, and the lower and upper bound of its worst setting.
+
+    Both bounds are multiples of the claimed epsilon.
+    """
+    verdict = min((row["verdict"] for row in settings), key=[*ICONS].index)
+    worst = (row for row in settings if row["verdict"] == verdict)
+    high, low = max(
+        (bounds.upper(row) / row["epsilon_claimed"], bounds.lower(row) / row["epsilon_claimed"])
+        for row in worst
+    )
+    return verdict, low, high
 
 
 def multiple_in_words(low: float, high: float) -> str:

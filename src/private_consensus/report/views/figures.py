@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from private_consensus.reproduction.experiments.freshness import command
@@ -146,12 +147,34 @@ def experiment(key: str, spec: Row, scale: str) -> dict[str, object]:
 
 def settings(spec: Row) -> list[tuple[str, str]]:
     """Describe the parameters that are common to all variants of an experiment."""
-    groups = [(key, spec[key]) for key in ("problem", "network", "budget") if spec.get(key)]
     descriptions = [
-        (key, "; ".join(f"{words(k)} {_value(v)}" for k, v in group.items() if v is not None))
-        for key, group in groups
+        (key, "; ".join(_parameter(*item) for item in spec[key].items() if item[1] is not None))
+        for key in ("problem", "network")
+        if spec.get(key)
     ]
+    if budget := spec.get("budget"):
+        descriptions.append(("budget", _budget(budget)))
     return descriptions + [(key, _value(spec[key])) for key in ("horizon", "runs") if spec.get(key)]
+
+
+def _parameter(name: str, value: object) -> str:
+    if name == "name":
+        return _value(value)
+    if isinstance(value, bool):
+        return words(name) if value else f"not {words(name)}"
+    if name == "edges" and isinstance(value, list):
+        return f"edges {', '.join('–'.join(map(str, edge)) for edge in value)}"
+    return f"{words(name)} {_value(value)}"
+
+
+def _budget(budget: Row) -> str:
+    """Describe epsilon and delta of an experiment; delta can depend on the number of records."""
+    if budget["epsilon"] == math.inf:
+        return "none"
+    delta = budget["delta"]
+    is_power = isinstance(delta, Mapping)
+    in_words = f"records^{number(delta['records_power'])}" if is_power else number(delta)
+    return f"ε = {number(budget['epsilon'])}; δ = {in_words.replace('records^−1', '1/records')}"
 
 
 def _value(value: object) -> str:
@@ -163,7 +186,7 @@ def _value(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(_value, value))
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number(value) if is_number else str(value)
+    return number(value) if is_number else words(str(value))
 
 
 def reductions(reduced: Row | None) -> str:

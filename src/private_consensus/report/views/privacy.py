@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cache, lru_cache
 from operator import itemgetter
 
 import polars as pl
 
 from private_consensus.audits.judging import BY_ACCOUNTANT
+from private_consensus.core import algorithms
+from private_consensus.core.algorithms.base import AUDIT
 from private_consensus.privacy import (
     DIFFERS,
     HOLDS,
     HOLDS_BY_SLACK,
     INCONCLUSIVE,
-    NOT_PRIVATE,
+    NO_CLAIM,
     NOT_PROVEN,
     VIOLATED,
 )
@@ -50,14 +53,40 @@ MAX_LISTED_SETTINGS = 60
 
 ICONS = {
     VIOLATED: "not", DIFFERS: "part", NOT_PROVEN: "part", INCONCLUSIVE: "part",
-    NOT_PRIVATE: "open", HOLDS_BY_SLACK: "held", HOLDS: "held",
+    NO_CLAIM: "open", HOLDS_BY_SLACK: "held", HOLDS: "held",
 }  # fmt: skip
 """Verdict to its icon, the worst verdict first; the worst one represents a group of settings."""
 
-VERDICT_GROUPS = {"not": "violated", "part": "not proven", "held": "holds", "open": "no claim"}
+VERDICT_GROUPS = {"not": "violated", "part": "not proven", "held": "holds", "open": NO_CLAIM}
 """Icon to the name of its verdicts in the filter of settings."""
 
-DISPLAYED_VERDICTS = {NOT_PRIVATE: "no claim"}
+ABLATION = "ablation"
+"""Interpretation of settings that no paper contains."""
+
+
+@cache
+def audit_algorithms() -> frozenset[str]:
+    """Return the names of the registered algorithms that are audits of other algorithms."""
+    kinds = {name: algorithms.load(name).kind for name in algorithms.names()}
+    return frozenset(name for name, kind in kinds.items() if kind == AUDIT)
+
+
+def settings_of_papers(results: Results) -> list[Row]:
+    """Return the settings without ablations, audits, and grids that only tune other settings."""
+    grids = {
+        tuned["experiment"]
+        for spec in results.experiments.values()
+        for variants in spec["algorithms"].values()
+        for variant in variants.values()
+        if (tuned := variant.get("tuned"))
+    }
+    return [
+        row
+        for row in results.privacy
+        if row["interpretation"] != ABLATION
+        and row["algorithm"] not in audit_algorithms()
+        and row["experiment"] not in grids
+    ]
 
 
 def privacy_by_variant(results: Results) -> list[dict[str, object]]:
@@ -98,26 +127,28 @@ def variant_rows(results: Results) -> list[dict[str, object]]:
     return [
         {**group, "experiment": name, "title": spec["title"], "paper": results.paper_of[name]}
         for name, spec in results.experiments.items() if name in rows
-        for group in _by_variant(rows[name])
+        for group in _by_variant(rows[name], spec)
     ]  # fmt: skip
 
 
 def by_algorithm(results: Results) -> list[dict[str, object]]:
     """Return one row per paper and algorithm, with its variants grouped by verdict, and audits."""
     audits = [row for row in results.audit.get("audits", []) if row["copy"] == "correct"]
-    algorithms = []
+    table = []
     groups = grouped(privacy_by_variant(results), itemgetter("paper", "name"))
     for (paper, name), rows in groups.items():
+        if name in audit_algorithms():
+            continue
         verdicts = [_of_verdict(group) for group in grouped(rows, itemgetter("verdict")).values()]
         has_bound = any(item["bound"] for item in verdicts)
-        algorithms.append({
+        table.append({
             "algorithm": algorithm_title(name),
             "paper": paper,
             "verdicts": verdicts,
             "errata": list(dict.fromkeys(number for row in rows for number in row["errata"])),
             "audit": audit_in_words(name, audits, has_bound=has_bound),
         })  # fmt: skip
-    return algorithms
+    return table
 
 
 def _of_verdict(rows: list[Row]) -> dict[str, object]:
@@ -126,8 +157,8 @@ def _of_verdict(rows: list[Row]) -> dict[str, object]:
     return {
         **{key: most_violated[key] for key in ("verdict", "icon", "bound", "method")},
         "variants": [row["variant"] for row in rows],
-        "multiple": _multiple(row["ratio"] for row in rows),
-        "audited": _joined(row["audited"] for row in rows),
+        "multiple": _multiple(rows),
+        "audited": _shortened(part for row in rows for part in row["audited"].split("; ")),
     }
 
 
@@ -151,21 +182,44 @@ def audit_in_words(name: str, audits: Iterable[Row], *, has_bound: bool) -> str:
     """
     own = [row for row in audits if row["algorithm"] == name]
     small = next((row for row in reversed(own) if row["level"] == "transcript"), None)
-    partial_audits = [row for row in audits if row["level"].endswith(f" of {name}")]
-    bound = "" if has_bound else _small_audit(small, partial_audits)
+    bound = "" if has_bound else _small_audit(small, audit_of_release(name, audits))
     return "; ".join(filter(None, (bound, _noise(own) if small else "")))
 
 
-def _small_audit(small: Row | None, partial_audits: list[Row]) -> str:
-    """Describe the audit of a small setting, or of a part of the algorithm."""
-    if small is None and not partial_audits:
+def audit_of_release(name: str, audits: Iterable[Row]) -> Row | None:
+    """Return the audit of one release of an algorithm as published, or None.
+
+    The result has the lower bound that is largest relative to its claim. Variants of the audit with
+    another name than the algorithm are ablations.
+
+    Parameters
+    ----------
+    name : str
+        Name of the algorithm.
+    audits : iterable of rows
+        Audits of correct algorithms.
+
+    Returns
+    -------
+    mapping or None
+    """
+    key = (f"release of {name}", name)
+    of_release = (row for row in audits if (row["level"], row["variant"]) == key)
+    return max(of_release, key=lambda row: row["bound"] / row["claimed"], default=None)
+
+
+def _small_audit(small: Row | None, release: Row | None) -> str:
+    """Describe the audit of a small setting, or else of one release."""
+    audit = small or release
+    if audit is None:
         return "not audited"
-    audit = small or max(partial_audits, key=lambda row: row["bound"] / row["claimed"])
-    subject = "a small setting" if small else words(audit["level"])
-    if not audit["bound"] > 0:
-        return f"audit of {subject}: no privacy loss detected"
     bound, claimed, delta = (number(audit[key]) for key in ("bound", "claimed", "delta"))
-    return f"at least {bound} (claimed {claimed}), audit of {subject} at δ = {delta}"
+    if not small:
+        return (f"one iteration {audit['verdict']}: at least {bound} (claimed {claimed}, "
+                f"δ = {delta}); the total over all iterations is not audited")  # fmt: skip
+    if not audit["bound"] > 0:
+        return "audit of a small setting: no privacy loss detected"
+    return f"at least {bound} (claimed {claimed}), audit of a small setting at δ = {delta}"
 
 
 def _noise(audits: Iterable[Row]) -> str:
@@ -176,10 +230,16 @@ def _noise(audits: Iterable[Row]) -> str:
     return "NOISE DIFFERS FROM ITS DECLARATION" if any(flags) else "noise as declared"
 
 
-def _multiple(ratios: Iterable[float | None]) -> str:
-    """Format the largest ratio of accounted to claimed epsilon; empty without a claim."""
-    finite = [ratio for ratio in ratios if ratio is not None]
-    return f"{number(max(finite), 2)} × claimed ε" if finite else ""
+def _multiple(rows: list[Row]) -> str:
+    """Format the largest ratio of accounted to claimed epsilon, with its variant, if any."""
+    claims = [row for row in rows if row["ratio"] is not None]
+    if not claims:
+        return ""
+    worst = max(claims, key=itemgetter("ratio", "proven"))
+    if worst["ratio"] == math.inf and all(row["lower_over_claimed"] < math.inf for row in rows):
+        return "no finite ε is proven"
+    condition = "" if worst["proven"] else " if the unproven sensitivity holds"
+    return f"{number(worst['ratio'], 2)} × claimed ε ({worst['variant']}){condition}"
 
 
 def _bounded(rows: list[Row]) -> dict[str, object]:
@@ -201,12 +261,11 @@ def _lower_over_claimed(row: Row) -> float:
     return bounds.lower(row) / row["epsilon_claimed"]
 
 
-def privacy_counts(by_variant: Sequence[Row]) -> dict[str, int]:
-    """Count the variants that deliver the claimed privacy, that do not, and without a claim."""
-    icons = Counter(row["icon"] for row in by_variant)
-    return {"variants": len(by_variant), "delivered": icons["held"],
-            "not_delivered": icons["not"] + icons["part"],
-            "without_claim": icons["open"]} if by_variant else {}  # fmt: skip
+def privacy_counts(results: Results) -> dict[str, int]:
+    """Count the variants of papers by the icon of their verdict; empty without variants."""
+    rows = privacy_by_variant(replace(results, privacy=settings_of_papers(results)))
+    icons = Counter(row["icon"] for row in rows)
+    return {"variants": len(rows)} | {icon: icons[icon] for icon in VERDICT_GROUPS} if rows else {}
 
 
 def of_experiments(
@@ -233,7 +292,7 @@ def of_experiments(
         {
             "experiment": name,
             "title": experiments[name]["title"],
-            "groups": _by_variant(rows),
+            "groups": _by_variant(rows, experiments[name]),
             "axes": (axes := _axes(rows)),
             "count": len(rows),
             "settings": [_setting(row, axes) for row in rows]
@@ -244,8 +303,15 @@ def of_experiments(
     ]  # fmt: skip
 
 
-def _by_variant(rows: Iterable[Row]) -> list[dict[str, object]]:
-    return [_summary(group) for group in grouped(rows, itemgetter("algorithm", "variant")).values()]
+def _by_variant(rows: Iterable[Row], spec: Row) -> list[dict[str, object]]:
+    """Return one row per variant of an experiment, with its description."""
+    return [
+        {
+            **_summary(group),
+            "because": spec["algorithms"].get(name, {}).get(variant, {}).get("because"),
+        }
+        for (name, variant), group in grouped(rows, itemgetter("algorithm", "variant")).items()
+    ]
 
 
 def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.DataFrame:
@@ -275,6 +341,8 @@ def _summary(rows: list[Row]) -> dict[str, object]:
     verdicts = Counter(row["verdict"] for row in rows)
     worst = next((v for v in ICONS if v in verdicts), rows[0]["verdict"])
     errata = [erratum for row in rows for erratum in (row.get("errata") or "").split()]
+    is_bound = all(row["proven"] or row["epsilon_accountant"] == math.inf for row in rows)
+    unproven = "" if is_bound else " (unproven)"
     return {
         "name": rows[0]["algorithm"],
         "algorithm": algorithm_title(rows[0]["algorithm"]),
@@ -283,7 +351,7 @@ def _summary(rows: list[Row]) -> dict[str, object]:
         "delta": value_range(row["delta"] for row in rows),
         "claimed": value_range(row["epsilon_claimed"] for row in rows),
         "formula": value_range(row["epsilon_formula"] for row in rows),
-        "accounted": value_range(row["epsilon_accountant"] for row in rows),
+        "accounted": value_range(row["epsilon_accountant"] for row in rows) + unproven,
         "lower": value_range(map(bounds.lower, rows)),
         "assumed": _assumed(rows),
         "accountant": _joined(row["accountant"] for row in rows),
@@ -292,7 +360,7 @@ def _summary(rows: list[Row]) -> dict[str, object]:
         "unaccounted_data_use": _joined(row.get("unaccounted_data_use") or "" for row in rows),
         "proven": all(row["proven"] for row in rows),
         "notes": _joined(row.get("notes") or "" for row in rows),
-        "verdict": DISPLAYED_VERDICTS.get(worst, worst),
+        "verdict": worst,
         "icon": ICONS.get(worst, "open"),
         **_bounded(rows),
         "audited": _findings(rows) if worst in (VIOLATED, DIFFERS, INCONCLUSIVE) else "",
@@ -333,6 +401,12 @@ def _axes(rows: list[Row]) -> list[str]:
 
 def _cell(value: float | str | None) -> str:
     return value if isinstance(value, str) else number(value)
+
+
+def _shortened(findings: Iterable[str]) -> str:
+    """Return the first finding and the number of different other ones."""
+    first, *others = dict.fromkeys(filter(None, findings)) or [""]
+    return f"{first}; and {len(others)} more" if others else first
 
 
 def _joined(values: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
 
@@ -58,6 +58,15 @@ def by_paper(rows: Iterable[Row], papers: Mapping[str, Row]) -> list[dict[str, o
         }
         for key, group in groups.items()
     ]
+
+
+def by_claim(rows: Iterable[Row]) -> dict[str, list[dict[str, object]]]:
+    """Map each claim to the numbered statements that refer to it."""
+    statements = defaultdict(list)
+    for row in rows:
+        for line in row["claims"].splitlines():
+            statements[line.partition(": ")[0]].append(_statement(row))
+    return statements
 
 
 def _statement(row: Row) -> dict[str, object]:

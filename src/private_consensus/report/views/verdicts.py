@@ -17,6 +17,7 @@ from private_consensus.reproduction.claims import (
     UNTESTABLE,
 )
 from private_consensus.reproduction.claims.intervals import MIN_RUNS, too_few_runs
+from private_consensus.reproduction.claims.statements import HUGE
 
 from ..formats import exponential, grouped, interval, number, region, words
 from ..names import algorithm_title
@@ -45,8 +46,8 @@ MAX_RECOMMENDED_RUNS = 100_000
 
 NEGLIGIBLE_CHANGE = 1e-9
 """Smallest change of a bound that a remark states."""
-MAX_LOG_RATIO, MAX_EXCESS = 500.0, 1e100
-"""Logarithm of a ratio, and difference, from which on a statistic diverges."""
+MAX_LOG_RATIO = 500.0
+"""Logarithm of a ratio from which on a statistic diverges."""
 MAX_DIGITS = 8
 """Largest number of significant digits that separate a statistic from its bound."""
 
@@ -98,8 +99,8 @@ def formatted(row: Row) -> dict[str, Any]:
         "surrogate": "surrogate" in row["source"],
         "measure": kind,
         "statistic": _without_logarithm(row["statistic"]) if kind == "ratio" else row["statistic"],
-        "shown": number(value, digits),
-        "interval": interval(low, high, digits) if low != high else "exact",
+        "shown": (infinite := _infinite_runs(row)) or number(value, digits),
+        "interval": interval(low, high, digits) if low != high else "" if infinite else "exact",
         "accepted": region(accept_low, accept_high, digits),
         "remark": (text := remark(row)),
         "restriction": (restriction := "; ".join(filter(None, _restrictions(row)))),
@@ -145,10 +146,20 @@ def _violation(row: Row) -> str:
     """Describe how far the statistic is beyond the bound, if it contradicts the claim."""
     if row["verdict"] != NOT_HELD or not row["contradicted"]:
         return ""
+    if _infinite_runs(row):
+        return _infinite_runs(row)
     excess = max(row["value"] - row["accept_high"], row["accept_low"] - row["value"])
     if _diverges(row, excess):
         return "no finite ε" if row["kind"] in ("private", "tight") else "diverges"
     return f"{_size(row, excess)} beyond the bound"
+
+
+def _infinite_runs(row: Row) -> str:
+    """Describe in how many runs the value of a mean is infinite, for which HUGE stands."""
+    fraction = (row["value"] or 0.0) / HUGE
+    if fraction < NEGLIGIBLE_CHANGE or measure(row) == "ratio":
+        return ""
+    return f"infinite in {round(fraction * row['runs'])} of {row['runs']} runs"
 
 
 def _equal(row: Row) -> str:
@@ -158,7 +169,7 @@ def _equal(row: Row) -> str:
 def _change_of_verdict(row: Row) -> str:
     """State the smallest change of the bounds that would change the verdict."""
     margin = row.get("verdict_margin")
-    if margin is None or row["verdict"] == UNDECIDED:
+    if margin is None or row["verdict"] == UNDECIDED or _infinite_runs(row):
         return ""
     if abs(margin) < NEGLIGIBLE_CHANGE or _diverges(row, abs(margin)):
         return ""
@@ -166,7 +177,7 @@ def _change_of_verdict(row: Row) -> str:
 
 
 def _diverges(row: Row, distance: float) -> bool:
-    return distance > (MAX_LOG_RATIO if measure(row) == "ratio" else MAX_EXCESS)
+    return measure(row) == "ratio" and distance > MAX_LOG_RATIO
 
 
 def _restrictions(row: Row) -> list[str]:

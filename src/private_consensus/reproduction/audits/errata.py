@@ -21,9 +21,10 @@ class Erratum(Strict):
     """Location in the paper: theorem, equation or figure."""
     statements: list[str] = Field(default_factory=list)
     """Affected statements, by their names in theorems.yaml."""
-    severity: Literal["breaks", "proof", "noise", "ambiguous", "misprint", "sound"]
-    """Consequence: breaks (a guarantee is false), proof (only a proof is wrong), noise (needlessly
-    much noise), ambiguous, misprint, or sound (no error)."""
+    severity: Literal["breaks", "argument", "proof", "noise", "ambiguous", "misprint", "sound"]
+    """Consequence: breaks (a guarantee is false), argument (the proof of a guarantee that holds is
+    wrong), proof (another proof is wrong), noise (needlessly much noise), ambiguous, misprint, or
+    sound (no error)."""
     outcome: Literal["confirmed", "in part", "refuted"]
     """Expected outcome of the computation: is the suspicion confirmed?"""
     statement: str

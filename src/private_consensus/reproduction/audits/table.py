@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from private_consensus.privacy import DIFFERS, NOT_PRIVATE, VIOLATED, verdict_of
+from private_consensus.privacy import DIFFERS, NO_CLAIM, VIOLATED, verdict_of
 from private_consensus.privacy.verdicts import worst_audit
 
 from .errata import Erratum, concerns
@@ -98,9 +98,11 @@ def _judgement(row: Row, errata: Mapping[str, Erratum], audits: Sequence[Row]) -
     stated = verdict_of(
         row,
         audit=outcome.verdict,
-        argument_broken=any(e.severity == "breaks" and e.outcome != "refuted" for e in entries),
+        argument_broken=any(
+            e.severity in {"breaks", "argument"} and e.outcome != "refuted" for e in entries
+        ),
     )
-    if stated == NOT_PRIVATE:
+    if stated == NO_CLAIM:
         outcome = AuditOutcome()
     refuted = outcome.verdict == DIFFERS or (
         outcome.verdict == VIOLATED and row["epsilon_accountant"] <= row["epsilon_claimed"]

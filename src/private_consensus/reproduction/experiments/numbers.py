@@ -14,7 +14,7 @@ from private_consensus.common.row_filters import selected
 from private_consensus.core import networks
 from private_consensus.core import partition as partitioning
 from private_consensus.core.randomness import Streams
-from private_consensus.privacy.verdicts import HOLDS, HOLDS_BY_SLACK, NOT_PRIVATE
+from private_consensus.privacy.verdicts import HOLDS, HOLDS_BY_SLACK, NO_CLAIM, VIOLATED
 
 from ..datasets import Prepared
 
@@ -34,8 +34,9 @@ INTERVAL = "mean +- standard error"
 QUARTILES = "median and quartiles"
 RANGE = "least and largest run"
 SPREAD = "mean +- standard deviation"
-PROVEN, UNPROVEN = "proven", "not proven"
-"""Guarantee of a curve: all of its settings are proven private at the claimed epsilon, or not."""
+PROVEN, UNPROVEN, REFUTED = "proven", "not proven", "refuted"
+"""Guarantee of a curve: the claimed epsilon is proven for all of its settings, is not proven for
+one of them, or is violated by one of them."""
 SENT = ("released", "consensus")
 """Quantities that are functions of sent messages."""
 DATA_FREE = ("majority", "origin")
@@ -172,8 +173,8 @@ def curve_points(
 def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
     """Return the mark of a curve: proven, not proven, or none.
 
-    A missing proof at the claimed epsilon is reported for every quantity, also for message counts
-    and models that are not sent. A proof is reported only for quantities that agents send.
+    A violated or unproven claim is reported for every quantity, also for message counts and models
+    that are not sent. A proof is reported only for quantities that agents send.
 
     Parameters
     ----------
@@ -185,19 +186,19 @@ def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
     Returns
     -------
     str
-        ``PROVEN``, ``UNPROVEN`` or the empty string. The string is empty if the metric belongs to
-        no model, or if the settings claim no guarantee.
+        ``PROVEN``, ``UNPROVEN``, ``REFUTED`` or the empty string. The string is empty if the metric
+        belongs to no model, or if the settings claim no guarantee.
     """
     quantity, metric = split_measure(curve["measure"])
     if metric.startswith(DATA_FREE):
         return ""
     where = {key: value for key, value in curve["where"].items() if key in privacy.columns}
     rows = privacy.filter(pl.col("variant") == curve["variant"], *selected(where))
-    verdicts = set(rows["verdict"]) - {NOT_PRIVATE}
+    verdicts = set(rows["verdict"]) - {NO_CLAIM}
     if not verdicts:
         return ""
     if not verdicts <= {HOLDS, HOLDS_BY_SLACK}:
-        return UNPROVEN
+        return REFUTED if VIOLATED in verdicts else UNPROVEN
     return PROVEN if quantity in SENT else ""
 
 

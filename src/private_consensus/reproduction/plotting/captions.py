@@ -1,4 +1,4 @@
-"""Texts below the title of a figure: data source, conditions, explanation of the dagger."""
+"""Texts below the title of a figure: data source, conditions, explanation of the marks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import polars as pl
 from private_consensus.common.symbols import typeset
 
 from ..datasets.catalogue import DATA_SETS, entry
-from ..experiments.numbers import UNPROVEN
+from ..experiments.numbers import REFUTED, UNPROVEN
 
-UNPROVEN_NOTE = "† no guarantee is proven at the claimed ε"
+NOTES = {
+    UNPROVEN: "† no guarantee is proven at the claimed ε",
+    REFUTED: "‡ the claimed ε is refuted",
+}
 
 
 def facts(figure: Mapping[str, Any]) -> str:
@@ -32,8 +35,9 @@ def facts(figure: Mapping[str, Any]) -> str:
 
 
 def marks(numbers: pl.DataFrame) -> str:
-    """Return the explanation of the dagger if a curve of the figure has it; else an empty text."""
-    return UNPROVEN_NOTE if (numbers["guarantee"] == UNPROVEN).any() else ""
+    """Return the explanations of the marks that curves of the figure have."""
+    guarantees = set(numbers["guarantee"])
+    return "; ".join(note for guarantee, note in NOTES.items() if guarantee in guarantees)
 
 
 def data_of(source: str) -> str:

@@ -12,7 +12,7 @@ import polars as pl
 from private_consensus.common.errors import require
 from private_consensus.common.symbols import typeset
 
-from ..experiments.numbers import UNPROVEN
+from ..experiments.numbers import REFUTED, UNPROVEN
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 """Eight colours that can be distinguished with colour-vision deficiency."""
@@ -24,7 +24,8 @@ RAMP = ("#440154", "#472D7B", "#3B528B", "#2C728E", "#21918C", "#28AE80", "#5EB8
 DASHES = ((1, 0), (6, 3), (2, 2), (9, 3, 2, 3))
 """Solid, dashed, dotted, and dash-dotted lines."""
 
-MARK = " †"
+MARKS = {REFUTED: " ‡", UNPROVEN: " †"}
+"""Guarantee to the mark of curves, the worst guarantee first."""
 VALUE = re.compile(r"^(.*?)([^,=]+ = [-+.\w]+)$")
 """Name of a curve that ends with the value of an axis, such as "noise, T = 10": text and value."""
 
@@ -57,8 +58,8 @@ class CurveStyles:
 def with_names(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
     """Add the columns ``style``, ``name`` and ``curve``, which is the displayed name.
 
-    The name of a curve is its series, or else the label of its style. A dagger marks curves whose
-    guarantee is not proven at one of their points.
+    The name of a curve is its series, or else the label of its style. A mark shows that the
+    guarantee is refuted or not proven at one of its points.
 
     Parameters
     ----------
@@ -77,8 +78,10 @@ def with_names(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
     name = pl.when(pl.col("series") == "").then(label).otherwise(pl.col("series"))
     name = name.map_elements(typeset, return_dtype=pl.String)
     marked = points.with_columns(style=key, name=name)
-    unproven = (pl.col("guarantee") == UNPROVEN).any().over("style", "name")
-    mark = pl.when(unproven).then(pl.lit(MARK)).otherwise(pl.lit(""))
+    mark = pl.lit("")
+    for guarantee, sign in reversed(MARKS.items()):
+        has_guarantee = (pl.col("guarantee") == guarantee).any().over("style", "name")
+        mark = pl.when(has_guarantee).then(pl.lit(sign)).otherwise(mark)
     return marked.with_columns(curve=pl.col("name") + mark)
 
 

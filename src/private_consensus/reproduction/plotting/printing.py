@@ -29,7 +29,7 @@ LETTER, SYMBOL, AXIS = 4.7, 22, 45
 points."""
 GRADIENT = 0.8
 """Length of a colour gradient in the legend, as a fraction of the available width."""
-MARK = "†"
+MARKS = ("†", "‡")
 MAX_HEIGHT = 9.0
 """Largest height of a drawing that is written, in inches."""
 CORRECTIONS = 5
@@ -78,8 +78,8 @@ def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
 
 
 def _explained_marks(heading: dict[str, Any], target: float) -> dict[str, Any]:
-    """Return the explanations of marks (†) in a heading as a title below the drawing."""
-    notes = [line for line in heading.get("subtitle", []) if line.startswith(MARK)]
+    """Return the explanations of marks (†, ‡) in a heading as a title below the drawing."""
+    notes = [line for line in heading.get("subtitle", []) if line.startswith(MARKS)]
     if not notes:
         return {}
     text = [line for note in notes for line in _lines(note, target)]

@@ -1,4 +1,4 @@
-"""Draw the cost of corrections: true epsilon as published and as corrected, one row per method."""
+"""Draw the cost of corrections: proven epsilon as published and as corrected, row by row."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .theme import ALARM, GREY, INK, finish
 
 WIDE, ROW = 420, 30
 SIDES = {"published": ("as published", ALARM), "corrected": ("corrected", "#0072B2")}
-TITLE = "Cost of corrections: true epsilon and utility, as published and as corrected"
-NOTE = "bar: claimed ε; ∞: the accountant finds no finite ε"
+TITLE = "Cost of corrections: proven epsilon and utility, as published and as corrected"
+NOTE = "bar: claimed ε; ∞: no finite bound is proven"
 
 ARROW_SHORT = 0.012
 """Distance between the head of an arrow and its point, as a fraction of the axis."""
@@ -27,7 +27,7 @@ ARROW_SHORT = 0.012
 def draw(
     rows: pl.DataFrame, source: str, names: Mapping[tuple[str, str], str] | None = None
 ) -> dict[str, Any]:
-    """Draw one arrow per pair, from the true epsilon as published to the true epsilon as corrected.
+    """Draw one arrow per pair, from the proven upper bound as published to that as corrected.
 
     The setting of each pair is the one whose claimed epsilon is closest to 1, if possible with
     finite means. A label states the means before and after the correction.
@@ -62,7 +62,7 @@ def draw(
     arrows = pl.DataFrame([_arrow(row, x) for row in pairs])
     scale, axis = x.scale(), x.axis(strip_labels=("∞", ""))
     y = alt.Y("name:N", sort=None).title(None).axis(labelLimit=400, domain=False, ticks=False)
-    true = alt.X("epsilon:Q").title("true ε, by the accountant").scale(**scale).axis(**axis)
+    true = alt.X("epsilon:Q").title("proven upper bound on ε").scale(**scale).axis(**axis)
     side = alt.Color("side:N").scale(
         domain=[name for name, _ in SIDES.values()], range=[colour for _, colour in SIDES.values()]
     ).legend(columns=2, symbolType="circle", symbolSize=60, title=None)  # fmt: skip

@@ -318,7 +318,7 @@ def theorem_7() -> StatementResult:
 def lemma_12() -> StatementResult:
     """Test the sensitivity of the clipped quality function, for any two pairs of models.
 
-    3,000 pairs of data sets whose models may differ too, which the proof leaves out (errata E4.6):
+    3,000 pairs of data sets whose models may differ too, which the proof omits (errata E4.6):
     each value lies in [-C_loss, C_loss]. For fixed models it is 2 C_loss / |D_i| (E4.7).
     """
     rng = np.random.default_rng(4)
@@ -400,8 +400,7 @@ def theorem_10() -> StatementResult:
 
     All tests have the answer below, so that no message is sent, and c (rho_i1 + rho_i2) is
     arbitrarily small. The thresholds, sampled for each test, alone exceed the total if T is far
-    above c (errata E4.7). The paper's c = 15 and T = 30 contradict nothing. The privacy cost of the
-    minimiser that test and message use is omitted (errata E4.6).
+    above c (errata E4.7). The paper's c = 15 and T = 30 contradict nothing.
     """
     rows = [(15, 30), (1, 100), (1, 1000), (2, 1000)]
     return conclude(

@@ -260,9 +260,10 @@ def theorem_4_16() -> StatementResult:
     return conclude(
         bound("limit of E V(t), c at 0.001, 0.01, 0.1 and 0.9 of what is allowed",
               *np.array(pairs).T),
-        description="(20) has the sign of its exponent reversed: 1 - x <= exp(-x) gives exp(-(2 "
-        "b_0 c (1+q) - (2|L|^2 + 2 gamma_0^2) c^2)/(1 - q^2)). As published the factor of the "
-        "initial error tends to 0 as c grows, while steps that large multiply the error.",
+        description="(20) has the sign of its exponent reversed, and its sum begins at the step c "
+        "instead of c q: 1 - x <= exp(-x) gives exp(-(2 b_0 c q (1+q) - (2|L|^2 + 2 gamma_0^2) "
+        "c^2 q^2)/(1 - q^2)). As published the factor of the initial error tends to 0 as c grows, "
+        "while steps that large multiply the error.",
     )  # fmt: skip
 
 

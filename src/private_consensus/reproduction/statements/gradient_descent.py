@@ -26,7 +26,8 @@ def proposition_1() -> StatementResult:
     """Test that a tail bound on the privacy loss implies (epsilon, delta)-DP.
 
     5,000 pairs of distributions on six outcomes: the tail of the loss against the delta that is
-    needed. It is sufficient only, not 'an equivalent characterization'.
+    needed. The condition is sufficient and not necessary: the text before the proposition calls it
+    'an equivalent characterization', which is false.
     """
     rng = np.random.default_rng(1)
     p, q = rng.dirichlet(np.full(6, 0.5), size=(2, 5000))
@@ -208,16 +209,15 @@ def theorem_2() -> StatementResult:
         f"permits {2 * paper_unit:.2f}; at epsilon 40, the limit is {error:.3f} and 2p/kappa "
         f"permits {2 * unit:.3f} (errata E0.7). The value 4p/kappa is correct: the sum of "
         "1/sqrt(t) is at most twice sqrt(T).",
-        compound=True,
     )  # fmt: skip
 
 
 def corollary_2() -> StatementResult:
     """Test the error bound of Stage II, with the published square root of T.
 
-    Twice Theorem 2's bound, the square root of T where that has the fourth root, which is what the
-    proof gives; no case was found in which the difference matters. The linear rate of Stage II is
-    that of Lemma 1.
+    The bound is twice that of Theorem 2, with T^(1/2) in place of T^(1/4). The proof gives T^(1/4);
+    no case was found in which the difference matters. The linear rate of Stage II is that of Lemma
+    1.
     """
     errors, theorem_2_bounds, fourth = _simulated()
     stated = 4 * errors[:, 2] + 2 * (theorem_2_bounds - fourth + fourth * HORIZONS**-0.25)
@@ -284,7 +284,7 @@ def lemma_1() -> StatementResult:
 def lemma_2() -> StatementResult:
     """Test the inequality of smooth and strongly convex functions for random quadratics.
 
-    500 quadratics with eigenvalues in [mu, L], equality where all are at the ends.
+    500 quadratics with eigenvalues in [mu, L]. Equality holds if every eigenvalue is mu or L.
     """
     rng = np.random.default_rng(4)
     mu, L = 0.5, 4.0

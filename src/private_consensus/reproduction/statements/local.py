@@ -178,7 +178,10 @@ def equation_71() -> StatementResult:
 
 
 class QuadraticSetting(NamedTuple):
-    """Parameters of (12), for quadratics of curvature m and A_i = I in two dimensions."""
+    """Parameters of (12), for quadratics of curvature m in two dimensions.
+
+    The constraint is sum x_i = c with A_i = I, or consensus on a path: A_i has one row per edge.
+    """
 
     m: float
     rho: float
@@ -187,12 +190,23 @@ class QuadraticSetting(NamedTuple):
     zeta: float
     alpha: float
     agents: int = 3
+    is_path: bool = False
+
+    @property
+    def A(self) -> np.ndarray:
+        """Constraint matrix; shape (constraints, agents). Column i acts on both coordinates."""
+        eye = np.eye(self.agents)
+        return eye[:-1] - eye[1:] if self.is_path else np.ones((1, self.agents))
 
 
 PROOF = QuadraticSetting(m=10.0, rho=2.0, spread=0.1, D=3.0, zeta=1.0, alpha=1.37)
 """Parameters that satisfy condition (43), with the two symbols of (39)."""
+PATH = QuadraticSetting(150.0, 1.0, 0.0, D=4.0, zeta=0.5, alpha=10.0, agents=10, is_path=True)
+"""Consensus of ten agents, with parameters that satisfy (43)."""
 FIRST_ORDER = QuadraticSetting(m=40.0, rho=2.0, spread=0.1, D=1700.0, zeta=1.0, alpha=1.37)
 """Parameters that satisfy (48), with M the square of the smoothness."""
+FLAT = QuadraticSetting(m=0.1, rho=0.01, spread=0.0, D=0.03, zeta=0.005, alpha=300.0)
+"""Parameters that satisfy (48) with M, but not with the square root of M, for losses with M < 1."""
 
 
 def _distances(
@@ -200,49 +214,66 @@ def _distances(
     first_order: bool,
     rounds: int,
     noise: Callable[[int], float] | None = None,
+    dual_weight: float | None = None,
 ) -> np.ndarray:
-    """Run (12) or (13); return the squared G-norm of :math:`u^k - u^*` before each iteration."""
+    """Run (12) or (13); return the squared G-norm of :math:`u^k - u^*` before each iteration.
+
+    G has the weight 1/zeta of the multiplier, as in the proof of Theorem 3.1, or ``dual_weight``.
+    """
     rng = np.random.default_rng(2)
     targets = rng.normal(size=(setting.agents, 2))
-    c = np.array([1.0, -0.5])
-    multiplier = setting.m * (c - targets.sum(0)) / setting.agents
-    solution = targets + multiplier / setting.m
-    x, dual, norms = np.zeros_like(targets), np.zeros(2), []
+    A, c = setting.A, np.array([[0.0, 0.0]] if setting.is_path else [[1.0, -0.5]])
+    multiplier = np.linalg.solve(A @ A.T, setting.m * (c - A @ targets))
+    solution = targets + A.T @ multiplier / setting.m
+    x, dual, norms = np.zeros_like(targets), np.zeros_like(multiplier), []
+    weight = 1 / setting.zeta if dual_weight is None else dual_weight
     for k in range(rounds):
-        dual_norm = ((dual - multiplier) ** 2).sum() * (1 / setting.zeta)
-        norms.append(((x - solution) ** 2).sum() * setting.D + dual_norm)
+        norms.append(
+            ((x - solution) ** 2).sum() * setting.D + weight * ((dual - multiplier) ** 2).sum()
+        )
         rho = setting.rho * (1 + setting.spread * rng.uniform(-1, 1, size=(setting.agents, 1)))
-        others_sum = x.sum(0) - x
-        pull = dual - rho * (others_sum - c) + (setting.D - rho) * x
+        pull = A.T @ dual - rho * (A.T @ (A @ x - c)) + setting.D * x
         if first_order:
             x = (pull - setting.m * (x - targets)) / setting.D
         else:
             x = (pull + setting.m * targets) / (setting.D + setting.m)
         if noise is not None:
             x = x + noise(k) * rng.laplace(size=x.shape)
-        dual = dual - setting.zeta * (x.sum(0) - c)
+        dual = dual - setting.zeta * (A @ x - c)
     return np.array(norms)
 
 
 def _contraction_rate(setting: QuadraticSetting, first_order: bool) -> float:
-    """Return the contraction rate p of (42) or (47), with sigma = 1 and M = m^2."""
-    M, N = setting.m**2, setting.agents
+    """Return the contraction rate p of (42) or (47), with M = m^2.
+
+    Each A_i is a column, so that the squares of its smallest nonzero and of its largest singular
+    value are equal.
+    """
+    M, N, sigma_2 = setting.m**2, setting.agents, (setting.A**2).sum(0)
     largest, deviation = setting.rho * (1 + setting.spread), setting.rho * setting.spread
-    penalty_term = setting.alpha * (N * largest**2 + deviation**2)
+    penalty_term = setting.alpha * (N * largest**2 + deviation**2) * sigma_2
     factor = 2 if first_order else 1
     first = ((2 / factor) * setting.m - penalty_term) / (
-        5 * factor * M / (setting.zeta * N) + setting.D
+        5 * factor * M / (setting.zeta * N * sigma_2) + setting.D
     )
-    margin = setting.D - N / setting.alpha - (M if first_order else 0)
+    margin = setting.D - N * sigma_2 / setting.alpha - (M if first_order else 0)
     squares = setting.D**2 + (2 * M if first_order else 0)
-    second = margin / (5 * squares / (setting.zeta * N) + 5 * N * largest**2 / setting.zeta)
+    second = margin / (
+        5 * squares / (setting.zeta * N * sigma_2) + 5 * sigma_2 * N * largest**2 / setting.zeta
+    )
     third = (2 * setting.rho / setting.zeta - N / (setting.alpha * setting.zeta) - 1) / (
         5 * N * (largest**2 / setting.zeta**2 + 1 / N)
     )
-    return min(first, second, third)
+    return float(min(first.min(), second.min(), third))
 
 
-def contraction(quantity: str, setting: QuadraticSetting, first_order: bool) -> Part:
+def contraction(
+    quantity: str,
+    setting: QuadraticSetting,
+    first_order: bool,
+    rounds: int = 60,
+    dual_weight: float | None = None,
+) -> Part:
     """Test that each iteration reduces the squared G-norm by the factor 1 + p.
 
     Parameters
@@ -250,15 +281,19 @@ def contraction(quantity: str, setting: QuadraticSetting, first_order: bool) -> 
     quantity : str
         Compared quantity.
     setting : QuadraticSetting
-        Losses, penalties and step sizes.
+        Losses, constraint, penalties and step sizes.
     first_order : bool
         True for (13), False for (12).
+    rounds : int, default 60
+        Number of iterations.
+    dual_weight : float, optional
+        Weight of the multiplier in G, 1/zeta by default.
 
     Returns
     -------
     Part
     """
-    norms = _distances(setting, first_order, 60)
+    norms = _distances(setting, first_order, rounds, dual_weight=dual_weight)
     above_rounding = norms[1:] > 1e-20
     p = max(_contraction_rate(setting, first_order), 0.0)
     return bound(quantity, norms[:-1][above_rounding] / (1 + p), norms[1:][above_rounding])
@@ -266,11 +301,21 @@ def contraction(quantity: str, setting: QuadraticSetting, first_order: bool) -> 
 
 def theorem_3_1() -> StatementResult:
     """Test the contraction by 1 + p of (42), for parameters that satisfy (43)."""
+    small_step = PROOF._replace(zeta=0.02)
+    consensus = contraction("distance, consensus on a path of ten agents", PATH, False, 1500)
+    smallest_rate = (1 + _contraction_rate(PATH, False)) * consensus.margin - 1
     return conclude(
-        contraction("distance after an iteration, as (43) has it", PROOF, False),
+        contraction("distance after an iteration, A_i = I", PROOF, False),
+        consensus,
+        contraction("distance, A_i = I, zeta = 0.02 in G", small_step, False, dual_weight=0.02),
         description="Three agents with sum x_i = c, random penalties; p = "
         f"{_contraction_rate(PROOF, False):.2g} by (42). As in (39), one symbol is the largest "
-        "penalty and the other one the largest deviation from rho_0 (errata E1.7).",
+        "penalty and the other one the largest deviation from rho_0 (errata E1.7). With A_i = I "
+        "the contraction holds. Consensus on a path, equal penalties: p = "
+        f"{_contraction_rate(PATH, False):.2g} by (42), but the smallest rate is "
+        f"{smallest_rate:.2g}. (37) uses that the norm of A_i^T v is at least sigma_i,min times "
+        "that of v, which is false if A_i^T is not injective (errata E1.11). Parts 1 and 2 have "
+        "1/zeta in G, as in the proof; part 3 has zeta, as in the theorem (errata E1.13).",
     )
 
 
@@ -280,10 +325,14 @@ def theorem_3_2() -> StatementResult:
     norms = _distances(s, True, 1200)[400:]
     k = np.arange(len(norms))
     return conclude(
-        contraction("distance after an iteration", s, True),
-        geometric("decline of ln distance, late against early", k, norms),
+        contraction("distance after an iteration, M = 1600", s, True),
+        geometric("decline of ln distance, late against early, M = 1600", k, norms),
+        contraction("distance after an iteration, M = 0.01", FLAT, True, 10),
         description="Three agents with sum x_i = c within (48); p = "
-        f"{_contraction_rate(s, True):.2g} by (47).",
+        f"{_contraction_rate(s, True):.2g} by (47). For losses of curvature 0.1, so that M = 0.01, "
+        f"p = {_contraction_rate(FLAT, True):.2g}, but the distance grows in every iteration. The "
+        "losses are sqrt(M_i)-smooth, so that (44) needs sqrt(M_i) / 2 where it has M_i / 2, which "
+        "is too small if M_i < 1 (errata E1.12).",
     )
 
 
@@ -325,16 +374,19 @@ def theorem_3_3() -> StatementResult:
     pure_residuals = [_residual(d, 1.0, relaxed=False) for d in dims]
     relaxed_residuals = [_residual(d, 1.0, relaxed=True) for d in dims]
     by_budget = [_residual(4, epsilon, relaxed=False) for epsilon in budgets]
+    flat = _distances(FLAT, True, 10)
     return conclude(
         bound("distance with fading noise", 1e-3 * fading_noise[0], fading_noise[-1]),
         bound("distance without noise", 1e-3 * noiseless[0], noiseless[-1]),
         grows_as("exponent of d, pure", dims, pure_residuals, 3.0),
         grows_as("exponent of d, relaxed", dims, relaxed_residuals, 2.0),
         grows_as("exponent of 1/epsilon", 1 / budgets, by_budget, 2.0),
+        bound("distance without noise, M = 0.01", flat[0], flat[-1]),
         description="The final distance of (13) is at most a thousandth of the first distance, "
         "without noise and with noise that decreases as 0.98^k. The exponents are those of the "
         f"mean square distance in 2,400 / d runs of {LENGTH} iterations with noise for the budget, "
-        "d from 2 to 32.",
+        "d from 2 to 32. These runs have M = 1600. With M = 0.01, parameters that satisfy (48) "
+        "contradict (14) without noise, as in Theorem 3.2 (errata E1.12).",
     )
 
 

@@ -6,7 +6,10 @@ import math
 
 import numpy as np
 
-from private_consensus.core.algorithms.families.sgd_theorems import theorem11_sigma
+from private_consensus.core.algorithms.families.sgd_theorems import (
+    theorem11_sigma,
+    theorem15_factor,
+)
 from private_consensus.privacy import Budget, deadline_batches, noisy_mean
 from private_consensus.privacy.brackets import lower_bound
 
@@ -23,8 +26,6 @@ TARGET_MODES = EIGENVECTORS.T @ TARGETS
 CURVATURE = 1.0
 HORIZONS = np.geomspace(1e4, 1e10, 13)
 """Numbers of rounds T."""
-RATE = 0.4
-"""delta tilde, in (0, 1/2)."""
 
 
 def theorem_11() -> StatementResult:
@@ -41,17 +42,53 @@ def theorem_11() -> StatementResult:
     return conclude(bound("epsilon 1.5 over 100 iterations", epsilon, attained_epsilon))
 
 
-def theorem_15() -> StatementResult:
-    """Compare the privacy cost of all messages that use a record with that of one message.
+def epsilon_of_q_dpsgd_2(rounds: int) -> float:
+    r"""Return a lower bound on the epsilon of Q-DPSGD-2 at the sigma of Remark 10 for epsilon 1.
 
-    Update (28) starts from the exact model and retains the fraction 1 - e + e w_ii of it, here 0.5,
-    0.9 and 0.95, so that a record used once changes all later messages (errata E4.8b). The
-    published divergence is four times the leading term of a sampled message. This covers the cost
-    of four messages, which 0.9 and 0.95 exceed.
+    One record has the gradient K or -K, all others have the gradient 0; p = 1, K = 1, 1,000
+    records, batches of B = 20, delta = 1e-5, :math:`w_{ii} = 1/2`, the steps of Theorem 17 and the
+    resolution 1e-6. An observer subtracts the received messages, which it knows. The sum of an
+    agent's messages is then a sum :math:`S` over the batches with the record, noise of variance
+    :math:`\sigma^2 T`, and roundings of at most the resolution. Chernoff's inequality bounds the
+    probability that the sum has the wrong sign. A discrete Gaussian has no larger moments
+    :math:`E\,e^{\lambda X}` than the continuous one.
+
+    Parameters
+    ----------
+    rounds : int
+        Number of rounds T.
+
+    Returns
+    -------
+    float
     """
-    retained_fractions = np.array([0.5, 0.9, 0.95])
-    shifts = retained_fractions[:, None] ** np.arange(400)
-    return conclude(bound("cost of one use of a record, in messages", 1.0, (shifts**2).sum(1)))
+    delta, records, batch, resolution = 1e-5, 1000, 20, 1e-6
+    alpha, averaging = rounds ** (-1 / 6), rounds**-0.5
+    step = alpha * averaging
+    factor = theorem15_factor(step=step, resolution=resolution, dim=1, clip=1.0, size=batch)
+    sigma = theorem11_sigma(Budget(1.0, delta), records, rounds, factor=factor)
+    kept_sums = -np.expm1(np.arange(rounds) * np.log1p(-averaging / 2)) / (averaging / 2)
+    shifts = step / batch * kept_sums
+    rates = np.geomspace(1e-3, 1e3, 400)[:, None] / (sigma * math.sqrt(rounds))
+    log_moments = np.log1p(batch / records * np.expm1(-rates * shifts)).sum(axis=1)
+    log_wrong = log_moments + rates[:, 0] * (
+        rounds * resolution + rates[:, 0] * sigma**2 * rounds / 2
+    )
+    wrong = math.exp(log_wrong.min())
+    return math.log((1 - wrong - delta) / wrong)
+
+
+def theorem_15() -> StatementResult:
+    """Compare the budget with a lower bound on the epsilon of all messages at its noise.
+
+    Update (28) starts from the exact model, so that one use of a record changes all later messages
+    (errata E4.8b), and the theorem counts one message. One record has the gradient K or -K, all
+    others 0; p = 1, m = 1,000, B = 20, w_ii = 1/2, resolution 1e-6, the steps of Theorem 17 and
+    sigma of Remark 10. For the parameters of the figures, no attack on the published sigma is
+    known, and the question is open (ding_c27).
+    """
+    epsilons = [epsilon_of_q_dpsgd_2(rounds) for rounds in (1000, 10_000)]
+    return conclude(bound("epsilon 1 over 1,000 and 10,000 rounds", 1.0, epsilons))
 
 
 def _neighbour_weights(vectors: np.ndarray) -> np.ndarray:
@@ -60,21 +97,17 @@ def _neighbour_weights(vectors: np.ndarray) -> np.ndarray:
     return (vectors.T @ off_diagonal @ off_diagonal.T @ vectors).diagonal()
 
 
-def mean_square_error(
-    T: float, noise_in_state: bool, sizes: tuple[float, float], rate: float = RATE
-) -> float:
-    r"""Return the exact mean over agents of E|x_i - x*|^2 after T rounds from 0.
+def mean_square_error(T: float, sizes: tuple[float, float], rate: float) -> float:
+    r"""Return the exact mean over agents of E|x_i - x*|^2 after T rounds of Q-DPSGD-1 from 0.
 
-    Steps are :math:`\alpha = T^{-\tilde\delta/2}`, twice that for Q-DPSGD-1, and
-    :math:`\varepsilon = T^{-3\tilde\delta/2}`. A mode with eigenvalue w shrinks by
-    :math:`1 - \varepsilon(1-w) - \alpha\varepsilon h` per round.
+    Steps are :math:`\alpha = 2T^{-\tilde\delta/2}` and :math:`\varepsilon = T^{-3\tilde\delta/2}`.
+    A mode with eigenvalue w shrinks by :math:`1 - \varepsilon(1-w) - \alpha\varepsilon h` per
+    round.
 
     Parameters
     ----------
     T : float
         Number of rounds.
-    noise_in_state : bool
-        True for Q-DPSGD-1 (noise of the gradient), False for Q-DPSGD-2 (noise of the message).
     sizes : tuple of float
         Standard deviations of quantisation and of DP noise.
     rate : float
@@ -84,8 +117,7 @@ def mean_square_error(
     -------
     float
     """
-    alpha = (2.0 if noise_in_state else 1.0) * T ** (-rate / 2)
-    averaging = T ** (-1.5 * rate)
+    alpha, averaging = 2 * T ** (-rate / 2), T ** (-1.5 * rate)
     is_consensus_mode = EIGENVALUES > 1 - 1e-12
     # Rounding would act as a spectral gap at large T.
     values = np.where(is_consensus_mode, 1.0, EIGENVALUES)
@@ -95,34 +127,11 @@ def mean_square_error(
     decayed = np.exp(T * np.log1p(-decay))
     quantised, private = sizes
     neighbour_weights = _neighbour_weights(EIGENVECTORS)
-    if noise_in_state:  # Q-DPSGD-1: noise of the gradient enters with alpha epsilon
-        added = averaging**2 * quantised**2 * neighbour_weights + (alpha * averaging * private) ** 2
-    else:  # Q-DPSGD-2: noise of the message enters with epsilon
-        added = averaging**2 * (quantised**2 + private**2) * neighbour_weights
+    added = averaging**2 * quantised**2 * neighbour_weights + (alpha * averaging * private) ** 2
     variance = added * -np.expm1(2 * T * np.log1p(-decay)) / (decay * (2 - decay))
     # By modes: x* has a single mode.
     bias = np.where(is_consensus_mode, -pull * decayed, limits * (1 - decayed))
     return float((bias**2).mean() + variance.mean())
-
-
-def _strongly_convex(noise_in_state: bool) -> StatementResult:
-    """Test the rate of the mean square error on strongly convex quadratics."""
-    errors = [mean_square_error(T, noise_in_state, (0.1, 0.5)) for T in HORIZONS]
-    return conclude(
-        falls_as("exponent of T", HORIZONS, errors, RATE),
-        description="Four agents on a ring, different quadratics, exact moments at T from 1e4 to "
-        "1e10, delta tilde = 0.4.",
-    )
-
-
-def theorem_12() -> StatementResult:
-    """Test the rate O(T^-delta) of the error of Q-DPSGD-1 on strongly convex losses."""
-    return _strongly_convex(True)
-
-
-def theorem_16() -> StatementResult:
-    """Test the rate O(T^-delta) of the error of Q-DPSGD-2 on strongly convex losses."""
-    return _strongly_convex(False)
 
 
 def _stationary(noise_in_state: bool) -> StatementResult:
@@ -191,59 +200,20 @@ def lemma_15() -> StatementResult:
     )
 
 
-def _penalised() -> np.ndarray:
-    """Return the distance of the penalised minimiser from x* for each horizon."""
-    distances = []
-    for T in HORIZONS:
-        pull = T ** (-RATE / 2) * CURVATURE
-        x = EIGENVECTORS @ (pull * TARGET_MODES / (1 - EIGENVALUES + pull))
-        distances.append(np.linalg.norm(x - TARGETS.mean()))
-    return np.array(distances)
-
-
-def lemma_17() -> StatementResult:
-    """Test the rate at which the penalised minimiser converges to the minimiser.
-
-    Four agents on a ring, different quadratics, T from 1e4 to 1e10.
-    """
-    return conclude(falls_as("exponent of T", HORIZONS, _penalised(), RATE / 2))
-
-
-def _deviation(noise_in_state: bool) -> StatementResult:
-    """Test the rate of the variance around the penalised minimiser."""
-    noisy, noiseless = (
-        np.array([mean_square_error(T, noise_in_state, sizes) for T in HORIZONS])
-        for sizes in ((0.1, 0.5), (0.0, 0.0))
-    )
-    return conclude(
-        falls_as("exponent of T", HORIZONS, noisy - noiseless, RATE),
-        description="The variance about the penalised minimiser, of four agents on a ring, exact "
-        "moments.",
-    )
-
-
-def lemma_16() -> StatementResult:
-    """Test the rate of the variance of Q-DPSGD-1 around the penalised minimiser."""
-    return _deviation(True)
-
-
-def lemma_20() -> StatementResult:
-    """Test the rate of the variance of Q-DPSGD-2 around the penalised minimiser."""
-    return _deviation(False)
-
-
 def lemma_18() -> StatementResult:
     """Test the stated rate of the recursion (41) for b far below c.
 
     In (41) both b and c have the factor T^(-3 delta), so that the term of c falls as T^(-delta),
-    not as T^(-2 delta). With c T^(-4 delta), as in the proof of Lemma 16, the rate is right.
+    not as T^(-2 delta). With c T^(-4 delta), as in the proof of Lemma 16, the rate is right. delta
+    = 0.4, T from 1e65 on, in the range of the lemma.
     """
-    a, b, c = 1.0, 1e-9, 1.0
-    factor = a / HORIZONS ** (2 * RATE)
-    added = (b + c) / HORIZONS ** (3 * RATE)
-    decayed = np.exp(HORIZONS * np.log1p(-factor))
+    a, b, c, rate = 1.0, 1e-9, 1.0, 0.4
+    T = np.geomspace(1e65, 1e75, 13)
+    factor = a / T ** (2 * rate)
+    added = (b + c) / T ** (3 * rate)
+    decayed = np.exp(T * np.log1p(-factor))
     errors = added / factor * (1 - decayed) + decayed
-    return conclude(falls_as("exponent of T, as published", HORIZONS, errors, 2 * RATE))
+    return conclude(falls_as("exponent of T, as published", T, errors, 2 * rate))
 
 
 def lemma_19() -> StatementResult:

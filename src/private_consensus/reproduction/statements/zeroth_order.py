@@ -8,6 +8,7 @@ from functools import cache
 from itertools import product
 
 import numpy as np
+from scipy import stats
 
 from private_consensus.core.algorithms.families.consensus_admm import total_epsilon
 from private_consensus.privacy import gaussian_epsilon
@@ -171,18 +172,32 @@ def lemma_3() -> StatementResult:
     return conclude(bound("change of the minimiser", *np.array(pairs).T))
 
 
-def theorem_1() -> StatementResult:
-    """Test epsilon for Gaussian noise with sigma of (25), and for the noise of D-ZOA.
+def _epsilon_of_outputs(epsilon: float, runs: int = 400) -> float:
+    """Return a lower bound on the epsilon of the inner loop at delta 1e-3, by threshold tests."""
+    centre, change = np.full(P, 0.3), np.zeros(P)
+    change[:2] = np.array([1.0, -1.0]) / math.sqrt(2) / (4.0 * 3 * 20)  # orthogonal to the centre
+    first = first_step_of_27(epsilon, centre + change / 2)
+    outputs = (_inner(first, CURVATURE, centre + s * change, runs)[0] for s in (0.5, -0.5))
+    hits, false_alarms = (int(((x - centre) @ change > 0).sum()) for x in outputs)
+    hit_rate = stats.beta.ppf(5e-4, hits, runs - hits + 1)
+    false_rate = stats.beta.isf(5e-4, false_alarms + 1, runs - false_alarms)
+    return math.log((hit_rate - DELTA) / false_rate)
 
-    The exact epsilon at twelve pairs. D-ZOA adds no noise. If the gradient is zero at the start,
-    the model stays there, but with a neighbouring data set it changes with probability 1 (errata
-    E2.1).
+
+def theorem_1() -> StatementResult:
+    """Test epsilon for Gaussian noise with sigma of (25), and for the outputs of D-ZOA.
+
+    The exact epsilon of the Gaussian noise at twelve pairs. D-ZOA has the steps of (27) with L = 1
+    at epsilon 0.15. A linear loss with gradient c_1 or -c_1 for one record moves the minimiser by
+    the sensitivity (24), at equal norms. The part of the outputs beyond the midpoint gives a lower
+    bound on epsilon, with confidence 99.9 % (400 runs each). It is above 0.15, since the outputs
+    have less randomness than (25) assumes (errata E2.1).
     """
     epsilon, delta = grid((0.05, 0.15, 0.5, 1.0), (1e-2, 1e-3, 1e-6))
     mu = epsilon / np.sqrt(2.1 * np.log(1.25 / delta))
     return conclude(
         bound("epsilon, Gaussian noise of scale (25)", epsilon, gaussian_epsilon(mu, delta)),
-        bound("epsilon, where the gradient is zero for one of the data sets", 1.0, math.inf),
+        bound("epsilon, outputs of D-ZOA (lower bound)", 0.15, _epsilon_of_outputs(0.15)),
         compound=True,
     )
 
@@ -264,7 +279,6 @@ def theorem_3() -> StatementResult:
         bound("E[f(mean of w) - f(w*)], ring of 5", start + noise, excess),
         bound("E[f(mean of w) - f(w*)], complete graph of 80", large[1] + large[2], large[0]),
         bound("both graphs, variances of all agents", all_stated, all_excess),
-        compound=True,
     )
 
 

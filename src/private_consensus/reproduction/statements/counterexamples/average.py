@@ -32,10 +32,11 @@ def two_units() -> ErratumResult:
     description = (
         f"{T} messages of loss {LOSS:g}: given the preceding messages, one changed measurement "
         f"changes one mean, and the total loss is {single:g}. If all measurements may change, the "
-        f"total loss is {stream:g}, as the theorems state."
+        f"total loss is {stream:g}, because the message at t = 0 contains no data. Theorem 4.15 "
+        f"states {T * LOSS:g}."
     )
     holds = np.isclose(single, LOSS) and np.isclose(stream, (T - 1) * LOSS)
-    return finding("epsilon of one measurement", stream, single, holds, description)
+    return finding("epsilon of one measurement", T * LOSS, single, holds, description)
 
 
 @erratum("E3.2")
