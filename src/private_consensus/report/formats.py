@@ -17,10 +17,6 @@ K = TypeVar("K")
 NONE = "–"
 
 
-NO_BREAK_SPACE = "\u202f"
-"""Narrow space between groups of three digits, at which no line ends."""
-
-
 def number(value: float | int | None, digits: int = 3) -> str:
     """Format a number with a few significant digits, or with a power of ten.
 
@@ -40,7 +36,7 @@ def number(value: float | int | None, digits: int = 3) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e6):
-        return f"{int(value):,}".replace(",", NO_BREAK_SPACE).replace("-", "−")
+        return f"{int(value):,}".replace("-", "−")
     mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
     text = power_of_ten(mantissa, int(exponent)) if exponent else mantissa
     return text.replace("-", "−")
