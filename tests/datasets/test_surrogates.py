@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from brazil_categories import collapse
 
 from private_consensus.reproduction.datasets import (
     Acquisition,
@@ -20,7 +21,7 @@ from private_consensus.reproduction.datasets import (
 TABLES = {
     "adult": ("adult-onehot104", adult.SCHEMA, lambda table: table),
     "us": ("us-onehot58", us.SCHEMA, lambda table: table),
-    "brazil": ("brazil-onehot53", brazil.COLLAPSED, brazil.collapse),
+    "brazil": ("brazil-onehot53", brazil.COLLAPSED, collapse),
 }
 
 

@@ -17,6 +17,7 @@ from dense_views import (
     ring,
     star,
 )
+from other_systems import clean_state, dimension_exchange, quadratic_admm, tracking
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.networks import laplacian
@@ -32,18 +33,14 @@ from private_consensus.privacy.observers import (
     agent,
     all_victims,
     chebyshev_gossip,
-    clean_state,
     decor,
-    dimension_exchange,
     gossip,
     laplace,
     laplace_epsilon,
     mu,
     noised_descent,
     pairwise,
-    quadratic_admm,
     statement,
-    tracking,
     zip_dl,
 )
 from private_consensus.privacy.observers.absorption import _ratio, own_ratio_table
@@ -84,8 +81,8 @@ def test_noise_on_messages_only_has_a_larger_loss_than_the_sum_of_rounds():
 
 
 def test_gradient_tracking_has_a_larger_loss_to_distant_agents_than_descent():
-    system = tracking(RING, 6)
-    assert square(tracking(RING, 2), Eavesdropper(), 3) == pytest.approx(2, rel=1e-9)
+    system = tracking(RING, 6, step=1.0)
+    assert square(tracking(RING, 2, step=1.0), Eavesdropper(), 3) == pytest.approx(2, rel=1e-9)
     assert square(system, agent(0), 3) == pytest.approx(2.2, abs=0.01)
     assert square(noised_descent(RING, 6), agent(0), 3) == pytest.approx(0.28, abs=0.005)
 
@@ -331,12 +328,9 @@ def test_the_ratio_of_gain_and_noise_is_computed_in_exact_fractions():
 def test_unusable_input_is_named():
     W = floats(metropolis(path(3)))
     cases = [
-        ("agents", lambda: dimension_exchange(6)),
         ("noise", lambda: zip_dl(W, 2, noise=0.0)),
-        ("noise", lambda: tracking(W, 2, noise=0.0)),
         ("own_noise", lambda: decor(W, 2, own_noise=0.0)),
         ("mixing", lambda: zip_dl(np.array([[0.5, 0.5], [0.4, 0.6]]), 1)),
-        ("adjacency", lambda: quadratic_admm(np.zeros((3, 3)), 1)),
         ("weight", lambda: chebyshev_gossip(W, 2, weight=0.0)),
         ("victim", lambda: laplace_epsilon(noised_descent(W, 2), agent(0), 0, Once())),
         ("observer.members", lambda: mu(decor(W, 2), Coalition((5,)), 0, Free())),

@@ -22,7 +22,6 @@ from private_consensus.privacy import (
     gaussian_delta,
     gaussian_dp,
     gaussian_epsilon,
-    network_guarantee,
     pure,
     zcdp,
     zcdp_epsilon,
@@ -276,15 +275,6 @@ def test_guarantee_inherits_an_unproven_sensitivity_and_its_note():
     guarantee = account(gaussians(2.0, proven=False, note="assumes bounded gradients"), DELTA)
     assert not guarantee.proven and guarantee.note == "assumes bounded gradients"
     assert account(gaussians(2.0), DELTA).proven
-
-
-def test_network_guarantee_is_that_of_the_least_private_agent():
-    agents = [account(gaussians(scale), DELTA) for scale in (3.0, 1.0, 2.0)]
-    assert network_guarantee(agents) == agents[1]
-    unproven = account(gaussians(9.0, proven=False), DELTA)
-    assert not network_guarantee([*agents, unproven]).proven
-    with pytest.raises(InvalidInput):
-        network_guarantee([])
 
 
 def test_guarantee_is_within_a_budget_if_epsilon_and_delta_are_no_larger():

@@ -12,7 +12,6 @@ from private_consensus.privacy.audit.bounds import (
     Bound,
     Counts,
     clopper_pearson,
-    event_bound,
     mu_bound,
     tabled_limits,
 )
@@ -86,6 +85,12 @@ def _claim(measure, value):
     return {"profile": Profile([(value, measure.delta)])}
 
 
+def event_bound(hits, runs, hits_other, runs_other, *, delta, confidence):
+    """Bound epsilon by the rates of one event, in both directions."""
+    counts = Counts(hits, runs, hits_other, runs_other)
+    return Bound(counts, delta, confidence, 1.0, Epsilon(delta), both=True)
+
+
 def test_bound_is_the_smallest_claim_that_is_not_contradicted():
     bound = event_bound(900, 1000, 300, 1000, delta=0.01, confidence=0.99)
     assert (
@@ -141,14 +146,14 @@ def test_bounds_decrease_with_confidence_and_delta():
 
 def test_missing_confidence_or_delta_and_invalid_values_are_refused():
     with pytest.raises(TypeError):
-        event_bound(1, 2, 1, 2, delta=0.0)
+        mu_bound(1, 2, 1, 2, delta=0.0)
     with pytest.raises(TypeError):
-        event_bound(1, 2, 1, 2, confidence=0.9)
+        mu_bound(1, 2, 1, 2, confidence=0.9)
     for call in (
-        lambda: event_bound(3, 2, 0, 2, delta=0.0, confidence=0.9),
-        lambda: event_bound(1, 2, 0, 2, delta=0.0, confidence=1.0),
-        lambda: event_bound(1, 2, 0, 2, delta=1.0, confidence=0.9),
-        lambda: event_bound(0, 0, 0, 2, delta=0.0, confidence=0.9),
+        lambda: mu_bound(3, 2, 0, 2, delta=0.0, confidence=0.9),
+        lambda: mu_bound(1, 2, 0, 2, delta=0.0, confidence=1.0),
+        lambda: Epsilon(1.0),
+        lambda: mu_bound(0, 0, 0, 2, delta=0.0, confidence=0.9),
         lambda: planned_looks(10, first=11),
         lambda: holm([{"p_value": 0.5}], 1.5),
         lambda: event_bound(1, 2, 0, 2, delta=0.0, confidence=0.9).p_value(),

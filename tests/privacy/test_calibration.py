@@ -19,7 +19,6 @@ from private_consensus.privacy import (
     gaussian_delta,
     gaussian_noise_multiplier,
     laplace_scale,
-    zcdp_gaussian_scale,
 )
 
 BUDGETS = [Budget(0.1, 1e-9), Budget(1.0, 1e-5), Budget(10.0, 1e-3)]
@@ -80,16 +79,6 @@ def test_laplace_scale_uses_the_full_epsilon():
     assert account([Release("laplace", 3.0, scale, count=10)], 0).epsilon == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize("conversion", ["shortcut", "safe", "cks"])
-def test_zcdp_calibration_inverts_its_conversion(conversion):
-    budget = Budget(2.0, 1e-4)
-    scale = zcdp_gaussian_scale(budget, 3.0, 30, conversion=conversion)
-    releases = [Release("gaussian", 3.0, scale, count=30)]
-    attained_epsilon = epsilon(releases, budget.delta, "zcdp", conversion=conversion)
-    assert attained_epsilon == pytest.approx(budget.epsilon, rel=1e-9)
-    assert scale >= 3 * gaussian_noise_multiplier(budget, 30) or conversion == "shortcut"
-
-
 def test_bisection_agrees_with_closed_form_scales():
     budget = BUDGETS[1]
     gaussian = calibrate(lambda scale: [Release("gaussian", 1.0, scale, count=9)], budget)
@@ -143,7 +132,7 @@ def test_scale_is_zero_for_infinite_epsilon_and_for_no_releases():
     free = Budget(math.inf, 0)
     assert gaussian_noise_multiplier(free) == analytic_gaussian_scale(free) == 0
     assert classical_gaussian_scale(free) == extended_gaussian_scale(free) == 0
-    assert laplace_scale(free) == zcdp_gaussian_scale(free) == 0
+    assert laplace_scale(free) == 0
     assert calibrate(lambda scale: [exact()], free) == 0
     assert calibrate(lambda scale: [], BUDGETS[1]) == 0
 

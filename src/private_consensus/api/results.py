@@ -339,7 +339,7 @@ def simulate(
     metrics = calibration.problem.metrics
     measures = measures or (("released", next(iter(metrics))),)
     for _, metric in measures:
-        require(metric in metrics, "measures", metric, f"one of {', '.join(metrics)}")
+        arguments.choice("measures", metric, metrics)
         _require_test_records(calibration.problem, metric)
     plan = MeasurementPlan((*measures, *FINAL), times, intermediate=measures)
     try:

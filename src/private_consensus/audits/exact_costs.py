@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from private_consensus.common.grouping import grouped
 from private_consensus.core.randomness import generator
 from private_consensus.kernels.forks import map_in_forks
 from private_consensus.privacy import Release, account
@@ -116,9 +117,7 @@ def _exact_costs(
     processes: int,
 ) -> tuple[CheckReport, bool]:
     """Return the report, and whether outputs other than messages were among the tested values."""
-    of_agents: dict[int, list[Attack]] = {}
-    for attack in attacks:
-        of_agents.setdefault(attack.agent, []).append(attack)
+    of_agents = grouped(attacks, lambda attack: attack.agent)
     agents = sorted(of_agents)
     pairs = _Pairs(setting, seed, internal)
     rows = pairs.executed(attacks[0], 0).messages(np.zeros((1, 1))).rows
@@ -709,9 +708,6 @@ def _merged(faults: Sequence[Fault]) -> Iterator[Finding]:
         earlier = largest.get(fault.attacked)
         if earlier is None or fault.excess > earlier.excess:
             largest[fault.attacked] = fault
-    agents: dict[str, list[int]] = {}
-    for agent, fault in sorted(largest.items()):
-        agents.setdefault(fault.text, []).append(agent)
-    for text, of_text in agents.items():
+    for text, of_text in grouped(sorted(largest), lambda agent: largest[agent].text).items():
         also = "" if len(of_text) == 1 else f" (also {listed(of_text[1:])})"
         yield Finding(DIFFERS, text.format(agent=of_text[0]) + also)

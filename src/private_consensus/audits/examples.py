@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.core import algorithms, networks
 from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.networks import Network
@@ -92,8 +92,7 @@ def _stated(name: str, example: Any) -> Maker:
     require(not unknown, f"{name}.EXAMPLE", ", ".join(map(str, unknown)), expected)
     agents, horizon = stated.get("agents", AGENTS), stated.get("horizon", HORIZON)
     for key, value in {"agents": agents, "horizon": horizon}.items():
-        is_whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-        require(is_whole, f"{name}.EXAMPLE.{key}", value, "a whole number >= 1")
+        arguments.whole(f"{name}.EXAMPLE.{key}", value, 1)
     options = stated.get("parameters", {})
     expected = "a mapping from parameters of the algorithm to values"
     require(isinstance(options, Mapping), f"{name}.EXAMPLE.parameters", options, expected)

@@ -19,26 +19,49 @@ import numpy as np
 from private_consensus.core.networks import Network
 from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
-from private_consensus.core.problems.linear_observation import LinearObservation
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.core.problems.perceptron import CLASSES, Perceptron
 
-from .neighbours import Attack, attacks
-
+REPLACED = "replaced record"
+"""Kind of a pair without a further description."""
 RANDOM_PAIRS = 6
 """Pairs that :meth:`Universe.random_data` yields."""
 FAR_RESPONSE = 1e3
 """Response of a record at which Huber's loss has its largest gradient."""
 TINY = (1e-4, 1e-6)
 """Factors of rows and of records in the box that are not 0, but smaller than a usual threshold."""
-SCALES = (0.0, 10.0)
-"""Factors of the observed parameter in backgrounds of linear observations."""
 
 Background = tuple[np.ndarray, ...]
 """Arrays of all agents' records, such as features and labels; they depend on the universe."""
 Record = tuple[Any, ...]
 """One record: one entry for each array of a background."""
+
+
+class Attack(NamedTuple):
+    """Two data sets that differ in one record of one agent.
+
+    Parameters
+    ----------
+    pair : tuple of two problems
+    network : Network
+        The graph on which both are executed.
+    direction : ndarray, shape (dim,)
+        The direction in which the records differ.
+    agent : int
+        The agent whose record differs, as an index of ``network``.
+    name : str
+        The kind of the pair, for results.
+    all_records : bool
+        Whether all records of the agent differ.
+    """
+
+    pair: tuple[Any, Any]
+    network: Network
+    direction: np.ndarray
+    agent: int = 0
+    name: str = REPLACED
+    all_records: bool = False
 
 
 class Pair(NamedTuple):
@@ -91,6 +114,10 @@ class Universe(ABC):
         Problem
         """
         return self.problem_with(_placed(background, record, np.s_[:, index]), record, 0, index)
+
+    @abstractmethod
+    def own_records(self) -> Background:
+        """Return the records of all agents in the first run of the problem."""
 
     @abstractmethod
     def backgrounds(self, record: Record, rng: np.random.Generator) -> dict[str, Background]:
@@ -248,6 +275,22 @@ class Universe(ABC):
         return tuple(np.where(is_second.reshape(is_second.shape + (1,) * (a.ndim - 2)), b, a)
                      for a, b in pairs)  # fmt: skip
 
+    def problems(self, pair: Pair, agent: int, index: int = 0) -> tuple[Any, Any]:
+        """Return the neighbouring problems of a pair.
+
+        Parameters
+        ----------
+        pair : Pair
+        agent : int
+        index : int
+            Position of the replaced record.
+        """
+        first, second = (
+            self.problem_with(pair.background, record, agent, index)
+            for record in (pair.first, pair.second)
+        )
+        return first, second
+
     def attack(self, pair: Pair, network: Network, agent: int, index: int = 0) -> Attack:
         """Return the neighbouring problems of a pair.
 
@@ -263,19 +306,14 @@ class Universe(ABC):
         -------
         Attack
         """
-        first, second = (
-            self.problem_with(pair.background, record, agent, index)
-            for record in (pair.first, pair.second)
-        )
-        return Attack(
-            (first, second), network, self.direction(pair.first, pair.second), agent, pair.name
-        )
+        problems = self.problems(pair, agent, index)
+        direction = self.direction(pair.first, pair.second)
+        return Attack(problems, network, direction, agent, pair.name)
 
     def record_pairs(self) -> Iterator[Pair]:
         """Yield all pairs of records on the problem's own data, the most distant pair first."""
         for name, (first, second) in self.records().items():
-            background = self.backgrounds(first, np.random.default_rng(0))["own records"]
-            yield Pair(background, first, second, name)
+            yield Pair(self.own_records(), first, second, name)
 
     def special_data(
         self, network: Network, agent: int, rng: np.random.Generator
@@ -421,13 +459,16 @@ class LogisticUniverse(Universe):
             "short row": ((diagonal, 1.0), (diagonal / 2, 1.0)),
         }
 
+    def own_records(self) -> Background:
+        return self.features, self.labels
+
     def backgrounds(self, record: Record, rng: np.random.Generator) -> dict[str, Background]:
         shape = self.features.shape
         row, label = record
         alternating = np.where(np.arange(shape[1]) % 2, 1.0, self.negative)
         same = np.broadcast_to(row, shape)
         return {
-            "own records": (self.features, self.labels),
+            "own records": self.own_records(),
             "empty records": (np.zeros(shape), np.ones(shape[:2])),
             "duplicates": (same, np.full(shape[:2], label)),
             "positive labels": (self.features, np.ones(shape[:2])),
@@ -492,11 +533,14 @@ class MeanUniverse(Universe):
             "corner and centre": ((corner,), (0.0 * corner,)),
         }
 
+    def own_records(self) -> Background:
+        return (self.problem.means[0],)
+
     def backgrounds(self, record: Record, rng: np.random.Generator) -> dict[str, Background]:
         shape = self.problem.means.shape[-2:]
         box = self.problem.box
         return {
-            "own records": (self.problem.means[0],),
+            "own records": self.own_records(),
             "empty records": (np.zeros(shape),),
             "duplicates": (np.broadcast_to(record[0], shape),),
             "all in one corner": (np.full(shape, box),),
@@ -550,8 +594,11 @@ class LassoUniverse(Universe):
             "empty record": ((row, FAR_RESPONSE), (0.0 * row, 0.0)),
         }
 
+    def own_records(self) -> Background:
+        return self.problem.features[0], self.problem.responses[0]
+
     def backgrounds(self, record: Record, rng: np.random.Generator) -> dict[str, Background]:
-        features, responses = self.problem.features[0], self.problem.responses[0]
+        features, responses = self.own_records()
         return {
             "own records": (features, responses),
             "empty records": (np.zeros(features.shape), np.zeros(responses.shape)),
@@ -578,19 +625,11 @@ class LassoUniverse(Universe):
         return replace(self.problem, features=features[None], responses=responses[None])
 
 
-class PerceptronUniverse(Universe):
-    """Images with entries in [0, 1] and one of the classes."""
-
-    def records(self) -> dict[str, tuple[Record, Record]]:
-        bright = np.ones(self.problem.inputs)
-        return {
-            "class": ((bright, 0), (bright, CLASSES - 1)),
-            "dark image": ((bright, 0), (0.0 * bright, 0)),
-        }
+class ClassifiedUniverse(Universe):
+    """Rows with the index of a class, which a row of zeros has, too."""
 
     def backgrounds(self, record: Record, rng: np.random.Generator) -> dict[str, Background]:
-        rows = self.problem.agent_rows[0]
-        features, labels = self.problem.features[rows], self.problem.labels[rows]
+        features, labels = self.own_records()
         return {
             "own records": (features, labels),
             "empty records": (np.zeros(features.shape), labels),
@@ -600,6 +639,21 @@ class PerceptronUniverse(Universe):
             "equal labels": (features, np.zeros_like(labels)),
             "random records": self.random_records(rng, *labels.shape),
         }  # fmt: skip
+
+
+class PerceptronUniverse(ClassifiedUniverse):
+    """Images with entries in [0, 1] and one of the classes."""
+
+    def records(self) -> dict[str, tuple[Record, Record]]:
+        bright = np.ones(self.problem.inputs)
+        return {
+            "class": ((bright, 0), (bright, CLASSES - 1)),
+            "dark image": ((bright, 0), (0.0 * bright, 0)),
+        }
+
+    def own_records(self) -> Background:
+        rows = self.problem.agent_rows[0]
+        return self.problem.features[rows], self.problem.labels[rows]
 
     def random_records(self, rng: np.random.Generator, *shape: int) -> Background:
         images = rng.random((*shape, self.problem.inputs)) ** rng.choice([0.0, 1.0])
@@ -621,7 +675,7 @@ class PerceptronUniverse(Universe):
         return replace(problem, features=features, labels=labels, agent_rows=rows)
 
 
-class FairUniverse(Universe):
+class FairUniverse(ClassifiedUniverse):
     """Rows without negative entries, of norm at most 1. Protected attributes are public."""
 
     def __init__(self, problem: FairLogisticRegression):
@@ -635,18 +689,9 @@ class FairUniverse(Universe):
             "empty row": ((unit[0], 1), (0.0 * unit[0], 0)),
         }
 
-    def backgrounds(self, record: Record, rng: np.random.Generator) -> dict[str, Background]:
-        features = self.problem.features[self.training][None]
-        labels = self.problem.labels[self.training][None]
-        return {
-            "own records": (features, labels),
-            "empty records": (np.zeros(features.shape), labels),
-            "duplicates": (
-                np.broadcast_to(record[0], features.shape), np.full(labels.shape, record[1])
-            ),
-            "equal labels": (features, np.zeros_like(labels)),
-            "random records": self.random_records(rng, *labels.shape),
-        }  # fmt: skip
+    def own_records(self) -> Background:
+        features, labels = self.problem.features, self.problem.labels
+        return features[self.training][None], labels[self.training][None]
 
     def random_records(self, rng: np.random.Generator, *shape: int) -> Background:
         rows = rng.random((*shape, self.problem.dim))
@@ -686,29 +731,3 @@ def universe_of(problem: Any) -> Universe | None:
         return None
     return next((make(problem) for kind, make in UNIVERSES.items() if isinstance(problem, kind)),
                 None)  # fmt: skip
-
-
-def observed_data(
-    problem: Any, network: Network, agent: int, change: float | None
-) -> Iterator[Attack]:
-    """Yield pairs of linear observations that differ in one measurement, for scaled parameters.
-
-    Parameters
-    ----------
-    problem : Problem
-    network : Network
-    agent : int
-        The attacked agent.
-    change : float or None
-        Largest change of a measurement.
-
-    Yields
-    ------
-    Attack
-    """
-    if not isinstance(problem, LinearObservation) or change is None:
-        return
-    for scale in SCALES:
-        scaled = replace(problem, theta=scale * problem.theta)
-        for attack in attacks(scaled, network, change, nearby=False, agents=[agent]):
-            yield attack._replace(name=f"{attack.name}, parameter times {scale:g}")

@@ -23,7 +23,7 @@ import numpy as np
 from private_consensus.core.randomness import generator
 from private_consensus.privacy.audit.bounds import clopper_pearson
 
-from .noise_response import CONVERGED, PRECISION, Executed, OtherMessages, Response, Work
+from .noise_response import CONVERGED, PRECISION, Executed, OtherMessages, Response, Work, slopes
 from .streams import ROOT
 
 ITERATIONS = 3
@@ -205,10 +205,18 @@ def _densities(
 ) -> Densities:  # fmt: skip
     """Return the densities at ``draws``; ``solved`` becomes the draws on the second data set."""
     losses, determinants, error = *np.full((2, len(draws)), np.nan), np.zeros(len(draws))
+
+    def slopes_of(index: int, points: np.ndarray, step: float) -> np.ndarray:
+        def values_at(units: np.ndarray) -> np.ndarray:
+            values = pair[index].values(units, prefix.rows, ITERATIONS)
+            return values[:, rows] / prefix.scale[rows]
+
+        return slopes(values_at, points, columns, step)
+
     try:
         target = pair[0].values(draws, prefix.rows, ITERATIONS)
         allowed = CONVERGED * prefix.scale + 1e-9 * np.abs(target)
-        first_slopes = _slopes(pair[0], prefix, rows, columns, draws, STEPS[0])
+        first_slopes = slopes_of(0, draws, STEPS[0])
         active = invertible = np.flatnonzero(_is_invertible(first_slopes))
         for _ in range(NEWTON_STEPS if len(active) else 0):
             gap = target[active] - pair[1].values(solved[active], prefix.rows, ITERATIONS)
@@ -216,19 +224,18 @@ def _densities(
             active, gap = active[is_open], gap[is_open][:, rows] / prefix.scale[rows]
             if not len(active):
                 break
-            matrix = _slopes(pair[1], prefix, rows, columns, solved[active], STEPS[0])
+            matrix = slopes_of(1, solved[active], STEPS[0])
             step = (np.linalg.pinv(matrix, rcond=1e-6) @ gap[..., None])[..., 0]
             solved[np.ix_(active, columns)] += np.clip(step, -MAX_STEP, MAX_STEP)
         gap = target - pair[1].values(solved, prefix.rows, ITERATIONS)
         equal = invertible[(np.abs(gap) <= allowed).all(1)[invertible]]
         if len(equal):
-            second_slopes = _slopes(pair[1], prefix, rows, columns, solved[equal], STEPS[0])
+            second_slopes = slopes_of(1, solved[equal], STEPS[0])
             determinants[equal] = _log_determinants(first_slopes[equal], second_slopes)
         points = np.flatnonzero(np.abs(determinants) > DIFFERENT)
         if len(points):
             fine = _log_determinants(
-                _slopes(pair[0], prefix, rows, columns, draws[points], STEPS[1]),
-                _slopes(pair[1], prefix, rows, columns, solved[points], STEPS[1]),
+                slopes_of(0, draws[points], STEPS[1]), slopes_of(1, solved[points], STEPS[1])
             )
             error[points] = np.abs(determinants[points] - fine)
             is_precise = error[points] <= np.maximum(DIFFERENT, 0.1 * np.abs(fine))
@@ -243,18 +250,6 @@ def _densities(
         )
         losses = (second - first).sum(1) + determinants - error
     return Densities(losses, determinants)
-
-
-def _slopes(
-    executed: Executed, prefix: Response, rows: np.ndarray, columns: np.ndarray, draws: np.ndarray,
-    step: float,
-) -> np.ndarray:  # fmt: skip
-    """Return the response of ``rows`` to ``columns`` at each point, [points, rows, columns]."""
-    single = step * np.eye(draws.shape[1])[columns]
-    both = draws[:, None] + np.concatenate([single, -single])
-    values = executed.values(both.reshape(-1, draws.shape[1]), prefix.rows, ITERATIONS)
-    values = values[:, rows].reshape(len(draws), 2, len(columns), len(rows)) / prefix.scale[rows]
-    return np.swapaxes(values[:, 0] - values[:, 1], 1, 2) / (2 * step)
 
 
 def _is_invertible(matrices: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import singledispatch
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +23,19 @@ from private_consensus.core.problems.lasso import Lasso
 from private_consensus.core.problems.linear_observation import LinearObservation
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.problems.mean_estimation import MeanEstimation
-from private_consensus.core.problems.perceptron import CLASSES, Perceptron
+from private_consensus.core.problems.perceptron import Perceptron
 
 from .few_records import FewRecords
 from .few_responses import FewResponses
+from .finders import (
+    REPLACED,
+    Attack,
+    FairUniverse,
+    LogisticUniverse,
+    Pair,
+    PerceptronUniverse,
+    Record,
+)
 
 CROWD = 2000
 """Number of records of a fair classification; their covariance exceeds that of one record."""
@@ -34,32 +43,6 @@ SMALL = 20_000
 """Largest number of features in all records for which a problem keeps its other records."""
 ANGLES = (0.3, 0.6, 0.9)
 """Angles of two rows to the direction of all other records, in units of a right angle."""
-
-
-class Attack(NamedTuple):
-    """Two data sets that differ in one record of one agent.
-
-    Parameters
-    ----------
-    pair : tuple of two problems
-    network : Network
-        The graph on which both are executed.
-    direction : ndarray, shape (dim,)
-        The direction in which the records differ.
-    agent : int
-        The agent whose record differs, as an index of ``network``.
-    name : str
-        The kind of the pair, for results.
-    all_records : bool
-        Whether all records of the agent differ.
-    """
-
-    pair: tuple[Any, Any]
-    network: Network
-    direction: np.ndarray
-    agent: int = 0
-    name: str = "replaced record"
-    all_records: bool = False
 
 
 def attacks(
@@ -154,12 +137,13 @@ def _(
     """
     dim = problem.dim
     diagonal = np.full(dim, dim**-0.5)
-    negative = 0.0 if problem.coding == "zero_one" else -1.0
-    labels = tuple((diagonal, label) for label in (1.0, negative))
+    universe = LogisticUniverse(problem)
+    negative = universe.negative
+    labels = (diagonal, 1.0), (diagonal, negative)
     count = graph.n_agents
     small = count * problem.records * dim <= SMALL
     if not nearby and (small or not compressed):
-        pair = _replaced(problem, labels, agent)
+        pair = universe.problems(Pair(universe.own_records(), *labels, "label"), agent)
         yield Attack(pair, graph, diagonal, agent, "label")
     else:
         pair = _few(problem, count, labels, None, agent, compressed)
@@ -169,38 +153,15 @@ def _(
     push, across = np.eye(dim)[0], np.eye(dim)[1]
     for angle in ANGLES:
         along, aside = np.cos(angle * np.pi / 2), np.sin(angle * np.pi / 2)
-        rows = tuple((-along * push + side * aside * across, 1.0) for side in (1.0, -1.0))
+        rows = [(-along * push + side * aside * across, 1.0) for side in (1.0, -1.0)]
         pair = _few(problem, count, rows, push, agent, compressed)
         yield Attack(pair, graph, across, agent, f"rows at {angle:g}")
-
-
-Records = tuple[tuple[np.ndarray, float], ...]
-"""Row and label of the replaced record, for each of the two data sets."""
-
-
-def _replaced(problem: LogisticRegression, records: Records, agent: int) -> tuple[Any, Any]:
-    """Replace the agent's first record in the problem's data of the first run."""
-    features = problem.features.reshape(-1, *problem.features.shape[-3:])[0]
-    labels = problem.labels.reshape(-1, *problem.labels.shape[-2:])[0]
-    tests, answers = problem.test_features, problem.test_labels
-    if tests.ndim == 3:
-        tests, answers = tests[0], answers[0]
-
-    def holding(row, label) -> LogisticRegression:
-        rows, signs = np.array(features, float), np.array(labels, float)
-        rows[agent, 0], signs[agent, 0] = row, label
-        return replace(
-            problem, features=rows, labels=signs, test_features=tests, test_labels=answers
-        )
-
-    first, second = (holding(*record) for record in records)
-    return first, second
 
 
 def _few(
     problem: LogisticRegression,
     count: int,
-    records: Records,
+    records: Sequence[Record],
     push: np.ndarray | None,
     agent: int,
     compressed: bool,
@@ -321,20 +282,12 @@ def _(
     the attribute is large.
     """
     unit = np.eye(problem.dim)
-    first, second = 2 % problem.dim, 3 % problem.dim
-    row, features, labels, protected, test = 0, *_crowd(problem.dim)
-    if not nearby:
-        features, labels, protected = problem.features, problem.labels, problem.protected
-        test = problem.test[:1]
-        row = int(np.setdiff1d(np.arange(len(features)), test)[0])
-
-    def replaced(column: int, label: int) -> FairLogisticRegression:
-        rows, outcomes = np.array(features, float), np.array(labels)
-        rows[row], outcomes[row] = unit[column], label
-        return FairLogisticRegression(rows, outcomes, protected, test, problem.columns)
-
-    pair = replaced(first, 1), replaced(second, 0)
-    yield Attack(pair, graph, unit[first] - unit[second], agent)
+    first, second = unit[2 % problem.dim], unit[3 % problem.dim]
+    if nearby:
+        problem = FairLogisticRegression(*_crowd(problem.dim), problem.columns)
+    universe = FairUniverse(problem)
+    pair = Pair(universe.own_records(), (first, 1), (second, 0), "row and label")
+    yield Attack(universe.problems(pair, agent), graph, first - second, agent)
 
 
 def _crowd(dim: int) -> tuple[np.ndarray, ...]:
@@ -346,18 +299,9 @@ def _crowd(dim: int) -> tuple[np.ndarray, ...]:
 @_attacks_on.register
 def _(problem: Perceptron, graph: Network, agent: int, **_: Any) -> Iterator[Attack]:
     """Yield a pair of bright images, of the first and the last class, as first record."""
-    direction = np.zeros(problem.dim)
-    direction[-CLASSES], direction[-1] = 1.0, -1.0
-    direction /= np.sqrt(2.0)
-    row = int(problem.rows_of(0)[agent, 0])
-
-    def holding(label: int) -> Perceptron:
-        features, labels = problem.features.copy(), problem.labels.copy()
-        features[row], labels[row] = 1.0, label
-        shares = problem.agent_rows[:1]
-        return replace(problem, features=features, labels=labels, agent_rows=shares)
-
-    yield Attack((holding(0), holding(CLASSES - 1)), graph, direction, agent)
+    universe = PerceptronUniverse(problem)
+    pair = next(universe.record_pairs())
+    yield universe.attack(pair._replace(name=REPLACED), graph, agent)
 
 
 def one_graph(network: Network) -> Network:

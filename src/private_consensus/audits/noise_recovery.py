@@ -21,7 +21,6 @@ from private_consensus.core.algorithms.base import (
     Algorithm,
     Iterative,
     draws_of,
-    overrides,
     stack,
 )
 from private_consensus.core.algorithms.coordinate_descent import CoordinateDescent
@@ -266,28 +265,6 @@ class Recovery:
                 return after
             drawn = {site: drawn[site] * _ratio(noise_by_site[site], added[site]) for site in added}
         return None
-
-
-class DescentRecovery(Recovery):
-    """Recovery for ``gradient_descent``, whose steps add the noise last.
-
-    A step without noise differs from the noisy step by the noise only.
-    """
-
-    def residuals(self, hypothesis: Hypothesis) -> Iterator[Residuals]:
-        problem, network, streams, execution = hypothesis
-        sites = self.algorithm.noise_sites(problem, network, execution.sent.shape[1])
-        if overrides(self.algorithm, GradientDescent, "step") or not sites:
-            yield from super().residuals(hypothesis)
-            return
-        batch = stack([self.algorithm])
-        state = batch.start(problem, network, streams, 1)
-        for t, scale in enumerate(sites[0].scale, 1):
-            sent = execution.sent[:, t - 1]
-            noiseless = batch.step(state, problem, network, np.zeros_like(sent), t)
-            unit = (sent - noiseless.y[0]) / scale
-            yield {sites[0].name: unit}
-            state = noiseless._replace(y=noiseless.x + batch.noise_of_step(problem, t) * unit)
 
 
 class MessageRecovery(Recovery):
@@ -651,7 +628,7 @@ ADAPTERS: dict[type, type[Recovery]] = {
     DECOR: CorrelatedRecovery,
     DecentralizedSGD: RoundsRecovery,
     FunctionalMechanism: CoefficientsRecovery,
-    GradientDescent: DescentRecovery,
+    GradientDescent: Recovery,
     ImprovedPlausiblyPrivateADMM: SelectiveRecovery,
     LocalTraining: MessageRecovery,
     LocallyPrivateADMM: RandomWeightsRecovery,
@@ -664,7 +641,8 @@ ADAPTERS: dict[type, type[Recovery]] = {
     SecureAggregation: SumRecovery,
     ZipDL: LinksRecovery,
 }
-"""Adapter by class of algorithms. Packages with algorithms of their own add theirs."""
+"""Adapter by class of algorithms. Packages with algorithms of their own add theirs. An entry also
+states that the adapter recovers the noise of the class, see :func:`recovers_noise_itself`."""
 HOOKS = ("residual", "with_residual", "residuals", "log_likelihood")
 """Methods of an algorithm that earlier releases called, in place of an adapter."""
 

@@ -932,7 +932,7 @@ def _solved_step(
     error, previous_error, rank = np.inf, np.inf, 0
     has_noise = np.zeros(len(rows), bool)
     for _ in range(NEWTON_STEPS if len(columns) else 0):
-        matrix = _slopes(iteration.values_at, units, columns)[rows] / size[:, None]
+        matrix = slopes(iteration.values_at, units[None], columns)[0, rows] / size[:, None]
         has_noise = np.abs(matrix).max(1, initial=0.0) > 1e-6
         step, _, rank, _ = lstsq(matrix[has_noise], gap[has_noise] / size[has_noise], cond=1e-6)
         if rank < len(columns) or not np.isfinite(step).all():
@@ -954,15 +954,33 @@ def _solved_step(
     return _Step(units, _leaks(gap, scale, allowed, 1e3 * floor), floor, values)
 
 
-def _slopes(
-    values_at: Callable[[np.ndarray], np.ndarray], units: np.ndarray, columns: np.ndarray
-) -> np.ndarray:
-    """Return the response of messages to selected draws at ``units``, [rows, columns]."""
-    single = np.zeros((len(columns), len(units)))
-    single[np.arange(len(columns)), columns] = STEP_OF_NEWTON
-    both = units + np.concatenate([single, -single])
-    forward, backward = np.split(values_at(both), 2)
-    return (forward - backward).T / (2 * STEP_OF_NEWTON)
+def slopes(
+    values_at: Callable[[np.ndarray], np.ndarray], points: np.ndarray, columns: np.ndarray,
+    step: float = STEP_OF_NEWTON,
+) -> np.ndarray:  # fmt: skip
+    """Return the response of messages to selected draws, by central differences.
+
+    Parameters
+    ----------
+    values_at : callable
+        Maps draws, [runs, units], to messages, [runs, rows].
+    points : ndarray, shape (points, units)
+        Draws at which the response is computed.
+    columns : ndarray of int
+        Indices of the selected draws.
+    step : float
+        Change of a draw.
+
+    Returns
+    -------
+    ndarray, shape (points, rows, columns)
+    """
+    single = np.zeros((len(columns), points.shape[1]))
+    single[np.arange(len(columns)), columns] = step
+    both = points[:, None] + np.concatenate([single, -single])
+    values = values_at(both.reshape(-1, points.shape[1]))
+    values = values.reshape(len(points), 2, len(columns), values.shape[1])
+    return np.swapaxes(values[:, 0] - values[:, 1], 1, 2) / (2 * step)
 
 
 def _entering(
@@ -995,7 +1013,7 @@ def _entering(
     values_at = partial(executed.values, rows=local_response.rows, last=last)
     matrix = np.zeros((len(times), 0))
     if len(units):  # noise may come from another generator
-        matrix = _slopes(values_at, units, np.arange(len(units)))
+        matrix = slopes(values_at, units[None], np.arange(len(units)))[0]
     scale = np.linalg.norm(matrix, axis=1)
     responds = np.abs(matrix) > PRECISION * scale[:, None]
     enters = responds[times == t].any(0) & ~responds[times < t].any(0) & ~is_solved

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from private_consensus.common.grouping import grouped
 from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.networks import Network
+from private_consensus.core.problems.linear_observation import LinearObservation
 
 from .execution import execute
-from .finders import Pair, Universe, observed_data, universe_of
-from .neighbours import Attack, attacks
+from .finders import Attack, Pair, Universe, universe_of
+from .neighbours import attacks
 from .result import Untested
 from .streams import AuditStreams
 
@@ -41,6 +44,8 @@ REVIEWED = {
 }  # fmt: skip
 """Modules of this package whose algorithms were also audited as subclasses from outside, in
 ``tests/mutants``. All other code is audited with all finders and statistics."""
+SCALES = (0.0, 10.0)
+"""Factors of the observed parameter in backgrounds of linear observations."""
 DIGITS = 6
 """Digits of a difference that count, so that rounding errors rank no pair above another."""
 
@@ -163,9 +168,7 @@ def pairs_of_agents(
         )
         extreme = {(attack.agent, attack.name) for attack in candidates}
         candidates += [pair for pair in strong if (pair.agent, pair.name) not in extreme]
-    pairs: dict[int, list[Attack]] = {}
-    for attack in candidates:
-        pairs.setdefault(attack.agent, []).append(attack)
+    pairs = grouped(candidates, lambda attack: attack.agent)
     return dict(sorted(pairs.items()))
 
 
@@ -189,6 +192,32 @@ def proposed_pairs(
     return list(_proposed(algorithm, problem, network, 0, np.random.default_rng([seed, 0])))
 
 
+def _observed_data(
+    problem: Any, network: Network, agent: int, change: float | None
+) -> Iterator[Attack]:
+    """Yield pairs of linear observations that differ in one measurement, for scaled parameters.
+
+    Parameters
+    ----------
+    problem : Problem
+    network : Network
+    agent : int
+        The attacked agent.
+    change : float or None
+        Largest change of a measurement.
+
+    Yields
+    ------
+    Attack
+    """
+    if not isinstance(problem, LinearObservation) or change is None:
+        return
+    for scale in SCALES:
+        scaled = replace(problem, theta=scale * problem.theta)
+        for attack in attacks(scaled, network, change, nearby=False, agents=[agent]):
+            yield attack._replace(name=f"{attack.name}, parameter times {scale:g}")
+
+
 def _proposed(
     algorithm: Algorithm, problem: Any, network: Network, agent: int, rng: np.random.Generator
 ) -> Iterator[Attack]:
@@ -197,7 +226,7 @@ def _proposed(
     if universe is not None and algorithm.relation.unit == "agent":
         yield from universe.agent_data(network, agent, rng)
     yield from attacks(problem, network, change, nearby=False, agents=[agent], compressed=False)
-    yield from observed_data(problem, network, agent, change)
+    yield from _observed_data(problem, network, agent, change)
     if universe is not None:
         yield from universe.special_data(network, agent, rng)
         yield from universe.random_data(network, agent, rng)

@@ -127,10 +127,6 @@ class RecordingNetwork(Network):
         )
         return cls(*matrices, exchanges)
 
-    def mix(self, x: np.ndarray) -> np.ndarray:
-        """Apply :meth:`Network.mix` to the values that receivers get."""
-        return self.mixing @ x
-
     def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
         """Apply :meth:`Network.gather` to the values that receivers get.
 

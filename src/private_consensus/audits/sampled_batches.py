@@ -25,6 +25,7 @@ from private_consensus.core.problems import Problem
 from private_consensus.privacy import Release, Sampling
 
 from .execution import execute
+from .judging import neighbouring_steps
 from .neighbours import Attack
 from .result import DIFFERS, CheckReport, Finding, Untested
 from .streams import AuditStreams
@@ -275,9 +276,8 @@ def sampled_record_change(
     -------
     CheckReport
     """
-    # a record that is replaced is one that is removed and one that is added
-    factor = 2.0 if algorithm.relation.change == "add_remove" else 1.0
-    allowed = factor * max(map(_mu_if_sampled, releases), default=0.0)
+    largest = max(map(_mu_if_sampled, releases), default=0.0)
+    allowed = neighbouring_steps(algorithm.relation) * largest
     item = f"effect of a sampled record of agent {attack.agent}"
     if not 0 < allowed < np.inf:
         if not any(release.sampling for release in releases):

@@ -46,10 +46,6 @@ class AuditStreams(Streams):
         """Return streams in which all numbers of one purpose are 0."""
         return replace(self, known=tuple(name for name in self.known if name != purpose))
 
-    def with_groups(self, **groups: str) -> AuditStreams:
-        """Return the same runs with other pairing groups."""
-        return replace(self, groups={**self.groups, **groups})
-
     def first(self, runs: int) -> AuditStreams:
         """Return the first runs; their numbers are those of all runs together."""
         return replace(self, runs=self.runs[:runs], drawn=self.drawn or len(self.runs))

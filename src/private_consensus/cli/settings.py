@@ -17,7 +17,7 @@ import numpy as np
 
 from ..api import defaults
 from ..common import yamls
-from ..common.errors import InvalidInput, Refused, require, shortened
+from ..common.errors import InvalidInput, Refused, arguments, require, shortened
 from ..core import algorithms, problems, synthetic
 from ..core.algorithms.base import Algorithm, parameters, unstable_steps
 from ..core.networks import Network, default_parameters
@@ -122,9 +122,9 @@ def _cell(options: Namespace) -> dict[str, Any]:
     metrics = module.METRICS
     metric = options.metric or next(iter(metrics))
     metric_names = (*metrics, "value")
-    require(metric in metric_names, "--metric", metric, f"one of {', '.join(metric_names)}")
+    arguments.choice("--metric", metric, metric_names)
     quantities, quantity = algorithms.load(options.algorithm).quantities, options.quantity
-    require(quantity in quantities, "--quantity", quantity, f"one of {', '.join(quantities)}")
+    arguments.choice("--quantity", quantity, quantities)
     for line in wrong_horizon(options.horizon):
         raise Refused([line])
     setting = {

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from private_consensus.common.fields import INFINITE
+from private_consensus.common.grouping import grouped
 
 from .headline import ahead_of_private, local_baselines, sentences
 from .ranks import Ranking, rank
@@ -240,9 +241,7 @@ def _learned(
 
 def _borders(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Count, per method and parameter, the searches that end at a border of the range."""
-    groups = defaultdict(list)
-    for row in rows:
-        groups[row["method"], row["parameter"]].append(row)
+    groups = grouped(rows, lambda row: (row["method"], row["parameter"]))
     counted = []
     for (method, parameter), group in groups.items():
         low = [row for row in group if row["position"] < BORDER]
@@ -443,9 +442,7 @@ def _gains(losses: Mapping[str, Cube], base: Iterable[tuple]) -> dict[str, dict[
 
 def _absent(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """List the methods that are not entered, per reason, with common attributes of the cells."""
-    groups = defaultdict(list)
-    for row in rows:
-        groups[row["method"], row["because"]].append(row)
+    groups = grouped(rows, lambda row: (row["method"], row["because"]))
     absences = []
     for (method, because), group in groups.items():
         keys = [key for key in group[0] if key not in ("method", "because")]

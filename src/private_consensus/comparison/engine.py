@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -21,6 +20,7 @@ import numpy as np
 import polars as pl
 
 from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.grouping import grouped
 from private_consensus.core import networks
 from private_consensus.core.algorithms.base import Algorithm, stack, structure
 from private_consensus.core.problems.base import consensus_error
@@ -363,11 +363,9 @@ class ComparisonEntry:
             One mapping per setting.
         """
         measures = measures or self._values
-        batches: dict[Any, list[RunKey]] = defaultdict(list)
         # Equal settings, such as all budgets of a method without noise, run once.
-        for key in dict.fromkeys(setting.key for setting in settings):
-            algorithm, *horizon_and_start = key
-            batches[structure(algorithm), *horizon_and_start].append(key)
+        distinct = dict.fromkeys(setting.key for setting in settings)
+        batches = grouped(distinct, lambda key: (structure(key[0]), *key[1:]))
         by_key: dict[RunKey, dict[str, np.ndarray]] = {}
         for batch in batches.values():
             by_key |= zip(batch, self._run(batch, world, measures), strict=True)

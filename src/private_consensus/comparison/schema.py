@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.common.readable import readable
 
 TUNINGS = ("tuned_paid", "tuned", "transferred")
@@ -163,7 +163,7 @@ def require_known(key: str, names: Iterable[str], allowed: Collection[str]) -> N
         Names to check, and all valid names.
     """
     for name in names:
-        require(name in allowed, key, name, f"one of {', '.join(allowed)}")
+        arguments.choice(key, name, allowed)
 
 
 def _check_ranges(frame: pl.DataFrame, name: str) -> None:

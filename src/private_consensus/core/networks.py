@@ -908,9 +908,9 @@ def require_buildable(
         require(agents == 1, "network.agents", agents, "1 agent for single")
         return
     require(agents >= 2, "network.agents", agents, "at least 2 agents")
-    require(weights in MIXINGS, "network.weights", weights, f"one of {', '.join(MIXINGS)}")
+    arguments.choice("network.weights", weights, MIXINGS)
     require(_is_number(scale), "network.scale", scale, "a number > 0.5")
-    require(name in GRAPHS, "network.name", name, f"one of {', '.join(GRAPHS)}")
+    arguments.choice("network.name", name, GRAPHS)
     _require_parameters(name, parameters)
     if "probability" in parameters:
         probability = parameters["probability"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -189,7 +189,7 @@ class Streams:
             raise InvalidInput("streams.runs", self.runs, "at least one run")
         return self.generators(purpose, name)
 
-    def with_groups(self, **groups: str) -> Streams:
+    def with_groups(self, **groups: str) -> Self:
         """Return streams of the same runs with other pairing groups."""
         return replace(self, groups={**self.groups, **groups})
 

@@ -15,11 +15,12 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from private_consensus.common.errors import Diverged, arguments, require
+from private_consensus.common.grouping import grouped
 from private_consensus.kernels.forks import map_in_forks
 from private_consensus.privacy import Budget
 
@@ -342,7 +343,7 @@ def simulate(
         At the first non-finite iterate, naming algorithm, setting, iteration and run; not with
         ``divergence="record"``.
     """
-    require(divergence in DIVERGENCES, "divergence", divergence, f"one of {', '.join(DIVERGENCES)}")
+    arguments.choice("divergence", divergence, DIVERGENCES)
     runs, block = calibration.runs, calibration.block
     beginnings = range(0, runs, block)
 
@@ -412,10 +413,7 @@ def _require_bounds(problem: Problem, calibrated: Problem) -> None:
 
 def _batches(algorithms: Sequence[Algorithm]) -> Collection[list[int]]:
     """Return the indices of algorithms that one batch can run, for each batch."""
-    batches: dict[Any, list[int]] = defaultdict(list)
-    for index, algorithm in enumerate(algorithms):
-        batches[structure(algorithm)].append(index)
-    return batches.values()
+    return grouped(range(len(algorithms)), lambda index: structure(algorithms[index])).values()
 
 
 class _Recorder:

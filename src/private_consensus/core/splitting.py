@@ -482,7 +482,7 @@ def _with_column(table: pl.DataFrame, values: Any, key: str) -> tuple[pl.DataFra
     if values is None:
         return table, None
     if isinstance(values, str):
-        require(values in table.columns, key, values, f"one of {', '.join(table.columns)}")
+        arguments.choice(key, values, table.columns)
         return table, values
     column = _series(key, values)
     expected = f"one value for each of the {table.height} records"
@@ -542,7 +542,7 @@ def _feature_columns(
         selected = list(arguments.items("features", features, str, "names of columns"))
         for name in selected:
             columns = [column for column in table.columns if column not in skipped]
-            require(name in columns, "features", name, f"one of {', '.join(columns)}")
+            arguments.choice("features", name, columns)
     require(bool(selected), "features", "no column", "a column other than label and agent")
     require(len(set(selected)) == len(selected), "features", features, "different columns")
     return selected
@@ -551,7 +551,7 @@ def _feature_columns(
 def _require_known(key: str, mapping: Mapping | None, selected: Sequence[str]) -> None:
     """Refuse keys of a mapping that are not feature columns."""
     for name in mapping or {}:
-        require(name in selected, key, name, f"one of {', '.join(selected)}")
+        arguments.choice(key, name, selected)
 
 
 def _signs(

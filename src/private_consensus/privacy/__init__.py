@@ -18,7 +18,7 @@ Scale
     d times the scale. ``discrete_gaussian``: :math:`\sigma` on the integers.
 Budget
     (epsilon, delta) for everything that one agent releases. Agents hold disjoint data;
-    therefore the network's guarantee is that of its weakest agent (:func:`network_guarantee`).
+    therefore the network's guarantee is that of its weakest agent.
 Proven
     A :class:`Guarantee` is ``proven`` if the sensitivity of every release is proven. Composition
     and conversion are always proven, except for ``shortcut``, which exists for papers that use it.
@@ -40,7 +40,6 @@ from .accounting import (
     dp_events,
     epsilon,
     gaussian_dp,
-    network_guarantee,
     zcdp,
 )
 from .budget import Budget, Relation
@@ -51,7 +50,6 @@ from .calibration import (
     extended_gaussian_scale,
     gaussian_noise_multiplier,
     laplace_scale,
-    zcdp_gaussian_scale,
 )
 from .conversions import (
     CONVERSIONS,
@@ -65,8 +63,8 @@ from .conversions import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from .discrete import discrete_gaussian, discrete_gaussian_from_uniform, discrete_gaussian_pmf
-from .mechanisms import gamma_norm_noise, gaussian_noise, laplace_noise
+from .discrete import discrete_gaussian_pmf
+from .mechanisms import gamma_norm_noise
 from .releases import Release, Sampling, exact, pure
 from .sparse_vector import Answers, SparseVector, sparse_vector_release
 from .subsampling import (
@@ -120,8 +118,6 @@ __all__ = [
     "calibrate",
     "classical_gaussian_scale",
     "deadline_batches",
-    "discrete_gaussian",
-    "discrete_gaussian_from_uniform",
     "discrete_gaussian_pmf",
     "dp_events",
     "epsilon",
@@ -134,13 +130,10 @@ __all__ = [
     "gaussian_epsilon",
     "gaussian_log_delta",
     "gaussian_mu",
-    "gaussian_noise",
     "gaussian_noise_multiplier",
     "gaussian_rho",
-    "laplace_noise",
     "laplace_rho",
     "laplace_scale",
-    "network_guarantee",
     "noisy_mean",
     "noisy_message",
     "noisy_sum",
@@ -151,6 +144,5 @@ __all__ = [
     "verdict_of",
     "zcdp",
     "zcdp_epsilon",
-    "zcdp_gaussian_scale",
     "zcdp_rho",
 ]

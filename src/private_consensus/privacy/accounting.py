@@ -51,6 +51,7 @@ import numpy as np
 from scipy.special import expit
 
 from private_consensus.common.errors import arguments, require
+from private_consensus.common.grouping import grouped
 
 from .budget import Budget
 from .conversions import (
@@ -290,22 +291,6 @@ def dp_events(releases: Iterable[Release]):
     )
 
 
-def network_guarantee(guarantees: Iterable[Guarantee]) -> Guarantee:
-    """Return the guarantee of a network whose agents hold disjoint data: that of its weakest agent.
-
-    A change of one record, or of one agent, affects the data of one agent only. The releases of the
-    other agents are functions of what that agent released.
-    """
-    guarantees = arguments.items("guarantees", guarantees, Guarantee, "Guarantee objects")
-    require(bool(guarantees), "guarantees", guarantees, "at least one guarantee")
-    weakest = max(guarantees, key=lambda guarantee: guarantee.epsilon)
-    return replace(
-        weakest,
-        delta=max(guarantee.delta for guarantee in guarantees),
-        proven=all(guarantee.proven for guarantee in guarantees),
-    )
-
-
 # --- Grouping: equal losses are composed together --------------------------------------------
 
 
@@ -397,9 +382,7 @@ def _levelled(groups: Sequence[_Group]) -> list[_Group]:
     """Round the losses of groups up to at most ``LEVELS`` values; keep privacy profiles."""
     if len(groups) <= LEVELS:
         return list(groups)
-    by_kind: dict[tuple, list[_Group]] = defaultdict(list)
-    for group in groups:
-        by_kind[group.kind, group.sampling].append(group)
+    by_kind = grouped(groups, lambda group: (group.kind, group.sampling))
     levels: list[_Group] = []
     for (kind, _), members in by_kind.items():
         levels += members if kind == "profile" else _levels_of(members)

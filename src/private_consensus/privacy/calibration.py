@@ -21,7 +21,7 @@ from private_consensus.common.errors import InvalidInput, arguments, require
 from .accounting import METHODS
 from .accounting import epsilon as epsilon_of
 from .budget import Budget
-from .conversions import CONVERSIONS, gaussian_mu, zcdp_rho
+from .conversions import gaussian_mu
 from .releases import MAX_COUNT, Release
 
 
@@ -51,7 +51,7 @@ def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:
     _check(budget, count=count)
     if not budget.private or count == 0:
         return 0.0
-    _need_delta(budget, "gaussian noise is never purely private")
+    _need_delta(budget)
     return math.sqrt(count) / gaussian_mu(budget.epsilon, budget.delta)
 
 
@@ -98,7 +98,7 @@ def classical_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
         return 0.0
     covered = "below 1 (from 1 on, the classical Gaussian mechanism is not proven)"
     require(budget.epsilon < 1, "budget.epsilon", budget.epsilon, covered)
-    _need_delta(budget, "gaussian noise is never purely private")
+    _need_delta(budget)
     return math.sqrt(2 * math.log(1.25 / budget.delta)) * sensitivity / budget.epsilon
 
 
@@ -158,38 +158,6 @@ def laplace_scale(budget: Budget, sensitivity: float = 1.0, count: int = 1) -> f
     """
     _check(budget, sensitivity, count)
     return count * sensitivity / budget.epsilon
-
-
-def zcdp_gaussian_scale(
-    budget: Budget, sensitivity: float = 1.0, count: int = 1, *, conversion: str = "cks"
-) -> float:
-    r"""Return the standard deviation for ``count`` Gaussian releases, calibrated by zCDP.
-
-    :math:`\Delta_2\sqrt{count/(2\rho)}`, for papers that calibrate so; exact Gaussian
-    differential privacy needs less noise.
-
-    Parameters
-    ----------
-    budget : Budget
-        Budget of all releases together; delta above 0.
-    sensitivity : float
-        :math:`\Delta_2`, in l2.
-    count : int
-        Number of releases.
-    conversion : {"cks", "safe", "shortcut"}
-        From (epsilon, delta) to :math:`\rho`, see :func:`~.conversions.zcdp_rho`.
-
-    Returns
-    -------
-    float
-    """
-    _check(budget, sensitivity, count)
-    arguments.choice("conversion", conversion, CONVERSIONS)
-    if not budget.private or count == 0:
-        return 0.0
-    _need_delta(budget, "gaussian noise is never purely private")
-    rho = zcdp_rho(budget.epsilon, budget.delta, conversion=conversion)
-    return sensitivity * math.sqrt(count / (2 * rho))
 
 
 def calibrate(
@@ -312,5 +280,6 @@ def _check(budget: Budget, sensitivity: float = 0.0, count: int = 1) -> None:
     arguments.whole("count", count, 0, MAX_COUNT)
 
 
-def _need_delta(budget: Budget, why: str) -> None:
-    require(budget.delta > 0, "budget.delta", budget.delta, f"above 0 ({why})")
+def _need_delta(budget: Budget) -> None:
+    expected = "above 0 (gaussian noise is never purely private)"
+    require(budget.delta > 0, "budget.delta", budget.delta, expected)

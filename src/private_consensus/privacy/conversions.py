@@ -28,6 +28,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr
 
 from private_consensus.common.errors import InvalidInput, arguments
+from private_consensus.common.grouping import grouped
 
 CONVERSIONS = ("shortcut", "safe", "cks")
 
@@ -181,9 +182,7 @@ def gaussian_epsilons(mus: Sequence[np.ndarray], delta: float) -> list[np.ndarra
         target = np.log(_deltas(delta))
     epsilons = [np.where(mu > 0, np.inf, 0.0) for mu in mus]
     inner = [(mu > 0) & (mu < _LARGEST_MU) & (delta > 0) for mu in mus]
-    by_count: dict[int, list[int]] = {}
-    for index, within in enumerate(inner):
-        by_count.setdefault(int(within.sum()), []).append(index)
+    by_count = grouped(range(len(inner)), lambda index: int(inner[index].sum()))
     for indices in by_count.values():
         rows = np.array([mus[index][inner[index]] for index in indices])
         values = _narrowed(rows, np.full_like(rows, target))

@@ -17,7 +17,7 @@ from itertools import product
 
 import numpy as np
 
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments
 
 FAIRNESS = ("off", "perrec", "plus", "penal")
 COEFFICIENTS = ("ordered", "unique")
@@ -49,13 +49,8 @@ class Sensitivity:
     coefficients: str = "ordered"
 
     def __post_init__(self):
-        require(self.fair in FAIRNESS, "algorithm.fair", self.fair, f"one of {', '.join(FAIRNESS)}")
-        require(
-            self.coefficients in COEFFICIENTS,
-            "algorithm.coeffs",
-            self.coefficients,
-            f"one of {', '.join(COEFFICIENTS)}",
-        )
+        arguments.choice("algorithm.fair", self.fair, FAIRNESS)
+        arguments.choice("algorithm.coeffs", self.coefficients, COEFFICIENTS)
 
     @cached_property
     def _weights(self) -> tuple[np.ndarray, ...]:

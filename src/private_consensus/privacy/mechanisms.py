@@ -1,9 +1,8 @@
-"""Additive noise, computed from random draws of scale 1.
+"""Gamma-norm noise, computed from random draws of scale 1.
 
 The draws are parameters, so that settings with different scales share them; ``scale`` broadcasts
 and may have a settings axis. Scales are defined in :mod:`private_consensus.privacy.releases`. The
-draws are floating-point numbers, while the guarantee is that of the real-valued mechanism. An
-exact sampler is in :mod:`private_consensus.privacy.discrete`.
+draws are floating-point numbers, while the guarantee is that of the real-valued mechanism.
 """
 
 from __future__ import annotations
@@ -13,40 +12,6 @@ from typing import Any
 import numpy as np
 
 from private_consensus.common.errors import InvalidInput, arguments, require
-
-
-def gaussian_noise(unit: np.ndarray, scale: Any) -> np.ndarray:
-    """Return noise of standard deviation ``scale`` from standard normal draws (l2 sensitivity).
-
-    Parameters
-    ----------
-    unit : ndarray
-        Standard normal draws.
-    scale : float or ndarray
-        Standard deviation per coordinate; broadcast against ``unit``.
-
-    Returns
-    -------
-    ndarray
-    """
-    return _scaled(unit, scale)
-
-
-def laplace_noise(unit: np.ndarray, scale: Any) -> np.ndarray:
-    """Return noise of density :math:`e^{-|y|/b}/(2b)`, b = ``scale`` (l1 sensitivity).
-
-    Parameters
-    ----------
-    unit : ndarray
-        Laplace draws of scale 1.
-    scale : float or ndarray
-        Scale b; broadcast against ``unit``.
-
-    Returns
-    -------
-    ndarray
-    """
-    return _scaled(unit, scale)
 
 
 def gamma_norm_noise(direction: np.ndarray, radius: np.ndarray, scale: Any) -> np.ndarray:
@@ -76,12 +41,7 @@ def gamma_norm_noise(direction: np.ndarray, radius: np.ndarray, scale: Any) -> n
     require(radius.shape == direction.shape[:-1], "radius", radius.shape, expected)
     length = np.linalg.norm(direction, axis=-1, keepdims=True)
     require(bool(np.all(length > 0)), "direction", direction, "vectors that are not 0")
-    return _scaled(radius[..., None] * direction / length, scale)
-
-
-def _scaled(unit: np.ndarray, scale: Any) -> np.ndarray:
-    """Return draws times their scale."""
-    unit = _draws("unit", unit)
+    unit = _draws("unit", radius[..., None] * direction / length)
     scale = arguments.array("scale", scale, "numbers >= 0", lambda v: v >= 0)
     try:
         return scale * unit

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Iterable
 
 from markupsafe import Markup, escape
 
 from private_consensus.common.symbols import power_of_ten
 
-from .reading import Row
-
-K = TypeVar("K")
 NONE = "–"
 
 
@@ -110,27 +106,6 @@ def words(name: str) -> str:
 def exponential(value: float) -> float:
     """Return exp(value); infinity instead of an overflow."""
     return math.inf if value > 700 else math.exp(value)
-
-
-def grouped(rows: Iterable[Row], key: Callable[[Row], K]) -> dict[K, list[Row]]:
-    """Group rows by a key; groups are ordered by their first row.
-
-    Parameters
-    ----------
-    rows : iterable of mapping
-        Rows of a table.
-    key : callable
-        Function from a row to the key of its group.
-
-    Returns
-    -------
-    dict
-        Key to the rows of the group.
-    """
-    groups: dict[K, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row)
-    return groups
 
 
 def code(text: str) -> Markup:

@@ -23,7 +23,7 @@ from ..exchange import SecretSharing, require_complete
 from .base import CURVATURE, Range
 from .families import admm, random_weights
 from .families.admm import ADMMFamily
-from .families.random_weights import WEIGHTS, Losses, add_losses, losses_of, no_losses
+from .families.random_weights import WEIGHTS, Losses, add_losses, no_losses
 from .noise import published_change
 from .parameters import nonnegative, one_of
 
@@ -214,17 +214,10 @@ class LocallyPrivateADMM(ADMMFamily):
         if not self.has_losses:
             return after
         mean = state.received_sum / network.degrees[..., None]
-        output = self.centre(state, network, draw) + self.scale(t) * draw.noise
-        losses = add_losses(
-            losses_of(state),
-            problem,
-            output - np.minimum(state.x, mean),
-            np.abs(state.x - mean),
-            self.scale(t),
-            1.0 / self.penalty(network, t),
-            dim=problem.dim,
-        )
-        return after._replace(**losses._asdict())
+        scale, length = self.scale(t), np.abs(state.x - mean)
+        output = self.centre(state, network, draw) + scale * draw.noise
+        position = output - np.minimum(state.x, mean)
+        return add_losses(after, problem, position, length, scale, 1.0 / self.penalty(network, t))
 
     @property
     def has_losses(self) -> bool:

@@ -15,8 +15,7 @@ from inspect import signature
 from types import ModuleType
 from typing import Any, get_type_hints
 
-from private_consensus.common.errors import InvalidInput
-from private_consensus.common.errors.arguments import instance, text
+from private_consensus.common.errors.arguments import choice, instance, text
 
 from .base import Problem
 
@@ -35,8 +34,7 @@ def module_of(name: str) -> str:
 
 @cache
 def _module_of(name: str) -> str:
-    if name not in names():
-        raise InvalidInput("problem.name", name, f"one of {', '.join(names())}")
+    choice("problem.name", name, names())
     return f"{__name__}.{name}"
 
 

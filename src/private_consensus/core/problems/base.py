@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
-from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.errors import InvalidInput, arguments
 
 NORMS = ("l1", "l2", "linf")
 ROUNDING = 1e-12
@@ -301,7 +301,7 @@ class Problem(ABC):
 
         The bounds in l2 and in the maximum norm imply a bound in l1.
         """
-        require(norm in NORMS, "norm", norm, f"one of {', '.join(NORMS)}")
+        arguments.choice("norm", norm, NORMS)
         l2 = self.record_gradient_change
         linf = min(l2, self.record_coordinate_change)
         l1 = np.sqrt(self.dim) * l2
@@ -331,7 +331,7 @@ class Problem(ABC):
         float or ndarray
             Bound, with the shape of ``curvature``.
         """
-        require(norm in NORMS, "norm", norm, f"one of {', '.join(NORMS)}")
+        arguments.choice("norm", norm, NORMS)
         l2_change = self.record_change("l2") / (self.least_convexity + curvature)
         return l2_change * (np.sqrt(self.dim) if norm == "l1" else 1.0)
 

@@ -23,7 +23,7 @@ from private_consensus.common.arrays import (
     require_rows_within,
     require_shape,
 )
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments, require
 from private_consensus.privacy.functional import Sensitivity
 
 from ..randomness import Streams, generator
@@ -395,7 +395,7 @@ def _generators(streams: Streams, splits: int | None) -> list[np.random.Generato
 
 def _protected(prepared, name: str) -> np.ndarray:
     attributes = prepared.protected
-    require(name in attributes, "problem.protected", name, f"one of {', '.join(attributes)}")
+    arguments.choice("problem.protected", name, attributes)
     values = np.unique(attributes[name])
     description = f"{name} with {len(values)} value{'s' if len(values) != 1 else ''}"
     require(len(values) == 2, "problem.protected", description, "an attribute with two values")

@@ -388,10 +388,8 @@ def build(
     -------
     Lasso
     """
-    require(loss in LOSSES, "problem.loss", loss, f"one of {', '.join(LOSSES)}")
-    require(
-        responses in RESPONSES, "problem.responses", responses, f"one of {', '.join(RESPONSES)}"
-    )
+    arguments.choice("problem.loss", loss, LOSSES)
+    arguments.choice("problem.responses", responses, RESPONSES)
     for key, value in {"records": records, "dim": dim}.items():
         arguments.whole(f"problem.{key}", value, 1)
     require_number("problem.eta", eta, above=0)

@@ -161,7 +161,7 @@ class Perceptron(Problem):
         -------
         ndarray, shape (runs, 1, p)
         """
-        require(init in INITS, "algorithm.init", init, f"one of {', '.join(INITS)}")
+        arguments.choice("algorithm.init", init, INITS)
         shape = (1, self.dim)
         if init == "zero":
             x = np.zeros((len(streams.runs), *shape))
@@ -483,13 +483,9 @@ def build(
     in_range = agents <= records <= len(train)
     expected = f"at least {agents}, one per agent, and at most {len(train)}, the training records"
     require(in_range, "problem.records", records, expected)
-    require(loss in LOSSES, "problem.loss", loss, f"one of {', '.join(LOSSES)}")
-    require(
-        partition in PARTITIONS, "problem.partition", partition, f"one of {', '.join(PARTITIONS)}"
-    )
-    require(
-        precision in PRECISIONS, "problem.precision", precision, f"one of {', '.join(PRECISIONS)}"
-    )
+    arguments.choice("problem.loss", loss, LOSSES)
+    arguments.choice("problem.partition", partition, PARTITIONS)
+    arguments.choice("problem.precision", precision, PRECISIONS)
     labels = np.asarray(prepared.labels).astype(np.int64)
     coded = labels.min() >= 0 and labels.max() < CLASSES
     require(coded, "problem.prepared", (labels.min(), labels.max()), "labels from 0 to 9")

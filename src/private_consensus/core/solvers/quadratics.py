@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments
 
 REPAIRS = ("ridge", "trim", "ball", "literal")
 BISECTIONS = 60
@@ -70,7 +70,7 @@ def minimise(
     Solution
         Minimisers, indicators of repaired matrices, and fractions of dropped directions.
     """
-    require(repair in REPAIRS, "algorithm.solver", repair, f"one of {', '.join(REPAIRS)}")
+    arguments.choice("algorithm.solver", repair, REPAIRS)
     dim = matrix.shape[-1]
     smallest = np.linalg.eigvalsh(matrix)[..., 0]
     if repair == "ridge":

@@ -5,8 +5,7 @@ Confidence and delta are parameters of every call and fields of every result, wi
 :mod:`.claims`
     (epsilon, delta)-DP, mu-GDP and privacy profiles as constraints on the two rates of an event.
 :mod:`.bounds`
-    ``event_bound``, ``mu_bound``: epsilon and mu from the rates of one event; ``Bound``, whose
-    ``p_value`` is that of a claim.
+    ``mu_bound``: mu from the rates of one event; ``Bound``, whose ``p_value`` is that of a claim.
 :mod:`.statistics`
     ``audit_statistics``: cross-fitted bounds that hold simultaneously, for given and for learned
     statistics. The learned statistics are linear discriminants and classifiers

@@ -241,27 +241,6 @@ class Bound:
         return _largest_refuted(lambda value: self._p_value(_allowed(measure, value)), self.level)
 
 
-def event_bound(
-    hits: int, runs: int, hits_other: int, runs_other: int, *, delta: float, confidence: float
-) -> Bound:
-    """Return a lower bound of epsilon from the rates of one event, in both directions.
-
-    Parameters
-    ----------
-    hits, runs, hits_other, runs_other : int
-        Runs in the event and all runs, under D and under D'. The event was selected on other runs.
-    delta, confidence : float
-        delta of the bound, and its confidence.
-
-    Returns
-    -------
-    Bound
-        ``epsilon`` is at most the true one with probability at least ``confidence``.
-    """
-    counts = _checked_counts(hits, runs, hits_other, runs_other)
-    return Bound(counts, delta, _checked_confidence(confidence), 1.0, Epsilon(delta), both=True)
-
-
 def mu_bound(
     hits: int, runs: int, hits_other: int, runs_other: int, *, delta: float, confidence: float
 ) -> Bound:

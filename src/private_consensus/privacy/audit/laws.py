@@ -23,7 +23,7 @@ import numpy as np
 from scipy import stats
 from scipy.special import gammainc, gammaincc, ndtr
 
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments
 
 from ..mechanisms import gamma_norm_noise
 
@@ -304,4 +304,4 @@ def drawn(law: str, generator: np.random.Generator, shape: tuple[int, ...]) -> n
 
 def check_law(law: str) -> None:
     """Raise an error unless the distribution is known."""
-    require(law in LAWS, "law", law, f"one of {', '.join(LAWS)}")
+    arguments.choice("law", law, LAWS)

@@ -26,15 +26,7 @@ from .adaptivity import (
 from .changes import Changes, Constant, Cyclic, Free, Once, gradient_change
 from .guarantees import Bracket, all_victims, mu, pairwise, receives_all_messages
 from .laplace import laplace_epsilon
-from .programs import (
-    chebyshev_gossip,
-    clean_state,
-    decor,
-    dimension_exchange,
-    quadratic_admm,
-    tracking,
-    zip_dl,
-)
+from .programs import chebyshev_gossip, decor, zip_dl
 from .systems import LinearSystem, Round, gossip, muffliato_gd, noised_descent
 from .views import Coalition, Eavesdropper, FinalModels, Observer, SecureSums, agent, secure_agent
 
@@ -57,10 +49,8 @@ __all__ = [
     "agent",
     "all_victims",
     "chebyshev_gossip",
-    "clean_state",
     "contraction_bound",
     "decor",
-    "dimension_exchange",
     "gossip",
     "gradient_change",
     "laplace_epsilon",
@@ -69,11 +59,9 @@ __all__ = [
     "muffliato_gd",
     "noised_descent",
     "pairwise",
-    "quadratic_admm",
     "receives_all_messages",
     "secure_agent",
     "statement",
     "statements",
-    "tracking",
     "zip_dl",
 ]

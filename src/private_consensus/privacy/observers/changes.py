@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments, require
 
 from .systems import checked_number, per_round, positive_integer
 
@@ -212,7 +212,7 @@ def gradient_change(unit: str, clip: float, records: int | None = None) -> float
     InvalidInput
         For an unknown unit, a clip that is not above 0, and less than one record.
     """
-    require(unit in UNITS, "unit", unit, f"one of {', '.join(UNITS)}")
+    arguments.choice("unit", unit, UNITS)
     clip = checked_number(clip, "clip")
     count = 1 if records is None else positive_integer(records, "records")
     return 2.0 * clip / count if unit == "record" else 2.0 * clip

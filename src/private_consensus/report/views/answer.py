@@ -6,10 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 
+from private_consensus.common.grouping import grouped
 from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATED
 from private_consensus.reproduction.claims import HELD, IN_PART, NOT_HELD, UNDECIDED, UNTESTABLE
 
-from ..formats import grouped, number
+from ..formats import number
 from ..names import algorithm_title
 from ..reading import Results, Row
 from ..undecided import scale_notice

@@ -6,7 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 
-from ..formats import grouped, words
+from private_consensus.common.grouping import grouped
+
+from ..formats import words
 from ..reading import Row
 
 INFINITE, UNKNOWN = "infinite", "no bound"

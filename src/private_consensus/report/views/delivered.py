@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from private_consensus.common.grouping import grouped
 from private_consensus.privacy import VIOLATED
 
-from ..formats import grouped, number, value_range
+from ..formats import number, value_range
 from ..names import algorithm_title
 from ..reading import Results, Row
 from . import bounds

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from operator import itemgetter
 
-from ..formats import grouped
+from private_consensus.common.grouping import grouped
+
 from ..names import algorithm_title
 from ..reading import Row
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from private_consensus.audits.views import NOT_LINEAR
 from private_consensus.audits.views.causal import NO_VIEWS, WHOLE_RUN
+from private_consensus.common.grouping import grouped
 
-from ..formats import grouped, number, words
+from ..formats import number, words
 from ..names import algorithm_title
 from ..reading import Results, Row
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from operator import itemgetter
+from typing import Any
 
 import polars as pl
 
 from private_consensus.audits.judging import BY_ACCOUNTANT
+from private_consensus.common.grouping import grouped
 from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import AUDIT
 from private_consensus.privacy import (
@@ -24,7 +26,7 @@ from private_consensus.privacy import (
     VIOLATED,
 )
 
-from ..formats import grouped, number, value_range, words
+from ..formats import number, value_range, words
 from ..names import algorithm_title
 from ..reading import Results, Row
 from . import bounds
@@ -89,7 +91,7 @@ def settings_of_papers(results: Results) -> list[Row]:
     ]
 
 
-def privacy_by_variant(results: Results) -> list[dict[str, object]]:
+def privacy_by_variant(results: Results) -> list[dict[str, Any]]:
     """Return claimed and delivered privacy, one row per paper, algorithm and variant."""
     groups = grouped(
         results.privacy,
@@ -151,7 +153,7 @@ def by_algorithm(results: Results) -> list[dict[str, object]]:
     return table
 
 
-def _of_verdict(rows: list[Row]) -> dict[str, object]:
+def _of_verdict(rows: Sequence[Row]) -> dict[str, object]:
     """Describe variants with equal verdicts; the bound is the largest one relative to its claim."""
     most_violated = max(rows, key=itemgetter("lower_over_claimed"))
     return {
@@ -230,7 +232,7 @@ def _noise(audits: Iterable[Row]) -> str:
     return "NOISE DIFFERS FROM ITS DECLARATION" if any(flags) else "noise as declared"
 
 
-def _multiple(rows: list[Row]) -> str:
+def _multiple(rows: Sequence[Row]) -> str:
     """Format the largest ratio of accounted to claimed epsilon, with its variant, if any."""
     claims = [row for row in rows if row["ratio"] is not None]
     if not claims:

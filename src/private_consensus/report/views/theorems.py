@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
 
+from private_consensus.common.grouping import grouped
 from private_consensus.reproduction.experiments.schema import cited
 
-from ..formats import grouped
 from ..reading import Results, Row
 from .verdicts import ICONS
 

@@ -9,6 +9,7 @@ from itertools import product
 from operator import itemgetter
 from typing import Any
 
+from private_consensus.common.grouping import grouped
 from private_consensus.reproduction.claims import (
     HELD,
     IN_PART,
@@ -19,7 +20,7 @@ from private_consensus.reproduction.claims import (
 from private_consensus.reproduction.claims.intervals import MIN_RUNS, too_few_runs
 from private_consensus.reproduction.claims.statements import HUGE
 
-from ..formats import exponential, grouped, interval, number, region, words
+from ..formats import exponential, interval, number, region, words
 from ..names import algorithm_title
 from ..reading import Row
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.common.row_filters import selected
 
 from .schema import Series, Test
@@ -68,8 +68,7 @@ def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
         & (pl.col("variant") == series.variant)
     )
     for column in series.where:
-        if column not in rows.columns:
-            raise InvalidInput("series.where", column, f"one of {', '.join(rows.columns)}")
+        arguments.choice("series.where", column, rows.columns)
     if series.where:
         rows = rows.filter(*selected(series.where))
     expected = "a series with results: check experiment, method, variant and where"

@@ -124,21 +124,8 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
     return expand(surrogates.draw(aggregates("brazil"), rows or ROWS, generator))
 
 
-def collapse(table: pl.DataFrame) -> pl.DataFrame:
-    """Replace each block of indicator columns by a categorical column; zeros are ``Unknown``."""
-    columns = {}
-    for name in ORDER:
-        if name not in BLOCKS:
-            columns[name] = table[name]
-            continue
-        values = np.array(["Unknown", *BLOCKS[name]], dtype=object)
-        block = table.select(f"{name}={v}" for v in BLOCKS[name]).to_numpy()
-        columns[name] = values[np.where(block.any(axis=1), block.argmax(axis=1) + 1, 0)].tolist()
-    return COLLAPSED.check(pl.DataFrame({**columns, LABEL: table[LABEL]}))
-
-
 def expand(table: pl.DataFrame) -> pl.DataFrame:
-    """Replace each categorical column by its indicator columns, the inverse of :func:`collapse`."""
+    """Replace each categorical column by its indicator columns; ``Unknown`` has only zeros."""
     columns = [
         (pl.col(name) == value).cast(pl.Int64).alias(f"{name}={value}")
         for name in BLOCKS

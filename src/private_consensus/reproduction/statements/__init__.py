@@ -14,7 +14,7 @@ from dataclasses import replace
 from inspect import getdoc, getmembers, isfunction
 from types import ModuleType
 
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments
 
 from . import (
     admm,
@@ -82,7 +82,7 @@ def compute(name: str, scale: float = 1.0) -> StatementResult:
     -------
     StatementResult
     """
-    require(name in COMPUTATIONS, "computation", name, f"one of {', '.join(COMPUTATIONS)}")
+    arguments.choice("computation", name, COMPUTATIONS)
     computation = COMPUTATIONS[name]
     result = computation()
     _, _, documented = (getdoc(computation) or "").partition("\n\n")

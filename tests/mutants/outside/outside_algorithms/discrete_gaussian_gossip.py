@@ -17,7 +17,7 @@ import numpy as np
 from private_consensus.core.algorithms.base import Iterative, column, origin
 from private_consensus.core.algorithms.noise import Noise
 from private_consensus.core.algorithms.parameters import noise_field, positive
-from private_consensus.privacy import Release, discrete_gaussian_from_uniform
+from private_consensus.privacy import Release, discrete_gaussian_pmf
 from private_consensus.privacy import calibrate as calibrate_scale
 
 from ._common import State
@@ -70,11 +70,32 @@ class DiscreteGaussianGossip(Iterative):
         noise = np.zeros((len(state.x), *draw.shape))
         for setting, sigma in enumerate(np.broadcast_to(self.sigma.scale, len(state.x))):
             if sigma > 0:
-                noise[setting] = discrete_gaussian_from_uniform(draw, float(sigma) ** 2)
+                noise[setting] = quantiles(draw, float(sigma) ** 2)
         return State(column(self.grid) * (self.query(problem) + noise))
 
     def observables(self, state, problem, t):
         return {"released": state.x}
+
+
+def quantiles(uniform, variance):
+    """Return discrete Gaussian quantiles, so that settings share their uniform draws.
+
+    Parameters
+    ----------
+    uniform : ndarray
+        Numbers in [0, 1).
+    variance : float
+        Positive.
+
+    Returns
+    -------
+    ndarray of int, shape of ``uniform``
+    """
+    reach = int(np.ceil(9 * np.sqrt(variance))) + 1
+    support = np.arange(-reach, reach + 1)
+    cumulative = np.cumsum(discrete_gaussian_pmf(support, variance))
+    index = np.searchsorted(cumulative, uniform, side="right")
+    return support[np.minimum(index, support.size - 1)]
 
 
 ALGORITHM = DiscreteGaussianGossip

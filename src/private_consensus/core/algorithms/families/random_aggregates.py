@@ -20,7 +20,7 @@ from ...networks import SparseNetwork
 from ..parameters import one_of
 from . import gradient_steps, random_weights
 from .gradient_steps import GradientSteps, uniform_mean
-from .random_weights import WEIGHTS, Losses, add_losses, losses_of, no_losses
+from .random_weights import WEIGHTS, Losses, add_losses, no_losses
 
 RandomAggregatesState = namedtuple(
     "RandomAggregatesState", (*gradient_steps.GradientStepsState._fields, *Losses._fields)
@@ -135,16 +135,9 @@ class RandomAggregates(GradientSteps):
         after = state._replace(x=x, total_loss=self.accumulated_loss(state, problem, network, t))
         if not self.has_losses:
             return after
-        losses = add_losses(
-            losses_of(state),
-            problem,
-            mixed + self.noise.at(t) * draw.noise - low,
-            high - low,
-            self.noise.at(t),
-            self.step_size(t),
-            dim=problem.dim,
-        )
-        return after._replace(**losses._asdict())
+        scale = self.noise.at(t)
+        position = mixed + scale * draw.noise - low
+        return add_losses(after, problem, position, high - low, scale, self.step_size(t))
 
     def observables(self, state, problem, t):
         """Return the observables of gradient steps, and the privacy losses of the messages.

@@ -94,20 +94,13 @@ def no_losses(settings: int, problem, streams) -> Losses:
     return Losses(zero, zero, zero, zero)
 
 
-def losses_of(state: Any) -> Losses:
-    """Return the privacy losses that are fields of a state."""
-    return Losses(*(getattr(state, name) for name in Losses._fields))
-
-
-def add_losses(
-    losses: Losses, problem, position, length, scale, step_size: Any, *, dim: int
-) -> Losses:
-    r"""Return the accumulated privacy losses after one more message.
+def add_losses(state: Any, problem, position, length, scale, step_size: Any) -> Any:
+    r"""Return a state with the privacy losses of one more message.
 
     Parameters
     ----------
-    losses : Losses
-        Losses before the message.
+    state : State
+        State after the message, whose fields :class:`Losses` are those before the message.
     problem : Problem
         Objectives and data of the agents, with their sensitivities.
     position, length : ndarray, shape (settings, runs, agents, dim)
@@ -116,29 +109,27 @@ def add_losses(
         Scale :math:`1/\beta` of the noise.
     step_size : float or ndarray
         Factor :math:`\alpha` of the gradient in a message.
-    dim : int
-        Number of coordinates of a message.
 
     Returns
     -------
-    Losses
-        Accumulated losses.
+    State
+        With the accumulated losses.
     """
     beta = 1.0 / np.asarray(scale)
     published = step_size * published_change(problem)
     proven = step_size * problem.record_change("linf")
     realised, corrected = aggregation.realised_losses(position, length, beta, [published, proven])
     outside = (position <= 0) | (position >= length)
-    worst = np.broadcast_to(beta * proven, (*realised.shape[:-1], 1))[..., 0] * dim
-    return Losses(
-        losses.realised + realised.mean(-1),
-        losses.realised_all + corrected.sum(-1),
-        losses.worst_all + worst,
-        outside.mean(-1),
+    worst = np.broadcast_to(beta * proven, (*realised.shape[:-1], 1))[..., 0] * problem.dim
+    return state._replace(
+        realised=state.realised + realised.mean(-1),
+        realised_all=state.realised_all + corrected.sum(-1),
+        worst_all=state.worst_all + worst,
+        unamplified=outside.mean(-1),
     )
 
 
 def loss_observables(state: Any) -> dict[str, np.ndarray]:
     """Return the observables with the mean privacy losses over agents, each [settings, runs]."""
-    means = {name: value.mean(-1) for name, value in losses_of(state)._asdict().items()}
+    means = {name: getattr(state, name).mean(-1) for name in Losses._fields}
     return means | {"realised_share": means["realised"] / state.total_loss.mean(-1)}

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments, require
 from private_consensus.privacy import Budget, Release, SampledNoise
 
 SIGMA_RULES = ("thm11", "proof11", "accountant")
@@ -172,8 +172,7 @@ def sgd_sigma(rule: str, budget: Budget, noise: SampledNoise, horizon: int) -> f
     float
         Standard deviation of the noise over the clipping norm.
     """
-    expected = f"one of {', '.join(SIGMA_RULES)}"
-    require(rule in SIGMA_RULES, "algorithm.sigma_rule", rule, expected)
+    arguments.choice("algorithm.sigma_rule", rule, SIGMA_RULES)
     if rule == "accountant":
         return noise.sigma(budget, horizon)
     return theorem11_sigma(budget, noise.records, horizon, proof=rule == "proof11")

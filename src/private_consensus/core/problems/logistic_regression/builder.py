@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from private_consensus.common.arrays import require_each, require_rows_within
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments, require
 
 from ...randomness import Streams
 from .objective import CODINGS, LogisticRegression
@@ -73,10 +73,8 @@ def build(
         records,
         f"fewer than {rows / agents:g} records for each of {agents} agents ({rows} rows)",
     )
-    require(coding in CODINGS, "problem.coding", coding, f"one of {', '.join(CODINGS)}")
-    require(
-        partition in PARTITIONS, "problem.partition", partition, f"one of {', '.join(PARTITIONS)}"
-    )
+    arguments.choice("problem.coding", coding, CODINGS)
+    arguments.choice("problem.partition", partition, PARTITIONS)
     labels = np.asarray(prepared.labels).astype(float)
     require_each(np.abs(labels) == 1, "problem.prepared.labels", labels, ("row",), "-1 or 1")
     features = np.asarray(prepared.features)

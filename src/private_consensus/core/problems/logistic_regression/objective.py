@@ -370,7 +370,7 @@ class LogisticRegression(Problem):
         -------
         ndarray, shape (runs, 1, dim)
         """
-        require(init in INITS, "algorithm.init", init, f"one of {', '.join(INITS)}")
+        arguments.choice("algorithm.init", init, INITS)
         if init == "zero":
             return np.zeros((len(streams.runs), 1, self.dim))
         return streams.draw("data", "normal", (1, self.dim), "initial") / np.sqrt(self.dim)

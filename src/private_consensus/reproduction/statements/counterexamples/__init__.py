@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments
 
 from . import admm, average, descent, functional, local, sgd, statements, zeroth_order  # noqa: F401
 from .base import COMPUTATIONS, ErratumResult
@@ -10,7 +10,7 @@ from .base import COMPUTATIONS, ErratumResult
 
 def compute(number: str) -> ErratumResult:
     """Return the outcome of the computation for one erratum."""
-    require(number in COMPUTATIONS, "ID", number, f"one of {', '.join(sorted(COMPUTATIONS))}")
+    arguments.choice("ID", number, sorted(COMPUTATIONS))
     return COMPUTATIONS[number]()
 
 

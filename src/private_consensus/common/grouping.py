@@ -1,0 +1,30 @@
+"""Group items by a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Group items by a key; groups are ordered by their first item.
+
+    Parameters
+    ----------
+    items : iterable
+        Items such as the rows of a table.
+    key : callable
+        Function from an item to the key of its group.
+
+    Returns
+    -------
+    dict
+        Key to the items of the group.
+    """
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
