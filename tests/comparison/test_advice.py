@@ -258,7 +258,7 @@ def test_the_headline_counts_the_problems_on_which_a_baseline_is_best():
         ahead_of_private(cube(rows_of_all, "excess_loss_mean"), ["public"], {**DESIGN, "cells": AT})
         for rows_of_all in tables
     )
-    assert with_baseline[0].endswith("in base cells (2 of 2 at ε = 0.1, 0 of 2 at ε = 1).")
+    assert with_baseline[0].endswith(": at ε = 0.1 on 2 of 2, at ε = 1 on 0 of 2 problems.")
     assert without == []
 
 

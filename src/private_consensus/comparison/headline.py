@@ -67,12 +67,12 @@ def ahead_of_private(
     if not titles:
         return []
     counts = [
-        f"{sum(name in baselines for name in names)} of {len(names)} at ε = {epsilon:g}"
+        f"at ε = {epsilon:g} on {sum(name in baselines for name in names)} of {len(names)}"
         for epsilon, names in sorted(best_by_budget.items())
     ]
     return [
-        f"{PHRASES[PRIMARY]}, {' or '.join(titles)}{BASELINE} has a lower mean loss than every "
-        f"private method in base cells ({', '.join(counts)})."
+        f"{PHRASES[PRIMARY]}, a baseline without private data ({_listed(titles)}) has a lower mean "
+        f"loss than every private method in base cells: {', '.join(counts)} problems."
     ]
 
 
