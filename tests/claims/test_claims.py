@@ -584,6 +584,22 @@ def test_a_series_may_be_restricted_to_its_last_iteration(last, state):
     assert evaluate([test], pl.DataFrame(rows), privacy).verdict == state
 
 
+@pytest.mark.parametrize(
+    ("quantifier", "means", "deciding"),
+    [("each", [0.98, 0.9], 1), ("some", [0.98, 2.0], 0), ("some", [3.0, 0.8], 1)],
+)
+def test_the_deciding_element_of_a_held_claim_has_the_largest_p_value(quantifier, means, deciding):
+    """The second mean has the wider interval; only the best one counts for ``some``."""
+    curves = pl.concat(
+        measurements("one", [mean], spread=spread, x=[x])
+        for mean, spread, x in zip(means, (0.02, 0.4), X, strict=False)
+    )
+    test = Test(kind="level", series=series(), x="x", at_most=1.0, quantifier=quantifier)
+    judged = evaluate([test], curves, NO_PRIVACY)
+    assert judged.verdict == HELD
+    assert judged.deciding == judged.elements[deciding]
+
+
 @pytest.mark.parametrize("difference, position", [(1e-12, 0), (1e-6, 1), (-1e-6, 0)])
 def test_rounding_does_not_select_the_deciding_element(difference, position):
     values = (0.25, 0.25 - difference, 0.5)

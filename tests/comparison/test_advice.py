@@ -12,7 +12,7 @@ from synthetic import smoke
 from private_consensus.common.errors import InvalidInput
 from private_consensus.comparison.advice import Advice, Sentence, judged, read_advice
 from private_consensus.comparison.design import cells
-from private_consensus.comparison.headline import local_baselines, sentences
+from private_consensus.comparison.headline import ahead_of_private, local_baselines, sentences
 from private_consensus.comparison.ranks import rank
 from private_consensus.comparison.tables import (
     baselines_of,
@@ -249,6 +249,17 @@ def test_the_headline_states_how_often_a_method_outside_the_ranking_is_better():
     first = headline(everywhere.vstack(table(seldom).select(everywhere.columns)))[1][0]
     assert ": 1.0 of 2, " in first and "4 cells of 2 problems in which all 2 methods ran." in first
     assert first.endswith("has a lower loss in 1 of the 4 cells with a sufficient budget.")
+
+
+def test_the_headline_counts_the_problems_on_which_a_baseline_is_best():
+    private = {"a": {0.1: 5.0, 1.0: 1.0}, "b": {0.1: 6.0, 1.0: 3.0}}
+    tables = results({**private, "public": {0.1: 3.0, 1.0: 3.0}}), results(private)
+    with_baseline, without = (
+        ahead_of_private(cube(rows_of_all, "excess_loss_mean"), ["public"], {**DESIGN, "cells": AT})
+        for rows_of_all in tables
+    )
+    assert with_baseline[0].endswith(": at ε = 0.1 on 2 of 2, at ε = 1 on 0 of 2 problems.")
+    assert without == []
 
 
 def test_cells_in_which_a_model_without_data_is_best_are_excluded():

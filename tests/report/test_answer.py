@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from private_consensus.report.formats import NO_BREAK_SPACE
 from private_consensus.report.page import page
 from private_consensus.report.views import answer
 from private_consensus.report.views.privacy import settings_of_papers
@@ -101,6 +100,6 @@ def test_the_readme_states_the_privacy_of_the_published_settings():
     plan = planning.load(read_yaml(config / "config.yaml"), config)
     papers = {key: plan.described(key) for key in plan.papers}
     settings = settings_of_papers(results_of(papers, privacy=rows))
-    sentence = answer.privacy_clause(settings).replace(NO_BREAK_SPACE, ",")
+    sentence = answer.privacy_clause(settings)
     sentence = sentence.replace("claimed ε", "claimed epsilon")
     assert f"{sentence}." in " ".join((root / "README.md").read_text(encoding="utf-8").split())

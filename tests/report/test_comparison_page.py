@@ -146,7 +146,8 @@ def test_rank_table_states_the_number_of_cells_and_the_omitted_methods(text):
     assert table_rows[0] == ["talks", "1 [0.5, 1.5]", *["1"] * 4]
     assert table_rows[2] == ["local training", *["in 1"] * 5]
     assert table_rows[3:] == [
-        ["Cells, of all cells", *["2 of 3"] * 5], ["Problems", *["2"] * 5],
+        ["Methods with a rank", *["2"] * 5], ["Cells, of all cells", *["2 of 3"] * 5],
+        ["Problems", *["2"] * 5],
         ["Friedman's p", *["–"] * 5],
     ]  # fmt: skip
     assert "talks does not differ significantly from the ranks of: hopes" in text

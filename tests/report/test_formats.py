@@ -17,7 +17,7 @@ from private_consensus.report import formats
         (math.inf, "∞"),
         (-math.inf, "−∞"),
         (0, "0"),
-        (45222, "45\u202f222"),
+        (45222, "45,222"),
         (4.0, "4"),
         (-2.0, "−2"),
         (0.12345, "0.123"),

@@ -97,22 +97,24 @@ def test_logarithms_of_ratios_are_shown_as_ratios(results):
     ("verdict", "changes", "expected"),
     [
         ("held", {"verdict_margin": -math.log(1.25)},
-         "the verdict would change if the bound were 25 % stricter"),
+         "margin: 25 %"),
         ("did not hold",
          {"contradicted": 1, "value": math.log(1.5), "tied": 2, "verdict_margin": 1e-15},
          "50 % beyond the bound; exactly equal values: 2"),
         ("did not hold",
          {"contradicted": 1, "value": 3.0, "kind": "difference", "verdict_margin": 3.0},
-         "3 beyond the bound; the verdict would change if the bound were 3 looser"),
+         "3 beyond the bound; margin: 3"),
         ("did not hold",
          {"contradicted": 1, "value": 4e298, "kind": "level", "runs": 100, "verdict_margin": 4e298},
          "infinite in 4 of 100 runs"),
-        ("undecided", {"runs_needed": 1234.0, "verdict_margin": None},
-         "about 1\u202f234 runs would decide"),
+        ("did not hold", {"contradicted": 1, "value": math.inf, "kind": "private",
+                          "verdict_margin": math.inf}, "no finite ε"),
+        ("undecided", {"runs_needed": 1234.0, "verdict_margin": 0.1},
+         "about 1,234 runs would decide"),
         ("undecided", {"runs_needed": 5.0, "runs": 2, "verdict_margin": None},
          "not enough runs by design: 2, and an interval needs 5"),
         ("undecided", {"runs_needed": math.inf, "verdict_margin": None},
-         "more than 100\u202f000 runs are needed: the estimate is close to the bound"),
+         "more than 100,000 runs are needed: the estimate is close to the bound"),
         ("undecided", {"kind": "private", "verdict_margin": None}, "neither proven nor refuted"),
         ("cannot be tested", {}, "by construction"),
     ],
@@ -134,6 +136,12 @@ def test_the_remark_states_the_caveat_and_methods_that_are_no_better_than_a_cons
     )
     assert verdicts.remark({**row, "no_better": ""}) == "cannot fail"
     assert verdicts.remark({**row, "verdict": "cannot be tested"}) == "by construction"
+
+
+def test_more_digits_separate_a_statistic_from_its_bound(results):
+    close = {"kind": "level", "value": 0.99991, "low": 0.99982, "high": 1.0, "accept_high": 1.0}
+    row = verdicts.formatted({**results.claims[0], **close})
+    assert (row["shown"], row["interval"]) == ("0.9999", "[0.9998, 1]")
 
 
 def test_slopes_are_shown_without_transformation(results):

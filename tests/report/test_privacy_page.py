@@ -163,9 +163,12 @@ def test_the_audits_page_names_the_audited_mutant(results):
         "ceiling": 1.0, "runs": 1, "confidence": 0.99, "copy": "half of the noise",
         "verdict": "not contradicted",
     }  # fmt: skip
-    text = pages(replace(results, audit={**results.audit, "audits": [audited]}))["audits.html"]
-    assert "<td>half of the noise</td>" in text
-    assert "built-in method" not in text
+    correct = {**audited, "copy": "correct", "ceiling": 0.1}
+    text = pages(replace(results, audit={**results.audit, "audits": [audited, correct]}))
+    assert "<td>half of the noise</td>" in text["audits.html"]
+    assert "built-in method" not in text["audits.html"]
+    assert "above this limit (1 audits)" in text["audits.html"]
+    assert "does not detect the other 1." in text["audits.html"]
 
 
 def test_findings_list_attacks_but_not_the_epsilon_of_the_accountant():

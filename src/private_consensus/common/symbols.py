@@ -27,7 +27,7 @@ LETTERS = {
     "eps": SIGNS["epsilon"], "lam": SIGNS["lambda"],
 }  # fmt: skip
 """Unicode symbols by their names in a configuration. Words such as *to* are not symbols there."""
-RAISED = str.maketrans("0123456789+-.tknmT", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻·ᵗᵏⁿᵐᵀ")
+RAISED = str.maketrans("0123456789+-.tknmTδ", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻·ᵗᵏⁿᵐᵀᵟ")
 LOWERED = str.maketrans("0123456789aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
 
 _LONGEST_FIRST = "|".join(sorted(LETTERS, key=len, reverse=True))
@@ -43,8 +43,8 @@ _WHOLE = re.compile(r"(?<== )(-?\d+)\.0(?!\d)")
 def typeset(text: str) -> str:
     """Replace names of Greek letters, powers and indices in a text by Unicode symbols."""
     text = _SCIENTIFIC.sub(lambda match: power_of_ten(match[1], int(match[2])), text)
-    text = _POWER.sub(_raised, text)
     text = _NAME.sub(lambda match: LETTERS[match[1]], text)
+    text = _POWER.sub(_raised, text)
     text = _INDEX.sub(_lowered, text)
     text = _ROOT.sub(r"√\1", text)
     return _MINUS.sub("−", _WHOLE.sub(r"\1", text).replace("+-", "±"))

@@ -47,6 +47,11 @@ ANSWERS = {
     UNTESTABLE: "not answered",
 }  # fmt: skip
 """Answer to a question, by the verdict of its test."""
+TUNED = {
+    "tuned_paid": "counted tuning", "tuned": "known parameters",
+    "transferred": "parameters from other problems",
+}  # fmt: skip
+"""Description of each kind of tuning."""
 OTHERS, EACH = "others", "each"
 """Placeholders for a method: every other method that is ranked for the observer of the question;
 each of these methods, compared with itself."""
@@ -282,8 +287,18 @@ def _pairs(
             values = np.array([series[:common] for series in runs])
             values = values[:, ~np.isnan(values).any(0)]
             if values.size:
-                name = f"{methods[0]} against {methods[1]}, {_describe(cell)}"
-                yield Sides(name, cell, *values)
+                yield Sides(f"{_compared(test, *methods)}, {_describe(cell)}", cell, *values)
+
+
+def _compared(test: Pairwise, first: str, second: str) -> str:
+    """Describe a pair of methods, or of two settings of one method."""
+    if first != second:
+        return f"{first} against {second}"
+    sides = [
+        ", ".join([TUNED[side.tuning], *(f"{key} {value}" for key, value in side.where.items())])
+        for side in (test.smaller, test.than)
+    ]
+    return f"{first}: {sides[0]} against {sides[1]}"
 
 
 def _methods(test: Pairwise, ranked: Sequence[str]) -> list[tuple[str, str]]:

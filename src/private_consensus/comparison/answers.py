@@ -20,7 +20,7 @@ import polars as pl
 from private_consensus.common.fields import INFINITE
 from private_consensus.common.grouping import grouped
 
-from .headline import local_baselines, sentences
+from .headline import ahead_of_private, local_baselines, sentences
 from .ranks import Ranking, rank
 from .schema import ANYONE, CELL, OBSERVERS, PRIMARY, TRANSFERRED, TUNINGS
 from .statistics import (
@@ -118,7 +118,10 @@ def answers(
     return {
         **{key: design[key] for key in REPEATED},
         "absent": _absent(design["absent"]),
-        "headline": sentences(rankings, primary, transferred, local, design),
+        "headline": [
+            *ahead_of_private(strongest[PRIMARY], free, design),
+            *sentences(rankings, primary, transferred, local, design),
+        ],
         "primary": PRIMARY,
         "baselines": free,
         "too_small": {

@@ -1,14 +1,17 @@
 """Headline of the comparison, computed from its results.
 
-It states in how many cells the budget is too small if it covers the tuning, which methods have the
-lowest mean rank in the other cells, for each kind of tuning, and where local training is best. In a
-base cell, local training is best if it is the only private method that may be best
-(:mod:`.statistics`). All base cells share one level (Bonferroni).
+It states on how many problems a baseline without private data has a lower mean loss than every
+private method (:func:`ahead_of_private`). The other sentences (:func:`sentences`) state in how many
+cells the budget is too small if it covers the tuning, which methods have the lowest mean rank in
+the other cells, for each kind of tuning, and where local training is best. In a base cell, local
+training is best if it is the only private method that may be best (:mod:`.statistics`). All base
+cells share one level (Bonferroni).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import polars as pl
@@ -16,9 +19,9 @@ import polars as pl
 from private_consensus.common.multiplicity import ALPHA
 
 from .ranks import Ranking
-from .schema import ANYONE, OBSERVERS
+from .schema import ANYONE, OBSERVERS, PRIMARY
 from .statistics import LOCAL, methods_by_mean
-from .tables import base_cells, compared, cube, remaining
+from .tables import Cube, base_cells, compared, cube, remaining
 
 PHRASES = {
     "tuned_paid": "If tuning is counted in the budget",
@@ -32,6 +35,45 @@ BASELINE = " (baseline without private data)"
 
 WINS, OPEN, BEATEN = "wins", "open", "beaten"
 """Outcomes of local training: only it may be best; others may be too; some method is better."""
+
+
+def ahead_of_private(
+    losses: Cube, baselines: Collection[str], design: Mapping[str, Any]
+) -> list[str]:
+    """State on how many problems a baseline has a lower mean loss than every private method.
+
+    Parameters
+    ----------
+    losses : Cube
+        Losses of the private methods and the baselines, with the primary tuning.
+    baselines : collection of str
+        Names of the baselines.
+    design : mapping
+        Content of ``cells.json``; its base cells are counted.
+
+    Returns
+    -------
+    list of str
+        One sentence; none without such a base cell.
+    """
+    base = base_cells(design["cells"])
+    best_by_budget: dict[float, list[str]] = {}
+    for i, cell in enumerate(losses.cells):
+        if cell in base:
+            means = {name: runs.mean() for name, runs in losses.of_cell(i).items()}
+            best_by_budget.setdefault(cell[-1], []).append(min(means, key=means.__getitem__))
+    best = set(chain(*best_by_budget.values()))
+    titles = [m["title"] for m in design["methods"] if m["name"] in best & set(baselines)]
+    if not titles:
+        return []
+    counts = [
+        f"at ε = {epsilon:g} on {sum(name in baselines for name in names)} of {len(names)}"
+        for epsilon, names in sorted(best_by_budget.items())
+    ]
+    return [
+        f"{PHRASES[PRIMARY]}, a baseline without private data ({_listed(titles)}) has a lower mean "
+        f"loss than every private method in base cells: {', '.join(counts)} problems."
+    ]
 
 
 def local_baselines(

@@ -13,10 +13,6 @@ from private_consensus.common.symbols import power_of_ten
 NONE = "–"
 
 
-NO_BREAK_SPACE = "\u202f"
-"""Narrow space between groups of three digits, at which no line ends."""
-
-
 def number(value: float | int | None, digits: int = 3) -> str:
     """Format a number with a few significant digits, or with a power of ten.
 
@@ -36,7 +32,7 @@ def number(value: float | int | None, digits: int = 3) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e6):
-        return f"{int(value):,}".replace(",", NO_BREAK_SPACE).replace("-", "−")
+        return f"{int(value):,}".replace("-", "−")
     mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
     text = power_of_ten(mantissa, int(exponent)) if exponent else mantissa
     return text.replace("-", "−")
@@ -51,7 +47,7 @@ def value_range(values: Iterable[float | None]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def interval(low: float | None, high: float | None) -> str:
+def interval(low: float | None, high: float | None, digits: int = 3) -> str:
     """Format an interval as ``[low, high]``; empty if an end is missing.
 
     Parameters
@@ -60,15 +56,18 @@ def interval(low: float | None, high: float | None) -> str:
         Lower end.
     high : float or None
         Upper end.
+    digits : int, default 3
+        Number of significant digits.
 
     Returns
     -------
     str
     """
-    return "" if NONE in (number(low), number(high)) else f"[{number(low)}, {number(high)}]"
+    ends = number(low, digits), number(high, digits)
+    return "" if NONE in ends else f"[{ends[0]}, {ends[1]}]"
 
 
-def region(low: float | None, high: float | None) -> str:
+def region(low: float | None, high: float | None, digits: int = 3) -> str:
     """Describe the values for which a claim is true; a dash if an end is missing.
 
     Parameters
@@ -77,16 +76,19 @@ def region(low: float | None, high: float | None) -> str:
         Smallest accepted value, possibly -inf.
     high : float or None
         Largest accepted value, possibly inf.
+    digits : int, default 3
+        Number of significant digits.
 
     Returns
     -------
     str
     """
-    if low is None or high is None or NONE in (number(low), number(high)):
+    first, last = number(low, digits), number(high, digits)
+    if NONE in (first, last):
         return NONE
     if low == -math.inf:
-        return "any" if high == math.inf else f"at most {number(high)}"
-    return f"at least {number(low)}" if high == math.inf else f"{number(low)} to {number(high)}"
+        return "any" if high == math.inf else f"at most {last}"
+    return f"at least {first}" if high == math.inf else f"{first} to {last}"
 
 
 def duration(seconds: float) -> str:

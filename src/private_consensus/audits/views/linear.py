@@ -60,7 +60,7 @@ NOT_LINEAR = {
     "pp_admm_renyi": "a solver may stop anywhere within its tolerance",
     "q_dpsgd_1": "messages are quantised, and an agent continues from its unquantised model",
     "q_dpsgd_2": "messages are quantised, and an agent continues from its unquantised model",
-    "r_admm": "every second message recycles a gradient and has no noise of its own",
+    "r_admm": "every second message reuses a gradient without new noise",
     "random_aggregation": "one output, which does not depend on data",
     "release_audit": "an audit that shows bounds and no iterates",
     "sdm_dsgd": "a random set of coordinates is sent, and the agent keeps the others",

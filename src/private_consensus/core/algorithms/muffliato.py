@@ -1,4 +1,4 @@
-r"""Muffliato: gossip averages of noisy values (Cyffers, Even, Bellet, Massoulie, NeurIPS 2022).
+r"""Muffliato: gossip averages of noisy values (Cyffers, Even, Bellet, Massoulié, NeurIPS 2022).
 
 .. math::
     x_i^0 &= \bar d_i + N(0, \sigma^2 I), \qquad x^1 = W x^0, \\
@@ -56,7 +56,7 @@ class Muffliato(Iterative):
     quantities: ClassVar = ("released",)
     privacy_depends_on: ClassVar[str] = NOTHING
     needs: ClassVar[tuple[str, ...]] = ("means",)
-    source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022, Algorithm 1"
+    source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulié, NeurIPS 2022, Algorithm 1"
     ranges: ClassVar = {"horizon": Range(3, 40, 20)}
     lower_bound_because: ClassVar[str] = (
         "records in opposite corners change the noisy mean by exactly the sensitivity"

@@ -41,7 +41,7 @@ class MuffliatoGD(ClippedDescent):
     acceleration: str = one_of("none", ACCELERATIONS)
 
     privacy_depends_on: ClassVar[str] = NOTHING
-    source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022, Algorithm 3"
+    source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulié, NeurIPS 2022, Algorithm 3"
     lower_bound_because: ClassVar[str] = (
         "a changed label changes each gradient by half of the bound at every point"
     )

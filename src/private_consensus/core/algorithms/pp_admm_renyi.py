@@ -1,6 +1,6 @@
 r"""PP-ADMM as published, with a proven privacy bound.
 
-The algorithm is PP-ADMM with both noises. Its noise is set by Renyi divergences of the perturbed
+The algorithm is PP-ADMM with both noises. Its noise is set by Rényi divergences of the perturbed
 objective, which are proven for generalised linear models
 (:mod:`private_consensus.privacy.objective_perturbation`). The proof of Theorem 6 of Ding does
 not cover that the shift of the noise depends on the output (errata E4.3). An iteration releases the
@@ -25,7 +25,7 @@ from .families.approximate_admm import ApproximateADMM
 
 @dataclass(frozen=True, kw_only=True)
 class RenyiAccountedPPADMM(ApproximateADMM):
-    """PP-ADMM with the smallest noise whose Renyi divergences meet the budget."""
+    """PP-ADMM with the smallest noise whose Rényi divergences meet the budget."""
 
     calibration: str = "accountant"
     rho_conversion: str | None = "safe"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATED
 from private_consensus.privacy.verdicts import NO_TEST, NOT_CONTRADICTED
@@ -23,8 +24,17 @@ def page(results: Results) -> dict[str, object]:
     """Collect the content of the page of audits."""
     rows = table(results.audit.get("audits", []))
     outcomes = Counter((row["verdict"], row["icon"]) for row in rows if row["copy"] == "correct")
+    claims = {(r["algorithm"], r["level"]): r["claimed"] for r in rows if r["copy"] == "correct"}
+    less_noise = [
+        {**row, "full": claims[key]}
+        for row in rows
+        if row["copy"] != "correct" and (key := (row["algorithm"], row["level"])) in claims
+    ]
     return {
         "audits": rows,
+        "above_limit": sum(row["claimed"] > row["ceiling"] for row in rows),
+        "less_noise": less_noise,
+        "less_noise_detected": sum(row["bound"] > row["full"] for row in less_noise),
         "outcomes": [
             {"verdict": verdict, "icon": icon, "count": count}
             for (verdict, icon), count in outcomes.most_common()
@@ -33,7 +43,7 @@ def page(results: Results) -> dict[str, object]:
     }
 
 
-def table(rows: Iterable[Row]) -> list[dict[str, object]]:
+def table(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Return one row per audit of a correct or a faulty algorithm, with setting and findings."""
     return [
         {

@@ -97,7 +97,8 @@ def _largest_budget(answers: Answers, titles: Mapping[str, str]) -> list[dict[st
             "method": titles[row["method"]],
             "baseline": f"{formatted_number(row['baseline'])} ({titles[row['baseline_method']]})",
             **{key: formatted_number(row[key]) for key in ("loss", "data_free", "without_privacy")},
-            "fraction": NONE if row["fraction"] is None else formatted_percentage(row["fraction"]),
+            "fraction": (NONE if row["fraction"] is None else formatted_percentage(row["fraction"]))
+            + ", worse than the best model without privacy cost" * (row["loss"] > row["baseline"]),
         }
         for row in answers["learned"]
     ]
@@ -221,6 +222,7 @@ def _ranks(observer: str, answers: Answers, titles: Mapping[str, str]) -> dict[s
         ],
         "small_budget": [
             f"{SHORT_TUNINGS[tuning]}: {counts['too_small']} of {counts['judged']}"
+            + " (compared with the model without data only)" * (tuning == "transferred")
             for tuning, counts in small.items()
         ],
         "indistinguishable": [titles[name] for name in main["indistinguishable"]],
@@ -295,6 +297,7 @@ def _budgets(answers: Answers, titles: Mapping[str, str]) -> Iterator[dict[str, 
                         "budgets": [_budget(e, answers["epsilons"]) for e in ends],
                     }
                     for name, ends in needed
+                    if min(ends) < INFINITE
                 ],
             }
 

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Sequence
 from io import BytesIO
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -20,11 +21,15 @@ BAR, GAP, HEIGHT = 10, 2, 48
 
 
 def page(results: Results) -> dict[str, object]:
-    """Collect the data cards of the page."""
-    return {"cards": [card(content) for content in results.cards]}
+    """Collect the data cards of the page; equal distributions are shown on the first card only."""
+    cards = [card(content) for content in results.cards]
+    first: dict[str, str] = {}
+    for view in cards:
+        view["shown_on"] = first.setdefault(str(view["marginals"]), view["preparation"])
+    return {"cards": cards}
 
 
-def card(content: Row) -> dict[str, object]:
+def card(content: Row) -> dict[str, Any]:
     """Format a data card for the page."""
     return {
         **content,

@@ -17,7 +17,11 @@ from ..reading import Results, Row
 
 VIEWS = {"agent": "single messages", "secure sums": "secure sums"}
 """Kinds of observers that are single agents, each with its description."""
-OTHER_OBSERVERS = ("coalition of 3", "secure sums", "last models", "mean of last models")
+OTHER_OBSERVERS = {
+    "coalition of 3": "coalition of 3", "secure sums": "secure sums", "last models": "final models",
+    "mean of last models": "mean of final models",
+}  # fmt: skip
+"""Other kinds of observers, each with the title of its column."""
 TITLES = {
     "descent": "Descent, fresh noise in every round",
     "clipped": "Descent, clipped gradients",
@@ -38,53 +42,21 @@ def page(results: Results) -> dict[str, object]:
         "budget": number(budget) if rows else "",
         "graphs": [_graph(*group) for group in grouped(at_budget, itemgetter("graph")).items()],
         "labels": LABELS,
-        "two_hops": [
-            {"name": title(name), "words": sentence(group)}
-            for name, group in grouped(at_budget, itemgetter("algorithm")).items()
-        ],
         "without_formula": without_formula() if rows else [],
     }
 
 
+NAMES = {"F1": "contraction bound", "F0": "causal bound", "refused": "no guarantee"}
+"""Label of a guarantee in the results to its name on the page, if they differ."""
 LABELS = {
     "exact": "exact privacy loss of the received messages",
     "bound": "upper bound on the privacy loss of the received messages",
-    "F1": "contraction bound: proven for non-expansive steps, including projections",
-    "F0": "causal bound: proven for any data and loss; it counts the messages that can reach the "
+    "contraction bound": "proven for non-expansive steps, including projections",
+    "causal bound": "proven for any data and loss; it counts the messages that can reach the "
     "observer",
-    "refused": "no guarantee is proven",
+    "no guarantee": "no rule applies",
 }
 """Kind of guarantee to its meaning."""
-
-
-FAR_DISTANCE = 2
-"""Distance of target agent and observer in the sentences, in edges."""
-EQUALITY_RATIO = 0.95
-"""Ratio of two privacy losses from which on a sentence calls them equal."""
-
-
-def sentence(rows: Sequence[Row]) -> str:
-    """Describe the privacy loss of an algorithm to agents that are two edges away."""
-    eavesdropper = _largest(rows, "eavesdropper")
-    near, far = (_largest(rows, "agent", distance) for distance in (1, FAR_DISTANCE))
-    if math.isnan(far):
-        return "No graph has two agents at a distance of two edges."
-    if not math.isfinite(far):
-        return "No bound on the privacy loss to an agent two edges away is proven."
-    agents = [row for row in rows if row["kind"] == "agent" and row["distance"] == FAR_DISTANCE]
-    is_exact = {row["label"] for row in agents} == {"exact"}
-    verb = "is" if is_exact else "is proven to be at most"
-    total = epsilon_in_words(eavesdropper)
-    if far > eavesdropper / EQUALITY_RATIO:
-        compared = f"more than the privacy loss to the eavesdropper, {total}"
-    elif far >= EQUALITY_RATIO * eavesdropper:
-        compared = "equal to the privacy loss to the eavesdropper"
-    else:
-        compared = f"against {total} to the eavesdropper"
-    return (
-        f"The privacy loss {verb} ε = {epsilon_in_words(far)}, {compared}; "
-        f"to a neighbour, {epsilon_in_words(near)}."
-    )
 
 
 def title(name: str) -> str:
@@ -143,7 +115,7 @@ def _graph(name: str, rows: list[Row]) -> dict[str, object]:
     observers = {
         "eavesdropper": ("eavesdropper", None),
         **{"neighbour" if d == 1 else f"{d} edges": ("agent", d) for d in distances},
-        **{kind: (kind, None) for kind in OTHER_OBSERVERS},
+        **{column: (kind, None) for kind, column in OTHER_OBSERVERS.items()},
     }
     return {
         "name": name,
@@ -153,7 +125,11 @@ def _graph(name: str, rows: list[Row]) -> dict[str, object]:
             {
                 "name": title(algorithm),
                 "epsilons": [epsilon_in_words(_largest(group, *key)) for key in observers.values()],
-                "labels": ", ".join(sorted({r["label"] for r in group if r["kind"] == "agent"})),
+                "labels": ", ".join(
+                    sorted(
+                        {NAMES.get(r["label"], r["label"]) for r in group if r["kind"] == "agent"}
+                    )
+                ),
                 "reason": group[0]["reason"],
             }
             for algorithm, group in grouped(rows, itemgetter("algorithm")).items()
@@ -209,6 +185,6 @@ def _cell(value: float) -> float | None:
 SCRIPT_VALUES: dict[str, Callable[[Row], float | str | None]] = {
     "guarantee": lambda row: _cell(row.get("guarantee", math.nan)),
     "formula": lambda row: _cell(row.get("formula", math.nan)),
-    "labels": lambda row: row.get("label"),
+    "labels": lambda row: NAMES.get(row.get("label"), row.get("label")),
 }
 """Table of the script to the function that returns its entry for a row, which may be missing."""

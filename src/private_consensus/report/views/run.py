@@ -8,7 +8,7 @@ from ..formats import duration, number
 from ..reading import Results, Row
 
 LISTED_JOBS = 10
-"""Number of longest jobs in the first table; the second table has the others."""
+"""Number of longest jobs in the table."""
 
 
 def page(results: Results) -> dict[str, object]:
@@ -17,16 +17,23 @@ def page(results: Results) -> dict[str, object]:
         "commit": results.commit,
         "versions": results.versions,
         "jobs": jobs(results.timings),
-        "faults": results.faults,
+        "faults": [{**row, "tested": _tested(row)} for row in results.faults],
+        "tested": sorted({_tested(row) for row in results.faults} - {""}),
     }
 
 
+def _tested(row: Row) -> str:
+    """State date, commit and machine of the test of a fault; empty if it was not tested."""
+    if not row.get("commit"):
+        return ""
+    return f"{row['date']}, commit {row['commit']}, Python {row['python']}, {row['cpu']}"
+
+
 def jobs(timings: Iterable[Row]) -> dict[str, object]:
-    """List the jobs in descending order of wall time, with total time and peak memory."""
+    """List the jobs with the largest wall times, with total time and peak memory."""
     rows = sorted(timings, key=lambda row: (-row["seconds"], row["job"]))
     return {
         "first": rows[:LISTED_JOBS],
-        "rest": rows[LISTED_JOBS:],
         "count": len(rows),
         "total": duration(sum(row["seconds"] for row in rows)),
         "peak": f"{number(round(max((row['memory'] for row in rows), default=0)))} MB",

@@ -12,7 +12,7 @@ import polars as pl
 from private_consensus.common.multiplicity import ALPHA, holm
 from private_consensus.common.spreadsheets import code, csv, markdown_table
 from private_consensus.common.spreadsheets import markdown as cell
-from private_consensus.reproduction.claims import MEANINGS, UNDECIDED, UNTESTABLE
+from private_consensus.reproduction.claims import HELD, MEANINGS, UNDECIDED, UNTESTABLE
 from private_consensus.reproduction.claims.intervals import limits
 from private_consensus.reproduction.experiments.freshness import command
 
@@ -122,9 +122,16 @@ def counts(claims: Iterable[Row]) -> list[dict[str, object]]:
             "meaning": meaning,
             "count": sum(row["verdict"] == verdict for row in claims),
             "count_after_holm": sum(row["verdict_holm"] == verdict for row in claims),
+            "restricted": _restricted(claims) if verdict == HELD else "",
         }
         for verdict, meaning in MEANINGS.items()
     ]
+
+
+def _restricted(claims: Iterable[Row]) -> str:
+    """Count the held claims with a caveat or with methods no better than a constant model."""
+    count = sum(row["verdict"] == HELD and bool(row["restriction"]) for row in claims)
+    return f", {count} of them with a restriction" if count else ""
 
 
 def table(claims: Iterable[Row]) -> pl.DataFrame:
@@ -174,7 +181,7 @@ def markdown(claims: Iterable[Row]) -> str:
     titles = ("claim", "verdict", "statistic", "value", "interval", "after Holm", "runs", "remark",
               "figure")  # fmt: skip
     tallies = [
-        f"- {item['verdict']}: {item['count']} "
+        f"- {item['verdict']}: {item['count']}{item['restricted']} "
         f"({item['count_after_holm']} after Holm's adjustment)\n"
         for item in counts(claims)
     ]

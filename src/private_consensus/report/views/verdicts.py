@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
+from itertools import product
 from operator import itemgetter
 from typing import Any
 
@@ -44,11 +45,12 @@ RATIO_TESTS = {
 MAX_RECOMMENDED_RUNS = 100_000
 """Largest number of runs that a remark recommends."""
 
-INFINITELY_FAR = "infinitely far"
 NEGLIGIBLE_CHANGE = 1e-9
 """Smallest change of a bound that a remark states."""
 MAX_LOG_RATIO = 500.0
-"""Logarithm of a ratio from which on the ratio is shown as infinite."""
+"""Logarithm of a ratio from which on a statistic diverges."""
+MAX_DIGITS = 8
+"""Largest number of significant digits that separate a statistic from its bound."""
 
 MAX_RELATIVE_EXCESS = 3.0
 """Relative excess from which on it is written as a multiple instead of a percentage."""
@@ -91,21 +93,33 @@ def formatted(row: Row) -> dict[str, Any]:
     )
     if kind == "ratio":
         accept_low = accept_low if accept_low else float("-inf")
+    digits = _digits((value, low, high), (accept_low, accept_high))
     return {
         **row,
         "icon": icon(row["verdict"]),
         "surrogate": "surrogate" in row["source"],
         "measure": kind,
         "statistic": _without_logarithm(row["statistic"]) if kind == "ratio" else row["statistic"],
-        "shown": _infinite_runs(row) or number(value),
-        "interval": interval(low, high) if low != high else "" if _infinite_runs(row) else "exact",
-        "accepted": region(accept_low, accept_high),
-        "remark": remark(row),
+        "shown": (infinite := _infinite_runs(row)) or number(value, digits),
+        "interval": interval(low, high, digits) if low != high else "" if infinite else "exact",
+        "accepted": region(accept_low, accept_high, digits),
+        "remark": (text := remark(row)),
+        "restriction": (restriction := "; ".join(filter(None, _restrictions(row)))),
+        "note": text if row["verdict"] in (UNDECIDED, UNTESTABLE) else restriction,
     }
 
 
+def _digits(numbers: Iterable[float | None], bounds: Iterable[float | None]) -> int:
+    """Return the number of digits with which rounding does not move a number onto a bound."""
+    pairs = [(a, b) for a, b in product(numbers, bounds) if None not in (a, b) and a != b]
+    for digits in range(3, MAX_DIGITS + 1):
+        if all(number(a, digits) != number(b, digits) for a, b in pairs):
+            return digits
+    return 3
+
+
 def remark(row: Row) -> str:
-    """Explain a verdict: its reason, the runs that it needs, and its distance to another one.
+    """Explain a verdict: its reason, the runs that it needs, and its margin to another one.
 
     The last parts are its caveat and the compared methods that are no better than a constant model.
     """
@@ -136,6 +150,8 @@ def _violation(row: Row) -> str:
     if _infinite_runs(row):
         return _infinite_runs(row)
     excess = max(row["value"] - row["accept_high"], row["accept_low"] - row["value"])
+    if _diverges(row, excess):
+        return "no finite ε" if row["kind"] in ("private", "tight") else "diverges"
     return f"{_size(row, excess)} beyond the bound"
 
 
@@ -152,14 +168,17 @@ def _equal(row: Row) -> str:
 
 
 def _change_of_verdict(row: Row) -> str:
-    """Describe the change of the bound that would change the verdict."""
+    """State the smallest change of the bounds that would change the verdict."""
     margin = row.get("verdict_margin")
-    if margin is None or abs(margin) < NEGLIGIBLE_CHANGE or _infinite_runs(row):
+    if margin is None or row["verdict"] == UNDECIDED or _infinite_runs(row):
         return ""
-    if measure(row) == "ratio" and abs(margin) > MAX_LOG_RATIO:
+    if abs(margin) < NEGLIGIBLE_CHANGE or _diverges(row, abs(margin)):
         return ""
-    word = "looser" if margin > 0 else "stricter"
-    return f"the verdict would change if the bound were {_size(row, abs(margin))} {word}"
+    return f"margin: {_size(row, abs(margin))}"
+
+
+def _diverges(row: Row, distance: float) -> bool:
+    return measure(row) == "ratio" and distance > MAX_LOG_RATIO
 
 
 def _restrictions(row: Row) -> list[str]:
@@ -203,8 +222,6 @@ def _size(row: Row, size: float) -> str:
     """Format a distance of the statistic; the logarithm of a ratio in percent or as a factor."""
     if measure(row) != "ratio":
         return number(size)
-    if size > MAX_LOG_RATIO:
-        return INFINITELY_FAR
     excess = math.expm1(size)
     if excess < MAX_RELATIVE_EXCESS:
         return f"{number(100 * excess)} %"

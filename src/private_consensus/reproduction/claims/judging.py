@@ -46,6 +46,9 @@ EQUAL_SLACK = 1e-9
 NEVER, EXACT = 1.0, 0.0
 """p-value of an undecided claim, and of a verdict on values that are equal in all runs."""
 
+EXACT_KINDS = ("private", "tight")
+"""Kinds of tests whose interval consists of bounds on epsilon, without random error."""
+
 MIN_P = 1e-12
 """Smallest positive p-value that is reported."""
 
@@ -82,6 +85,26 @@ class Element:
         """Signed distance of the estimate to the edge of the region; negative outside."""
         return min(self.value - self.accept[0], self.accept[1] - self.value)
 
+    @property
+    def strength(self) -> float:
+        """Smallest slack relative to the length of the interval on that side, rounded.
+
+        An interval without random error has length zero, and a large strength.
+        """
+        exact = self.kind in EXACT_KINDS
+        sides = (
+            (self.value - self.accept[0], self.value - self.low),
+            (self.accept[1] - self.value, self.high - self.value),
+        )
+        return min(
+            (
+                round(round(slack, 9) / max(0.0 if exact else length, 1e-300), 6)
+                for slack, length in sides
+                if np.isfinite(slack)
+            ),
+            default=np.inf,
+        )
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -92,7 +115,8 @@ class Verdict:
     verdict : str
         Held, held in part, did not hold, undecided or cannot be tested.
     deciding : Element
-        Element closest to failing among those that determine the verdict.
+        Element whose interval determines the verdict: if the claim holds, the one with the largest
+        p-value; otherwise the one furthest outside its region, of those that contradict the claim.
     elements : tuple of Element
         All statistics of the claim.
     runs : int
@@ -300,7 +324,7 @@ class Judgement:
             )
         )
         deciding = np.flatnonzero(np.isin(states, DECIDING.get(outcome, ()))).tolist()
-        position = _closest(elements, deciding or range(self.count))
+        position = _closest(elements, deciding) if deciding else self._critical(elements)
         error, skewness = (
             np.concatenate([getattr(estimate, key) for estimate in self.parts])[position]
             for key in ("error", "skewness")
@@ -311,6 +335,23 @@ class Judgement:
             self._runs_needed(outcome, unadjusted, adjusted),
             level_divisor, float(error), float(skewness),
         )  # fmt: skip
+
+    def _critical(self, elements: Sequence[Element]) -> int:
+        """Return the index of the element that ceases first to be confirmed as the level decreases.
+
+        Of the elements that ``most`` and ``some`` count, the verdict needs the first ones only.
+        """
+        tests = np.repeat([estimate.test for estimate in self.parts], self.sizes)
+        groups = defaultdict(list)
+        for i, test in enumerate(tests):
+            counted = test.quantifier in _COUNTED
+            groups[(test.quantifier, test.part) if counted else i].append(i)
+        strengths = [element.strength for element in elements]
+        critical = []
+        for group in groups.values():
+            needed = len(group) // 2 if tests[group[0]].quantifier == "most" else 0
+            critical.append(sorted(group, key=lambda i: -strengths[i])[needed])
+        return min(critical, key=lambda i: strengths[i])
 
     def _p(self, outcome: str) -> float:
         """Compute the smallest error level with this verdict, by bisection on ln alpha."""
@@ -381,7 +422,7 @@ def _runs(estimate: Estimates, index: int, distance: float, width: float, alpha:
 
 def _exact(test: Test, deterministic: Collection[str]) -> bool:
     methods = {series.method for series in test.all_series}
-    return test.kind in ("private", "tight") or methods <= set(deterministic)
+    return test.kind in EXACT_KINDS or methods <= set(deterministic)
 
 
 def _universal(states: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from private_consensus.common.provenance import (
 )
 from private_consensus.common.readable import DAMAGED, EXPECTED, read_json, readable
 
-DRAWN = "drawn as the paper describes"
+DRAWN = "synthetic data, sampled as described"
 """Source of experiments that need no data set."""
 CHECKSUMS = "checksums.json"
 """Name of a file with the checksums of all other files of its folder."""

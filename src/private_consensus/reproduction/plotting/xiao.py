@@ -210,6 +210,7 @@ def _heat_map(points: pl.DataFrame, panel: Spec, scale: alt.Scale, label: str) -
             alt.Color("y:Q")
             .scale(scale)
             .legend(
+                title="relative to the worst case",
                 orient="bottom",
                 direction="horizontal",
                 labelExpr=label,
