@@ -103,10 +103,10 @@ def kept_variables(kind: type) -> tuple[Untested, ...]:
     tuple of Untested
         Decisive: the effect of an earlier execution on a later one is not tested.
     """
-    package, own = Path(inspect.getfile(Algorithm)).parents[2], inspect.getsourcefile(kind)
+    package, source = Path(inspect.getfile(Algorithm)).parents[2], inspect.getsourcefile(kind)
     found, trees = [], {}
     for file in sorted(source_files(kind)):
-        if package in Path(file).parents and file != own:
+        if package in Path(file).parents and file != source:
             continue
         with suppress(OSError, SyntaxError, ValueError):
             trees[file] = ast.parse(Path(file).read_text(encoding="utf-8"))

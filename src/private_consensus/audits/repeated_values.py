@@ -204,8 +204,8 @@ def repeated(values: np.ndarray) -> Iterator[tuple[float, int]]:
         return
     for index in np.argsort(-counts)[:MOST]:
         count = int(counts[index])
-        others = counts[counts < count]
-        expected = (float((others * (others - 1)).sum()) + MARGIN) / total
+        smaller = counts[counts < count]
+        expected = (float((smaller * (smaller - 1)).sum()) + MARGIN) / total
         bound = math.log(total) + (count - 1) * math.log(expected) - math.lgamma(count + 1)
         if count > 1 and bound < math.log(LEVEL):
             yield float(distinct[index]), count

@@ -184,12 +184,12 @@ def absences(
         of_method = [row for row in declared if row["method"] == name]
         method_rows = results.filter(pl.col("method") == name)
         present = set(method_rows.select(PLACE).unique().rows())
-        present_cells = {place[:-1] for place in present}
+        present_cells = {point[:-1] for point in present}
         declared += [
-            {**dict(zip(PLACE, place, strict=True)), "method": name, "because": NOT_TUNED}
-            for place in places(design)
-            if place[:-1] in present_cells and place not in present
-            if not any(covers(row, place) for row in of_method)
+            {**dict(zip(PLACE, point, strict=True)), "method": name, "because": NOT_TUNED}
+            for point in places(design)
+            if point[:-1] in present_cells and point not in present
+            if not any(covers(row, point) for row in of_method)
         ]
     return declared
 

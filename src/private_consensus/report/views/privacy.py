@@ -160,7 +160,7 @@ def _of_verdict(rows: Sequence[Row]) -> dict[str, object]:
         **{key: most_violated[key] for key in ("verdict", "icon", "bound", "method")},
         "variants": [row["variant"] for row in rows],
         "multiple": _multiple(rows),
-        "audited": _shortened(part for row in rows for part in row["audited"].split("; ")),
+        "audited": _shortened(text for row in rows for text in row["audited"].split("; ")),
     }
 
 
@@ -407,8 +407,8 @@ def _cell(value: float | str | None) -> str:
 
 def _shortened(findings: Iterable[str]) -> str:
     """Return the first finding and the number of different other ones."""
-    first, *others = dict.fromkeys(filter(None, findings)) or [""]
-    return f"{first}; and {len(others)} more" if others else first
+    first, *further = dict.fromkeys(filter(None, findings)) or [""]
+    return f"{first}; and {len(further)} more" if further else first
 
 
 def _joined(values: Iterable[str]) -> str:
