@@ -302,7 +302,7 @@ def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
     """
     budget = Budget(specification["budget"]["epsilon"], specification["budget"]["delta"])
     built = _build("algorithm", algorithms.load(algorithm), **specification["algorithm"])
-    name = f"{specification['variant']} {specification['columns']}"
+    name = f"{specification['variant']} {specification['columns'] or ''}".strip()
     intermediate = specification.get("intermediate", True)
     return Setting(built, budget, specification["horizon"], name, intermediate)
 
