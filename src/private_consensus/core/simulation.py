@@ -413,13 +413,15 @@ def _require_covered(calibration: Calibration, index: int, problem: Problem, run
     setting = calibration.settings[index]
     setting.algorithm.check_needs(problem)
     allowed, releases = (
-        calibration.algorithms[index][0].releases(p, calibration.graphs[0], setting.horizon)
-        for p in (calibration.problem, problem)
+        calibration.algorithms[index][0].releases(instance, calibration.graphs[0], setting.horizon)
+        for instance in (calibration.problem, problem)
     )
     expected = "at most that of the first run, for which noise is calibrated"
     for release, limit in zip_longest(releases, allowed):
-        is_covered = release is None or (limit is not None and limit.covers(release))
-        require(is_covered, f"privacy loss of run {run}", release, expected)
+        if release is not None:
+            is_covered = limit is not None and limit.covers(release)
+            loss = float(release.losses().max())
+            require(is_covered, f"privacy loss of run {run}", loss, expected)
 
 
 def _batches(algorithms: Sequence[Algorithm]) -> Collection[list[int]]:
