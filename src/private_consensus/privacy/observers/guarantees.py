@@ -32,7 +32,7 @@ from .rational import (
     MAX_ROWS,
     exact_information,
     exact_view,
-    in_fractions,
+    is_exact,
 )
 from .systems import LinearSystem
 from .views import Coalition, Eavesdropper, FinalModels, Observer, SecureSums
@@ -292,8 +292,7 @@ def _of_view(
     else:
         exact = _exactly(system, observer, basis, victims, len(view.covariance))
         information = replace(exact or certified or _from_below(view), cap=cap)
-    is_exact = in_fractions(system)[1]
-    return information if is_exact else _despite_rounding(information, _from_below(view))
+    return information if is_exact(system) else _despite_rounding(information, _from_below(view))
 
 
 def _despite_rounding(information: Information, below: Information) -> Information:

@@ -249,7 +249,9 @@ class _RoundBlocks:
         messages = (round_.message_transition, round_.message_inputs, noise)
         observed = [_observed_rows(self.rows, convert(matrix)) for matrix in messages]
         self.message_transition, self.message_inputs, self.message_noise = observed
-        self.nonnegative = not any((_values(matrix) < 0).any() for matrix in (*matrices, *observed))
+        self.nonnegative = not any(
+            (stored_values(matrix) < 0).any() for matrix in (*matrices, *observed)
+        )
         terms = [int((matrix != 0).sum(0).max()) if matrix.shape[1] else 0 for matrix in matrices]
         self.max_terms = max(*terms, int((self.rows != 0).sum(1).max(initial=0)))
 
@@ -272,7 +274,8 @@ def _columns(matrix: Any, mask: np.ndarray) -> Any:
     return matrix if mask.all() else matrix[:, mask]
 
 
-def _values(matrix: Any) -> np.ndarray:
+def stored_values(matrix: Any) -> np.ndarray:
+    """Return the numbers of a matrix, without the zeros of a sparse one."""
     return matrix.data if issparse(matrix) else matrix
 
 

@@ -43,7 +43,7 @@ def determines_noise(system: LinearSystem, observer: Observer) -> bool:
     states = max(round_.transition.shape[0] for round_ in system.rounds)
     if system.filter is not None or states > MAX_TERMS:
         return False
-    system = in_fractions(system)[0]
+    system = in_fractions(system)
     return any(_full_rank(system, observer, prime) for prime in PRIMES)
 
 

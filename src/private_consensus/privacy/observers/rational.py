@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .linear_view import _Backward, dense
+from .linear_view import _Backward, dense, stored_values
 from .systems import LinearSystem, Round
 from .views import Observer
 
@@ -84,46 +84,50 @@ def are_fractions(matrix: Any, unit: float = 1.0) -> bool:
     -------
     bool
     """
-    multiples = (_rational(float(value / unit)) for value in np.unique(dense(matrix)))
+    multiples = (_rational(float(value / unit)) for value in np.unique(stored_values(matrix)))
     return all(multiple.denominator <= LARGEST_DENOMINATOR for multiple in multiples)
 
 
 @lru_cache(maxsize=2)
-def in_fractions(system: LinearSystem) -> tuple[LinearSystem, bool]:
-    """Convert the rounds of a system to fractions, and return True if they are exact.
+def in_fractions(system: LinearSystem) -> LinearSystem:
+    """Return the system with rounds of fractions; equal rounds remain one object."""
+    if system.exact is not None:
+        return system.exact()
+    rounds = {id(round_): _in_fractions(round_) for round_ in system.rounds}
+    return replace(system, rounds=[rounds[id(round_)] for round_ in system.rounds])
 
-    Parameters
-    ----------
-    system : LinearSystem
-        Algorithm.
 
-    Returns
-    -------
-    system : LinearSystem
-        With rounds of fractions. Equal rounds remain one object.
-    is_exact : bool
-        True if all numbers are fractions of small denominator, relative to the scales of noise and
-        inputs in a round.
+def _in_fractions(round_: Round) -> Round:
+    units = _units(round_).items()
+    return replace(round_, **{name: rational(getattr(round_, name), unit) for name, unit in units})
+
+
+@lru_cache(maxsize=2)
+def is_exact(system: LinearSystem) -> bool:
+    """Return True if :func:`in_fractions` has the numbers of the algorithm without rounding.
+
+    All numbers are then fractions of small denominator, relative to the scales of noise and inputs
+    in a round.
     """
     if system.exact is not None:
-        return system.exact(), True
-    rounds = {id(round_): _in_fractions(round_) for round_ in system.rounds}
+        return True
     others = [matrix for matrix in (system.filter, system.output) if matrix is not None]
-    is_exact = all(exact for _, exact in rounds.values()) and all(map(are_fractions, others))
-    return replace(system, rounds=[rounds[id(round_)][0] for round_ in system.rounds]), is_exact
+    return all(map(are_fractions, others)) and all(
+        are_fractions(getattr(round_, name), unit)
+        for round_ in {id(round_): round_ for round_ in system.rounds}.values()
+        for name, unit in _units(round_).items()
+    )
 
 
-def _in_fractions(round_: Round) -> tuple[Round, bool]:
-    fractions, is_exact = {}, True
-    for kind in ("transition", "inputs", "noise"):
+def _units(round_: Round) -> dict[str, float]:
+    """Return the unit of each matrix of a round: the largest number of its inputs or noise."""
+    units = dict.fromkeys(("transition", "message_transition"), 1.0)
+    for kind in ("inputs", "noise"):
         names = kind, f"message_{kind}"
-        matrices = [getattr(round_, name) for name in names]
-        size = max(float(np.abs(dense(matrix)).max(initial=0.0)) for matrix in matrices)
-        unit = 1.0 if kind == "transition" else size or 1.0
-        is_exact = is_exact and all(are_fractions(matrix, unit) for matrix in matrices)
-        converted = (rational(matrix, unit) for matrix in matrices)
-        fractions |= dict(zip(names, converted, strict=True))
-    return replace(round_, **fractions), is_exact
+        numbers = [np.abs(stored_values(getattr(round_, name))) for name in names]
+        largest = max(float(values.max(initial=0.0)) for values in numbers)
+        units |= dict.fromkeys(names, largest or 1.0)
+    return units
 
 
 def exact_view(
@@ -147,7 +151,7 @@ def exact_view(
     covariance : ndarray of Fraction, [rows, rows]
     response : ndarray of Fraction, [rows, victims * k]
     """
-    blocks = _Backward(in_fractions(system)[0], observer, rational)
+    blocks = _Backward(in_fractions(system), observer, rational)
     covariance, response, _ = blocks.sums(rational(basis), victims)
     return covariance + Fraction(0), response.reshape(len(response), -1) + Fraction(0)
 
