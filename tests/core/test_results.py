@@ -205,8 +205,8 @@ def test_a_problem_without_metrics_is_refused():
 @pytest.mark.parametrize(
     ("name", "problem", "message"),
     [
-        ("gradient_descent", examples.perceptron(5), "smoothness"),
-        ("gradient_descent", examples.census(), "smoothness"),
+        ("gradient_descent", examples.perceptron(5), "finite sensitivities"),
+        ("gradient_descent", examples.census(), "finite sensitivities"),
         ("dp_admm", examples.observations(), "records"),
         (
             "gradient_descent",

@@ -358,17 +358,26 @@ class Problem(ABC):
         l2_change = self.record_change("l2") / (self.least_convexity + curvature)
         return l2_change * (np.sqrt(self.dim) if norm == "l1" else 1.0)
 
+    @property
+    def reached_l1_share(self) -> float | None:
+        r"""Fraction of ``record_change("l1")`` that a pair attains far from the origin, if known.
+
+        It is :math:`\sqrt{(d-1)/d}` if the problem ``approaches_bound``: both rows have a small
+        entry of equal sign in one coordinate, so that the point can be far out for any noise on
+        the other coordinates.
+        """
+        return float(np.sqrt(1.0 - 1.0 / self.dim)) if self.approaches_bound else None
+
+    @final
     def reached_gradient_share(self, norm: str) -> float | None:
         r"""Return the fraction of ``record_change(norm)`` that a pair attains far from the origin.
 
         It is the limit over points far from the origin in one direction, and at least the fraction
-        that is attained at every point. In l1 it is :math:`\sqrt{(d-1)/d}` if the problem
-        ``approaches_bound``: both rows have a small entry of equal sign in one coordinate, so that
-        the point can be far out for any noise on the other coordinates.
+        that is attained at every point.
         """
-        if not self.approaches_bound:
-            return self.attained_gradient_share(norm)
-        return float(np.sqrt(1.0 - 1.0 / self.dim)) if norm == "l1" else 1.0
+        if norm == "l1" and self.reached_l1_share is not None:
+            return self.reached_l1_share
+        return 1.0 if self.approaches_bound else self.attained_gradient_share(norm)
 
     @final
     def clipped_loss_change(self, bound: Any) -> Any:

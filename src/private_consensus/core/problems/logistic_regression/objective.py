@@ -212,15 +212,16 @@ class LogisticRegression(Problem):
             return None
         return 0.5 / np.sqrt(self.dim) if norm == "l1" else 0.5
 
-    def reached_gradient_share(self, norm: str) -> float | None:
-        r"""Return the fraction in l1 for labels in {0, 1} and a nonnegative problem, too.
+    @property
+    def reached_l1_share(self) -> float | None:
+        r"""Fraction that is also known for labels in {0, 1} and a nonnegative problem.
 
         Two rows with label 1 have disjoint supports of a and b coordinates, and share a small
         entry of one other coordinate. Where this coordinate of the point is far below 0, the
         gradient changes by :math:`w(\sqrt a + \sqrt b)`.
         """
-        if not self._one_sided or norm != "l1":
-            return super().reached_gradient_share(norm)
+        if not self._one_sided:
+            return super().reached_l1_share
         a = (self.dim - 1) // 2
         return float((np.sqrt(a) + np.sqrt(self.dim - 1 - a)) / np.sqrt(2 * self.dim))
 
