@@ -349,7 +349,6 @@ EXPERIMENT, FIGURE = ("experiments", "fig2"), ("figures", "fig1")
         ((*FIGURE, "panels", 0, "log_x"), "yes", r"figures.fig1.panels.0.log_x: .*found 'yes'"),
         ((*FIGURE, "panels", 0, "curves"), [{"method": "dgd.x", "las": 1}], r"curves.0.las: unkno"),
         (("claims", "c01", "test", "kind"), "guess", r"claims.c01.test.kind: .*found 'guess'"),
-        (("claims", "c01", "figure"), "zz", r"c01.figure: found 'zz', expected one of fig1"),
         (("claims", "c01", "variants"), "nothing", r"c01.variants: found 'nothing', expected one"),
         (("claims", "c01", "series", "method"), "dgd", r"one.method: found 'dgd', expected al"),
         (("claims", "c01", "series"), {"method": "dgd.network"}, r"one.measure: missing, expected"),

@@ -33,8 +33,8 @@ def clean_state(mixing, horizon):
     return LinearSystem([round_] * horizon, len(eye), eye)
 
 
-def tracking(mixing, horizon, step):
-    r"""Track gradients p + n with unit noise n; the messages are v and x - step v.
+def tracking(mixing, horizon, step, noise=1.0):
+    r"""Track gradients p + n with noise n; the messages are v and x - step v.
 
     .. math:: v \leftarrow W v + \tilde p_t - \tilde p_{t-1}, \qquad x \leftarrow W(x - \eta v)
     """
@@ -48,8 +48,8 @@ def tracking(mixing, horizon, step):
     messages = np.vstack([tracker, half])
     inputs = np.vstack([eye, -step * eye])
     round_ = Round(
-        *(transition, entered, entered),
-        *(messages, inputs, inputs),
+        *(transition, entered, noise * entered),
+        *(messages, inputs, noise * inputs),
         senders=np.tile(np.arange(n), 2),
         receives=np.tile(sent.heard, (1, 2)),
         uses=np.hstack([sent.uses, sent.uses]),

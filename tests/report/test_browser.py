@@ -222,7 +222,7 @@ def test_a_link_to_a_claim_opens_the_claim_and_its_figure(tab, site):
     tab.open(front(site).with_name("papers") / "second.html")
     tab.value("location.hash = '#second_c02'; location.reload()")
     tab.until("document.getElementById('second_c02')?.open")
-    tab.until("document.getElementById('second_c02').parentElement.open")
+    tab.until("document.getElementById('second_c02')?.parentElement.open")
 
 
 @pytest.mark.parametrize("width", [375, 1300])

@@ -558,8 +558,6 @@ def _block(block: Entry, runs: Entry, key_path: str) -> dict[str, Any]:
 def _claim(_: str, claim: Entry, file: Entry, runs: Entry, key_path: str) -> dict[str, Any]:
     variants = _variants_of_claim(claim, file["claim_variants"], key_path)
     common = _flat({**claim.get("test", {}), **_select(claim, ("series", "against", "tests"))})
-    drawings = {**runs, **file["figures"], **file["tables"]}
-    _look_up(drawings, claim["figure"], f"{key_path}.figure")
     if claim["figure"] in runs:
         common.setdefault("experiment", claim["figure"])
     return {
