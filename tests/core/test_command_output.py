@@ -15,9 +15,9 @@ from private_consensus.api.json_values import plain
 from private_consensus.cli import main, output, results
 from private_consensus.cli.completion import SHELLS
 from private_consensus.cli.parser import build_parser
-from private_consensus.common.safe_digits import rounded_down, rounded_up
 from private_consensus.comparison.entering import new_algorithm
 from private_consensus.core import algorithms
+from private_consensus.privacy.safe_digits import rounded_down, rounded_up
 from private_consensus.reproduction.studies.places import HOME
 from private_consensus.reproduction.studies.writing import write_study
 

@@ -88,6 +88,22 @@ def test_lower_bounds_hold_for_irrational_weights():
     assert statement(system, SecureSums((0,)), 5, Constant(), fixed).rule == "upper_bound"
 
 
+@pytest.mark.parametrize("weight", [1.25, 1.347597274707782, 1.9])
+@pytest.mark.parametrize(("victim", "squared"), [(0, 1 / 8), (3, 55 / 56)])
+def test_final_models_omit_the_kernel_of_an_odd_polynomial(weight, victim, squared):
+    """The kernel of W on a star is u = (7, -1, ..., -1) / sqrt(56); mu^2 of agent i is 1 - u_i^2.
+
+    After an odd number of rounds, the models are an odd polynomial of W, for every weight. The
+    polynomial that is evaluated here by its recursion has the same information.
+    """
+    W = floats(metropolis(star(8)))
+    bracket = mu(chebyshev_gossip(W, 3, weight=weight), FinalModels(), victim, Constant())
+    assert bracket.gap < 1e-9 and bracket.upper**2 == pytest.approx(squared)
+    cubic = weight * W @ (weight * W @ W + (1 - weight) * np.eye(8)) + (1 - weight) * W
+    rows = np.linalg.svd(cubic)[2][np.linalg.svd(cubic)[1] > 1e-9]
+    assert len(rows) == 7 and (rows[:, victim] ** 2).sum() == pytest.approx(squared)
+
+
 def test_noise_that_cancels_does_so_at_every_scale():
     W = np.array([[2, 1, 0], [1, 1, 1], [0, 1, 2]]) / 3
     for noise in (1.0, 0.7, np.sqrt(0.5), 1.234567890123):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.common.safe_digits import rounded_down, rounded_up
+from private_consensus.privacy.safe_digits import rounded_down, rounded_up
 from private_consensus.privacy.verdicts import DIFFERS as DIFFERS
 from private_consensus.privacy.verdicts import INCONCLUSIVE as INCONCLUSIVE
 from private_consensus.privacy.verdicts import NOT_CONTRADICTED as NOT_CONTRADICTED

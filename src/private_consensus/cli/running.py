@@ -11,9 +11,9 @@ import polars as pl
 from rich.table import Table
 
 from ..common.errors import Diverged, InvalidInput, Refused, require
-from ..common.safe_digits import rounded_down, rounded_up
 from ..core.algorithms.base import step_parameters
 from ..privacy import Budget, Release, account, calibrate
+from ..privacy.safe_digits import rounded_down, rounded_up
 from ..reproduction.experiments.cells import run_cell
 from ..reproduction.experiments.checks import MAX_SIZES, integer_errors
 from .output import emit, print_error, progress, table

@@ -18,7 +18,6 @@ import numpy as np
 from ..api import defaults
 from ..common import yamls
 from ..common.errors import InvalidInput, Refused, arguments, require, shortened
-from ..common.safe_digits import rounded_up
 from ..core import algorithms, problems, synthetic
 from ..core.algorithms.base import Algorithm, parameters, unstable_steps
 from ..core.networks import Network, default_parameters
@@ -26,6 +25,7 @@ from ..core.problems import Problem
 from ..core.randomness import Streams
 from ..core.simulation import BLOCK
 from ..privacy import Budget
+from ..privacy.safe_digits import rounded_up
 from ..reproduction.experiments.cells import Prepared, environment_of, setting_of
 from ..reproduction.experiments.checks import MAX_SIZES, require_settings, wrong_horizon
 from .output import OUT

@@ -52,7 +52,8 @@ def migrate(options: Namespace) -> None:
 
     rewritten = []
     for file in map(Path, options.files):
-        text = yamls.read_text(file)
+        yamls.read(file)  # refuses a file that is missing or no YAML
+        text = file.read_text(encoding="utf-8")
         if (new := migrated(text, str(file))) != text:
             write_text(file, new)
             rewritten.append(str(file))

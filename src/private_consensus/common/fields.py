@@ -32,6 +32,7 @@ M = TypeVar("M", bound=BaseModel)
 MEASURE = re.compile(r"[a-z]\w*(\.[a-z]\w*)?")
 INFINITE = 1e300
 """Number that represents infinity in JSON."""
+TEXT_NUMBER = "YAML reads 1e-5 as a text: write 1.0e-5"
 
 
 def _not_nan(value: float) -> float:
@@ -155,6 +156,8 @@ def error_line(prefix: str, error: Mapping[str, Any]) -> str:
         return f"{key}: missing, expected a value"
     if error["type"] == "extra_forbidden":
         return f"{key}: unknown key (found {quoted(error['input'])})"
+    if error["type"] == "float_type" and isinstance(error["input"], str):
+        message += f" ({TEXT_NUMBER})"
     return f"{key}: {message} (found {quoted(error['input'])})"
 
 

@@ -98,15 +98,11 @@ def parse(text: str, name: str) -> Any:
 
 def read(path: str | Path) -> Any:
     """Read a YAML file; raises the errors of :func:`parse`, also for a missing file."""
-    return parse(read_text(path), Path(path).name)
-
-
-def read_text(path: str | Path) -> str:
-    """Read the text of a YAML file; refuse a missing file and bytes that are not UTF-8."""
     path = Path(path)
     try:
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except (FileNotFoundError, IsADirectoryError):
         raise InvalidInput(path.name, None, "a YAML file") from None
     except UnicodeDecodeError:
         raise Refused([f"{path.name}: not valid UTF-8"]) from None
+    return parse(text, path.name)

@@ -877,14 +877,6 @@ with the edges of each run. Distributions are those of :data:`GRAPHS`, with othe
 A family that is missing here is built by :data:`GRAPHS`."""
 
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, float) or _is_integer(value)
-
-
 def require_buildable(
     name: str, agents: int, *, weights: str = "laplacian", scale: float = 1.5, **parameters: Any
 ) -> None:
@@ -903,18 +895,18 @@ def require_buildable(
     **parameters
         Parameters of the graph family, such as ``probability``, ``edges``, ``degree`` or ``rows``.
     """
-    require(_is_integer(agents), "network.agents", agents, "a whole number")
+    require(arguments.is_whole(agents), "network.agents", agents, "a whole number")
     if name == "single":
         require(agents == 1, "network.agents", agents, "1 agent for single")
         return
     require(agents >= 2, "network.agents", agents, "at least 2 agents")
     arguments.choice("network.weights", weights, MIXINGS)
-    require(_is_number(scale), "network.scale", scale, "a number > 0.5")
+    require(arguments.is_real(scale), "network.scale", scale, "a number > 0.5")
     arguments.choice("network.name", name, GRAPHS)
     _require_parameters(name, parameters)
     if "probability" in parameters:
         probability = parameters["probability"]
-        valid_probability = _is_number(probability) and 0 < probability <= 1
+        valid_probability = arguments.is_real(probability) and 0 < probability <= 1
         require(valid_probability, "network.probability", probability, "a number in (0, 1]")
     if name == "random_edges":
         _require_edges(agents, parameters["edges"])
@@ -922,7 +914,7 @@ def require_buildable(
         _require_degree(agents, parameters["degree"])
     if name == "grid":
         rows = parameters["rows"]
-        fits = _is_integer(rows) and 1 <= rows <= agents and agents % rows == 0
+        fits = arguments.is_whole(rows) and 1 <= rows <= agents and agents % rows == 0
         require(fits, "network.rows", rows, f"a divisor of {agents}, the agents")
     if name == "edges":
         _require_links(agents, parameters["edges"])
@@ -954,7 +946,7 @@ def default_parameters(name: str, agents: int) -> dict[str, int]:
 def _require_edges(agents: int, edges: Any) -> None:
     pairs = agents * (agents - 1) // 2
     require(
-        _is_integer(edges) and agents - 1 <= edges <= pairs,
+        arguments.is_whole(edges) and agents - 1 <= edges <= pairs,
         "network.edges",
         edges,
         f"between {agents - 1} (a tree) and {pairs} (all pairs) for {agents} agents",
@@ -962,7 +954,7 @@ def _require_edges(agents: int, edges: Any) -> None:
 
 
 def _require_degree(agents: int, degree: Any) -> None:
-    valid_degree = _is_integer(degree) and 1 <= degree < agents and agents * degree % 2 == 0
+    valid_degree = arguments.is_whole(degree) and 1 <= degree < agents and agents * degree % 2 == 0
     connectable = valid_degree and (degree > 1 or agents == 2)
     expected = f"2 to {agents - 1}, with an even product of degree and {agents} agents"
     require(connectable, "network.degree", degree, expected)
@@ -973,7 +965,7 @@ def _require_links(agents: int, edges: Any) -> None:
     valid_links = all(
         isinstance(link, list | tuple)
         and len(link) == 2
-        and all(_is_integer(number) and 1 <= number <= agents for number in link)
+        and all(arguments.is_whole(number) and 1 <= number <= agents for number in link)
         and link[0] != link[1]
         for link in links
     )

@@ -27,6 +27,11 @@ SHORT_TUNINGS = {
     "transferred": "from other problems",
 }
 """Kind of tuning to the title of its column."""
+SMALL_BUDGETS = {
+    **SHORT_TUNINGS,
+    "transferred": "from other problems (compared with the model without data only)",
+}
+"""Kind of tuning to its description in the counts of insufficient budgets."""
 OBSERVERS = {
     "eavesdropper": "an eavesdropper, who receives every message",
     "sums": "an observer of sums of messages only",
@@ -97,11 +102,20 @@ def _largest_budget(answers: Answers, titles: Mapping[str, str]) -> list[dict[st
             "method": titles[row["method"]],
             "baseline": f"{formatted_number(row['baseline'])} ({titles[row['baseline_method']]})",
             **{key: formatted_number(row[key]) for key in ("loss", "data_free", "without_privacy")},
-            "fraction": (NONE if row["fraction"] is None else formatted_percentage(row["fraction"]))
-            + ", worse than the best model without privacy cost" * (row["loss"] > row["baseline"]),
+            "fraction": _decrease(row),
         }
         for row in answers["learned"]
     ]
+
+
+def _decrease(row: Row) -> str:
+    """Format a relative decrease, and whether a model without privacy cost has a lower loss."""
+    if row["fraction"] is None:
+        return NONE
+    percentage = formatted_percentage(row["fraction"])
+    if row["loss"] > row["baseline"]:
+        return f"{percentage}, worse than the best model without privacy cost"
+    return percentage
 
 
 def _borders(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, object]]:
@@ -221,8 +235,7 @@ def _ranks(observer: str, answers: Answers, titles: Mapping[str, str]) -> dict[s
             for name in [*main["methods"], *sorted(main["left_out"])]
         ],
         "small_budget": [
-            f"{SHORT_TUNINGS[tuning]}: {counts['too_small']} of {counts['judged']}"
-            + " (compared with the model without data only)" * (tuning == "transferred")
+            f"{SMALL_BUDGETS[tuning]}: {counts['too_small']} of {counts['judged']}"
             for tuning, counts in small.items()
         ],
         "indistinguishable": [titles[name] for name in main["indistinguishable"]],

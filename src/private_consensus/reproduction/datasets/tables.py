@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from private_consensus.common.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput, arguments
 
 MISSING = "?"
 
@@ -97,8 +97,6 @@ class Schema:
             pl.col(c).cast(pl.Int64 if self.is_numeric(c) else pl.String) for c in self.columns
         )
         for column, allowed in self.categories.items():
-            unknown = set(table[column].drop_nulls().unique()) - set(allowed)
-            if unknown:
-                expected = f"one of {', '.join(allowed)}"
-                raise InvalidInput(column, sorted(unknown)[0], expected)
+            for value in table[column].drop_nulls().unique().sort():
+                arguments.choice(column, value, allowed)
         return table

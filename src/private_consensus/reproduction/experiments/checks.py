@@ -600,12 +600,12 @@ def _wrong_data(settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 def _wrong_delta(built: type[Algorithm], settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield one line for a budget with delta 0 that no noise of the algorithm meets."""
-    distinct = {
-        repr(setting["algorithm"]): setting
-        for setting in settings
-        if setting["budget"]["delta"] == 0 and math.isfinite(setting["budget"]["epsilon"])
-    }
-    for setting in distinct.values():
+    tested = set()
+    for setting in settings:
+        key, budget = repr(setting["algorithm"]), setting["budget"]
+        if budget["delta"] > 0 or math.isinf(budget["epsilon"]) or key in tested:
+            continue
+        tested.add(key)
         messages = _messages_of(partial(_calibrate, built, setting))
         yield from (line for line in messages if line.startswith("budget"))
 

@@ -26,6 +26,7 @@ from pydantic import (
 from private_consensus.common import yamls
 from private_consensus.common.errors import InvalidInput, Refused, arguments, require
 from private_consensus.common.fields import (
+    TEXT_NUMBER,
     BatchSize,
     FileEntry,
     Flag,
@@ -111,18 +112,12 @@ class BudgetConfig(Open):
     delta: Number | RecordsPower
     """Total delta of a run, in [0, 1); 0 means pure DP."""
 
-    @field_validator("epsilon", "delta", mode="before")
-    @classmethod
-    def _no_text(cls, value):
-        if isinstance(value, str):
-            raise ValueError("expected a number; YAML reads 1e-5 as a text, write 1.0e-5")
-        return value
-
-    @field_validator("delta")
+    @field_validator("delta", mode="before")
     @classmethod
     def _probability(cls, delta):
-        if not isinstance(delta, RecordsPower) and not 0 <= delta < 1:
-            raise ValueError("expected a number in [0, 1)")
+        is_probability = isinstance(delta, int | float) and 0 <= delta < 1
+        if not is_probability and not isinstance(delta, Mapping | RecordsPower):
+            raise ValueError(f"expected a number in [0, 1) ({TEXT_NUMBER})")
         return delta
 
 

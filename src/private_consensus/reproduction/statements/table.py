@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 from pydantic import Field, model_validator
 
-from private_consensus.common.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput, arguments
 from private_consensus.common.fields import Strict, validate
 
 from ..claims.words import UNTESTABLE
@@ -68,13 +68,12 @@ def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
             number: validate(Theorem, entry, prefix=f"theorems.{paper}.{number}")
             for number, entry in entries.items()
         }
-    known_errata = set(errata)
     for paper, number, entry in _each(theorems):
         key = f"theorems.{paper}.{number}"
         if entry.function and entry.function not in COMPUTATIONS:
             raise InvalidInput(f"{key}.function", entry.function, "a computation of the package")
-        for name in set(entry.errata) - known_errata:
-            raise InvalidInput(f"{key}.errata", name, f"one of {', '.join(sorted(known_errata))}")
+        for name in entry.errata:
+            arguments.choice(f"{key}.errata", name, sorted(errata))
     unused = COMPUTATIONS.keys() - {entry.function for _, _, entry in _each(theorems)}
     for name in sorted(unused):
         raise InvalidInput("theorems", f"no entry for {name}", "an entry for each computation")

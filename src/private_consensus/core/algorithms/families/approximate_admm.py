@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments, require
 from private_consensus.privacy import CONVERSIONS, calibrate
 
 from ..base import column, per_agent
@@ -71,8 +71,7 @@ class ApproximateADMM(ADMMFamily):
 
     def __post_init__(self):
         super().__post_init__()
-        expected = f"one of {', '.join(CONVERSIONS)}"
-        require(self.rho_conversion is not None, "algorithm.rho_conversion", None, expected)
+        arguments.choice("algorithm.rho_conversion", self.rho_conversion, CONVERSIONS)
         inner, output = self.noise.scale, self.output_noise.scale
         if self.perturbed == "output":
             expected = "0, since only the output is perturbed"
