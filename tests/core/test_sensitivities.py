@@ -494,6 +494,10 @@ class Convex(SeparateCoordinates):
     least_convexity = 0.01
 
 
+class Concave(SeparateCoordinates):
+    least_convexity = -0.5
+
+
 @pytest.mark.parametrize("name", ["dvp", "m_admm"])
 @pytest.mark.parametrize("jacobian", ["paper", "tight"])
 def test_the_jacobian_term_covers_hessians_of_any_rank(name, jacobian):
@@ -519,6 +523,17 @@ def test_a_problem_without_declared_convexity_has_no_bound_that_needs_it():
     assert np.isinf(release.losses()).all()
     (release,) = zip_dl.releases(Convex(problem.signs), network, 2)
     assert np.isfinite(release.losses()).all()
+
+
+def test_a_negative_convexity_is_no_convexity():
+    problem = Concave(np.ones((3, 20)))
+    network = networks.build(Streams(0, (0,)), "complete", 3)
+    with pytest.raises(InvalidInput, match=r"problem\.least_convexity"):
+        problem.minimiser_change("l2", 1.0)
+    with pytest.raises(InvalidInput, match=r"problem\.least_convexity"):
+        algorithms.load("exact_admm")(noise=1.0).releases(problem, network, 2)
+    (release,) = algorithms.load("zip_dl")(eta=1.0, noise=1.0).releases(problem, network, 2)
+    assert np.isinf(release.losses()).all()
 
 
 @dataclass(frozen=True)

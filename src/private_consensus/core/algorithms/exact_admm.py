@@ -17,6 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from private_consensus.common.arrays import require_number
 from private_consensus.common.errors import require
 from private_consensus.privacy import Release, gaussian_epsilon, gaussian_mu
 
@@ -88,6 +89,7 @@ class ExactADMM(ConsensusADMM):
 
     def _unit_sensitivity(self, problem) -> float:
         r"""Return the sensitivity times the neighbourhood size, :math:`\Delta_k|N_k|`."""
+        require_number("problem.least_convexity", problem.least_convexity, least=0)
         return problem.record_change("l2") / (2.0 * self.rho)
 
     def releases(self, problem, network, horizon):

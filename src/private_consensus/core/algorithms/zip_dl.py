@@ -91,7 +91,8 @@ class ZipDL(ClippedDescent):
         """
         if self.clip is not None:
             return 2.0 * float(self.clip)
-        if "smoothness" in problem.from_data or problem.least_convexity is None:
+        convexity = problem.least_convexity
+        if "smoothness" in problem.from_data or convexity is None or convexity < 0:
             return float("inf")
         expansion = np.max(np.asarray(problem.smoothness) * np.asarray(self.eta))
         return float(problem.record_change("l2")) if expansion <= 2.0 else float("inf")
