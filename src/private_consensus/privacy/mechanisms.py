@@ -1,17 +1,459 @@
-"""Gamma-norm noise, computed from random draws of scale 1.
+r"""Mechanisms: the only way from a private value to a message.
 
-The draws are parameters, so that settings with different scales share them; ``scale`` broadcasts
-and may have a settings axis. Scales are defined in :mod:`private_consensus.privacy.releases`. The
-draws are floating-point numbers, while the guarantee is that of the real-valued mechanism.
+An algorithm declares its mechanisms once and passes each private value, the *query*, through one
+of them. The declaration is executed (:meth:`Mechanism.output`), accounted
+(:meth:`Mechanism.releases`) and audited (:meth:`Mechanism.cost`), so that the scale that runs is
+the scale that is accounted.
+
+Arrays are ``[settings, runs, agents, dim]``. Sensitivity and scale are *lists over iterations* of
+values that broadcast to ``[settings, runs, agents, 1]``, or one such value for all iterations; an
+array never means time. The set of mechanisms is closed: an audit refuses subclasses from outside.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from private_consensus.common.errors import InvalidInput, arguments, require
+
+from .releases import Release
+
+UNBOUNDED = "the problem states no bound on a record's gradient"
+
+
+class Recorded(NamedTuple):
+    """Release of an execution: its name and iteration, the private value and what became of it."""
+
+    name: str
+    t: int
+    query: Any
+    unit: Any
+    output: Any
+    where: np.ndarray | None = None
+    hidden: Any = None
+
+
+@dataclass(frozen=True)
+class Mechanism(ABC):
+    """Base of all mechanisms.
+
+    Parameters
+    ----------
+    sensitivity : float, ndarray or list
+        Largest change of an agent's query by one record, in the norm of the noise.
+    scale : float, ndarray or list
+        Scale of the noise, in the unit of the query; 0 for no noise.
+    stream : str
+        Name of the noise stream; the main stream by default.
+    shape : tuple
+        Shape of the unit noise per run, of "agents", "dim" and numbers.
+    times : collection of int, optional
+        Iterations in which values are released; None for all.
+    touched : int, optional
+        Largest number of releases that one change affects; None for all.
+    proven : bool
+        True if the sensitivity is proven.
+    note : str
+        Reason why the sensitivity is not proven, or an assumption.
+    """
+
+    sensitivity: Any = 0.0
+    scale: Any = 0.0
+    _: KW_ONLY
+    stream: str = ""
+    shape: tuple[str | int, ...] = ("agents", "dim")
+    times: Collection[int] | None = None
+    touched: int | None = None
+    proven: bool = True
+    note: str = ""
+
+    law: ClassVar[str] = ""
+    unit: ClassVar[Any] = None
+    norm_order: ClassVar[int] = 2
+
+    # Execution.
+
+    def units(self, problem: Any, streams: Any) -> Iterator[Any]:
+        """Return the unit noise of all iterations, one array [runs, *shape] per iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Number of agents and dimension.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+        """
+        sizes = {"agents": problem.n_agents, "dim": problem.dim}
+        shape = tuple(sizes[size] if isinstance(size, str) else size for size in self.shape)
+        return streams.sequence("noise", self.unit, shape, self.stream)
+
+    def memory(self) -> dict[str, np.ndarray] | None:
+        """Return the initial memory of a mechanism that depends on its earlier outputs, or None.
+
+        Arrays of the memory have a leading settings axis after the first release.
+        """
+        return None
+
+    @abstractmethod
+    def output(self, query: Any, unit: Any, t: int) -> Any:
+        """Return the released value.
+
+        Parameters
+        ----------
+        query : ndarray or object
+            Private value, [settings, runs, agents, dim].
+        unit : ndarray
+            Unit noise of the iteration, [runs, agents, dim].
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray
+        """
+
+    def hidden(self, query: Any, unit: Any, t: int) -> Any:
+        """Return values that a replay needs in addition to the output; None by default."""
+        return None
+
+    # Accounting.
+
+    def at(self, values: Any, t: int) -> Any:
+        """Return the value of iteration t."""
+        return values[t - 1] if isinstance(values, list) else values
+
+    def loss(self, t: int) -> np.ndarray:
+        """Return the declared loss of iteration t: sensitivity over scale."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sensitivity = np.asarray(self.at(self.sensitivity, t), float)
+            ratio = sensitivity / self.at(self.scale, t)
+        return np.where(sensitivity == 0, 0.0, ratio)
+
+    def released_times(self, horizon: int) -> list[int]:
+        """Return the iterations of a run in which values are released."""
+        every = range(1, int(horizon) + 1)
+        return [t for t in every if self.times is None or t in self.times]
+
+    def levels(self, horizon: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return sensitivity and scale of the agent with the largest loss, per release.
+
+        Parameters
+        ----------
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        sensitivity, scale : ndarray, shape (releases,)
+            If one change touches fewer releases, those with the largest losses.
+        """
+        pairs = []
+        for t in self.released_times(horizon):
+            pair = np.broadcast_arrays(self.at(self.sensitivity, t), self.at(self.scale, t))
+            sensitivity, scale = (np.ravel(array).astype(float) for array in pair)
+            loss = np.ravel(self.loss_of(sensitivity, scale))
+            worst = int(np.argmax(loss))
+            pairs.append((sensitivity[worst], scale[worst], loss[worst]))
+        pairs = np.reshape(pairs, (-1, 3))
+        if self.touched is not None:
+            pairs = pairs[np.sort(np.argsort(-pairs[:, 2], kind="stable")[: self.touched])]
+        return pairs[:, 0], pairs[:, 1]
+
+    def loss_of(self, sensitivity: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Return the ratio of sensitivity and scale, 0 without a change."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(sensitivity == 0, 0.0, sensitivity / scale)
+
+    def releases(self, horizon: int) -> list[Release]:
+        """Return what the accountants need of all iterations of one setting.
+
+        Parameters
+        ----------
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            For the agent with the largest loss.
+        """
+        sensitivity, scale = self.levels(horizon)
+        if not np.all(scale > 0):
+            return [Release("exact", sensitivity=float(np.max(sensitivity)), scale=0.0)]
+        options = {"proven": self.proven, "note": self.note}
+        return [Release(self.law, sensitivity, scale, **options)]
+
+    # Audit.
+
+    def norm(self, change: np.ndarray) -> np.ndarray:
+        """Return the norm of a change of unit noise, over the last axis, which is kept."""
+        return np.linalg.norm(change, self.norm_order, axis=-1, keepdims=True)
+
+    def change(self, query: Any, recorded: Recorded, t: int) -> np.ndarray:
+        """Return the change of the unit noise that gives the recorded output on other data.
+
+        Parameters
+        ----------
+        query : ndarray or object
+            Private value on the other data.
+        recorded : Recorded
+            Release on the first data.
+        t : int
+            Iteration.
+
+        Returns
+        -------
+        ndarray
+        """
+        return (recorded.query - query) / self.at(self.scale, t)
+
+    def cost(self, query: Any, recorded: Recorded, t: int, earlier: list) -> np.ndarray:
+        """Return the loss of the recorded output on a pair of data sets, as :meth:`loss` counts it.
+
+        Parameters
+        ----------
+        query : ndarray or object
+            Private value on the other data.
+        recorded : Recorded
+            Release on the first data.
+        t : int
+            Iteration.
+        earlier : list
+            Changes of the earlier iterations, for noise that is correlated over iterations.
+
+        Returns
+        -------
+        ndarray
+            Broadcastable against [settings, runs, agents, 1].
+        """
+        return self.norm(self.change(query, recorded, t))
+
+    def replay(self, query: Any, recorded: Recorded, t: int) -> Any:
+        """Return the value that a replay on other data continues with: the recorded output."""
+        return recorded.output
+
+
+# Additive noise.
+
+
+@dataclass(frozen=True)
+class Additive(Mechanism):
+    """Independent noise of one distribution, added to the query of each agent."""
+
+    def output(self, query, unit, t):
+        return query + self.at(self.scale, t) * unit
+
+
+class Gaussian(Additive):
+    """Gaussian noise; l2 sensitivity, scale is the standard deviation of each coordinate."""
+
+    law, unit = "gaussian", "normal"
+
+
+class Laplace(Additive):
+    """Laplace noise; l1 sensitivity, scale is b of the density :math:`e^{-|y|/b}/(2b)`."""
+
+    law, unit, norm_order = "laplace", "laplace", 1
+
+
+def gamma_norm_unit(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Return noise of density proportional to :math:`e^{-|b|_2}` in the last axis."""
+    direction = generator.standard_normal(shape)
+    return gamma_norm_noise(direction, generator.gamma(shape[-1], size=shape[:-1]), 1.0)
+
+
+class GammaNorm(Additive):
+    r"""Noise of density proportional to :math:`e^{-\|b\|_2/s}`; l2 sensitivity, scale is s."""
+
+    law, unit = "gamma_norm", staticmethod(gamma_norm_unit)
+
+
+ADDITIVE = {kind.law: kind for kind in (Gaussian, Laplace, GammaNorm)}
+"""Mechanisms of independent additive noise by the name of the distribution."""
+
+
+# Values without noise.
+
+
+@dataclass(frozen=True)
+class Exact(Mechanism):
+    """Value that is released without noise; the loss is infinite unless the sensitivity is 0.
+
+    Parameters
+    ----------
+    reason : str
+        Reason why the value is released, for readers of the guarantee.
+    """
+
+    sensitivity: Any = np.inf
+    reason: str = ""
+
+    def units(self, problem, streams):
+        return iter(lambda: None, 0)
+
+    def output(self, query, unit, t):
+        return np.array(query)
+
+    def loss(self, t):
+        return np.where(np.asarray(self.at(self.sensitivity, t)) > 0, np.inf, 0.0)
+
+    def releases(self, horizon):
+        sensitivity = float(np.max(self.levels(horizon)[0], initial=0.0))
+        return [Release("exact", sensitivity, 0.0, note=self.reason)]
+
+    def loss_of(self, sensitivity, scale):
+        return np.where(sensitivity > 0, np.inf, 0.0)
+
+    def cost(self, query, recorded, t, earlier):
+        same = np.all(np.equal(query, recorded.query), axis=-1, keepdims=True)
+        return np.where(same, 0.0, np.inf)
+
+
+class Unproven(Exact):
+    """Value whose privacy is an assumption of the paper; it has no guarantee."""
+
+
+# Correlated noise of agents.
+
+
+@dataclass(frozen=True)
+class Correlated(Additive):
+    r"""Gaussian noise that is correlated between agents: scale times ``root`` times unit noise.
+
+    The sensitivity is that of a single agent. The loss is the Mahalanobis norm of the largest
+    change of one agent, :math:`\Delta\,\sqrt{\max_i (RR^\top)^{-1}_{ii}}/s`.
+
+    Parameters
+    ----------
+    root : ndarray, shape (agents, k)
+        R with the covariance :math:`RR^\top` of unit noise between the agents.
+    """
+
+    root: Any = None
+    law: ClassVar[str] = "gaussian"
+    unit: ClassVar[Any] = "normal"
+
+    def output(self, query, unit, t):
+        return query + self.at(self.scale, t) * (self.root @ unit)
+
+    def loss(self, t):
+        precision = np.linalg.inv(self.root @ np.swapaxes(self.root, -1, -2))
+        return super().loss(t) * np.sqrt(np.diagonal(precision, axis1=-2, axis2=-1).max())
+
+    def cost(self, query, recorded, t, earlier):
+        covariance = self.root @ np.swapaxes(self.root, -1, -2)
+        moved = self.change(query, recorded, t)
+        square = (moved * np.linalg.solve(covariance, moved)).sum((-2, -1), keepdims=True)
+        return np.sqrt(np.maximum(square, 0.0))
+
+
+# Objective perturbation.
+
+
+class Objective(NamedTuple):
+    """Query of objective perturbation: a strongly convex objective f.
+
+    ``solve(b)`` returns the minimiser of f(x) + b'x, [settings, runs, agents, dim];
+    ``gradient(x)`` that of f.
+    """
+
+    solve: Callable[..., np.ndarray]
+    gradient: Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class ObjectivePerturbation(Mechanism):
+    r"""Noise in the linear term of an objective whose exact minimiser is released.
+
+    The output x determines the noise: it is :math:`-\nabla f(x)`. The loss is that of the change of
+    the gradient at x, and the Jacobian term :math:`|\ln\det\nabla^2 f(x) - \ln\det\nabla^2 f'(x)|`.
+
+    Parameters
+    ----------
+    distribution : {"gaussian", "laplace", "gamma_norm"}
+        Distribution of the noise.
+    jacobian : float, ndarray or list
+        Bound on the Jacobian term, per iteration.
+    """
+
+    distribution: str = "gaussian"
+    jacobian: Any = 0.0
+
+    @property
+    def law(self) -> str:  # ty: ignore[invalid-method-override]
+        return self.distribution
+
+    def units(self, problem, streams):
+        additive = ADDITIVE[self.distribution](stream=self.stream, shape=self.shape)
+        return additive.units(problem, streams)
+
+    def norm(self, change):
+        order = ADDITIVE[self.distribution].norm_order
+        return np.linalg.norm(change, order, axis=-1, keepdims=True)
+
+    def output(self, query, unit, t):
+        return query.solve(self.at(self.scale, t) * unit)
+
+    def loss(self, t):
+        return super().loss(t) + self.at(self.jacobian, t)
+
+    def change(self, query, recorded, t):
+        # Two gradients at the output: an active constraint changes both by the same multiplier.
+        first, second = recorded.query.gradient(recorded.output), query.gradient(recorded.output)
+        return (first - second) / self.at(self.scale, t)
+
+    def cost(self, query, recorded, t, earlier):
+        return super().cost(query, recorded, t, earlier) + log_determinant_change(query, recorded)
+
+    def releases(self, horizon):
+        change, scales = self.levels(horizon)
+        if not np.all(scales > 0):
+            return super().releases(horizon)
+        times = self.released_times(horizon)
+        jacobians = np.array([np.max(self.at(self.jacobian, t)) for t in times])
+        if self.distribution != "gaussian":
+            return [Release("pure", epsilon=change / scales + jacobians)]
+        note = "the Jacobian term of Gaussian objective perturbation depends on the noise"
+        return [
+            Release("gaussian", change, scales, proven=self.proven, note=self.note),
+            Release("pure", epsilon=jacobians, proven=False, note=note),
+        ]
+
+
+def log_determinant_change(query: Objective, recorded: Recorded, h: float = 1e-5) -> np.ndarray:
+    """Return the change of the log-determinant of the Hessian at a recorded output.
+
+    Parameters
+    ----------
+    query : Objective
+        Objective on the other data.
+    recorded : Recorded
+        Release with the objective and the output on the first data.
+    h : float
+        Step of the central differences of the gradient.
+
+    Returns
+    -------
+    ndarray, shape (settings, runs, agents, 1)
+        Absolute change.
+    """
+    x, determinants = recorded.output, []
+    for objective in (recorded.query, query):
+        columns = [
+            (objective.gradient(x + h * e) - objective.gradient(x - h * e)) / (2 * h)
+            for e in np.eye(x.shape[-1])
+        ]
+        determinants.append(np.linalg.slogdet(np.stack(columns, axis=-1))[1][..., None])
+    return np.abs(determinants[0] - determinants[1])
 
 
 def gamma_norm_noise(direction: np.ndarray, radius: np.ndarray, scale: Any) -> np.ndarray:

@@ -19,11 +19,14 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy import Budget, Relation, Release
 from private_consensus.privacy.brackets import LowerBound, lower_bound
+from private_consensus.privacy.mechanisms import Mechanism
 
+from ..handlers import Running
 from ..networks import Network
 from ..problems import Problem
 from ..randomness import Streams
 from .checked import check_arguments
+from .hints import hints_of, validate
 from .noise import GIVEN, LAWS, Noise, NoiseSite
 from .noise import column as column
 from .noise import per_agent as per_agent
@@ -166,6 +169,7 @@ class Algorithm(ABC):
             require(is_used, f"{kind.__name__}.{declared.name}", without, expected)
         check_parameters(self)
         convert_values(self)
+        validate(self)
 
     def calibrate(self, budget: Budget, problem: Problem, network: Network, horizon: int) -> Self:
         """Return a copy whose noise is set so that the whole run meets ``budget``.
@@ -218,11 +222,30 @@ class Algorithm(ABC):
             return int(network.degrees.min()), int(network.degrees.max())
         return network.identity if self.privacy_depends_on == GRAPH else None
 
-    @abstractmethod
-    def releases(self, problem: Problem, network: Network, horizon: int) -> list[Release]:
-        """Return the mechanisms that an observer of all messages receives from one agent.
+    def mechanisms(
+        self, problem: Problem, network: Network, horizon: int
+    ) -> Mapping[str, Mechanism]:
+        """Declare the mechanisms through which :meth:`Iterative.step` releases private values.
 
-        The agent is the one with the largest privacy loss.
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations; the largest of a batch.
+
+        Returns
+        -------
+        mapping
+            Mechanisms by name. Sensitivity and scale are lists over iterations of values that
+            broadcast to [settings, runs, agents, 1], or one value for all iterations.
+        """
+        raise NotImplementedError
+
+    def releases(self, problem: Problem, network: Network, horizon: int) -> list[Release]:
+        """Return the releases of all mechanisms, for the agent with the largest privacy loss.
 
         Parameters
         ----------
@@ -238,6 +261,8 @@ class Algorithm(ABC):
         list of Release
             Mechanisms whose composition bounds the privacy loss.
         """
+        declared = self.mechanisms(problem, network, horizon)
+        return [release for m in declared.values() for release in m.releases(horizon)]
 
     @final
     def lower_bound(self, releases: Sequence[Release], delta: float) -> LowerBound:
@@ -286,12 +311,16 @@ class Algorithm(ABC):
         list of Release or None
             None without noise, and if :meth:`releases` needs no assumption on the data.
         """
-        is_noisy = any(getattr(self, name) for name in noises(type(self)))
-        if not (is_noisy and self.assumed_bound and np.isinf(problem.record_change("l2"))):
+        is_noisy = any(getattr(self, name) for name in noises(type(self)) or ("noise",))
+        if not (self.assumed_bound and is_noisy and np.isinf(problem.record_change("l2"))):
             return None
-        bounded: Any = BoundedGradients(problem, getattr(self, self.assumed_bound))
-        assumed = self.releases(bounded, network, horizon)
+        assumed = self.releases(self.bounded(problem), network, horizon)
         return [replace(release, proven=False, note=ASSUMED) for release in assumed]
+
+    @final
+    def bounded(self, problem: Problem) -> Any:
+        """Return the problem under the assumed bound on the gradients of records."""
+        return BoundedGradients(problem, getattr(self, self.assumed_bound))
 
     def epsilon_by_formula(
         self, delta: float, problem: Problem, network: Network, horizon: int
@@ -572,6 +601,9 @@ class Iterative(Algorithm):
         horizon = np.asarray(horizon)
         active = np.arange(len(horizon))
         algorithm = self
+        if type(self).mechanisms is not Algorithm.mechanisms:
+            _iterate(self, problem, network, streams, horizon, observe)
+            return
         state = self.start(problem, network, streams, len(horizon))
         draws = draws_of(self, problem, network, streams)
         for t in range(1, int(horizon.max()) + 1):
@@ -594,6 +626,35 @@ class Iterative(Algorithm):
         values = parameters(self).items()
         batched = {name: value[mask] for name, value in values if isinstance(value, np.ndarray)}
         return replace(self, **batched)
+
+
+def _iterate(algorithm, problem, network, streams, horizon, observe) -> None:
+    """Run a batch of an algorithm that declares mechanisms."""
+    active, largest = np.arange(len(horizon)), int(horizon.max())
+    declared = algorithm.mechanisms(problem, network, largest)
+    handler = Running(declared, problem, streams, horizon)
+    release = handler.function()
+    state = algorithm.start(problem, network, release)
+    for t in range(1, largest + 1):
+        handler.begin(t)
+        state = algorithm.step(state, problem, network, release, t)
+        observe(t, active, algorithm.observables(state, problem, t))
+        ended = horizon[active] == t
+        if not ended.any():
+            continue
+        last, of_ended = algorithm.select(ended), _take(state, ended)
+        ending = handler.select(ended, last.mechanisms(problem, network, largest))
+        observe(t, active[ended], last.outcome(of_ended, problem, network, ending.function(), t))
+        if ended.all():
+            return
+        algorithm, state, active = algorithm.select(~ended), _take(state, ~ended), active[~ended]
+        handler = handler.select(~ended, algorithm.mechanisms(problem, network, largest))
+        release = handler.function()
+
+
+def per_iteration(value: Callable[[int], Any], horizon: int) -> list[Any]:
+    """Return the values of a function of the iteration, for t = 1, ..., horizon."""
+    return [value(t) for t in range(1, int(horizon) + 1)]
 
 
 def _log_gaussian(unit: np.ndarray) -> np.ndarray:
@@ -687,38 +748,35 @@ class BoundedGradients:
         return self.problem.assumed_minimiser_share(self.bound)
 
 
-def origin(problem: Problem, streams: Streams, settings: int) -> np.ndarray:
+def origin(problem: Problem, release: Any, settings: int | None = None) -> np.ndarray:
     """Return iterates at the public starting point of the problem, which is 0 by default.
 
     Parameters
     ----------
     problem : Problem
         Objectives and data of the agents, with their sensitivities.
-    streams : Streams
-        Random streams of all runs.
-    settings : int
-        Number of settings in the batch.
+    release : function
+        Function that :meth:`Iterative.start` receives.
 
     Returns
     -------
     ndarray, shape (settings, runs, agents, dim)
         Copies of :attr:`.Problem.initial_point`.
     """
-    zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
+    settings, runs = _batch(release, settings)
+    zero = np.zeros((settings, runs, problem.n_agents, problem.dim))
     return zero if problem.initial_point is None else zero + problem.initial_point
 
 
-def normal_start(problem: Problem, streams: Streams, settings: int, std: Any) -> np.ndarray:
+def normal_start(problem: Problem, release: Any, *options: Any) -> np.ndarray:
     """Return normally distributed starting points, from draws that all algorithms share.
 
     Parameters
     ----------
     problem : Problem
         Objectives and data of the agents, with their sensitivities.
-    streams : Streams
-        Random streams of all runs.
-    settings : int
-        Number of settings in the batch.
+    release : function
+        Function that :meth:`Iterative.start` receives.
     std : float or ndarray, shape (settings,)
         Standard deviation of each coordinate.
 
@@ -727,10 +785,21 @@ def normal_start(problem: Problem, streams: Streams, settings: int, std: Any) ->
     ndarray, shape (settings, runs, agents, dim)
         Public starting point of the problem plus ``std`` times the draws.
     """
-    unit = streams.draw("data", "normal", (problem.n_agents, problem.dim), "start")
-    shape = (settings, *unit.shape)
+    *settings, std = options
+    shape = problem.n_agents, problem.dim
+    if isinstance(release, Streams):
+        unit = release.draw("data", "normal", shape, "start")
+    else:
+        unit = release.once("start", "normal", shape)
+    shape = (_batch(release, settings[0] if settings else None)[0], *unit.shape)
     drawn = np.broadcast_to(column(std) * unit, shape).copy()
     return drawn if problem.initial_point is None else drawn + problem.initial_point
+
+
+def _batch(release: Any, settings: int | None) -> tuple[int, int]:
+    if isinstance(release, Streams) or settings is not None:
+        return settings, len(release.runs)
+    return release.settings, release.runs
 
 
 def overrides(instance: Any, kind: type, *names: str) -> bool:
@@ -800,6 +869,7 @@ def structure(algorithm: Algorithm) -> tuple:
     Fields that affect the calibration only may differ between the settings.
     """
     calibrating = {f.name for f in fields(algorithm) if FOR_CALIBRATION.keys() & f.metadata.keys()}
+    calibrating |= {name for name, hint in hints_of(type(algorithm)).items() if hint.calibration}
     values = ((n, v) for n, v in parameters(algorithm).items() if n not in calibrating)
     return (type(algorithm), *((name, value) for name, value in values if not _is_number(value)))
 
@@ -858,8 +928,15 @@ def _is_number(value: Any) -> bool:
 
 def _take(state: Any, mask: np.ndarray) -> Any:
     """Return the settings of a state for which the mask is True."""
-    for name, array in zip(type(state)._fields, state, strict=True):
-        usable = array is None or np.shape(array)[:1] == mask.shape
+
+    def taken(name: str, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: taken(f"{name}.{key}", entry) for key, entry in value.items()}
+        if value is None:
+            return None
+        usable = np.shape(value)[:1] == mask.shape
         expected = f"None or an array [settings, ...] with {len(mask)} settings"
-        require(usable, f"state.{name}", f"shape {np.shape(array)}", expected)
-    return type(state)(*(None if array is None else array[mask] for array in state))
+        require(usable, f"state.{name}", f"shape {np.shape(value)}", expected)
+        return value[mask]
+
+    return type(state)(*(taken(*item) for item in zip(type(state)._fields, state, strict=True)))

@@ -32,8 +32,6 @@ CHECKED: Mapping[str, tuple[str, ...]] = {
     "statements": ("budget", *PLACE, "horizon"),
     "noise_sites": (*PLACE, "horizon"),
     "run": (*PLACE, "streams", "horizon", "observe"),
-    "start": (*PLACE, "streams", "settings"),
-    "draws": ("problem", "streams"),
 }
 """Methods whose arguments are checked, with their parameters in order.
 

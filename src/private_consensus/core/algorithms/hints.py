@@ -1,0 +1,118 @@
+"""Validation of the parameters of an algorithm by the type hints of its fields.
+
+A field is a number with limits, such as ``Annotated[float, Gt(0)]``, one of several texts, such
+as ``Literal["mean", "sum"]``, or one of these or None. The marker :data:`CALIBRATION` means that
+the field affects only how the noise is set. Numbers of a batch are arrays.
+"""
+
+from __future__ import annotations
+
+import types
+from dataclasses import fields
+from functools import cache
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from annotated_types import Ge, Gt, Le, Lt
+
+from private_consensus.common.errors import require
+
+CALIBRATION = "calibration"
+"""Marker of fields that affect the calibration of the noise only, not a run."""
+
+Positive = Annotated[float, Gt(0)]
+NonNegative = Annotated[float, Ge(0)]
+Fraction = Annotated[float, Gt(0), Lt(1)]
+UnitInterval = Annotated[float, Gt(0), Le(1)]
+PositiveInt = Annotated[int, Ge(1)]
+
+_TESTS = {
+    Gt: (lambda value, limit: value > limit.gt, lambda limit: f"> {limit.gt:g}"),
+    Ge: (lambda value, limit: value >= limit.ge, lambda limit: f">= {limit.ge:g}"),
+    Lt: (lambda value, limit: value < limit.lt, lambda limit: f"< {limit.lt:g}"),
+    Le: (lambda value, limit: value <= limit.le, lambda limit: f"<= {limit.le:g}"),
+}
+
+
+class Hint(NamedTuple):
+    """Meaning of a type hint: number type or allowed texts, limits, and whether None is allowed."""
+
+    number: type | None
+    texts: tuple[Any, ...]
+    limits: tuple[Any, ...]
+    optional: bool
+    calibration: bool
+
+    @property
+    def expected(self) -> str:
+        """Description of the allowed values."""
+        if self.texts:
+            return f"one of {', '.join(map(str, self.texts))}"
+        noun = "a whole number" if self.number is int else "a number"
+        return " and ".join([noun, *(_TESTS[type(limit)][1](limit) for limit in self.limits)])
+
+    def allows(self, value: Any) -> bool:
+        """Return True if a value, or every number of an array, is allowed."""
+        if value is None:
+            return self.optional
+        if self.texts:
+            return isinstance(value, str) and value in self.texts
+        array = np.asarray(value)
+        if array.dtype.kind not in "iuf" or isinstance(value, list | tuple):
+            return False
+        if np.isnan(array).any() or (self.number is int and np.any(array != np.floor(array))):
+            return False
+        return all(bool(np.all(_TESTS[type(limit)][0](array, limit))) for limit in self.limits)
+
+
+@cache
+def hints_of(kind: type) -> dict[str, Hint]:
+    """Return the hints of the fields of a class that state a number with limits, or texts."""
+    hints = {}
+    resolved = get_type_hints(kind, include_extras=True)
+    for declared in fields(kind):
+        if (hint := _hint(resolved[declared.name])) is not None:
+            hints[declared.name] = hint
+    return hints
+
+
+def _hint(stated: Any) -> Hint | None:
+    marks: tuple[Any, ...] = ()
+    optional = False
+    while True:
+        if get_origin(stated) is Annotated:
+            stated, *found = get_args(stated)
+            marks = (*marks, *found)
+        elif get_origin(stated) in (Union, types.UnionType):
+            options = [option for option in get_args(stated) if option is not type(None)]
+            optional = True
+            if len(options) != 1:
+                return None
+            stated = options[0]
+        else:
+            break
+    limits = tuple(mark for mark in marks if type(mark) in _TESTS)
+    calibration = CALIBRATION in marks
+    if get_origin(stated) is Literal:
+        return Hint(None, get_args(stated), (), optional, calibration)
+    if stated in (int, float) and (limits or calibration):
+        return Hint(stated, (), limits, optional, calibration)
+    return None
+
+
+def validate(algorithm: Any) -> None:
+    """Refuse the first parameter that its hint does not allow, and convert numbers.
+
+    Raises
+    ------
+    InvalidInput
+        With key ``algorithm.<name>``.
+    """
+    for name, hint in hints_of(type(algorithm)).items():
+        value = getattr(algorithm, name)
+        require(hint.allows(value), f"algorithm.{name}", value, hint.expected)
+        if hint.number is None or value is None:
+            continue
+        is_array = isinstance(value, np.ndarray) and value.ndim > 0
+        value = value.astype(hint.number, copy=False) if is_array else hint.number(value)
+        object.__setattr__(algorithm, name, value)
