@@ -187,10 +187,10 @@ class Recording(Running):
     def release(self, name, query, where):
         mechanism, unit = self.prepare(name)
         output = mechanism.output(query, unit, self.t)
-        hidden = mechanism.hidden(query, unit, self.t)
+        evidence = mechanism.evidence(query, unit, output, self.t)
         if where is not None:
             output = np.where(where, output, np.nan)
-        self.releases.append(Recorded(name, self.t, query, unit, output, where, hidden))
+        self.releases.append(Recorded(name, self.t, evidence, unit, output, where))
         return np.array(output)
 
 

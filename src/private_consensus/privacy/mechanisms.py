@@ -27,15 +27,14 @@ UNBOUNDED = "the problem states no bound on a record's gradient"
 
 
 class Recorded(NamedTuple):
-    """Release of an execution: its name and iteration, the private value and what became of it."""
+    """Release of an execution: name, iteration, evidence of the private value, noise and output."""
 
     name: str
     t: int
-    query: Any
+    evidence: Any
     unit: Any
     output: Any
     where: np.ndarray | None = None
-    hidden: Any = None
 
 
 @dataclass(frozen=True)
@@ -121,9 +120,28 @@ class Mechanism(ABC):
         ndarray
         """
 
-    def hidden(self, query: Any, unit: Any, t: int) -> Any:
-        """Return values that a replay needs in addition to the output; None by default."""
-        return None
+    def evidence(self, query: Any, unit: Any, output: Any, t: int) -> Any:
+        """Return arrays that state the private value of a release, for the comparison by a replay.
+
+        They are sent to another process, so that functions are replaced by their values.
+
+        Parameters
+        ----------
+        query : ndarray or object
+            Private value.
+        unit : ndarray
+            Unit noise of the iteration.
+        output : ndarray
+            Released value.
+        t : int
+            Iteration.
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+            By default a copy of the query.
+        """
+        return np.array(query)
 
     # Accounting.
 
@@ -214,7 +232,7 @@ class Mechanism(ABC):
         -------
         ndarray
         """
-        return (recorded.query - query) / self.at(self.scale, t)
+        return (recorded.evidence - query) / self.at(self.scale, t)
 
     def cost(self, query: Any, recorded: Recorded, t: int, earlier: list) -> np.ndarray:
         """Return the loss of the recorded output on a pair of data sets, as :meth:`loss` counts it.
@@ -314,7 +332,7 @@ class Exact(Mechanism):
         return np.where(sensitivity > 0, np.inf, 0.0)
 
     def cost(self, query, recorded, t, earlier):
-        same = np.all(np.equal(query, recorded.query), axis=-1, keepdims=True)
+        same = np.all(np.equal(query, recorded.evidence), axis=-1, keepdims=True)
         return np.where(same, 0.0, np.inf)
 
 
@@ -406,13 +424,17 @@ class ObjectivePerturbation(Mechanism):
     def loss(self, t):
         return super().loss(t) + self.at(self.jacobian, t)
 
+    def evidence(self, query, unit, output, t):
+        return query.gradient(output), log_determinant(query, output)
+
     def change(self, query, recorded, t):
         # Two gradients at the output: an active constraint changes both by the same multiplier.
-        first, second = recorded.query.gradient(recorded.output), query.gradient(recorded.output)
-        return (first - second) / self.at(self.scale, t)
+        gradient, _ = recorded.evidence
+        return (gradient - query.gradient(recorded.output)) / self.at(self.scale, t)
 
     def cost(self, query, recorded, t, earlier):
-        return super().cost(query, recorded, t, earlier) + log_determinant_change(query, recorded)
+        jacobian = log_determinant(query, recorded.output) - recorded.evidence[1]
+        return super().cost(query, recorded, t, earlier) + np.abs(jacobian)
 
     def releases(self, horizon):
         change, scales = self.levels(horizon)
@@ -429,31 +451,27 @@ class ObjectivePerturbation(Mechanism):
         ]
 
 
-def log_determinant_change(query: Objective, recorded: Recorded, h: float = 1e-5) -> np.ndarray:
-    """Return the change of the log-determinant of the Hessian at a recorded output.
+def log_determinant(objective: Objective, x: np.ndarray, h: float = 1e-5) -> np.ndarray:
+    """Return the log-determinant of the Hessian of an objective per agent.
 
     Parameters
     ----------
-    query : Objective
-        Objective on the other data.
-    recorded : Recorded
-        Release with the objective and the output on the first data.
+    objective : Objective
+        Objective with its gradient.
+    x : ndarray, shape (settings, runs, agents, dim)
+        Points.
     h : float
         Step of the central differences of the gradient.
 
     Returns
     -------
     ndarray, shape (settings, runs, agents, 1)
-        Absolute change.
     """
-    x, determinants = recorded.output, []
-    for objective in (recorded.query, query):
-        columns = [
-            (objective.gradient(x + h * e) - objective.gradient(x - h * e)) / (2 * h)
-            for e in np.eye(x.shape[-1])
-        ]
-        determinants.append(np.linalg.slogdet(np.stack(columns, axis=-1))[1][..., None])
-    return np.abs(determinants[0] - determinants[1])
+    columns = [
+        (objective.gradient(x + h * e) - objective.gradient(x - h * e)) / (2 * h)
+        for e in np.eye(x.shape[-1])
+    ]
+    return np.linalg.slogdet(np.stack(columns, axis=-1))[1][..., None]
 
 
 def gamma_norm_noise(direction: np.ndarray, radius: np.ndarray, scale: Any) -> np.ndarray:
