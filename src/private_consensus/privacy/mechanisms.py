@@ -74,6 +74,10 @@ class Mechanism(ABC):
     law: ClassVar[str] = ""
     unit: ClassVar[Any] = None
     norm_order: ClassVar[int] = 2
+    takes_array: ClassVar[bool] = True
+    """True if the query is an array in the shape of the unit noise."""
+    separates_agents: ClassVar[bool] = True
+    """True if the cost of each agent depends on the query of this agent only."""
 
     # Execution.
 
@@ -357,6 +361,7 @@ class Correlated(Additive):
     """
 
     root: Any = None
+    separates_agents: ClassVar[bool] = False
     law: ClassVar[str] = "gaussian"
     unit: ClassVar[Any] = "normal"
 
@@ -405,6 +410,7 @@ class ObjectivePerturbation(Mechanism):
 
     distribution: str = "gaussian"
     jacobian: Any = 0.0
+    takes_array: ClassVar[bool] = False
 
     @property
     def law(self) -> str:  # ty: ignore[invalid-method-override]
@@ -512,3 +518,7 @@ def gamma_norm_noise(direction: np.ndarray, radius: np.ndarray, scale: Any) -> n
 
 def _draws(key: str, draws: np.ndarray) -> np.ndarray:
     return arguments.array(key, draws, "an array of finite numbers", np.isfinite)
+
+
+CLOSED_SET = (Gaussian, Laplace, GammaNorm, Exact, Unproven, Correlated, ObjectivePerturbation)
+"""All mechanisms. An audit refuses any other class, whose cost could be stated wrongly."""

@@ -1,0 +1,202 @@
+"""Executions of an algorithm that keep everything an observer receives."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.handlers import Leak, Recording, Replaying, Running
+from private_consensus.core.networks import Network
+from private_consensus.core.randomness import Streams
+from private_consensus.privacy.mechanisms import Mechanism, Recorded
+
+from .frozen import freeze
+from .network import RecordingNetwork
+
+START = 0
+"""Iteration of the values before the first iteration."""
+
+
+class Refused(Exception):
+    """The audit cannot judge an execution, for example because of the type of a query."""
+
+
+class Event(NamedTuple):
+    """Value of an execution: kind (message, output or state), iteration, name and value."""
+
+    kind: str
+    t: int
+    name: str
+    value: Any
+
+
+@dataclass
+class Execution:
+    """Everything that is observed of one execution.
+
+    Attributes
+    ----------
+    declaration : object
+        Frozen mechanisms.
+    events : list of Event
+        Messages, outputs and states, in order.
+    releases : list of Recorded
+        Releases, of a recorded execution.
+    costs : list of (str, int, ndarray, ndarray)
+        Name, iteration, cost and declared loss per release, of a replay.
+    leak, refusal, error : str
+        Reason why the execution ended early; empty if it did not.
+    """
+
+    declaration: Any = None
+    events: list[Event] = field(default_factory=list)
+    releases: list[Recorded] = field(default_factory=list)
+    costs: list[tuple[str, int, np.ndarray, np.ndarray]] = field(default_factory=list)
+    leak: str = ""
+    refusal: str = ""
+    error: str = ""
+
+
+def checked_query(name: str, t: int, query: Any) -> None:
+    """Refuse a query that is not a plain array of finite real numbers."""
+    label = f"the query of {name!r} in iteration {t}"
+    if type(query) is not np.ndarray or query.dtype.kind not in "fiub":
+        raise Refused(f"{label} is {type(query).__name__}, expected a plain array of real numbers")
+    if not np.isfinite(query).all():
+        raise Refused(f"{label} is not finite")
+
+
+def check_shape(name: str, t: int, query: np.ndarray, unit: np.ndarray, settings: int) -> None:
+    """Refuse a query whose shape is not that of its noise: one noise would cover several values."""
+    expected = (settings, *unit.shape)
+    if query.shape != expected:
+        text = f"has shape {query.shape}, expected {expected}, the shape of its noise"
+        raise Refused(f"the query of {name!r} in iteration {t} {text}")
+
+
+def check_resolution(name: str, t: int, query: np.ndarray, scale: Any) -> None:
+    """Refuse a query whose floating-point resolution is coarser than its noise."""
+    largest, smallest = float(np.abs(query).max(initial=0.0)), float(np.min(scale))
+    if smallest > 0 and np.spacing(np.asarray(largest, query.dtype)) > 1e-7 * smallest:
+        text = f"is {largest:.3g} large, so that its resolution is coarser than the noise"
+        raise Refused(f"the query of {name!r} in iteration {t} {text}")
+
+
+def execute(
+    algorithm: Algorithm,
+    problem: Any,
+    network: Network,
+    horizon: int,
+    streams: Streams,
+    releases: list[Recorded] | None = None,
+) -> Execution:
+    """Execute an algorithm, and record it or replay recorded outputs.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Algorithm with its noise.
+    problem : Problem
+        Data set.
+    network : Network
+        Communication graph.
+    horizon : int
+        Number of iterations.
+    streams : Streams
+        Random streams of the runs.
+    releases : list of Recorded, optional
+        Releases to replay; None to record an execution.
+
+    Returns
+    -------
+    Execution
+    """
+    result = Execution()
+    try:
+        declared = algorithm.mechanisms(problem, network, horizon)
+        result.declaration = freeze(dict(declared))
+        arguments = declared, problem, streams, np.array([horizon])
+        if releases is None:
+            handler: Running = AuditRecording(*arguments)
+            result.releases = handler.releases
+        else:
+            handler = Replaying(*arguments, releases=releases)
+            result.costs = handler.costs
+        _run(algorithm, problem, network, horizon, handler, result.events)
+        if isinstance(handler, Replaying) and next(handler.recorded, None) is not None:
+            raise Leak("an execution has fewer releases on one data set than on the other")
+    except Leak as leak:
+        result.leak = str(leak)
+    except Refused as refusal:
+        result.refusal = str(refusal)
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        result.error = f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"
+    return result
+
+
+class AuditRecording(Recording):
+    """Recording that refuses queries which their mechanism cannot protect."""
+
+    def release(self, name, query, where):
+        mechanism = self.mechanisms.get(name)
+        if isinstance(mechanism, Mechanism) and mechanism.takes_array:
+            checked_query(name, self.t, query)
+        output = super().release(name, query, where)
+        if isinstance(mechanism, Mechanism) and mechanism.takes_array:
+            unit = self.releases[-1].unit
+            if isinstance(unit, np.ndarray):
+                check_shape(name, self.t, query, unit, len(self.horizon))
+            check_resolution(name, self.t, query, mechanism.at(mechanism.scale, self.t))
+        return output
+
+
+def _run(algorithm, problem, network, horizon, handler, events) -> None:
+    """Execute all iterations; append messages, outputs and states to ``events``."""
+    recording = RecordingNetwork(
+        network, lambda name, value: events.append(Event("message", handler.t, name, value))
+    )
+    release = handler.function()
+    state = algorithm.start(problem, recording, release)
+    events.extend(_states(START, state))
+    for t in range(1, horizon + 1):
+        handler.begin(t)
+        state = algorithm.step(state, problem, recording, release, t)
+        events.extend(_outputs(algorithm, t, algorithm.observables(state, problem, t)))
+        events.extend(_states(t, state))
+    last = algorithm.outcome(state, problem, recording, release, horizon)
+    events.extend(_outputs(algorithm, horizon, last))
+
+
+def _outputs(algorithm: Algorithm, t: int, observables: Mapping[str, Any]) -> Iterable[Event]:
+    for name, value in observables.items():
+        if name not in algorithm.internal_outputs:
+            yield Event("output", t, name, np.array(value))
+
+
+def _states(t: int, state: Any) -> Iterable[Event]:
+    for name, value in _entries(state):
+        yield Event("state", t, name, np.array(value) if isinstance(value, np.ndarray) else value)
+
+
+def _entries(state: Any, prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """Yield the named entries of a state: a NamedTuple, dataclass, mapping or single value."""
+    if hasattr(state, "_asdict"):
+        named = state._asdict()
+    elif is_dataclass(state):
+        named = {f.name: getattr(state, f.name) for f in fields(state)}
+    elif isinstance(state, Mapping):
+        named = dict(state)
+    else:
+        yield prefix or "state", state
+        return
+    for name, value in named.items():
+        if hasattr(value, "_asdict") or is_dataclass(value) or isinstance(value, Mapping):
+            yield from _entries(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
