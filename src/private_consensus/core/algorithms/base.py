@@ -525,7 +525,7 @@ class Iterative(Algorithm):
         """
 
     def outcome(
-        self, state: Any, problem: Problem, network: Network, t: int
+        self, state: Any, problem: Problem, network: Network, release: Any, t: int = 0
     ) -> Mapping[str, np.ndarray]:
         """Return the quantities to measure after the last iteration of a setting only.
 
@@ -537,6 +537,8 @@ class Iterative(Algorithm):
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
+        release : function
+            Function that passes private values through mechanisms.
         t : int
             Iteration, counted from 1.
 
