@@ -78,7 +78,7 @@ class _Difference(Exception):
 
 
 class FunctionReplay(FunctionRecord):
-    """Handler that returns the outputs of a record, and keeps the largest ratio of cost and loss."""
+    """Handler that returns recorded outputs, and keeps the ratios of cost and loss."""
 
     def __init__(self, record: FunctionRecord, generator: np.random.Generator):
         super().__init__(generator)

@@ -25,6 +25,9 @@ NonNegative = Annotated[float, Ge(0)]
 Fraction = Annotated[float, Gt(0), Lt(1)]
 UnitInterval = Annotated[float, Gt(0), Le(1)]
 PositiveInt = Annotated[int, Ge(1)]
+Law = Literal["laplace", "gaussian", "gamma_norm"]
+Calibration = Annotated[Literal["accountant", "formula", "given"], CALIBRATION]
+"""Rule by which a budget sets the noise: accountant, formula of the paper, or unchanged noise."""
 
 _TESTS = {
     Gt: (lambda value, limit: value > limit.gt, lambda limit: f"> {limit.gt:g}"),

@@ -12,19 +12,17 @@ from __future__ import annotations
 
 from collections import namedtuple
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from private_consensus.common.errors import require
 
 from ..exchange import SecretSharing, require_complete
-from .base import STEP, Range, column
+from .base import column
 from .families import random_aggregates, random_weights
 from .families.random_aggregates import Aggregate, RandomAggregates, mean_interval
-from .parameters import one_of, only
-
-EXCHANGES = ("plain", "secret_sharing")
 
 SubgradientState = namedtuple(
     "SubgradientState", (*random_aggregates.RandomAggregatesState._fields, "total")
@@ -38,20 +36,18 @@ class LocallyPrivateSubgradient(RandomAggregates):
 
     Parameters
     ----------
+    decay : float
+        1, since step sizes are proportional to :math:`1/\sqrt k`.
     exchange : {"plain", "secret_sharing"}
         Whether agents receive the values of their neighbours, or only the sum of all values, with
         fixed weights on a complete graph.
     """
 
-    decay: float = only(1.0, "step sizes are proportional to 1/sqrt(k)")
-    exchange: str = one_of("plain", EXCHANGES)
+    decay: Annotated[float, Ge(1), Le(1)] = 1.0
+    exchange: Literal["plain", "secret_sharing"] = "plain"
 
     quantities: ClassVar = ("released", "averaged", "worst_case", *random_weights.QUANTITIES)
-    source: ClassVar[str] = "Xiao et al., Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
-    ranges: ClassVar = {"eta": Range(0.05, 4.0, 1.0, STEP), "horizon": Range(3, 40, 20)}
-    lower_bound_because: ClassVar[str] = (
-        "at distant points, a changed record changes the gradient by the attained fraction"
-    )
+    source: ClassVar = "Xiao et al., Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
 
     def __post_init__(self):
         super().__post_init__()
@@ -60,141 +56,30 @@ class LocallyPrivateSubgradient(RandomAggregates):
             require(self.weights == "fixed", "algorithm.weights", self.weights, expected)
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy whose noise meets the budget; secret sharing requires a complete graph.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-        """
         if self.exchange == "secret_sharing":
             require_complete(network)
         return super().calibrate(budget, problem, network, horizon)
 
-    def step_size(self, t: int) -> Any:
-        r"""Return the step size :math:`1/(c\sqrt t)`, broadcastable against iterates."""
+    def step_size(self, t):
         return column(self.eta) / np.sqrt(t)
 
-    def aggregate(self, x: np.ndarray, network) -> Aggregate:
-        """Return the interval of the aggregate, which is a single point with secret sharing.
-
-        Parameters
-        ----------
-        x : ndarray, shape (settings, runs, agents, dim)
-            Messages.
-        network : Network
-            Communication graph with its mixing matrix.
-
-        Returns
-        -------
-        Aggregate
-            Interval and point of the gradient.
-        """
+    def aggregate(self, x, network):
         if self.exchange == "plain":
             return mean_interval(x, network)
         mean = np.broadcast_to(SecretSharing().outcome(x)[..., None, :] / x.shape[-2], x.shape)
         return Aggregate(mean, mean, mean)
 
-    def start(self, problem, network, streams, settings):
-        """Return the state before the first iteration, with the sum of means at 0.
+    def start(self, problem, network, release):
+        state = super().start(problem, network, release)
+        return SubgradientState(*state, np.zeros_like(state.x[..., :1, :]))
 
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        SubgradientState
-            State before the first iteration.
-        """
-        plain = super().start(problem, network, streams, settings)
-        return SubgradientState(*plain, np.zeros_like(plain.x[..., :1, :]))
-
-    def step(self, state, problem, network, draw, t):
-        """Return the state after one step, with the previous mean added to the sum of means.
-
-        Parameters
-        ----------
-        state : SubgradientState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : RandomWeightsDraw
-            Unit draws of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        SubgradientState
-            State after the iteration.
-        """
-        after = super().step(state, problem, network, draw, t)
+    def step(self, state, problem, network, release, t):
+        after = super().step(state, problem, network, release, t)
         return after._replace(total=state.total + state.x.mean(-2, keepdims=True))
 
     def observables(self, state, problem, t):
-        """Return the observables of Algorithm 2, and the average of the means over iterations.
-
-        Parameters
-        ----------
-        state : SubgradientState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name.
-        """
         averaged = np.broadcast_to(state.total / t, state.x.shape)
         return super().observables(state, problem, t) | {"averaged": averaged}
-
-    def releases(self, problem, network, horizon):
-        r"""Return the releases of all messages, with sensitivities :math:`\eta_k\Delta`.
-
-        Gradients are evaluated at functions of messages.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
-        steps = self.eta / np.sqrt(np.arange(1, horizon + 1))
-        change = problem.record_change(self.noise.norm)
-        attack_fields = self.attack_fields(problem, horizon)
-        return self.noise.releases(change * steps, self.noise.scales(horizon), **attack_fields)
 
 
 ALGORITHM = LocallyPrivateSubgradient

@@ -12,15 +12,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import namedtuple
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from ...networks import SparseNetwork
-from ..parameters import one_of
 from . import gradient_steps, random_weights
 from .gradient_steps import GradientSteps, uniform_mean
-from .random_weights import WEIGHTS, Losses, add_losses, no_losses
+from .random_weights import Losses, add_losses
 
 RandomAggregatesState = namedtuple(
     "RandomAggregatesState", (*gradient_steps.GradientStepsState._fields, *Losses._fields)
@@ -38,160 +37,51 @@ class Aggregate(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RandomAggregates(GradientSteps):
-    """Gradient steps from a random aggregate of the neighbourhood.
+    """Gradient steps from random or fixed aggregates of a neighbourhood.
 
     Parameters
     ----------
     weights : {"random", "fixed"}
-        Weights of the ends of the interval: sampled (:mod:`.random_weights`), or their mean 1/2.
+        Weights of the ends of the interval: sampled, or their mean 1/2.
     """
 
-    weights: str = one_of("random", WEIGHTS)
+    weights: Literal["random", "fixed"] = "random"
 
     quantities: ClassVar = ("released", "worst_case", *random_weights.QUANTITIES)
     internal_outputs: ClassVar = ("internal", *random_weights.ANALYSES)
 
     @abstractmethod
     def aggregate(self, x: np.ndarray, network) -> Aggregate:
-        """Return the interval on which the random aggregate is uniform.
+        """Return the intervals of the aggregates of messages x, and the points of the gradients."""
 
-        Parameters
-        ----------
-        x : ndarray, shape (settings, runs, agents, dim)
-            Messages of the iteration.
-        network : Network
-            Communication graph with its mixing matrix.
+    def start(self, problem, network, release):
+        state = super().start(problem, network, release)
+        return RandomAggregatesState(*state, *4 * (state.total_loss,))
 
-        Returns
-        -------
-        Aggregate
-            Interval and point of the gradient.
-        """
-
-    def start(self, problem, network, streams, settings):
-        """Return the state before the first iteration, with privacy losses of 0.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        RandomAggregatesState
-            Normal starting points.
-        """
-        plain = super().start(problem, network, streams, settings)
-        return RandomAggregatesState(*plain, *no_losses(settings, problem, streams))
-
-    def draws(self, problem, streams):
-        """Return unit noise and random weights, one item per iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator of random_weights.RandomWeightsDraw
-            Unit draws of each iteration.
-        """
-        return random_weights.draws(self, problem, streams)
-
-    def step(self, state, problem, network, draw, t):
-        """Return the state after one iteration, and add the privacy losses of its messages.
-
-        Parameters
-        ----------
-        state : RandomAggregatesState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : RandomWeightsDraw
-            Unit draws of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        RandomAggregatesState
-            State after iteration t.
-        """
+    def step(self, state, problem, network, release, t):
         low, high, at = self.aggregate(state.x, network)
-        weights = 0.5 if draw.weights is None else draw.weights
-        mixed = low + weights * (high - low)
-        x = self.descend(problem, at, mixed, draw.noise, t)
+        weights = 0.5
+        if self.weights == "random":
+            weights = release.random("weights", "uniform", state.x.shape[-2:])
+        mixed, moved = low + weights * (high - low), self.step_size(t) * problem.gradient(at)
+        x = release("message", mixed - moved)
         after = state._replace(x=x, total_loss=self.accumulated_loss(state, problem, network, t))
         if not self.has_losses:
             return after
-        scale = self.noise.at(t)
-        position = mixed + scale * draw.noise - low
-        return add_losses(after, problem, position, high - low, scale, self.step_size(t))
+        # The noisy aggregate, of which the message differs by the gradient step.
+        position = x + moved - low
+        return add_losses(after, problem, position, high - low, self.scale(t), self.step_size(t))
 
     def observables(self, state, problem, t):
-        """Return the observables of gradient steps, and the privacy losses of the messages.
-
-        Parameters
-        ----------
-        state : RandomAggregatesState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Iterates, and losses [settings, runs].
-        """
         quantities = dict(super().observables(state, problem, t))
         if self.has_losses:
-            quantities |= random_weights.loss_observables(state)
+            quantities |= random_weights.loss_observables(state, state.total_loss)
         return quantities
 
     @property
     def has_losses(self) -> bool:
-        """True if the privacy losses of the sampled messages are computed."""
-        return random_weights.is_amplified(self)
-
-    def attack_fields(self, problem, horizon):
-        """Return the fractions of the sensitivity that an attack attains.
-
-        For a mixture over random weights, an attack is known at delta 0 only.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        dict
-            Fields ``attained`` and ``reached`` of :class:`.Release`; empty if unknown.
-        """
-        fractions = super().attack_fields(problem, horizon)
-        return fractions | {"attained": None} if self.weights == "random" else fractions
-
-    # Methods for audits.
-
-    @property
-    def hidden_sampling(self) -> bool:
-        """True if weights are random, since other agents do not observe them."""
-        return self.weights == "random"
+        """True if privacy losses of sampled messages are computed: Theorem 2.2 applies."""
+        return self.noisy and (self.weights, self.law) == ("random", "laplace")
 
 
 def mean_interval(x: np.ndarray, network) -> Aggregate:

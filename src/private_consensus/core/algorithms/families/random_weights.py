@@ -129,7 +129,7 @@ def add_losses(state: Any, problem, position, length, scale, step_size: Any) -> 
     )
 
 
-def loss_observables(state: Any) -> dict[str, np.ndarray]:
+def loss_observables(losses: Any, total_loss: np.ndarray) -> dict[str, np.ndarray]:
     """Return the observables with the mean privacy losses over agents, each [settings, runs]."""
-    means = {name: getattr(state, name).mean(-1) for name in Losses._fields}
-    return means | {"realised_share": means["realised"] / state.total_loss.mean(-1)}
+    means = {name: getattr(losses, name).mean(-1) for name in Losses._fields}
+    return means | {"realised_share": means["realised"] / total_loss.mean(-1)}
