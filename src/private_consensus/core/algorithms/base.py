@@ -659,6 +659,28 @@ def per_iteration(value: Callable[[int], Any], horizon: int) -> list[Any]:
     return [value(t) for t in range(1, int(horizon) + 1)]
 
 
+def schedule(value: Callable[[Any], Any], horizon: int) -> list[Any]:
+    """Return the values of a formula of the iteration, for t = 1, ..., horizon.
+
+    For a single setting, the formula is evaluated on the array of iterations: powers of Python's
+    numbers and of NumPy's arrays differ in the last digit.
+
+    Parameters
+    ----------
+    value : callable
+        Formula of an iteration or of an array of iterations.
+    horizon : int
+        Number of iterations.
+
+    Returns
+    -------
+    list
+    """
+    if np.ndim(value(1)):
+        return per_iteration(value, horizon)
+    return list(np.broadcast_to(value(np.arange(1, int(horizon) + 1)), int(horizon)))
+
+
 def _log_gaussian(unit: np.ndarray) -> np.ndarray:
     return -np.nansum(unit**2, axis=(-2, -1)) / 2
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from private_consensus.privacy.mechanisms import ADDITIVE
 
-from ..base import Iterative, column, normal_start, per_iteration
+from ..base import Iterative, column, normal_start, schedule
 from ..hints import Calibration, Law, NonNegative, Positive, UnitInterval
 from ..noise import calibrated, largest_sum, published_change
 
@@ -70,8 +70,8 @@ class GradientSteps(Iterative):
     def mechanisms(self, problem, network, horizon):
         noise = ADDITIVE[self.law]
         change = problem.record_change({1: "l1", 2: "l2"}[noise.norm_order])
-        steps = per_iteration(lambda t: change * self.step_size(t), horizon)
-        return {"message": noise(steps, per_iteration(self.scale, horizon))}
+        steps = schedule(lambda t: change * self.step_size(t), horizon)
+        return {"message": noise(steps, schedule(self.scale, horizon))}
 
     def start(self, problem, network, release):
         x = normal_start(problem, release, self.init_std)
