@@ -21,6 +21,7 @@ from private_consensus.comparison.design import ComparisonDesign
 from private_consensus.core.algorithms.base import METHOD
 from private_consensus.reproduction.claims.schema import Test
 from private_consensus.reproduction.experiments import plan
+from private_consensus.reproduction.experiments.files import schemas
 from private_consensus.reproduction.experiments.results import rows_of
 
 ROOT = Path(__file__).parents[1]
@@ -324,10 +325,13 @@ def configuration() -> str:
     """Return the page with all keys of the configuration, from the JSON schemas."""
     text = (
         "The files are validated before anything runs; an unknown key is an error.\n"
-        "``config/README.md`` has examples. Editors use the schemas in ``config/schemas``.\n"
+        "``config/README.md`` has examples. ``private-consensus schema`` prints the JSON schemas.\n"
     )
     parts = [title("Configuration"), text]
-    for name, schema in schemas().items():
+    for name, schema in {
+        **schemas(),
+        "comparison": ComparisonDesign.model_json_schema(),
+    }.items():
         parts.append(title(f"{name} files", "-"))
         definitions = dict(schema.get("$defs", {}))
         if schema.get("properties"):
@@ -337,16 +341,6 @@ def configuration() -> str:
                 parts += [title(label, "~"), plain(definition.get("description", "")), ""]
                 parts.append(keys_of(definition))
     return "\n".join(parts)
-
-
-def schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON schemas of the configuration files by name."""
-    folder = ROOT / "config" / "schemas"
-    stored = {
-        name: json.loads((folder / f"{name}.json").read_text())
-        for name in ("config", "paper", "styles")
-    }
-    return stored | {"comparison": ComparisonDesign.model_json_schema()}
 
 
 def keys_of(definition: dict[str, Any]) -> str:

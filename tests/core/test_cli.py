@@ -289,14 +289,12 @@ def test_the_number_of_releases_has_a_lower_and_an_upper_limit(call, arguments, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["schema", "/dev/null/x"], "Cannot write /dev/null/x/.*json: Not a directory$"),
         (["profile", "--count", "0"], "--count: found 0, expected a whole number >= 1$"),
         (["init", ""], "STUDY: found '', expected a new or an empty folder$"),
         (["new-algorithm", "class"], "NAME: found 'class', expected .* no keyword of Python$"),
         (["compare", "no/folder", "--reference", "none"], "run: found 'no/folder'"),
         (["migrate", "/dev/null/x"], "Cannot access /dev/null/x: Not a directory$"),
         (["migrate", sys.executable], "python.*: not valid UTF-8$"),
-        (["schema", "a\0b"], "folder: found .*, expected a folder"),
         (["audit", "gradient_descent", "--seed", "-1"], "--seed: found -1, expected a wh"),
         (["audit", "gradient_descent", "--runs", "1000000000"], "--runs: found .* <= 1000000$"),
     ],
@@ -312,18 +310,6 @@ def test_characters_that_the_output_encoding_lacks_are_escaped(monkeypatch):
     assert main(["describe", "gradient_descent"]) == 0
     sys.stdout.flush()
     assert b"\\u" in written.getvalue()
-
-
-def test_schemas_are_not_written_into_a_folder_with_other_files(call, tmp_path):
-    foreign = tmp_path / "foreign"
-    foreign.mkdir()
-    (foreign / "notes.txt").write_text("mine")
-    for folder in (foreign, "/"):
-        code, _, err = call("schema", str(folder))
-        assert code == 2 and "expected a new folder, an empty one" in err
-    assert [path.name for path in foreign.iterdir()] == ["notes.txt"]
-    for _ in range(2):
-        assert call("schema", str(tmp_path / "schemas"))[0] == 0
 
 
 @pytest.mark.parametrize("command", [

@@ -105,7 +105,7 @@ def test_json_of_an_audit_has_verdict_and_setting(as_json):
         (("counterexample",), "E0.1"),
         (("counterexample", "E0.1"), "outcome"),
         (("theorem", "gradient_descent.theorem_1"), "verdict"),
-        (("schema", "schemas"), "files"),
+        (("schema", "paper"), "properties"),
         (("new-algorithm", "mine", "--package", "mine"), "next"),
         (("init", "mystudy"), "files"),
         (("completion", "bash"), "script"),

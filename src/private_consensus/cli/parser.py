@@ -135,10 +135,8 @@ def build_parser() -> argparse.ArgumentParser:
     option("--reference", default="results/reference", help="folder of the reference results")
     option("--exact", action="store_true", help="allow a relative difference of 1e-6 only")
 
-    option = add(
-        "schema", studies.schema, "write the JSON schemas of the configuration for editors"
-    )
-    option("folder", nargs="?", default="config/schemas", help="folder of the schemas")
+    option = add("schema", studies.schema, "print a JSON schema of the configuration, for editors")
+    option("kind", choices=("config", "paper", "styles"), help="kind of configuration files")
 
     option = add(
         "migrate", studies.migrate, "replace keys of an earlier release in configuration files"

@@ -8,7 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from ..common import yamls
-from ..common.errors import InvalidInput, arguments, require
+from ..common.errors import InvalidInput
 from ..common.secrets import redacted
 from ..reproduction.studies import reproduction
 from .output import emit
@@ -31,18 +31,11 @@ def new_algorithm(options: Namespace) -> None:
 
 
 def schema(options: Namespace) -> None:
-    """Write the JSON schemas of the configuration."""
-    from ..common.provenance import write_text
+    """Print the JSON schema of a kind of configuration files."""
     from ..reproduction.experiments.files import schemas
 
-    folder = arguments.path("folder", options.folder, "a folder")
-    written = {folder / f"{name}.json": contents for name, contents in schemas().items()}
-    if folder.is_dir():
-        expected = "a new folder, an empty one, or one with nothing but schemas"
-        require(set(folder.iterdir()) <= set(written), "folder", options.folder, expected)
-    for path, contents in written.items():
-        write_text(path, json.dumps(contents, indent=1) + "\n")
-    emit(options, {"files": list(written)}, *map(str, written))
+    contents = schemas()[options.kind]
+    emit(options, contents, json.dumps(contents, indent=1))
 
 
 def migrate(options: Namespace) -> None:

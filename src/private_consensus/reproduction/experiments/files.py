@@ -134,7 +134,7 @@ def complete(content: Entry, key: str) -> dict[str, Any]:
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON schemas of configuration files, by name of the file in ``config/schemas``."""
+    """Return the JSON schemas of ``config.yaml``, ``papers/*.yaml`` and ``styles.yaml``."""
     models = {"config": Config, "paper": File, "styles": dict[str, Style]}
     return {name: {"$schema": DRAFT} | TypeAdapter(m).json_schema() for name, m in models.items()}
 
