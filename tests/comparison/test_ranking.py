@@ -1,14 +1,11 @@
 """Test the command line: create an algorithm, run it, rank it, submit it and rank it again."""
 
 import re
-import sys
 from pathlib import Path
 
-import polars as pl
 import pytest
 import yaml
 
-from private_consensus import algorithms
 from private_consensus.cli import main, output
 from private_consensus.common import yamls
 from private_consensus.comparison import ranking
@@ -34,17 +31,6 @@ def design(tmp_path):
 
 
 @pytest.fixture
-def toy(tmp_path, monkeypatch, capsys):
-    folder = tmp_path / "package"
-    assert main(["new-algorithm", "toy_descent", "--package", str(folder)]) == 0
-    assert "rank toy_descent --scale smoke" in capsys.readouterr().out
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.setattr(algorithms, "_elsewhere", lambda: {"toy_descent": "toy_descent"})
-    yield "toy_descent"
-    sys.modules.pop("toy_descent", None)
-
-
-@pytest.fixture
 def rank(design, capsys, monkeypatch):
     monkeypatch.setattr(output.OUT, "_width", 200)
 
@@ -61,33 +47,6 @@ def test_with_few_runs_the_table_omits_comparisons_within_cells():
     standing = Standing("talks", 1.5, best=2, alone=1, cells=2)
     assert _table_row(standing, [], has_few_runs=False) == ("talks", "1.50", "2", "1", "2")
     assert _table_row(standing, [], has_few_runs=True) == ("talks", "1.50", "-", "-", "2")
-
-
-def test_a_new_algorithm_has_the_same_ranking_from_its_submitted_file(toy, rank, tmp_path):
-    file = tmp_path / "toy.parquet"
-    code, rows, out, _ = rank(toy, "--out", file)
-    assert code == 0
-    assert set(rows) == {"toy_descent", "local_training", "one_shot_averaging"}
-    assert rows["toy_descent"][0] == "> " and rows["toy_descent"][5] == "2"
-    assert sum(float(row[2]) for row in rows.values()) == pytest.approx(6)
-    assert "2 of 2 cells" in out
-    assert set(pl.read_parquet(file)["method"]) == {"toy_descent"}
-    code, again, _, _ = rank(file)
-    assert (code, again) == (0, rows)
-
-
-def test_ranking_uses_saved_results_and_refuses_a_changed_file(toy, rank, tmp_path, monkeypatch):
-    rival_results, mine = tmp_path / "others.parquet", tmp_path / "mine.parquet"
-    _, rows, _, _ = rank("local_training", "one_shot_averaging", "--out", rival_results)
-    assert set(rows) == {"local_training", "one_shot_averaging"}
-    code, _, _, err = rank(rival_results)
-    assert code == 2 and "method: found ['local_training'], expected a name that is no" in err
-    _, rows, _, _ = rank(toy, "--against", rival_results, "--out", mine)
-    assert set(rows) == {"toy_descent", "local_training", "one_shot_averaging"}
-    changed = pl.read_parquet(mine).with_columns(pl.col("value") * 0)
-    changed.write_parquet(mine)
-    code, _, _, err = rank(mine)
-    assert code == 2 and "sha256.mine.parquet" in err
 
 
 @pytest.mark.parametrize(
@@ -113,9 +72,7 @@ def test_invalid_arguments_of_rank_give_a_one_line_error(
     assert code == 2 and error_message in err and len(err.splitlines()) == 1
 
 
-def test_errors_name_a_missing_design_file_and_the_package_option(tmp_path, monkeypatch, capsys):
+def test_an_error_names_a_missing_design_file(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["rank", "local_training", "--design", "missing.yaml"]) == 2
     assert "missing.yaml" in capsys.readouterr().err
-    assert main(["new-algorithm", "mine"]) == 2
-    assert "--package FOLDER" in capsys.readouterr().err

@@ -291,7 +291,6 @@ def test_the_number_of_releases_has_a_lower_and_an_upper_limit(call, arguments, 
     [
         (["profile", "--count", "0"], "--count: found 0, expected a whole number >= 1$"),
         (["init", ""], "STUDY: found '', expected a new or an empty folder$"),
-        (["new-algorithm", "class"], "NAME: found 'class', expected .* no keyword of Python$"),
         (["compare", "no/folder", "--reference", "none"], "run: found 'no/folder'"),
         (["migrate", "/dev/null/x"], "Cannot access /dev/null/x: Not a directory$"),
         (["migrate", sys.executable], "python.*: not valid UTF-8$"),

@@ -15,7 +15,6 @@ from private_consensus.api.json_values import plain
 from private_consensus.cli import main, output, results
 from private_consensus.cli.completion import SHELLS
 from private_consensus.cli.parser import build_parser
-from private_consensus.comparison.entering import new_algorithm
 from private_consensus.core import algorithms
 from private_consensus.privacy.safe_digits import rounded_down, rounded_up
 from private_consensus.reproduction.studies.places import HOME
@@ -106,7 +105,6 @@ def test_json_of_an_audit_has_verdict_and_setting(as_json):
         (("counterexample", "E0.1"), "outcome"),
         (("theorem", "gradient_descent.theorem_1"), "verdict"),
         (("schema", "paper"), "properties"),
-        (("new-algorithm", "mine", "--package", "mine"), "next"),
         (("init", "mystudy"), "files"),
         (("completion", "bash"), "script"),
         (("observers", "muffliato", "--agents", "4", "--observer", "0"), "observers"),
@@ -145,10 +143,24 @@ def outside(monkeypatch, name, module, path):
     algorithms._module_of.cache_clear()
 
 
+OWN_STEPS = """
+from private_consensus.core import algorithms
+
+EXAMPLE = "logistic_regression"
+
+
+class OwnSteps(algorithms.load("muffliato_gd")):
+    pass
+
+
+ALGORITHM = OwnSteps
+"""
+
+
 def test_an_algorithm_of_another_package_runs_on_the_problem_of_its_example(
     as_json, monkeypatch, tmp_path
 ):
-    new_algorithm("my_own_steps", tmp_path, package=True)
+    (tmp_path / "my_own_steps.py").write_text(OWN_STEPS)
     outside(monkeypatch, "my_own_steps", "my_own_steps", str(tmp_path))
     run_report = as_json("run", "my_own_steps", "--runs", "2")
     assert run_report["setting"]["problem"] == "LogisticRegression" and not run_report["diverged"]

@@ -110,12 +110,6 @@ def build_parser() -> argparse.ArgumentParser:
     option("--cache", default=CACHE, help="folder of earlier downloads")
 
     option = add(
-        "new-algorithm", studies.new_algorithm, "write the file, test and entry of an algorithm"
-    )
-    option("name", help="name of the algorithm")
-    option("--package", metavar="FOLDER", help="write a separate package to this folder")
-
-    option = add(
         "rank", results.rank, "rank an algorithm, or submitted results, among all others", seed=0
     )
     option(

@@ -14,22 +14,6 @@ from ..reproduction.studies import reproduction
 from .output import emit
 
 
-def new_algorithm(options: Namespace) -> None:
-    """Write the file, test and entry of an algorithm, and print the next commands."""
-    from ..comparison import entering
-
-    folder = options.package or "."
-    files = entering.new_algorithm(options.name, folder, package=options.package is not None)
-    install = [] if options.package is None else [f"python -m pip install -e {folder}"]
-    steps = [
-        *install,
-        f"python -m pytest {files[1]}",
-        f"private-consensus rank {options.name} --scale smoke",
-    ]
-    lines = [*map(str, files), *(f"next: {step}" for step in steps)]
-    emit(options, {"files": files, "next": steps}, *lines)
-
-
 def schema(options: Namespace) -> None:
     """Print the JSON schema of a kind of configuration files."""
     from ..reproduction.experiments.files import schemas
