@@ -99,8 +99,6 @@ def test_json_of_an_audit_has_verdict_and_setting(as_json):
     ("arguments", "key"),
     [
         (("list",), "algorithm"),
-        (("describe", "d_zoa"), "parameters"),
-        (("describe", "lasso"), "not_charged"),
         (("counterexample",), "E0.1"),
         (("counterexample", "E0.1"), "outcome"),
         (("theorem", "gradient_descent.theorem_1"), "verdict"),
@@ -189,7 +187,7 @@ def test_an_installed_study_from_init_can_be_audited_and_run(call, monkeypatch, 
 
 
 @pytest.mark.parametrize(("inside", "folder"), [(False, "newstudy"), (True, ".")])
-@pytest.mark.parametrize("command", ["audit", "run", "describe"])
+@pytest.mark.parametrize("command", ["audit", "run"])
 def test_an_error_states_how_to_install_the_study_of_an_unknown_algorithm(
     call, monkeypatch, tmp_path, command, inside, folder
 ):
@@ -204,20 +202,6 @@ def test_an_error_states_how_to_install_the_study_of_an_unknown_algorithm(
     Path(folder, "pyproject.toml").write_text("project = 1")
     code, _, err = call(command, "another_name")
     assert code == 2 and "pip install" not in err
-
-
-@pytest.mark.parametrize("name", algorithms.names())
-def test_describe_explains_every_parameter(as_json, name):
-    contents = as_json("describe", name)
-    for parameter in contents["parameters"]:
-        entry = rf"^(?:\w+, )*{parameter}(?:, \w+)* : .+\n +\S"
-        assert re.search(entry, contents["description"], re.MULTILINE), parameter
-
-
-def test_describe_lists_information_not_covered_by_epsilon(call):
-    _, out, _ = call("describe", "lasso")
-    assert "\nNot covered by epsilon: the number of an agent's records is public\n" in out
-    assert "\nNot covered by epsilon: where features are normalised" in out
 
 
 def test_progress_is_shown_on_a_terminal_only(call, monkeypatch):

@@ -51,7 +51,6 @@ COMMANDS = st.one_of(
             count=SIZES, delta=NUMBERS, scale=NUMBERS, epsilon=NUMBERS,
         ),
     ),
-    st.tuples(st.just(["describe"]), WORDS.map(lambda word: [word])),
     st.tuples(st.just(["counterexample"]), WORDS.map(lambda word: [word])),
     st.tuples(st.just(["compare"]), PATHS.map(lambda path: [path])),
     st.tuples(st.just(["compare", "results/reference", "--reference"]), PATHS.map(lambda p: [p])),

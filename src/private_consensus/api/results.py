@@ -37,7 +37,6 @@ from private_consensus.privacy.derivations import BUDGET_TOLERANCE, derive
 
 from . import defaults
 from .json_values import to_json
-from .terminal import inline
 
 T = TypeVar("T")
 
@@ -412,7 +411,7 @@ def parameter_description(kind: type, name: str) -> str:
         text = inspect.cleandoc(documented.__doc__ or "")
         match = re.search(rf"^{name} : .*\n((?:    .*\n?|\n)+)", text, re.MULTILINE)
         if match:
-            return inline(" ".join(match[1].split()))
+            return " ".join(match[1].split())
     return ""
 
 

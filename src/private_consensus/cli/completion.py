@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
-from ..core import algorithms, problems
+from ..core import algorithms
 from .output import emit
 
 PROGRAM = "private-consensus"
@@ -32,8 +32,7 @@ complete -F _private_consensus {program}
 
 def print_script(options: Namespace) -> None:
     """Print the completion script of a shell."""
-    settings = dict.fromkeys(("run", "audit", "observers", "rank"), algorithms.names())
-    names = {**settings, "describe": [*algorithms.names(), *problems.names()]}
+    names = dict.fromkeys(("run", "audit", "observers", "rank"), algorithms.names())
     script = completion_script(options.commands, options.shell, names)
     contents = {"shell": options.shell, "script": script}
     emit(options, contents, script.rstrip("\n"))

@@ -18,7 +18,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands; ``command`` is the function of a command."""
     parser = argparse.ArgumentParser(
         prog=completion.PROGRAM,
-        description="Run, audit, describe and compare algorithms from the command line.",
+        description="Run, audit and compare algorithms from the command line.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.set_defaults(command=None)
@@ -49,9 +49,6 @@ def build_parser() -> argparse.ArgumentParser:
         return command.add_argument
 
     add("list", describing.list_names, "list algorithms, problems and prepared data")
-
-    option = add("describe", describing.describe, "describe an algorithm or a problem")
-    option("name", help="name of an algorithm or of a problem")
 
     option = add("run", running.run, "run an algorithm on a problem")
     _add_setting(option)
