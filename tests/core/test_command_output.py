@@ -12,12 +12,11 @@ import pytest
 from rich.console import Console
 
 from private_consensus.api.json_values import plain
-from private_consensus.cli import main, output, results
+from private_consensus.cli import main, output
 from private_consensus.cli.completion import SHELLS
 from private_consensus.cli.parser import build_parser
 from private_consensus.core import algorithms
 from private_consensus.privacy.safe_digits import rounded_down, rounded_up
-from private_consensus.reproduction.studies.places import HOME
 from private_consensus.reproduction.studies.writing import write_study
 
 
@@ -211,15 +210,6 @@ def test_progress_is_shown_on_a_terminal_only(call, monkeypatch):
     monkeypatch.setattr(output, "ERR", Console(file=screen, force_terminal=True, width=80))
     call("run", "muffliato", "--runs", "2")
     assert "muffliato, 2 runs" in screen.getvalue()
-
-
-def test_the_shipped_design_is_used_outside_of_a_repository(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    assert results._design(None) == str(HOME / "config" / "comparison.yaml")
-    assert results._design("other.yaml") == "other.yaml"
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config" / "comparison.yaml").write_text("")
-    assert results._design(None) == "config/comparison.yaml"
 
 
 def test_bash_completes_commands_options_and_names(call, tmp_path):

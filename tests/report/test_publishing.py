@@ -104,31 +104,6 @@ def test_mutation_tests_of_an_older_reference_are_retained_until_repeated(run, t
     (run_folder / "audit" / "mutants.parquet").unlink()
 
 
-def test_an_older_comparison_of_methods_is_retained_with_its_date(run, tmp_path):
-    results, run_folder = run
-    folder = tmp_path / "reference"
-
-    def kept():
-        publish(results, run=run_folder, folder=folder, config=CONFIG, papers=CONFIG["papers"])
-        return {path.name: path.read_text() for path in (folder / "comparison").glob("*")}
-
-    assert kept() == {}
-    file_names = ("answers.json", "cells.json", "runs.parquet")
-    (run_folder / "comparison").mkdir()
-    for name in file_names:
-        (run_folder / "comparison" / name).write_text(f"first {name}")
-    first = kept()
-    date = json.loads(first.pop("published.json"))["date"]
-    assert first == {name: f"first {name}" for name in file_names}
-    for name in file_names:
-        (run_folder / "comparison" / name).unlink()
-    changed = json.dumps({"date": "2020-01-02"})
-    (folder / "comparison" / "published.json").write_text(changed)
-    # The date is that of the comparison, not that of a later reference.
-    assert kept() == {**first, "published.json": changed} and date > "2020-01-02"
-    (run_folder / "comparison").rmdir()
-
-
 def test_a_different_processor_is_reported_but_not_as_a_change(reference, run):
     path = reference / "manifest.json"
     manifest = json.loads(path.read_text())
@@ -280,35 +255,6 @@ def test_a_changed_or_missing_lower_bound_is_reported(run, reference, column):
     assert compare(run_folder, reference).changed
     write_result(tables[0].with_columns(pl.lit(1.0).alias(column)), run_folder / "privacy.parquet")
     assert compare(run_folder, reference).changed == ()
-
-
-def test_the_comparison_of_methods_is_compared_if_the_run_has_one(run, reference):
-    _, run_folder = run
-    losses = pl.DataFrame({"method": ["one", "two"], "run": [0, 0], "loss": [0.5, 0.7]})
-    for folder, table in ((reference, losses), (run_folder, losses.with_columns(loss=0.6))):
-        assert compare(run_folder, reference, exact=True).same
-        (folder / "comparison").mkdir(exist_ok=True)
-        write_result(table, folder / "comparison" / "runs.parquet")
-    (line,) = compare(run_folder, reference, exact=True).changed
-    assert line.startswith("comparison/runs.parquet: loss differs")
-
-
-def test_wall_times_of_the_comparison_of_methods_are_not_compared(run, reference):
-    _, run_folder = run
-    for folder in (run_folder, reference):
-        (folder / "comparison").mkdir(exist_ok=True)
-    (reference / "comparison" / "published.json").write_text('{"date": "2026-01-01"}')
-
-    def write_costs(folder, bits, seconds):
-        document = {"costs": ["bits", "seconds"], "problems": [{"costs": [[0, bits, seconds]]}]}
-        (folder / "comparison" / "answers.json").write_text(json.dumps(document))
-
-    write_costs(reference, 10.0, 0.5)
-    write_costs(run_folder, 10.0, 0.7)
-    assert compare(run_folder, reference, exact=True).same
-    write_costs(run_folder, 11.0, 0.5)
-    (line,) = compare(run_folder, reference, exact=True).changed
-    assert line.startswith("comparison/answers.json: problems[0].costs[0][1]: 10.0 became 11.0")
 
 
 def test_an_exact_comparison_finds_changes_below_the_monte_carlo_error(run, reference, capsys):

@@ -30,9 +30,9 @@ DOWNLOADS = ("svg", "png", "pdf", "parquet", "csv.zip", "js")
 """File name extensions in ``report/figures``."""
 
 ASSETS = (
-    "report.css", "report.js", "observers.js", "comparison.js", "search.js", "losses.js", "vega.js",
+    "report.css", "report.js", "observers.js", "search.js", "losses.js", "vega.js",
 )  # fmt: skip
-"""Style, scripts and data of a report without a comparison."""
+"""Style, scripts and data of a report."""
 
 
 @pytest.fixture
@@ -164,15 +164,9 @@ def test_results_made_outside_the_workflow_are_read_if_they_exist(results, tmp_p
 
     for folder in (None, tmp_path / "results"):
         empty_results = read(folder)
-        assert (empty_results.comparison, empty_results.audit, empty_results.library) == (
-            {},
-            {},
-            False,
-        )
+        assert (empty_results.audit, empty_results.library) == ({}, False)
         assert empty_results.faults[0]["outcome"] == "not tried"
     contents = {
-        "smoke/comparison/answers.json": b'{"runs": 3}',
-        "paper/comparison/answers.json": b'{"runs": 10}',
         "reference/faults.json": b'[{"fault": "a cut", "outcome": "survived"}]',
         "docs/index.html": b"<html></html>",
     }
@@ -181,19 +175,10 @@ def test_results_made_outside_the_workflow_are_read_if_they_exist(results, tmp_p
         file.parent.mkdir(parents=True)
         file.write_bytes(content)
     bench = tmp_path / "results" / "smoke" / "audit" / "mutants.parquet"
-    bench.parent.mkdir()
+    bench.parent.mkdir(parents=True)
     write_result(pl.DataFrame({"fault": ["half the noise"]}), bench)
     site_results = read(tmp_path / "results")
-    assert site_results.comparison == {"runs": 3} and site_results.library
-    (tmp_path / "results" / "smoke" / "comparison" / "answers.json").unlink()
-    published = tmp_path / "results" / "reference" / "comparison"
-    published.mkdir()
-    for name, text in {
-        "answers.json": '{"runs": 9}',
-        "published.json": '{"date": "2026-01-02"}',
-    }.items():
-        (published / name).write_text(text)
-    assert read(tmp_path / "results").comparison == {"runs": 9, "published": "2026-01-02"}
+    assert site_results.library
     assert site_results.faults[0]["outcome"] == "survived"
     assert site_results.audit["mutants"] == [{"fault": "half the noise"}]
 

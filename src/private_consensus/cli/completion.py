@@ -32,7 +32,7 @@ complete -F _private_consensus {program}
 
 def print_script(options: Namespace) -> None:
     """Print the completion script of a shell."""
-    names = dict.fromkeys(("run", "audit", "observers", "rank"), algorithms.names())
+    names = dict.fromkeys(("run", "audit", "observers"), algorithms.names())
     script = completion_script(options.commands, options.shell, names)
     contents = {"shell": options.shell, "script": script}
     emit(options, contents, script.rstrip("\n"))

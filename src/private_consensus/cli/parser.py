@@ -106,21 +106,6 @@ def build_parser() -> argparse.ArgumentParser:
     _add_data_options(option)
     option("--cache", default=CACHE, help="folder of earlier downloads")
 
-    option = add(
-        "rank", results.rank, "rank an algorithm, or submitted results, among all others", seed=0
-    )
-    option(
-        "entries", nargs="+", metavar="NAME|FILE.parquet",
-        help="algorithm to run, or file of submitted results",
-    )  # fmt: skip
-    option("--scale", default="smoke", help="scale of the design (default: smoke)")
-    option(
-        "--design", help=f"file of the design (default: {results.DESIGN}, or that of this package)"
-    )
-    option("--against", metavar="FILE", help="results of the other methods, instead of a run")
-    option("--out", metavar="FILE.parquet", help="file for the results of NAME, to submit them")
-    _add_data_options(option)
-
     option = add("compare", results.compare, "compare a run with the reference results")
     option("run", nargs="?", default="results/paper", help="folder of the run")
     option("--reference", default="results/reference", help="folder of the reference results")

@@ -49,15 +49,10 @@ def init(options: Namespace) -> None:
 
 def check(options: Namespace) -> int:
     """Validate a configuration, and print the counts or the errors; return 1 for errors."""
-    from ..comparison.design import read_comparison
     from ..reproduction.studies import checking
 
-    design = Path(options.path, "config", "comparison.yaml")
     try:
         counts, errors = checking.check(options.path, options.scale), []
-        if design.is_file():
-            comparison = read_comparison(yamls.read(design), "config/comparison.yaml")
-            counts["compared methods"] = len(comparison.methods)
     except InvalidInput as error:
         counts, errors = {}, [redacted(line) for line in str(error).splitlines()]
     listed = ", ".join(f"{name}: {count}" for name, count in counts.items())

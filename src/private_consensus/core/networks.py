@@ -68,7 +68,7 @@ class Network:
     ------
     InvalidInput
         If a matrix does not have these properties. Every method needs an undirected, connected
-        graph. Lost messages are not modelled here but by the faults of the comparison.
+        graph.
     """
 
     adjacency: np.ndarray

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,6 @@ from .manifest import manifest
 
 MAX_BYTES = 25_000_000
 """Largest size of the folder of reference results."""
-COMPARED = "comparison"
-"""Folder with the results of ``make comparison``."""
 LONG_TABLES = ("privacy", "audit/observers")
 """Tables with thousands of rows, which are not converted to CSV; a CSV of the run is copied."""
 FAULTS = "faults.json"
@@ -84,7 +81,6 @@ def publish(
     try:
         _write(results, run, new)
         _copy_audited_faults(folder, new)
-        _copy_comparison(run, folder, new)
         files = [path for path in new.rglob("*") if path.is_file()]
         content = manifest(
             results, config, missing=missing, stamped=stamped, files=checksums(files, new)
@@ -197,18 +193,6 @@ def _copy_audited_faults(old: Path, new: Path) -> None:
     for name in ("audit/mutants.parquet", "audit/mutants.csv"):
         if not (new / name).exists():
             _copy(name, old, new, missing_ok=True)
-
-
-def _copy_comparison(run: Path, old: Path, new: Path) -> None:
-    """Copy the comparison of this run, or of the old reference if it was not run again."""
-    source = next((f for f in (run, old) if (f / COMPARED / "answers.json").is_file()), None)
-    if source is None:
-        return
-    for name in ("answers.json", "cells.json", "runs.parquet", "published.json"):
-        _copy(f"{COMPARED}/{name}", source, new, missing_ok=True)
-    if source == run:
-        today = datetime.now(UTC).date().isoformat()
-        write_json(new / COMPARED / "published.json", {"date": today})
 
 
 def small_png(svg: str) -> bytes:

@@ -29,7 +29,6 @@ from .views import (
 from .views.data import data_uri
 
 TOPICS = {
-    "comparison": "Which algorithm?",
     "scorecard": "Scorecard: all claims",
     "privacy": "Privacy of each algorithm",
     "audits": "Audits",
@@ -135,7 +134,7 @@ def shared_content(results: Results) -> dict[str, object]:
     return {
         "scale": results.scale,
         "decides": results.decides,
-        "answer": answer.sentences(results),
+        "answer": answer.summary(results),
         "command": command("", results.scale),
         "one_figure": command(first, results.scale),
         "counts": scorecard.counts(claims),

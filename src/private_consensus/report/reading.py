@@ -20,8 +20,6 @@ from private_consensus.reproduction.claims.words import may_decide
 from private_consensus.reproduction.experiments.results import provenance_of, rows_of
 from private_consensus.reproduction.experiments.schema import cited
 
-from .undecided import without_decisions
-
 Row = Mapping[str, Any]
 SVG_SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S)
 
@@ -29,7 +27,6 @@ UNKNOWN_COMMIT = "unknown"
 REFERENCE = "reference"
 """Folder of the published results."""
 OPTIONAL_PARTS = {
-    "comparison": "{scale}/comparison/answers.json",
     "mutants": "{scale}/audit/mutants.parquet",
     "faults": "reference/faults.json",
     "docs": "docs/index.html",
@@ -66,8 +63,6 @@ class Results:
         and ``mutants``.
     theorems : list of rows
         Rows of ``theorems.parquet``.
-    comparison : mapping
-        Answers of the comparison, the result of :func:`comparison_of`; empty without a comparison.
     labels : mapping
         ``algorithm.variant`` to the label of its curves.
     documents : mapping
@@ -93,7 +88,6 @@ class Results:
     faults: Sequence[Row] = field(default_factory=list)
     audit: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     theorems: Sequence[Row] = field(default_factory=list)
-    comparison: Row = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
     library: bool = False
@@ -120,7 +114,7 @@ class Results:
 
     @property
     def decides(self) -> bool:
-        """Return True if the scale is large enough to decide claims, advice and rankings."""
+        """Return True if the scale is large enough to decide claims."""
         return may_decide(self.scale)
 
 
@@ -187,46 +181,8 @@ def read_results(
             for path in [*files.get("audit", ()), *filter(None, [parts.get("mutants")])]
         },
         theorems=rows_of(theorems).to_dicts() if theorems else [],
-        comparison=comparison_of(folder, scale) if folder else {},
         timings=[timing(path) for path in map(Path, plan["timings"]) if was_measured(path)],
     )
-
-
-def comparison_of(folder: str | Path, scale: str) -> dict[str, Any]:
-    """Return the answers of the comparison of this run; without one, the published answers.
-
-    Parameters
-    ----------
-    folder : path
-        Folder with the results of all scales, and with the reference.
-    scale : str
-        Name of the scale.
-
-    Returns
-    -------
-    dict
-        Content of ``answers.json``, without decisions for a run at a reduced scale. ``published``
-        is the date of published answers, and ``runs_path`` the path of the table of runs, if it
-        exists. Empty without answers.
-    """
-    for name in (scale, REFERENCE):
-        subfolder = Path(folder, name, "comparison")
-        path = subfolder / "answers.json"
-        if not path.is_file():
-            continue
-        answers = read_json(path)
-        if name == REFERENCE:
-            answers["published"] = _published(subfolder / "published.json")
-        elif not may_decide(scale):
-            answers = without_decisions(answers, scale)
-        runs = subfolder / "runs.parquet"
-        return {**answers, "runs_path": str(runs)} if runs.is_file() else answers
-    return {}
-
-
-def _published(path: Path) -> str:
-    """Return the date on which a comparison was published."""
-    return str(read_json(path)["date"]) if path.is_file() else "an unknown date"
 
 
 def optional_parts(folder: str | Path, scale: str) -> dict[str, Path]:

@@ -26,7 +26,7 @@ from private_consensus.reproduction.experiments.results import CHECKSUMS
 from . import search
 from .page import page, pages, private_papers, shared_content
 from .reading import Results
-from .views import comparison, observers, privacy, scorecard
+from .views import observers, privacy, scorecard
 from .views.tables import LINKS as TABLE_LINKS
 from .views.verdicts import HEADINGS
 
@@ -69,12 +69,9 @@ def write_site(
         **_texts("assets"),
         "search.js": f"searchable({entries});\n",
         "losses.js": f"losses({losses});\n",
-        **comparison.scripts(results.comparison),
     }
     for name, text in scripts.items():
         write_text(folder / "assets" / name, text)
-    if results.comparison.get("runs_path"):
-        copy(Path(results.comparison["runs_path"]), folder / comparison.RUNS)
     write_downloads(results, source, folder / "figures")
     for name in results.tables:
         for kind, _ in TABLE_LINKS:

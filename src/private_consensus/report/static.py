@@ -23,7 +23,7 @@ from private_consensus.reproduction.experiments.plan import load
 from private_consensus.reproduction.experiments.schema import read_yaml
 
 from . import search
-from .reading import REFERENCE, Results, comparison_of, read_results, with_outcomes
+from .reading import REFERENCE, Results, read_results, with_outcomes
 from .site import write_site
 
 REPORT, DOCS = f"{REFERENCE}/report", "docs"
@@ -89,7 +89,6 @@ def reference_results(root: Path) -> Results:
         results,
         claims=[row for row in results.claims if row["figure"] in published],
         faults=with_outcomes(faults, read_json(folder / "faults.json")),
-        comparison=comparison_of(folder.parent, manifest["scale"]),
         versions={},
         library=True,
         is_reference=True,

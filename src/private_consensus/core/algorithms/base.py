@@ -122,9 +122,6 @@ class Algorithm(ABC):
     hidden_sampling : bool
         True if the algorithm makes random choices, other than noise, that other agents do not
         observe.
-    needs_all_messages_because : str
-        Reason why guarantee or update have no meaning if messages are lost; such an algorithm is
-        not compared with missing agents. Empty if messages may be lost.
     draws_per_edge : bool
         True if :meth:`Iterative.draws` has the network as its third parameter.
     calibration : str
@@ -148,7 +145,6 @@ class Algorithm(ABC):
     quantities: ClassVar[tuple[str, ...]] = ("internal", "released")
     largest_change = None
     hidden_sampling = False
-    needs_all_messages_because: ClassVar[str] = ""
     draws_per_edge: ClassVar[bool] = False
     calibration = ""
 
@@ -688,7 +684,7 @@ class BoundedGradients:
 
 
 def origin(problem: Problem, streams: Streams, settings: int) -> np.ndarray:
-    """Return iterates at the public starting point of the problem, which is 0 by default.
+    """Return iterates of 0, the starting point of all agents.
 
     Parameters
     ----------
@@ -702,10 +698,8 @@ def origin(problem: Problem, streams: Streams, settings: int) -> np.ndarray:
     Returns
     -------
     ndarray, shape (settings, runs, agents, dim)
-        Copies of :attr:`.Problem.initial_point`.
     """
-    zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
-    return zero if problem.initial_point is None else zero + problem.initial_point
+    return np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
 
 
 def normal_start(problem: Problem, streams: Streams, settings: int, std: Any) -> np.ndarray:
@@ -725,12 +719,10 @@ def normal_start(problem: Problem, streams: Streams, settings: int, std: Any) ->
     Returns
     -------
     ndarray, shape (settings, runs, agents, dim)
-        Public starting point of the problem plus ``std`` times the draws.
+        The draws times ``std``.
     """
     unit = streams.draw("data", "normal", (problem.n_agents, problem.dim), "start")
-    shape = (settings, *unit.shape)
-    drawn = np.broadcast_to(column(std) * unit, shape).copy()
-    return drawn if problem.initial_point is None else drawn + problem.initial_point
+    return np.broadcast_to(column(std) * unit, (settings, *unit.shape)).copy()
 
 
 def overrides(instance: Any, kind: type, *names: str) -> bool:

@@ -76,9 +76,6 @@ class DPADMM(Iterative):
     lower_bound_because: ClassVar[str] = (
         "opposite responses change each linearised step by the attained fraction"
     )
-    needs_all_messages_because: ClassVar[str] = (
-        "a server averages the messages of all agents, and has no neighbours"
-    )
 
     def calibrate(self, budget, problem, network, horizon):
         """Return a copy with the noise of the paper's formula, for the budget of one iteration.

@@ -57,9 +57,6 @@ class SDMDSGD(DecentralizedSGD):
     lower_bound_because: ClassVar[str] = (
         "two records with opposite gradients of norm K change a sampled mean by the sensitivity"
     )
-    needs_all_messages_because: ClassVar[str] = (
-        "agents send differences: after a lost message, the receiver's copy stays wrong"
-    )
 
     def releases(self, problem, network, horizon):
         """Return the releases of the noisy batches, with an attack on the sent coordinates only.

@@ -37,9 +37,6 @@ class SecureAggregation(WithoutNeighbours):
     lower_bound_because: ClassVar[str] = (
         "a changed label changes the noisy sum by half of the bound at every point"
     )
-    needs_all_messages_because: ClassVar[str] = (
-        "the sum lacks the noise of an agent that is missing"
-    )
 
     def step(self, state, problem, network, draw, t):
         """Return the state after one step along the noisy sum, equal for all agents.

@@ -42,10 +42,9 @@ NUMBERED = re.compile(r"Figure \w")
 RESERVED = "reference"
 """Folder of the published results, whose name no scale may have."""
 RULES = (
-    "acquire", "acquire_images", "answer_comparison", "audit", "audit_settings", "compare_methods",
-    "compare_repairs", "comparison", "compute_views", "draw_figure", "everything", "gather",
-    "gather_comparison", "judge_claims", "make_table", "no_table",
-    "observers", "prepare", "publish", "publish_partial", "run_cell", "study",
+    "acquire", "acquire_images", "audit", "audit_settings", "compare_repairs", "compute_views",
+    "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table", "observers",
+    "prepare", "publish", "publish_partial", "run_cell", "study",
     "summarize_partition", "theorems", "write_plan", "write_report", "wrong_target", *DATA_SETS,
 )  # fmt: skip
 """Names of the rules of the workflow, which no figure or table may have."""

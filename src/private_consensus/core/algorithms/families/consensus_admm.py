@@ -169,7 +169,7 @@ class ConsensusADMM(Iterative):
         Returns
         -------
         ConsensusState
-            Estimates and multipliers at :attr:`.Problem.initial_point`, which is 0 by default.
+            Estimates and multipliers of 0.
         """
         zero = origin(problem, streams, settings)
         return ConsensusState(zero, zero)
