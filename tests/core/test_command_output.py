@@ -52,7 +52,7 @@ def test_without_a_command_the_help_is_printed(call):
 
 
 def test_every_command_has_an_option_for_json():
-    assert len(commands()) >= 17
+    assert len(commands()) >= 12
     for name, parser in commands().items():
         assert "--json" in parser._option_string_actions, name
 
