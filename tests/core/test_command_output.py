@@ -1,10 +1,8 @@
-"""Test JSON output, help, completion, divergence messages and progress bars of the command line."""
+"""Test JSON output, help, divergence messages and progress bars of the command line."""
 
 import io
 import json
 import re
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +11,6 @@ from rich.console import Console
 
 from private_consensus.api.json_values import plain
 from private_consensus.cli import main, output
-from private_consensus.cli.completion import SHELLS
 from private_consensus.cli.parser import build_parser
 from private_consensus.core import algorithms
 from private_consensus.privacy.safe_digits import rounded_down, rounded_up
@@ -41,7 +38,7 @@ def as_json(call):
 
 
 def commands() -> dict:
-    return build_parser().parse_args(["completion", "bash"]).commands
+    return build_parser()._subparsers._group_actions[0].choices
 
 
 def test_without_a_command_the_help_is_printed(call):
@@ -52,7 +49,7 @@ def test_without_a_command_the_help_is_printed(call):
 
 
 def test_every_command_has_an_option_for_json():
-    assert len(commands()) >= 12
+    assert len(commands()) >= 9
     for name, parser in commands().items():
         assert "--json" in parser._option_string_actions, name
 
@@ -103,7 +100,6 @@ def test_json_of_an_audit_has_verdict_and_setting(as_json):
         (("theorem", "gradient_descent.theorem_1"), "verdict"),
         (("schema", "paper"), "properties"),
         (("init", "mystudy"), "files"),
-        (("completion", "bash"), "script"),
         (("observers", "muffliato", "--agents", "4", "--observer", "0"), "observers"),
     ],
 )
@@ -210,31 +206,3 @@ def test_progress_is_shown_on_a_terminal_only(call, monkeypatch):
     monkeypatch.setattr(output, "ERR", Console(file=screen, force_terminal=True, width=80))
     call("run", "muffliato", "--runs", "2")
     assert "muffliato, 2 runs" in screen.getvalue()
-
-
-def test_bash_completes_commands_options_and_names(call, tmp_path):
-    if (bash := shutil.which("bash")) is None:
-        pytest.skip("no bash")
-    _, script, _ = call("completion", "bash")
-    (tmp_path / "completion").write_text(script)
-
-    def completed(*words: str) -> list[str]:
-        line = " ".join(f"'{word}'" for word in ("private-consensus", *words))
-        program = (
-            f"source {tmp_path}/completion; COMP_WORDS=({line}); COMP_CWORD={len(words)}; "
-            "_private_consensus; echo ${COMPREPLY[@]}"
-        )
-        done = subprocess.run([bash, "-c", program], capture_output=True, text=True, check=True)
-        return done.stdout.split()
-
-    assert completed("obs") == ["observers"]
-    assert completed("run", "muff") == ["muffliato", "muffliato_gd"]
-    assert completed("run", "muffliato", "--ho") == ["--horizon"]
-    assert set(completed("completion", "")) >= set(SHELLS)
-
-
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_zsh_and_fish_completions_contain_every_command_and_algorithm(call, shell):
-    _, script, _ = call("completion", shell)
-    for word in (*commands(), *algorithms.names()):
-        assert re.search(rf"\b{word}\b", script), word

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from .. import __version__
 from ..api import defaults
-from . import completion, describing, results, running, statements, studies
+from . import describing, results, running, statements, studies
 from .settings import CACHE, FEW_AGENTS, RUNS
 
 SOURCES = ("auto", "official", "surrogate")
@@ -17,7 +17,7 @@ SOURCES = ("auto", "official", "surrogate")
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands; ``command`` is the function of a command."""
     parser = argparse.ArgumentParser(
-        prog=completion.PROGRAM,
+        prog="private-consensus",
         description="Run, audit and compare algorithms from the command line.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
@@ -122,12 +122,6 @@ def build_parser() -> argparse.ArgumentParser:
     option = add("profile", results.profile, "list the jobs of a run with the largest CPU time")
     option("run", nargs="?", default="results/paper", help="folder of the run")
     option("--count", type=int, default=10, help="number of jobs")
-
-    option = add(
-        "completion", completion.print_script, "print the completion script of a shell",
-        commands=commands.choices,
-    )  # fmt: skip
-    option("shell", choices=completion.SHELLS, help="shell that reads the script")
 
     option = add("init", studies.init, "write a study of your own to a new folder")
     option("study", metavar="STUDY", help="new folder; the study has the name of the folder")
