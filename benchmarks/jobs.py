@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from private_consensus.common.spreadsheets import markdown_table
-from private_consensus.publishing.profile import jobs
+from private_consensus.common.usage import read_usage, was_measured
 
 from . import measuring
 
@@ -27,6 +27,16 @@ HEAVIEST = 8
 """Number of jobs in the table of the heaviest jobs."""
 SMALL = 10.0
 """CPU-seconds below which groups of jobs share one row."""
+
+
+def jobs(folder: Path) -> list[dict[str, Any]]:
+    """Return all jobs of a run with wall and CPU time, in descending order of CPU time."""
+    rows = []
+    for file in filter(was_measured, (folder / "timings").glob("*.tsv")):
+        usage = read_usage(file)
+        times = round(usage["s"], 1), round(usage["cpu_time"], 1), round(usage["max_rss"])
+        rows.append(dict(zip(TITLES, (file.stem, *times), strict=True)))
+    return sorted(rows, key=lambda row: (-row["CPU s"], row["job"]))
 
 
 def store(folder: Path, wall: float | None) -> None:

@@ -281,7 +281,6 @@ def test_the_number_of_releases_has_a_lower_and_an_upper_limit(call, arguments, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["profile", "--count", "0"], "--count: found 0, expected a whole number >= 1$"),
         (["init", ""], "STUDY: found '', expected a new or an empty folder$"),
         (["compare", "no/folder", "--reference", "none"], "run: found 'no/folder'"),
         (["migrate", "/dev/null/x"], "Cannot access /dev/null/x: Not a directory$"),
@@ -306,7 +305,6 @@ def test_characters_that_the_output_encoding_lacks_are_escaped(monkeypatch):
 @pytest.mark.parametrize("command", [
     ["compare", "http://user:password@host/run"],
     ["compare", "results/reference", "--reference", "http://user:password@host/run"],
-    ["profile", "https://user:password@host/run"],
     ["run", "https://user:password@host"],
 ])  # fmt: skip
 def test_no_command_prints_a_password(call, command):

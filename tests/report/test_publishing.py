@@ -14,12 +14,7 @@ from scipy.stats import t
 
 from private_consensus import cli
 from private_consensus.common.errors import InvalidInput
-from private_consensus.publishing import (
-    beyond_limits,
-    compare,
-    profile_table,
-    publish,
-)
+from private_consensus.publishing import compare, publish
 from private_consensus.publishing import reference as reference_of_runs
 from private_consensus.publishing.comparison import changed, paired, quantile
 from private_consensus.publishing.reference import MAX_ROWS, require_aggregates
@@ -317,31 +312,6 @@ def test_an_exact_number_may_differ_by_rounding_only():
 
 def test_the_student_quantile_is_finite_for_fewer_than_two_runs():
     assert np.isfinite(quantile(np.array([1.0, 0.0, 2.0]), 10)).all()
-
-
-def test_the_profile_lists_jobs_by_decreasing_cpu_time(tmp_path):
-    folder = tmp_path / "timings"
-    folder.mkdir()
-    for name, wall, cpu in (("light", 9.0, 1.0), ("heavy", 4.0, 7.5), ("short", 0.2, 0.1)):
-        (folder / f"{name}.tsv").write_text(f"s\tmax_rss\tcpu_time\n{wall}\t100\t{cpu}\n")
-    (folder / "failed.tsv").touch()
-    lines = profile_table(tmp_path, count=2).splitlines()
-    assert [line.split(" | ")[0] for line in lines[2:]] == ["| heavy", "| light", "| all 3"]
-    assert lines[-1] == "| all 3 | 13.2 | 8.6 | 100 |"
-
-
-def test_jobs_above_the_memory_limit_and_cells_above_the_time_limit_are_listed(tmp_path):
-    folder, cells = tmp_path / "timings", tmp_path / "runs" / "fig"
-    folder.mkdir()
-    cells.mkdir(parents=True)
-    for name, memory, cpu in (("fig.long", 100, 60.5), ("fig.short", 1500, 60.0),
-                              ("claims.ding", 1501, 99.0)):  # fmt: skip
-        (folder / f"{name}.tsv").write_text(f"s\tmax_rss\tcpu_time\n9.0\t{memory}\t{cpu}\n")
-    for algorithm in ("long", "short"):
-        (cells / f"{algorithm}.parquet").touch()
-    assert beyond_limits(tmp_path) == [
-        "claims.ding used 1501 MB, above 1500 MB", "fig.long took 60.5 CPU-s, above 60 CPU-s",
-    ]  # fmt: skip
 
 
 def test_a_small_svg_rounds_positions_to_a_tenth_of_a_pixel():

@@ -119,10 +119,6 @@ def build_parser() -> argparse.ArgumentParser:
     )
     option("files", nargs="+", metavar="FILE", help="files of config/papers")
 
-    option = add("profile", results.profile, "list the jobs of a run with the largest CPU time")
-    option("run", nargs="?", default="results/paper", help="folder of the run")
-    option("--count", type=int, default=10, help="number of jobs")
-
     option = add("init", studies.init, "write a study of your own to a new folder")
     option("study", metavar="STUDY", help="new folder; the study has the name of the folder")
 

@@ -1,10 +1,9 @@
-"""Compare runs with the reference, and list slow jobs."""
+"""Compare runs with the reference."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
-from ..common.errors import arguments
 from .output import emit, progress
 
 
@@ -22,13 +21,3 @@ def compare(options: Namespace) -> int:
     contents = {**lists, "compared": result.compared, "same": result.same}
     emit(options, contents, *lines)
     return 0 if result.same else 1
-
-
-def profile(options: Namespace) -> None:
-    """Print the jobs of a run with the largest CPU time, and those beyond their limits."""
-    from .. import publishing
-
-    arguments.whole("--count", options.count, 1)
-    jobs = publishing.profile_table(options.run, options.count)
-    sentences = publishing.beyond_limits(options.run)
-    emit(options, {"table": jobs, "beyond_limits": sentences}, jobs.rstrip("\n"), *sentences)
