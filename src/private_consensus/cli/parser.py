@@ -114,11 +114,6 @@ def build_parser() -> argparse.ArgumentParser:
     option = add("schema", studies.schema, "print a JSON schema of the configuration, for editors")
     option("kind", choices=("config", "paper", "styles"), help="kind of configuration files")
 
-    option = add(
-        "migrate", studies.migrate, "replace keys of an earlier release in configuration files"
-    )
-    option("files", nargs="+", metavar="FILE", help="files of config/papers")
-
     option = add("init", studies.init, "write a study of your own to a new folder")
     option("study", metavar="STUDY", help="new folder; the study has the name of the folder")
 

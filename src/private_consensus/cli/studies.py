@@ -22,22 +22,6 @@ def schema(options: Namespace) -> None:
     emit(options, contents, json.dumps(contents, indent=1))
 
 
-def migrate(options: Namespace) -> None:
-    """Replace keys of an earlier release in configuration files."""
-    from ..common.provenance import write_text
-    from ..reproduction.experiments.migration import migrated
-
-    rewritten = []
-    for file in map(Path, options.files):
-        yamls.read(file)  # refuses a file that is missing or no YAML
-        text = file.read_text(encoding="utf-8")
-        if (new := migrated(text, str(file))) != text:
-            write_text(file, new)
-            rewritten.append(str(file))
-    lines = [f"{file}: rewritten" for file in rewritten] or ["all files are up to date"]
-    emit(options, {"rewritten": rewritten}, *lines)
-
-
 def init(options: Namespace) -> None:
     """Write a new study, and print its files and the next command."""
     from ..reproduction.studies.writing import write_study
