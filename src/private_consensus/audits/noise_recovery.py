@@ -8,7 +8,6 @@ nearest class in :data:`ADAPTERS`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -643,8 +642,6 @@ ADAPTERS: dict[type, type[Recovery]] = {
 }
 """Adapter by class of algorithms. Packages with algorithms of their own add theirs. An entry also
 states that the adapter recovers the noise of the class, see :func:`recovers_noise_itself`."""
-HOOKS = ("residual", "with_residual", "residuals", "log_likelihood")
-"""Methods of an algorithm that earlier releases called, in place of an adapter."""
 
 
 def recovery_of(algorithm: Algorithm) -> Recovery:
@@ -661,18 +658,7 @@ def recovery_of(algorithm: Algorithm) -> Recovery:
         Adapter of the nearest class in :data:`ADAPTERS`.
     """
     kinds = (ADAPTERS[kind] for kind in type(algorithm).__mro__ if kind in ADAPTERS)
-    recovery = next(kinds)(algorithm)
-    for hook in HOOKS:
-        if hasattr(algorithm, hook):
-            message = f"{type(algorithm).__name__}.{hook}: define it in an adapter in ADAPTERS"
-            warnings.warn(message, DeprecationWarning, stacklevel=2)
-            method = getattr(algorithm, hook)
-            setattr(recovery, hook, method if hook == "with_residual" else partial(_spread, method))
-    return recovery
-
-
-def _spread(method: Callable[..., Any], arguments: tuple) -> Any:
-    return method(*arguments)
+    return next(kinds)(algorithm)
 
 
 def recovers_noise_itself(algorithm: Algorithm) -> bool:
@@ -681,8 +667,7 @@ def recovers_noise_itself(algorithm: Algorithm) -> bool:
     The adapter of a built-in class may overlook what a subclass of another package overrides.
     """
     kind = next(kind for kind in type(algorithm).__mro__ if kind in ADAPTERS)
-    own_rule = kind is not Algorithm and _package(kind) == _package(type(algorithm))
-    return own_rule or any(hasattr(algorithm, hook) for hook in HOOKS)
+    return kind is not Algorithm and _package(kind) == _package(type(algorithm))
 
 
 def _package(kind: type) -> str:

@@ -7,7 +7,6 @@ import os
 from argparse import Namespace
 from pathlib import Path
 
-from ..common import yamls
 from ..common.errors import InvalidInput
 from ..common.secrets import redacted
 from ..reproduction.studies import reproduction

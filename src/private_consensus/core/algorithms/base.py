@@ -7,7 +7,6 @@ numeric fields have a leading settings axis. ``join_runs`` combines the noise of
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
@@ -631,10 +630,6 @@ def draws_of(algorithm: Any, problem: Problem, network: Network, streams: Stream
     iterator
         One item per iteration.
     """
-    if hasattr(algorithm, "draws_on"):
-        message = f"{type(algorithm).__name__}.draws_on: set draws_per_edge and define draws"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return algorithm.draws_on(problem, network, streams)
     if algorithm.draws_per_edge:
         return algorithm.draws(problem, streams, network)
     return algorithm.draws(problem, streams)
