@@ -428,10 +428,7 @@ class _Locator:
             True for each valid row.
         quantity : str
             Name of the column, or ``norm``, for the message.
-        values : sequence
-            Values of all records.
-        expected : str
-            Accepted values.
+        values, expected
         """
         if not valid.all():
             row = int(np.argmin(valid))

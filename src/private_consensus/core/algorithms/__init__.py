@@ -44,15 +44,6 @@ def names() -> list[str]:
 def module_of(name: str) -> str:
     """Return the dotted name of the module that defines an algorithm.
 
-    Parameters
-    ----------
-    name : str
-        Name of the algorithm.
-
-    Returns
-    -------
-    str
-
     Raises
     ------
     InvalidInput
@@ -79,11 +70,6 @@ def modules() -> list[str]:
 
 def load(name: str) -> type[Algorithm]:
     """Return the class of an algorithm.
-
-    Parameters
-    ----------
-    name : str
-        Name of the algorithm.
 
     Returns
     -------

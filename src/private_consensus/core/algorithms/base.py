@@ -520,20 +520,6 @@ class Iterative(Algorithm):
 
         The scale of the site is 1, the scale of the draws. The release may have another unit, such
         as that of the gradient or of the message.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            One site; empty unless exactly one release has noise and one loss per iteration.
         """
         noisy = [r for r in self.releases(problem, network, horizon) if r.mechanism in DENSITIES]
         per_iteration = [r for r in noisy if max(np.size(r.losses()), r.count) == horizon]
@@ -549,21 +535,7 @@ class Iterative(Algorithm):
         return [NoiseSite(DRAW, release.mechanism, unit_scale, norm, moved)]
 
     def run(self, problem, network, streams, horizon, observe):
-        """Run a batch of settings; each setting leaves the batch at its horizon.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        horizon : ndarray of int, shape (settings,)
-            Number of iterations of each setting.
-        observe : Observe
-            Callback that receives the observables of each iteration.
-        """
+        """Run a batch of settings; each setting leaves the batch at its horizon."""
         horizon = np.asarray(horizon)
         active = np.arange(len(horizon))
         algorithm = self
@@ -618,12 +590,7 @@ def draws_of(algorithm: Any, problem: Problem, network: Network, streams: Stream
     ----------
     algorithm : Iterative
         Algorithm or batch of settings.
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    network : Network
-        Communication graph with its mixing matrix.
-    streams : Streams
-        Random streams of all runs.
+    problem, network, streams
 
     Returns
     -------
@@ -681,15 +648,6 @@ class BoundedGradients:
 def origin(problem: Problem, streams: Streams, settings: int) -> np.ndarray:
     """Return iterates of 0, the starting point of all agents.
 
-    Parameters
-    ----------
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    streams : Streams
-        Random streams of all runs.
-    settings : int
-        Number of settings in the batch.
-
     Returns
     -------
     ndarray, shape (settings, runs, agents, dim)
@@ -702,12 +660,7 @@ def normal_start(problem: Problem, streams: Streams, settings: int, std: Any) ->
 
     Parameters
     ----------
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    streams : Streams
-        Random streams of all runs.
-    settings : int
-        Number of settings in the batch.
+    problem, streams, settings
     std : float or ndarray, shape (settings,)
         Standard deviation of each coordinate.
 
@@ -727,14 +680,7 @@ def overrides(instance: Any, kind: type, *names: str) -> bool:
     ----------
     instance : object
         Instance of a subclass of ``kind``.
-    kind : type
-        Base class that defines the methods.
-    *names : str
-        Names of the methods.
-
-    Returns
-    -------
-    bool
+    kind, *names
     """
     return any(getattr(type(instance), name) is not getattr(kind, name) for name in names)
 

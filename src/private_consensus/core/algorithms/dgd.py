@@ -25,66 +25,12 @@ class DecentralizedGradientDescent(GradientSteps):
     source: ClassVar[str] = "Nedic, Ozdaglar, IEEE TAC 54(1), 2009; Xiao et al., eq. (3)"
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return the algorithm itself; a finite budget raises an error, since there is no noise.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            The algorithm itself.
-        """
         return Algorithm.calibrate(self, budget, problem, network, horizon)
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after mixing and one gradient step.
-
-        Parameters
-        ----------
-        state : GradientStepsState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : ndarray, shape (runs, agents, dim)
-            Unit draws of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        GradientStepsState
-            State after the iteration.
-        """
         return state._replace(x=self.descend(problem, state.x, network.mix(state.x), draw, t))
 
     def releases(self, problem, network, horizon):
-        """Return one exact release, since messages have no noise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
         return [Release("exact", sensitivity=problem.record_change("l2"), scale=0.0)]
 
 

@@ -107,24 +107,6 @@ class GradientDescent(Iterative):
     )
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy whose noise meets the condition that ``calibration`` names.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-        """
         if np.isinf(budget.epsilon):
             return replace(self, noise=0.0)
         expected = "in (0, 1), since Gaussian noise requires a positive delta"
@@ -149,23 +131,9 @@ class GradientDescent(Iterative):
         return t**self.decay / (t + self.shift)
 
     def releases(self, problem, network, horizon):
-        """Return the releases of the noisy steps and of the first message of Stage II.
+        """Return the noisy steps and the first message of Stage II.
 
         With ``stage_two: literal`` the last message has no noise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
         """
         if not self.noise:
             return [Release("exact", sensitivity=problem.record_gradient_change, scale=0.0)]
@@ -193,46 +161,13 @@ class GradientDescent(Iterative):
         return change, self.noise.scale * first * t**-self.decay
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise: the messages, with one scale per step.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            Empty without noise.
-        """
         if not self.noise:
             return []
         change, scale = self._changes_and_scales(problem, horizon)
         return [self.noise.site(scale[:, None, None], change / scale)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the epsilon of Theorem 1 with noise on all T messages, as the theorem assumes.
-
-        Parameters
-        ----------
-        delta : float
-            Delta at which epsilon is stated.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Infinite without noise.
-        """
+        """Return the epsilon of Theorem 1 with noise on all T messages, as the theorem assumes."""
         if not self.noise:
             return float("inf")
         squared_ratio = (self._assumed_change(problem) / self.noise.scale) ** 2
@@ -240,48 +175,11 @@ class GradientDescent(Iterative):
         return theorem_1_epsilon(squared_ratio * squared_steps, delta)
 
     def start(self, problem, network, streams, settings):
-        """Return the state before the first iteration, with all values at 0.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        GradientDescentState
-            State before the first iteration.
-        """
         zero = origin(problem, streams, settings)
         return GradientDescentState(zero, zero, zero)
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after one projected gradient step, (8), (9) and (11).
-
-        Parameters
-        ----------
-        state : GradientDescentState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : ndarray, shape (runs, agents, p)
-            Standard normal noise of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        GradientDescentState
-            State after the iteration.
-        """
+        """Return the state after one projected gradient step, (8), (9) and (11)."""
         step_size = first_step(problem) / (t + column(self.shift))
         scale = self.noise_of_step(problem, t)
         z = problem.project(network.mix(state.y))
@@ -291,13 +189,6 @@ class GradientDescent(Iterative):
     def noise_of_step(self, problem, t: int):
         """Return the noise scale of message t, broadcastable against iterates.
 
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
         Returns
         -------
         float or ndarray
@@ -306,22 +197,6 @@ class GradientDescent(Iterative):
         return column(self.noise.scale) * first_step(problem) * t ** -column(self.decay)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return the local estimates as ``internal`` and the messages as ``released``.
-
-        Parameters
-        ----------
-        state : GradientDescentState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name.
-        """
         return {"internal": state.x, "released": state.y}
 
     def outcome(self, state, problem, network, t):
@@ -330,22 +205,6 @@ class GradientDescent(Iterative):
         The error is relative to the descent target and averaged over agents. If the problem states
         its optimum ``target``, the expected error is included and, with at most
         ``MAX_AGENTS_OF_BOUND`` agents, the bound of Theorem 2.
-
-        Parameters
-        ----------
-        state : GradientDescentState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            ``consensus`` [settings, runs, agents, p]; other quantities [settings, runs].
         """
         broadcast = self.stage_two_start(state)
         reconstructed = reconstruct_descent_target(broadcast, state.z, t + column(self.shift))
@@ -440,8 +299,7 @@ def consensus_limit(network, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    network : Network
-        Communication graph with its mixing matrix.
+    network
     x : ndarray, shape (..., n, d)
         First values that the agents broadcast.
 

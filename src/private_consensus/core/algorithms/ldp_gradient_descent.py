@@ -45,20 +45,6 @@ class LocallyPrivateGradientDescent(RandomAggregates):
     )
 
     def aggregate(self, x, network):
-        """Return the interval of the random aggregate, by the rule ``aggregator``.
-
-        Parameters
-        ----------
-        x : ndarray, shape (settings, runs, agents, dim)
-            Messages.
-        network : Network
-            Communication graph with its mixing matrix.
-
-        Returns
-        -------
-        Aggregate
-            Interval and point of the gradient.
-        """
         if self.aggregator == "pair":
             return mean_interval(x, network)
         agents = network.closed_neighbourhoods if self.own_value else network.open_neighbourhoods

@@ -60,24 +60,6 @@ class LocallyPrivateSubgradient(RandomAggregates):
             require(self.weights == "fixed", "algorithm.weights", self.weights, expected)
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy whose noise meets the budget; secret sharing requires a complete graph.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-        """
         if self.exchange == "secret_sharing":
             require_complete(network)
         return super().calibrate(budget, problem, network, horizon)
@@ -87,88 +69,21 @@ class LocallyPrivateSubgradient(RandomAggregates):
         return column(self.eta) / np.sqrt(t)
 
     def aggregate(self, x: np.ndarray, network) -> Aggregate:
-        """Return the interval of the aggregate, which is a single point with secret sharing.
-
-        Parameters
-        ----------
-        x : ndarray, shape (settings, runs, agents, dim)
-            Messages.
-        network : Network
-            Communication graph with its mixing matrix.
-
-        Returns
-        -------
-        Aggregate
-            Interval and point of the gradient.
-        """
+        """Return the interval of the aggregate, which is a single point with secret sharing."""
         if self.exchange == "plain":
             return mean_interval(x, network)
         mean = np.broadcast_to(SecretSharing().outcome(x)[..., None, :] / x.shape[-2], x.shape)
         return Aggregate(mean, mean, mean)
 
     def start(self, problem, network, streams, settings):
-        """Return the state before the first iteration, with the sum of means at 0.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        SubgradientState
-            State before the first iteration.
-        """
         plain = super().start(problem, network, streams, settings)
         return SubgradientState(*plain, np.zeros_like(plain.x[..., :1, :]))
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after one step, with the previous mean added to the sum of means.
-
-        Parameters
-        ----------
-        state : SubgradientState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : RandomWeightsDraw
-            Unit draws of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        SubgradientState
-            State after the iteration.
-        """
         after = super().step(state, problem, network, draw, t)
         return after._replace(total=state.total + state.x.mean(-2, keepdims=True))
 
     def observables(self, state, problem, t):
-        """Return the observables of Algorithm 2, and the average of the means over iterations.
-
-        Parameters
-        ----------
-        state : SubgradientState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name.
-        """
         averaged = np.broadcast_to(state.total / t, state.x.shape)
         return super().observables(state, problem, t) | {"averaged": averaged}
 
@@ -176,20 +91,6 @@ class LocallyPrivateSubgradient(RandomAggregates):
         r"""Return the releases of all messages, with sensitivities :math:`\eta_k\Delta`.
 
         Gradients are evaluated at functions of messages.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
         """
         steps = self.eta / np.sqrt(np.arange(1, horizon + 1))
         change = problem.record_change(self.noise.norm)

@@ -26,26 +26,6 @@ class PrivateDistributedOptimisation(GradientSteps):
     )
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after mixing, one projected gradient step and noise.
-
-        Parameters
-        ----------
-        state : GradientStepsState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : ndarray, shape (runs, agents, dim)
-            Unit noise of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        GradientStepsState
-            State after the iteration.
-        """
         z = network.mix(state.x)
         x = problem.project(z - self.step_size(t) * problem.gradient(z)) + self.noise.at(t) * draw
         return state._replace(x=x, total_loss=self.accumulated_loss(state, problem, network, t))

@@ -66,24 +66,6 @@ class GradientSteps(Iterative):
         return column(self.eta) * column(self.decay) ** t
 
     def start(self, problem, network, streams, settings):
-        """Return the state before the first iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        GradientStepsState
-            Normal starting points and loss 0.
-        """
         x = normal_start(problem, streams, settings, self.init_std)
         return GradientStepsState(x, np.zeros(x.shape[:-1]))
 
@@ -92,16 +74,14 @@ class GradientSteps(Iterative):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
+        problem
         at : ndarray, shape (settings, runs, agents, dim)
             Points at which the gradients are evaluated.
         mixed : ndarray, shape (settings, runs, agents, dim)
             Averages :math:`A_i`, from which the step starts.
         noise : ndarray, shape (runs, agents, dim)
             Unit noise.
-        t : int
-            Iteration, counted from 1.
+        t
 
         Returns
         -------
@@ -111,61 +91,19 @@ class GradientSteps(Iterative):
         return mixed - self.step_size(t) * problem.gradient(at) + self.noise.at(t) * noise
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return the messages and, with noise, the mean accumulated privacy loss by the formula.
-
-        Parameters
-        ----------
-        state : GradientStepsState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            ``released`` iterates; ``worst_case``, [settings, runs].
-        """
         quantities = {"released": state.x}
         return quantities | {"worst_case": state.total_loss.mean(-1)} if self.noise else quantities
 
     # Privacy.
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy with the noise for a budget; fixed noise remains unchanged.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        GradientSteps
-            Copy with calibrated noise.
-        """
+        """Return a copy with the noise for a budget; fixed noise remains unchanged."""
         return calibrated(self, budget, problem, network, horizon)
 
     def loss_by_formula(self, problem, network, t: int) -> np.ndarray:
         r"""Return the privacy loss of iteration t per coordinate, by the formula of Xiao et al.
 
         It is :math:`\eta_k\beta_k\mathcal B_\infty` (after Theorem 2.2).
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
 
         Returns
         -------
@@ -179,17 +117,6 @@ class GradientSteps(Iterative):
     def accumulated_loss(self, state, problem, network, t: int) -> np.ndarray:
         """Return the accumulated privacy loss after iteration t; unchanged without noise.
 
-        Parameters
-        ----------
-        state : GradientStepsState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
-
         Returns
         -------
         ndarray, shape (settings, runs, agents)
@@ -200,24 +127,6 @@ class GradientSteps(Iterative):
         return state.total_loss + self.loss_by_formula(problem, network, t)[..., 0]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the sum of the published losses of all iterations, per coordinate.
-
-        Parameters
-        ----------
-        delta : float
-            Delta at which epsilon is stated.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Infinite without noise.
-        """
         if not self.noise:
             return float("inf")
         times = range(1, horizon + 1)
@@ -227,20 +136,6 @@ class GradientSteps(Iterative):
         r"""Return the releases of all messages, with sensitivities :math:`\eta_t\Delta`.
 
         Gradients are evaluated at messages or at averages of messages.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            One release that covers all iterations.
         """
         change = problem.record_change(self.noise.norm)
         steps = self.eta * self.decay ** np.arange(1, horizon + 1)
@@ -248,22 +143,6 @@ class GradientSteps(Iterative):
         return self.noise.releases(change * steps, self.noise.scales(horizon), **attack_fields)
 
     def noise_sites(self, problem, network, horizon):
-        """Return the noise site: the messages, with one scale per iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            One site.
-        """
         (release,) = self.releases(problem, network, horizon)
         return [self.noise.site_of(release, self.noise.scales(horizon))]
 
@@ -274,10 +153,7 @@ class GradientSteps(Iterative):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        horizon : int
-            Number of iterations.
+        problem, horizon
 
         Returns
         -------
@@ -296,8 +172,7 @@ def uniform_mean(network, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    network : Network
-        Communication graph with its mixing matrix.
+    network
     x : ndarray, shape (settings, runs, agents, dim)
         Messages of the iteration.
 

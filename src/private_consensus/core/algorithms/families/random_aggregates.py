@@ -59,8 +59,7 @@ class RandomAggregates(GradientSteps):
         ----------
         x : ndarray, shape (settings, runs, agents, dim)
             Messages of the iteration.
-        network : Network
-            Communication graph with its mixing matrix.
+        network
 
         Returns
         -------
@@ -69,65 +68,13 @@ class RandomAggregates(GradientSteps):
         """
 
     def start(self, problem, network, streams, settings):
-        """Return the state before the first iteration, with privacy losses of 0.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        RandomAggregatesState
-            Normal starting points.
-        """
         plain = super().start(problem, network, streams, settings)
         return RandomAggregatesState(*plain, *no_losses(settings, problem, streams))
 
     def draws(self, problem, streams):
-        """Return unit noise and random weights, one item per iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator of random_weights.RandomWeightsDraw
-            Unit draws of each iteration.
-        """
         return random_weights.draws(self, problem, streams)
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after one iteration, and add the privacy losses of its messages.
-
-        Parameters
-        ----------
-        state : RandomAggregatesState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : RandomWeightsDraw
-            Unit draws of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        RandomAggregatesState
-            State after iteration t.
-        """
         low, high, at = self.aggregate(state.x, network)
         weights = 0.5 if draw.weights is None else draw.weights
         mixed = low + weights * (high - low)
@@ -140,22 +87,6 @@ class RandomAggregates(GradientSteps):
         return add_losses(after, problem, position, high - low, scale, self.step_size(t))
 
     def observables(self, state, problem, t):
-        """Return the observables of gradient steps, and the privacy losses of the messages.
-
-        Parameters
-        ----------
-        state : RandomAggregatesState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Iterates, and losses [settings, runs].
-        """
         quantities = dict(super().observables(state, problem, t))
         if self.has_losses:
             quantities |= random_weights.loss_observables(state)
@@ -167,22 +98,7 @@ class RandomAggregates(GradientSteps):
         return random_weights.is_amplified(self)
 
     def attack_fields(self, problem, horizon):
-        """Return the fractions of the sensitivity that an attack attains.
-
-        For a mixture over random weights, an attack is known at delta 0 only.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        dict
-            Fields ``attained`` and ``reached`` of :class:`.Release`; empty if unknown.
-        """
+        """Return an attack at delta 0 only, since none is known for a mixture over weights."""
         fractions = super().attack_fields(problem, horizon)
         return fractions | {"attained": None} if self.weights == "random" else fractions
 
@@ -201,8 +117,7 @@ def mean_interval(x: np.ndarray, network) -> Aggregate:
     ----------
     x : ndarray, shape (settings, runs, agents, dim)
         Messages of the iteration.
-    network : Network
-        Communication graph with its mixing matrix.
+    network
 
     Returns
     -------
@@ -236,8 +151,7 @@ def widest_pair(x: np.ndarray, network) -> np.ndarray:
     ----------
     x : ndarray, shape (settings, runs, agents, dim)
         Messages of the iteration.
-    network : Network
-        Communication graph with its mixing matrix.
+    network
 
     Returns
     -------
