@@ -399,8 +399,7 @@ def parameter_description(kind: type, name: str) -> str:
     ----------
     kind : type
         Documented class. Its base classes are searched, too.
-    name : str
-        Name of the parameter.
+    name
 
     Returns
     -------

@@ -198,8 +198,7 @@ class Recovery:
 
         Parameters
         ----------
-        draw : Draw
-            Unit draws of the iteration.
+        draw
         noise_by_site : dict
             Noise over its scale by site, [runs, agents, dim], as :meth:`residual` returns it.
 
@@ -218,15 +217,9 @@ class Recovery:
 
         Parameters
         ----------
-        step : RecordedStep
-            Iteration, with the state before it.
+        step
         draw : Draw
             Unit draws to use.
-
-        Returns
-        -------
-        State
-            State after the iteration.
         """
         return self.algorithm.step(step.state, step.problem, step.network, draw, step.t)
 
@@ -294,20 +287,7 @@ class SumRecovery(Recovery):
         return {DRAW: ((step.recorded.sent - noiseless) / unit).mean(-2, keepdims=True)}
 
     def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
-        """Return equal shares of the noise of the sum for all agents.
-
-        Parameters
-        ----------
-        draw : Draw
-            Unit draws of the iteration.
-        noise_by_site : dict
-            Recovered noise over its scale, by site.
-
-        Returns
-        -------
-        Draw
-            Draw with this noise.
-        """
+        """Return equal shares of the noise of the sum for all agents."""
         return np.broadcast_to(noise_by_site[DRAW] / np.sqrt(draw.shape[-2]), draw.shape)
 
 
@@ -321,20 +301,6 @@ class CoordinateRecovery(Recovery):
         return {"message": np.where(moved(sent, x[0]), unit, np.nan)}
 
     def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
-        """Return the draw with the noise and the coordinates of the recorded step.
-
-        Parameters
-        ----------
-        draw : Draw
-            Unit draws of the iteration.
-        noise_by_site : dict
-            Recovered noise over its scale, by site.
-
-        Returns
-        -------
-        Draw
-            Draw with this noise.
-        """
         unit = noise_by_site["message"]
         return draw._replace(noise=filled(unit, draw.noise), coordinate_mask=np.isfinite(unit))
 
@@ -352,20 +318,6 @@ class CorrelatedRecovery(Recovery):
         return {DRAW: np.linalg.solve(root, total)}
 
     def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
-        """Return the draw whose noise is the recovered units.
-
-        Parameters
-        ----------
-        draw : Draw
-            Unit draws of the iteration.
-        noise_by_site : dict
-            Recovered noise over its scale, by site.
-
-        Returns
-        -------
-        Draw
-            Draw with this noise.
-        """
         return draw._replace(noise=noise_by_site[DRAW])
 
 
@@ -395,20 +347,6 @@ class ApproximateRecovery(Recovery):
         }
 
     def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
-        """Return the draw with both recovered noises.
-
-        Parameters
-        ----------
-        draw : Draw
-            Unit draws of the iteration.
-        noise_by_site : dict
-            Recovered noise over its scale, by site.
-
-        Returns
-        -------
-        Draw
-            Draw with this noise.
-        """
         inner, output = draw.noise
         output = filled(noise_by_site["message"], output)
         return draw._replace(noise=(noise_by_site.get("minimisation", inner), output))
@@ -568,20 +506,7 @@ class SparseRoundsRecovery(RoundsRecovery):
         return theta * alpha / c
 
     def noised(self, unit: np.ndarray, reached: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """Return the recovered noise, with NaN in coordinates that the round did not change.
-
-        Parameters
-        ----------
-        unit : ndarray, shape (runs, agents, p)
-            Recovered noise over its scale.
-        reached, before : ndarray, shape (runs, agents, p)
-            Models after and before the round.
-
-        Returns
-        -------
-        ndarray
-            With the shape of ``unit``.
-        """
+        """Return the recovered noise, with NaN in coordinates that the round did not change."""
         return np.where(moved(reached, before), unit, np.nan)
 
 

@@ -30,12 +30,10 @@ def build_parser() -> argparse.ArgumentParser:
 
         Parameters
         ----------
-        name : str
-            Name of the command.
+        name
         run : callable
             Function of the parsed options; returns the exit code, or None for 0.
-        text : str
-            Help of the command.
+        text
         **preset
             Options that the command does not have on the command line.
 

@@ -37,19 +37,7 @@ def typeset(text: str) -> str:
 
 
 def power_of_ten(mantissa: str, exponent: int) -> str:
-    """Format ``mantissa`` times a power of ten, without the mantissa if it is 1.
-
-    Parameters
-    ----------
-    mantissa : str
-        Decimal number.
-    exponent : int
-        Exponent of ten.
-
-    Returns
-    -------
-    str
-    """
+    """Format ``mantissa`` times a power of ten, without the mantissa if it is 1."""
     power = f"10{raised(str(exponent))}"
     return power if float(mantissa) == 1.0 else f"{mantissa}×{power}"
 

@@ -49,12 +49,10 @@ def publish(
 
     Parameters
     ----------
-    results : Results
-        Results of the run.
+    results
     run : path
         ``results/<scale>``.
-    folder : path
-        Target folder.
+    folder
     config : mapping
         Configuration of the run, with ``seed``, ``papers`` and ``runs``.
     papers : iterable of str
@@ -102,12 +100,7 @@ def require_citable(
 
     Parameters
     ----------
-    results : Results
-        Results of the run.
-    config : mapping
-        Configuration of the run.
-    missing : sequence of str
-        Keys of missing papers.
+    results, config, missing
     partial : bool
         True if papers may be missing.
 
@@ -135,13 +128,6 @@ def _surrogates(results: Results) -> str:
 
 def require_aggregates(name: str, frame: pl.DataFrame) -> None:
     """Raise an error if a table could contain individual records.
-
-    Parameters
-    ----------
-    name : str
-        Name of the table in the message.
-    frame : DataFrame
-        Table to publish.
 
     Raises
     ------

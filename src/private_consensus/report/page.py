@@ -153,13 +153,6 @@ def shared_content(results: Results) -> dict[str, object]:
 def paper_view(key: str, results: Results) -> dict[str, Any]:
     """Collect the content of a paper's page: figures and tables with claims, details, privacy.
 
-    Parameters
-    ----------
-    key : str
-        Key of the paper.
-    results : Results
-        Results of one scale.
-
     Returns
     -------
     dict

@@ -139,16 +139,9 @@ def read_results(
         data card a JSON file (``cards``). Also optional: Parquet files of audits, errata, corrected
         variants and observers (``audit``), and of numbered statements (``theorems``); the YAML file
         of tested faults (``faults``); Markdown files of the documentation (``documents``).
-    scale : str
-        Name of the scale.
-    commit : str
-        Commit of the code.
+    scale, commit
     folder : path, optional
         Folder of the results of all scales, which may contain the :data:`OPTIONAL_PARTS`.
-
-    Returns
-    -------
-    Results
     """
     parts = optional_parts(folder, scale) if folder else {}
     sizes = {
@@ -192,8 +185,7 @@ def optional_parts(folder: str | Path, scale: str) -> dict[str, Path]:
     ----------
     folder : str or Path
         Folder with the results of all scales.
-    scale : str
-        Name of the scale.
+    scale
 
     Returns
     -------

@@ -22,8 +22,7 @@ def entries(results: Results, pages: Mapping[str, str]) -> list[dict[str, str]]:
 
     Parameters
     ----------
-    results : Results
-        Results of one scale.
+    results
     pages : mapping of str to str
         Address of each page relative to the front page, to the HTML of the page.
 

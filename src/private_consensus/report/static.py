@@ -51,10 +51,6 @@ def reference_results(root: Path) -> Results:
     ----------
     root : Path
         Folder of the repository, with ``config``, ``docs`` and ``results/reference``.
-
-    Returns
-    -------
-    Results
     """
     folder = root / "results" / REFERENCE
     manifest = read_json(folder / "manifest.json")

@@ -94,7 +94,7 @@ class CoordinateDescent(Iterative):
     ranges: ClassVar = {"horizon": Range(3, 40, 20)}
 
     def start(self, problem, network, streams, settings):
-        """Return normal starting points, projected to the domain, with their gaps to the optimum."""
+        """Return normal starting points, projected to the domain, and their gaps."""
         x = problem.project(normal_start(problem, streams, settings, self.init_std))
         gap = problem.objective(x) - problem.objective(problem.own_optimum)
         return CoordinateDescentState(x, gap, np.zeros_like(gap))

@@ -90,7 +90,7 @@ class LocallyPrivateADMM(ADMMFamily):
         return mean + draw.weights * (state.x - mean)
 
     def receive(self, state, network):
-        """Return the sums of neighbours; with secret sharing, agents receive only the sum of all."""
+        """Add the sums of neighbours; with secret sharing, agents receive only the sum."""
         if self.exchange == "plain":
             return super().receive(state, network)
         neighbour_sum = SecretSharing().outcome(state.x)[..., None, :] - state.x

@@ -103,7 +103,7 @@ class MAFALDASGD(ClippedDescent):
         return change if self.clip is None else min(change, 2.0 * float(self.clip))
 
     def losses(self, problem, network, horizon):
-        """Return an upper bound on the sensitivity of all rounds together, for the current filter."""
+        """Return an upper bound on the sensitivity of all rounds together."""
         C = self._inverse_filter(horizon)
         squared = Cyclic(period=int(self.batches)).maximum(C.T @ C, 0.0)[1]
         return np.array([self.change(problem) * np.sqrt(squared) * (1 + 1e-9)])

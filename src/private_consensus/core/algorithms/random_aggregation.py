@@ -65,7 +65,7 @@ class RandomAggregation(Algorithm):
         return [Release("laplace", sensitivity=self.change, scale=1.0 / self.beta, reached=1.0)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        r"""Return the privacy loss without random weights, :math:`\beta\,\alpha\mathcal B_\infty`."""
+        r"""Return the loss without random weights, :math:`\beta\,\alpha\mathcal B_\infty`."""
         return self.beta * self.change
 
     def run(self, problem, network, streams, horizon, observe):

@@ -169,7 +169,7 @@ class ZipDL(ClippedDescent):
         return ZipDLState(received + retained, sent, mean)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return the weighted mean of each agent's messages as ``released``, and all as ``links``."""
+        """Return the weighted mean of each agent's messages, and all messages as ``links``."""
         return {"released": state.mean, "internal": state.x, "links": state.sent}
 
 

@@ -28,11 +28,6 @@ PREDICATES = {
 def summary(results: Results) -> str:
     """State the verdicts on the claims and the delivered privacy, for the front page.
 
-    Parameters
-    ----------
-    results : Results
-        Results of one scale.
-
     Returns
     -------
     str

@@ -52,9 +52,5 @@ def may_decide(scale: str) -> bool:
     ----------
     scale : str
         Name of the scale, such as ``paper`` or ``smoke``.
-
-    Returns
-    -------
-    bool
     """
     return scale == DECISIVE

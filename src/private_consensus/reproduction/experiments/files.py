@@ -102,8 +102,7 @@ def complete(content: Entry, key: str) -> dict[str, Any]:
 
     Parameters
     ----------
-    content : mapping
-        Contents of the YAML file.
+    content
     key : str
         Key of the paper, with which error lines start.
 

@@ -94,7 +94,7 @@ class ObjectivePerturbed(ADMMFamily):
         return replace(self, Phi=float(required - problem.least_convexity - min_penalty))
 
     def epsilon_share(self, budget, count: int) -> float:
-        """Return the largest equal loss of ``count`` pure mechanisms that together meet a budget."""
+        """Return the largest equal loss of ``count`` pure mechanisms within a budget."""
         if self.calibration == "formula" and self.rho_conversion is not None:
             return float(np.sqrt(2.0 * self.rho_of(budget) / count))
         scale = calibrate(lambda s: [Release("pure", epsilon=np.full(count, 1.0 / s))], budget)
