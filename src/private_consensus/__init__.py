@@ -27,7 +27,6 @@ _OBJECTS = {
     "Algorithm": "core.algorithms.base",
     "AuditResult": "audits.result",
     "Budget": "privacy",
-    "DecentralizedLogisticRegression": "api.estimator",
     "Guarantee": "privacy",
     "InvalidInput": "common.errors",
     "Iterative": "core.algorithms.base",
