@@ -144,9 +144,9 @@ CALLS = {
         "runs": 2, "seed": 0, "measures": [("released", "normalised_error")], "iterations": [1],
     },
     pc.split: {
-        "data": ROWS, "label": "y", "agent": 3, "fractions": None, "labels": (0, 1),
+        "data": ROWS, "label": "y", "agent": 3, "labels": (0, 1),
         "features": ["a"], "categories": None, "bounds": (0.0, 1.0), "bound": None, "clip": None,
-        "test": 0.25, "seed": 0, "public": False,
+        "test": 0.25, "seed": 0,
     },
     pc.audit: {
         "algorithm": ALGORITHM, "problem": MEANS, "network": RING, "budget": BUDGET, "horizon": 1,

@@ -214,9 +214,8 @@ class Result:
         path : path
             File to write.
         shares : Shares, optional
-            Records on which the logistic regression was built. The file then contains the
-            coefficients in the units of the table, and the values that determine each prediction
-            (:meth:`Shares.prediction_rule`).
+            Records on which the logistic regression was built. The file then contains the values
+            that determine each prediction (:meth:`Shares.prediction_rule`).
         run : int, default 0
             Index of the run. Publishing further runs increases the privacy loss.
 
@@ -237,7 +236,12 @@ class Result:
         if shares is not None:
             arguments.instance("shares", shares, Shares, "Shares, or None")
             expected = "the Shares whose logistic_regression() the result has as problem"
-            require(shares.has_built(self.problem), "shares", shares, expected)
+            rebuilt = shares.logistic_regression()
+            is_equal = all(
+                np.array_equal(getattr(self.problem, name, None), getattr(rebuilt, name))
+                for name in ("features", "labels")
+            )
+            require(is_equal, "shares", shares, expected)
         contents = {
             "algorithm": type(self.algorithm).__name__,
             "parameters": {
@@ -253,7 +257,6 @@ class Result:
             "model": average[run],
         }
         if shares is not None:
-            contents["coefficients"] = shares.coefficients(average[run])
             contents |= shares.prediction_rule(average[run])
         write_text(path, to_json(contents) + "\n")
         return path

@@ -120,8 +120,9 @@ def whole(key: str, value: Any, low: int, high: int | None = None) -> int:
 
 def choice(key: str, value: Any, names: Collection[str]) -> str:
     """Return a text that is one of several names."""
-    is_choice = isinstance(value, str) and value in names
-    require(is_choice, key, value, f"one of {', '.join(names)}")
+    is_text = isinstance(value, str)
+    shown = names if is_text or value is None else map(repr, names)  # 0 differs from "0"
+    require(is_text and value in names, key, value, f"one of {', '.join(shown)}")
     return value
 
 
