@@ -11,7 +11,7 @@ EXECUTOR ?= $(if $(filter Linux,$(shell uname)),forks,local)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --executor $(EXECUTOR) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke publish print check-report site compare test mutants lint docs benchmark peers lock fuzz faults release clean
+.PHONY: reproduce smoke publish print check-report site compare test mutants lint docs benchmark peers lock fuzz release clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -49,10 +49,6 @@ mutants: $(READY)
 # without those that take longest to compile).
 fuzz: $(READY)
 	FUZZ_CASES=5000 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) tests/fuzz tests/core/test_kernels.py
-
-# Test the faults of docs/faults.yaml on this machine. The outcomes go to results/reference/faults.json, which the report shows.
-faults: $(READY)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.faults --cores $(CORES)
 
 # Build a release in dist: wheel, source, software bill of materials, licences, and an archive of the reference results for a
 # repository of research data (RO-Crate).

@@ -24,8 +24,6 @@ MAX_BYTES = 25_000_000
 """Largest size of the folder of reference results."""
 LONG_TABLES = ("privacy", "audit/observers")
 """Tables with thousands of rows, which are not converted to CSV; a CSV of the run is copied."""
-FAULTS = "faults.json"
-"""File with the outcomes of the tests of faults, written by ``make faults``."""
 WIDTH = 1600.0
 """Width of published PNG files, in pixels."""
 TABLES = ("csv", "md", "tex")
@@ -174,8 +172,7 @@ def _write(results: Results, run: Path, folder: Path) -> None:
 
 
 def _copy_audited_faults(old: Path, new: Path) -> None:
-    """Copy the audits and tests of faults from the old reference if they were not run again."""
-    _copy(FAULTS, old, new, missing_ok=True)
+    """Copy the audits of faults from the old reference if they were not run again."""
     for name in ("audit/mutants.parquet", "audit/mutants.csv"):
         if not (new / name).exists():
             _copy(name, old, new, missing_ok=True)

@@ -12,7 +12,6 @@ from typing import Any
 
 import polars as pl
 
-from private_consensus.common import yamls
 from private_consensus.common.provenance import versions
 from private_consensus.common.readable import read_json
 from private_consensus.common.usage import read_usage, was_measured
@@ -28,7 +27,6 @@ REFERENCE = "reference"
 """Folder of the published results."""
 OPTIONAL_PARTS = {
     "mutants": "{scale}/audit/mutants.parquet",
-    "faults": "reference/faults.json",
     "docs": "docs/index.html",
 }
 """Optional parts of a report: target of ``make`` to the path of its result, in ``results``."""
@@ -56,8 +54,6 @@ class Results:
         :func:`~private_consensus.reproduction.experiments.tables.table_numbers`.
     cards : list of mapping
         Data cards.
-    faults : list of mapping
-        Tested faults, from ``docs/faults.yaml``.
     audit : mapping
         Rows of the tables in ``audit``, by name: ``audits``, ``errata``, ``repairs``, ``observers``
         and ``mutants``.
@@ -85,7 +81,6 @@ class Results:
     facts: Mapping[str, Row]
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     cards: Sequence[Row] = field(default_factory=list)
-    faults: Sequence[Row] = field(default_factory=list)
     audit: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     theorems: Sequence[Row] = field(default_factory=list)
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -137,8 +132,8 @@ def read_results(
         Paths by kind. Parquet files are ``claims``, ``privacy``, and those of each figure
         (``numbers``) and table (``tables``, optional). Each figure has an SVG file (``svg``), each
         data card a JSON file (``cards``). Also optional: Parquet files of audits, errata, corrected
-        variants and observers (``audit``), and of numbered statements (``theorems``); the YAML file
-        of tested faults (``faults``); Markdown files of the documentation (``documents``).
+        variants and observers (``audit``), and of numbered statements (``theorems``);
+        Markdown files of the documentation (``documents``).
     scale, commit
     folder : path, optional
         Folder of the results of all scales, which may contain the :data:`OPTIONAL_PARTS`.
@@ -148,8 +143,6 @@ def read_results(
         Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in files["svg"]
     }
     facts = {Path(path).stem: figure_facts(path) for path in files["numbers"]}
-    faults = yamls.read(files["faults"]) if files.get("faults") else []
-    tests = read_json(parts["faults"]) if "faults" in parts else []
     theorems = files.get("theorems")
     return Results(
         scale=scale,
@@ -168,7 +161,6 @@ def read_results(
         facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},
         tables={Path(path).stem: rows_of(path) for path in files.get("tables", ())},
         cards=[read_json(path) for path in sorted(set(files["cards"]))],
-        faults=with_outcomes(faults, tests),
         audit={
             Path(path).stem: rows_of(path).to_dicts()
             for path in [*files.get("audit", ()), *filter(None, [parts.get("mutants")])]
@@ -196,26 +188,6 @@ def optional_parts(folder: str | Path, scale: str) -> dict[str, Path]:
         name: Path(folder, file.format(scale=scale)) for name, file in OPTIONAL_PARTS.items()
     }
     return {name: path for name, path in candidates.items() if path.is_file()}
-
-
-def with_outcomes(faults: Iterable[Row], tests: Iterable[Row]) -> list[Row]:
-    """Add to each fault the outcome of its most recent test.
-
-    Parameters
-    ----------
-    faults : iterable of rows
-        Faults with the column ``fault``.
-    tests : iterable of rows
-        Test results with the column ``fault``; the last row of a fault counts.
-
-    Returns
-    -------
-    list of rows
-        Faults with their outcome, which is ``not tried`` without a test.
-    """
-    outcome_by_fault = {row["fault"]: row for row in tests}
-    untested = {"outcome": "not tried"}
-    return [{**row, **untested, **outcome_by_fault.get(row["fault"], {})} for row in faults]
 
 
 def figure_facts(path: str | Path) -> dict[str, Any]:
