@@ -238,7 +238,7 @@ class Result:
             expected = "the Shares whose logistic_regression() the result has as problem"
             rebuilt = shares.logistic_regression()
             is_equal = all(
-                np.array_equal(getattr(self.problem, name, None), getattr(rebuilt, name))
+                np.array_equal(getattr(self.problem, name, np.nan), getattr(rebuilt, name))
                 for name in ("features", "labels")
             )
             require(is_equal, "shares", shares, expected)

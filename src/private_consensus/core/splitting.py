@@ -254,8 +254,8 @@ def split(
         require(not unscaled, "bound", None, f"bound or clip, or bounds of {', '.join(unscaled)}")
         bound = math.sqrt(len(selected))
     require(bound is None or clip is None, "bound", bound, "either bound or clip")
-    key, limit = ("bound", bound) if clip is None else ("clip", clip)
-    require_number(key, limit, above=0)
+    limit: Any = bound if clip is None else clip
+    require_number("bound" if clip is None else "clip", limit, above=0)
     rows = _within_norm(records, np.stack(values, axis=-1), limit, clip is not None)
     is_test = records.is_test(fraction, seed)
     order = np.argsort(records.owners, kind="stable")
@@ -340,9 +340,8 @@ def _read(path: str | Path) -> pl.DataFrame:
     """Return the table of a CSV file, whose name is no pattern."""
     file = Path(path)
     try:
-        titles = pl.read_csv(file, has_header=False, n_rows=1, infer_schema=False, glob=False).row(
-            0
-        )
+        first = pl.read_csv(file, has_header=False, n_rows=1, infer_schema=False, glob=False)
+        titles = first.row(0)
         require(len(set(titles)) == len(titles), "data", titles, "different titles of columns")
         return pl.read_csv(file, glob=False, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError) as error:
