@@ -11,15 +11,14 @@ EXECUTOR ?= $(if $(filter Linux,$(shell uname)),forks,local)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --executor $(EXECUTOR) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke publish print check-report site comparison compare test mutants lint docs benchmark peers lock fuzz faults release clean
+.PHONY: reproduce smoke publish print check-report site compare test mutants lint docs benchmark peers lock fuzz release clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
 	@echo "The report: results/paper/report/index.html"
 
-# The comparison runs first, so that the report shows it.
 smoke: $(READY)
-	$(SNAKEMAKE) --prioritize comparison --configfile config/smoke.yaml -- everything comparison
+	$(SNAKEMAKE) --configfile config/smoke.yaml
 	@echo "The report: results/smoke/report/index.html"
 
 # Publish a full run on real data to results/reference. With PARTIAL=1, papers may be missing; the manifest lists them.
@@ -29,10 +28,6 @@ publish: $(READY)
 # Write the figures as PDF without heading, 3.3 and 6.8 inches wide, to results/paper/print. FIGURE=name selects one figure.
 print: $(READY)
 	$(BIN)/python -m private_consensus.reproduction.plotting.printing results/paper/figures results/paper/print $(FIGURE)
-
-# Compare all private algorithms at equal budgets: config/comparison.yaml, docs/comparison.md. SCALE=smoke runs a small comparison.
-comparison: $(READY)
-	$(SNAKEMAKE) $(if $(SCALE),--configfile config/$(SCALE).yaml) -- comparison
 
 # Check the report of a run: sizes and accessibility of each page; texts, marks and colours of each figure.
 check-report: $(READY)
@@ -54,10 +49,6 @@ mutants: $(READY)
 # without those that take longest to compile).
 fuzz: $(READY)
 	FUZZ_CASES=5000 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) tests/fuzz tests/core/test_kernels.py
-
-# Test the faults of docs/faults.yaml on this machine. The outcomes go to results/reference/faults.json, which the report shows.
-faults: $(READY)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.faults --cores $(CORES)
 
 # Build a release in dist: wheel, source, software bill of materials, licences, and an archive of the reference results for a
 # repository of research data (RO-Crate).

@@ -18,11 +18,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from private_consensus.publishing.profile import jobs
 from private_consensus.reproduction.datasets.prepared import Prepared
 from private_consensus.reproduction.experiments import cells
 from private_consensus.reproduction.experiments.plan import load
 from private_consensus.reproduction.experiments.schema import read_yaml
+
+from .jobs import jobs
 
 
 def seconds_before(cell: Mapping[str, Any], prepared: Mapping[str, Prepared]) -> float:

@@ -1,7 +1,6 @@
-"""Times of the jobs of a full run and of the comparison.
+"""Times of the jobs of a full run.
 
-    python -m benchmarks.jobs results/paper reproduce 1265     wall time of the whole run in seconds
-    python -m benchmarks.jobs results/paper comparison
+    python -m benchmarks.jobs results/paper 1265     wall time of the whole run in seconds
 
 stores them in ``benchmarks/measured/jobs.jsonl``; ``make docs`` writes their tables.
 """
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from private_consensus.common.spreadsheets import markdown_table
-from private_consensus.publishing.profile import jobs
+from private_consensus.common.usage import read_usage, was_measured
 
 from . import measuring
 
@@ -30,28 +29,29 @@ SMALL = 10.0
 """CPU-seconds below which groups of jobs share one row."""
 
 
-def store(folder: Path, target: str, wall: float | None) -> None:
-    """Store the jobs of a target of the Makefile.
+def jobs(folder: Path) -> list[dict[str, Any]]:
+    """Return all jobs of a run with wall and CPU time, in descending order of CPU time."""
+    rows = []
+    for file in filter(was_measured, (folder / "timings").glob("*.tsv")):
+        usage = read_usage(file)
+        times = round(usage["s"], 1), round(usage["cpu_time"], 1), round(usage["max_rss"])
+        rows.append(dict(zip(TITLES, (file.stem, *times), strict=True)))
+    return sorted(rows, key=lambda row: (-row["CPU s"], row["job"]))
+
+
+def store(folder: Path, wall: float | None) -> None:
+    """Store the jobs of a full run.
 
     Parameters
     ----------
     folder : path
-        Results of a run with both targets, or with one.
-    target : str
-        ``reproduce`` or ``comparison``.
+        Results of the run.
     wall : float, optional
-        Wall time of the target, in seconds.
+        Wall time of the run, in seconds.
     """
-    is_comparison = target == "comparison"
-    rows = [row for row in jobs(folder) if of_comparison(row["job"]) == is_comparison]
     commit = subprocess.check_output(["git", "rev-parse", "--short=8", "HEAD"], text=True).strip()
-    line = {"target": target, "commit": commit, "cores": os.cpu_count(), "wall": wall, "jobs": rows}
-    measuring.keep(KEPT, {**measuring.here(), **line}, ["target"])
-
-
-def of_comparison(job: str) -> bool:
-    """Return True for a job of the comparison, which is no part of a full run."""
-    return job.startswith(("comparison.", "answers"))
+    times = {"commit": commit, "cores": os.cpu_count(), "wall": wall, "jobs": jobs(folder)}
+    measuring.keep(KEPT, {**measuring.here(), **times}, [])
 
 
 def seconds(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
@@ -59,26 +59,25 @@ def seconds(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     return {row["job"]: min(row["CPU s"], row["wall s"]) for row in rows}
 
 
-def tables(lines: Sequence[Mapping[str, Any]]) -> str:
-    """Return the totals of both targets, and groups of jobs and the heaviest jobs of a full run."""
-    (rows,) = (line["jobs"] for line in lines if line["target"] == "reproduce")
+def tables(run: Mapping[str, Any]) -> str:
+    """Return the totals, groups of jobs and the heaviest jobs of a full run."""
+    rows = run["jobs"]
     heaviest = [[f"`{row['job']}`", *(f"{row[key]:,.0f}" for key in TITLES[1:])] for row in rows]
     return "\n".join(
         [
-            markdown_table(("target", "jobs", *TITLES[1:], "measured"), map(_totals, lines)),
+            markdown_table(("jobs", *TITLES[1:], "measured"), [_totals(run)]),
             markdown_table(("jobs", "number", "CPU s"), _groups(rows)),
             markdown_table(TITLES, heaviest[:HEAVIEST]),
         ]
     )
 
 
-def _totals(line: Mapping[str, Any]) -> list[str]:
-    cpu = sum(row["CPU s"] for row in line["jobs"])
-    memory = max(row["memory MB"] for row in line["jobs"])
-    wall = f"{line['wall']:,.0f}" if line["wall"] else "not measured"
-    origin = f"{line['day']}, {line['cores']} cores of {line['machine']}, commit {line['commit']}"
-    numbers = (f"{len(line['jobs'])}", wall, f"{cpu:,.0f}", f"{memory:,}")
-    return [f"`make {line['target']}`", *numbers, origin]
+def _totals(run: Mapping[str, Any]) -> list[str]:
+    cpu = sum(row["CPU s"] for row in run["jobs"])
+    memory = max(row["memory MB"] for row in run["jobs"])
+    wall = f"{run['wall']:,.0f}" if run["wall"] else "not measured"
+    origin = f"{run['day']}, {run['cores']} cores of {run['machine']}, commit {run['commit']}"
+    return [f"{len(run['jobs'])}", wall, f"{cpu:,.0f}", f"{memory:,}", origin]
 
 
 def _groups(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
@@ -93,4 +92,4 @@ def _groups(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 
 if __name__ == "__main__":
-    store(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]) if len(sys.argv) > 3 else None)
+    store(Path(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else None)

@@ -22,11 +22,10 @@ from typing import NamedTuple
 from private_consensus.common.readable import read_json
 from private_consensus.common.spreadsheets import markdown_table
 from private_consensus.kernels.forks import fewest
-from private_consensus.publishing.profile import jobs
 from private_consensus.reproduction.experiments.plan import Plan, load
 from private_consensus.reproduction.experiments.schema import read_yaml
 
-from .jobs import of_comparison, seconds
+from .jobs import jobs, seconds
 
 BEFORE_BLOCKS = 0.025
 """Share of a cell's time for its problem, noise and privacy, which are computed once: 2.2 % of the
@@ -152,7 +151,7 @@ def measured(folder: Path) -> tuple[str, dict[str, float]]:
     if manifest.is_file():
         stored = read_json(manifest)
         return stored["scale"], stored["wall seconds"]
-    return folder.name, seconds(row for row in jobs(folder) if not of_comparison(row["job"]))
+    return folder.name, seconds(jobs(folder))
 
 
 def table(plan: Plan, times: Mapping[str, float], counts: Collection[int], queue: float) -> str:

@@ -134,15 +134,8 @@ def _write(path, text):
         path.write_text(text)
 
 
-def skip_members_of_sklearn(app, what, name, member, skip, options):
-    """Skip members that a class inherits from scikit-learn, whose texts refer to its pages."""
-    module = getattr(member, "__module__", None) or ""
-    return True if module.startswith("sklearn") else None
-
-
 def setup(app):
     """Register the renderer of formulas and the generated pages."""
     sys.setrecursionlimit(10_000)
     app.add_html_math_renderer("mathml", (inline, None), (block, None))
     app.connect("builder-inited", generated_pages)
-    app.connect("autodoc-skip-member", skip_members_of_sklearn)

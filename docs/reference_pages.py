@@ -17,21 +17,14 @@ from benchmarks import growth, jobs, makespan, measuring, plots
 from benchmarks.peers import table as peers
 
 import private_consensus as pc
-from private_consensus.comparison.design import ComparisonDesign
 from private_consensus.core.algorithms.base import METHOD
 from private_consensus.reproduction.claims.schema import Test
 from private_consensus.reproduction.experiments import plan
+from private_consensus.reproduction.experiments.files import schemas
 from private_consensus.reproduction.experiments.results import rows_of
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "results" / "reference"
-OBSERVERS = {
-    "anyone": "eavesdropper",
-    "outsider": "outsider",
-    "neighbour": "eavesdropper; any single agent",
-    "sums": "secure-aggregation observer",
-}
-"""Names of the observers in ``config/comparison.yaml``."""
 TABLES = ("claims", "privacy", "theorems")
 COLUMNS = {
     "claims": {
@@ -137,11 +130,11 @@ def pages() -> dict[str, str]:
 
 def performance() -> dict[str, str]:
     """Return tables and plot of the page on performance, by their path below ``docs``."""
-    grown, targets = measuring.read(growth.KEPT), measuring.read(jobs.KEPT)
-    (run,) = (target["jobs"] for target in targets if target["target"] == "reproduce")
+    grown, (run,) = measuring.read(growth.KEPT), measuring.read(jobs.KEPT)
+    times = jobs.seconds(run["jobs"])
     parts = {
-        "jobs.txt": jobs.tables(targets),
-        "cores.txt": makespan.table(loaded_plan(), jobs.seconds(run), (2, 16, 32, 64), 25.0),
+        "jobs.txt": jobs.tables(run),
+        "cores.txt": makespan.table(loaded_plan(), times, (2, 16, 32, 64), 25.0),
         "growth.txt": growth.tables(grown),
         "growth.svg": plots.svg(plots.growth_plot(grown)),
         "libraries.txt": peers.table(measuring.read(peers.KEPT)),
@@ -209,19 +202,6 @@ def problems_by_algorithm() -> dict[str, set[str]]:
     return problems
 
 
-def observers_by_algorithm() -> dict[str, set[str]]:
-    """Return the observers whose rankings contain each algorithm."""
-    methods = yaml.safe_load((ROOT / "config" / "comparison.yaml").read_text())["methods"]
-    observers: dict[str, set[str]] = defaultdict(set)
-    for entry, method in methods.items():
-        observer = method.get("observer", "eavesdropper")
-        if observer != "none":
-            observers[method.get("algorithm", {"name": entry})["name"]].add(
-                OBSERVERS.get(observer, observer)
-            )
-    return observers
-
-
 def built_in() -> list[str]:
     """Return the names of the algorithms of this package."""
     names = pc.algorithms.names()
@@ -231,7 +211,7 @@ def built_in() -> list[str]:
 def algorithms() -> str:
     """Return the page with one row per algorithm."""
     privacy = pl.read_parquet(REFERENCE / "privacy.parquet")
-    problems, observers = problems_by_algorithm(), observers_by_algorithm()
+    problems = problems_by_algorithm()
     rows = []
     for name in built_in():
         kind = pc.algorithms.load(name)
@@ -246,15 +226,13 @@ def algorithms() -> str:
                 plain(kind.source),
                 ", ".join(map(code, sorted(problems[name]))),
                 plain("; ".join(relations)) or "none stated",
-                "; ".join(sorted(observers.get(name, {"eavesdropper"} if relations else set()))),
                 proven_of(settings),
             )
         )
-    head = ["name", "paper", "problems", "relation", "observers", "proven"]
+    head = ["name", "paper", "problems", "relation", "proven"]
     text = (
         "*Proven* counts the private settings of the reference results in which every sensitivity\n"
-        "has a derivation. *Observers* are those of the comparison; the default is the\n"
-        "eavesdropper.\n"
+        "has a derivation.\n"
     )
     return "\n".join([title("Algorithms by paper"), text, table(head, rows)])
 
@@ -324,7 +302,7 @@ def configuration() -> str:
     """Return the page with all keys of the configuration, from the JSON schemas."""
     text = (
         "The files are validated before anything runs; an unknown key is an error.\n"
-        "``config/README.md`` has examples. Editors use the schemas in ``config/schemas``.\n"
+        "``config/README.md`` has examples. ``private-consensus schema`` prints the JSON schemas.\n"
     )
     parts = [title("Configuration"), text]
     for name, schema in schemas().items():
@@ -337,16 +315,6 @@ def configuration() -> str:
                 parts += [title(label, "~"), plain(definition.get("description", "")), ""]
                 parts.append(keys_of(definition))
     return "\n".join(parts)
-
-
-def schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON schemas of the configuration files by name."""
-    folder = ROOT / "config" / "schemas"
-    stored = {
-        name: json.loads((folder / f"{name}.json").read_text())
-        for name in ("config", "paper", "styles")
-    }
-    return stored | {"comparison": ComparisonDesign.model_json_schema()}
 
 
 def keys_of(definition: dict[str, Any]) -> str:

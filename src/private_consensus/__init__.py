@@ -14,8 +14,6 @@ names.
 from importlib import import_module
 from typing import Any
 
-from . import moved
-
 __version__ = "0.1.0"
 
 _MODULES = {
@@ -29,7 +27,6 @@ _OBJECTS = {
     "Algorithm": "core.algorithms.base",
     "AuditResult": "audits.result",
     "Budget": "privacy",
-    "DecentralizedLogisticRegression": "api.estimator",
     "Guarantee": "privacy",
     "InvalidInput": "common.errors",
     "Iterative": "core.algorithms.base",
@@ -48,8 +45,6 @@ _OBJECTS = {
     "zcdp_epsilon": "privacy",
 }
 __all__ = sorted([*_MODULES, *_OBJECTS])
-
-moved.install()
 
 
 def __getattr__(name: str) -> Any:

@@ -1,9 +1,6 @@
 """Exported names of the package with their modules, for type checkers and editors."""
 
 from . import privacy as privacy
-from .api.estimator import (
-    DecentralizedLogisticRegression as DecentralizedLogisticRegression,
-)
 from .api.results import Result as Result
 from .api.results import simulate as simulate
 from .audits.audit import audit as audit

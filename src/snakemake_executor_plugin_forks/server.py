@@ -50,8 +50,7 @@ def serve(connection: Connection) -> None:
 
         Parameters
         ----------
-        script : str
-            Path of the script.
+        script
         content : bytes
             Pickled snakemake object of the job.
         """

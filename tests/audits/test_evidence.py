@@ -367,21 +367,6 @@ def test_noise_recovered_for_the_first_runs_equals_that_of_all_runs(name):
         np.testing.assert_array_equal(noise, noise_of_all_runs[site][: len(noise)])
 
 
-def test_the_deprecated_residual_method_still_recovers_noise():
-    class Older(type(algorithms.load("p_admm")())):
-        def residual(self, scale, state, problem, network, draw, recorded, t):
-            return {"message": np.full_like(recorded.sent, float(t))}
-
-    problem = regression()
-    algorithm = Older(calibration="given", noise=0.5)
-    streams = AuditStreams.labelled("older", 2)
-    execution = execute(algorithm, problem, ring(), streams, 1)
-    with pytest.warns(DeprecationWarning, match="Older.residual"):
-        (units,) = recovery_of(algorithm).residuals(Hypothesis(problem, ring(), streams, execution))
-    assert (units["message"] == 1.0).all() and recovers_noise_itself(algorithm)
-    assert not recovers_noise_itself(algorithms.load("p_admm")())
-
-
 def test_values_shared_with_other_agents_are_counted():
     sent = np.random.default_rng(4).integers(0, 3, (6, 4, 3, 2)).astype(float)
     sent[0, 0, 1] = np.nan

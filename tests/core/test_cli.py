@@ -39,13 +39,6 @@ def test_list_names_all_algorithms_and_problems_and_a_data_set(call):
         assert name in out
 
 
-@pytest.mark.parametrize("name", [*algorithms.names(), *problems.names()])
-def test_describe_prints_more_than_five_lines(call, name):
-    code, out, _ = call("describe", name)
-    assert code == 0
-    assert len(out.splitlines()) > 5
-
-
 def test_run_prints_a_table_and_four_values_of_epsilon(call):
     code, out, _ = call(
         "run", "gradient_descent", "--horizon", "20", "--runs", "5", "--epsilon", "2"
@@ -149,7 +142,6 @@ def test_privacy_converts_scale_to_epsilon_and_back(call):
         (["run", "gradient_descent", "--set", "problem.records=0"], "problem.records: found 0"),
         (["run", "gradient_descent", "--set", "problem.name=[]"], "problem.name: found []"),
         (["run", "gradient_descent", "--set", "network.name={}"], "network.name: found {}"),
-        (["describe", "nothing"], "NAME: found 'nothing', expected one of"),
         (["privacy", "--scale", "0"], "--scale: found 0"),
         (["privacy", "--epsilon", "-1"], "budget.epsilon: found -1"),
     ],
@@ -289,14 +281,8 @@ def test_the_number_of_releases_has_a_lower_and_an_upper_limit(call, arguments, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["schema", "/dev/null/x"], "Cannot write /dev/null/x/.*json: Not a directory$"),
-        (["profile", "--count", "0"], "--count: found 0, expected a whole number >= 1$"),
         (["init", ""], "STUDY: found '', expected a new or an empty folder$"),
-        (["new-algorithm", "class"], "NAME: found 'class', expected .* no keyword of Python$"),
         (["compare", "no/folder", "--reference", "none"], "run: found 'no/folder'"),
-        (["migrate", "/dev/null/x"], "Cannot access /dev/null/x: Not a directory$"),
-        (["migrate", sys.executable], "python.*: not valid UTF-8$"),
-        (["schema", "a\0b"], "folder: found .*, expected a folder"),
         (["audit", "gradient_descent", "--seed", "-1"], "--seed: found -1, expected a wh"),
         (["audit", "gradient_descent", "--runs", "1000000000"], "--runs: found .* <= 1000000$"),
     ],
@@ -309,28 +295,15 @@ def test_invalid_folders_seeds_and_run_numbers_give_a_one_line_error(call, argum
 def test_characters_that_the_output_encoding_lacks_are_escaped(monkeypatch):
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
-    assert main(["describe", "gradient_descent"]) == 0
+    assert main(["check", "Ω"]) == 1
     sys.stdout.flush()
     assert b"\\u" in written.getvalue()
-
-
-def test_schemas_are_not_written_into_a_folder_with_other_files(call, tmp_path):
-    foreign = tmp_path / "foreign"
-    foreign.mkdir()
-    (foreign / "notes.txt").write_text("mine")
-    for folder in (foreign, "/"):
-        code, _, err = call("schema", str(folder))
-        assert code == 2 and "expected a new folder, an empty one" in err
-    assert [path.name for path in foreign.iterdir()] == ["notes.txt"]
-    for _ in range(2):
-        assert call("schema", str(tmp_path / "schemas"))[0] == 0
 
 
 @pytest.mark.parametrize("command", [
     ["compare", "http://user:password@host/run"],
     ["compare", "results/reference", "--reference", "http://user:password@host/run"],
-    ["profile", "https://user:password@host/run"],
-    ["describe", "https://user:password@host"],
+    ["run", "https://user:password@host"],
 ])  # fmt: skip
 def test_no_command_prints_a_password(call, command):
     code, out, err = call(*command)
@@ -338,7 +311,7 @@ def test_no_command_prints_a_password(call, command):
 
 
 @pytest.mark.parametrize("command", [
-    ["theorem", "nope"], ["describe", "x" * 100_000], ["theorem", "x" * 100_000],
+    ["theorem", "nope"], ["theorem", "x" * 100_000],
     ["run", "gradient_descent", "--network", "x" * 100_000],
     ["run", "gradient_descent", "--set", "algorithm." + "x" * 100_000 + "=1"],
     ["audit", "y" * 100_000], ["compare", "z" * 100_000], ["counterexample", "z" * 100_000],
@@ -398,7 +371,7 @@ def test_the_version_is_that_of_the_package(capsys):
 
 @pytest.mark.parametrize(
     "arguments, nearest",
-    [(["describe", "m_adm"], "m_admm"), (["run", "gradient_desc"], "gradient_descent"),
+    [(["run", "m_adm"], "m_admm"), (["run", "gradient_desc"], "gradient_descent"),
      (["run", "m_admm", "--quantity", "releases"], "released"),
      (["counterexample", "E0.11"], "E0.1"),
      (["theorem", "gradient_descent.theorem1"], "gradient_descent.theorem_1")],
@@ -411,7 +384,7 @@ def test_the_error_of_an_unknown_name_suggests_a_similar_name(call, arguments, n
 
 
 def test_the_error_of_a_name_without_a_similar_name_suggests_none(call):
-    assert "did you mean" not in call("describe", "zzzzzzzz")[2]
+    assert "did you mean" not in call("run", "zzzzzzzz")[2]
 
 
 def test_the_list_contains_no_rst_markup(call):

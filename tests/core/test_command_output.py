@@ -1,10 +1,8 @@
-"""Test JSON output, help, completion, divergence messages and progress bars of the command line."""
+"""Test JSON output, help, divergence messages and progress bars of the command line."""
 
 import io
 import json
 import re
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,13 +10,10 @@ import pytest
 from rich.console import Console
 
 from private_consensus.api.json_values import plain
-from private_consensus.cli import main, output, results
-from private_consensus.cli.completion import SHELLS
+from private_consensus.cli import main, output
 from private_consensus.cli.parser import build_parser
-from private_consensus.comparison.entering import new_algorithm
 from private_consensus.core import algorithms
 from private_consensus.privacy.safe_digits import rounded_down, rounded_up
-from private_consensus.reproduction.studies.places import HOME
 from private_consensus.reproduction.studies.writing import write_study
 
 
@@ -43,7 +38,7 @@ def as_json(call):
 
 
 def commands() -> dict:
-    return build_parser().parse_args(["completion", "bash"]).commands
+    return build_parser()._subparsers._group_actions[0].choices
 
 
 def test_without_a_command_the_help_is_printed(call):
@@ -54,7 +49,7 @@ def test_without_a_command_the_help_is_printed(call):
 
 
 def test_every_command_has_an_option_for_json():
-    assert len(commands()) >= 17
+    assert len(commands()) >= 9
     for name, parser in commands().items():
         assert "--json" in parser._option_string_actions, name
 
@@ -100,15 +95,11 @@ def test_json_of_an_audit_has_verdict_and_setting(as_json):
     ("arguments", "key"),
     [
         (("list",), "algorithm"),
-        (("describe", "d_zoa"), "parameters"),
-        (("describe", "lasso"), "not_charged"),
         (("counterexample",), "E0.1"),
         (("counterexample", "E0.1"), "outcome"),
         (("theorem", "gradient_descent.theorem_1"), "verdict"),
-        (("schema", "schemas"), "files"),
-        (("new-algorithm", "mine", "--package", "mine"), "next"),
+        (("schema", "paper"), "properties"),
         (("init", "mystudy"), "files"),
-        (("completion", "bash"), "script"),
         (("observers", "muffliato", "--agents", "4", "--observer", "0"), "observers"),
     ],
 )
@@ -145,10 +136,24 @@ def outside(monkeypatch, name, module, path):
     algorithms._module_of.cache_clear()
 
 
+OWN_STEPS = """
+from private_consensus.core import algorithms
+
+EXAMPLE = "logistic_regression"
+
+
+class OwnSteps(algorithms.load("muffliato_gd")):
+    pass
+
+
+ALGORITHM = OwnSteps
+"""
+
+
 def test_an_algorithm_of_another_package_runs_on_the_problem_of_its_example(
     as_json, monkeypatch, tmp_path
 ):
-    new_algorithm("my_own_steps", tmp_path, package=True)
+    (tmp_path / "my_own_steps.py").write_text(OWN_STEPS)
     outside(monkeypatch, "my_own_steps", "my_own_steps", str(tmp_path))
     run_report = as_json("run", "my_own_steps", "--runs", "2")
     assert run_report["setting"]["problem"] == "LogisticRegression" and not run_report["diverged"]
@@ -177,7 +182,7 @@ def test_an_installed_study_from_init_can_be_audited_and_run(call, monkeypatch, 
 
 
 @pytest.mark.parametrize(("inside", "folder"), [(False, "newstudy"), (True, ".")])
-@pytest.mark.parametrize("command", ["audit", "run", "describe"])
+@pytest.mark.parametrize("command", ["audit", "run"])
 def test_an_error_states_how_to_install_the_study_of_an_unknown_algorithm(
     call, monkeypatch, tmp_path, command, inside, folder
 ):
@@ -194,20 +199,6 @@ def test_an_error_states_how_to_install_the_study_of_an_unknown_algorithm(
     assert code == 2 and "pip install" not in err
 
 
-@pytest.mark.parametrize("name", algorithms.names())
-def test_describe_explains_every_parameter(as_json, name):
-    contents = as_json("describe", name)
-    for parameter in contents["parameters"]:
-        entry = rf"^(?:\w+, )*{parameter}(?:, \w+)* : .+\n +\S"
-        assert re.search(entry, contents["description"], re.MULTILINE), parameter
-
-
-def test_describe_lists_information_not_covered_by_epsilon(call):
-    _, out, _ = call("describe", "lasso")
-    assert "\nNot covered by epsilon: the number of an agent's records is public\n" in out
-    assert "\nNot covered by epsilon: where features are normalised" in out
-
-
 def test_progress_is_shown_on_a_terminal_only(call, monkeypatch):
     _, _, err = call("run", "muffliato", "--runs", "2")
     assert err == ""
@@ -215,40 +206,3 @@ def test_progress_is_shown_on_a_terminal_only(call, monkeypatch):
     monkeypatch.setattr(output, "ERR", Console(file=screen, force_terminal=True, width=80))
     call("run", "muffliato", "--runs", "2")
     assert "muffliato, 2 runs" in screen.getvalue()
-
-
-def test_the_shipped_design_is_used_outside_of_a_repository(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    assert results._design(None) == str(HOME / "config" / "comparison.yaml")
-    assert results._design("other.yaml") == "other.yaml"
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config" / "comparison.yaml").write_text("")
-    assert results._design(None) == "config/comparison.yaml"
-
-
-def test_bash_completes_commands_options_and_names(call, tmp_path):
-    if (bash := shutil.which("bash")) is None:
-        pytest.skip("no bash")
-    _, script, _ = call("completion", "bash")
-    (tmp_path / "completion").write_text(script)
-
-    def completed(*words: str) -> list[str]:
-        line = " ".join(f"'{word}'" for word in ("private-consensus", *words))
-        program = (
-            f"source {tmp_path}/completion; COMP_WORDS=({line}); COMP_CWORD={len(words)}; "
-            "_private_consensus; echo ${COMPREPLY[@]}"
-        )
-        done = subprocess.run([bash, "-c", program], capture_output=True, text=True, check=True)
-        return done.stdout.split()
-
-    assert completed("obs") == ["observers"]
-    assert completed("run", "muff") == ["muffliato", "muffliato_gd"]
-    assert completed("run", "muffliato", "--ho") == ["--horizon"]
-    assert set(completed("completion", "")) >= set(SHELLS)
-
-
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_zsh_and_fish_completions_contain_every_command_and_algorithm(call, shell):
-    _, script, _ = call("completion", shell)
-    for word in (*commands(), *algorithms.names()):
-        assert re.search(rf"\b{word}\b", script), word

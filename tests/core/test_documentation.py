@@ -239,7 +239,7 @@ def test_documentation_pages_cited_by_other_files_exist():
     names = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "config/README.md")
     files = [root / name for name in names]
     files += [
-        file for folder in ("src", "workflow", "profiles") for file in (root / folder).rglob("*")
+        file for folder in ("src", "workflow", "profiles") for file in (root / folder).rglob("*.*")
     ]
     endings = (".py", ".md", ".smk", ".yaml", ".j2", "")
     texts = {file: file.read_text() for file in files if file.is_file() and file.suffix in endings}

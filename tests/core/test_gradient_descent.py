@@ -10,7 +10,6 @@ from scipy.stats import kstest, norm
 from observed import run, simulated
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput
-from private_consensus.comparison.faults import UnreliableNetwork
 from private_consensus.core.algorithms import gradient_descent as gd
 from private_consensus.core.algorithms.base import stack
 from private_consensus.core.algorithms.families import descent_theorems
@@ -239,16 +238,6 @@ def test_the_limit_of_stage_two_equals_a_high_power_of_the_mixing_matrix(streams
     limit = gd.consensus_limit(network, x)
     np.testing.assert_allclose(limit, power @ x, rtol=1e-10, atol=1e-10 * np.abs(x).max())
     assert limit.shape == x.shape
-
-
-def test_stage_two_reaches_consensus_if_messages_are_lost(streams):
-    """With lost messages, agents agree in the limit, but not on the mean."""
-    network = networks.build(streams, "complete", AGENTS)
-    lossy = UnreliableNetwork(network, 0.0, 0.5, streams)
-    x = np.random.default_rng(2).normal(size=(1, len(streams.runs), AGENTS, DIM))
-    limit = gd.consensus_limit(lossy, x)
-    assert np.ptp(limit, axis=-2).max() < 1e-6
-    assert np.abs(limit.mean(-2) - x.mean(-2)).max() > 1e-3
 
 
 def test_theorem_1_is_inverted_exactly():

@@ -54,18 +54,12 @@ def test_the_tables_of_jobs_have_totals_groups_and_the_heaviest_jobs():
         {**JOB, "job": "gather", "CPU s": 1.0},
     ]
     origin = {"day": "2026-01-01", "machine": "M", "cores": 2, "commit": "abc", "wall": 40.0}
-    targets = [{"target": "reproduce", **origin, "jobs": rows}]
-    targets.append({"target": "comparison", **origin, "wall": None, "jobs": rows[:1]})
-    text = jobs.tables(targets)
+    text = jobs.tables({**origin, "jobs": rows})
     where = "2026-01-01, 2 cores of M, commit abc |"
-    assert f"| `make reproduce` | 5 | 40 | 41 | 1,200 | {where}" in text
-    assert f"| `make comparison` | 1 | not measured | 12 | 1,200 | {where}" in text
+    assert f"| 5 | 40 | 41 | 1,200 | {where}" in text
     assert "| `ding` | 3 | 36 |\n| other jobs | 2 | 5 |" in text
     assert "| `ding_fig0.dsgd` | 9 | 12 | 1,200 |" in text
 
 
-def test_stored_jobs_belong_to_their_target_and_last_their_wall_time():
-    for line in measuring.read(jobs.KEPT):
-        is_comparison = line["target"] == "comparison"
-        assert all(jobs.of_comparison(row["job"]) == is_comparison for row in line["jobs"])
+def test_a_job_lasts_at_most_its_wall_time():
     assert jobs.seconds([{"job": "a", **JOB}]) == {"a": 9.0}

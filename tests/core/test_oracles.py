@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from test_released import HORIZON, NETWORK, STREAMS, WITH_DRAWS, fitted, regressed
 
-from private_consensus import algorithms, cli, problems
+from private_consensus import algorithms, problems
 from private_consensus.core.algorithms.base import stack
 from private_consensus.core.problems.base import PUBLIC_RECORDS
 from private_consensus.reproduction.datasets import PREPARATIONS
@@ -164,14 +164,3 @@ def test_privacy_rows_list_the_data_uses_of_all_sources(plan):
     lines = privacy["unaccounted_data_use"][0].split("; ")
     assert {PUBLIC_RECORDS, "a choice: by outcomes"} <= {*lines}
     assert any("largest entry" in line for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("d_zoa", "norm of the non-private optimum"), ("lasso", "largest eigenvalue"),
-     ("gradient_descent", "smoothness")],
-)  # fmt: skip
-def test_describe_lists_the_data_uses_that_epsilon_does_not_cover(name, text, capsys):
-    assert cli.main(["describe", name]) == 0
-    output_text = " ".join(capsys.readouterr().out.split())
-    assert "Not covered by epsilon: " in output_text and text in output_text

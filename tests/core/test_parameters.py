@@ -8,7 +8,7 @@ import pytest
 from private_consensus import Streams, algorithms, networks
 from private_consensus.audits.examples import example_names, examples
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.algorithms.base import draws_of, parameters, stack, structure
+from private_consensus.core.algorithms.base import parameters, stack, structure
 from private_consensus.core.algorithms.local_training import LocalTraining
 from private_consensus.core.algorithms.noise import Noise
 from private_consensus.core.algorithms.parameters import (
@@ -136,18 +136,6 @@ def test_calibrated_algorithms_have_noise_and_an_infinite_loss_without_it(name):
     bare = replace(private, **dict.fromkeys(noises(type(private)), 0.0))
     releases = bare.releases(problem, network, horizon)
     assert account(releases, budget.delta).epsilon == np.inf
-
-
-def test_the_deprecated_method_draws_on_works_with_a_deprecation_warning():
-    kind = algorithms.load("dgd")
-
-    class Older(kind):
-        def draws_on(self, problem, network, streams):
-            return iter([network, streams])
-
-    with pytest.warns(DeprecationWarning, match="draws_per_edge"):
-        drawn = draws_of(Older(), None, "network", "streams")
-    assert list(drawn) == ["network", "streams"]
 
 
 @pytest.mark.parametrize("name", ["omega", "change"])

@@ -508,13 +508,6 @@ def test_masked_arrays_are_refused():
         LogisticRegression(rows, labels, rows[0], np.ones(5), 1.0, 0.1)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, "0"])
-def test_a_starting_point_that_is_not_finite_is_refused(value):
-    problem = MeanEstimation(np.zeros((1, 3, 2)), 5, 1.0)
-    with pytest.raises(InvalidInput, match=r"point: .*expected finite numbers"):
-        problem.starting_at(np.full((3, 2), value))
-
-
 def test_arrays_of_a_problem_cannot_be_changed():
     means, rows, labels = np.zeros((1, 3, 2)), np.zeros((2, 3, 4)), np.ones((2, 3))
     MeanEstimation(means, 5, 1.0)

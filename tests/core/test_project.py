@@ -149,10 +149,10 @@ def test_makefile_targets_named_in_pages_exist(name):
     assert named_targets and named_targets <= targets()
 
 
-SHOWN = ["README.md", "Snakefile", "config/README.md", "docs/comparison.md",
+SHOWN = ["README.md", "Snakefile", "config/README.md",
          "docs/explanation/performance.md",
          "docs/how-to/data.md", "docs/how-to/study.md", "docs/how-to/reproduce.md",
-         "docs/how-to/faq.md", "docs/how-to/submit.md", "docs/getting-started/install.md",
+         "docs/how-to/faq.md", "docs/getting-started/install.md",
          "docs/getting-started/first_run.md", "docs/explanation/observers.md"]  # fmt: skip
 """Pages whose commands must run in this repository without changes."""
 

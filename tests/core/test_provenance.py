@@ -88,10 +88,10 @@ def test_the_hash_of_a_script_covers_its_indirect_imports(package, tmp_path):
     assert uncached_hash(files=[script]) != before
 
 
-def test_an_algorithm_does_not_import_audits_reproduction_comparison_or_cli():
+def test_an_algorithm_does_not_import_audits_reproduction_or_cli():
     reached = imported_modules(ALGORITHM)
     assert "private_consensus.privacy.conversions" in reached
-    above = {"audits", "reproduction", "comparison", "cli"}
+    above = {"audits", "reproduction", "cli"}
     assert not [name for name in reached if name.split(".")[1:2] and name.split(".")[1] in above]
     assert importlib.import_module(ALGORITHM).__name__ in reached
 

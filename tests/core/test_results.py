@@ -145,9 +145,8 @@ def test_an_exported_model_contains_its_guarantee_and_prediction_rule(tmp_path):
     )
     assert exported["observer"] == "an eavesdropper, who receives every message"
     np.testing.assert_array_equal(exported["model"], done.models.average[1])
-    assert set(exported["coefficients"]) == {"x0", "x1", "intercept"}
     assert exported["labels"] == {"-1": 0, "+1": 1} and exported["clip"] == 1.0
-    assert exported["bounds"] == {"x0": None, "x1": None} and exported["from_records"] == []
+    assert exported["bounds"] == {"x0": None, "x1": None}
     rule = SHARES.prediction_rule(done.models.average[1])
     assert exported["encoded_coefficients"] == rule["encoded_coefficients"]
     assert exported["encoded_intercept"] == rule["encoded_intercept"]
@@ -160,7 +159,7 @@ def test_an_exported_model_contains_its_guarantee_and_prediction_rule(tmp_path):
 )
 def test_a_model_is_not_exported_in_the_units_of_other_shares(tmp_path, changes):
     arguments = {"label": (ROWS[:, 0] > 0).astype(int), "agent": 5, "clip": 1.0, "test": 0.25}
-    done = result("muffliato_gd", SHARES.logistic_regression(intercept=False), 2)
+    done = result("muffliato_gd", SHARES.logistic_regression(), 2)
     assert done.export(tmp_path / "model.json", pc.split(ROWS, **arguments)).is_file()
     with pytest.raises(InvalidInput, match=r"shares: found Shares.* expected the Shares whose"):
         done.export(tmp_path / "other.json", pc.split(ROWS, **{**arguments, **changes}))

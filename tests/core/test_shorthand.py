@@ -15,9 +15,7 @@ from private_consensus.reproduction.experiments.files import (
     complete,
     points,
     read_paper,
-    schemas,
 )
-from private_consensus.reproduction.experiments.migration import migrated, old_keys
 from private_consensus.reproduction.experiments.schema import (
     ConfigurationError,
     File,
@@ -382,52 +380,6 @@ def test_parts_of_a_paper_are_merged_and_repeated_experiments_are_refused(tmp_pa
         read_paper(tmp_path / "whole.yaml")
 
 
-def test_old_keys_are_refused_with_their_new_names_and_migrate_replaces_them(tmp_path, capsys):
-    old = """
-# A comment stays.
-paper: {where: a journal, short: a name}
-experiments:
-  fig1: {place: Figure 1, choices: {a: {resolved: r, because: b}}, scales: {smoke: {block: 2}}}
-  fig2: {like: fig1, algorithms: {dgd: {a: {of: b, reading: literal, tuned: {over: {}}}}}}
-  fig3: {groups: {data: d}}
-figures:
-  fig1: {panel: t, last: true, where: {run: 0}, curves: [{of: {dgd: [a]}, as: s, run: a}]}
-  fig3: {views: {watcher: 2}, panels: [{views: {show: map}}]}
-tables:
-  t1: {rows: epsilon, values: [1.0], blocks: []}
-claims:
-  c1: {place: here, headline: a, series: {of: dgd.a, run: x}, against: [{of: dgd.b, last: true}]}
-  c2: {test: {at: 3, of: dgd.a}, variants: {a: {over: b, tests: [{series: {of: dgd.a}}]}}}
-  c3: {test: {each: [delta]}}
-"""
-    new = """
-# A comment stays.
-paper: {venue: a journal, short_title: a name}
-experiments:
-  fig1: {location: Figure 1, unspecified_details: {a: {resolved: r, because: b}}, scales: {smoke: {runs_per_batch: 2}}}
-  fig2: {extends: fig1, algorithms: {dgd: {a: {extends: b, interpretation: literal, tuned: {axes: {}}}}}}
-  fig3: {shared_streams: {data: d}}
-figures:
-  fig1: {panel_title: t, last_iteration_only: true, where: {run: 0}, curves: [{method: {dgd: [a]}, style: s, variant: a}]}
-  fig3: {privacy_loss: {agent: 2}, panels: [{privacy_loss: {show: map}}]}
-tables:
-  t1: {row_axis: epsilon, row_values: [1.0], blocks: []}
-claims:
-  c1: {location: here, primary_variant: a, series: {method: dgd.a, variant: x}, against: [{method: dgd.b, last_iteration_only: true}]}
-  c2: {test: {best_at: 3, method: dgd.a}, variants: {a: {for_each_variant_of: b, tests: [{series: {method: dgd.a}}]}}}
-  c3: {test: {other_axes: [delta]}}
-"""  # noqa: E501
-    assert migrated(old) == new and migrated(new) == new
-    assert len(list(old_keys(yaml.safe_load(old)))) == 31
-    with pytest.raises(ConfigurationError, match=r"mine.experiments.fig2.like: .* 'extends'"):
-        complete(yaml.safe_load(old), "mine")
-    file = tmp_path / "old.yaml"
-    file.write_text(old)
-    assert cli.main(["migrate", str(file)]) == 0
-    assert file.read_text() == new
-    assert "rewritten" in capsys.readouterr().out
-
-
 def test_grid_points_are_the_cartesian_product_of_the_axes():
     assert list(points({"a": [1, 2], "b": [3]})) == [{"a": 1, "b": 3}, {"a": 2, "b": 3}]
     assert list(points({})) == [{}]
@@ -453,17 +405,11 @@ def test_yaml_files_have_no_anchors_aliases_merges_or_multiline_braces(path):
 
 
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.name)
-def test_the_first_line_links_a_schema_that_the_paper_file_satisfies(path):
-    comment, _, schema_path = path.read_text().partition("\n")[0].partition("$schema=")
-    assert comment == "# yaml-language-server: "
-    schema = json.loads((path.parent / schema_path).read_text())
+def test_a_paper_file_satisfies_the_schema_that_the_command_prints(path, capsys):
+    assert cli.main(["schema", "paper"]) == 0
+    schema = json.loads(capsys.readouterr().out)
     # Validate after a round trip through JSON, which has no tuples.
     Draft202012Validator(schema).validate(json.loads(json.dumps(read_yaml(path))))
-
-
-def test_stored_json_schemas_equal_those_of_the_models():
-    stored = {path.stem: json.loads(path.read_text()) for path in (CONFIG / "schemas").iterdir()}
-    assert stored == json.loads(json.dumps(schemas())), "regenerate: private-consensus schema"
 
 
 def test_the_configuration_readme_mentions_every_key():

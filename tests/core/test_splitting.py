@@ -1,8 +1,8 @@
 """Test splits of user data: equal shares from all table formats, record-independent bounds."""
 
 import math
-import warnings
 from dataclasses import replace
+from io import StringIO
 
 import numpy as np
 import polars as pl
@@ -11,9 +11,7 @@ import pytest
 import private_consensus as pc
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.problems.logistic_regression import LogisticRegression
-from private_consensus.core.splitting import UnscaledColumns
 
-pytestmark = pytest.mark.filterwarnings("ignore::private_consensus.core.splitting.UnscaledColumns")
 RANDOM = np.random.default_rng(7)
 SITES = np.repeat(["c", "a", "b"], [4, 9, 2])
 TABLE = pl.DataFrame(
@@ -35,7 +33,7 @@ OPTIONS = {
 
 
 def assert_equal_shares(a, b):
-    assert a.agents == b.agents and a.columns == b.columns and a.bound == b.bound
+    assert a.agents == b.agents and a.ranges == b.ranges and a.bound == b.bound
     for name in ("features", "labels", "sizes", "test_features", "test_labels"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
 
@@ -43,11 +41,11 @@ def assert_equal_shares(a, b):
 def test_all_table_formats_give_equal_shares(tmp_path):
     shares = pc.split(TABLE, **OPTIONS)
     assert shares.agents == ("a", "b", "c") and shares.sizes.tolist() == [9, 2, 4]
-    assert shares.columns == ("age", "income", "sex=f", "sex=m")
+    ranges = {"age": (0.0, 100.0), "income": None, "sex=f": (-1.0, 1.0), "sex=m": (-1.0, 1.0)}
+    assert shares.ranges == ranges
     TABLE.write_csv(tmp_path / "own.csv")
     assert_equal_shares(shares, pc.split(tmp_path / "own.csv", **OPTIONS))
     assert_equal_shares(shares, pc.split(str(tmp_path / "own.csv"), **OPTIONS))
-    assert_equal_shares(shares, pc.split(TABLE.lazy(), **OPTIONS))
     assert_equal_shares(
         shares, pc.split({name: TABLE[name].to_list() for name in TABLE.columns}, **OPTIONS)
     )
@@ -67,7 +65,7 @@ def test_a_pandas_table_gives_the_same_shares():
 def test_an_array_has_numbered_columns():
     array = TABLE.select("age", "income").to_numpy()
     shares = pc.split(array, label=TABLE["ill"], agent=SITES, clip=30.0)
-    assert shares.columns == ("x0", "x1")
+    assert list(shares.ranges) == ["x0", "x1"]
     assert np.linalg.norm(shares.features, axis=-1).max() == pytest.approx(30.0)
 
 
@@ -155,29 +153,28 @@ def test_records_out_of_bounds_are_refused_unless_clipping_is_requested():
     [
         (
             {"clip": None},
-            "bound: missing, expected bound or clip .* bounds of income; public=True computes",
+            "bound: missing, expected bound or clip, or bounds of income",
         ),
-        ({"bounds": {"sex": (0, 1)}}, r"bounds.sex: found \(0, 1\), expected no bounds"),
+        ({"bounds": {"sex": (0, 1)}}, "bounds: found 'sex', expected one of age, income"),
         ({"agent": 1.5}, "agent: found 1.5, expected a whole number >= 1"),
-        ({"categories": None}, "data.sex: .* expected numbers, or categories="),
-        ({"labels": None}, "labels: missing, expected the two labels"),
+        ({"categories": None}, "sex of data.agent c, row 0.: found 'm', .* or categories="),
+        ({"labels": None}, "labels: missing, expected two different labels"),
         ({"labels": (1, 2)}, r"ill of data\[agent c, row 0\]: found 0, expected 1 or 2"),
         ({"categories": {"sex": ["f"]}}, r"sex of data\[agent c, row 0\]: found 'm'"),
         ({"label": "sick"}, "label: found 'sick', expected one of age, income"),
-        ({"agent": 16}, "agent: found 16, expected at most 15 agents, with one record each"),
-        ({"agent": 2, "fractions": [0.5, 0.6]}, "fractions: .* sum 1"),
+        ({"agent": 16}, "agent: found 16, expected a whole number >= 1 and <= 15"),
         ({"bounds": {"heigth": (0, 1)}}, "bounds: found 'heigth'"),
         ({"test": 1.0}, "test: found 1.0"),
         ({"bound": 2.0}, "bound: found 2.0, expected either bound or clip"),
-        ({"categories": 3}, "categories: found 3, expected a mapping"),
-        ({"categories": {"sex": [["f"], "m"]}}, "categories.sex: found .'f'., expected a list"),
+        ({"categories": {"sex": 3}}, "categories.sex: found 3, expected different values"),
+        ({"categories": {"sex": ["f", "f"]}}, "categories.sex: .* expected different values"),
+        ({"label": 1}, "label: found 1, expected the name of a column as text, or one value"),
+        ({"label": [0, 1]}, "label: found '2 values', expected the name of a column"),
+        ({"bounds": {0: (0, 1)}}, "bounds: found 0, expected one of 'age', 'income'"),
+        ({"features": [0]}, "features: found 0, expected names of columns, as text"),
+        ({"features": ["age", "age"]}, "features: .* expected different columns"),
+        ({"categories": {"sex": [["f"], "m"]}}, "categories.sex: found .'f'., expected different"),
         ({"labels": [[0], [1]]}, "labels: found .0., expected two different labels"),
-        ({"fractions": [0.5, 0.5]}, "fractions: found .* expected None, unless agent is a number"),
-        ({"public": 1}, "public: found 1, expected True or False"),
-        (
-            {"labels": (1, 2), "public": True},
-            r"ill of data.*: found 0, expected 1 or 2; .*labels=\(first, second\) or labels=None",
-        ),
     ],
 )
 def test_errors_name_the_missing_or_invalid_option_of_a_split(changed, message):
@@ -191,35 +188,96 @@ def test_a_missing_value_is_refused_with_its_agent_and_row():
         pc.split(table, **OPTIONS)
 
 
-def test_a_csv_file_with_equal_names_of_columns_is_refused(tmp_path):
-    (tmp_path / "table.csv").write_text("a,a,ill\n1,2,0\n2,3,1\n")
-    with pytest.raises(InvalidInput, match=r"data: found .* expected different names"):
+@pytest.mark.parametrize("missing", [None, np.nan, "NA", "NaT"])
+@pytest.mark.parametrize("dtype", [object, "category", "string"])
+def test_a_missing_text_of_pandas_is_named_with_agent_row_and_column(missing, dtype):
+    pandas = pytest.importorskip("pandas")
+    missing = getattr(pandas, missing) if isinstance(missing, str) else missing
+    frame = pandas.DataFrame({"age": [20, 30], "sex": ["a", missing], "ill": [0, 1]})
+    frame["sex"] = frame["sex"].astype(dtype)
+    for options in ({}, {"categories": {"sex": ["a", "b"]}}):
+        with pytest.raises(InvalidInput, match=r"^sex of data\[agent 1, row 1\]: missing"):
+            pc.split(frame, label="ill", agent=[0, 1], clip=1.0, **options)
+    with pytest.raises(InvalidInput, match=r"^sex of data\[agent 1, row 1\]: missing"):
+        pc.split(frame, label="sex", labels=("a", "b"), agent=[0, 1], clip=1.0)
+    with pytest.raises(InvalidInput, match=r"^agent of row 1: missing"):
+        pc.split(frame, label="ill", agent="sex", clip=1.0)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", "boolean", "datetime64[ns]", float])
+def test_a_missing_value_of_any_pandas_column_is_named_with_agent_row_and_column(dtype):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": pandas.Series([None, 1, 0], dtype=dtype), "site": list("abb")})
+    with pytest.raises(InvalidInput, match=r"^x of data\[agent a, row 0\]: missing"):
+        pc.split(frame, agent="site", bounds=(0, 1))
+
+
+def test_numbers_of_all_pandas_and_polars_types_are_accepted():
+    pandas = pytest.importorskip("pandas")
+    columns = [pandas.Series([0, 1], dtype=name) for name in ("Int8", "Float32", "boolean", object)]
+    columns += [pl.Series([0, 1], dtype=kind) for kind in (pl.Decimal(10, 2), pl.UInt8)]
+    for column in [*columns, [False, True], np.array([0, 1], dtype=np.longdouble)]:
+        shares = pc.split({"x": column}, agent=2, bounds=(0, 1))
+        assert sorted(shares.features.ravel()) == [-1.0, 1.0]
+
+
+def test_a_path_is_not_a_pattern(tmp_path):
+    for name, age in {"clinic[12]": 20, "clinic1": 30, "clinic2": 40}.items():
+        (tmp_path / f"{name}.csv").write_text(f"age,ill\n{age},0\n{age},1\n")
+    shares = pc.split(tmp_path / "clinic[12].csv", label="ill", agent=1, bound=100.0)
+    assert shares.features.tolist() == [[[20.0], [20.0]]]
+    with pytest.raises(InvalidInput, match=r"data: found .*clinic\*.csv', expected a CSV file"):
+        pc.split(tmp_path / "clinic*.csv", label="ill", agent=1, clip=1.0)
+
+
+@pytest.mark.parametrize("text", ["a,a,ill\n1,2,0\n2,3,1\n", ",a,ill\n0,2,0\n1,3,1\n"])
+def test_a_csv_file_with_equal_or_missing_titles_of_columns_is_refused(tmp_path, text):
+    (tmp_path / "table.csv").write_text(text)
+    with pytest.raises(InvalidInput, match=r"data: found .* expected different titles"):
         pc.split(tmp_path / "table.csv", label="ill", agent=2, clip=1.0)
 
 
-def test_no_public_number_depends_on_a_record_unless_the_records_are_public():
+def test_columns_with_equal_names_as_text_or_a_name_of_pandas_are_refused():
+    pandas = pytest.importorskip("pandas")
+    twice = pandas.DataFrame([[0.0, 1.0], [1.0, 0.0]], columns=["x", "x"])
+    untitled = pandas.read_csv(StringIO(",x\n0,0\n1,1\n"))
+    for data in ({1: [0.0, 1.0], "1": [1.0, 0.0]}, twice, untitled):
+        with pytest.raises(InvalidInput, match=r"data: found .* expected different titles"):
+            pc.split(data, agent=2, bounds=(0, 1))
+    numbered = pandas.DataFrame([[0.0, 1.0], [1.0, 0.0]])
+    assert list(pc.split(numbered, agent=2, bounds={"0": (0, 1), "1": (0, 1)}).ranges) == ["0", "1"]
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-200, 1.0, 3e160, 1e300, 1.7e308])
+def test_records_of_any_finite_norm_are_clipped_to_the_bound(size):
+    columns = {"a": [size, 3.0, 0.0], "b": [0.0, 4.0, 0.0]}
+    shares = pc.split(columns, label=[0, 1, 0], agent=1, clip=1.0)
+    expected = [min(size, 1.0), 1.0, 0.0]
+    np.testing.assert_allclose(np.hypot(*shares.features[0].T), expected, rtol=1e-15)
+    np.testing.assert_allclose(shares.features[0, 1], [0.6, 0.8], rtol=1e-15)
+    with pytest.raises(InvalidInput, match=r"norm of data\[agent 0, row 0\]: found inf"):
+        pc.split({"a": [1.7e308], "b": [1.7e308]}, agent=1, clip=1.0)
+
+
+def test_no_public_number_depends_on_a_record():
     """Replacing a record within the bounds leaves all public numbers unchanged."""
     replacement = pl.DataFrame({"age": 99.0, "income": 70.0, "sex": "f", "site": "a", "ill": 1})
     table = TABLE.with_columns(pl.col("ill").cast(pl.Int64))
     neighbour = pl.concat([table[:5], replacement.cast(table.schema), table[6:]])
     shares, moved = (pc.split(data, **OPTIONS) for data in (table, neighbour))
-    for name in ("agents", "columns", "bound", "ranges", "from_records"):
+    for name in ("agents", "ranges", "bound", "clip", "label_names"):
         assert getattr(shares, name) == getattr(moved, name), name
     first, second = shares.logistic_regression(), moved.logistic_regression()
     for name in ("weight", "ridge", "smoothness", "record_gradient_change", "lipschitz"):
         assert getattr(first, name) == getattr(second, name), name
     assert (first.features != second.features).any()
-    declared = pc.split(TABLE, label="ill", agent="site", labels=None, public=True)
-    computed = {"labels of ill", "categories of sex", "bound on the l2 norm"}
-    assert set(declared.from_records) == computed
-    norms = np.linalg.norm(declared.features, axis=-1)
-    assert declared.bound == pytest.approx(norms.max())
 
 
-def test_records_are_split_by_number_of_agents_fractions_and_test_fraction():
+def test_records_are_split_by_number_of_agents_and_test_fraction():
     columns = {"features": ["age", "income"], "categories": None}
-    shares = pc.split(TABLE, **OPTIONS | columns | {"agent": 3, "fractions": [0.6, 0.2, 0.2]})
-    assert shares.sizes.tolist() == [9, 3, 3]
+    assert sorted(pc.split(TABLE, **OPTIONS | columns | {"agent": 4}).sizes) == [3, 4, 4, 4]
+    of_sites = pc.split(TABLE, **OPTIONS | columns | {"test": 0.5})
+    assert of_sites.sizes.tolist() == [5, 1, 2] and len(of_sites.test_labels) == 7
     even = pc.split(TABLE, **OPTIONS | columns | {"agent": 4, "test": 0.5})
     assert even.sizes.sum() + len(even.test_labels) == 15
     assert even.sizes.max() - even.sizes.min() <= 1
@@ -231,31 +289,19 @@ def test_records_are_split_by_number_of_agents_fractions_and_test_fraction():
     assert_equal_shares(even, again)
 
 
-def test_coefficients_are_in_units_of_the_table():
-    shares = pc.split(TABLE, **OPTIONS | {"clip": None, "bound": 50.0})
-    problem = shares.logistic_regression()
-    model = RANDOM.normal(size=problem.dim)
-    slopes = shares.coefficients(model)
-    row = TABLE.filter(pl.col("site") == "a").row(0, named=True)
-    odds = slopes["intercept"] + slopes["age"] * row["age"] + slopes["income"] * row["income"]
-    odds += slopes[f"sex={row['sex']}"]
-    assert odds == pytest.approx(model @ problem.features[0, 0])
-
-
 @pytest.mark.parametrize("clip", [None, 0.8, 50.0])
-@pytest.mark.parametrize("intercept", [True, False])
-def test_the_prediction_rule_gives_the_margins_of_all_records(clip, intercept):
+def test_the_prediction_rule_gives_the_margins_of_all_records(clip):
     """Predict from the table and the rule, with records outside the bounds if there is clipping."""
     income = pl.col("income") * (1.0 if clip is None else 3.0)
     table = TABLE.with_columns(income=income, ill=pl.Series(["no", "yes", "no"] * 5))
     bounds = {"age": (0, 100), "income": (-3, 3)}
     options = {**OPTIONS, "bounds": bounds, "clip": clip, "labels": ("no", "yes")}
     shares = pc.split(table, **options)
-    problem = shares.logistic_regression(intercept=intercept)
+    problem = shares.logistic_regression()
     model = np.random.default_rng(3).normal(size=problem.dim)
     rule = shares.prediction_rule(model)
     assert rule["labels"] == {"-1": "no", "+1": "yes"} and rule["clip"] == clip
-    assert rule["bounds"] == {"age": (0, 100), "income": (-3, 3), "sex=f": None, "sex=m": None}
+    assert rule["bounds"] == {**bounds, "sex=f": (-1.0, 1.0), "sex=m": (-1.0, 1.0)}
     for number, site in enumerate(shares.agents):
         for j, record in enumerate(table.filter(site=site).rows(named=True)):
             values = {"sex=f": float(record["sex"] == "f"), "sex=m": float(record["sex"] == "m")}
@@ -269,35 +315,17 @@ def test_the_prediction_rule_gives_the_margins_of_all_records(clip, intercept):
             odds += factor * sum(slopes[name] * values[name] for name in values)
             assert odds == pytest.approx(model @ problem.features[number, j])
             assert rule["labels"]["+1" if problem.labels[number, j] > 0 else "-1"] == record["ill"]
+    with pytest.raises(InvalidInput, match=r"model: found .4,., expected an array of 5 coeff"):
+        shares.prediction_rule(model[1:])
     unlabelled = pc.split(table.drop("ill"), **options | {"label": None})
-    with pytest.raises(InvalidInput, match="shares: found 'records without labels'"):
-        unlabelled.prediction_rule(model)
+    with pytest.raises(InvalidInput, match="label: missing, expected labels"):
+        unlabelled.logistic_regression()
 
 
-def test_clipping_without_column_bounds_warns_with_the_column_names():
-    with pytest.warns(UnscaledColumns, match="bounds missing for age, income: clip") as record:
-        pc.split(TABLE, **OPTIONS | {"bounds": None})
-    assert record[0].filename == __file__
-    bounded = OPTIONS | {"bounds": {"age": (0, 100), "income": (-5, 5)}}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UnscaledColumns)
-        pc.split(TABLE, **bounded)
-        pc.split(TABLE, **OPTIONS | {"bounds": None, "clip": None, "bound": 100.0})
-
-
-def test_the_repr_of_shares_lists_sizes_and_columns_but_no_records():
-    shares = pc.split(TABLE, **OPTIONS | {"test": 0.5})
-    assert (
-        repr(shares)
-        == str(shares)
-        == (
-            "Shares(3 agents; records per agent: a: 5, b: 1, c: 2; "
-            "columns: age, income, sex=f, sex=m; labels -1, +1: 0, 1; test records: 7)"
-        )
-    )
-    wide = pc.split(np.ones((300, 50)), agent=100, bound=100.0)
-    assert "no labels" in repr(wide) and "x7 and 42 more" in repr(wide)
-    assert "7: 3 and 92 more" in repr(wide)
+def test_the_repr_of_shares_lists_agents_sizes_and_columns_but_no_records():
+    text = repr(pc.split(TABLE, **OPTIONS))
+    assert "agents=('a', 'b', 'c')" in text and "sizes=array([9, 2, 4])" in text
+    assert "'income': None" in text and "features" not in text and "labels=" not in text
 
 
 def test_the_mean_of_a_category_indicator_is_its_fraction():
@@ -308,7 +336,7 @@ def test_the_mean_of_a_category_indicator_is_its_fraction():
     expected = [TABLE["age"].mean(), fraction, 1 - fraction]
     assert shares.unscaled(problem.target[0]) == pytest.approx(expected)
     unbounded = pc.split(TABLE, **options | {"features": ["income", "sex"], "bounds": None}, clip=1)
-    with pytest.raises(InvalidInput, match="bounds: found 'income'"):
+    with pytest.raises(InvalidInput, match="bounds: missing, expected bounds of income"):
         unbounded.mean_estimation()
     ambiguous = TABLE.with_columns(pl.col("income").alias("sex=f"))
     with pytest.raises(InvalidInput, match=r"data: found .*sex=f.*expected different names"):
@@ -347,30 +375,21 @@ def test_nonempty_padding_and_invalid_sizes_are_refused():
         ({"age": [1, 2], "ill": [0]}, "data: found .* expected columns of equal length"),
         (
             {"age": [1, "x"], "ill": [0, 1]},
-            r"age of data\[agent 0, row 1\]: found 'x', expected numbers, or categories=",
+            r"age of data\[agent 0, row 1\]: found 'x', expected a finite number, or categories=",
         ),
         (
             {"age": ["young", "x"], "ill": [0, 1]},
-            "data.age: found .a column of String., expected numbers, or categories=",
+            r"age of data\[agent 0, row 0\]: found 'young', expected a finite number, or cat",
         ),
         ([[1, 2], [3]], "data: found 'list', expected a polars or pandas"),
-        (np.array([["a"]]), "data: found .*shape .1, 1.*expected a polars or pandas"),
-        (TABLE[:0], "data: found 'an empty table'"),
-        (3, "data: found .* expected a polars or pandas"),
+        (np.zeros(3), "data: found 'ndarray', expected a polars or pandas"),
+        (TABLE[:0], "data: found .0., expected columns of equal length >= 1"),
+        (3, "data: found 'int', expected a polars or pandas"),
     ],
 )
 def test_invalid_tables_are_refused(data, message):
     with pytest.raises(InvalidInput, match=message):
         pc.split(data, label="ill", agent=1, clip=1.0)
-
-
-def test_a_missing_value_does_not_become_a_public_category():
-    """A missing value is not a category. It is refused like any other unknown value."""
-    table = pl.DataFrame({"sex": ["f", None, "m"], "ill": [0, 1, 0]})
-    options = {"label": "ill", "agent": 1, "labels": None, "public": True}
-    with pytest.raises(InvalidInput, match=r"sex of data\[agent 0, row 1\]: missing"):
-        pc.split(table, **options)
-    assert pc.split(table[::2], **options | {"labels": (0, 1)}).columns == ("sex=f", "sex=m")
 
 
 @pytest.mark.parametrize("path", ["", "absent.csv"])
@@ -400,19 +419,13 @@ def test_bounds_whose_difference_overflows_are_refused(bounds):
         pc.split({"x": [0.0, 1.0]}, agent=2, bounds=bounds)
 
 
-def test_arrays_of_shares_cannot_be_changed():
-    shares = pc.split({"x": np.linspace(0, 1, 6)}, agent=2, bounds=(0, 1))
-    with pytest.raises(ValueError, match="read-only"):
-        shares.features[0, 0] = 50.0
-
-
 def test_a_record_without_an_agent_is_refused():
     table = {"x": [0.0, 1.0, 0.5], "site": [1.0, np.nan, 2.0]}
     with pytest.raises(InvalidInput, match="agent of row 1: missing"):
         pc.split(table, agent="site", bounds=(0, 1))
 
 
-@pytest.mark.parametrize("values", [np.array([1j, 2]), np.ones(2, np.longdouble), [b"a", b"b"]])
+@pytest.mark.parametrize("values", [np.array([1j, 2]), [b"a", b"b"], [[1], [2, 3]], [[1], [2]], 3])
 def test_columns_of_other_types_are_refused(values):
-    with pytest.raises(InvalidInput, match=r"data\.x: .*a column of"):
+    with pytest.raises(InvalidInput, match=r"^x( of data.*)?: found"):
         pc.split({"x": values}, agent=2, bounds=(0, 1))

@@ -51,11 +51,9 @@ COMMANDS = st.one_of(
             count=SIZES, delta=NUMBERS, scale=NUMBERS, epsilon=NUMBERS,
         ),
     ),
-    st.tuples(st.just(["describe"]), WORDS.map(lambda word: [word])),
     st.tuples(st.just(["counterexample"]), WORDS.map(lambda word: [word])),
     st.tuples(st.just(["compare"]), PATHS.map(lambda path: [path])),
     st.tuples(st.just(["compare", "results/reference", "--reference"]), PATHS.map(lambda p: [p])),
-    st.tuples(st.just(["profile"]), PATHS.map(lambda path: [path])),
     st.tuples(st.just(["data", "--source", "official"]), options(mirror=PATHS, cache=PATHS)),
     st.lists(WORDS, max_size=3).map(lambda words: (words, [])),
 )  # fmt: skip

@@ -55,13 +55,6 @@ RING = pc.networks.build(Streams(0, (0,)), "ring", 3)
 ALGORITHM = algorithms.load("gradient_descent")(calibration="gaussian_dp")
 
 ROWS = {"a": np.linspace(0, 1, 12), "y": np.arange(12) % 2}
-FITTED = {
-    "algorithm": "muffliato_gd", "epsilon": 1.0, "delta": 1e-5, "agents": 3, "network": "ring",
-    "horizon": 2, "bound": 1.0, "classes": (0, 1), "ridge": 0.01, "parameters": None,
-    "random_state": 0,
-}  # fmt: skip
-"""Parameters of the estimator, which `fit` checks."""
-
 CALLS = {
     Budget: {"epsilon": 1.0, "delta": 1e-5},
     Relation: {"unit": "record", "change": "replace"},
@@ -151,9 +144,9 @@ CALLS = {
         "runs": 2, "seed": 0, "measures": [("released", "normalised_error")], "iterations": [1],
     },
     pc.split: {
-        "data": ROWS, "label": "y", "agent": 3, "fractions": None, "labels": (0, 1),
+        "data": ROWS, "label": "y", "agent": 3, "labels": (0, 1),
         "features": ["a"], "categories": None, "bounds": (0.0, 1.0), "bound": None, "clip": None,
-        "test": 0.25, "seed": 0, "public": False,
+        "test": 0.25, "seed": 0,
     },
     pc.audit: {
         "algorithm": ALGORITHM, "problem": MEANS, "network": RING, "budget": BUDGET, "horizon": 1,
@@ -166,7 +159,6 @@ SLOW = {pc.audit, pc.simulate}
 COVERED_ELSEWHERE = {
     "audit_verdict", "verdict", "verdict_of",  # words of verdicts: tests/privacy/test_verdicts.py
     "Result", "Shares", "AuditResult",  # returned by simulate, split and audit
-    "DecentralizedLogisticRegression",  # tested below: fit checks the constructor's arguments
 }  # fmt: skip
 EXAMPLES = {example.name: example for example in examples()}
 
@@ -234,20 +226,6 @@ def test_arbitrary_arguments_of_a_simulation_are_accepted_or_refused(data):
     if simulation is not None:
         assert simulation.measurements.height > 0
         assert simulation.measurements["t"].max() <= changes.get("horizon", 2)
-
-
-def fitted(**parameters):
-    """Fit the estimator to twelve records."""
-    return pc.DecentralizedLogisticRegression(**parameters).fit(ROWS["a"][:, None], ROWS["y"])
-
-
-@cases(20)
-@given(st.data())
-def test_arbitrary_parameters_of_the_estimator_are_accepted_or_refused(data):
-    changes = data.draw(
-        st.dictionaries(st.sampled_from([*FITTED]), ANYTHING, min_size=1, max_size=2)
-    )
-    refused_or_made(fitted, {**FITTED, **changes})
 
 
 @cases(10)

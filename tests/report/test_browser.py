@@ -208,15 +208,6 @@ def test_search_on_two_pages_links_to_a_claim_on_another_page(tab, site):
         )
 
 
-def test_search_for_the_best_algorithm_returns_the_comparison_page(tab, site):
-    tab.look(1280, 900, "light")
-    tab.open(front(site))
-    tab.value("document.getElementById('search').elements.for.focus()")
-    tab("Input.insertText", text="which algorithm is best")
-    tab.until("document.querySelector('#hits a')")
-    assert tab.value("document.querySelector('#hits a').href").endswith("comparison.html")
-
-
 def test_a_link_to_a_claim_opens_the_claim_and_its_figure(tab, site):
     tab.look(1280, 900, "light")
     tab.open(front(site).with_name("papers") / "second.html")

@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 
 from private_consensus.report.page import page, pages, paper_view, shared_content
-from private_consensus.report.reading import with_outcomes
 from private_consensus.report.views import figures as figure_views
 from private_consensus.report.views import privacy, scorecard, verdicts
 
@@ -266,27 +265,6 @@ def test_a_data_card_shows_the_mean_image_of_each_class(results):
         ("1", "1"),
     ]
     assert {"card-adult-onehot104", "card-mnist-pixels"} <= set(tree.all("id"))
-
-
-def test_tested_faults_are_listed_with_their_tests(results):
-    fault = {"fault": "a <full> disk", "what happens": "it fails & says so",
-             "what to do": "make room", "test": "test_a_full_disk"}  # fmt: skip
-    tree = Tree(pages(replace(results, faults=[fault]))["run.html"])
-    assert "faults" in tree.all("id")
-    for fragment in fault.values():
-        assert fragment in tree.text
-    assert "Tested faults" not in pages(results)["run.html"]
-
-
-def test_each_fault_is_listed_with_its_test_outcome_or_as_not_tried(results):
-    tried = {"outcome": "held", "commit": "abc123", "date": "2026-01-02", "python": "3.11.7",
-             "cpu": "a processor"}  # fmt: skip
-    rows = [{"fault": name, "what happens": "w", "what to do": "d", "test": "t"} for name in "ab"]
-    fault_rows = with_outcomes(rows, [{"fault": "a", **tried}, {"fault": "gone", **tried}])
-    assert [row["outcome"] for row in fault_rows] == ["held", "not tried"]
-    text = pages(replace(results, faults=fault_rows))["run.html"].partition('id="faults"')[2]
-    for word in ("held", "abc123", "2026-01-02", "Python 3.11.7", "a processor", "not tried"):
-        assert text.count(word) == 1
 
 
 def test_headings_skip_no_level(results):

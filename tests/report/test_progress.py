@@ -95,12 +95,12 @@ def test_waiting_jobs_are_assumed_to_take_the_mean_time_of_their_rule(clock):
 
 def test_a_rule_without_published_times_has_no_estimate_before_a_job_ends(clock):
     estimate = RemainingTime({"write_plan": {"plan": 1.0}}, print)
-    event(estimate, "run_info", stats={"write_plan": 1, "compare_methods": 5, "total": 6})
+    event(estimate, "run_info", stats={"write_plan": 1, "run_cell": 5, "total": 6})
     begin(estimate, 1, "write_plan", "plan")
     assert estimate.line(0.0) == ""
     event(estimate, "job_finished", job_id=1)
-    begin(estimate, 2, "compare_methods", "first")
-    begin(estimate, 3, "compare_methods", "second")
+    begin(estimate, 2, "run_cell", "first")
+    begin(estimate, 3, "run_cell", "second")
     assert estimate.line(0.0) == "1 of 6 jobs done"
     clock.now = 200.0
     event(estimate, "job_finished", job_id=2)

@@ -14,12 +14,7 @@ from scipy.stats import t
 
 from private_consensus import cli
 from private_consensus.common.errors import InvalidInput
-from private_consensus.publishing import (
-    beyond_limits,
-    compare,
-    profile_table,
-    publish,
-)
+from private_consensus.publishing import compare, publish
 from private_consensus.publishing import reference as reference_of_runs
 from private_consensus.publishing.comparison import changed, paired, quantile
 from private_consensus.publishing.reference import MAX_ROWS, require_aggregates
@@ -93,40 +88,13 @@ def test_mutation_tests_of_an_older_reference_are_retained_until_repeated(run, t
     old, new = (pl.DataFrame({"fault": [name], "caught": [True]}) for name in ("old", "new"))
     (folder / "audit").mkdir(parents=True)
     write_result(old, folder / "audit" / "mutants.parquet")
-    (folder / "faults.json").write_text("[]")
     for made_again, expected in ((False, "old"), (True, "new")):
         if made_again:
             write_result(new, run_folder / "audit" / "mutants.parquet")
         publish(results, run=run_folder, folder=folder, config=CONFIG, papers=CONFIG["papers"])
         published = pl.read_parquet(folder / "audit" / "mutants.parquet")
         assert published["fault"].to_list() == [expected]
-        assert (folder / "faults.json").read_text() == "[]"
     (run_folder / "audit" / "mutants.parquet").unlink()
-
-
-def test_an_older_comparison_of_methods_is_retained_with_its_date(run, tmp_path):
-    results, run_folder = run
-    folder = tmp_path / "reference"
-
-    def kept():
-        publish(results, run=run_folder, folder=folder, config=CONFIG, papers=CONFIG["papers"])
-        return {path.name: path.read_text() for path in (folder / "comparison").glob("*")}
-
-    assert kept() == {}
-    file_names = ("answers.json", "cells.json", "runs.parquet")
-    (run_folder / "comparison").mkdir()
-    for name in file_names:
-        (run_folder / "comparison" / name).write_text(f"first {name}")
-    first = kept()
-    date = json.loads(first.pop("published.json"))["date"]
-    assert first == {name: f"first {name}" for name in file_names}
-    for name in file_names:
-        (run_folder / "comparison" / name).unlink()
-    changed = json.dumps({"date": "2020-01-02"})
-    (folder / "comparison" / "published.json").write_text(changed)
-    # The date is that of the comparison, not that of a later reference.
-    assert kept() == {**first, "published.json": changed} and date > "2020-01-02"
-    (run_folder / "comparison").rmdir()
 
 
 def test_a_different_processor_is_reported_but_not_as_a_change(reference, run):
@@ -282,35 +250,6 @@ def test_a_changed_or_missing_lower_bound_is_reported(run, reference, column):
     assert compare(run_folder, reference).changed == ()
 
 
-def test_the_comparison_of_methods_is_compared_if_the_run_has_one(run, reference):
-    _, run_folder = run
-    losses = pl.DataFrame({"method": ["one", "two"], "run": [0, 0], "loss": [0.5, 0.7]})
-    for folder, table in ((reference, losses), (run_folder, losses.with_columns(loss=0.6))):
-        assert compare(run_folder, reference, exact=True).same
-        (folder / "comparison").mkdir(exist_ok=True)
-        write_result(table, folder / "comparison" / "runs.parquet")
-    (line,) = compare(run_folder, reference, exact=True).changed
-    assert line.startswith("comparison/runs.parquet: loss differs")
-
-
-def test_wall_times_of_the_comparison_of_methods_are_not_compared(run, reference):
-    _, run_folder = run
-    for folder in (run_folder, reference):
-        (folder / "comparison").mkdir(exist_ok=True)
-    (reference / "comparison" / "published.json").write_text('{"date": "2026-01-01"}')
-
-    def write_costs(folder, bits, seconds):
-        document = {"costs": ["bits", "seconds"], "problems": [{"costs": [[0, bits, seconds]]}]}
-        (folder / "comparison" / "answers.json").write_text(json.dumps(document))
-
-    write_costs(reference, 10.0, 0.5)
-    write_costs(run_folder, 10.0, 0.7)
-    assert compare(run_folder, reference, exact=True).same
-    write_costs(run_folder, 11.0, 0.5)
-    (line,) = compare(run_folder, reference, exact=True).changed
-    assert line.startswith("comparison/answers.json: problems[0].costs[0][1]: 10.0 became 11.0")
-
-
 def test_an_exact_comparison_finds_changes_below_the_monte_carlo_error(run, reference, capsys):
     _, run_folder = run
     assert cli.main(["compare", str(run_folder), "--reference", str(reference), "--exact"]) == 0
@@ -371,31 +310,6 @@ def test_an_exact_number_may_differ_by_rounding_only():
 
 def test_the_student_quantile_is_finite_for_fewer_than_two_runs():
     assert np.isfinite(quantile(np.array([1.0, 0.0, 2.0]), 10)).all()
-
-
-def test_the_profile_lists_jobs_by_decreasing_cpu_time(tmp_path):
-    folder = tmp_path / "timings"
-    folder.mkdir()
-    for name, wall, cpu in (("light", 9.0, 1.0), ("heavy", 4.0, 7.5), ("short", 0.2, 0.1)):
-        (folder / f"{name}.tsv").write_text(f"s\tmax_rss\tcpu_time\n{wall}\t100\t{cpu}\n")
-    (folder / "failed.tsv").touch()
-    lines = profile_table(tmp_path, count=2).splitlines()
-    assert [line.split(" | ")[0] for line in lines[2:]] == ["| heavy", "| light", "| all 3"]
-    assert lines[-1] == "| all 3 | 13.2 | 8.6 | 100 |"
-
-
-def test_jobs_above_the_memory_limit_and_cells_above_the_time_limit_are_listed(tmp_path):
-    folder, cells = tmp_path / "timings", tmp_path / "runs" / "fig"
-    folder.mkdir()
-    cells.mkdir(parents=True)
-    for name, memory, cpu in (("fig.long", 100, 60.5), ("fig.short", 1500, 60.0),
-                              ("claims.ding", 1501, 99.0)):  # fmt: skip
-        (folder / f"{name}.tsv").write_text(f"s\tmax_rss\tcpu_time\n9.0\t{memory}\t{cpu}\n")
-    for algorithm in ("long", "short"):
-        (cells / f"{algorithm}.parquet").touch()
-    assert beyond_limits(tmp_path) == [
-        "claims.ding used 1501 MB, above 1500 MB", "fig.long took 60.5 CPU-s, above 60 CPU-s",
-    ]  # fmt: skip
 
 
 def test_a_small_svg_rounds_positions_to_a_tenth_of_a_pixel():

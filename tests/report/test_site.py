@@ -30,9 +30,9 @@ DOWNLOADS = ("svg", "png", "pdf", "parquet", "csv.zip", "js")
 """File name extensions in ``report/figures``."""
 
 ASSETS = (
-    "report.css", "report.js", "observers.js", "comparison.js", "search.js", "losses.js", "vega.js",
+    "report.css", "report.js", "observers.js", "search.js", "losses.js", "vega.js",
 )  # fmt: skip
-"""Style, scripts and data of a report without a comparison."""
+"""Style, scripts and data of a report."""
 
 
 @pytest.fixture
@@ -118,13 +118,12 @@ def test_figure_data_are_available_as_zipped_csv(site, tmp_path):
     assert (tmp_path / "long.csv.zip").stat().st_size < 100 * len(text)
 
 
-def test_read_results_collects_figure_metadata_faults_and_timings(run_folder, results, tmp_path):
+def test_read_results_collects_figure_metadata_and_timings(run_folder, results, tmp_path):
     import polars as pl
 
     write_result(pl.DataFrame(results.claims), tmp_path / "claims.parquet")
     write_result(pl.DataFrame(results.privacy), tmp_path / "privacy.parquet")
     (tmp_path / "job.tsv").write_text("s\tcpu_time\tmax_rss\n1.5\t1.0\t100.0\n")
-    (tmp_path / "faults.yaml").write_text("- fault: a cut\n  what to do: nothing\n")
     plan = {"papers": results.papers, "labels": {}, "config": {"seed": 7},
             "timings": [tmp_path / "job.tsv", tmp_path / "missing.tsv"]}  # fmt: skip
     files = {
@@ -133,7 +132,6 @@ def test_read_results_collects_figure_metadata_faults_and_timings(run_folder, re
         "numbers": [run_folder / "data" / "first_fig1.parquet"],
         "svg": [run_folder / "figures" / "first_fig1.svg"],
         "cards": [],
-        "faults": tmp_path / "faults.yaml",
     }
     read = read_results(plan, files, scale="smoke", commit="c")
     assert read.seed == 7
@@ -141,8 +139,6 @@ def test_read_results_collects_figure_metadata_faults_and_timings(run_folder, re
     assert fact["source"] == results.facts["first_fig1"]["source"]
     assert fact["runs"] == (20, 20)
     assert fact["width"] > 700
-    row = {"fault": "a cut", "what to do": "nothing"}
-    assert read.faults == [{**row, "outcome": "not tried"}]
     assert read.timings == [{"job": "job", "seconds": 1.5, "memory": 100.0}]
 
 
@@ -151,12 +147,11 @@ def test_results_made_outside_the_workflow_are_read_if_they_exist(results, tmp_p
 
     write_result(pl.DataFrame(results.claims), tmp_path / "claims.parquet")
     write_result(pl.DataFrame(results.privacy), tmp_path / "privacy.parquet")
-    (tmp_path / "faults.yaml").write_text("- fault: a cut\n  what to do: nothing\n")
 
     plan = {"papers": {}, "labels": {}, "config": {"seed": 7}, "timings": []}
     files = {
         "claims": tmp_path / "claims.parquet", "privacy": tmp_path / "privacy.parquet",
-        "numbers": [], "svg": [], "cards": [], "faults": tmp_path / "faults.yaml",
+        "numbers": [], "svg": [], "cards": [],
     }  # fmt: skip
 
     def read(folder):
@@ -164,16 +159,8 @@ def test_results_made_outside_the_workflow_are_read_if_they_exist(results, tmp_p
 
     for folder in (None, tmp_path / "results"):
         empty_results = read(folder)
-        assert (empty_results.comparison, empty_results.audit, empty_results.library) == (
-            {},
-            {},
-            False,
-        )
-        assert empty_results.faults[0]["outcome"] == "not tried"
+        assert (empty_results.audit, empty_results.library) == ({}, False)
     contents = {
-        "smoke/comparison/answers.json": b'{"runs": 3}',
-        "paper/comparison/answers.json": b'{"runs": 10}',
-        "reference/faults.json": b'[{"fault": "a cut", "outcome": "survived"}]',
         "docs/index.html": b"<html></html>",
     }
     for name, content in contents.items():
@@ -181,20 +168,10 @@ def test_results_made_outside_the_workflow_are_read_if_they_exist(results, tmp_p
         file.parent.mkdir(parents=True)
         file.write_bytes(content)
     bench = tmp_path / "results" / "smoke" / "audit" / "mutants.parquet"
-    bench.parent.mkdir()
+    bench.parent.mkdir(parents=True)
     write_result(pl.DataFrame({"fault": ["half the noise"]}), bench)
     site_results = read(tmp_path / "results")
-    assert site_results.comparison == {"runs": 3} and site_results.library
-    (tmp_path / "results" / "smoke" / "comparison" / "answers.json").unlink()
-    published = tmp_path / "results" / "reference" / "comparison"
-    published.mkdir()
-    for name, text in {
-        "answers.json": '{"runs": 9}',
-        "published.json": '{"date": "2026-01-02"}',
-    }.items():
-        (published / name).write_text(text)
-    assert read(tmp_path / "results").comparison == {"runs": 9, "published": "2026-01-02"}
-    assert site_results.faults[0]["outcome"] == "survived"
+    assert site_results.library
     assert site_results.audit["mutants"] == [{"fault": "half the noise"}]
 
 

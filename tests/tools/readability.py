@@ -10,6 +10,7 @@ import ast
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -32,6 +33,20 @@ WEAK_OPENERS = frozenset(_OPENERS.split())
 EMPTY_NAMES = frozenset(_NAMES.split())
 """Names of variables that do not say which quantity they hold."""
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+_PARAMETERS = (
+    "algorithm attack budget delta draw epsilon horizon network problem settings state streams t"
+)
+DOCUMENTED_ONCE = frozenset(_PARAMETERS.split())
+"""Parameters that the methods of ``Algorithm`` and ``Iterative`` describe for all functions."""
+REPEATED = 5
+"""Number of times from which a docstring line counts as repeated."""
+COUNTS = (
+    "weak summaries",
+    "empty names",
+    "functions without Parameters",
+    "overrides with Parameters",
+    "repeated docstring lines",
+)
 
 
 def summary(node: ast.AST) -> str:
@@ -58,34 +73,31 @@ def has_parameters(node: ast.AST) -> bool:
 
 
 def lacks_parameters(node: ast.AST) -> bool:
-    """Return True for a public function of two or more parameters without their description."""
+    """Return True for a public function with undescribed parameters that have no type either.
+
+    Functions with fewer than two parameters need no description.
+    """
     if not isinstance(node, FUNCTIONS) or node.name.startswith("_"):
         return False
-    arguments = [arg.arg for arg in (*node.args.args, *node.args.kwonlyargs)]
-    needed = len([name for name in arguments if name not in ("self", "cls")]) >= 2
-    return needed and not has_parameters(node)
+    arguments = [
+        a for a in (*node.args.args, *node.args.kwonlyargs) if a.arg not in ("self", "cls")
+    ]
+    needed = [a for a in arguments if a.annotation is None and a.arg not in DOCUMENTED_ONCE]
+    return len(arguments) >= 2 and bool(needed) and not has_parameters(node)
 
 
 def overrides(classes: list[ast.ClassDef]) -> set[ast.AST]:
-    """Return the methods whose parameters a base class, found by its name, describes."""
+    """Return the methods that a base class, found by its name, defines as well."""
     by_name: dict[str, list[ast.ClassDef]] = {}
     for node in classes:
         by_name.setdefault(node.name, []).append(node)
 
-    def described(name: str, inherited: frozenset[str] = frozenset()) -> set[str]:
-        """Return the methods that a class or one of its bases describes.
-
-        Parameters
-        ----------
-        name : str
-            Name of the class.
-        inherited : frozenset of str
-            Names of its subclasses, which cannot be its bases.
-        """
+    def defined(name: str, subclasses: frozenset[str] = frozenset()) -> set[str]:
+        """Return the methods of a class and of its bases, which are none of its subclasses."""
         methods = set()
-        for node in by_name.get(name, []) if name not in inherited else []:
-            methods |= {method.name for method in node.body if has_parameters(method)}
-            methods |= {m for base in bases(node) for m in described(base, inherited | {name})}
+        for node in by_name.get(name, []) if name not in subclasses else []:
+            methods |= {method.name for method in node.body if isinstance(method, FUNCTIONS)}
+            methods |= {m for base in bases(node) for m in defined(base, subclasses | {name})}
         return methods
 
     return {
@@ -93,8 +105,14 @@ def overrides(classes: list[ast.ClassDef]) -> set[ast.AST]:
         for node in classes
         for base in bases(node)
         for method in node.body
-        if isinstance(method, FUNCTIONS) and method.name in described(base)
+        if isinstance(method, FUNCTIONS) and method.name in defined(base, frozenset({node.name}))
     }
+
+
+def docstring_lines(node: ast.AST) -> list[str]:
+    """Return the lines of the docstring of a function that have more than twelve characters."""
+    lines = (ast.get_docstring(node) or "").splitlines() if isinstance(node, FUNCTIONS) else []
+    return [line.strip() for line in lines if len(line.strip()) > 12]
 
 
 def bases(node: ast.ClassDef) -> list[str]:
@@ -106,18 +124,22 @@ def defects(texts: Mapping[str, str]) -> dict[str, list[str]]:
     """Return the locations of the defects that may only become fewer, from texts by file."""
     trees = {file: list(ast.walk(ast.parse(text))) for file, text in texts.items()}
     overridden = overrides([n for t in trees.values() for n in t if isinstance(n, ast.ClassDef)])
-    locations = {"weak summaries": [], "empty names": [], "functions without Parameters": []}
+    frequency = Counter(line for t in trees.values() for n in t for line in docstring_lines(n))
+    locations: dict[str, list[str]] = {name: [] for name in COUNTS}
     for file, tree in trees.items():
         for node in tree:
             has_summary = isinstance(node, FUNCTIONS | ast.ClassDef)
-            is_undescribed = lacks_parameters(node) and node not in overridden
-            for name, is_defect in {
+            is_override = node in overridden
+            for name, count in {
                 "weak summaries": has_summary and is_weak(summary(node)),
                 "empty names": has_empty_name(node),
-                "functions without Parameters": is_undescribed,
+                "functions without Parameters": not is_override and lacks_parameters(node),
+                "overrides with Parameters": is_override and has_parameters(node),
+                "repeated docstring lines": sum(
+                    frequency[line] >= REPEATED for line in docstring_lines(node)
+                ),
             }.items():
-                if is_defect:
-                    locations[name].append(f"{file}:{node.lineno}")
+                locations[name] += [f"{file}:{node.lineno}"] * count if count else []
     return locations
 
 

@@ -37,6 +37,7 @@ def test_sentences_and_noun_phrases_are_not_weak(text):
 
 def test_each_defect_is_counted_once():
     lines = {"weak summaries": [2], "empty names": [4, 19, 19], "functions without Parameters": [2]}
+    lines |= {"overrides with Parameters": [], "repeated docstring lines": []}
     for files in (["a.py"], ["a.py", "b.py"]):
         locations = defects(dict.fromkeys(files, MODULE))
         assert {name: sorted(found) for name, found in locations.items()} == {
@@ -47,29 +48,47 @@ def test_each_defect_is_counted_once():
 
 BASE = '''
 class Base:
-    def step(self, state, t):
+    def step(self, state, count):
         """Return the next state.
 
         Parameters
         ----------
-        state, t
-            State and iteration.
+        state, count
+            State and number of iterations.
         """
 '''
-DERIVED = """
+DERIVED = '''
 from base import Base
 
 class Middle(Base): ...
 
 class Derived(Middle):
-    def step(self, state, t): ...
-    def start(self, problem, network): ...
+    def step(self, state, count): ...
+    def start(self, problem, seed): ...
+    def send(self, problem, network): ...
+    def receive(self, first: int, last: int): ...
+
+class Described(Middle):
+    def step(self, state, count):
+        """Return the next state.
+
+        Parameters
+        ----------
+        state, count
+        """
 
 class Other:
-    def step(self, state, t): ...
-"""
+    def step(self, state, count): ...
+'''
 
 
-def test_an_override_of_a_described_method_needs_no_parameters():
+def test_an_override_needs_and_has_no_description_of_parameters():
     locations = defects({"base.py": BASE, "derived.py": DERIVED})
-    assert locations["functions without Parameters"] == ["derived.py:8", "derived.py:11"]
+    assert locations["functions without Parameters"] == ["derived.py:8", "derived.py:22"]
+    assert locations["overrides with Parameters"] == ["derived.py:13"]
+
+
+def test_docstring_lines_that_five_functions_contain_are_repeated():
+    texts = {f"{i}.py": f"def f{i}():\n    '''Return the loss.'''" for i in range(5)}
+    assert len(defects(texts)["repeated docstring lines"]) == 5
+    assert defects(dict(list(texts.items())[:4]))["repeated docstring lines"] == []

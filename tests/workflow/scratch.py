@@ -26,7 +26,6 @@ from typing import Self
 ROOT = Path(__file__).parents[2]
 PARTS = (
     "Snakefile",
-    "docs/faults.yaml",
     "workflow",
     "config",
     "profiles",

@@ -1,15 +1,10 @@
-"""Test interruptions and failures: no partial file is used, and the next call finishes.
-
-``docs/faults.yaml`` lists each fault with its consequence; the tests here cause the faults.
-"""
+"""Test interruptions and failures: no partial file is used, and the next call finishes."""
 
 import errno
-import json
 import os
 import re
 import shutil
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,11 +13,9 @@ from pathlib import Path
 import polars as pl
 import psutil
 import pytest
-import yaml
 from scratch import (
     FIGURE,
     PATIENCE,
-    ROOT,
     SNAKEMAKE,
     Begun,
     Warm,
@@ -31,7 +24,6 @@ from scratch import (
     output_of,
 )  # fmt: skip
 
-import faults
 from private_consensus.common.errors import InvalidInput
 from private_consensus.common.provenance import atomic_write
 from private_consensus.reproduction.experiments import results
@@ -357,67 +349,3 @@ def test_a_duplicate_configuration_key_stops_the_workflow(warm, folder):
     first = next(number for number, line in enumerate(lines, 1) if line.startswith("seed:"))
     message = f"config.yaml: found \"line {len(lines) + 1}: 'seed' again, first in line {first}"
     assert message in output_of(done)
-
-
-def test_every_documented_fault_has_a_test():
-    documented_faults = yaml.safe_load((ROOT / "docs/faults.yaml").read_text())
-    tests = {fault["test"] for fault in documented_faults}
-    assert {location.partition("::")[2] for location in faults.places(tests)} == tests
-    assert len({fault["fault"] for fault in documented_faults}) == len(documented_faults) >= 10
-
-
-XML = """<testsuites><testsuite>
-<testcase name="test_a[x]"/><testcase name="test_a[y]"/>
-<testcase name="test_b[x]"/><testcase name="test_b[y]"><failure message="no"/></testcase>
-<testcase name="test_c[x]"/><testcase name="test_c[y]"><skipped message="no disk"/></testcase>
-<testcase name="test_d"><error message="no"/></testcase>
-</testsuite></testsuites>"""
-
-
-@pytest.mark.parametrize(
-    ("test", "outcome"),
-    [("test_a", "held"), ("test_b", "did not hold"), ("test_c", "not tried: no disk"),
-     ("test_d", "did not hold"), ("test_e", "not tried")],
-)  # fmt: skip
-def test_the_outcome_is_held_if_all_cases_pass_and_none_is_skipped(test, outcome):
-    row = {"fault": "f", "test": test}
-    assert faults.judged(row, faults.outcomes(XML)) == {"fault": "f", "outcome": outcome}
-
-
-def test_outcomes_of_earlier_and_current_fault_tests_are_recorded(tmp_path, monkeypatch):
-    """Replace the pytest process by a function that writes a JUnit file."""
-    passing_row, failing_row, *_ = yaml.safe_load((ROOT / "docs/faults.yaml").read_text())
-    out, calls = tmp_path / "faults.json", []
-
-    def run(arguments, cwd):
-        calls.append(
-            (arguments[:3], [Path(argument).name for argument in arguments if "::" in argument])
-        )
-        cases = "".join(
-            f'<testcase name="{row["test"]}">{failure_xml}</testcase>'
-            for row, failure_xml in ((passing_row, ""), (failing_row, '<failure message="no"/>'))
-        )
-        [xml_path] = [
-            argument.partition("=")[2]
-            for argument in arguments
-            if argument.startswith("--junitxml")
-        ]
-        Path(xml_path).write_text(f"<testsuite>{cases}</testsuite>")
-
-    environment_record = faults.about()
-    monkeypatch.setattr(faults, "about", lambda: environment_record)
-    monkeypatch.setattr(faults.subprocess, "run", run)
-    ends = []
-    for row in (passing_row, failing_row):
-        monkeypatch.setattr(sys, "argv", ["faults", "--out", str(out), row["test"]])
-        ends.append(faults.main())
-        written = json.loads(out.read_text())
-    assert ends == [0, 1]
-    assert [(row["fault"], row["outcome"]) for row in written] == [
-        (passing_row["fault"], "held"), (failing_row["fault"], "did not hold")]  # fmt: skip
-    assert set(written[0]) == {"fault", "outcome", "commit", "date", "python", "cpu"}
-    assert calls == [([sys.executable, "-m", "pytest"], [f"test_faults.py::{row['test']}"])
-                     for row in (passing_row, failing_row)]  # fmt: skip
-    monkeypatch.setattr(sys, "argv", ["faults", "--out", str(out), "test_nothing"])
-    with pytest.raises(SystemExit):
-        faults.main()

@@ -79,7 +79,6 @@ rule write_report:
         theorems="results/{scale}/theorems.parquet",
         repairs=expand("results/{{scale}}/audit/repairs.{kind}", kind=FIGURE_KINDS),
         cards=expand("results/{{scale}}/cards/{name}.json", name=PREPARATIONS_USED),
-        faults=at_home("docs/faults.yaml"),
         documents=DOCUMENTS,
     output:
         page="results/{scale}/report/index.html",

@@ -1,4 +1,4 @@
-"""Simulation results and estimators of the Python API."""
+"""Simulation results of the Python API."""
 
 from pathlib import Path
 from typing import Any

@@ -37,7 +37,6 @@ from private_consensus.privacy.derivations import BUDGET_TOLERANCE, derive
 
 from . import defaults
 from .json_values import to_json
-from .terminal import inline
 
 T = TypeVar("T")
 
@@ -215,9 +214,8 @@ class Result:
         path : path
             File to write.
         shares : Shares, optional
-            Records on which the logistic regression was built. The file then contains the
-            coefficients in the units of the table, and the values that determine each prediction
-            (:meth:`Shares.prediction_rule`).
+            Records on which the logistic regression was built. The file then contains the values
+            that determine each prediction (:meth:`Shares.prediction_rule`).
         run : int, default 0
             Index of the run. Publishing further runs increases the privacy loss.
 
@@ -238,7 +236,12 @@ class Result:
         if shares is not None:
             arguments.instance("shares", shares, Shares, "Shares, or None")
             expected = "the Shares whose logistic_regression() the result has as problem"
-            require(shares.has_built(self.problem), "shares", shares, expected)
+            rebuilt = shares.logistic_regression()
+            is_equal = all(
+                np.array_equal(getattr(self.problem, name, np.nan), getattr(rebuilt, name))
+                for name in ("features", "labels")
+            )
+            require(is_equal, "shares", shares, expected)
         contents = {
             "algorithm": type(self.algorithm).__name__,
             "parameters": {
@@ -254,7 +257,6 @@ class Result:
             "model": average[run],
         }
         if shares is not None:
-            contents["coefficients"] = shares.coefficients(average[run])
             contents |= shares.prediction_rule(average[run])
         write_text(path, to_json(contents) + "\n")
         return path
@@ -400,8 +402,7 @@ def parameter_description(kind: type, name: str) -> str:
     ----------
     kind : type
         Documented class. Its base classes are searched, too.
-    name : str
-        Name of the parameter.
+    name
 
     Returns
     -------
@@ -412,7 +413,7 @@ def parameter_description(kind: type, name: str) -> str:
         text = inspect.cleandoc(documented.__doc__ or "")
         match = re.search(rf"^{name} : .*\n((?:    .*\n?|\n)+)", text, re.MULTILINE)
         if match:
-            return inline(" ".join(match[1].split()))
+            return " ".join(match[1].split())
     return ""
 
 

@@ -522,12 +522,10 @@ class _PairStatistics(NamedTuple):
             Claim of the algorithm.
         declared : Declaration
             Privacy cost of the declared releases.
-        delta : float
-            Delta of the bounds.
+        delta
         level : float
             Probability that a bound is wrong.
-        seed : int
-            Seed of the partitions.
+        seed
         """
         later_bounds = [
             judge(

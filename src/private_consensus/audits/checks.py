@@ -51,7 +51,7 @@ def noise_found(
 
     Parameters
     ----------
-    sites : sequence of NoiseSite
+    sites
     first, second : Evidence
         Executions on the two data sets.
     confidence : float
@@ -166,19 +166,10 @@ def source_of_noise(
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Calibrated.
+    algorithm
     attack : Attack
         Its first data set is used.
-    horizon : int
-        Number of iterations.
-    seed : int
-        Seed of the streams.
-
-    Returns
-    -------
-    CheckReport
-        With a finding for the first message that differs.
+    horizon, seed
     """
     streams = AuditStreams.labelled("source of the noise", REPEATED_RUNS, seed)
     global_state = np.random.get_state()  # noqa: NPY002 - to name this generator
@@ -219,19 +210,6 @@ def silent_messages(
     secret coins as well. A number of a message that stays equal in all repetitions carries no noise
     in this run. It is a fault if it changes with the data, and if almost all other runs send
     different numbers in all repetitions: numbers with few possible values are equal by chance.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-    attack : Attack
-    horizon : int
-    releases : sequence of Release
-        Declared releases.
-    seed : int
-
-    Returns
-    -------
-    CheckReport
     """
     streams = AuditStreams.labelled("messages without noise", SILENT_RUNS, seed)
     first_setting, second_setting = ((problem, attack.network) for problem in attack.pair)
@@ -277,12 +255,7 @@ def iterations_declared(both_evidence: Sequence[Evidence], horizon: int) -> list
     ----------
     both_evidence : sequence of Evidence
         Executions on the two data sets.
-    horizon : int
-        Declared number of iterations.
-
-    Returns
-    -------
-    list of Finding
+    horizon
     """
     iterations = max(evidence.iterations for evidence in both_evidence)
     if iterations <= horizon:
@@ -299,15 +272,10 @@ def sites_and_releases(
 
     Parameters
     ----------
-    algorithm : Algorithm
-    sites : sequence of NoiseSite
+    algorithm, sites
     declared : float
         Epsilon of the declared releases at ``delta``.
-    delta : float
-
-    Returns
-    -------
-    list of Finding
+    delta
     """
     if not sites or not all(np.isfinite(site.moved).all() for site in sites):
         return []
@@ -332,12 +300,6 @@ def _observed(site: NoiseSite) -> np.ndarray:
 
 def form_of_messages(attack: Attack, both_evidence: Sequence[Evidence]) -> CheckReport:
     """Compare shape and finiteness of the messages on the two data sets.
-
-    Parameters
-    ----------
-    attack : Attack
-    both_evidence : sequence of Evidence
-        Executions on the two data sets.
 
     Returns
     -------
@@ -420,14 +382,12 @@ def sensitivity_reached(
 
     Parameters
     ----------
-    sites : sequence of NoiseSite
+    sites
     first, second : Evidence
         Executions on the two data sets.
     declared : float
         Epsilon of the declared releases at ``delta``.
-    delta : float
-    agent : int
-        The attacked agent.
+    delta, agent
     factor : float
         Distance between the two data sets, in declared sensitivities.
     noise_differs : callable
@@ -487,7 +447,7 @@ def unrecovered_noise(
 
     Parameters
     ----------
-    sites : sequence of NoiseSite
+    sites
     evidence : Evidence
         Evidence from executions on one data set.
     exact : CheckReport

@@ -75,7 +75,7 @@ def batch_equals_its_settings(
 
     Parameters
     ----------
-    instance : CalibratedRun
+    instance
     variant : Algorithm, optional
         Second setting of the batch; default: one with other numbers.
     exact : bool
@@ -120,7 +120,7 @@ def seeds_are_all_randomness(instance: CalibratedRun, *, noisy: bool = True) -> 
 
     Parameters
     ----------
-    instance : CalibratedRun
+    instance
     noisy : bool
         Whether the algorithm adds noise.
 
@@ -156,10 +156,6 @@ def attained_shares_are_executed(instance: CalibratedRun) -> None:
     iteration the noise of the attacked agent has to change by at least the attained loss.
     Releases with sampling, with several noises per message or with a privacy profile are not
     executed: their proof is a test of the privacy package.
-
-    Parameters
-    ----------
-    instance : CalibratedRun
 
     Raises
     ------
@@ -220,12 +216,10 @@ def shown(
 
     Parameters
     ----------
-    instance : CalibratedRun
-    settings : list of Algorithm
+    instance, settings
     horizons : list of int
         Number of iterations of each setting.
-    runs, root : int
-        Number of runs, and seed.
+    runs, root
 
     Returns
     -------

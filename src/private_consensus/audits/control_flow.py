@@ -30,17 +30,6 @@ def audit_control_flow(
 ) -> CheckReport:
     """Compare iterations, exchanges and branches of two executions with equal messages.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Calibrated.
-    attack : Attack
-        Two neighbouring data sets, network and agent.
-    horizon : int
-        Number of iterations.
-    seed : int
-        Seed of the noise.
-
     Returns
     -------
     CheckReport
@@ -137,13 +126,6 @@ def _branches(runs: Replays, neighbour: Trace) -> Iterator[tuple[int, list[str]]
 
 def branches_not_executed(kind: type, lines: Collection[Line]) -> tuple[Untested, ...]:
     """List the branches of a class from outside of this package that no execution took.
-
-    Parameters
-    ----------
-    kind : type
-        Class of an algorithm.
-    lines : collection of Line
-        Executed lines.
 
     Returns
     -------

@@ -58,8 +58,7 @@ def audit_horizon(
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Calibrated.
+    algorithm
     horizon : int
         Number of iterations of the audit so far.
     problem, network

@@ -74,7 +74,6 @@ class ConstantStream(AuditStreams):
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """Return an endless iterator of unit draws ``(runs, *shape)``."""
         numbers = super().sequence(purpose, law, shape, name)
         if purpose != "noise":
             return numbers
@@ -93,10 +92,7 @@ def drawn_noise(
     ----------
     algorithm : Algorithm
         Calibrated and iterative, with one noise site, the draw.
-    problem : Problem
-    network : Network
-    streams : AuditStreams
-        Streams of the execution.
+    problem, network, streams
     noise : ndarray, shape (runs, iterations, agents, dim)
         Noise that was recovered from the messages.
 
@@ -152,10 +148,6 @@ def audit_drawn_noise(both: Sequence[DrawnNoise | None]) -> CheckReport:
     ----------
     both : sequence of DrawnNoise or None
         Of the executions on the two data sets.
-
-    Returns
-    -------
-    CheckReport
     """
     decompositions = [drawn for drawn in both if drawn is not None]
     if not decompositions:

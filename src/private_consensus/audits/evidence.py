@@ -128,21 +128,12 @@ def observed(
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Calibrated.
-    attack : Attack
-    horizon : int
-    first, runs : int
-        Number of the first run, and number of runs.
+    algorithm, attack, horizon, first, runs
     dataset_index : int
         Data set: 0 for D, 1 for D'.
-    seed : int
+    seed
     noise_numbers : int
         Number of noise values to recover.
-
-    Returns
-    -------
-    Evidence
     """
     problem, network = attack.pair[dataset_index], attack.network
     max_runs = max(8, NUMBERS // (horizon * problem.n_agents * problem.dim))
@@ -227,12 +218,7 @@ def recovered(
 
     Parameters
     ----------
-    algorithm : Algorithm
-    problem : Problem
-    network : Network
-    streams : AuditStreams
-        Streams of the execution.
-    execution : Execution
+    algorithm, problem, network, streams, execution
     noise_numbers : int
         Number of noise values to recover.
 
@@ -267,17 +253,7 @@ def samples_secretly(algorithm: Algorithm, releases: Sequence[Release]) -> bool:
 
 
 def has_secret_coins(algorithm: Algorithm, releases: Sequence[Release]) -> bool:
-    """Return True if secret sampling may replace noise: all releases are pure, without a noise.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-    releases : sequence of Release
-
-    Returns
-    -------
-    bool
-    """
+    """Return True if secret sampling may replace noise: all releases are pure, without a noise."""
     is_pure = all(release.mechanism == "pure" for release in releases)
     return is_pure and samples_secretly(algorithm, releases)
 
@@ -288,14 +264,6 @@ def likelihood_ratio(
     """Compute the log-likelihood ratio of D to D' from the messages alone.
 
     The observer knows neither the noise nor other hidden random numbers.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-    attack : Attack
-    streams : AuditStreams
-        Streams of the execution.
-    execution : Execution
 
     Returns
     -------
@@ -344,11 +312,6 @@ ORDERS = {"l1": 1, "l2": 2, "linf": np.inf}
 def projected(execution: Execution, attack: Attack) -> np.ndarray:
     """Project the messages of the agent and of the others on the direction of the attack.
 
-    Parameters
-    ----------
-    execution : Execution
-    attack : Attack
-
     Returns
     -------
     ndarray, shape (runs, features)
@@ -371,11 +334,6 @@ def single_messages(execution: Execution, attack: Attack) -> dict[str, np.ndarra
 
     For many agents the sum of each agent's messages is one of them, because :func:`projected` has
     only their mean.
-
-    Parameters
-    ----------
-    execution : Execution
-    attack : Attack
 
     Returns
     -------
@@ -400,11 +358,6 @@ def single_messages(execution: Execution, attack: Attack) -> dict[str, np.ndarra
 def whole(execution: Execution, attack: Attack) -> np.ndarray:
     """Return all coordinates of the agent's messages, or none if there are more than ``WHOLE``.
 
-    Parameters
-    ----------
-    execution : Execution
-    attack : Attack
-
     Returns
     -------
     ndarray, shape (runs, features)
@@ -415,11 +368,6 @@ def whole(execution: Execution, attack: Attack) -> np.ndarray:
 
 def repeats(execution: Execution, attack: Attack) -> dict[str, np.ndarray]:
     """Count zeros and repeated values in the agent's messages.
-
-    Parameters
-    ----------
-    execution : Execution
-    attack : Attack
 
     Returns
     -------

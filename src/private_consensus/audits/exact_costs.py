@@ -85,17 +85,9 @@ def exact_costs(
 
     Parameters
     ----------
-    setting : DeclaredSetting
-    attacks : sequence of Attack
-        Pairs of data sets for all agents, on one network.
-    seed : int
-        Seed of the random numbers that are not noise.
+    setting, attacks, seed
     processes : int, default 1
         Number of forked processes, each for some agents. The report does not depend on it.
-
-    Returns
-    -------
-    CheckReport
     """
     costs = partial(_exact_costs, setting, attacks, seed=seed, processes=processes)
     report, has_outputs = costs(internal=setting.algorithm.internal_outputs)
@@ -110,19 +102,7 @@ def exact_costs(
 
 
 def size_of_noise_differs(setting: DeclaredSetting, attack: Attack, *, seed: int) -> bool:
-    """Return True if the size of the noise in messages depends on the data set of a pair.
-
-    Parameters
-    ----------
-    setting : DeclaredSetting
-    attack : Attack
-    seed : int
-        Seed of the random numbers that are not noise.
-
-    Returns
-    -------
-    bool
-    """
+    """Return True if the size of the noise in messages depends on the data set of a pair."""
     pairs = _Pairs(setting, seed, None)
     executions = [pairs.executed(attack, index) for index in (0, 1)]
     rows = executions[0].messages(np.zeros((1, 1))).rows
@@ -287,13 +267,9 @@ class _Pairs:
 
         Parameters
         ----------
-        attack : Attack
+        attack
         index : int
             Data set, 0 or 1.
-
-        Returns
-        -------
-        Executed
         """
         return Executed(
             self.setting.algorithm, attack.pair[index], attack.network, self.setting.horizon,
@@ -309,14 +285,6 @@ class _Pairs:
         that is the same for all draws therefore decides before faults at base points do. Messages
         that repeat values, such as values modulo 1, may have a shorter shift than that at a base
         point.
-
-        Parameters
-        ----------
-        attack : Attack
-
-        Returns
-        -------
-        list of Fault, str
         """
         fault_of = partial(self._fault_of, attack)
         first: list[Fault] | None = None
@@ -416,10 +384,6 @@ class _Pairs:
     def constant_shifts(self, attack: Attack) -> Iterator[Shift | None]:
         """Yield the shift that is the same for all draws, for each base point of earlier draws.
 
-        Parameters
-        ----------
-        attack : Attack
-
         Yields
         ------
         Shift or None
@@ -445,7 +409,7 @@ class _Pairs:
 
         Parameters
         ----------
-        attack : Attack
+        attack
         solution : Shift
             Its largest draw is varied. Messages of the first iteration that depends on this draw
             repeat values if none of them rises or falls only.

@@ -146,10 +146,6 @@ def perceptron(agents: int = AGENTS, records: int = 10) -> Perceptron:
     ----------
     agents, records : int
         Number of agents, and of records per agent.
-
-    Returns
-    -------
-    Perceptron
     """
     features = generator(4, "images").uniform(0.2, 1.0, (agents * records + 5, 2))
     labels = np.arange(len(features)) % 3

@@ -100,14 +100,10 @@ def run_batch(
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Calibrated.
+    algorithm
     problem : Problem
         Data of the first run, which all runs share.
-    network : Network
-        One graph for all runs.
-    streams : Streams
-    horizon : int
+    network, streams, horizon
     observe : callable
         Receives iteration, active settings and observables, which have the axis of settings.
     """
@@ -131,19 +127,9 @@ def execute(
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Calibrated.
-    problem : Problem
-    network : Network
-        One graph for all runs.
-    streams : AuditStreams
-    horizon : int
+    algorithm, problem, network, streams, horizon
     internal_of : int, optional
         Number of first runs whose iterates before noise are recorded; default: all.
-
-    Returns
-    -------
-    Execution
 
     Raises
     ------

@@ -72,17 +72,7 @@ class FewRecords(LogisticRegression):
     def clipped_loss(
         self, x: np.ndarray, bound: ArrayLike, selected: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the mean over records of losses that are cut at ``bound``.
-
-        Parameters
-        ----------
-        x : ndarray, shape (..., agents, dim)
-            Points.
-        bound : array_like
-            Largest loss of one record.
-        selected : ndarray of bool, optional
-            Ignored: the losses of all agents are computed.
-        """
+        """Ignore ``selected``: the losses of all agents are computed."""
         bound = np.asarray(bound)
         losses = np.minimum(np.logaddexp(0.0, -self._margins(x)), bound)
         empty = np.minimum(np.log(2.0), np.atleast_1d(bound)[..., 0])
@@ -96,15 +86,6 @@ class FewRecords(LogisticRegression):
         return weighted @ self._signed + self.ridge * np.eye(self.dim)
 
     def hessian_of(self, x: np.ndarray, selected: np.ndarray) -> np.ndarray:
-        """Return the Hessians of some points; ``selected`` [..., agents] marks them.
-
-        Parameters
-        ----------
-        x : ndarray, shape (..., agents, dim)
-            Points.
-        selected : ndarray of bool, shape (..., agents)
-            True for the points whose Hessians are computed.
-        """
         return self.hessian(x)[selected]
 
     def local_error_counts(self, x: np.ndarray) -> np.ndarray:
@@ -128,7 +109,6 @@ class FewRecords(LogisticRegression):
         return LogisticRegression(rows, labels, *tests, *constants, coding=self.coding)
 
     def rows_of(self, run: int) -> np.ndarray:
-        """Return the numbers of the agents' records, (agents, records)."""
         return self.expanded.rows_of(run)
 
     def clipped_gradient(
@@ -139,21 +119,6 @@ class FewRecords(LogisticRegression):
         clip: float = np.inf,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return clipped mean gradients over records of :meth:`rows_of`.
-
-        Parameters
-        ----------
-        x : ndarray, shape (..., agents, dim)
-            Points.
-        rows : ndarray of int
-            Sampled records.
-        sizes : ndarray of int
-            Numbers of sampled records.
-        clip : float, default inf
-            Largest norm of the gradient of one record.
-        out : ndarray, optional
-            Array for the result.
-        """
         return self.expanded.clipped_gradient(x, rows, sizes, clip, out)
 
     def proximal(
@@ -167,19 +132,6 @@ class FewRecords(LogisticRegression):
         """Compute proximal points by Newton's method in the coefficients s.
 
         Each step is halved until the objective decreases.
-
-        Parameters
-        ----------
-        linear : ndarray, shape (..., agents, dim)
-            Linear term.
-        penalty : array_like
-            Factor of the squared distance to ``centre``.
-        centre : ndarray, shape (..., agents, dim)
-            Centre of the penalty.
-        start : ndarray, shape (..., agents, dim)
-            First iterate.
-        tolerance : ndarray or float, optional
-            Largest norm of the gradient at the solution.
         """
         curvature = np.asarray(penalty) + self.ridge
         base = (penalty * centre - linear) / curvature

@@ -106,12 +106,7 @@ class Universe(ABC):
             Records of all agents.
         record : tuple of ndarray
             Record, in the parts of a background.
-        index : int
-            Position of the record.
-
-        Returns
-        -------
-        Problem
+        index
         """
         return self.problem_with(_placed(background, record, np.s_[:, index]), record, 0, index)
 
@@ -127,8 +122,7 @@ class Universe(ABC):
         ----------
         record : tuple of ndarray
             Record, in the parts of a background.
-        rng : numpy.random.Generator
-            Source of the random data set.
+        rng
         """
 
     @abstractmethod
@@ -152,14 +146,9 @@ class Universe(ABC):
         Parameters
         ----------
         background : tuple of ndarray
-        record : tuple
-        agent : int
+        record, agent
         index : int
             Position of the record; a problem without rows ignores it.
-
-        Returns
-        -------
-        Problem
         """
 
     def between(self, pair: Pair, agent: int, count: int) -> Background:
@@ -167,8 +156,7 @@ class Universe(ABC):
 
         Parameters
         ----------
-        pair : Pair
-        agent : int
+        pair, agent
         count : int
             Number of the agent's other records that equal the first record of the pair; the
             remaining ones equal its second record.
@@ -187,13 +175,9 @@ class Universe(ABC):
 
         Parameters
         ----------
-        pair : Pair
+        pair
         counts : sequence of int
             Number of other records that equal the first record of the pair, for each agent.
-
-        Returns
-        -------
-        Problem
         """
         for agent, count in enumerate(counts):
             pair = pair._replace(background=self.between(pair, agent, count))
@@ -221,8 +205,7 @@ class Universe(ABC):
             Records of all agents.
         record : tuple of ndarray
             Record, in the parts of a background.
-        agent : int
-            Agent whose records are replaced.
+        agent
         """
         return _placed(background, record, np.s_[agent])
 
@@ -233,8 +216,7 @@ class Universe(ABC):
         ----------
         background : tuple of ndarray
             Records of all agents.
-        agent : int
-            Agent that holds the record.
+        agent
         """
         rows = background[0][agent]
         if self.problem.records < 2 or len(rows) != self.problem.records:
@@ -246,8 +228,7 @@ class Universe(ABC):
 
         Parameters
         ----------
-        agents, dim : int
-        rng : Generator
+        agents, dim, rng
 
         Returns
         -------
@@ -280,8 +261,7 @@ class Universe(ABC):
 
         Parameters
         ----------
-        pair : Pair
-        agent : int
+        pair, agent
         index : int
             Position of the replaced record.
         """
@@ -296,15 +276,9 @@ class Universe(ABC):
 
         Parameters
         ----------
-        pair : Pair
-        network : Network
-        agent : int
+        pair, network, agent
         index : int
             Position of the replaced record.
-
-        Returns
-        -------
-        Attack
         """
         problems = self.problems(pair, agent, index)
         direction = self.direction(pair.first, pair.second)
@@ -322,13 +296,6 @@ class Universe(ABC):
 
         They are each special pair of records on own and empty data, one pair on special data, a
         duplicate of one of the agent's records against a distant record, and tiny records.
-
-        Parameters
-        ----------
-        network : Network
-        agent : int
-            The attacked agent.
-        rng : Generator
 
         Yields
         ------
@@ -376,13 +343,6 @@ class Universe(ABC):
     ) -> Iterator[Attack]:
         """Yield pairs that differ in all records of the agent, for guarantees that hide an agent.
 
-        Parameters
-        ----------
-        network : Network
-        agent : int
-            The attacked agent.
-        rng : Generator
-
         Yields
         ------
         Attack
@@ -402,13 +362,6 @@ class Universe(ABC):
     ) -> Iterator[Attack]:
         """Yield pairs of random records on blends of special and random data.
 
-        Parameters
-        ----------
-        network : Network
-        agent : int
-            The attacked agent.
-        rng : Generator
-
         Yields
         ------
         Attack
@@ -417,18 +370,7 @@ class Universe(ABC):
             yield self.attack(self.random_pair(rng, number), network, agent)
 
     def random_pair(self, rng: np.random.Generator, number: int = 0) -> Pair:
-        """Return two random records on a blend of two random backgrounds.
-
-        Parameters
-        ----------
-        rng : Generator
-        number : int
-            Number of the pair, for its name.
-
-        Returns
-        -------
-        Pair
-        """
+        """Return two random records on a blend of two random backgrounds."""
         first, second = self.random_record(rng), self.random_record(rng)
         backgrounds = list(self.backgrounds(first, rng).values())
         background, other_background = (

@@ -50,14 +50,10 @@ def audit_floating_point(
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Calibrated.
+    algorithm
     attack : Attack
         The first of its two data sets is executed.
-    horizon : int
-        Number of iterations.
-    seed : int
-        Seed of the noise.
+    horizon, seed
 
     Returns
     -------

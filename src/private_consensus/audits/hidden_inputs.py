@@ -42,16 +42,10 @@ def audit_calibration(
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Not calibrated.
+    algorithm
     attacks : iterable of Attack
         Pairs of data sets; two algorithms with different parameters are a finding.
-    budget : Budget
-    horizon : int
-
-    Returns
-    -------
-    CheckReport
+    budget, horizon
     """
     for attack in attacks:
         try:

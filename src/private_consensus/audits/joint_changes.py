@@ -54,7 +54,7 @@ class _OtherProblem:
         ----------
         call : callable
             Step of the algorithm.
-        algorithm : Algorithm
+        algorithm
         state, problem, network, draw, t : object
             Arguments of the step.
         """
@@ -74,11 +74,10 @@ def has_declared_joint_cost(
 
     Parameters
     ----------
-    setting : DeclaredSetting
+    setting
     attacks : sequence of Attack
         One pair of data sets per agent.
-    seed : int
-        Seed of the random numbers that are not noise.
+    seed
 
     Returns
     -------

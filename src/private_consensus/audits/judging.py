@@ -68,15 +68,6 @@ def changes_per_pair(algorithm: Algorithm, releases: Sequence[Release]) -> float
     """Return the largest effect of a replaced record over the declared one.
 
     It is 1 for releases with sampling or a profile, whose declaration is not scaled.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-    releases : sequence of Release
-
-    Returns
-    -------
-    float
     """
     scalable = all(r.sampling is None and r.mechanism in SCALABLE for r in releases)
     return neighbouring_steps(algorithm.relation) if scalable else 1.0
@@ -86,15 +77,6 @@ def releases_of_pairs(algorithm: Algorithm, releases: Sequence[Release]) -> list
     """Return the declared releases for pairs of data sets in which a record is replaced.
 
     Sensitivities are multiplied by :func:`changes_per_pair`.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-    releases : sequence of Release
-
-    Returns
-    -------
-    list of Release
     """
     factor = changes_per_pair(algorithm, releases)
     if factor == 1.0:
@@ -103,18 +85,7 @@ def releases_of_pairs(algorithm: Algorithm, releases: Sequence[Release]) -> list
 
 
 def declaration(releases: Sequence[Release], delta: float) -> Declaration:
-    """Compute the privacy cost of the declared releases by the accountant.
-
-    Parameters
-    ----------
-    releases : sequence of Release
-    delta : float
-        Delta of the claim.
-
-    Returns
-    -------
-    Declaration
-    """
+    """Compute the privacy cost of the declared releases by the accountant."""
     gaussian = all(release.mechanism == "gaussian" for release in releases)
     mu = gaussian_dp(releases) if gaussian else math.inf
     pure = account(releases, 0.0).epsilon
@@ -185,14 +156,9 @@ def judge(
         Executions on the two data sets.
     claimed : float
         Epsilon at ``delta`` that the claim permits for this pair of data sets.
-    declared : Declaration
-    delta, confidence : float
+    declared, delta, confidence
     seed : int
         Seed of the partition of the runs.
-
-    Returns
-    -------
-    Judged
     """
     bounds = audit_statistics(
         *_features(first, second), statistics=_scalars(first, second), delta=delta,
@@ -234,17 +200,7 @@ def _against_declaration(
 
 
 def against_accountant(declared: Declaration, claimed: float) -> list[Finding]:
-    """Return a finding if the declared releases cost more than the claimed epsilon.
-
-    Parameters
-    ----------
-    declared : Declaration
-    claimed : float
-
-    Returns
-    -------
-    list of Finding
-    """
+    """Return a finding if the declared releases cost more than the claimed epsilon."""
     if declared.epsilon <= claimed * (1 + SLACK):
         return []
     text = (

@@ -44,7 +44,6 @@ class _OddStreams(AuditStreams):
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """Yield unit draws ``(runs, *shape)``, one array per iteration."""
         unchanged = super().sequence(purpose, law, shape, name)
         if purpose != "noise":
             yield from unchanged
@@ -67,19 +66,10 @@ def later_messages(
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Calibrated.
-    attack : Attack
-    horizon : int
+    algorithm, attack, horizon
     releases : sequence of Release
         Releases with the declared rate of sampling.
-    level : float
-        Error level.
-    seed, runs : int
-
-    Returns
-    -------
-    CheckReport
+    level, seed, runs
     """
     samplings = {release.sampling for release in releases if release.sampling is not None}
     if not samplings or horizon < 2 or not is_foreign(algorithm):

@@ -105,10 +105,6 @@ class ComparedMessages(NamedTuple):
             Draws on the first data set.
         start : ndarray, shape (points, units), optional
             Draws on the second data set from which Newton's method starts; ``draws`` by default.
-
-        Returns
-        -------
-        Densities
         """
         pair = [replace(executed, work=Work()) for executed in self.pair]
         prefix = self.local_response.prefix(self.local_response.times <= ITERATIONS)
@@ -152,8 +148,7 @@ class ComparedMessages(NamedTuple):
         ----------
         profile : iterable of (float, float)
             Pairs of epsilon and delta.
-        seed : int
-            Seed of the draws.
+        seed
 
         Returns
         -------
@@ -186,10 +181,6 @@ def with_other_densities(compared: Iterable[ComparedMessages]) -> list[int]:
     """Return the indices of messages whose densities differ, the largest difference first.
 
     Messages that repeat values have no single density and are left out.
-
-    Parameters
-    ----------
-    compared : iterable of ComparedMessages
     """
     sizes: dict[int, float] = {}
     for index, messages in enumerate(compared):
@@ -268,13 +259,7 @@ def _log_determinants(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def random_points(units: int) -> np.ndarray:
-    """Return random base points, [points, units], with draws of several standard deviations.
-
-    Parameters
-    ----------
-    units : int
-        Number of draws.
-    """
+    """Return random base points, [points, units], with draws of several standard deviations."""
     random = generator(ROOT, "base points of densities").standard_normal((POINTS, units))
     return np.resize(SIZES, (POINTS, 1)) * random
 
@@ -295,7 +280,7 @@ def delta_lower_bound(losses: np.ndarray, epsilon: float) -> float:
     ----------
     losses : ndarray, shape (points,)
         Privacy losses L of random messages on the first data set; NaN if unknown.
-    epsilon : float
+    epsilon
     """
     coins = generator(ROOT, "coins of delta").random(len(losses))
     hits = int((coins < _excess(losses, epsilon)).sum())

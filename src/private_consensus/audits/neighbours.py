@@ -74,10 +74,6 @@ def attacks(
         Whether repeated records may be stored once with a count. Code from outside of this package
         may read the rows of a problem, so its audits pass False.
 
-    Returns
-    -------
-    iterator of Attack
-
     Raises
     ------
     InvalidInput
@@ -325,7 +321,7 @@ def around(network: Network, agent: int | None = None) -> Network:
 
     Parameters
     ----------
-    network : Network
+    network
     agent : int, optional
         Default: the agent with the fewest neighbours, because a penalty grows with their number and
         hides a record.

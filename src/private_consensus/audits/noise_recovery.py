@@ -8,7 +8,6 @@ nearest class in :data:`ADAPTERS`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -199,8 +198,7 @@ class Recovery:
 
         Parameters
         ----------
-        draw : Draw
-            Unit draws of the iteration.
+        draw
         noise_by_site : dict
             Noise over its scale by site, [runs, agents, dim], as :meth:`residual` returns it.
 
@@ -219,15 +217,9 @@ class Recovery:
 
         Parameters
         ----------
-        step : RecordedStep
-            Iteration, with the state before it.
+        step
         draw : Draw
             Unit draws to use.
-
-        Returns
-        -------
-        State
-            State after the iteration.
         """
         return self.algorithm.step(step.state, step.problem, step.network, draw, step.t)
 
@@ -295,20 +287,7 @@ class SumRecovery(Recovery):
         return {DRAW: ((step.recorded.sent - noiseless) / unit).mean(-2, keepdims=True)}
 
     def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
-        """Return equal shares of the noise of the sum for all agents.
-
-        Parameters
-        ----------
-        draw : Draw
-            Unit draws of the iteration.
-        noise_by_site : dict
-            Recovered noise over its scale, by site.
-
-        Returns
-        -------
-        Draw
-            Draw with this noise.
-        """
+        """Return equal shares of the noise of the sum for all agents."""
         return np.broadcast_to(noise_by_site[DRAW] / np.sqrt(draw.shape[-2]), draw.shape)
 
 
@@ -322,20 +301,6 @@ class CoordinateRecovery(Recovery):
         return {"message": np.where(moved(sent, x[0]), unit, np.nan)}
 
     def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
-        """Return the draw with the noise and the coordinates of the recorded step.
-
-        Parameters
-        ----------
-        draw : Draw
-            Unit draws of the iteration.
-        noise_by_site : dict
-            Recovered noise over its scale, by site.
-
-        Returns
-        -------
-        Draw
-            Draw with this noise.
-        """
         unit = noise_by_site["message"]
         return draw._replace(noise=filled(unit, draw.noise), coordinate_mask=np.isfinite(unit))
 
@@ -353,20 +318,6 @@ class CorrelatedRecovery(Recovery):
         return {DRAW: np.linalg.solve(root, total)}
 
     def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
-        """Return the draw whose noise is the recovered units.
-
-        Parameters
-        ----------
-        draw : Draw
-            Unit draws of the iteration.
-        noise_by_site : dict
-            Recovered noise over its scale, by site.
-
-        Returns
-        -------
-        Draw
-            Draw with this noise.
-        """
         return draw._replace(noise=noise_by_site[DRAW])
 
 
@@ -396,20 +347,6 @@ class ApproximateRecovery(Recovery):
         }
 
     def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
-        """Return the draw with both recovered noises.
-
-        Parameters
-        ----------
-        draw : Draw
-            Unit draws of the iteration.
-        noise_by_site : dict
-            Recovered noise over its scale, by site.
-
-        Returns
-        -------
-        Draw
-            Draw with this noise.
-        """
         inner, output = draw.noise
         output = filled(noise_by_site["message"], output)
         return draw._replace(noise=(noise_by_site.get("minimisation", inner), output))
@@ -569,20 +506,7 @@ class SparseRoundsRecovery(RoundsRecovery):
         return theta * alpha / c
 
     def noised(self, unit: np.ndarray, reached: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """Return the recovered noise, with NaN in coordinates that the round did not change.
-
-        Parameters
-        ----------
-        unit : ndarray, shape (runs, agents, p)
-            Recovered noise over its scale.
-        reached, before : ndarray, shape (runs, agents, p)
-            Models after and before the round.
-
-        Returns
-        -------
-        ndarray
-            With the shape of ``unit``.
-        """
+        """Return the recovered noise, with NaN in coordinates that the round did not change."""
         return np.where(moved(reached, before), unit, np.nan)
 
 
@@ -643,8 +567,6 @@ ADAPTERS: dict[type, type[Recovery]] = {
 }
 """Adapter by class of algorithms. Packages with algorithms of their own add theirs. An entry also
 states that the adapter recovers the noise of the class, see :func:`recovers_noise_itself`."""
-HOOKS = ("residual", "with_residual", "residuals", "log_likelihood")
-"""Methods of an algorithm that earlier releases called, in place of an adapter."""
 
 
 def recovery_of(algorithm: Algorithm) -> Recovery:
@@ -661,18 +583,7 @@ def recovery_of(algorithm: Algorithm) -> Recovery:
         Adapter of the nearest class in :data:`ADAPTERS`.
     """
     kinds = (ADAPTERS[kind] for kind in type(algorithm).__mro__ if kind in ADAPTERS)
-    recovery = next(kinds)(algorithm)
-    for hook in HOOKS:
-        if hasattr(algorithm, hook):
-            message = f"{type(algorithm).__name__}.{hook}: define it in an adapter in ADAPTERS"
-            warnings.warn(message, DeprecationWarning, stacklevel=2)
-            method = getattr(algorithm, hook)
-            setattr(recovery, hook, method if hook == "with_residual" else partial(_spread, method))
-    return recovery
-
-
-def _spread(method: Callable[..., Any], arguments: tuple) -> Any:
-    return method(*arguments)
+    return next(kinds)(algorithm)
 
 
 def recovers_noise_itself(algorithm: Algorithm) -> bool:
@@ -681,8 +592,7 @@ def recovers_noise_itself(algorithm: Algorithm) -> bool:
     The adapter of a built-in class may overlook what a subclass of another package overrides.
     """
     kind = next(kind for kind in type(algorithm).__mro__ if kind in ADAPTERS)
-    own_rule = kind is not Algorithm and _package(kind) == _package(type(algorithm))
-    return own_rule or any(hasattr(algorithm, hook) for hook in HOOKS)
+    return kind is not Algorithm and _package(kind) == _package(type(algorithm))
 
 
 def _package(kind: type) -> str:

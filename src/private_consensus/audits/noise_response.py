@@ -106,8 +106,7 @@ class Layout:
 
         Parameters
         ----------
-        stream : int
-            Number of the stream.
+        stream
         position : int
             Number of the array within the stream.
         law : str
@@ -152,7 +151,6 @@ class ControlledStreams(AuditStreams):
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """Return an endless iterator of unit draws ``(runs, *shape)``."""
         additive_law = _law_of(law) if purpose == "noise" else None
         if additive_law is None:
             if purpose == "noise":
@@ -185,16 +183,12 @@ class ControlledStreams(AuditStreams):
 
         Parameters
         ----------
-        stream : int
-            Number of the stream.
+        stream
         position : int
             Number of the array within the stream.
         law : str
             Distribution of unit scale.
-        shape : tuple of int
-            Shape of the draws of one run.
-        runs : slice
-            Runs whose draws are returned.
+        shape, runs
         """
         draws = self.layout.at(stream, position, law, shape)
         size = int(np.prod(shape))
@@ -205,15 +199,6 @@ class ControlledStreams(AuditStreams):
         return values.reshape((count, *shape)).copy()
 
     def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
-        """Return equal generators for all runs.
-
-        Parameters
-        ----------
-        purpose : str
-            Purpose of the stream.
-        name : str, default ""
-            Name of the stream within its purpose.
-        """
         if purpose == "noise":
             stream = self._number(name)
             return [ChosenGenerator(self, stream, run) for run in range(len(self.runs))]
@@ -222,15 +207,6 @@ class ControlledStreams(AuditStreams):
         return [generator(self.root, purpose, group, self.runs[0], name) for _ in self.runs]
 
     def shared(self, purpose: str, name: str = "") -> np.random.Generator:
-        """Return one generator for all runs.
-
-        Parameters
-        ----------
-        purpose : str
-            Purpose of the stream.
-        name : str, default ""
-            Name of the stream within its purpose.
-        """
         self.layout.purposes.add(purpose)
         if purpose == "noise":
             self.layout.uncontrolled.add("noise that all runs share")
@@ -427,10 +403,6 @@ class Executed:
         values : ndarray, shape (runs, units)
         last : float
             Iteration after which the execution ends.
-
-        Returns
-        -------
-        Transcripts
         """
         width = max(1, self.layout.units)
         varied = FAR * np.cos(np.arange(2 * width)).reshape(2, width)
@@ -553,16 +525,7 @@ class Response(NamedTuple):
 
 
 def response(executed: Executed) -> Response:
-    """Compute the response of all messages to each single draw of size 1.
-
-    Parameters
-    ----------
-    executed : Executed
-
-    Returns
-    -------
-    Response
-    """
+    """Compute the response of all messages to each single draw of size 1."""
     units = executed.layout.units
     probes = FAR * np.cos(1.0 + np.arange(3 * units) ** 1.1).reshape(3, units)
     probes[2] /= FAR
@@ -624,13 +587,9 @@ def shift(local_response: Response, change: np.ndarray) -> Shift:
 
     Parameters
     ----------
-    local_response : Response
+    local_response
     change : ndarray, shape (rows,)
         Required change of each message entry.
-
-    Returns
-    -------
-    Shift
     """
     noisy = local_response.scale > 0
     tolerance = local_response.precision * (np.abs(local_response.base) + np.abs(change)) + 1e-300
@@ -727,7 +686,7 @@ def solved_by_blocks(
 
     Parameters
     ----------
-    executed : Executed
+    executed
     blocks : Blocks
         Blocks of a response near the solution.
     target : ndarray, shape (rows,)
@@ -771,7 +730,7 @@ def _without_idle_draws(
 
     Parameters
     ----------
-    executed : Executed
+    executed
     blocks : Blocks
         Blocks of the response with which ``units`` were computed.
     target : ndarray, shape (rows,)
@@ -811,8 +770,7 @@ def is_continuous(executed: Executed, local_response: Response, start: np.ndarra
 
     Parameters
     ----------
-    executed : Executed
-    local_response : Response
+    executed, local_response
     start : ndarray, shape (units,)
     """
     tiny = 1e-3 * np.cos(1.0 + np.arange(2 * len(start)) ** 1.1).reshape(2, -1)
@@ -835,7 +793,7 @@ def solved_in_order(
 
     Parameters
     ----------
-    executed : Executed
+    executed
     local_response : Response
         It states which draws a message depends on without noise.
     target : ndarray, shape (rows,)
@@ -977,8 +935,7 @@ def slopes(
         Draws at which the response is computed.
     columns : ndarray of int
         Indices of the selected draws.
-    step : float
-        Change of a draw.
+    step
 
     Returns
     -------
@@ -999,15 +956,12 @@ def _entering(
 
     Parameters
     ----------
-    executed : Executed
-    local_response : Response
-        It states the rows.
+    executed, local_response
     units : ndarray, shape (units,)
         Draws with which all earlier messages equal their targets.
     is_solved : ndarray of bool, shape (units,)
         Draws that follow from earlier messages.
-    t : int
-        Iteration.
+    t
 
     Returns
     -------
@@ -1041,15 +995,12 @@ def _rows_by_noise(
 
     Parameters
     ----------
-    executed : Executed
-    local_response : Response
-        It states the rows.
+    executed, local_response
     units : ndarray, shape (units,)
         Draws with which all earlier messages equal their targets.
     is_solved : ndarray of bool, shape (units,)
         Draws that follow from earlier messages.
-    t : int
-        Iteration.
+    t
 
     Returns
     -------
@@ -1088,12 +1039,6 @@ def noise_differs(executions: Sequence[Executed], rows: tuple[Row, ...]) -> bool
 
     The cost then depends on the data set that is taken first.
 
-    Parameters
-    ----------
-    executions : sequence of two Executed
-        On the two data sets, with one layout.
-    rows : tuple of Row
-
     Returns
     -------
     bool
@@ -1127,12 +1072,6 @@ def solved_on_average(pair: tuple[Executed, Executed], seed: int) -> Rough | Non
 
     Rounding of whole messages averages out. Draws come with their negatives, so that a rotation of
     the noise that depends on the data cancels.
-
-    Parameters
-    ----------
-    pair : tuple of two Executed
-    seed : int
-        Seed of the draws.
 
     Returns
     -------

@@ -46,17 +46,13 @@ def audit_other_size(
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Not calibrated.
+    algorithm
     problem : Problem
         Its kind, number of records and bounds are kept.
-    budget : Budget
+    budget
     horizon : int
         Number of iterations, at most :data:`HORIZON` here.
-    delta : float
-        Delta at which costs are compared.
-    seed : int
-        Seed of the data.
+    delta, seed
 
     Returns
     -------
@@ -96,16 +92,10 @@ def audit_requested_horizon(
 
     Parameters
     ----------
-    setting : DeclaredSetting
-        Calibrated for the requested horizon.
+    setting
     attacks : sequence of Attack
         Pairs of data sets for all agents.
-    seed : int
-        Seed of the random numbers that are not noise.
-
-    Returns
-    -------
-    CheckReport
+    seed
     """
     exact = exact_costs(setting, attacks, seed=seed)
     return _at_size(f"{setting.horizon} iterations", exact, decisive=True)

@@ -48,14 +48,10 @@ def audit_outputs(
     ----------
     algorithm : Algorithm
         Calibrated. Its ``internal_outputs`` are quantities that no observer receives.
-    attack : Attack
-        Two neighbouring data sets, network and agent.
-    horizon : int
-        Number of iterations.
+    attack, horizon
     level : float
         Error level of the tests of all outputs that carry noise.
-    seed : int
-        Seed of the noise.
+    seed
 
     Returns
     -------
@@ -195,16 +191,6 @@ def pairs_of_outputs(
     The pair that changes messages most can leave an output unchanged: opposite rows give gradients
     of equal length.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Calibrated.
-    candidates : sequence of Attack
-        Pairs of one agent.
-    tested : Attack
-        The pair on which all outputs are tested anyway.
-    horizon : int
-
     Returns
     -------
     list of Attack
@@ -232,13 +218,6 @@ def pairs_of_outputs(
 @np.errstate(divide="ignore", invalid="ignore")
 def output_changes(algorithm: Algorithm, attack: Attack, horizon: int) -> dict[str, float]:
     """Return the differences of the outputs of two runs with equal draws, relative to their size.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Calibrated.
-    attack : Attack
-    horizon : int
 
     Returns
     -------

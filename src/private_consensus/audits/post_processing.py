@@ -47,7 +47,7 @@ def first_iterations(executed: Executed, local_response: Response) -> np.ndarray
 
     Parameters
     ----------
-    executed : Executed
+    executed
     local_response : Response
         It states the rows.
 

@@ -56,17 +56,6 @@ def strongest(algorithm: Algorithm, candidates: Iterable[Attack], horizon: int) 
     Each data set is executed once with the same draws. Without noise the messages are the values
     to which noise is added, if they do not depend on noise sent before. For code from outside of
     this package, runs with equal noise count as well: it may branch on data.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Calibrated.
-    candidates : iterable of Attack
-    horizon : int
-
-    Returns
-    -------
-    Attack
     """
     candidates = list(candidates)
     if len(candidates) == 1:
@@ -98,15 +87,13 @@ def find_attacks(
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Calibrated.
+    algorithm
     problem, network
         Sizes and graph; one graph for all runs.
-    horizon : int
+    horizon
     agents : sequence of int, optional
         Agents to attack in turn; by default as :func:`.neighbours.attacks`.
-    seed : int
-        Seed of the random data.
+    seed
     max_pairs : int, default 1
         Pairs to return per agent, of different kinds, the strongest first.
 
@@ -142,17 +129,6 @@ def pairs_of_agents(
 ) -> dict[int, list[Attack]]:
     """Return the pairs of data sets with which an audit attacks each agent.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Calibrated.
-    problem : Problem
-    network : Network
-        One graph for all runs.
-    horizon : int
-    seed : int
-        Seed of the random data.
-
     Returns
     -------
     dict
@@ -175,20 +151,7 @@ def pairs_of_agents(
 def proposed_pairs(
     algorithm: Algorithm, problem: Any, network: Network, *, seed: int
 ) -> list[Attack]:
-    """Return the pairs of all finders for the first agent, which are not ranked.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-    problem : Problem
-    network : Network
-    seed : int
-        Seed of the random data.
-
-    Returns
-    -------
-    list of Attack
-    """
+    """Return the pairs of all finders for the first agent, which are not ranked."""
     return list(_proposed(algorithm, problem, network, 0, np.random.default_rng([seed, 0])))
 
 
@@ -196,15 +159,6 @@ def _observed_data(
     problem: Any, network: Network, agent: int, algorithm: Algorithm
 ) -> Iterator[Attack]:
     """Yield pairs of linear observations that differ in measurements, for scaled parameters.
-
-    Parameters
-    ----------
-    problem : Problem
-    network : Network
-    agent : int
-        The attacked agent.
-    algorithm : Algorithm
-        Audited algorithm.
 
     Yields
     ------
@@ -288,27 +242,13 @@ def _weakest_positions(
 
 
 def positions_tried(records: int) -> list[int]:
-    """Return the positions of the replaced record that an audit tries, evenly distributed.
-
-    Parameters
-    ----------
-    records : int
-        Number of records of an agent.
-
-    Returns
-    -------
-    list of int
-    """
+    """Return the positions of the replaced record that an audit tries, evenly distributed."""
     evenly = np.linspace(0, records - 1, min(records, POSITIONS))
     return np.unique(evenly.round().astype(int)).tolist()
 
 
 def untried_positions(problem: Any) -> tuple[Untested, ...]:
     """List positions of the replaced record that no audit tries.
-
-    Parameters
-    ----------
-    problem : Problem
 
     Returns
     -------
@@ -435,13 +375,6 @@ def _searched(
 def coupled_difference(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
     """Return the difference of the messages of two runs with equal draws, over the noise scale.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Calibrated.
-    attack : Attack
-    horizon : int
-
     Returns
     -------
     float
@@ -492,12 +425,6 @@ def _effect(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
 
 def agent_classes(network: Network, agents: Iterable[int]) -> list[list[int]]:
     """Group agents by degree, mixing weights and degrees of their neighbours.
-
-    Parameters
-    ----------
-    network : Network
-        One graph for all runs.
-    agents : iterable of int
 
     Returns
     -------

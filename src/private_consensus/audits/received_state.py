@@ -33,17 +33,6 @@ def audit_received_state(
 ) -> CheckReport:
     """Test whether values reach other agents other than as recorded messages.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Calibrated.
-    attack : Attack
-        Two neighbouring data sets, network and agent.
-    horizon : int
-        Number of iterations.
-    seed : int
-        Seed of the noise.
-
     Returns
     -------
     CheckReport
@@ -83,21 +72,6 @@ def audit_presence_of_noise(
     """Find messages of the attacked agent that depend on data and on no noise.
 
     The exact costs of all pairs decide better: they are needed for agents without these.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Calibrated.
-    attack : Attack
-        Two neighbouring data sets, network and agent.
-    horizon : int
-        Number of iterations.
-    seed : int
-        Seed of the noise.
-
-    Returns
-    -------
-    CheckReport
     """
     runs = replays(algorithm, attack, horizon, seed=seed)
     texts = _without_noise(runs, attack.agent, attack.network.n_agents)

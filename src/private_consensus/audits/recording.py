@@ -113,13 +113,9 @@ class RecordingNetwork(Network):
 
         Parameters
         ----------
-        network : Network
+        network
         exchanges : Exchanges, optional
             Default: without an earlier execution.
-
-        Returns
-        -------
-        RecordingNetwork
         """
         exchanges = exchanges or Exchanges()
         matrices = (
@@ -128,26 +124,10 @@ class RecordingNetwork(Network):
         return cls(*matrices, exchanges)
 
     def mix_links(self, sent: np.ndarray) -> np.ndarray:
-        """Apply :meth:`Network.mix_links` to the values on edges; others are not sent.
-
-        Parameters
-        ----------
-        sent : ndarray, shape (..., senders, receivers, d)
-            Value of each sender for each receiver.
-        """
         is_sent = (np.asarray(self.adjacency) != 0) | np.eye(self.n_agents, dtype=bool)
         return super().mix_links(np.where(is_sent[..., None], sent, 0.0))
 
     def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
-        """Apply :meth:`Network.gather` to the values that receivers get.
-
-        Parameters
-        ----------
-        x : ndarray
-            Values of all agents.
-        neighbourhoods : ndarray of int
-            Agents in the neighbourhood of each agent.
-        """
         return super().gather(self.exchanges.pass_on(x), neighbourhoods)
 
     def taken(self, runs: int) -> list[np.ndarray]:

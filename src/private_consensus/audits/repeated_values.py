@@ -43,7 +43,7 @@ def audit_repeated_values(attack: Attack, evidence: Sequence[Evidence]) -> Check
 
     Parameters
     ----------
-    attack : Attack
+    attack
     evidence : sequence of Evidence
         Runs on D and on D'.
 
@@ -83,7 +83,6 @@ class _EqualStarts(AuditStreams):
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """Yield unit draws ``(runs, *shape)``, one array per iteration."""
         for t, units in enumerate(super().sequence(purpose, law, shape, name), start=1):
             yield units if t >= self.iteration else np.broadcast_to(units[:1], units.shape)
 
@@ -92,14 +91,6 @@ def audit_repeated_later_values(
     algorithm: Algorithm, attack: Attack, horizon: int, *, seed: int
 ) -> CheckReport:
     """Find values that several runs share in messages of iterations 2, 3 and the last one.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Calibrated.
-    attack : Attack
-    horizon : int
-    seed : int
 
     Returns
     -------
@@ -164,11 +155,6 @@ def audit_missing_noise(evidence: Sequence[Evidence]) -> CheckReport:
     ----------
     evidence : sequence of Evidence
         Runs on D and on D'.
-
-    Returns
-    -------
-    CheckReport
-        At most one finding.
     """
     for observed in evidence:
         for site, units in observed.noise.items():

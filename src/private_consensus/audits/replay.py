@@ -62,21 +62,11 @@ class PairedStreams(AuditStreams):
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """Yield unit draws ``(runs, *shape)``, one array per iteration."""
         for unit in AuditStreams.sequence(self, purpose, law, shape, name):
             half = len(unit) // 2
             yield np.concatenate([unit[:half], unit[:half]])
 
     def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
-        """Return one generator per run.
-
-        Parameters
-        ----------
-        purpose : str
-            Purpose of the stream.
-        name : str, default ""
-            Name of the stream within its purpose.
-        """
         half = len(self.runs) // 2
         first = replace(self, runs=self.runs[:half])
         return [g for _ in range(2) for g in AuditStreams.generators(first, purpose, name)]
@@ -115,7 +105,6 @@ class LoudStreams(PairedStreams):
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """Yield unit draws ``(runs, *shape)``, one array per iteration."""
         unchanged = super().sequence(purpose, law, shape, name)
         if purpose not in RANDOM:
             yield from unchanged
@@ -142,15 +131,6 @@ class LoudStreams(PairedStreams):
             yield loud
 
     def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
-        """Return one generator per run; those of noise and sampling are others.
-
-        Parameters
-        ----------
-        purpose : str
-            Purpose of the stream.
-        name : str, default ""
-            Name of the stream within its purpose.
-        """
         if purpose not in RANDOM:
             return super().generators(purpose, name)
         self.weak.append(purpose)
@@ -284,10 +264,7 @@ class _TraceRecorder:
 
         Parameters
         ----------
-        call : callable
-            Step of the algorithm.
-        algorithm : Algorithm
-            Algorithm whose step is executed.
+        call, algorithm
         state, problem, network, draw, t : object
             Arguments of the step.
         """
@@ -456,22 +433,16 @@ def run_traced(
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Calibrated.
+    algorithm
     problem, network
         Where it runs; all runs share one graph.
     streams : AuditStreams
         Randomness of few runs.
-    horizon : int
-        Number of iterations.
+    horizon
     rows : int or slice
         The agents whose messages are replayed.
     source : Trace, optional
         The execution whose messages are replayed; without it, messages are recorded only.
-
-    Returns
-    -------
-    Trace
     """
     exchanges = Exchanges(None if source is None else source.all_exchanges)
     recorder = _TraceRecorder(rows, exchanges, source)
@@ -518,14 +489,10 @@ def with_step(algorithm: Algorithm, recorder: Any) -> Algorithm:
 
     Parameters
     ----------
-    algorithm : Iterative
+    algorithm
     recorder : object
         Its method ``step`` receives the step of the algorithm, the algorithm and the arguments of
         the step.
-
-    Returns
-    -------
-    Algorithm
     """
     kind = type(algorithm)
 
@@ -551,14 +518,6 @@ def _copies(state: Any) -> tuple[Any, ...]:
 
 def released_of(algorithm: Any, state: Any, problem: Any, t: int) -> np.ndarray | None:
     """Return the released messages of a state of one setting; None if there are none.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-    state : State
-    problem : Problem
-    t : int
-        Iteration.
 
     Returns
     -------
@@ -587,18 +546,7 @@ Place = tuple[int, ...]
 
 
 def noise_places(draw: Any, shape: tuple[int, ...]) -> list[Place]:
-    """Return the paths of arrays that have one vector per run and agent, ``noise`` first.
-
-    Parameters
-    ----------
-    draw : Draw
-    shape : tuple of int
-        Runs, agents and coordinates.
-
-    Returns
-    -------
-    list of tuple of int
-    """
+    """Return the paths of arrays that have one vector per run and agent, ``noise`` first."""
     paths = [path for path in _places(draw) if np.shape(at_place(draw, path)) == shape]
     fields = getattr(draw, "_fields", ())
     first = fields.index("noise") if "noise" in fields else -1
@@ -616,11 +564,6 @@ def _places(draw: Any, before: Place = ()) -> list[Place]:
 def at_place(draw: Any, path: Place) -> Any:
     """Return the array of a draw at a path.
 
-    Parameters
-    ----------
-    draw : Draw
-    path : tuple of int
-
     Returns
     -------
     ndarray
@@ -635,13 +578,8 @@ def with_array(draw: Any, path: Place, array: np.ndarray) -> Any:
 
     Parameters
     ----------
-    draw : Draw
-    path : tuple of int
+    draw, path
     array : ndarray
-
-    Returns
-    -------
-    Draw
     """
     if not path:
         return array
@@ -756,10 +694,6 @@ class Replays:
             Values with sampled noise on this and on the other data set.
         value : callable
             Return the value of an execution, or None if it has no such value.
-
-        Returns
-        -------
-        bool
         """
         trace = (self.loud, self.loud_neighbour)[index]
         if trace is None:
@@ -781,21 +715,6 @@ def replays(algorithm: Algorithm, attack: Any, horizon: int, *, seed: int) -> Re
     """Execute an algorithm on both data sets, with the messages of the execution on D.
 
     The result of the last call is cached, so that several checks share it.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Calibrated.
-    attack : Attack
-        Two neighbouring data sets, network and agent.
-    horizon : int
-        Number of iterations.
-    seed : int
-        Seed of the noise.
-
-    Returns
-    -------
-    Replays
     """
     key = (algorithm, *attack.pair, attack.network, horizon, seed, attack.agent)
     for cached_key, result in _LAST:
@@ -884,12 +803,7 @@ def equal(first: Any, second: Any, tolerance: float) -> bool:
     ----------
     first, second : array-like
         Integers, Booleans and values that are no numbers have to be equal.
-    tolerance : float
-        Relative tolerance of floating-point numbers.
-
-    Returns
-    -------
-    bool
+    tolerance
     """
     first, second = np.asarray(first), np.asarray(second)
     if first.shape != second.shape:
@@ -913,12 +827,7 @@ def tolerance_until(trace: Trace, t: Any) -> float:
     ----------
     trace : Trace
         Trace of an execution that replays the messages of another execution.
-    t : int or "end"
-        Iteration.
-
-    Returns
-    -------
-    float
+    t
     """
     errors = [
         error

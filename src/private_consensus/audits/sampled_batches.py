@@ -89,21 +89,12 @@ def sampling_found(
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Calibrated.
-    attack : Attack
-    horizon : int
+    algorithm, attack, horizon
     releases : sequence of Release
         Releases with the declared kind and rate of sampling.
-    level : float
-        Error level of all tests.
-    seed, runs : int
+    level, seed, runs
     inclusions : int
         Number of runs that determine how often a record is in a batch.
-
-    Returns
-    -------
-    CheckReport
     """
     samplings = {release.sampling for release in releases if release.sampling is not None}
     if len(samplings) > 1:
@@ -262,21 +253,6 @@ def sampled_record_change(
 
     The effect is compared in standard deviations of the noise. Noise of earlier rounds may be in
     this message, too: the measured effect is then smaller than the true one.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Calibrated.
-    attack : Attack
-    horizon : int
-    releases : sequence of Release
-    level : float
-        Error level.
-    seed, runs : int
-
-    Returns
-    -------
-    CheckReport
     """
     largest = max(map(_mu_if_sampled, releases), default=0.0)
     allowed = neighbouring_steps(algorithm.relation) * largest

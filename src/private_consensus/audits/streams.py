@@ -35,8 +35,7 @@ class AuditStreams(Streams):
         ----------
         label : str
             Name that determines the streams, together with ``seed``.
-        runs : int
-            Number of runs.
+        runs
         seed : int, default 0
             Seed of the audit.
         """
@@ -53,37 +52,11 @@ class AuditStreams(Streams):
     def draw(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> np.ndarray:
-        """Return unit draws of shape ``(runs, *shape)``.
-
-        Parameters
-        ----------
-        purpose : str
-            Purpose of the stream.
-        law : str or Law
-            Distribution of unit scale.
-        shape : tuple of int
-            Shape of the draws of one run.
-        name : str, default ""
-            Name of the stream within its purpose.
-        """
         return next(self.sequence(purpose, law, shape, name))
 
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """Yield unit draws ``(runs, *shape)`` without end, one array per iteration.
-
-        Parameters
-        ----------
-        purpose : str
-            Purpose of the stream.
-        law : str or Law
-            Distribution of unit scale.
-        shape : tuple of int
-            Shape of the draws of one run.
-        name : str, default ""
-            Name of the stream within its purpose.
-        """
         drawn = UNIT_LAWS[law] if isinstance(law, str) else law
         generator = self.shared(purpose, name)
         count = len(self.runs)

@@ -42,17 +42,6 @@ def audit_supports(
 ) -> CheckReport:
     """Compare the grids and the zeros of messages on data sets that flip a majority.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Calibrated.
-    problem : Problem
-    network : Network
-        One graph for all runs.
-    horizon : int
-    seed : int
-        Seed of the noise.
-
     Returns
     -------
     CheckReport

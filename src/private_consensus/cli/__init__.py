@@ -1,4 +1,4 @@
-"""Run, audit, describe and compare algorithms from the command line."""
+"""Run, audit and compare algorithms from the command line."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _install_hint(error: InvalidInput) -> str:
     """Return how to install the study that defines an unknown algorithm; else an empty text."""
-    is_unknown = error.key in ("algorithm.name", "NAME") and error.expected.startswith(ONE_OF)
+    is_unknown = error.key == "algorithm.name" and error.expected.startswith(ONE_OF)
     return install_hint(error.value) if is_unknown and isinstance(error.value, str) else ""

@@ -1,8 +1,7 @@
-"""Describe algorithms, problems and data sets."""
+"""List algorithms, problems and data sets."""
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import sys
 from argparse import Namespace
@@ -10,10 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
-from ..api.terminal import first_sentence, rendered, with_inherited_parameters
-from ..common.errors import InvalidInput
 from ..core import algorithms, problems
 from .output import emit, print_error, progress, table
 
@@ -40,53 +35,6 @@ def list_names(options: Namespace) -> int:
     for name, reason in collisions.items():
         print_error(f"entry point {name}: {reason}")
     return 1 if collisions else 0
-
-
-def describe(options: Namespace) -> None:
-    """Print the description of an algorithm or a problem, and its parameters or metrics."""
-    name = options.name
-    algorithm: dict[str, object] = {}
-    problem: dict[str, object] = {}
-    output: list[str | Table] = []
-    if name in algorithms.names():
-        built = algorithms.load(name)
-        module, docstring = sys.modules[built.__module__], with_inherited_parameters(built)
-        fields = dataclasses.fields(built)
-        needed = any(field.default is dataclasses.MISSING for field in fields)
-        described = built if needed else built()
-        uses = [f"{use}, if the problem computes it from data" for use in described.uses]
-        defaults = {
-            field.name: "required" if field.default is dataclasses.MISSING else repr(field.default)
-            for field in fields
-        }
-        algorithm = {"relation": str(described.relation), "parameters": defaults}
-        output.append(f"\nNeighbouring relation: {algorithm['relation']}")
-        output.append(table(["parameter", "default"], list(defaults.items())))
-    elif name in problems.names():
-        module, described = problems.load(name), problems.class_of(name)
-        docstring = inspect.getdoc(module.build) or ""
-        stated = described.from_data.items()
-        uses = [f"for algorithms that use {key}: {text}" for key, text in stated]
-        problem = {"metrics": list(described.metrics)}
-        output.append(f"\nMetrics: {', '.join(described.metrics)}")
-    else:
-        names = ", ".join(algorithms.names() + problems.names())
-        raise InvalidInput("NAME", name, f"one of {names}")
-    texts = [rendered(inspect.getdoc(module) or ""), rendered(docstring)]
-    not_charged = [*described.oracles, *uses]
-    contents = {
-        "name": name,
-        "kind": "algorithm" if algorithm else "problem",
-        "description": "\n\n".join(texts),
-        "not_charged": not_charged,
-        **algorithm,
-        **problem,
-    }
-    lines = [
-        *(text + "\n" for text in texts),
-        *(f"Not covered by epsilon: {use}" for use in not_charged),
-    ]
-    emit(options, contents, *lines, *output)
 
 
 def data(options: Namespace) -> None:
@@ -119,4 +67,4 @@ def _card(row: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def summary_of(documented: object) -> str:
     """Return the first paragraph of a docstring in one line."""
-    return first_sentence(inspect.getdoc(documented) or "")
+    return " ".join((inspect.getdoc(documented) or "").partition("\n\n")[0].split())

@@ -30,10 +30,7 @@ def emit(options: Namespace, contents: Mapping[str, object], *output: str | Tabl
     ----------
     options : Namespace
         Options of the command; ``json`` selects JSON.
-    contents : mapping
-        The result as values for JSON.
-    *output : str or Table
-        The result as lines and tables.
+    contents, *output
     """
     if options.json:
         print(to_json(contents))
@@ -54,8 +51,7 @@ def progress(description: str, total: int | None = None) -> Generator[Callable[.
 
     Parameters
     ----------
-    description : str
-        Name of the computation.
+    description
     total : int, optional
         Number of steps; by default the length is unknown.
     """
@@ -68,16 +64,11 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "
 
     Parameters
     ----------
-    titles : sequence of str
-        Titles of the columns.
+    titles
     rows : sequence of sequence of str
         One text per column.
     caption : str, default ""
         Text below the table.
-
-    Returns
-    -------
-    Table
     """
     columns = [Column(title, overflow="fold") for title in titles]
     built = Table(*columns, caption=caption or None, caption_justify="left")

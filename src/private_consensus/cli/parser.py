@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from .. import __version__
 from ..api import defaults
-from . import completion, describing, results, running, statements, studies
+from . import describing, results, running, statements, studies
 from .settings import CACHE, FEW_AGENTS, RUNS
 
 SOURCES = ("auto", "official", "surrogate")
@@ -17,8 +17,8 @@ SOURCES = ("auto", "official", "surrogate")
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands; ``command`` is the function of a command."""
     parser = argparse.ArgumentParser(
-        prog=completion.PROGRAM,
-        description="Run, audit, describe and compare algorithms from the command line.",
+        prog="private-consensus",
+        description="Run, audit and compare algorithms from the command line.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.set_defaults(command=None)
@@ -30,12 +30,10 @@ def build_parser() -> argparse.ArgumentParser:
 
         Parameters
         ----------
-        name : str
-            Name of the command.
+        name
         run : callable
             Function of the parsed options; returns the exit code, or None for 0.
-        text : str
-            Help of the command.
+        text
         **preset
             Options that the command does not have on the command line.
 
@@ -49,9 +47,6 @@ def build_parser() -> argparse.ArgumentParser:
         return command.add_argument
 
     add("list", describing.list_names, "list algorithms, problems and prepared data")
-
-    option = add("describe", describing.describe, "describe an algorithm or a problem")
-    option("name", help="name of an algorithm or of a problem")
 
     option = add("run", running.run, "run an algorithm on a problem")
     _add_setting(option)
@@ -109,51 +104,13 @@ def build_parser() -> argparse.ArgumentParser:
     _add_data_options(option)
     option("--cache", default=CACHE, help="folder of earlier downloads")
 
-    option = add(
-        "new-algorithm", studies.new_algorithm, "write the file, test and entry of an algorithm"
-    )
-    option("name", help="name of the algorithm")
-    option("--package", metavar="FOLDER", help="write a separate package to this folder")
-
-    option = add(
-        "rank", results.rank, "rank an algorithm, or submitted results, among all others", seed=0
-    )
-    option(
-        "entries", nargs="+", metavar="NAME|FILE.parquet",
-        help="algorithm to run, or file of submitted results",
-    )  # fmt: skip
-    option("--scale", default="smoke", help="scale of the design (default: smoke)")
-    option(
-        "--design", help=f"file of the design (default: {results.DESIGN}, or that of this package)"
-    )
-    option("--against", metavar="FILE", help="results of the other methods, instead of a run")
-    option("--out", metavar="FILE.parquet", help="file for the results of NAME, to submit them")
-    _add_data_options(option)
-
     option = add("compare", results.compare, "compare a run with the reference results")
     option("run", nargs="?", default="results/paper", help="folder of the run")
     option("--reference", default="results/reference", help="folder of the reference results")
     option("--exact", action="store_true", help="allow a relative difference of 1e-6 only")
 
-    option = add(
-        "schema", studies.schema, "write the JSON schemas of the configuration for editors"
-    )
-    option("folder", nargs="?", default="config/schemas", help="folder of the schemas")
-
-    option = add(
-        "migrate", studies.migrate, "replace keys of an earlier release in configuration files"
-    )
-    option("files", nargs="+", metavar="FILE", help="files of config/papers")
-
-    option = add("profile", results.profile, "list the jobs of a run with the largest CPU time")
-    option("run", nargs="?", default="results/paper", help="folder of the run")
-    option("--count", type=int, default=10, help="number of jobs")
-
-    option = add(
-        "completion", completion.print_script, "print the completion script of a shell",
-        commands=commands.choices,
-    )  # fmt: skip
-    option("shell", choices=completion.SHELLS, help="shell that reads the script")
+    option = add("schema", studies.schema, "print a JSON schema of the configuration, for editors")
+    option("kind", choices=("config", "paper", "styles"), help="kind of configuration files")
 
     option = add("init", studies.init, "write a study of your own to a new folder")
     option("study", metavar="STUDY", help="new folder; the study has the name of the folder")

@@ -1,41 +1,10 @@
-"""Rank results of the comparison, compare runs with the reference, and list slow jobs."""
+"""Compare runs with the reference."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from pathlib import Path
 
-from ..common.errors import arguments
-from .output import emit, progress, table
-from .settings import prepared_data
-
-DESIGN = "config/comparison.yaml"
-
-
-def rank(options: Namespace) -> None:
-    """Print the ranking of an algorithm or of submitted results among all methods."""
-    from ..comparison.ranking import HEADS, ranked
-
-    with progress("") as update:
-        result = ranked(
-            options.entries, _design(options.design), options.scale,
-            against=options.against, out=options.out,
-            prepared=lambda names: prepared_data(names, options),
-            progress=lambda problem: update(description=problem),
-        )  # fmt: skip
-    rows = [dict(zip(HEADS, row, strict=True)) for row in result.rows]
-    contents = {"ranking": rows, "caption": result.caption, "not_entered": result.absent}
-    lines = [f"not entered: {line}" for line in result.absent]
-    emit(options, contents, *lines, table(HEADS, result.rows, result.caption))
-
-
-def _design(path: str | None) -> str:
-    """Return the file of the design: the requested file, else that of this folder or package."""
-    from ..reproduction.studies.places import HOME
-
-    if path is not None or Path(DESIGN).is_file():
-        return path or DESIGN
-    return str(HOME / DESIGN)
+from .output import emit, progress
 
 
 def compare(options: Namespace) -> int:
@@ -52,13 +21,3 @@ def compare(options: Namespace) -> int:
     contents = {**lists, "compared": result.compared, "same": result.same}
     emit(options, contents, *lines)
     return 0 if result.same else 1
-
-
-def profile(options: Namespace) -> None:
-    """Print the jobs of a run with the largest CPU time, and those beyond their limits."""
-    from .. import publishing
-
-    arguments.whole("--count", options.count, 1)
-    jobs = publishing.profile_table(options.run, options.count)
-    sentences = publishing.beyond_limits(options.run)
-    emit(options, {"table": jobs, "beyond_limits": sentences}, jobs.rstrip("\n"), *sentences)

@@ -174,15 +174,9 @@ def prepared_data(names: Sequence[str], options: Namespace) -> Prepared:
 
     Parameters
     ----------
-    names : sequence of str
-        Names of the preparations.
+    names
     options : Namespace
         Options of the command: source, mirror, seed and output format.
-
-    Returns
-    -------
-    dict
-        Name of each data set to the data set.
     """
     from ..reproduction.datasets import PREPARATIONS, Acquisition, acquire, prepare
 

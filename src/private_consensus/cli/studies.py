@@ -7,58 +7,18 @@ import os
 from argparse import Namespace
 from pathlib import Path
 
-from ..common import yamls
-from ..common.errors import InvalidInput, arguments, require
+from ..common.errors import InvalidInput
 from ..common.secrets import redacted
 from ..reproduction.studies import reproduction
 from .output import emit
 
 
-def new_algorithm(options: Namespace) -> None:
-    """Write the file, test and entry of an algorithm, and print the next commands."""
-    from ..comparison import entering
-
-    folder = options.package or "."
-    files = entering.new_algorithm(options.name, folder, package=options.package is not None)
-    install = [] if options.package is None else [f"python -m pip install -e {folder}"]
-    steps = [
-        *install,
-        f"python -m pytest {files[1]}",
-        f"private-consensus rank {options.name} --scale smoke",
-    ]
-    lines = [*map(str, files), *(f"next: {step}" for step in steps)]
-    emit(options, {"files": files, "next": steps}, *lines)
-
-
 def schema(options: Namespace) -> None:
-    """Write the JSON schemas of the configuration."""
-    from ..common.provenance import write_text
+    """Print the JSON schema of a kind of configuration files."""
     from ..reproduction.experiments.files import schemas
 
-    folder = arguments.path("folder", options.folder, "a folder")
-    written = {folder / f"{name}.json": contents for name, contents in schemas().items()}
-    if folder.is_dir():
-        expected = "a new folder, an empty one, or one with nothing but schemas"
-        require(set(folder.iterdir()) <= set(written), "folder", options.folder, expected)
-    for path, contents in written.items():
-        write_text(path, json.dumps(contents, indent=1) + "\n")
-    emit(options, {"files": list(written)}, *map(str, written))
-
-
-def migrate(options: Namespace) -> None:
-    """Replace keys of an earlier release in configuration files."""
-    from ..common.provenance import write_text
-    from ..reproduction.experiments.migration import migrated
-
-    rewritten = []
-    for file in map(Path, options.files):
-        yamls.read(file)  # refuses a file that is missing or no YAML
-        text = file.read_text(encoding="utf-8")
-        if (new := migrated(text, str(file))) != text:
-            write_text(file, new)
-            rewritten.append(str(file))
-    lines = [f"{file}: rewritten" for file in rewritten] or ["all files are up to date"]
-    emit(options, {"rewritten": rewritten}, *lines)
+    contents = schemas()[options.kind]
+    emit(options, contents, json.dumps(contents, indent=1))
 
 
 def init(options: Namespace) -> None:
@@ -72,15 +32,10 @@ def init(options: Namespace) -> None:
 
 def check(options: Namespace) -> int:
     """Validate a configuration, and print the counts or the errors; return 1 for errors."""
-    from ..comparison.design import read_comparison
     from ..reproduction.studies import checking
 
-    design = Path(options.path, "config", "comparison.yaml")
     try:
         counts, errors = checking.check(options.path, options.scale), []
-        if design.is_file():
-            comparison = read_comparison(yamls.read(design), "config/comparison.yaml")
-            counts["compared methods"] = len(comparison.methods)
     except InvalidInput as error:
         counts, errors = {}, [redacted(line) for line in str(error).splitlines()]
     listed = ", ".join(f"{name}: {count}" for name, count in counts.items())

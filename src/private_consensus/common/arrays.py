@@ -37,12 +37,7 @@ def require_array(
 
     Parameters
     ----------
-    key : str
-        Name of the array in messages.
-    value : object
-        The array to check.
-    axes : sequence of str
-        Name of each axis.
+    key, value, axes
     optional : int, default 0
         Number of leading axes that may be missing.
     kinds : str, default "iuf"
@@ -87,8 +82,7 @@ def require_shape(key: str, value: np.ndarray, shape: tuple[int, ...], of: str) 
 
     Parameters
     ----------
-    key : str
-        Name of the array in messages.
+    key
     value : ndarray
         The array to check.
     shape : tuple of int
@@ -108,14 +102,12 @@ def require_each(
     ----------
     valid : ndarray of bool
         True for each valid entry.
-    key : str
-        Name of the array in messages.
+    key
     values : ndarray, shape of ``valid``
         Values to report.
     axes : sequence of str
         Names of the axes. If there are more names than axes, the last names are used.
-    expected : str
-        Description of the valid entries.
+    expected
     """
     if valid.all():
         return
@@ -130,8 +122,7 @@ def require_finite(key: str, array: np.ndarray, axes: Sequence[str]) -> None:
 
     Parameters
     ----------
-    key : str
-        Name of the array in messages.
+    key
     array : ndarray
         The array to check.
     axes : sequence of str
@@ -149,8 +140,7 @@ def require_rows_within(key: str, rows: np.ndarray, bound: float, axes: Sequence
 
     Parameters
     ----------
-    key : str
-        Name of the array in messages.
+    key
     rows : ndarray of float32 or float64, shape (..., dim)
         Rows to check.
     bound : float
@@ -181,10 +171,7 @@ def require_number(
 
     Parameters
     ----------
-    key : str
-        Name of the number in messages.
-    value : object
-        The number to check.
+    key, value
     above : float, optional
         Bound that the number has to exceed.
     least : float, optional

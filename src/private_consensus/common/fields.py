@@ -112,8 +112,7 @@ def validate(model: type[M], content: Mapping[str, Any], *, prefix: str = "") ->
 
     Parameters
     ----------
-    model : type
-        Class of the model.
+    model
     content : mapping
         Content of a file or of one of its sections.
     prefix : str, optional

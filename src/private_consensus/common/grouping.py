@@ -16,13 +16,7 @@ def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     ----------
     items : iterable
         Items such as the rows of a table.
-    key : callable
-        Function from an item to the key of its group.
-
-    Returns
-    -------
-    dict
-        Key to the items of the group.
+    key
     """
     groups: dict[K, list[T]] = {}
     for item in items:

@@ -31,8 +31,7 @@ def job_logging(
 
     Parameters
     ----------
-    path : path
-        Log file.
+    path
     settings : object, optional
         Settings of the job as JSON; the log has the first :data:`MAX_SETTINGS` characters.
     usage : path, optional

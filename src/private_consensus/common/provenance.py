@@ -67,8 +67,7 @@ def checksums(paths: Iterable[str | Path], folder: str | Path) -> dict[str, str]
 
     Parameters
     ----------
-    paths : iterable of str or Path
-        Files to read.
+    paths
     folder : str or Path
         Folder that the keys are relative to.
 
@@ -90,10 +89,6 @@ def changed(expected_hashes: Mapping[str, str], folder: str | Path) -> list[str]
         Expected checksums, as returned by :func:`checksums`.
     folder : str or Path
         Folder that the keys are relative to.
-
-    Returns
-    -------
-    list of str
     """
     return [
         os.path.normpath(Path(folder, name))
@@ -106,13 +101,6 @@ def code_hash(*modules: str, files: Iterable[str | Path] = ()) -> str:
     """Return a digest of the code of modules, of the modules that they import, and of scripts.
 
     Imports are followed within this package and within the package of each module.
-
-    Parameters
-    ----------
-    *modules : str
-        Dotted names of modules.
-    files : iterable of path
-        Scripts.
 
     Returns
     -------
@@ -197,8 +185,7 @@ def write_text(path: str | Path, text: str) -> None:
     ----------
     path : str or Path
         Target file.
-    text : str
-        Contents.
+    text
     """
     with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -12,19 +12,7 @@ ONE_OF = "one of "
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """Return a question that suggests the most similar names, or an empty text.
-
-    Parameters
-    ----------
-    name : str
-        Unknown name.
-    valid : iterable of str
-        Valid names.
-
-    Returns
-    -------
-    str
-    """
+    """Return a question that suggests the most similar names, or an empty text."""
     matches = get_close_matches(name, list(valid), n=MAX_SUGGESTIONS)
     return f"did you mean {' or '.join(matches)}?" if matches else ""
 

@@ -7,24 +7,10 @@ from __future__ import annotations
 
 import re
 
-SIGNS = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε",
-    "zeta": "ζ", "eta": "η", "theta": "θ", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν",
-    "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "chi": "χ", "psi": "ψ",
-    "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Sigma": "Σ", "Phi": "Φ",
-    "le": "≤", "ge": "≥", "ne": "≠", "approx": "≈", "sim": "~", "in": "∈", "infty": "∞",
-    "nabla": "∇", "sum": "∑", "prod": "∏", "times": "×", "otimes": "⊗", "pm": "±", "to": "→",
-    "leftarrow": "←", "cdot": "·", "top": "ᵀ", "lfloor": "⌊", "rfloor": "⌋", "ell": "ℓ",
-    "partial": "∂", "dots": "…", "ldots": "…", "cdots": "…", "mid": "|", "langle": "⟨",
-    "rangle": "⟩",
-}  # fmt: skip
-"""Unicode symbols by the names of LaTeX commands."""
 LETTERS = {
-    **{name: SIGNS[name] for name in (
-        "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda",
-        "rho", "sigma", "omega", "Phi",
-    )},
-    "eps": SIGNS["epsilon"], "lam": SIGNS["lambda"],
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eps": "ε",
+    "zeta": "ζ", "eta": "η", "theta": "θ", "kappa": "κ", "lambda": "λ", "lam": "λ", "rho": "ρ",
+    "sigma": "σ", "omega": "ω", "Phi": "Φ",
 }  # fmt: skip
 """Unicode symbols by their names in a configuration. Words such as *to* are not symbols there."""
 RAISED = str.maketrans("0123456789+-.tknmTδ", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻·ᵗᵏⁿᵐᵀᵟ")
@@ -51,19 +37,7 @@ def typeset(text: str) -> str:
 
 
 def power_of_ten(mantissa: str, exponent: int) -> str:
-    """Format ``mantissa`` times a power of ten, without the mantissa if it is 1.
-
-    Parameters
-    ----------
-    mantissa : str
-        Decimal number.
-    exponent : int
-        Exponent of ten.
-
-    Returns
-    -------
-    str
-    """
+    """Format ``mantissa`` times a power of ten, without the mantissa if it is 1."""
     power = f"10{raised(str(exponent))}"
     return power if float(mantissa) == 1.0 else f"{mantissa}×{power}"
 

@@ -82,8 +82,7 @@ class SecretSharing:
         ----------
         values : ndarray of int [..., agents, d]
             Residues modulo p.
-        generator : numpy.random.Generator
-            Source of the uniform shares.
+        generator
 
         Returns
         -------
@@ -111,8 +110,7 @@ class SecretSharing:
         ----------
         residues : ndarray of int
             Residues modulo p.
-        axis : int
-            Axis to sum over.
+        axis
 
         Returns
         -------

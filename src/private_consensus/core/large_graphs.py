@@ -27,8 +27,7 @@ def grid(agents: int, *, rows: int) -> np.ndarray:
     ----------
     agents : int
         Number of agents, a multiple of ``rows``.
-    rows : int
-        Number of rows.
+    rows
 
     Returns
     -------
@@ -46,8 +45,7 @@ def erdos_renyi(generator: np.random.Generator, agents: int, probability: float)
 
     Parameters
     ----------
-    generator : numpy.random.Generator
-        Source of randomness.
+    generator
     agents : int
         Number of agents n.
     probability : float
@@ -63,15 +61,6 @@ def erdos_renyi(generator: np.random.Generator, agents: int, probability: float)
 
 def random_edges(generator: np.random.Generator, agents: int, edges: int) -> np.ndarray:
     """Sample a graph uniformly among those with a given number of edges.
-
-    Parameters
-    ----------
-    generator : numpy.random.Generator
-        Source of randomness.
-    agents : int
-        Number of agents.
-    edges : int
-        Number of edges.
 
     Returns
     -------
@@ -98,10 +87,7 @@ def random_regular(generator: np.random.Generator, agents: int, degree: int) -> 
 
     Parameters
     ----------
-    generator : numpy.random.Generator
-        Source of randomness.
-    agents : int
-        Number of agents.
+    generator, agents
     degree : int
         Number of neighbours of every agent.
 
@@ -156,12 +142,10 @@ def first_connected(
     ----------
     draw : callable
         Samples the edges of one graph, ``[edges, 2]``.
-    agents : int
-        Number of agents.
+    agents
     key : str
         Configuration key that the error names.
-    value : object
-        Value of that key.
+    value
 
     Returns
     -------
@@ -188,14 +172,9 @@ def links_connect(agents: int, links: np.ndarray) -> bool:
 
     Parameters
     ----------
-    agents : int
-        Number of agents.
+    agents
     links : ndarray of int [edges, 2]
         Undirected edges.
-
-    Returns
-    -------
-    bool
     """
     from scipy.sparse.csgraph import connected_components
 
@@ -207,8 +186,7 @@ def matrix_of(agents: int, links: np.ndarray):
 
     Parameters
     ----------
-    agents : int
-        Number of agents.
+    agents
     links : array_like of int [edges, 2]
         Undirected edges; repeated edges count once.
 

@@ -68,7 +68,7 @@ class Network:
     ------
     InvalidInput
         If a matrix does not have these properties. Every method needs an undirected, connected
-        graph. Lost messages are not modelled here but by the faults of the comparison.
+        graph.
     """
 
     adjacency: np.ndarray
@@ -375,7 +375,6 @@ class SparseNetwork(Network):
 
     @cached_property
     def identity(self) -> bytes:
-        """Key that is equal for networks with equal graphs and weights."""
         digest = hashlib.sha256()
         for matrix in (*self.graphs, *self.weights):
             for array in (matrix.indptr, matrix.indices, matrix.data):
@@ -384,24 +383,20 @@ class SparseNetwork(Network):
 
     @cached_property
     def degrees(self) -> np.ndarray:
-        """Number of neighbours, without the agent itself; shape ([R,] n)."""
         return self._by_run(np.diff(graph.indptr).astype(np.int64) for graph in self.graphs)
 
     @cached_property
     def own_weights(self) -> np.ndarray:
-        """Diagonal of the mixing matrix: weight of an agent's own value; shape ([R,] n)."""
         return self._by_run(matrix.diagonal() for matrix in self.weights)
 
     @cached_property
     def consensus_rate(self) -> np.ndarray:
-        """Largest absolute eigenvalue of the mixing matrix except the first; shape ([R])."""
         return self._by_run(
             np.asarray(large_networks.second_eigenvalue(matrix)) for matrix in self.weights
         )
 
     @cached_property
     def algebraic_connectivity(self) -> np.ndarray:
-        """Smallest non-zero eigenvalue of the Laplacian; shape ([R])."""
         return self._by_run(
             np.asarray(large_networks.algebraic_connectivity(graph)) for graph in self.graphs
         )
@@ -427,7 +422,6 @@ class SparseNetwork(Network):
         return self._times(self.weights, x)
 
     def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
-        r"""Sum the values of each agent's neighbours, for ``x`` of shape (..., n, d)."""
         return self._times(self.graphs, x)
 
     def _times(self, matrices, x: np.ndarray) -> np.ndarray:
@@ -553,13 +547,7 @@ def _require_mixing(mixing: np.ndarray, adjacency: np.ndarray) -> None:
 
 
 def require_same_agents(problem: Any, network: Any) -> None:
-    """Raise :class:`.InvalidInput` if a problem and a network have different numbers of agents.
-
-    Parameters
-    ----------
-    problem : Problem
-    network : Network
-    """
+    """Raise :class:`.InvalidInput` if a problem and a network have different numbers of agents."""
     agents, nodes = problem.n_agents, network.n_agents
     require(agents == nodes, "problem", f"{agents} agents", f"{nodes} agents, as the network has")
 
@@ -652,8 +640,7 @@ def erdos_renyi(streams: Streams, agents: int, *, probability: float) -> np.ndar
 
     Parameters
     ----------
-    streams : Streams
-        Random streams of the runs.
+    streams
     agents : int
         Number of agents n.
     probability : float
@@ -683,10 +670,7 @@ def random_regular(streams: Streams, agents: int, *, degree: int) -> np.ndarray:
 
     Parameters
     ----------
-    streams : Streams
-        Random streams of the runs.
-    agents : int
-        Number of agents.
+    streams, agents
     degree : int
         Number of neighbours of every agent.
 
@@ -708,8 +692,7 @@ def grid(streams: Streams, agents: int, *, rows: int) -> np.ndarray:
         Ignored; all graph families have this parameter.
     agents : int
         Number of agents, a multiple of ``rows``.
-    rows : int
-        Number of rows.
+    rows
 
     Returns
     -------
@@ -721,15 +704,6 @@ def grid(streams: Streams, agents: int, *, rows: int) -> np.ndarray:
 
 def random_edges(streams: Streams, agents: int, *, edges: int) -> np.ndarray:
     """Sample one connected graph per run, uniformly among those with a given number of edges.
-
-    Parameters
-    ----------
-    streams : Streams
-        Random streams of the runs.
-    agents : int
-        Number of agents.
-    edges : int
-        Number of edges.
 
     Returns
     -------
@@ -778,8 +752,7 @@ def from_edges(agents: int, edges: list[tuple[int, int]]) -> np.ndarray:
 
     Parameters
     ----------
-    agents : int
-        Number of agents.
+    agents
     edges : list of tuple of int
         Pairs of agents 1, ..., n.
 
@@ -886,8 +859,7 @@ def require_buildable(
     ----------
     name : str
         Graph family, or ``single`` for one agent.
-    agents : int
-        Number of agents.
+    agents
     weights : str, default "laplacian"
         Name of the mixing weights.
     scale : float, default 1.5
@@ -927,8 +899,7 @@ def default_parameters(name: str, agents: int) -> dict[str, int]:
     ----------
     name : str
         Graph family, a key of :data:`GRAPHS`.
-    agents : int
-        Number of agents.
+    agents
 
     Returns
     -------

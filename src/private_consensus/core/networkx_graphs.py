@@ -43,10 +43,6 @@ def edges_of(graph: Any, edge_weight: str | None) -> Edges:
     edge_weight : str, optional
         Edge attribute that holds the mixing weights.
 
-    Returns
-    -------
-    Edges
-
     Raises
     ------
     InvalidInput

@@ -26,8 +26,7 @@ def partition_iid(
     ----------
     labels : ndarray, shape (rows,)
         Labels of the records, of which only the number is used.
-    sizes : int or sequence of int
-        Number of records of each agent.
+    sizes
     generators : sequence of numpy.random.Generator
         One generator per run.
 
@@ -59,14 +58,12 @@ def partition_unequal(
     ----------
     labels : ndarray, shape (rows,)
         Labels of the records, of which only the number is used.
-    agents, total : int
-        Number of agents, and number of records of all agents.
+    agents, total
     generators : sequence of numpy.random.Generator
         One generator per run.
     concentration : float
         Parameter of the Dirichlet distribution of the sizes; larger values give more equal sizes.
-    smallest : int
-        Smallest number of records of an agent.
+    smallest
 
     Returns
     -------
@@ -101,8 +98,7 @@ def partition_dirichlet(
     ----------
     labels : ndarray, shape (rows,)
         Class of each record.
-    sizes : int or sequence of int
-        Number of records of each agent.
+    sizes
     generators : sequence of numpy.random.Generator
         One generator per run.
     concentration : float
@@ -190,8 +186,7 @@ def largest_remainders(shares: np.ndarray, total: int) -> np.ndarray:
     ----------
     shares : ndarray
         Non-negative weights; they need not sum to 1.
-    total : int
-        Sum of the counts.
+    total
 
     Returns
     -------

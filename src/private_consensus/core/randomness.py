@@ -38,14 +38,9 @@ def generator(root: int, *names: str | int) -> np.random.Generator:
 
     Parameters
     ----------
-    root : int
-        Root seed.
+    root
     *names : str or int
         Names that identify the stream.
-
-    Returns
-    -------
-    numpy.random.Generator
     """
     digest = hashlib.sha256("\0".join(map(str, names)).encode()).digest()[:16]
     key = tuple(np.frombuffer(digest, "<u4").tolist())
@@ -199,8 +194,7 @@ def keys_of(streams: Streams, name: str = "") -> np.ndarray:
 
     Parameters
     ----------
-    streams : Streams
-        Random streams of all runs.
+    streams
     name : str, default ""
         Name of the stream, whose purpose is ``noise``.
 

@@ -127,19 +127,7 @@ class Calibration:
         return list(cases.values())
 
     def of_block(self, index: int, first: int) -> Algorithm:
-        """Return the algorithm of a setting for the block of runs that starts at ``first``.
-
-        Parameters
-        ----------
-        index : int
-            Index of the setting.
-        first : int
-            Index of the first run of the block.
-
-        Returns
-        -------
-        Algorithm
-        """
+        """Return the algorithm of a setting for the block of runs that starts at ``first``."""
         candidates = self.algorithms[index]
         return (
             candidates[0]
@@ -164,8 +152,7 @@ def calibrate(
 
     Parameters
     ----------
-    settings : sequence of Setting
-        Experimental settings.
+    settings
     environment : Environment
         Functions that build problem and network.
     root, groups
@@ -174,10 +161,6 @@ def calibrate(
         Number of Monte-Carlo runs.
     block : int, default BLOCK
         Number of runs that are computed together.
-
-    Returns
-    -------
-    Calibration
 
     Raises
     ------
@@ -218,8 +201,7 @@ def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorith
         Algorithm, privacy budget and number of iterations.
     problem : Problem
         Problem with sensitivities, which hold for all data sets.
-    network : Network
-        Public communication graph.
+    network
 
     Returns
     -------
@@ -333,10 +315,6 @@ def simulate(
     processes : int, default 1
         Number of worker processes. The results do not depend on it.
 
-    Returns
-    -------
-    Records
-
     Raises
     ------
     Diverged
@@ -403,10 +381,7 @@ def _require_covered(calibration: Calibration, index: int, problem: Problem, run
     ----------
     calibration : Calibration
         Settings with calibrated noise.
-    index : int
-        Index of the setting.
-    problem : Problem
-        Problem of a block of runs.
+    index, problem
     run : int
         First run of the block, for the message.
     """

@@ -59,18 +59,13 @@ def synthetic_rows(rows: int, *, classes: int = 2, dim: int = DIM, seed: int = 0
 
     Parameters
     ----------
-    rows : int
-        Number of rows.
+    rows
     classes : int, default 2
         Number of classes. Two classes have the labels -1 and +1, more have labels from 0.
     dim : int, default 5
         Number of features.
     seed : int, default 0
         Root seed of the random numbers.
-
-    Returns
-    -------
-    SyntheticRows
     """
     require(rows > TEST_ROWS, "rows", rows, f"more than {TEST_ROWS}, the rows of the test part")
     random = generator(seed, "synthetic rows", classes, dim)
@@ -89,21 +84,7 @@ def synthetic_rows(rows: int, *, classes: int = 2, dim: int = DIM, seed: int = 0
 
 
 def rows_of_setting(name: str, parameters: Mapping[str, Any], agents: int) -> SyntheticRows:
-    """Sample as many rows as a setting needs for its agents and its test set.
-
-    Parameters
-    ----------
-    name : str
-        Name of the problem.
-    parameters : mapping
-        Parameters of the problem.
-    agents : int
-        Number of agents.
-
-    Returns
-    -------
-    SyntheticRows
-    """
+    """Sample as many rows as a setting needs for its agents and its test set."""
     records = parameters.get("records", FREE_ROWS)
     total = records if name in TOTALS else records * agents
     return synthetic_rows(total + TEST_ROWS, classes=CLASSES.get(name, 2))

@@ -434,8 +434,7 @@ def outputs(x: np.ndarray, records: PackedRecords, rows: np.ndarray, hidden: int
     ----------
     x : ndarray of float32, shape (models, p)
         Models.
-    records : PackedRecords
-        All records.
+    records
     rows : ndarray of int, shape (rows,)
         Selected records.
     hidden : int
@@ -476,8 +475,7 @@ def clipped_gradients(
         Contiguous. The models of the agents of setting s are the rows from ``first[s]`` on.
     first : ndarray of int, shape (settings,)
         First row of each setting.
-    records : PackedRecords
-        All records.
+    records
     labels : ndarray of int64, shape (records,)
         Classes from 0 to 9.
     rows : ndarray of int, shape (agents, widest)
@@ -510,12 +508,10 @@ def require_parameters(kernel: str, x: np.ndarray, shape: Shape) -> None:
 
     Parameters
     ----------
-    kernel : str
-        Name of the kernel in messages.
+    kernel
     x : ndarray, shape (models, p)
         Models.
-    shape : Shape
-        Shape of the network.
+    shape
     """
     parameters = (shape.inputs + 1) * shape.hidden + (shape.hidden + 1) * CLASSES
     require_layout(kernel, "x", x, (-1, parameters), np.float32)

@@ -16,8 +16,7 @@ def require_layout(
 
     Parameters
     ----------
-    kernel, name : str
-        Names of the kernel and of its argument.
+    kernel, name
     array : ndarray
         Argument to check.
     shape : tuple of int
@@ -46,8 +45,7 @@ def require_indices(kernel: str, name: str, indices: np.ndarray, end: int) -> No
 
     Parameters
     ----------
-    kernel, name : str
-        Names of the kernel and of its argument.
+    kernel, name
     indices : ndarray of int
         Indices to check.
     end : int

@@ -25,8 +25,7 @@ def map_in_forks(
         Function whose results and exceptions can be pickled. The function itself is inherited.
     items : sequence
         Arguments, one per call.
-    processes : int
-        Largest number of forks.
+    processes
 
     Yields
     ------
@@ -68,12 +67,7 @@ def fewest(items: int, limit: int) -> int:
     ----------
     items : int
         Number of items, at least 1.
-    limit : int
-        Largest number of processes.
-
-    Returns
-    -------
-    int
+    limit
     """
     rounds = -(-items // limit)
     return -(-items // rounds)

@@ -290,10 +290,6 @@ def model(eigenvalues: np.ndarray, vectors: np.ndarray) -> SpectralForm:
         Eigenvalues, >= 0.
     vectors : ndarray, shape (d, d)
         Matrix of eigenvectors, one per column.
-
-    Returns
-    -------
-    SpectralForm
     """
     return SpectralForm(np.array(eigenvalues), vectors.ravel(), vectors.T.ravel())
 
@@ -313,12 +309,10 @@ def minimise(
 
     Parameters
     ----------
-    records : SignedRecords
-        Signed records of all problems.
+    records
     weight : float
         w.
-    model : SpectralForm
-        A.
+    model
     curvature, tolerance : ndarray, shape (problems,)
         D, and the l2 norm of the gradient to reach.
     linear, start : ndarray, shape (problems, d)
@@ -411,8 +405,7 @@ def mean_losses(records: SignedRecords, x: np.ndarray, bound: np.ndarray) -> np.
 
     Parameters
     ----------
-    records : SignedRecords
-        Signed records.
+    records
     x : ndarray, shape (points, d)
         Points.
     bound : ndarray, shape (points,)
@@ -435,8 +428,7 @@ def misclassified(records: SignedRecords, x: np.ndarray, positive: np.ndarray) -
 
     Parameters
     ----------
-    records : SignedRecords
-        Signed records.
+    records
     x : ndarray, shape (points, d)
         Points.
     positive : ndarray of bool, shape (N,)
@@ -476,8 +468,7 @@ def sigmoid_sums(records: SignedRecords, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    records : SignedRecords
-        Signed records.
+    records
     x : ndarray, shape (points, d)
         Points.
 

@@ -48,8 +48,7 @@ def quantize(x, resolution, lowest, highest, key, counter, out) -> int:
         Ends of the grid in steps; infinite for none.
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
-    counter : int
-        Counter of the first agent.
+    counter
 
     Returns
     -------
@@ -85,8 +84,7 @@ def descend(x, base, mixed, gradient, base_weight, step, scale, key, counter) ->
         Step length :math:`a`.
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
-    counter : int
-        Counter of the first agent.
+    counter
     """
     _require_models("descend", x, key, base=base, mixed=mixed, gradient=gradient)
     for name, values in {"base_weight": base_weight, "scale": scale}.items():
@@ -118,8 +116,7 @@ def sparsify(x, mixed, gradient, theta, step, scale, fraction, key, mask, counte
         Probability :math:`c` that a coordinate changes.
     key, mask : ndarray of uint32, shape (2,)
         Keys of the noise and of the selection of coordinates.
-    counter : int
-        Counter of the first agent.
+    counter
     """
     _require_models("sparsify", x, key, mixed=mixed, gradient=gradient)
     require_layout("sparsify", "mask", mask, (2,))
@@ -148,13 +145,7 @@ def add_discrete(z, resolution, lowest, highest, table: NoiseTable, key, counter
         Cumulative probabilities of the noise.
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
-    counter : int
-        Counter of the first agent.
-
-    Returns
-    -------
-    int
-        Number of clipped coordinates.
+    counter
     """
     _require_models("add_discrete", z, key)
     require_layout("add_discrete", "table.low", table.low, table.high.shape)
@@ -196,8 +187,7 @@ def uniforms(key, counter, shape: tuple[int, int]) -> np.ndarray:
     ----------
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
-    counter : int
-        Counter of the first agent.
+    counter
     shape : tuple of int
         (agents, p).
 
@@ -216,8 +206,7 @@ def normals_of(key, counter, shape: tuple[int, int]) -> np.ndarray:
     ----------
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
-    counter : int
-        Counter of the first agent.
+    counter
     shape : tuple of int
         (agents, p).
 
@@ -239,8 +228,7 @@ def discrete_of(table: NoiseTable, key, counter, shape: tuple[int, int]) -> np.n
         Cumulative probabilities of the noise.
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
-    counter : int
-        Counter of the first agent.
+    counter
     shape : tuple of int
         (agents, p).
 

@@ -96,10 +96,6 @@ def steps_of(*, weights, keep, scale, step) -> Steps:
         Weights k of the base points, and noise scales s.
     step : array_like, shape (settings,)
         Step lengths a.
-
-    Returns
-    -------
-    Steps
     """
     rounded = np.array([np.ravel(matrix) for matrix in weights], np.float32)
     return Steps(rounded, *(np.array(values, np.float32) for values in (keep, scale, step)))
@@ -120,12 +116,7 @@ def keys(key: np.ndarray, counter: int) -> Keys:
     ----------
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
-    counter : int
-        Counter of the first agent.
-
-    Returns
-    -------
-    Keys
+    counter
     """
     return Keys(np.uint32(key[0]), np.uint32(key[1]), np.uint32(counter))
 
@@ -332,10 +323,7 @@ def round_and_step(
         Gradients of the agents of all settings.
     first : ndarray of int64, shape (settings,)
         First row of each setting.
-    steps : Steps
-        Coefficients of the steps.
-    grids : Grids
-        Grids of the settings.
+    steps, grids
     rounding, noise : Keys
         Streams of the rounding and of the noise.
     variances : tuple of float
@@ -416,10 +404,7 @@ def round_with_noise(
         Overwritten with the messages.
     first : ndarray of int, shape (settings,)
         First row of each setting.
-    agents : int
-        Number of agents.
-    grids : Grids
-        Grids of the settings.
+    agents, grids
     variances : tuple of float
         Variances of the noise in squared steps of the grid; 0 for none.
     rounding, discrete : Keys

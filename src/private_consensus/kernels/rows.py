@@ -99,8 +99,7 @@ def bounds_of(table: NoiseTable, width: float) -> np.ndarray:
     ----------
     table : NoiseTable
         Cumulative probabilities of the noise.
-    width : float
-        Width of the grid, in steps.
+    width
 
     Returns
     -------

@@ -194,25 +194,15 @@ def first_counter(counter: int, agents: int, loops: np.ndarray) -> int:
     ----------
     counter : int
         Number of previous solves.
-    agents : int
-        Number of agents.
+    agents
     loops : int or ndarray of int
         :math:`T`; the largest one counts.
-
-    Returns
-    -------
-    int
     """
     return counter * agents * int(np.max(loops))
 
 
 def counter_offsets(dim: int, samples: int) -> np.ndarray:
     """Return the second word of the counter of each coordinate and direction.
-
-    Parameters
-    ----------
-    dim, samples : int
-        Numbers of coordinates and of directions.
 
     Returns
     -------
@@ -615,8 +605,7 @@ def directions_of(keys, counters, dim: int, samples: int, draw=normals):
         One key per run.
     counters : ndarray of int, shape (K,)
         Counters of the agents.
-    dim, samples : int
-        Numbers of coordinates and of directions.
+    dim, samples
     draw : callable
         Maps keys and counters to pairs of normals.
 

@@ -42,8 +42,7 @@ def aligned(count: int, kind=np.float32) -> np.ndarray:
 
     Parameters
     ----------
-    count : int
-        Number of entries.
+    count
     kind : dtype
         Type of the entries.
 
@@ -220,8 +219,7 @@ def store(typing, array, index, vector):
 
     Parameters
     ----------
-    typing : numba context
-        Typing context.
+    typing
     array, index, vector : numba type
         Types of the contiguous array, of the index and of the vector.
     """
@@ -254,8 +252,7 @@ def load_first(typing, array, index, count):
 
     Parameters
     ----------
-    typing : numba context
-        Typing context.
+    typing
     array, index, count : numba type
         Types of the array, of the index and of the number of lanes.
     """
@@ -281,8 +278,7 @@ def load_everywhere(typing, array, index):
 
     Parameters
     ----------
-    typing : numba context
-        Typing context.
+    typing
     array, index : numba type
         Types of the array and of the index.
     """
@@ -304,8 +300,7 @@ def store_first(typing, array, index, count, vector):
 
     Parameters
     ----------
-    typing : numba context
-        Typing context.
+    typing
     array, index, count, vector : numba type
         Types of the array, the index, the number of lanes and the vector.
     """
@@ -354,8 +349,7 @@ def counted_from(typing, first):
 
     Parameters
     ----------
-    typing : numba context
-        Typing context.
+    typing
     first : numba type
         Type of the first number.
     """
@@ -370,8 +364,7 @@ def narrowed(typing, lower, upper):
 
     Parameters
     ----------
-    typing : numba context
-        Typing context.
+    typing
     lower, upper : numba type
         Types of the vectors for the lower and the upper half.
     """
@@ -387,8 +380,7 @@ def widened(typing, a):
 
     Parameters
     ----------
-    typing : numba context
-        Typing context.
+    typing
     a : numba type
         Type of the vector.
     """
@@ -414,8 +406,7 @@ def minimum(typing, a, b):
 
     Parameters
     ----------
-    typing : numba context
-        Typing context.
+    typing
     a, b : numba type
         Types of the operands.
     """
@@ -429,8 +420,7 @@ def maximum(typing, a, b):
 
     Parameters
     ----------
-    typing : numba context
-        Typing context.
+    typing
     a, b : numba type
         Types of the operands.
     """
@@ -460,8 +450,7 @@ def root(typing, a):
 
     Parameters
     ----------
-    typing : numba context
-        Typing context.
+    typing
     a : numba type
         Type of the vector.
     """
@@ -510,8 +499,7 @@ def lowest_bit(typing, word):
 
     Parameters
     ----------
-    typing : numba context
-        Typing context.
+    typing
     word : numba type
         Type of the word.
     """
@@ -525,8 +513,7 @@ def zeros_of(typing, a):
 
     Parameters
     ----------
-    typing : numba context
-        Typing context.
+    typing
     a : numba type
         Type of the vector.
     """
@@ -558,8 +545,7 @@ def floated(typing, a):
 
     Parameters
     ----------
-    typing : numba context
-        Typing context.
+    typing
     a : numba type
         Type of the vector.
     """

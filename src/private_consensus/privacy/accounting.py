@@ -181,8 +181,7 @@ def epsilon_by_method(releases: Iterable[Release], delta: float) -> dict[str, fl
 
     Parameters
     ----------
-    releases : iterable of Release
-        All releases of one agent, with sensitivities for one neighbouring relation.
+    releases
     delta : float
         delta of the guarantee, in [0, 1).
 
@@ -208,8 +207,7 @@ def epsilon(
 
     Parameters
     ----------
-    releases : iterable of Release
-        All releases of one agent, with sensitivities for one neighbouring relation.
+    releases
     delta : float
         delta of the guarantee, in [0, 1).
     method : {"best", "pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld"}
@@ -267,11 +265,6 @@ def dp_events(releases: Iterable[Release]):
 
     Sampling wraps an event in ``PoissonSampledDpEvent``, or in ``SampledWithoutReplacementDpEvent``
     with one. An accountant that does not support an event raises ``UnsupportedEventError``.
-
-    Parameters
-    ----------
-    releases : iterable of Release
-        All releases of one agent, with sensitivities for one neighbouring relation.
 
     Returns
     -------

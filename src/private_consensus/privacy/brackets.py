@@ -106,8 +106,7 @@ def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
 
     Parameters
     ----------
-    releases : iterable of Release
-        All releases of one agent, with sensitivities for one neighbouring relation.
+    releases
     delta : float
         delta of the guarantee, in [0, 1).
 

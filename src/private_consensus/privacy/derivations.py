@@ -30,8 +30,7 @@ def derive(releases: Sequence[Release], budget: Budget) -> list[str]:
 
     Parameters
     ----------
-    releases : sequence of Release
-        All releases of one agent.
+    releases
     budget : Budget
         Budget for which the noise was calibrated; epsilon is stated at its delta.
 

@@ -159,14 +159,9 @@ class Sensitivity:
         ----------
         part_scale : float
             Laplace scale of the coefficients that involve some ``columns``.
-        rest_scale : float
-            Laplace scale of all other coefficients.
+        rest_scale
         columns : int
             Number of columns with ``part_scale``.
-
-        Returns
-        -------
-        float
         """
         total, part_change, rest_change = self.l1, self.part_l1(columns), self.rest_l1(columns)
         if columns == 0:
@@ -190,10 +185,6 @@ class Sensitivity:
             Standard deviation of the noise on all other coefficients.
         columns : int
             Number of columns with ``part_scale``.
-
-        Returns
-        -------
-        float
         """
         return self.l2 / (min(part_scale, rest_scale) if columns else rest_scale)
 
@@ -234,18 +225,12 @@ def pair_l1(columns: int, width: int, first, second, *, quadratic: float = 1 / 8
 
     Parameters
     ----------
-    columns : int
-        Number of columns.
+    columns
     width : int
         Number of non-zero entries of x and of x'.
     first, second : ndarray, [blocks]
         Weights v and v'.
-    quadratic : float
-        Factor of the products.
-
-    Returns
-    -------
-    float
+    quadratic
     """
     shared = max(0, 2 * width - columns)
     separate = (width - shared) * float(np.abs(first).sum() + np.abs(second).sum())
@@ -272,10 +257,6 @@ def covariance_l1(dim: int, mean: float, *, public_mean: bool = True) -> float:
         Mean :math:`\bar z` of the protected attribute.
     public_mean : bool
         True if the mean is public; if False, its change is counted.
-
-    Returns
-    -------
-    float
     """
     largest = max(mean, 1.0 - mean) if public_mean else 1.0
     return (2 * largest + (0.0 if public_mean else 1.0)) * math.sqrt(dim)

@@ -28,16 +28,14 @@ def one_run_pvalue(
 
     Parameters
     ----------
-    epsilon : float
-        Claimed epsilon.
+    epsilon
     right : int
         v, number of right guesses.
     guesses : int
         r, number of guesses.
     records : int
         m, number of records that are included at random.
-    delta : float
-        Claimed delta.
+    delta
 
     Returns
     -------
@@ -68,8 +66,7 @@ def one_run_epsilon(
         r, number of guesses.
     records : int
         m, number of records that are included at random.
-    delta : float
-        Claimed delta.
+    delta
     confidence : float
         Probability with which the result is at most the true epsilon.
 

@@ -32,10 +32,6 @@ def log_moment(order: float, rate: float, mu: float) -> float:
         :math:`\gamma` in (0, 1), probability of each record.
     mu : float
         Sensitivity over standard deviation, for adding or removing a record; above 0.
-
-    Returns
-    -------
-    float
     """
     below, above = math.floor(order), math.ceil(order)
     if below != above:

@@ -115,8 +115,7 @@ def least_answers(
         Threshold before noise.
     threshold_scale, query_scale : float
         Laplace scales of threshold and queries; 0 for no noise.
-    count, tests : int
-        Largest numbers of answers "above" and of tests.
+    count, tests
     redrawn : {"once", "after_release", "each"}
         When the threshold's noise is sampled, see :func:`sparse_vector_release`.
 
@@ -147,10 +146,7 @@ def capped_binomial(rates: float | np.ndarray, count: int, tests: int) -> np.nda
     ----------
     rates : float or ndarray
         Success probabilities, of equal weight.
-    count : int
-        Cap.
-    tests : int
-        Number of trials.
+    count, tests
 
     Returns
     -------
@@ -282,18 +278,12 @@ class SparseVector:
         ----------
         epsilon : float
             Total pure epsilon, above 0.
-        sensitivity : float
-            Sensitivity of each query.
+        sensitivity
         count : int
             c, largest number of answers "above".
         monotonic : bool
             True if all queries move in one direction between neighbours.
-        equal : bool
-            True for equal parts.
-
-        Returns
-        -------
-        SparseVector
+        equal
         """
         key, expected = "sparse_vector.epsilon", "a finite number above 0"
         arguments.number(key, epsilon, expected, lambda v: 0 < v < math.inf)
@@ -378,10 +368,6 @@ class SparseVector:
             Laplace draws of scale 1, one per run.
         unit_queries, unit_numbers : ndarray, shape (..., n)
             Laplace draws of scale 1; the latter are required if the budget includes numbers.
-
-        Returns
-        -------
-        Answers
         """
         queries = arguments.array("queries", queries, "an array (..., n) of numbers")
         require(queries.ndim >= 1, "queries", queries.shape, "a shape (..., n)")

@@ -105,10 +105,6 @@ def deadline_batches(deadline: float, slowest: float = 10.0, fastest: float = 90
         :math:`T_d > 0`.
     slowest, fastest : float
         Limits of V, in records per unit of time.
-
-    Returns
-    -------
-    Batches
     """
     key, positive = "deadline", "a finite number above 0"
     deadline = arguments.number(key, deadline, positive, lambda v: 0 < v < math.inf)
@@ -182,12 +178,7 @@ class SampledNoise:
         ----------
         sigma : float
             Noise multiplier, at least 0.
-        count : int
-            Number of batches.
-
-        Returns
-        -------
-        list of Release
+        count
         """
         expected = "a finite number >= 0"
         arguments.number("sigma", sigma, expected, lambda v: 0 <= v < math.inf)
@@ -205,19 +196,7 @@ class SampledNoise:
         ]
 
     def sigma(self, budget: Budget, count: int) -> float:
-        """Return the smallest sigma at which ``count`` batches stay within ``budget``.
-
-        Parameters
-        ----------
-        budget : Budget
-            Budget of all batches together.
-        count : int
-            Number of batches.
-
-        Returns
-        -------
-        float
-        """
+        """Return the smallest sigma at which ``count`` batches stay within ``budget``."""
         arguments.instance("budget", budget, Budget, "a Budget")
         return _numerical_sigma(self, budget, arguments.whole("count", count, 0, MAX_COUNT))
 
@@ -311,14 +290,9 @@ def noisy_mean(batches: Batches, records: int, *, sampling: str = "fixed_size") 
     ----------
     batches : Batches
         Distribution of the batch size s.
-    records : int
-        Number of records of one agent.
+    records
     sampling : {"fixed_size", "poisson"}
         It determines the neighbouring relation: replace, or add and remove, one record.
-
-    Returns
-    -------
-    SampledNoise
 
     Raises
     ------
@@ -349,14 +323,9 @@ def noisy_sum(batches: Batches, records: int, *, sampling: str = "fixed_size") -
     ----------
     batches : Batches
         Distribution of the batch size s.
-    records : int
-        Number of records of one agent.
+    records
     sampling : {"fixed_size", "poisson"}
         It determines the neighbouring relation: replace, or add and remove, one record.
-
-    Returns
-    -------
-    SampledNoise
     """
     _check_batches(batches, records, sampling)
     losses = tuple(_change(sampling) if s else 0.0 for s in batches.sizes)
@@ -387,8 +356,7 @@ def noisy_message(
     ----------
     batches : Batches
         Distribution of the batch size s.
-    records : int
-        Number of records of one agent.
+    records
     step : float
         :math:`\alpha\varepsilon`, factor of the gradient in a step.
     resolution : float
@@ -399,10 +367,6 @@ def noisy_message(
         K, l2 norm to which gradients are clipped.
     sampling : {"fixed_size", "poisson"}
         It determines the neighbouring relation: replace, or add and remove, one record.
-
-    Returns
-    -------
-    SampledNoise
 
     Raises
     ------

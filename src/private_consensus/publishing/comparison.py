@@ -11,14 +11,13 @@ seed are correlated, which makes the test conservative. A number without an erro
 be equal up to rounding.
 
 An exact comparison ignores Monte-Carlo errors. It compares all tables (figure data, claims,
-privacy, statements, audits, observers) and the answers of the comparison of methods. Numbers may
-differ by a relative :data:`ROUNDING`; words, counts and truth values must be identical. Statistics
-of claims may also differ by :data:`ROUNDING_OF_CLAIMS`.
+privacy, statements, audits, observers). Numbers may differ by a relative :data:`ROUNDING`; words,
+counts and truth values must be identical. Statistics of claims may also differ by
+:data:`ROUNDING_OF_CLAIMS`.
 """
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -54,9 +53,8 @@ EPSILONS = (
 """Columns with claimed, computed and accounted epsilon, and its lower bounds."""
 PROVENANCE = ("source", "commit", "seconds", "date")
 """Columns with the origin of a number, which are not compared."""
-OTHER_TARGETS = ("mutants", "published")
-"""Tables of another target, and the date of the comparison of methods, which are not compared. The
-comparison of methods is another target too; it is compared if the run has one."""
+OTHER_TARGET = "mutants"
+"""Table of another target, which is not compared."""
 
 
 @dataclass(frozen=True)
@@ -140,27 +138,14 @@ def _compare_within_errors(run: Path, reference: Path) -> Comparison:
 
 
 def _compare_exactly(run: Path, reference: Path) -> Comparison:
-    others = {*OTHER_TARGETS} if (run / "comparison").is_dir() else {*OTHER_TARGETS, "comparison"}
-    tables = sorted(reference.rglob("*.parquet"))
-    documents = sorted((reference / "comparison").glob("*.json"))
-    files = [f for f in (*tables, *documents) if not others & {f.stem, f.parent.name}]
+    files = (f for f in sorted(reference.rglob("*.parquet")) if f.stem != OTHER_TARGET)
     names, missing = _shared(files, run, reference)
     compared, lines = 0, []
     for name in names:
-        files = (reference / name, run / name)
-        if name.suffix == ".parquet":
-            before, after = map(rows_of, files)
-            compared += before.height * before.width * (before.height == after.height)
-            absolute = ROUNDING_OF_CLAIMS if name.stem == "claims" else 0.0
-            differences = table_differences(before, after, absolute=absolute)
-        else:
-            old, new = (dict(_entries_without_seconds(read_json(file))) for file in files)
-            compared += len(old)
-            differences = (
-                f"{path}: {value} became {new.get(path)}"
-                for path, value in old.items()
-                if not _is_same_entry(value, new.get(path))
-            )
+        before, after = rows_of(reference / name), rows_of(run / name)
+        compared += before.height * before.width * (before.height == after.height)
+        absolute = ROUNDING_OF_CLAIMS if name.stem == "claims" else 0.0
+        differences = table_differences(before, after, absolute=absolute)
         lines += [f"{name}: {difference}" for difference in differences]
     verdicts = tuple(_verdicts(run, reference))
     return Comparison(compared, tuple(lines), tuple(missing), verdicts)
@@ -399,33 +384,3 @@ def _differs(before: pl.Series, after: pl.Series, relative: float, absolute: flo
         return ~before.eq_missing(after.cast(before.dtype)).to_numpy()
     y, y_run = (series.cast(pl.Float64).to_numpy() for series in (before, after))
     return ~np.isclose(y_run, y, rtol=relative, atol=absolute, equal_nan=True)
-
-
-def _entries(value: object, path: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the path and the value of every leaf of a JSON document."""
-    if isinstance(value, Mapping):
-        for key, entry in value.items():
-            yield from _entries(entry, f"{path}.{key}")
-    elif isinstance(value, list):
-        for number, entry in enumerate(value):
-            yield from _entries(entry, f"{path}[{number}]")
-    else:
-        yield path.lstrip("."), value
-
-
-def _entries_without_seconds(document: object) -> Iterator[tuple[str, object]]:
-    """Yield the entries of a document without wall times.
-
-    The answers of the comparison have rows ``[method, *costs]``, with wall times among the costs.
-    """
-    costs = list(document.get("costs", ())) if isinstance(document, Mapping) else []
-    seconds = f"[{costs.index('seconds') + 1}]" if "seconds" in costs else None
-    for path, value in _entries(document):
-        if not (seconds and ".costs[" in path and path.endswith(seconds)):
-            yield path, value
-
-
-def _is_same_entry(before: object, after: object) -> bool:
-    if isinstance(before, float) and isinstance(after, float | int):
-        return math.isclose(before, after, rel_tol=ROUNDING)
-    return before == after

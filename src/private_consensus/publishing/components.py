@@ -60,8 +60,7 @@ def components(
     ----------
     lock : mapping
         Locked packages, the result of :func:`locked`.
-    installed : iterable of Distribution
-        Installed packages.
+    installed
 
     Returns
     -------
@@ -108,8 +107,7 @@ def main(folder: str, lock: str = "requirements.txt") -> None:
 
     Parameters
     ----------
-    folder : str
-        Target folder.
+    folder
     lock : str
         Path of the lock file.
     """

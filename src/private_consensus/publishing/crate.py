@@ -179,8 +179,7 @@ def main(folder: str, archive: str) -> None:
 
     Parameters
     ----------
-    folder : str
-        Folder with reference results.
+    folder
     archive : str
         Target file.
     """

@@ -43,11 +43,6 @@ def manifest(
         Paths of the results whose provenance is listed.
     files : mapping
         Path of each published file to its SHA-256.
-
-    Returns
-    -------
-    dict
-        Content as plain JSON.
     """
     seconds = {row["job"]: round(row["seconds"], 2) for row in results.timings}
     stamps = {str(path): actual_stamp(path) for path in stamped}

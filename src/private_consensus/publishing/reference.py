@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,8 @@ from .manifest import manifest
 
 MAX_BYTES = 25_000_000
 """Largest size of the folder of reference results."""
-COMPARED = "comparison"
-"""Folder with the results of ``make comparison``."""
 LONG_TABLES = ("privacy", "audit/observers")
 """Tables with thousands of rows, which are not converted to CSV; a CSV of the run is copied."""
-FAULTS = "faults.json"
-"""File with the outcomes of the tests of faults, written by ``make faults``."""
 WIDTH = 1600.0
 """Width of published PNG files, in pixels."""
 TABLES = ("csv", "md", "tex")
@@ -52,12 +47,10 @@ def publish(
 
     Parameters
     ----------
-    results : Results
-        Results of the run.
+    results
     run : path
         ``results/<scale>``.
-    folder : path
-        Target folder.
+    folder
     config : mapping
         Configuration of the run, with ``seed``, ``papers`` and ``runs``.
     papers : iterable of str
@@ -84,7 +77,6 @@ def publish(
     try:
         _write(results, run, new)
         _copy_audited_faults(folder, new)
-        _copy_comparison(run, folder, new)
         files = [path for path in new.rglob("*") if path.is_file()]
         content = manifest(
             results, config, missing=missing, stamped=stamped, files=checksums(files, new)
@@ -106,12 +98,7 @@ def require_citable(
 
     Parameters
     ----------
-    results : Results
-        Results of the run.
-    config : mapping
-        Configuration of the run.
-    missing : sequence of str
-        Keys of missing papers.
+    results, config, missing
     partial : bool
         True if papers may be missing.
 
@@ -139,13 +126,6 @@ def _surrogates(results: Results) -> str:
 
 def require_aggregates(name: str, frame: pl.DataFrame) -> None:
     """Raise an error if a table could contain individual records.
-
-    Parameters
-    ----------
-    name : str
-        Name of the table in the message.
-    frame : DataFrame
-        Table to publish.
 
     Raises
     ------
@@ -192,23 +172,10 @@ def _write(results: Results, run: Path, folder: Path) -> None:
 
 
 def _copy_audited_faults(old: Path, new: Path) -> None:
-    """Copy the audits and tests of faults from the old reference if they were not run again."""
-    _copy(FAULTS, old, new, missing_ok=True)
+    """Copy the audits of faults from the old reference if they were not run again."""
     for name in ("audit/mutants.parquet", "audit/mutants.csv"):
         if not (new / name).exists():
             _copy(name, old, new, missing_ok=True)
-
-
-def _copy_comparison(run: Path, old: Path, new: Path) -> None:
-    """Copy the comparison of this run, or of the old reference if it was not run again."""
-    source = next((f for f in (run, old) if (f / COMPARED / "answers.json").is_file()), None)
-    if source is None:
-        return
-    for name in ("answers.json", "cells.json", "runs.parquet", "published.json"):
-        _copy(f"{COMPARED}/{name}", source, new, missing_ok=True)
-    if source == run:
-        today = datetime.now(UTC).date().isoformat()
-        write_json(new / COMPARED / "published.json", {"date": today})
 
 
 def small_png(svg: str) -> bytes:

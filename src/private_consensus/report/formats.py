@@ -22,10 +22,6 @@ def number(value: float | int | None, digits: int = 3) -> str:
         None and NaN are formatted as a dash.
     digits : int, default 3
         Number of significant digits. Integers, and integral floats below 10^6, have all digits.
-
-    Returns
-    -------
-    str
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return NONE
@@ -58,10 +54,6 @@ def interval(low: float | None, high: float | None, digits: int = 3) -> str:
         Upper end.
     digits : int, default 3
         Number of significant digits.
-
-    Returns
-    -------
-    str
     """
     ends = number(low, digits), number(high, digits)
     return "" if NONE in ends else f"[{ends[0]}, {ends[1]}]"
@@ -78,10 +70,6 @@ def region(low: float | None, high: float | None, digits: int = 3) -> str:
         Largest accepted value, possibly inf.
     digits : int, default 3
         Number of significant digits.
-
-    Returns
-    -------
-    str
     """
     first, last = number(low, digits), number(high, digits)
     if NONE in (first, last):

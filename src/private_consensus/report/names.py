@@ -73,14 +73,9 @@ def heading(title: str, number: str) -> str:
 
     Parameters
     ----------
-    title : str
-        Title of the figure.
+    title
     number : str
         Number of the paper, such as ``001``.
-
-    Returns
-    -------
-    str
     """
     text = title.removeprefix(f"Paper {number}").lstrip(",: ")
     return text[:1].upper() + text[1:] if text[:1].isascii() else text
@@ -91,14 +86,9 @@ def short_title(title: str, number: str) -> str:
 
     Parameters
     ----------
-    title : str
-        Title of the figure.
+    title
     number : str
         Number of the paper, such as ``001``.
-
-    Returns
-    -------
-    str
     """
     return heading(title, number).partition(":")[0]
 

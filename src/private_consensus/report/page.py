@@ -29,7 +29,6 @@ from .views import (
 from .views.data import data_uri
 
 TOPICS = {
-    "comparison": "Which algorithm?",
     "scorecard": "Scorecard: all claims",
     "privacy": "Privacy of each algorithm",
     "audits": "Audits",
@@ -135,7 +134,7 @@ def shared_content(results: Results) -> dict[str, object]:
     return {
         "scale": results.scale,
         "decides": results.decides,
-        "answer": answer.sentences(results),
+        "answer": answer.summary(results),
         "command": command("", results.scale),
         "one_figure": command(first, results.scale),
         "counts": scorecard.counts(claims),
@@ -153,13 +152,6 @@ def shared_content(results: Results) -> dict[str, object]:
 @lru_cache(maxsize=16)
 def paper_view(key: str, results: Results) -> dict[str, Any]:
     """Collect the content of a paper's page: figures and tables with claims, details, privacy.
-
-    Parameters
-    ----------
-    key : str
-        Key of the paper.
-    results : Results
-        Results of one scale.
 
     Returns
     -------

@@ -12,15 +12,12 @@ from typing import Any
 
 import polars as pl
 
-from private_consensus.common import yamls
 from private_consensus.common.provenance import versions
 from private_consensus.common.readable import read_json
 from private_consensus.common.usage import read_usage, was_measured
 from private_consensus.reproduction.claims.words import may_decide
 from private_consensus.reproduction.experiments.results import provenance_of, rows_of
 from private_consensus.reproduction.experiments.schema import cited
-
-from .undecided import without_decisions
 
 Row = Mapping[str, Any]
 SVG_SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S)
@@ -29,9 +26,7 @@ UNKNOWN_COMMIT = "unknown"
 REFERENCE = "reference"
 """Folder of the published results."""
 OPTIONAL_PARTS = {
-    "comparison": "{scale}/comparison/answers.json",
     "mutants": "{scale}/audit/mutants.parquet",
-    "faults": "reference/faults.json",
     "docs": "docs/index.html",
 }
 """Optional parts of a report: target of ``make`` to the path of its result, in ``results``."""
@@ -59,15 +54,11 @@ class Results:
         :func:`~private_consensus.reproduction.experiments.tables.table_numbers`.
     cards : list of mapping
         Data cards.
-    faults : list of mapping
-        Tested faults, from ``docs/faults.yaml``.
     audit : mapping
         Rows of the tables in ``audit``, by name: ``audits``, ``errata``, ``repairs``, ``observers``
         and ``mutants``.
     theorems : list of rows
         Rows of ``theorems.parquet``.
-    comparison : mapping
-        Answers of the comparison, the result of :func:`comparison_of`; empty without a comparison.
     labels : mapping
         ``algorithm.variant`` to the label of its curves.
     documents : mapping
@@ -90,10 +81,8 @@ class Results:
     facts: Mapping[str, Row]
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     cards: Sequence[Row] = field(default_factory=list)
-    faults: Sequence[Row] = field(default_factory=list)
     audit: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     theorems: Sequence[Row] = field(default_factory=list)
-    comparison: Row = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
     library: bool = False
@@ -120,7 +109,7 @@ class Results:
 
     @property
     def decides(self) -> bool:
-        """Return True if the scale is large enough to decide claims, advice and rankings."""
+        """Return True if the scale is large enough to decide claims."""
         return may_decide(self.scale)
 
 
@@ -143,26 +132,17 @@ def read_results(
         Paths by kind. Parquet files are ``claims``, ``privacy``, and those of each figure
         (``numbers``) and table (``tables``, optional). Each figure has an SVG file (``svg``), each
         data card a JSON file (``cards``). Also optional: Parquet files of audits, errata, corrected
-        variants and observers (``audit``), and of numbered statements (``theorems``); the YAML file
-        of tested faults (``faults``); Markdown files of the documentation (``documents``).
-    scale : str
-        Name of the scale.
-    commit : str
-        Commit of the code.
+        variants and observers (``audit``), and of numbered statements (``theorems``);
+        Markdown files of the documentation (``documents``).
+    scale, commit
     folder : path, optional
         Folder of the results of all scales, which may contain the :data:`OPTIONAL_PARTS`.
-
-    Returns
-    -------
-    Results
     """
     parts = optional_parts(folder, scale) if folder else {}
     sizes = {
         Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in files["svg"]
     }
     facts = {Path(path).stem: figure_facts(path) for path in files["numbers"]}
-    faults = yamls.read(files["faults"]) if files.get("faults") else []
-    tests = read_json(parts["faults"]) if "faults" in parts else []
     theorems = files.get("theorems")
     return Results(
         scale=scale,
@@ -181,52 +161,13 @@ def read_results(
         facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},
         tables={Path(path).stem: rows_of(path) for path in files.get("tables", ())},
         cards=[read_json(path) for path in sorted(set(files["cards"]))],
-        faults=with_outcomes(faults, tests),
         audit={
             Path(path).stem: rows_of(path).to_dicts()
             for path in [*files.get("audit", ()), *filter(None, [parts.get("mutants")])]
         },
         theorems=rows_of(theorems).to_dicts() if theorems else [],
-        comparison=comparison_of(folder, scale) if folder else {},
         timings=[timing(path) for path in map(Path, plan["timings"]) if was_measured(path)],
     )
-
-
-def comparison_of(folder: str | Path, scale: str) -> dict[str, Any]:
-    """Return the answers of the comparison of this run; without one, the published answers.
-
-    Parameters
-    ----------
-    folder : path
-        Folder with the results of all scales, and with the reference.
-    scale : str
-        Name of the scale.
-
-    Returns
-    -------
-    dict
-        Content of ``answers.json``, without decisions for a run at a reduced scale. ``published``
-        is the date of published answers, and ``runs_path`` the path of the table of runs, if it
-        exists. Empty without answers.
-    """
-    for name in (scale, REFERENCE):
-        subfolder = Path(folder, name, "comparison")
-        path = subfolder / "answers.json"
-        if not path.is_file():
-            continue
-        answers = read_json(path)
-        if name == REFERENCE:
-            answers["published"] = _published(subfolder / "published.json")
-        elif not may_decide(scale):
-            answers = without_decisions(answers, scale)
-        runs = subfolder / "runs.parquet"
-        return {**answers, "runs_path": str(runs)} if runs.is_file() else answers
-    return {}
-
-
-def _published(path: Path) -> str:
-    """Return the date on which a comparison was published."""
-    return str(read_json(path)["date"]) if path.is_file() else "an unknown date"
 
 
 def optional_parts(folder: str | Path, scale: str) -> dict[str, Path]:
@@ -236,8 +177,7 @@ def optional_parts(folder: str | Path, scale: str) -> dict[str, Path]:
     ----------
     folder : str or Path
         Folder with the results of all scales.
-    scale : str
-        Name of the scale.
+    scale
 
     Returns
     -------
@@ -248,26 +188,6 @@ def optional_parts(folder: str | Path, scale: str) -> dict[str, Path]:
         name: Path(folder, file.format(scale=scale)) for name, file in OPTIONAL_PARTS.items()
     }
     return {name: path for name, path in candidates.items() if path.is_file()}
-
-
-def with_outcomes(faults: Iterable[Row], tests: Iterable[Row]) -> list[Row]:
-    """Add to each fault the outcome of its most recent test.
-
-    Parameters
-    ----------
-    faults : iterable of rows
-        Faults with the column ``fault``.
-    tests : iterable of rows
-        Test results with the column ``fault``; the last row of a fault counts.
-
-    Returns
-    -------
-    list of rows
-        Faults with their outcome, which is ``not tried`` without a test.
-    """
-    outcome_by_fault = {row["fault"]: row for row in tests}
-    untested = {"outcome": "not tried"}
-    return [{**row, **untested, **outcome_by_fault.get(row["fault"], {})} for row in faults]
 
 
 def figure_facts(path: str | Path) -> dict[str, Any]:

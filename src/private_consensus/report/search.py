@@ -15,10 +15,6 @@ from .views import documents
 MAIN = re.compile(r"<main.*?</main>", re.S)
 NON_TEXT = re.compile(r"<(pre|svg|math|script)\b.*?</\1>|<[^>]+>", re.S)
 WORD = re.compile(r"[^\W\d_][\w-]+")
-QUESTION_WORDS = {
-    "comparison": "which algorithm is best to use recommended recommendation advice choose"
-}
-"""Additional search words of a page: words of the question that it answers."""
 
 
 def entries(results: Results, pages: Mapping[str, str]) -> list[dict[str, str]]:
@@ -26,8 +22,7 @@ def entries(results: Results, pages: Mapping[str, str]) -> list[dict[str, str]]:
 
     Parameters
     ----------
-    results : Results
-        Results of one scale.
+    results
     pages : mapping of str to str
         Address of each page relative to the front page, to the HTML of the page.
 
@@ -77,7 +72,6 @@ def _pages(results: Results) -> Iterator[dict[str, str]]:
             "names": words(name),
         }
     for name, title in TOPICS.items():
-        other_names = " ".join(filter(None, (name, QUESTION_WORDS.get(name))))
-        yield {"href": f"{name}.html", "text": title, "names": other_names}
+        yield {"href": f"{name}.html", "text": title, "names": name}
     for name, title in documents.titles(results.documents).items():
         yield {"href": f"docs/{name}.html", "text": title, "names": name}

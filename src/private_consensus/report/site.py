@@ -26,7 +26,7 @@ from private_consensus.reproduction.experiments.results import CHECKSUMS
 from . import search
 from .page import page, pages, private_papers, shared_content
 from .reading import Results
-from .views import comparison, observers, privacy, scorecard
+from .views import observers, privacy, scorecard
 from .views.tables import LINKS as TABLE_LINKS
 from .views.verdicts import HEADINGS
 
@@ -52,12 +52,10 @@ def write_site(
 
     Parameters
     ----------
-    results : Results
-        Results of one scale.
+    results
     source : path
         Folder of the scale, with subfolders ``figures``, ``tables`` and ``data``.
-    folder : path
-        Target folder.
+    folder
     documentation : iterable of mapping, optional
         Search entries of pages outside the report.
     """
@@ -69,12 +67,9 @@ def write_site(
         **_texts("assets"),
         "search.js": f"searchable({entries});\n",
         "losses.js": f"losses({losses});\n",
-        **comparison.scripts(results.comparison),
     }
     for name, text in scripts.items():
         write_text(folder / "assets" / name, text)
-    if results.comparison.get("runs_path"):
-        copy(Path(results.comparison["runs_path"]), folder / comparison.RUNS)
     write_downloads(results, source, folder / "figures")
     for name in results.tables:
         for kind, _ in TABLE_LINKS:
@@ -103,8 +98,7 @@ def write_pdf(results: Results, source: Path, path: Path) -> None:
 
     Parameters
     ----------
-    results : Results
-        Results of one scale.
+    results
     source : Path
         Folder of the scale, which contains the subfolder ``figures``.
     path : Path
@@ -151,8 +145,7 @@ def write_downloads(results: Results, source: Path, folder: Path) -> None:
         Results with the figures. The published reference has no PDF files and no specifications.
     source : Path
         Folder with subfolders ``figures`` and ``data``.
-    folder : Path
-        Target folder.
+    folder
     """
     for name in results.facts:
         for kind in IMAGE_KINDS[:2] if results.is_reference else IMAGE_KINDS:
@@ -174,8 +167,7 @@ def write_zipped(path: Path, text: str) -> None:
     ----------
     path : Path
         Path of the archive; the file in it has this name without ``.zip``.
-    text : str
-        Contents of the file.
+    text
     """
     with atomic_write(path) as temporary, ZipFile(temporary, "w") as archive:
         archive.writestr(ZipInfo(path.stem), text, ZIP_DEFLATED)
@@ -203,14 +195,6 @@ def _texts(folder: str) -> dict[str, str]:
 
 
 def copy(source: Path, target: Path) -> None:
-    """Copy a file; the target is complete or absent.
-
-    Parameters
-    ----------
-    source : Path
-        File to copy.
-    target : Path
-        Path of the copy.
-    """
+    """Copy a file; the target is complete or absent."""
     with atomic_write(target) as temporary:
         shutil.copyfile(source, temporary)

@@ -16,14 +16,13 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import unquote
 
-from private_consensus.common import yamls
 from private_consensus.common.provenance import write_text
 from private_consensus.common.readable import read_json
 from private_consensus.reproduction.experiments.plan import load
 from private_consensus.reproduction.experiments.schema import read_yaml
 
 from . import search
-from .reading import REFERENCE, Results, comparison_of, read_results, with_outcomes
+from .reading import REFERENCE, Results, read_results
 from .site import write_site
 
 REPORT, DOCS = f"{REFERENCE}/report", "docs"
@@ -51,10 +50,6 @@ def reference_results(root: Path) -> Results:
     ----------
     root : Path
         Folder of the repository, with ``config``, ``docs`` and ``results/reference``.
-
-    Returns
-    -------
-    Results
     """
     folder = root / "results" / REFERENCE
     manifest = read_json(folder / "manifest.json")
@@ -84,12 +79,9 @@ def reference_results(root: Path) -> Results:
         "cards": (),
     }
     results = read_results(described, files, scale=manifest["scale"], commit=manifest["commit"])
-    faults = yamls.read(root / "docs" / "faults.yaml")
     return replace(
         results,
         claims=[row for row in results.claims if row["figure"] in published],
-        faults=with_outcomes(faults, read_json(folder / "faults.json")),
-        comparison=comparison_of(folder.parent, manifest["scale"]),
         versions={},
         library=True,
         is_reference=True,

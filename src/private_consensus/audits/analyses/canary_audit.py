@@ -96,24 +96,6 @@ class CanaryAudit(QDPSGD):
     )
 
     def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
-        """Return a copy with the fraction ``share`` of the calibrated noise, and its two epsilons.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-        """
         require(
             self.guesses <= problem.records,
             "algorithm.guesses",
@@ -135,24 +117,7 @@ class CanaryAudit(QDPSGD):
     def statements(
         self, budget: Budget, problem: Any, network: Network, horizon: int
     ) -> list[tuple[Self, float]]:
-        """Return the epsilon of Theorem 11 at the noise that is used.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of (Algorithm, float)
-            For each neighbouring relation, a copy with it and the claimed epsilon.
-        """
+        """Return the epsilon of Theorem 11 at the noise that is used."""
         return [(self, self.formula)]
 
     def run(
@@ -163,21 +128,6 @@ class CanaryAudit(QDPSGD):
         horizon: np.ndarray,
         observe: Observe,
     ) -> None:
-        """Run all settings with canaries, and pass the bounds to ``observe`` after the last round.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        horizon : ndarray of int, shape (settings,)
-            Number of rounds, equal for all settings.
-        observe : Observe
-            Callback that receives the bounds.
-        """
         rounds = int(horizon[0])
         require(bool(np.all(horizon == rounds)), "horizon", horizon.tolist(), "equal numbers")
         settings = len(horizon)
@@ -267,13 +217,7 @@ def guessed(scores: np.ndarray, signs: np.ndarray, guesses: int) -> tuple[int, i
         Sum of the observed values along the axis of each canary.
     signs : ndarray, shape (m,)
         True signs, -1 or 1.
-    guesses : int
-        Number of guesses.
-
-    Returns
-    -------
-    (int, int)
-        Number of correct guesses, and number of guesses.
+    guesses
     """
     furthest = np.argsort(-np.abs(scores), kind="stable")[:guesses]
     return int(np.sum(np.sign(scores[furthest]) == signs[furthest])), len(furthest)

@@ -59,24 +59,6 @@ class DPCIMoments(DPCI):
     )
 
     def start(self, problem: Any, network: Network, streams: Streams, settings: int) -> Moments:
-        """Return the error of the initial estimates as the mean, with covariance 0.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        Moments
-            State before the first iteration.
-        """
         require(
             network.shared,
             "network.name",
@@ -93,43 +75,10 @@ class DPCIMoments(DPCI):
         return Moments(np.tile(error, (settings, 1)), np.zeros((settings, size, size)))
 
     def draws(self, problem: Any, streams: Streams) -> Iterator[Any]:
-        """Return an endless iterator of None, since nothing is sampled.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator
-            One item per iteration.
-        """
         return iter(lambda: None, 0)
 
     def step(self, state: Moments, problem: Any, network: Network, draw: None, t: int) -> Moments:
-        """Return the moments of x(t) from those of x(t - 1), by eqs. (7)-(8).
-
-        Parameters
-        ----------
-        state : Moments
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : None
-            Nothing is sampled.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        Moments
-            State after the iteration.
-        """
+        """Return the moments of x(t) from those of x(t - 1), by eqs. (7)-(8)."""
         before = t - 1
         eye = np.eye(state.mean.shape[-1])
         step = _matrix(self.step_size(before))
@@ -149,20 +98,6 @@ class DPCIMoments(DPCI):
         mean over agents, in each coordinate. ``expected_low`` and ``expected_high`` are two root
         mean square deviations of an agent from this mean. Quantities named ``internal_...`` are
         those of :math:`x_i(t)`, which contains a measurement without noise.
-
-        Parameters
-        ----------
-        state : Moments
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name.
         """
         shape = (len(state.mean), 1, problem.n_agents, problem.dim)
         agents, dim = shape[2:]
@@ -197,24 +132,6 @@ class DPCIMoments(DPCI):
     def outcome(
         self, state: Moments, problem: Any, network: Network, t: int
     ) -> Mapping[str, np.ndarray]:
-        """Return the constants of the theorems over the times 0, ..., t - 1.
-
-        Parameters
-        ----------
-        state : Moments
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Constants by name, each [settings, 1].
-        """
         constants = constants_of(problem, network, t)
         b0 = constants.printed_b0
         growth = 2.0 * (constants.laplacian_norm**2 + constants.gamma0**2)
@@ -270,15 +187,6 @@ class Constants(NamedTuple):
 
 def constants_of(problem: Any, network: Network, horizon: int) -> Constants:
     """Return the constants of the theorems for the times 0, ..., horizon - 1.
-
-    Parameters
-    ----------
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    network : Network
-        Communication graph with its mixing matrix.
-    horizon : int
-        Number of times.
 
     Returns
     -------

@@ -87,67 +87,16 @@ class ReleaseAudit(DZOA):
     )
 
     def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
-        """Return a copy with the noise of one outer iteration.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Has to be 1, since the audit covers one release.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-        """
         require(horizon == 1, "horizon", horizon, "1: the audit is of one release")
         return super().calibrate(budget, problem, network, horizon)
 
     def statements(
         self, budget: Budget, problem: Any, network: Network, horizon: int
     ) -> list[tuple[Self, float]]:
-        """Return the epsilon of the budget as the claim for one release.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of (Algorithm, float)
-            For each neighbouring relation, a copy with it and the claimed epsilon.
-        """
         return [(self, budget.epsilon)]
 
     def releases(self, problem: Any, network: Network, horizon: int) -> list[Release]:
-        """Return the release of D-ZOA, or the Gaussian release of the assumed mechanism.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
+        """Return the release of D-ZOA, or the Gaussian release of the assumed mechanism."""
         if self.mechanism == "d_zoa":
             return super().releases(problem, network, horizon)
         change = problem.record_change("l2") / (2.0 * self.rho)
@@ -157,24 +106,7 @@ class ReleaseAudit(DZOA):
     def epsilon_by_formula(
         self, delta: float, problem: Any, network: Network, horizon: int
     ) -> float:
-        """Return the epsilon of one iteration by (25), at the set noise.
-
-        Parameters
-        ----------
-        delta : float
-            Delta at which epsilon is stated.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Epsilon of one release.
-        """
+        """Return the epsilon of one iteration by (25), at the set noise."""
         level = np.sqrt(2.1 * np.log(1.25 / delta))
         return float(self.c1 * level / (self.rho * problem.records * self.noise.scale))
 
@@ -186,21 +118,6 @@ class ReleaseAudit(DZOA):
         horizon: np.ndarray,
         observe: Observe,
     ) -> None:
-        """Audit one release in each run, and pass the bounds to ``observe`` once.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        horizon : ndarray of int, shape (settings,)
-            1 for each setting.
-        observe : Observe
-            Callback that receives the bounds and ratios.
-        """
         settings = len(horizon)
         sizes = np.broadcast_to(neighbourhood_sizes(network), (len(streams.runs), problem.n_agents))
         run_results = [
@@ -259,10 +176,7 @@ def neighbours(problem: Any, run: int, curvature: float, c1: float) -> AuditCase
 
     Parameters
     ----------
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    run : int
-        Index of the run.
+    problem, run
     curvature : float
         :math:`2\rho|N_k|`.
     c1 : float
@@ -334,19 +248,11 @@ def measured(
         Outputs on the two data sets.
     sigma : float
         Standard deviation of (25).
-    epsilon : float
-        Claimed epsilon.
-    delta : float
-        Delta of the claim and of the bound.
+    epsilon, delta
     confidence : float
         Confidence of the bounds on epsilon and mu together.
     case : AuditCase
         Minimisers without noise.
-
-    Returns
-    -------
-    dict
-        Number by name of the quantity.
     """
     # Slow to import, and reading a plan loads every algorithm.
     from scipy import stats

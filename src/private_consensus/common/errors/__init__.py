@@ -85,12 +85,10 @@ def require(condition: bool, key: str, value: Any, expected: str) -> None:
 
     Parameters
     ----------
-    condition : bool
-        Requirement that the input has to meet.
+    condition
     key : str
         Configuration key, argument or file that the error names.
-    value : object
-        Invalid value.
+    value
     expected : str
         Description of the valid values.
     """
@@ -111,19 +109,7 @@ def representation(value: Any) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return a text of at most ``limit`` characters, or its beginning and its length.
-
-    Parameters
-    ----------
-    text : str
-        Text of any length.
-    limit : int
-        Number of characters that are retained.
-
-    Returns
-    -------
-    str
-    """
+    """Return a text of at most ``limit`` characters, or its beginning and its length."""
     if len(text) <= limit:
         return text
     return f"{text[:limit]}... ({len(text):,} characters)"

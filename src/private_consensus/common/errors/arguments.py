@@ -38,18 +38,11 @@ def number(key: str, value: Any, expected: str, holds: Check = lambda v: v == v)
 
     Parameters
     ----------
-    key : str
-        Name of the argument.
-    value : object
-        Value to check.
+    key, value
     expected : str
         Description of the accepted values, for the message.
     holds : callable
         Function of a float that is true for accepted numbers. NaN is never accepted.
-
-    Returns
-    -------
-    float
 
     Raises
     ------
@@ -66,8 +59,7 @@ def array(key: str, value: Any, expected: str, holds: Check = lambda v: v == v) 
 
     Parameters
     ----------
-    key : str
-        Name of the argument.
+    key
     value : float or array_like
         Numbers to check; an array of floats is not copied.
     expected : str
@@ -115,16 +107,9 @@ def whole(key: str, value: Any, low: int, high: int | None = None) -> int:
 
     Parameters
     ----------
-    key : str
-        Name of the argument.
-    value : object
-        Value to check.
+    key, value
     low, high : int
         Smallest and largest accepted number; no upper limit if ``high`` is None.
-
-    Returns
-    -------
-    int
     """
     fits = is_whole(value) and value >= low
     fits = fits and (high is None or value <= high)
@@ -134,23 +119,10 @@ def whole(key: str, value: Any, low: int, high: int | None = None) -> int:
 
 
 def choice(key: str, value: Any, names: Collection[str]) -> str:
-    """Return a text that is one of several names.
-
-    Parameters
-    ----------
-    key : str
-        Name of the argument.
-    value : object
-        Value to check.
-    names : collection of str
-        Accepted names.
-
-    Returns
-    -------
-    str
-    """
-    is_choice = isinstance(value, str) and value in names
-    require(is_choice, key, value, f"one of {', '.join(names)}")
+    """Return a text that is one of several names."""
+    is_text = isinstance(value, str)
+    shown = names if is_text or value is None else map(repr, names)  # 0 differs from "0"
+    require(is_text and value in names, key, value, f"one of {', '.join(shown)}")
     return value
 
 
@@ -159,33 +131,16 @@ def flag(key: str, value: Any) -> bool:
 
     Parameters
     ----------
-    key : str
-        Name of the argument in the error.
+    key
     value : object
         Value to check: a Python or NumPy Boolean.
-
-    Returns
-    -------
-    bool
     """
     require(isinstance(value, bool | np.bool_), key, value, "True or False")
     return bool(value)
 
 
 def text(key: str, value: Any) -> str:
-    """Return a text; refuse other types.
-
-    Parameters
-    ----------
-    key : str
-        Name of the argument in the error.
-    value : object
-        Value to check.
-
-    Returns
-    -------
-    str
-    """
+    """Return a text; refuse other types."""
     require(isinstance(value, str), key, value, "a text")
     return value
 
@@ -195,16 +150,9 @@ def path(key: str, value: Any, expected: str) -> Path:
 
     Parameters
     ----------
-    key : str
-        Name of the argument.
-    value : str or Path
-        Value to check.
+    key, value
     expected : str
         Description of the file or folder, for the message.
-
-    Returns
-    -------
-    Path
     """
     is_path = isinstance(value, str | Path) and "\0" not in str(value)
     require(is_path, key, value, expected)
@@ -216,12 +164,7 @@ def instance(key: str, value: Any, kind: Kind, expected: str) -> Any:
 
     Parameters
     ----------
-    key : str
-        Name of the argument.
-    value : object
-        Value to check.
-    kind : type, union or tuple of types
-        Accepted types.
+    key, value, kind
     expected : str
         The type in words, for the message.
 
@@ -235,19 +178,7 @@ def instance(key: str, value: Any, kind: Kind, expected: str) -> Any:
 
 
 def function(key: str, value: Any) -> Callable:
-    """Return a callable; refuse other objects.
-
-    Parameters
-    ----------
-    key : str
-        Name of the argument in the error.
-    value : object
-        Value to check.
-
-    Returns
-    -------
-    callable
-    """
+    """Return a callable; refuse other objects."""
     require(callable(value), key, value, "a function")
     return value
 
@@ -257,18 +188,11 @@ def items(key: str, value: Any, kind: Kind, expected: str) -> tuple:
 
     Parameters
     ----------
-    key : str
-        Name of the argument.
-    value : iterable
-        Items to check.
+    key, value
     kind : type, union or tuple of types
         Accepted types of every item.
     expected : str
         The items in words, for the message.
-
-    Returns
-    -------
-    tuple
     """
     several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
     require(several, key, value, expected)

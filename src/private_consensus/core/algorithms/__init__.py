@@ -30,7 +30,7 @@ ANALYSES = {
     for name in ("canary_audit", "dp_ci_moments", "release_audit")
 }
 """Modules of the audits and analyses that experiments run like algorithms, by name."""
-SHARED = {"base", "checked", "families", "noise", "parameters"}
+SHARED = {"base", "checked", "hints", "families", "noise", "parameters"}
 """Modules of this package that define no algorithm."""
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 """Pattern of an algorithm's name."""
@@ -43,15 +43,6 @@ def names() -> list[str]:
 
 def module_of(name: str) -> str:
     """Return the dotted name of the module that defines an algorithm.
-
-    Parameters
-    ----------
-    name : str
-        Name of the algorithm.
-
-    Returns
-    -------
-    str
 
     Raises
     ------
@@ -79,11 +70,6 @@ def modules() -> list[str]:
 
 def load(name: str) -> type[Algorithm]:
     """Return the class of an algorithm.
-
-    Parameters
-    ----------
-    name : str
-        Name of the algorithm.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Decentralized ADMM without noise: the iteration of :mod:`.families.admm` unchanged."""
+"""Decentralized ADMM without noise: the baseline of its private versions."""
 
 from __future__ import annotations
 

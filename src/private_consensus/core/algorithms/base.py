@@ -7,7 +7,6 @@ numeric fields have a leading settings axis. ``join_runs`` combines the noise of
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
@@ -125,9 +124,6 @@ class Algorithm(ABC):
     hidden_sampling : bool
         True if the algorithm makes random choices, other than noise, that other agents do not
         observe.
-    needs_all_messages_because : str
-        Reason why guarantee or update have no meaning if messages are lost; such an algorithm is
-        not compared with missing agents. Empty if messages may be lost.
     draws_per_edge : bool
         True if :meth:`Iterative.draws` has the network as its third parameter.
     calibration : str
@@ -151,7 +147,6 @@ class Algorithm(ABC):
     quantities: ClassVar[tuple[str, ...]] = ("internal", "released")
     largest_change = None
     hidden_sampling = False
-    needs_all_messages_because: ClassVar[str] = ""
     draws_per_edge: ClassVar[bool] = False
     calibration = ""
 
@@ -556,20 +551,6 @@ class Iterative(Algorithm):
 
         The scale of the site is 1, the scale of the draws. The release may have another unit, such
         as that of the gradient or of the message.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            One site; empty unless exactly one release has noise and one loss per iteration.
         """
         noisy = [r for r in self.releases(problem, network, horizon) if r.mechanism in DENSITIES]
         per_iteration = [r for r in noisy if max(np.size(r.losses()), r.count) == horizon]
@@ -585,21 +566,7 @@ class Iterative(Algorithm):
         return [NoiseSite(DRAW, release.mechanism, unit_scale, norm, moved)]
 
     def run(self, problem, network, streams, horizon, observe):
-        """Run a batch of settings; each setting leaves the batch at its horizon.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        horizon : ndarray of int, shape (settings,)
-            Number of iterations of each setting.
-        observe : Observe
-            Callback that receives the observables of each iteration.
-        """
+        """Run a batch of settings; each setting leaves the batch at its horizon."""
         horizon = np.asarray(horizon)
         active = np.arange(len(horizon))
         algorithm = self
@@ -708,22 +675,13 @@ def draws_of(algorithm: Any, problem: Problem, network: Network, streams: Stream
     ----------
     algorithm : Iterative
         Algorithm or batch of settings.
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    network : Network
-        Communication graph with its mixing matrix.
-    streams : Streams
-        Random streams of all runs.
+    problem, network, streams
 
     Returns
     -------
     iterator
         One item per iteration.
     """
-    if hasattr(algorithm, "draws_on"):
-        message = f"{type(algorithm).__name__}.draws_on: set draws_per_edge and define draws"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return algorithm.draws_on(problem, network, streams)
     if algorithm.draws_per_edge:
         return algorithm.draws(problem, streams, network)
     return algorithm.draws(problem, streams)
@@ -773,23 +731,19 @@ class BoundedGradients:
 
 
 def origin(problem: Problem, release: Any, settings: int | None = None) -> np.ndarray:
-    """Return iterates at the public starting point of the problem, which is 0 by default.
+    """Return iterates of 0, the starting point of all agents.
 
     Parameters
     ----------
     problem : Problem
-        Objectives and data of the agents, with their sensitivities.
     release : function
         Function that :meth:`Iterative.start` receives.
 
     Returns
     -------
     ndarray, shape (settings, runs, agents, dim)
-        Copies of :attr:`.Problem.initial_point`.
     """
-    settings, runs = _batch(release, settings)
-    zero = np.zeros((settings, runs, problem.n_agents, problem.dim))
-    return zero if problem.initial_point is None else zero + problem.initial_point
+    return np.zeros((*_batch(release, settings), problem.n_agents, problem.dim))
 
 
 def normal_start(problem: Problem, release: Any, *options: Any) -> np.ndarray:
@@ -798,7 +752,6 @@ def normal_start(problem: Problem, release: Any, *options: Any) -> np.ndarray:
     Parameters
     ----------
     problem : Problem
-        Objectives and data of the agents, with their sensitivities.
     release : function
         Function that :meth:`Iterative.start` receives.
     std : float or ndarray, shape (settings,)
@@ -807,7 +760,7 @@ def normal_start(problem: Problem, release: Any, *options: Any) -> np.ndarray:
     Returns
     -------
     ndarray, shape (settings, runs, agents, dim)
-        Public starting point of the problem plus ``std`` times the draws.
+        The draws times ``std``.
     """
     *settings, std = options
     shape = problem.n_agents, problem.dim
@@ -815,9 +768,8 @@ def normal_start(problem: Problem, release: Any, *options: Any) -> np.ndarray:
         unit = release.draw("data", "normal", shape, "start")
     else:
         unit = release.once("start", "normal", shape)
-    shape = (_batch(release, settings[0] if settings else None)[0], *unit.shape)
-    drawn = np.broadcast_to(column(std) * unit, shape).copy()
-    return drawn if problem.initial_point is None else drawn + problem.initial_point
+    count = _batch(release, settings[0] if settings else None)[0]
+    return np.broadcast_to(column(std) * unit, (count, *unit.shape)).copy()
 
 
 def _batch(release: Any, settings: int | None) -> tuple[int, int]:
@@ -833,14 +785,7 @@ def overrides(instance: Any, kind: type, *names: str) -> bool:
     ----------
     instance : object
         Instance of a subclass of ``kind``.
-    kind : type
-        Base class that defines the methods.
-    *names : str
-        Names of the methods.
-
-    Returns
-    -------
-    bool
+    kind, *names
     """
     return any(getattr(type(instance), name) is not getattr(kind, name) for name in names)
 

@@ -94,89 +94,24 @@ class CoordinateDescent(Iterative):
     ranges: ClassVar = {"horizon": Range(3, 40, 20)}
 
     def start(self, problem, network, streams, settings):
-        """Return normal starting points, projected to the domain, with their gaps to the optimum.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        CoordinateDescentState
-            State before the first iteration.
-        """
+        """Return normal starting points, projected to the domain, and their gaps."""
         x = problem.project(normal_start(problem, streams, settings, self.init_std))
         gap = problem.objective(x) - problem.objective(problem.own_optimum)
         return CoordinateDescentState(x, gap, np.zeros_like(gap))
 
     def draws(self, problem, streams):
-        """Yield unit noise and one uniformly sampled coordinate per agent, for each iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator
-            One item per iteration.
-        """
         uniforms = streams.sequence("sampling", "uniform", (problem.n_agents,), "coordinate")
         for noise in self.noise.units(problem, streams):
             coordinates = (next(uniforms) * problem.dim).astype(int)
             yield CoordinateDescentDraw(noise, coordinates[..., None] == np.arange(problem.dim))
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after one coordinate step (72).
-
-        Parameters
-        ----------
-        state : CoordinateDescentState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : CoordinateDescentDraw
-            Unit draws of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        CoordinateDescentState
-            State after the iteration.
-        """
+        """Return the state after one coordinate step (72)."""
         change = -problem.gradient(state.x) / problem.smoothness + self.noise.at(t) * draw.noise
         return state._replace(x=problem.project(state.x + change * draw.coordinate_mask))
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return the iterates, and the means over agents of the gap and of its bound (74).
-
-        Parameters
-        ----------
-        state : CoordinateDescentState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name.
-        """
+        """Return the iterates, and the means over agents of the gap and of its bound (74)."""
         gap = problem.objective(state.x) - problem.objective(problem.own_optimum)
         return {
             "released": state.x,
@@ -191,12 +126,10 @@ class CoordinateDescent(Iterative):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
+        problem
         first_gap : ndarray, shape (settings, runs, agents)
             Gap at the starting points.
-        t : int
-            Iteration, counted from 1.
+        t
 
         Returns
         -------
@@ -212,66 +145,17 @@ class CoordinateDescent(Iterative):
     # Privacy.
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy whose noise meets the budget, by the rule of ``calibration``.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-        """
         return calibrated(self, budget, problem, network, horizon)
 
     def noise_sites(self, problem, network, horizon):
-        """Return the noise site: the sampled coordinate of each agent.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            One site.
-        """
         (release,) = self.releases(problem, network, horizon)
         return [self.noise.site_of(release, self.noise.scales(horizon))]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        r"""Return the epsilon of the paper's formula, which treats delta > 0 as a constant.
+        r"""Return :math:`\epsilon = \mathcal B^c\sqrt{(1+a)K/d}/(\hat M\sigma)`.
 
-        .. math:: \epsilon = \mathcal B^c\sqrt{(1+a)K/d}/(\hat M\sigma)
-
-        Parameters
-        ----------
-        delta : float
-            Delta at which epsilon is stated.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Infinite without noise and at delta 0, where the paper claims nothing.
+        The paper treats delta as a constant. It claims nothing at delta 0, where the result
+        is infinite.
         """
         if not self.noise or delta == 0:
             return float("inf")
@@ -280,24 +164,7 @@ class CoordinateDescent(Iterative):
         return float(gradient_change * steps / (problem.smoothness * self.noise.scale))
 
     def releases(self, problem, network, horizon):
-        """Return the release of one noisy coordinate per iteration.
-
-        The coordinate is sampled independently of the data.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
+        """Return one release per iteration: the coordinate is sampled independently of the data."""
         moved = problem.record_change("linf") / problem.smoothness
         attained_loss = self.attack_fields(problem, horizon)
         return self.noise.releases(
@@ -316,13 +183,6 @@ class CoordinateDescent(Iterative):
         first coordinate stays on the upper face R and the others stay inside. With m the smaller of
         the two steps from R, and S the survival function of the noise, each iteration has the loss
         :math:`\ln S(R - m - s) - \ln S(R - m)`.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        horizon : int
-            Number of iterations.
 
         Returns
         -------

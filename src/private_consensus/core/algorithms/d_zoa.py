@@ -79,22 +79,7 @@ class DZOA(ConsensusADMM):
             )
 
     def releases(self, problem, network, horizon):
-        """Return one exact release that is not proven, since no noise is added.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
+        """Return one exact release that is not proven, since no noise is added."""
         note = "no formal guarantee: no noise is added (E2.1, E2.2)"
         # Messages are affine in the responses. Without a bound on responses, the messages of
         # neighbouring data sets can have any distance.
@@ -102,49 +87,11 @@ class DZOA(ConsensusADMM):
         return [Release("exact", proven=False, note=note, attained=1.0 if unbounded else None)]
 
     def draws(self, problem, streams):
-        """Yield the keys of the random streams of all runs, which are equal in all iterations.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Yields
-        ------
-        ndarray of uint32, shape (runs, 2)
-            Keys of the counter-based streams; the counter continues over iterations.
-        """
         keys = keys_of(streams)
         while True:
             yield keys
 
     def primal(self, problem, network, curvature, dual, centre, draw, t):
-        r"""Return approximate minimisers of the augmented objective, by the two-point method.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        curvature : ndarray
-            :math:`2\rho|N_k|`, broadcastable to [settings, runs, agents, 1].
-        dual : ndarray, shape (settings, runs, agents, P)
-            Multipliers.
-        centre : ndarray, shape (settings, runs, agents, P)
-            Centre of the quadratic term.
-        draw : ndarray of uint32, shape (runs, 2)
-            Random keys of the runs.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents, P)
-            Result of the last of T steps.
-        """
         settings = len(dual)
         return solve(
             problem.gram,
@@ -161,13 +108,6 @@ class DZOA(ConsensusADMM):
 
     def step_length(self, problem, network) -> np.ndarray:
         r"""Return the first step size :math:`\alpha_0R/(L\sqrt{P\ln 2P})`.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
 
         Returns
         -------
@@ -212,8 +152,7 @@ def per_setting(value: Any, settings: int) -> np.ndarray:
     ----------
     value : int or ndarray of int
         Field of an algorithm.
-    settings : int
-        Number of settings in the batch.
+    settings
 
     Returns
     -------

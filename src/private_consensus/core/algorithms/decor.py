@@ -103,20 +103,6 @@ class DECOR(ClippedDescent):
         :math:`[\Sigma^{-1}]_{uu}s_{ind}^2` is bounded by :math:`1/N + (1-1/N)/(1+r^2a)` with
         :math:`r = s_{pair}/s_{ind}`: the eigenvalue of :math:`\Sigma/s_{ind}^2` is 1 for the
         constant vector, and all others are at least :math:`1+r^2a`.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        ndarray, shape (horizon,)
-            Sensitivity of each round over noise of scale 1.
         """
         if isinstance(network, SparseNetwork):
             largest = self._inverse_bound(network)
@@ -141,23 +127,9 @@ class DECOR(ClippedDescent):
         return float((smallest + (1 - smallest) / (1 + ratio**2 * connectivity)).max())
 
     def releases(self, problem, network, horizon):
-        """Return the releases of all rounds, which are not proven on a sparse network.
+        """Return releases that are not proven on a sparse network.
 
         There is no rigorous lower bound on the computed connectivity.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
         """
         round_releases = super().releases(problem, network, horizon)
         if not isinstance(network, SparseNetwork):
@@ -168,46 +140,13 @@ class DECOR(ClippedDescent):
         ]
 
     def noise_sites(self, problem, network, horizon):
-        """Return the noise site: the white noise of a round, of scale 1.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            Empty without noise.
-        """
         if not self.noise:
             return []
         moved = self.losses(problem, network, horizon) / self.noise.scale
         return [self.noise.site(np.ones((horizon, 1, 1)), moved, DRAW)]
 
     def draws(self, problem, streams, network=None) -> Iterator[DECORDraw]:
-        """Return the unit noise of the agents and of the pairs of agents.
-
-        On a sparse network, the noise of pairs exists for edges only.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-        network : Network, optional
-            Communication graph with its mixing matrix.
-
-        Returns
-        -------
-        iterator
-            One item per iteration.
-        """
+        """Return noise of agents and of pairs of agents, on a sparse network of edges only."""
         shape = (problem.n_agents, problem.dim)
         agent_noise = streams.sequence("noise", "normal", shape)
         if isinstance(network, SparseNetwork):
@@ -217,26 +156,6 @@ class DECOR(ClippedDescent):
         return (DECORDraw((unit, next(pairs))) for unit in agent_noise)
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after mixing and one gradient step with correlated noise.
-
-        Parameters
-        ----------
-        state : ClippedDescentState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : DECORDraw
-            Unit draws of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ClippedDescentState
-            State after the iteration.
-        """
         z = network.mix(state.x)
         total = self.total_noise(network, draw.noise)
         return ClippedDescentState(self.descent(problem, z) + self.message_scale * total)
@@ -246,8 +165,7 @@ class DECOR(ClippedDescent):
 
         Parameters
         ----------
-        network : Network
-            Communication graph with its mixing matrix.
+        network
         noise : tuple or ndarray
             Unit noise in one of the two forms of :class:`DECORDraw`.
 

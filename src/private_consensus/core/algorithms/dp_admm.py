@@ -76,92 +76,23 @@ class DPADMM(Iterative):
     lower_bound_because: ClassVar[str] = (
         "opposite responses change each linearised step by the attained fraction"
     )
-    needs_all_messages_because: ClassVar[str] = (
-        "a server averages the messages of all agents, and has no neighbours"
-    )
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy with the noise of the paper's formula, for the budget of one iteration.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of ONE iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-        """
+        """Return a copy with the noise of the paper's formula, for the budget of one iteration."""
         check_budget(budget)
         level = np.sqrt(2.0 * np.log(1.25 / budget.delta))
         noise = 2.0 * self.c1 * level / (problem.records * budget.epsilon)
         return replace(self, noise=float(noise))
 
     def statements(self, budget, problem, network, horizon):
-        """Return the claimed epsilon of all iterations, by (29) of Gratton et al. as for D-ZOA.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of ONE iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of (Algorithm, float)
-            For each neighbouring relation, a copy with it and the claimed epsilon.
-        """
+        """Return the claimed epsilon of all iterations, by (29) of Gratton et al. as for D-ZOA."""
         return [(self, total_epsilon(budget.epsilon, budget.delta, horizon))]
 
     def releases(self, problem, network, horizon):
-        """Return the Gaussian release of all iterations.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
         attained = problem.attained_gradient_share("l2")
         return [gaussian_release(problem.record_change("l2"), self.noise.scale, horizon, attained)]
 
     def noise_sites(self, problem, network, horizon):
-        """Return the noise site: the estimates, with one scale per iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            Empty without noise.
-        """
         (release,) = self.releases(problem, network, horizon)
         weights = self.rho + np.sqrt(np.arange(1, horizon + 1)) / self.eta_0
         moved = np.broadcast_to(release.losses(), horizon)
@@ -172,22 +103,6 @@ class DPADMM(Iterative):
         r"""Return the epsilon :math:`2\sqrt{\rho_M\ln(1/\delta)}` of all iterations.
 
         It is the epsilon of the moments accountant without the term :math:`\rho_M`.
-
-        Parameters
-        ----------
-        delta : float
-            Delta at which epsilon is stated.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Infinite without noise.
         """
         if not self.noise:
             return float("inf")
@@ -195,48 +110,10 @@ class DPADMM(Iterative):
         return float(2.0 * np.sqrt(rho * np.log(1.0 / delta)))
 
     def start(self, problem, network, streams, settings):
-        """Return the state before the first iteration, with all fields at the starting point.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        DPADMMState
-            State before the first iteration.
-        """
         zero = origin(problem, streams, settings)
         return DPADMMState(zero, zero, zero, zero[..., :1, :])
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after one linearised update of the agents and of the server.
-
-        Parameters
-        ----------
-        state : DPADMMState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : ndarray, shape (runs, agents, P)
-            Unit noise of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        DPADMMState
-            State after the iteration.
-        """
         rho, inverse_step = column(self.rho), np.sqrt(t) / column(self.eta_0)
         weight = rho + inverse_step
         scale = column(self.noise.scale) / weight
@@ -247,43 +124,10 @@ class DPADMM(Iterative):
         return DPADMMState(noisy, exact, state.dual - rho * (noisy - server), server)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return the exact and the noisy estimates.
-
-        Parameters
-        ----------
-        state : DPADMMState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name.
-        """
         return {"internal": state.exact, "released": state.noisy}
 
     def outcome(self, state, problem, network, t):
-        """Return the parameters ``rho`` and ``eta_0``, so that results contain the tuned values.
-
-        Parameters
-        ----------
-        state : DPADMMState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name, each [settings, runs].
-        """
+        """Return the parameters ``rho`` and ``eta_0``, so that results contain the tuned values."""
         shape = state.noisy.shape[:2]
         return {
             name: np.broadcast_to(np.reshape(getattr(self, name), (-1, 1)), shape)

@@ -139,8 +139,7 @@ class DPCI(Iterative):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
+        problem
         t : int
             Message, counted from 0.
 
@@ -171,22 +170,6 @@ class DPCI(Iterative):
         With ``power``, the epsilon of the budget is that of each message (Theorem 4.5) or, if the
         unit is a stream, that of all ``horizon`` messages (Theorem 4.15). With ``exponential``, it
         is the total of Theorem 4.17, :math:`\tfrac1\kappa\,p/(p-q)`.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
         """
         self.check_needs(problem)
         if np.isinf(budget.epsilon):
@@ -207,20 +190,6 @@ class DPCI(Iterative):
         privacy loss is the largest loss of a message. A stream is that of one agent, and its
         privacy loss is the sum of the losses of *this* agent (E3.1), which is below the sum of the
         largest losses at all times. Message 0 does not depend on data.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
         """
         times = np.arange(1, horizon + 1)
         changes = self._changes(problem, times)
@@ -246,22 +215,6 @@ class DPCI(Iterative):
         return self.noise.scale * self.delta * rows * self._noise_base(times)
 
     def noise_sites(self, problem, network, horizon):
-        """Return the noise site: the messages, with one scale per time.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            Empty if a message has no noise.
-        """
         times = np.arange(1, horizon + 1)
         scale = self._noise_scales(problem, times)
         if not scale.all():
@@ -274,22 +227,6 @@ class DPCI(Iterative):
 
         For :math:`\kappa = 1` it is :math:`T` or :math:`p/(p-q)`. The paper composes the losses of
         all messages, although its neighbouring data sets differ at one time only.
-
-        Parameters
-        ----------
-        delta : float
-            Delta at which epsilon is stated.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Infinite without noise.
         """
         if not self.noise:
             return float("inf")
@@ -298,26 +235,10 @@ class DPCI(Iterative):
         return horizon / self.noise.scale
 
     def statements(self, budget, problem, network, horizon):
-        """Return the claimed epsilon for one measurement and for all measurements of an agent.
+        """Return the claim for one measurement and, for all measurements of an agent, the total.
 
         For one measurement, it is the epsilon of one message (Theorem 4.5), or that of all messages
         for a schedule without such a theorem. The relation of this algorithm is the first.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of (Algorithm, float)
-            For each neighbouring relation, a copy with it and the claimed epsilon.
         """
         total = self.epsilon_by_formula(budget.delta, problem, network, horizon)
         message_epsilon = (
@@ -330,67 +251,15 @@ class DPCI(Iterative):
     # --- Iterations -----------------------------------------------------------------------------
 
     def start(self, problem, network, streams, settings):
-        """Return the initial estimates and the first message.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        DPCIState
-            State before the first iteration.
-        """
         shape = (settings, len(streams.runs), problem.n_agents, problem.dim)
         x = np.broadcast_to(problem.initial, shape).copy()
         unit = streams.draw("noise", "laplace", shape[2:], "initial message")
         return DPCIState(x, x + column(self.noise_scale(problem, 0)) * unit)
 
     def draws(self, problem, streams) -> Iterator[DPCIDraw]:
-        """Return the observation noise and the unit privacy noise of each iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator
-            One item per iteration.
-        """
         return map(DPCIDraw, problem.observation_noise(streams), self.noise.units(problem, streams))
 
     def step(self, state, problem, network, draw, t):
-        """Return the state with x(t) and message t, computed from message t - 1.
-
-        Parameters
-        ----------
-        state : DPCIState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : DPCIDraw
-            Unit draws of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        DPCIState
-            State after the iteration.
-        """
         before = t - 1
         measured = problem.data(before, draw.observation)
         innovation = np.einsum("imk,...im->...ik", problem.matrices(before), measured)
@@ -399,22 +268,6 @@ class DPCI(Iterative):
         return DPCIState(x, x + column(self.noise_scale(problem, t)) * draw.noise)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return the estimates as ``internal`` and the messages as ``released``.
-
-        Parameters
-        ----------
-        state : DPCIState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name.
-        """
         return {"internal": state.x, "released": state.sent}
 
 
@@ -459,10 +312,7 @@ def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    network : Network
-        Communication graph with its mixing matrix.
+    problem, network
     t : float
         Time of the matrices :math:`H_i(t)`.
     x : ndarray, shape (settings, runs, agents, n)
@@ -489,10 +339,7 @@ def coupling(problem, network, t: float) -> np.ndarray:
 
     Parameters
     ----------
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    network : Network
-        Communication graph with its mixing matrix.
+    problem, network
     t : float
         Time of the matrices :math:`H_i(t)`.
 

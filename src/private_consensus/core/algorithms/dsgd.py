@@ -49,26 +49,6 @@ class DSGD(DecentralizedSGD):
     )
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy with calibrated noise for ``private`` gradients.
-
-        Other gradients have no noise, and a finite budget raises an error.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-        """
         if self.gradients == "private":
             return super().calibrate(budget, problem, network, horizon)
         self.check(problem, network)
@@ -77,22 +57,6 @@ class DSGD(DecentralizedSGD):
         return self
 
     def releases(self, problem, network, horizon):
-        """Return the releases of the noisy gradients, or exact releases without noise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
         if self.gradients == "private":
             return super().releases(problem, network, horizon)
         return [Release("exact", count=int(horizon))]
@@ -104,22 +68,6 @@ class DSGD(DecentralizedSGD):
         return float(FULL_BITS * dim)
 
     def advance_all(self, models: BatchModels, problem, round_: SampledRound):
-        """Compute one round of one run for all settings in one pass; models are overwritten.
-
-        Parameters
-        ----------
-        models : BatchModels
-            Models and messages of one run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        round_ : SampledRound
-            Graph, random numbers and workspace of the run.
-
-        Returns
-        -------
-        tuple of ndarray, each of shape (settings,)
-            Fraction of saturated coordinates, and 0 if all models are finite, else NaN.
-        """
         settings, x = range(len(models.first)), models.x
         is_plain, is_private = (self.gradients == kind for kind in ("plain", "private"))
         clips = [np.inf if is_plain else float(at(self.K, s)) for s in settings]
@@ -136,24 +84,6 @@ class DSGD(DecentralizedSGD):
         return 0.0 * lost, lost
 
     def advance(self, s, x, problem, round_):
-        """Compute one round of one setting and one run; models are overwritten.
-
-        Parameters
-        ----------
-        s : int
-            Index of the setting.
-        x : ndarray, shape (agents, p)
-            Models, overwritten.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        round_ : SampledRound
-            Graph, random numbers and workspace of the run.
-
-        Returns
-        -------
-        float
-            Fraction of saturated coordinates: 0, since messages are not quantised.
-        """
         clip = np.inf if self.gradients == "plain" else float(at(self.K, s))
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, clip)
         scale = self.noise_scale(s, sizes) if self.gradients == "private" else np.zeros(len(x))

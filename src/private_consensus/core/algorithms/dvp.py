@@ -44,39 +44,10 @@ class DualVariablePerturbation(ObjectivePerturbed):
     )
 
     def linear_scale(self, penalty, scale):
-        """Return the scale of :math:`b_i` for a noise scale in the unit ``unit``.
-
-        Parameters
-        ----------
-        penalty : ndarray
-            :math:`D_i`, broadcastable to [settings, runs, agents, 1].
-        scale : float or ndarray
-            Noise scale of the iteration.
-
-        Returns
-        -------
-        ndarray
-            With the broadcast shape of both.
-        """
+        """Return the scale of :math:`b_i` for a noise scale in the unit ``unit``."""
         return penalty * scale if self.unit == "x" else scale + 0 * penalty
 
     def noises(self, unit, network, t):
-        """Return the noise of iteration t, on the dual only.
-
-        Parameters
-        ----------
-        unit : ndarray, shape (runs, agents, dim)
-            Unit noise.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        Noises
-            Noise on the dual only.
-        """
         return Noises(dual=self.linear_scale(self.penalty(network, t), self.scale(t)) * unit)
 
 

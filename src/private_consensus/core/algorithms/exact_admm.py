@@ -57,24 +57,7 @@ class ExactADMM(ConsensusADMM):
     )
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy with the noise of (25), of exact Gaussian DP, or without noise.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of ONE iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-        """
+        """Use (25) or exact Gaussian DP; the budget is that of ONE outer iteration."""
         if self.calibration == "paper":
             return super().calibrate(budget, problem, network, horizon)
         check_budget(budget)
@@ -93,22 +76,6 @@ class ExactADMM(ConsensusADMM):
         return problem.record_change("l2") / (2.0 * self.rho)
 
     def releases(self, problem, network, horizon):
-        """Return the Gaussian release of all iterations, or an exact release without noise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
         if not self.noise:
             return [Release("exact", note="no noise")]
         attained = problem.attained_minimiser_share("l2", 2.0 * self.rho)
@@ -117,22 +84,6 @@ class ExactADMM(ConsensusADMM):
         ]
 
     def noise_sites(self, problem, network, horizon):
-        """Return the noise site: the messages, with one scale per agent.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            Empty without noise.
-        """
         if not self.noise:
             return []
         scale = np.reshape(self.noise.scale / neighbourhood_sizes(network), (1, -1, 1))
@@ -141,24 +92,7 @@ class ExactADMM(ConsensusADMM):
         return [self.noise.site(scales, moved)]
 
     def outcome(self, state, problem, network, t):
-        """Return the total epsilon of t iterations, by (29) and by Gaussian DP.
-
-        Parameters
-        ----------
-        state : ConsensusState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            ``total_printed`` by (29) and ``total_exact`` by Gaussian DP, each [settings, runs].
-        """
+        """Return the total epsilon of t iterations, by (29) and by Gaussian DP."""
         shape = state.b.shape[:2]
         fields = self.epsilon, self.delta, self.noise.scale, self._unit_sensitivity(problem)
         columns = [np.broadcast_to(field, shape[0]) for field in fields]
@@ -171,30 +105,6 @@ class ExactADMM(ConsensusADMM):
         return {name: np.broadcast_to(v[:, None], shape) for name, v in totals.items()}
 
     def primal(self, problem, network, curvature, dual, centre, draw, t):
-        r"""Return the exact minimiser of the augmented objective plus Gaussian noise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        curvature : ndarray
-            :math:`2\rho|N_k|`, broadcastable to [settings, runs, agents, 1].
-        dual : ndarray, shape (settings, runs, agents, P)
-            Multipliers.
-        centre : ndarray, shape (settings, runs, agents, P)
-            Centre of the quadratic term.
-        draw : ndarray, shape (runs, agents, P)
-            Unit noise of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents, P)
-            Messages.
-        """
         exact = problem.proximal(dual, curvature, centre, centre)
         return exact + column(self.noise.scale) / neighbourhood_sizes(network)[..., None] * draw
 

@@ -88,24 +88,6 @@ class FairClassification(FunctionalMechanism):
         require(holds, "algorithm.charge", self.charge, expected)
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy whose two noises meet the two parts of the budget.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations, which has to be 1.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-        """
         require(horizon == 1, "horizon", horizon, "1, since the method has a single iteration")
         columns = self._columns(problem)
         if not budget.private:
@@ -131,8 +113,7 @@ class FairClassification(FunctionalMechanism):
 
         Parameters
         ----------
-        budget : Budget
-            Privacy budget of the whole run.
+        budget
         columns : int
             Number of selected columns, k.
         dim : int
@@ -166,22 +147,7 @@ class FairClassification(FunctionalMechanism):
         return GAUSSIANS[self.gaussian](budget, self._assumed(problem))
 
     def releases(self, problem, network, horizon):
-        """Return one release, in which all coefficients are divided by their noise scale.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
+        """Return one release, in which all coefficients are divided by their noise scale."""
         if not self.noise_rest:
             return [Release("exact", scale=0.0)]
         columns = self._columns(problem)
@@ -211,24 +177,7 @@ class FairClassification(FunctionalMechanism):
         return {"attained": min(loss / largest, 1.0)}
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the epsilon of Lemmas 21 and 22 or Theorems 18 to 20 at the current noise.
-
-        Parameters
-        ----------
-        delta : float
-            Delta at which epsilon is stated.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Infinite without noise.
-        """
+        """Return the epsilon of Lemmas 21 and 22 or Theorems 18 to 20 at the current noise."""
         if not self.noise_rest:
             return float("inf")
         columns, fair = self._columns(problem), self.fair != "off"
@@ -262,13 +211,7 @@ def extended_gaussian_epsilon(ratio: float, delta: float) -> float:
     ----------
     ratio : float
         Ratio of l2 sensitivity to standard deviation, :math:`\Delta_2/\sigma`.
-    delta : float
-        Delta of the guarantee.
-
-    Returns
-    -------
-    float
-        Epsilon of the guarantee.
+    delta
     """
     q = np.sqrt(2.0) / ratio
     tail = np.log(np.sqrt(2.0 / np.pi) / delta)

@@ -101,90 +101,19 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     # Algorithm 3.
 
     def start(self, problem, network, streams, settings):
-        """Return the state of ADMM before the first iteration, and that of the tests.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        IPPADMMState
-            State before the first iteration.
-        """
         state = super().start(problem, network, streams, settings)
         return IPPADMMState(*state, *progress_tests.initial_state(state.x))
 
     def draws(self, problem, streams):
-        """Return the unit draws of the noise and of the tests, for each iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator
-            One item per iteration.
-        """
         return progress_tests.draws(super().draws(problem, streams), problem, streams)
 
     def message(self, problem, state, minimiser, noise, draw):
-        """Return the noisy minimiser of an agent that passes the test, else its last message.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        state : IPPADMMState
-            State before the iteration.
-        minimiser : ndarray, shape (settings, runs, agents, dim)
-            Minimisers without output noise.
-        noise : ndarray
-            Output noise, broadcastable to ``minimiser``.
-        draw : ProgressTestsDraw
-            Unit draws of the iteration.
-
-        Returns
-        -------
-        (ndarray, dict)
-            Messages [settings, runs, agents, dim], and the fields of the state that change.
-        """
+        """Return the noisy minimiser of an agent that passes the test, else its last message."""
         tested = ProgressTests(self, problem).test(state, minimiser, minimiser + noise, draw)
         sends = (tested.sent > state.sent)[..., None]
         return np.where(sends, minimiser + noise, state.x), tested._asdict()
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after one iteration, and count the privacy cost by the formula.
-
-        Parameters
-        ----------
-        state : IPPADMMState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : ProgressTestsDraw
-            Unit draws of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        IPPADMMState
-            State after the iteration.
-        """
         after = super().step(state, problem, network, draw, t)
         if not self.noisy:
             return after
@@ -194,22 +123,6 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         return after._replace(total_loss=state.total_loss + tests + message_rho * charged_messages)
 
     def observables(self, state, problem, t):
-        """Return the observables of ADMM and the mean number of messages per agent.
-
-        Parameters
-        ----------
-        state : IPPADMMState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name.
-        """
         return dict(super().observables(state, problem, t)) | {"messages": state.sent.mean(-1)}
 
     # Interface of audits.
@@ -219,20 +132,6 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
 
         A test of noisy iterates depends on the noise of the message. A coin selects at most c
         messages independently of data and noise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            Empty without noise.
         """
         sites = super().noise_sites(problem, network, horizon)
         selected_site = "message" if self.tested == "noised" else None
@@ -245,24 +144,6 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     # Privacy.
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy whose noises meet the budget; requires that c is at most the horizon.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-        """
         require(self.c <= horizon, "algorithm.c", self.c, f"at most the {horizon} iterations")
         return super().calibrate(budget, problem, network, horizon)
 
@@ -270,48 +151,16 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         return replace(super().without_noise(), **progress_tests.NO_NOISE._asdict())
 
     def for_run(self, rho, problem, network, horizon):
-        """Return a copy whose noises meet a zCDP budget of the whole run.
+        """Use the fraction ``share`` of a zCDP budget for the tests.
 
-        The fraction ``share`` is for the tests. The remainder is divided equally among the
-        minimisations that the formula counts.
-
-        Parameters
-        ----------
-        rho : float
-            Privacy budget of the whole run, in zCDP.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noises.
+        The remainder is divided equally among the minimisations that the formula counts.
         """
         tests = ProgressTests(self, problem).noise_for(self.share * rho)
         message_rho = (1.0 - self.share) * rho / self.counted_minimisations(horizon)
         return replace(self.for_message(message_rho, problem, network), **tests._asdict())
 
     def rho_by_formula(self, problem, network, horizon):
-        """Return the total privacy loss of Theorem 10, in zCDP.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Total in zCDP.
-        """
+        """Return the total privacy loss of Theorem 10, in zCDP."""
         messages = self.counted_minimisations(horizon) * sum(self.message_cost(problem).rhos())
         return float(self.svt_epsilon**2 / 2 + messages)
 
@@ -323,20 +172,6 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         """Return the releases of the minimisations and of the tests.
 
         If a coin decides, only the at most c minimisations whose messages are sent are released.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
         """
         coin = not self.noisy or self.decision == "coin"
         minimiser_releases = super().releases(problem, network, int(self.c) if coin else horizon)

@@ -76,20 +76,6 @@ class LocallyPrivateADMM(ADMMFamily):
     # Algorithm 1.
 
     def draws(self, problem, streams):
-        """Return the unit noise and the random weights of each iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator
-            One item per iteration.
-        """
         return random_weights.draws(self, problem, streams)
 
     @property
@@ -97,119 +83,30 @@ class LocallyPrivateADMM(ADMMFamily):
         return super().dual_step if self.dual == "resolved" else -super().dual_step
 
     def centre(self, state, network, draw):
-        r"""Return the weighted mean :math:`w_i x_i + (1-w_i)\bar x_i`.
-
-        Parameters
-        ----------
-        state : LDPADMMState
-            State before the iteration.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : RandomWeightsDraw
-            Unit draws of the iteration.
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents, dim)
-            Centres of all agents.
-        """
+        r"""Return the weighted mean :math:`w_i x_i + (1-w_i)\bar x_i`."""
         if draw.weights is None:
             return super().centre(state, network, draw)
         mean = state.received_sum / network.degrees[..., None]
         return mean + draw.weights * (state.x - mean)
 
     def receive(self, state, network):
-        """Return the state with the sums of the neighbours' values.
-
-        With secret sharing, agents receive only the sum of all values.
-
-        Parameters
-        ----------
-        state : LDPADMMState
-            State with the new messages.
-        network : Network
-            Communication graph with its mixing matrix.
-
-        Returns
-        -------
-        LDPADMMState
-            State with new ``received_sum``.
-        """
+        """Add the sums of neighbours; with secret sharing, agents receive only the sum."""
         if self.exchange == "plain":
             return super().receive(state, network)
         neighbour_sum = SecretSharing().outcome(state.x)[..., None, :] - state.x
         return state._replace(received_sum=neighbour_sum)
 
     def minimise(self, problem, state, linear, penalty, centre, t):
-        """Return the exact minimisers (12), or the results of the first-order step (6), (13).
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        state : LDPADMMState
-            State before the iteration.
-        linear : ndarray, shape (settings, runs, agents, dim)
-            Coefficients of the linear term: the dual variable and its noise.
-        penalty : ndarray
-            :math:`D_i`, broadcastable to [settings, runs, agents, 1].
-        centre : ndarray, shape (settings, runs, agents, dim)
-            Centre of the penalty.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents, dim)
-            New values without output noise.
-        """
+        """Return the exact minimisers (12), or the results of the first-order step (6), (13)."""
         if self.minimisation == "exact":
             return super().minimise(problem, state, linear, penalty, centre, t)
         return centre - (problem.gradient(state.x) + linear) / penalty
 
     def start(self, problem, network, streams, settings):
-        """Return the state of ADMM before the first iteration, with privacy losses of 0.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        LDPADMMState
-            State before the first iteration.
-        """
         plain = super().start(problem, network, streams, settings)
         return LDPADMMState(*plain, *no_losses(settings, problem, streams))
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after one iteration, and add the privacy losses of its messages.
-
-        Parameters
-        ----------
-        state : LDPADMMState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : RandomWeightsDraw
-            Unit draws of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        LDPADMMState
-            State after the iteration.
-        """
         after = super().step(state, problem, network, draw, t)
         if not self.has_losses:
             return after
@@ -225,22 +122,6 @@ class LocallyPrivateADMM(ADMMFamily):
         return random_weights.is_amplified(self) and self.minimisation == "first_order"
 
     def observables(self, state, problem, t):
-        """Return the observables of ADMM, and the privacy losses of messages if available.
-
-        Parameters
-        ----------
-        state : LDPADMMState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name.
-        """
         quantities = dict(super().observables(state, problem, t))
         if self.has_losses:
             quantities |= random_weights.loss_observables(state)
@@ -259,20 +140,6 @@ class LocallyPrivateADMM(ADMMFamily):
         r"""Return the published privacy loss of iteration t per coordinate.
 
         It is :math:`\alpha\beta_k\mathcal B_\infty` with :math:`\alpha = 1/D` (after Theorem 2.2).
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ndarray
-            Broadcastable to [settings, runs, agents, 1].
         """
         return published_change(problem) / (self.penalty(network, t) * self.scale(t))
 
@@ -281,20 +148,6 @@ class LocallyPrivateADMM(ADMMFamily):
 
         Random weights do not depend on the data. A message is a mixture of Laplace mechanisms,
         whose loss over all coordinates is at most :math:`\alpha\beta_k\mathcal B_1`.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
         """
         # An attack on a mixture over random weights is known at delta 0 only.
         mixture = {"attained": None} if self.weights == "random" else {}
@@ -308,22 +161,9 @@ class LocallyPrivateADMM(ADMMFamily):
         return self.noise.releases(change, self.scales(horizon), **attack_fields)
 
     def convergent(self, problem, network):
-        r"""Test a condition for convergence, and return the result with the condition as text.
+        r"""Test :math:`\zeta|N_i| < D - h` for first-order steps.
 
-        The condition for first-order steps is :math:`\zeta|N_i| < D - h`, for equal quadratic
-        objectives of curvature h on a regular graph.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-
-        Returns
-        -------
-        (bool, str)
-            True if the condition holds, and the condition.
+        The condition is that of equal quadratic objectives of curvature h on a regular graph.
         """
         if self.minimisation == "exact":
             return super().convergent(problem, network)
@@ -332,15 +172,6 @@ class LocallyPrivateADMM(ADMMFamily):
         return bool(is_stable), "zeta * degree < D - L for every agent"
 
     def check(self, problem, network):
-        """Require a complete graph for secret sharing, and warn if the method may diverge.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        """
         if self.exchange == "secret_sharing":
             require_complete(network)
         super().check(problem, network)

@@ -33,26 +33,6 @@ class LocalTraining(WithoutNeighbours):
     )
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after one noisy gradient step of every agent.
-
-        Parameters
-        ----------
-        state : ClippedDescentState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : ndarray, shape (runs, agents, dim)
-            Unit noise of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ClippedDescentState
-            State after the iteration.
-        """
         return ClippedDescentState(self.descent(problem, state.x) + self.message_scale * draw)
 
 

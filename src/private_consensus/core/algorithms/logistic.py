@@ -44,40 +44,9 @@ class Logistic(Algorithm):
     needs: ClassVar[tuple[str, ...]] = ("features", "labels", "in_training")
 
     def releases(self, problem, network, horizon):
-        """Return one exact release, since the method has no noise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            One exact release.
-        """
         return [Release("exact", scale=0.0)]
 
     def run(self, problem, network, streams, horizon, observe):
-        """Fit the coefficients of all settings, and observe them at iteration 1.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        horizon : ndarray of int, shape (settings,)
-            Number of iterations of each setting.
-        observe : Observe
-            Callback that receives the observables of each iteration.
-        """
         ridges = np.atleast_1d(self.ridge)
         coefficients = np.stack([fit(problem, float(ridge)) for ridge in ridges])
         observe(1, np.arange(len(horizon)), {"released": coefficients[..., None, :]})

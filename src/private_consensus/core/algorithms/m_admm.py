@@ -37,20 +37,7 @@ class PenaltyPerturbation(ObjectivePerturbed):
     )
 
     def penalty(self, network, t):
-        r"""Return the penalty :math:`D_i^t = 2\eta\,\theta^{t-t_0}\,|N_i|` of iteration t.
-
-        Parameters
-        ----------
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ndarray
-            Broadcastable to [settings, runs, agents, 1].
-        """
+        r"""Return the penalty :math:`D_i^t = 2\eta\,\theta^{t-t_0}\,|N_i|` of iteration t."""
         return super().penalty(network, t - column(self.t_0))
 
 

@@ -75,24 +75,6 @@ class MAFALDASGD(ClippedDescent):
             require(_is_causal(self.filter), "algorithm.filter", self.filter, expected)
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy with the filter for the horizon and the graph, and calibrated noise.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-        """
         expected = "one graph for all runs, such as a ring, since the graph determines the noise"
         require(network.shared, "network", "one graph per run", expected)
         _require_batches(problem, int(self.batches))
@@ -117,29 +99,11 @@ class MAFALDASGD(ClippedDescent):
         return _optimal_factor(gram.tobytes(), horizon, int(self.batches))
 
     def change(self, problem):
-        """Return the largest l2 change of the gradient of a batch by a replaced record."""
         change = float(problem.record_change("l2")) * int(self.batches)
         return change if self.clip is None else min(change, 2.0 * float(self.clip))
 
     def losses(self, problem, network, horizon):
-        """Return the sensitivity of all rounds together, relative to noise of scale 1.
-
-        It is an upper bound for the current filter.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        ndarray, shape (1,)
-            Sensitivity over noise of scale 1.
-        """
+        """Return an upper bound on the sensitivity of all rounds together."""
         C = self._inverse_filter(horizon)
         squared = Cyclic(period=int(self.batches)).maximum(C.T @ C, 0.0)[1]
         return np.array([self.change(problem) * np.sqrt(squared) * (1 + 1e-9)])
@@ -158,7 +122,6 @@ class MAFALDASGD(ClippedDescent):
         return solve_triangular(self.filter_of(horizon), np.eye(horizon), lower=True)
 
     def attained(self, problem):
-        """Return None, since the attained fraction of the sensitivity is unknown."""
         return None
 
     def noise_sites(self, problem, network, horizon):
@@ -167,20 +130,6 @@ class MAFALDASGD(ClippedDescent):
         A record changes the draws by :math:`C\Delta/\sigma`. The change in a single round is known
         if a record affects all rounds and no entry of C is negative. Otherwise only the change in
         all rounds together is bounded, by :meth:`losses`.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            Empty without noise.
         """
         if not self.noise:
             return []
@@ -191,48 +140,10 @@ class MAFALDASGD(ClippedDescent):
         return [self.noise.site(np.ones((horizon, 1, 1)), moved, DRAW)]
 
     def start(self, problem, network, streams, settings):
-        """Return the state before the first round, without noise of earlier rounds.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        MAFALDAState
-            State before the first iteration.
-        """
         zero = origin(problem, streams, settings)
         return MAFALDAState(zero, np.zeros((*zero.shape, 0)))
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after mixing and one gradient step with correlated noise.
-
-        Parameters
-        ----------
-        state : MAFALDAState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : ndarray, shape (runs, agents, dim)
-            Unit noise of the round.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        MAFALDAState
-            State after the iteration.
-        """
         latest = np.broadcast_to(draw, state.x.shape)[..., None]
         drawn = np.concatenate([state.drawn, latest], axis=-1)
         weights = self.filter_of(t)[t - 1]
@@ -275,10 +186,7 @@ def batch_of(problem: Any, t: int, batches: Any):
 
     Parameters
     ----------
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    t : int
-        Iteration, counted from 1.
+    problem, t
     batches : int or ndarray of int
         Number of batches, equal for all settings.
 

@@ -63,90 +63,22 @@ class Muffliato(Iterative):
     )
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy with the Gaussian noise of the first message for the budget.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-        """
         self.check_needs(problem)
         if not budget.private:
             return replace(self, noise=0.0)
         return replace(self, noise=_change(problem) / mu_of(budget))
 
     def releases(self, problem, network, horizon):
-        """Return the single release of the first message.
-
-        Later messages are functions of the first ones.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
+        """Return the first message only: later messages are functions of it."""
         return self.noise.releases(_change(problem), self.noise.scale, attained=1.0)
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the epsilon of the first message, by the exact curve of Gaussian DP.
-
-        Parameters
-        ----------
-        delta : float
-            Delta at which epsilon is stated.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Infinite without noise.
-        """
+        """Return the epsilon of the first message, by the exact curve of Gaussian DP."""
         if not self.noise:
             return float("inf")
         return gaussian_epsilon(_change(problem) / self.noise.scale, delta)
 
     def noise_sites(self, problem, network, horizon):
-        """Return the noise site: the first message.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            Empty without noise.
-        """
         if not self.noise:
             return []
         first = np.arange(horizon) == 0
@@ -154,69 +86,15 @@ class Muffliato(Iterative):
         return [self.noise.site(scale, first * _change(problem) / self.noise.scale)]
 
     def start(self, problem, network, streams, settings):
-        """Return the state before the first iteration, with both messages at the starting point.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        MuffliatoState
-            State before the first iteration.
-        """
         zero = origin(problem, streams, settings)
         return MuffliatoState(zero, zero)
 
     def step(self, state, problem, network, draw, t):
-        """Return the noisy means in iteration 1, and the result of one gossip round afterwards.
-
-        Parameters
-        ----------
-        state : MuffliatoState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : ndarray, shape (runs, agents, dim)
-            Unit noise of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        MuffliatoState
-            State after the iteration.
-        """
         if t == 1:
             return MuffliatoState(problem.means + column(self.noise.scale) * draw, state.x)
         return MuffliatoState(gossip(network, state, t == 2, self.acceleration), state.x)
 
     def observables(self, state, problem, t):
-        """Return the messages of all agents as ``released``.
-
-        Parameters
-        ----------
-        state : MuffliatoState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name.
-        """
         return {"released": state.x}
 
 
@@ -228,8 +106,7 @@ def gossip(network, state, first, acceleration: str) -> np.ndarray:
 
     Parameters
     ----------
-    network : Network
-        Communication graph with its mixing matrix.
+    network
     state : MuffliatoState
         Last message and the message before it.
     first : bool or ndarray of bool

@@ -51,41 +51,10 @@ class MuffliatoGD(ClippedDescent):
         return np.arange(horizon) % int(self.rounds) == 0
 
     def losses(self, problem, network, horizon):
-        """Return the sensitivity of each noisy step, relative to noise of scale 1.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        ndarray, shape (steps,)
-            One value per step, not per message.
-        """
+        """Return one sensitivity per step, not per message."""
         return np.full(int(self.noised(horizon).sum()), self.change(problem))
 
     def noise_sites(self, problem, network, horizon):
-        """Return the noise site: the first message of each step.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            Empty without noise.
-        """
         if not self.noise:
             return []
         first = self.noised(horizon)
@@ -94,48 +63,10 @@ class MuffliatoGD(ClippedDescent):
         return [self.noise.site(scale, moved)]
 
     def start(self, problem, network, streams, settings):
-        """Return the state before the first iteration, with both messages at the starting point.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        MuffliatoState
-            State before the first iteration.
-        """
         zero = origin(problem, streams, settings)
         return MuffliatoState(zero, zero)
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after one message: a noisy gradient step or one gossip round.
-
-        Parameters
-        ----------
-        state : MuffliatoState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : ndarray, shape (runs, agents, dim)
-            Unit noise of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        MuffliatoState
-            State after the iteration.
-        """
         position = (t - 1) % column(self.rounds)
         second = (t - 2) % column(self.rounds) == 0
         mixed = gossip(network, state, second, self.acceleration)

@@ -139,8 +139,7 @@ class Noise:
         ----------
         problem : Problem
             Number of agents and dimension.
-        streams : Streams
-            Random streams of all runs.
+        streams
 
         Returns
         -------
@@ -197,11 +196,6 @@ class Noise:
             Noise scale of each iteration.
         **attack_fields : Any
             Fields of :class:`.Release` that state the loss that a known attack attains.
-
-        Returns
-        -------
-        list of Release
-            One release that covers all iterations.
         """
         if not self:
             return [Release("exact", sensitivity=float(np.max(sensitivity)), scale=0.0)]
@@ -215,10 +209,7 @@ class Noise:
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        horizon : int
-            Number of iterations.
+        problem, horizon
         first : float or None
             Additional factor in iteration 1; None, for 0, if it is unknown.
 
@@ -240,14 +231,7 @@ def calibrated(algorithm: Any, budget, problem, network, horizon: int) -> Any:
     ----------
     algorithm : Algorithm
         Algorithm with the fields ``law``, ``noise``, ``growth`` and ``calibration``.
-    budget : Budget
-        Privacy budget of the whole run.
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    network : Network
-        Communication graph with its mixing matrix.
-    horizon : int
-        Number of iterations.
+    budget, problem, network, horizon
 
     Returns
     -------
@@ -268,14 +252,7 @@ def least_noise(algorithm: Any, budget, problem, network, horizon: int) -> float
     ----------
     algorithm : Algorithm
         Algorithm whose field ``calibration`` names the rule.
-    budget : Budget
-        Privacy budget of the whole run.
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    network : Network
-        Communication graph with its mixing matrix.
-    horizon : int
-        Number of iterations.
+    budget, problem, network, horizon
 
     Returns
     -------

@@ -76,24 +76,6 @@ class OneShotAveraging(Iterative):
         return self.perturbed
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy with the smallest noise that meets the budget.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-        """
         self.check(problem)
         return calibrated(self, budget, problem, network, horizon)
 
@@ -114,24 +96,7 @@ class OneShotAveraging(Iterative):
         return float(problem.record_change("l2"))
 
     def releases(self, problem, network, horizon):
-        """Return the single release of the first message.
-
-        Later messages are functions of the first ones.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
+        """Return the first message only: later messages are functions of it."""
         if self.noise and self.perturbed == "objective" and problem.record_curvature > 0:
             return [Release("profile", profile=self._perturbed_objective(problem))]
         attained = (
@@ -149,22 +114,6 @@ class OneShotAveraging(Iterative):
         return PerturbedObjective(mu, float(problem.record_curvature / curvature), one_sign=True)
 
     def noise_sites(self, problem, network, horizon):
-        """Return the noise site: the first message, if noise is on the output.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            Empty without noise, or with noise in the objective.
-        """
         if not self.noise or self.perturbed == "objective":
             return []
         first = np.arange(horizon) == 0
@@ -173,48 +122,12 @@ class OneShotAveraging(Iterative):
         return [self.noise.site(scale, moved)]
 
     def start(self, problem, network, streams, settings):
-        """Return the state before the first iteration, with messages at the starting point.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        OneShotState
-            State before the first iteration.
-        """
         return OneShotState(origin(problem, streams, settings))
 
     def step(self, state, problem, network, draw, t):
         """Return the noisy minimisers in iteration 1, and the result of a gossip round afterwards.
 
         The centre of the added curvature is the public starting point.
-
-        Parameters
-        ----------
-        state : OneShotState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : ndarray, shape (runs, agents, dim)
-            Unit noise of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        OneShotState
-            State after the iteration.
         """
         if t > 1:
             return OneShotState(network.mix(state.x))
@@ -225,22 +138,6 @@ class OneShotAveraging(Iterative):
         return OneShotState(problem.proximal(linear, penalty, state.x, state.x) + added)
 
     def observables(self, state, problem, t):
-        """Return the messages of all agents as ``released``.
-
-        Parameters
-        ----------
-        state : OneShotState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name.
-        """
         return {"released": state.x}
 
 

@@ -32,40 +32,10 @@ class OutputPerturbation(ADMMFamily):
         r"""Return the privacy loss :math:`\mathcal B_\infty/(D_i s)` per coordinate.
 
         It is analogous to the formulas of Xiao et al. for other methods.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ndarray
-            Broadcastable to [settings, runs, agents, 1].
         """
         return published_change(problem) / (self.penalty(network, t) * self.scale(t))
 
     def releases(self, problem, network, horizon):
-        """Return the releases of exact minimisers with noise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
         return self.releases_of_minimisers(problem, network, horizon)
 
 

@@ -44,15 +44,9 @@ def one_of(default: str | None, names: Iterable[str], *, calibration: bool = Fal
     ----------
     default : str or None
         Default value; None is then allowed as well.
-    names : iterable of str
-        Allowed values.
+    names
     calibration : bool
         Whether the field affects only how the noise is set.
-
-    Returns
-    -------
-    Field
-        Dataclass field with its rule.
     """
     allowed = tuple(names)
     rule = Rule(partial(_is_one_of, allowed), f"one of {', '.join(allowed)}")
@@ -74,11 +68,6 @@ def positive(default: Any, *, expected: str = "a number > 0", calibration: bool 
         Description of the allowed values, for error messages.
     calibration : bool
         Whether the field affects only how the noise is set.
-
-    Returns
-    -------
-    Field
-        Dataclass field with its rule.
     """
     return _field(default, Rule(_all(lambda v: v > 0), expected), calibration)
 
@@ -94,11 +83,6 @@ def nonnegative(default: Any, *, max_value: float = np.inf, calibration: bool = 
         Inclusive upper limit.
     calibration : bool
         Whether the field affects only how the noise is set.
-
-    Returns
-    -------
-    Field
-        Dataclass field with its rule.
     """
     expected = "a number >= 0" if np.isinf(max_value) else f"a number in [0, {max_value:g}]"
     return _field(default, Rule(_all(lambda v: (v >= 0) & (v <= max_value)), expected), calibration)
@@ -153,11 +137,6 @@ def fraction(
         Description of the allowed values, for error messages.
     calibration : bool
         Whether the field affects only how the noise is set.
-
-    Returns
-    -------
-    Field
-        Dataclass field with its rule.
     """
     expected = expected or f"a number in (0, {below:g})"
     return _field(default, Rule(_all(lambda v: (v > 0) & (v < below)), expected), calibration)
@@ -179,11 +158,6 @@ def positive_integer(default: Any, *, max_value: float = np.inf, calibration: bo
         Inclusive upper limit.
     calibration : bool
         Whether the field affects only how the noise is set.
-
-    Returns
-    -------
-    Field
-        Dataclass field with its rule.
     """
     expected = "a whole number >= 1" + (f" and <= {max_value}" if np.isfinite(max_value) else "")
     holds = _all(lambda v: (v >= 1) & (v <= max_value) & (v < np.inf) & (v == np.floor(v)))
@@ -195,15 +169,9 @@ def only(default: Any, because: str = "") -> Any:
 
     Parameters
     ----------
-    default : float
-        Allowed value.
+    default
     because : str
         Reason for the restriction, for error messages.
-
-    Returns
-    -------
-    Field
-        Dataclass field with its rule.
     """
     expected = f"{default:g}{because and ': '}{because}"
     return _field(default, Rule(_all(lambda v: v == default), expected), False)

@@ -65,24 +65,6 @@ class Pflr(FunctionalMechanism):
     )
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy whose two noises together meet the budget.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations, which has to be 1.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-        """
         require(horizon == 1, "horizon", horizon, "1, since the method has a single iteration")
         if not budget.private:
             return replace(self, noise_objective=0.0, noise_fairness=0.0)
@@ -110,22 +92,6 @@ class Pflr(FunctionalMechanism):
         return objective, covariance_l1(problem.dim, problem.mean, public_mean=is_public)
 
     def releases(self, problem, network, horizon):
-        """Return the releases of the fairness term and of the objective.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
         if not self.noise_fairness:
             return [Release("exact", scale=0.0, note="the mean of the noise is the covariance")]
         objective, fairness = self._tight(problem)
@@ -161,22 +127,6 @@ class Pflr(FunctionalMechanism):
         """Return the sum of the published sensitivities over the noise scales.
 
         Without noise on g, the sensitivity of g is ignored.
-
-        Parameters
-        ----------
-        delta : float
-            Delta at which epsilon is stated.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Infinite without noise.
         """
         if not self.noise_objective:
             return float("inf")

@@ -41,15 +41,6 @@ class RenyiAccountedPPADMM(ApproximateADMM):
         require(self.perturbed == "objective", "algorithm.perturbed", self.perturbed, expected)
 
     def check(self, problem, network):
-        """Require logistic regression without a box, and warn if the method may diverge.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        """
         is_logistic, name = isinstance(problem, LogisticRegression), type(problem).__name__
         expected = "logistic_regression, a generalised linear model"
         require(is_logistic, "problem.name", name, expected)
@@ -60,13 +51,6 @@ class RenyiAccountedPPADMM(ApproximateADMM):
     def curvature_share(self, problem, network) -> float:
         r"""Return the ratio :math:`\kappa` of a record's curvature to the smallest total curvature.
 
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-
         Returns
         -------
         float
@@ -76,24 +60,10 @@ class RenyiAccountedPPADMM(ApproximateADMM):
         return float(problem.record_curvature / (ridge + np.min(self.penalty(network, 1))))
 
     def releases(self, problem, network, horizon):
-        r"""Return the releases of the exact minimisers and of their approximations.
+        """Return the releases of the exact minimisers and of their approximations.
 
         The privacy profile of a minimiser is that of a
         :class:`~..privacy.objective_perturbation.PerturbedObjective`.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
         """
         plain = super().releases(problem, network, horizon)
         if not self.noisy:

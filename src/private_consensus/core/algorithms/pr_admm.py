@@ -107,24 +107,6 @@ class PeriodicallyReducedADMM(ADMMFamily):
     # Threshold.
 
     def start(self, problem, network, streams, settings):
-        """Return the state of ADMM before the first iteration, with distances of 0.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        PRADMMState
-            State before the first iteration.
-        """
         state = super().start(problem, network, streams, settings)
         if self.threshold == "none":
             return state
@@ -133,22 +115,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
         return start._replace(received_sum=state.received_sum)
 
     def receive(self, state, network):
-        """Return the state with the sums of the values that agents use for their neighbours.
-
-        With a threshold, an agent replaces distant values by its own value.
-
-        Parameters
-        ----------
-        state : PRADMMState
-            State with the new messages.
-        network : Network
-            Communication graph with its mixing matrix.
-
-        Returns
-        -------
-        PRADMMState
-            State with new sums, distances and fraction of replaced values.
-        """
+        """Replace distant values by the agent's own value, if there is a threshold."""
         if not isinstance(state, PRADMMState):
             return super().receive(state, network)
         forgets = self.threshold == "consistent"
@@ -156,45 +123,15 @@ class PeriodicallyReducedADMM(ADMMFamily):
         return state._replace(**received._asdict())
 
     def disagreement(self, network, x, received):
-        r"""Return the direction of the dual step, :math:`\sum_{j\in N_i}(x_i - x_j)`.
+        r"""Return :math:`\sum_{j\in N_i}(x_i - x_j)`.
 
-        With a ``literal`` threshold, it has all values as received.
-
-        Parameters
-        ----------
-        network : Network
-            Communication graph with its mixing matrix.
-        x : ndarray, shape (settings, runs, agents, dim)
-            Messages.
-        received : ndarray, shape (settings, runs, agents, dim)
-            Sums of the values that agents use.
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents, dim)
-            Change of the dual divided by its step size.
+        A ``literal`` threshold uses all values as received.
         """
         if self.threshold == "literal":
             received = network.neighbour_sum(x)
         return super().disagreement(network, x, received)
 
     def observables(self, state, problem, t):
-        """Return the observables of ADMM and the fraction of replaced values.
-
-        Parameters
-        ----------
-        state : PRADMMState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name.
-        """
         quantities = dict(super().observables(state, problem, t))
         return quantities if self.threshold == "none" else quantities | {"replaced": state.replaced}
 
@@ -205,8 +142,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
+        problem
         penalty : ndarray
             :math:`D_i` of the agents.
 
@@ -222,60 +158,14 @@ class PeriodicallyReducedADMM(ADMMFamily):
         return problem.minimiser_change(self.noise.norm, penalty)
 
     def loss_by_formula(self, problem, network, t):
-        r"""Return the privacy loss :math:`\Delta_i^2/(2s_t^2)` of a message, in zCDP.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ndarray
-            Broadcastable to [settings, runs, agents, 1].
-        """
+        r"""Return the privacy loss :math:`\Delta_i^2/(2s_t^2)` of a message, in zCDP."""
         return (self.message_change(problem, self.penalty(network, t)) / self.scale(t)) ** 2 / 2
 
     def releases(self, problem, network, horizon):
-        """Return the releases of exact minimisers with noise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
         return self.releases_of_minimisers(problem, network, horizon)
 
     def rho_by_formula(self, problem, network, horizon):
-        """Return the total privacy loss of Theorem 2 or 3, in zCDP.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Total in zCDP.
-        """
+        """Return the total privacy loss of Theorem 2 or 3, in zCDP."""
         penalties = self.penalties(network, horizon)
         scales = self.scales(horizon).reshape(-1, *[1] * (penalties.ndim - 1))
         losses = (self.message_change(problem, penalties) / scales) ** 2 / 2

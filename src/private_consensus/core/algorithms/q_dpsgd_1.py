@@ -37,23 +37,6 @@ class QDPSGD1(QDPSGD):
     )
 
     def advance_all(self, models: BatchModels, problem, round_: SampledRound):
-        """Compute one round of one run for all settings in one pass; models are overwritten.
-
-        Parameters
-        ----------
-        models : BatchModels
-            Models and messages of one run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        round_ : SampledRound
-            Graph, random numbers and workspace of the run.
-
-        Returns
-        -------
-        tuple of ndarray, each of shape (settings,), or None
-            Fraction of saturated coordinates, and 0 if all models are finite, else NaN. None if
-            the pass does not support the arguments.
-        """
         settings = range(len(models.first))
         clips = [float(at(self.K, s)) for s in settings]
         gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
@@ -71,24 +54,7 @@ class QDPSGD1(QDPSGD):
         return clipped / (models.agents * models.x.shape[1]), lost
 
     def advance(self, s, x, problem, round_):
-        """Compute one round of Algorithm 4 for one setting and one run; models are overwritten.
-
-        Parameters
-        ----------
-        s : int
-            Index of the setting.
-        x : ndarray, shape (agents, p)
-            Models, overwritten.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        round_ : SampledRound
-            Graph, random numbers and workspace of the run.
-
-        Returns
-        -------
-        float
-            Fraction of saturated coordinates.
-        """
+        """Compute one round of Algorithm 4 for one setting and one run; models are overwritten."""
         a, e, grid = self.coefficients(s)
         clipped = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, float(at(self.K, s)))

@@ -88,22 +88,6 @@ class QDPSGD2(QDPSGD):
         return theorem15_factor(**message, size=float(self.B))
 
     def sigma_for(self, budget, problem, horizon):
-        """Return the noise multiplier for a finite budget, by the rule ``sigma_rule``.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Standard deviation of the noise over the clipping norm.
-        """
         if self.sigma_rule == "accountant":
             if self.own == "exact":
                 expected = "broadcast, which sigma_rule: accountant requires"
@@ -113,40 +97,10 @@ class QDPSGD2(QDPSGD):
         return theorem11_sigma(budget, problem.records, horizon, proof=proof, factor=factor)
 
     def sampled(self, problem, horizon):
-        """Return one noisy message, as input of the accountant.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        SampledNoise
-            Distribution of the batch size, with the noise of a message.
-        """
         message = self._message(problem, horizon)
         return noisy_message(self.batches(), problem.records, **message)
 
     def releases(self, problem, network, horizon):
-        """Return the releases of all messages, which depend on ``own``.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
         if self.own == "broadcast":
             return self.sampled(problem, horizon).releases(self.sigma.scale, int(horizon))
         e = float(self.steps(float(horizon))[1])
@@ -157,24 +111,7 @@ class QDPSGD2(QDPSGD):
         )
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the epsilon of Theorem 15 at the current noise, with the factor of ``sigma2``.
-
-        Parameters
-        ----------
-        delta : float
-            Delta at which epsilon is stated.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Epsilon of all rounds.
-        """
+        """Return the epsilon of Theorem 15 at the current noise, with the factor of ``sigma2``."""
         return theorem11_epsilon(
             self.sigma.scale,
             delta,
@@ -191,20 +128,6 @@ class QDPSGD2(QDPSGD):
 
         It is nearly normal if the grid is unbounded and its steps are small compared with the
         standard deviation of the noise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            Empty for a bounded or coarse grid.
         """
         deviation = float(np.max(self.sigma.scale)) * float(np.max(self.K))
         if self.grid == "clipped" or deviation < FINE * float(np.max(self.eta)):
@@ -225,23 +148,6 @@ class QDPSGD2(QDPSGD):
         )
 
     def advance_all(self, models: BatchModels, problem, round_: SampledRound):
-        """Compute one round of one run for all settings in one pass; models are overwritten.
-
-        Parameters
-        ----------
-        models : BatchModels
-            Models and messages of one run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        round_ : SampledRound
-            Graph, random numbers and workspace of the run.
-
-        Returns
-        -------
-        tuple of ndarray, each of shape (settings,), or None
-            Fraction of saturated coordinates, and 0 if all models are finite, else NaN. None if
-            the pass does not support the arguments.
-        """
         settings, agents = range(len(models.first)), models.agents
         steps_and_grids = self.pass_coefficients(models, np.zeros((len(settings), agents)))
         if steps_and_grids is None:
@@ -263,24 +169,7 @@ class QDPSGD2(QDPSGD):
         return np.minimum(clipped / (agents * x.shape[1]), 1.0), lost
 
     def advance(self, s, x, problem, round_):
-        """Compute one round of Algorithm 5 for one setting and one run; models are overwritten.
-
-        Parameters
-        ----------
-        s : int
-            Index of the setting.
-        x : ndarray, shape (agents, p)
-            Models, overwritten.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        round_ : SampledRound
-            Graph, random numbers and workspace of the run.
-
-        Returns
-        -------
-        float
-            Fraction of saturated coordinates, at most 1.
-        """
+        """Compute one round of Algorithm 5 for one setting and one run; models are overwritten."""
         a, e, grid = self.coefficients(s)
         clipped = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
         deviation = float(at(self.sigma.scale, s) * at(self.K, s))

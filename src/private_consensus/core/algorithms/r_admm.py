@@ -52,86 +52,18 @@ class RecycledADMM(ObjectivePerturbed):
     )
 
     def linear_scale(self, penalty, scale):
-        """Return the scale of :math:`b_i`, which is the noise scale of the iteration.
-
-        Parameters
-        ----------
-        penalty : ndarray
-            :math:`D_i`, broadcastable to [settings, runs, agents, 1].
-        scale : float or ndarray
-            Noise scale of the iteration.
-
-        Returns
-        -------
-        ndarray
-            With the broadcast shape of both.
-        """
+        """Return the scale of :math:`b_i`, which is the noise scale of the iteration."""
         return scale + 0 * penalty
 
     def start(self, problem, network, streams, settings):
-        """Return the state of ADMM before the first iteration, with recycled gradients of 0.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        RADMMState
-            State before the first iteration.
-        """
         state = super().start(problem, network, streams, settings)
         return RADMMState(*state, np.zeros_like(state.x), state.minimiser)
 
     def noises(self, unit, network, t):
-        """Return the noise of the dual in odd iterations, and none in even iterations.
-
-        Parameters
-        ----------
-        unit : ndarray, shape (runs, agents, dim)
-            Unit noise.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        Noises
-            Noise of the iteration.
-        """
+        """Return the noise of the dual in odd iterations, and none in even iterations."""
         return super().noises(unit, network, t) if t % 2 else Noises()
 
     def minimise(self, problem, state, linear, penalty, centre, t):
-        """Return the exact minimisers, or in even iterations those of the quadratic models.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        state : RADMMState
-            State before the iteration.
-        linear : ndarray, shape (settings, runs, agents, dim)
-            Coefficients of the linear term: the dual variable and its noise.
-        penalty : ndarray
-            :math:`D_i`, broadcastable to [settings, runs, agents, 1].
-        centre : ndarray, shape (settings, runs, agents, dim)
-            Centre of the penalty.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents, dim)
-            New values of the agents.
-        """
         if t % 2:
             start = state._replace(minimiser=state.solved)
             return super().minimise(problem, start, linear, penalty, centre, t)
@@ -140,26 +72,7 @@ class RecycledADMM(ObjectivePerturbed):
         return target / (penalty + gamma)
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after one iteration; odd iterations store the noisy gradients.
-
-        Parameters
-        ----------
-        state : RADMMState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : ADMMDraw
-            Unit draws of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        RADMMState
-            State after the iteration.
-        """
+        """Return the state after one iteration; odd iterations store the noisy gradients."""
         after = super().step(state, problem, network, draw, t)
         if t % 2 == 0:
             return after
@@ -175,20 +88,6 @@ class RecycledADMM(ObjectivePerturbed):
         r"""Return the privacy loss of iteration t by the paper's formula; 0 for even t.
 
         For odd t it is :math:`\frac{2C}{|D_i|}\bigl(\frac{1.4c_1}{m} + \alpha_i(k)\bigr)`.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ndarray
-            Broadcastable to [settings, runs, agents, 1].
         """
         penalty = self.penalty(network, t)
         if t % 2 == 0:
@@ -199,24 +98,6 @@ class RecycledADMM(ObjectivePerturbed):
         return jacobian + problem.record_change(self.noise.norm) / self.scale(t)
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the epsilon of the paper's formula, which requires a large enough curvature.
-
-        Parameters
-        ----------
-        delta : float
-            Delta at which epsilon is stated.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Infinite without noise.
-        """
         self.losses(problem, network, horizon)  # raises an error if the curvature is too small
         return super().epsilon_by_formula(delta, problem, network, horizon)
 

@@ -55,84 +55,20 @@ class RandomAggregation(Algorithm):
         require(is_wide, "algorithm.omega", self.omega, expected)
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return the algorithm itself, since its noise is fixed.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        RandomAggregation
-            The same object.
-        """
         return self
 
     def releases(self, problem, network, horizon):
         """Return the Laplace mechanism of one coordinate.
 
         Outside the interval, a random aggregate has the tails of the noise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            One release, with sensitivity ``change`` and scale ``1 / beta``.
         """
         return [Release("laplace", sensitivity=self.change, scale=1.0 / self.beta, reached=1.0)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        r"""Return the privacy loss without random weights, :math:`\beta\,\alpha\mathcal B_\infty`.
-
-        Parameters
-        ----------
-        delta : float
-            Delta at which epsilon is stated.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Product of ``beta`` and ``change``.
-        """
+        r"""Return the loss without random weights, :math:`\beta\,\alpha\mathcal B_\infty`."""
         return self.beta * self.change
 
     def run(self, problem, network, streams, horizon, observe):
-        """Compute outputs, privacy losses and bounds, and observe them at iteration 1.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        horizon : ndarray of int, shape (settings,)
-            Number of iterations of each setting.
-        observe : Observe
-            Callback that receives the observables of each iteration.
-        """
         shape = (problem.n_agents, problem.dim)
         weights = streams.draw("sampling", "uniform", shape, "weights")
         noise = streams.draw("noise", "laplace", shape)

@@ -57,27 +57,9 @@ class SDMDSGD(DecentralizedSGD):
     lower_bound_because: ClassVar[str] = (
         "two records with opposite gradients of norm K change a sampled mean by the sensitivity"
     )
-    needs_all_messages_because: ClassVar[str] = (
-        "agents send differences: after a lost message, the receiver's copy stays wrong"
-    )
 
     def releases(self, problem, network, horizon):
-        """Return the releases of the noisy batches, with an attack on the sent coordinates only.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
+        """Return the releases of the noisy batches, with an attack on the sent coordinates only."""
         batch_releases = super().releases(problem, network, horizon)
         if self.sigma.scale == 0:
             return batch_releases
@@ -93,22 +75,6 @@ class SDMDSGD(DecentralizedSGD):
         return np.multiply(self.c, float(FULL_BITS * dim))
 
     def advance_all(self, models: BatchModels, problem, round_: SampledRound):
-        """Compute one round of one run for all settings in one pass; models are overwritten.
-
-        Parameters
-        ----------
-        models : BatchModels
-            Models and messages of one run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        round_ : SampledRound
-            Graph, random numbers and workspace of the run.
-
-        Returns
-        -------
-        tuple of ndarray, each of shape (settings,)
-            Fraction of saturated coordinates, and 0 if all models are finite, else NaN.
-        """
         settings, x = range(len(models.first)), models.x
         clips = [float(at(self.K, s)) for s in settings]
         gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
@@ -125,24 +91,6 @@ class SDMDSGD(DecentralizedSGD):
         return 0.0 * lost, lost
 
     def advance(self, s, x, problem, round_):
-        """Compute one round of one setting and one run; models are overwritten.
-
-        Parameters
-        ----------
-        s : int
-            Index of the setting.
-        x : ndarray, shape (agents, p)
-            Models, overwritten.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        round_ : SampledRound
-            Graph, random numbers and workspace of the run.
-
-        Returns
-        -------
-        float
-            Fraction of saturated coordinates: 0, since values are not quantised.
-        """
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, float(at(self.K, s)))
         sparsify(
             x,

@@ -37,31 +37,9 @@ class SecureAggregation(WithoutNeighbours):
     lower_bound_because: ClassVar[str] = (
         "a changed label changes the noisy sum by half of the bound at every point"
     )
-    needs_all_messages_because: ClassVar[str] = (
-        "the sum lacks the noise of an agent that is missing"
-    )
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after one step along the noisy sum, equal for all agents.
-
-        Parameters
-        ----------
-        state : ClippedDescentState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : ndarray, shape (runs, agents, dim)
-            Unit noise of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ClippedDescentState
-            State after the iteration.
-        """
+        """Return the state after one step along the noisy sum, equal for all agents."""
         scale = self.message_scale / np.sqrt(problem.n_agents)
         noisy_terms = self.descent(problem, state.x) + scale * draw
         return ClippedDescentState(

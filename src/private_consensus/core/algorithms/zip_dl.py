@@ -101,20 +101,6 @@ class ZipDL(ClippedDescent):
         """Return the sensitivity of each round, relative to noise of scale 1.
 
         It is proportional to the number of the round.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        ndarray, shape (horizon,)
-            Sensitivity of each round over noise of scale 1.
         """
         graphs = 1 if network.shared else len(network.degrees)
         energy = max(hiding_energy(network.mixing_of(run)) for run in range(graphs))
@@ -122,22 +108,6 @@ class ZipDL(ClippedDescent):
         return self.change_of_step(problem) * np.sqrt(energy) * times
 
     def releases(self, problem, network, horizon):
-        """Return the Gaussian release of all rounds, or an exact release without noise or bound.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Mechanisms whose composition bounds the privacy loss.
-        """
         losses = self.losses(problem, network, horizon)
         if not self.noise or not np.isfinite(losses).all():
             return [Release("exact", sensitivity=float(losses[0]), scale=0.0)]
@@ -146,24 +116,6 @@ class ZipDL(ClippedDescent):
         return [Release("gaussian", losses, scale, note=note)]
 
     def start(self, problem, network, streams, settings):
-        """Return models at the starting point, and messages at 0.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        ZipDLState
-            State before the first iteration.
-        """
         zero = origin(problem, streams, settings)
         if isinstance(network, SparseNetwork):
             return ZipDLState(zero, np.zeros_like(network.own_ends(zero)), zero)
@@ -171,22 +123,6 @@ class ZipDL(ClippedDescent):
         return ZipDLState(zero, links, zero)
 
     def draws(self, problem, streams, network=None):
-        """Return unit noise for all pairs of agents, or on a sparse network for the edges.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-        network : Network, optional
-            Communication graph with its mixing matrix.
-
-        Returns
-        -------
-        iterator
-            One item per iteration.
-        """
         shape = (problem.n_agents, problem.dim)
         if not isinstance(network, SparseNetwork):
             return streams.sequence("noise", "normal", (problem.n_agents, *shape))
@@ -195,23 +131,9 @@ class ZipDL(ClippedDescent):
         return map(OnLinks, agent_noise, edges)
 
     def noise_sites(self, problem, network, horizon):
-        """Return the noise site: the white noise in the messages that other agents receive.
+        """Return the white noise in the messages that other agents receive.
 
         It has one vector per neighbour of an agent, whereas an agent samples one vector more.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            Empty without noise, on a sparse network, or if the graph differs between runs.
         """
         if not self.noise or isinstance(network, SparseNetwork) or not network.shared:
             return []
@@ -220,26 +142,7 @@ class ZipDL(ClippedDescent):
         return [self.noise.site(scale, moved)]
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after a gradient step and mixing with noise that cancels.
-
-        Parameters
-        ----------
-        state : ZipDLState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : ndarray or OnLinks
-            Unit noise of all pairs of agents, or of all edges.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ZipDLState
-            State after the iteration.
-        """
+        """Return the state after a gradient step and mixing with noise that cancels."""
         if isinstance(network, SparseNetwork):
             return self._step_on_links(self.descent(problem, state.x), network, draw)
         x, scale = self.descent(problem, state.x), np.asarray(self.message_scale)[..., None]
@@ -266,24 +169,7 @@ class ZipDL(ClippedDescent):
         return ZipDLState(received + retained, sent, mean)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return the mean message of each agent, the models and all messages.
-
-        ``released`` is the weighted mean of the messages of each agent. ``links`` are all messages.
-
-        Parameters
-        ----------
-        state : ZipDLState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name.
-        """
+        """Return the weighted mean of each agent's messages, and all messages as ``links``."""
         return {"released": state.mean, "internal": state.x, "links": state.sent}
 
 
@@ -322,8 +208,7 @@ def noise_covariance(mixing: np.ndarray, u: int) -> np.ndarray:
     ----------
     mixing : ndarray, shape (agents, agents)
         Mixing matrix.
-    u : int
-        Index of the agent.
+    u
 
     Returns
     -------

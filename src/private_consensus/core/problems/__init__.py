@@ -58,14 +58,9 @@ def shared_by_runs(module: ModuleType, parameters: Mapping[str, Any]) -> bool:
 
     Parameters
     ----------
-    module : module
-        Module of the problem.
+    module
     parameters : mapping
         Parameters of its ``build`` function.
-
-    Returns
-    -------
-    bool
     """
     instance("module", module, ModuleType, "the module of a problem")
     instance("parameters", parameters, Mapping, "a mapping of parameters")

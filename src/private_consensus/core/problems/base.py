@@ -95,8 +95,6 @@ class Problem(ABC):
         that uses one to set its parameters declares it (:attr:`.Algorithm.uses`).
     oracles : tuple of str
         Unaccounted uses of private data that the problem implies for every algorithm.
-    initial_point : ndarray, broadcastable to (settings, runs, agents, dim), optional
-        Public starting point of iterative methods; 0 if it is None. No sensitivity depends on it.
     test_labels : ndarray
         Labels of the test records, for problems that have a test set.
     metrics : mapping
@@ -115,7 +113,6 @@ class Problem(ABC):
     least_convexity = None
     approaches_bound = False
     minimiser_slack = None
-    initial_point: np.ndarray | None = None
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -456,14 +453,6 @@ class Problem(ABC):
                 vars(copied)[field.name] = changes.get(field.name, getattr(self, field.name))
             elif callable(field.default_factory):  # a cache, which starts empty
                 vars(copied)[field.name] = field.default_factory()
-        return copied
-
-    @final
-    def starting_at(self, point: np.ndarray) -> Self:
-        """Return a copy with a public starting point of iterative methods."""
-        expected = "finite numbers that broadcast to (settings, runs, agents, dim)"
-        copied, checked = self.with_valid(), arguments.array("point", point, expected, np.isfinite)
-        vars(copied)["initial_point"] = checked
         return copied
 
     @classmethod

@@ -155,17 +155,6 @@ class Lasso(Problem):
         The row of the records is along an axis, and all other rows are zero. The minimiser is a
         soft threshold of its argument, which changes by at most :math:`2wc_1`. The threshold
         reduces this change by at most :math:`2\lambda`.
-
-        Parameters
-        ----------
-        norm : {"l1", "l2", "linf"}
-            Norm of the change.
-        curvature : float or ndarray
-            Ignored: the fraction does not depend on it.
-
-        Returns
-        -------
-        float
         """
         fraction = max(0.0, 1.0 - self.minimiser_slack / self.record_gradient_change)
         return fraction * self.attained_gradient_share(norm)
@@ -200,7 +189,6 @@ class Lasso(Problem):
         return self.weight * (slopes[..., None, :] @ self.features)[..., 0, :]
 
     def part(self, selection: slice) -> Lasso:
-        """Return the problem with a subset of each agent's records, weighted as before."""
         rows, responses = self.features[..., selection, :], self.responses[..., selection]
         return self.with_valid(features=rows, responses=responses)
 
@@ -214,29 +202,9 @@ class Lasso(Problem):
         Each step of length :math:`2/(\Lambda+\mu)` multiplies the error by at most
         :math:`(\Lambda-\mu)/(\Lambda+\mu)`, with :math:`\mu = D_i` and
         :math:`\Lambda = D_i + \lambda_{\max}`. For squared loss, :math:`\mu` also includes the
-        smallest eigenvalue of the agent's Hessian.
-
-        Parameters
-        ----------
-        linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
-            Linear coefficient a and centre c of the quadratic penalty.
-        penalty : ndarray, broadcastable to (settings, runs, agents, 1)
-            Coefficient D > 0 of the quadratic penalty.
-        start : ndarray, shape (settings, runs, agents, dim)
-            Initial point.
-        tolerance : None
-            The l2 norm of the gradient at the result cannot be prescribed.
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents, dim)
-            Minimisers up to a relative error of about ``TOLERANCE``.
-
-        Raises
-        ------
-        Unsolved
-            If more than ``MAX_STEPS`` steps are necessary, since the bounds on the effect of a
-            record hold for minimisers only.
+        smallest eigenvalue of the agent's Hessian. The relative error is about ``TOLERANCE``. More
+        than ``MAX_STEPS`` steps raise ``Unsolved``, since the bounds on the effect of a record hold
+        for minimisers only.
         """
         require(tolerance is None, "tolerance", tolerance, "None for the lasso")
         largest = penalty + self.smoothness

@@ -205,19 +205,7 @@ class LinearObservation(Problem):
     }
 
     def measure(self, metric: str, x: np.ndarray) -> np.ndarray:
-        """Compute a metric of an iterate.
-
-        Parameters
-        ----------
-        metric : str
-            Key of ``metrics``, or ``agent_i_k`` for coordinate k of agent i, both counted from 1.
-        x : ndarray, shape (..., agents, n)
-            Estimates of the agents.
-
-        Returns
-        -------
-        ndarray, shape (...)
-        """
+        """Accept ``agent_i_k`` for coordinate k of agent i, both counted from 1."""
         if metric in self.metrics:
             return super().measure(metric, x)
         agent, coordinate = _coordinate(metric, self.n_agents, self.dim)

@@ -129,21 +129,6 @@ class MeanEstimation(Problem):
         """Minimise in closed form, then project to the box.
 
         This is the minimiser over the box because the objective is separable.
-
-        Parameters
-        ----------
-        linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
-            Linear coefficient a and centre c of the quadratic penalty.
-        penalty : ndarray, broadcastable to (settings, runs, agents, 1)
-            Coefficient D > 0 of the quadratic penalty.
-        start : ndarray
-            Ignored.
-        tolerance : None
-            The gradient at the result is 0 inside of the box only.
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents, dim)
         """
         require(tolerance is None, "tolerance", tolerance, "None for means")
         pull = self.records * self.means - linear + penalty * centre

@@ -155,8 +155,7 @@ class Perceptron(Problem):
         init : {"zero", "random", "u05"}
             ``zero`` (as published), ``random`` (normal weights of variance 1/fan-in, biases 0) or
             ``u05`` (all parameters uniform in [-0.5, 0.5], the code of the predecessor paper).
-        streams : Streams
-            Random streams.
+        streams
 
         Returns
         -------
@@ -177,25 +176,6 @@ class Perceptron(Problem):
         return x.astype(self.features.dtype)
 
     def clipped_gradient(self, x, rows, sizes, clip=np.inf, out=None):
-        """Compute the mean of clipped gradients of sampled records, for one run.
-
-        Parameters
-        ----------
-        x : ndarray, shape (agents, p)
-            Local models.
-        rows : ndarray of int, shape (agents, widest)
-            Row indices; the sample of an agent is the first ``sizes`` entries of its row.
-        sizes : ndarray of int, shape (agents,)
-            Sample sizes; an empty sample has gradient 0.
-        clip : float
-            Bound on the l2 norm of a record's gradient.
-        out : ndarray, shape (agents, p), optional
-            Array for the result.
-
-        Returns
-        -------
-        ndarray, shape (agents, p)
-        """
         out = np.empty_like(x) if out is None else out
         if x.dtype == self.features.dtype == np.float32 and out.flags.c_contiguous:
             batch = np.zeros(1, int), rows, sizes[None], np.array([clip])
@@ -252,10 +232,7 @@ class Perceptron(Problem):
         return out
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Compute the gradient of the mean over all records of each agent.
-
-        The array ``x`` has shape (settings, runs, agents, p).
-        """
+        """Compute the gradient of the mean over all records of each agent."""
         out = np.empty_like(x)
         for r in range(x.shape[1]):
             rows = self.rows_of(r)

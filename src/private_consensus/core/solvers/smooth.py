@@ -72,8 +72,7 @@ def minimise(
         as zero.
     tolerance : float
         l2 norm of the gradient at which a problem counts as solved.
-    max_steps : int
-        Largest number of steps.
+    max_steps
 
     Returns
     -------

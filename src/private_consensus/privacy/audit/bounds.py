@@ -206,10 +206,6 @@ class Bound:
             Claimed epsilon, at ``delta``.
         mu : float, optional
             Claimed mu; exactly one of the two is required.
-
-        Returns
-        -------
-        bool
         """
         return self.p_value(epsilon=epsilon, mu=mu) <= 1 - self.confidence
 
@@ -293,8 +289,7 @@ def tabled_limits(hits: np.ndarray, runs: int, tail: float) -> tuple[np.ndarray,
     ----------
     hits : ndarray of int
         Numbers of successes.
-    runs : int
-        Number of trials.
+    runs
     tail : float
         One-sided error level.
 

@@ -46,8 +46,7 @@ class Measure(Protocol):
         ----------
         q : float or array
             Rate of an event on D'.
-        value : float
-            Parameter of the claim.
+        value
 
         Returns
         -------
@@ -61,8 +60,7 @@ class Measure(Protocol):
         ----------
         p : float or array
             Rate of an event on D.
-        value : float
-            Parameter of the claim.
+        value
 
         Returns
         -------
@@ -109,8 +107,7 @@ class Epsilon:
         ----------
         q : float or array
             Rate of an event on D'.
-        value : float
-            Claimed epsilon.
+        value
 
         Returns
         -------
@@ -127,8 +124,7 @@ class Epsilon:
         ----------
         p : float or array
             Rate of an event on D.
-        value : float
-            Claimed epsilon.
+        value
 
         Returns
         -------
@@ -168,8 +164,7 @@ class Mu:
         ----------
         q : float or array
             Rate of an event on D'.
-        value : float
-            Claimed mu.
+        value
 
         Returns
         -------
@@ -184,8 +179,7 @@ class Mu:
         ----------
         p : float or array
             Rate of an event on D.
-        value : float
-            Claimed mu.
+        value
 
         Returns
         -------

@@ -32,10 +32,6 @@ class Event(NamedTuple):
         ----------
         statistic, statistic_other : ndarray, [runs]
             Statistic of each run under D and under D'.
-
-        Returns
-        -------
-        Counts
         """
         hits = [
             int(np.sum(values >= self.threshold if self.at_least else values <= self.threshold))
@@ -54,10 +50,7 @@ def best_event(
     ----------
     statistic, statistic_other : ndarray, [runs]
         Statistic of each run under D and under D'.
-    measure : Measure
-        Measure to be bounded.
-    level : float
-        Error level of the bound.
+    measure, level
 
     Returns
     -------

@@ -193,8 +193,7 @@ def cumulative_size(length: np.ndarray, law: str, dim: int) -> np.ndarray:
         Sizes.
     law : {"gaussian", "laplace", "gamma_norm"}
         Distribution of the noise.
-    dim : int
-        Number of coordinates of the release.
+    dim
 
     Returns
     -------
@@ -285,8 +284,7 @@ def drawn(law: str, generator: np.random.Generator, shape: tuple[int, ...]) -> n
     ----------
     law : {"gaussian", "laplace", "gamma_norm"}
         Distribution of the noise.
-    generator : Generator
-        Source of randomness.
+    generator
     shape : tuple of int
         Shape of the result; the last axis is that of coordinates.
 

@@ -152,10 +152,6 @@ def noise_test(
     resolution : float
         Precision of the recovered values, in units of the scale; not used for
         ``discrete_gaussian``.
-
-    Returns
-    -------
-    NoiseTest
     """
     check_law(law)
     samples = [_unit(values, scale) for values in (noise, other) if values is not None]
@@ -339,17 +335,7 @@ def _pairings(unit: np.ndarray) -> Iterator[tuple[str, Sequence[str], np.ndarray
 
 
 def names_of_releases(rounds: int, agents: int) -> list[str]:
-    """Return the names of the releases of each round and agent.
-
-    Parameters
-    ----------
-    rounds, agents : int
-        Numbers of rounds and of agents.
-
-    Returns
-    -------
-    list of str
-    """
+    """Return the names of the releases of each round and agent."""
     return [f"of agent {i} in iteration {t}" for t in range(1, rounds + 1) for i in range(agents)]
 
 
@@ -388,8 +374,7 @@ def reused(
     ----------
     name : str
         Description of the columns, for the finding.
-    columns : sequence of str
-        Name of each column.
+    columns
     values : ndarray, [rows, columns]
         Lengths; all pairs of columns are compared.
     chance : float

@@ -37,8 +37,7 @@ def planned_looks(runs: int, *, first: int) -> tuple[Look, ...]:
     ----------
     runs : int
         Runs of the last look on each data set.
-    first : int
-        Smallest number of runs of the first look.
+    first
 
     Returns
     -------
@@ -61,16 +60,10 @@ def detectable_epsilon(runs: int, *, delta: float, confidence: float) -> float:
 
     Parameters
     ----------
-    runs : int
-        Runs on each data set, of which half are for testing.
+    runs
     delta : float
         delta of the claim.
-    confidence : float
-        Confidence of the audit.
-
-    Returns
-    -------
-    float
+    confidence
     """
     test_runs = runs - runs // 2
     require(test_runs >= 1, "runs", runs, "at least 1")

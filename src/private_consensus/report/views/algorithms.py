@@ -66,13 +66,6 @@ def algorithm(name: str) -> dict[str, object]:
 def page(name: str, results: Results) -> dict[str, object]:
     """Collect the content of the page of an algorithm, with delivered privacy and figures.
 
-    Parameters
-    ----------
-    name : str
-        Name of a registered algorithm.
-    results : Results
-        Results of one scale.
-
     Returns
     -------
     dict
@@ -87,13 +80,6 @@ def page(name: str, results: Results) -> dict[str, object]:
 
 def figures_with(name: str, results: Results) -> list[dict[str, str]]:
     """List the figures that show an algorithm.
-
-    Parameters
-    ----------
-    name : str
-        Name of the algorithm.
-    results : Results
-        Papers with their figures.
 
     Returns
     -------

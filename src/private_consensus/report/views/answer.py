@@ -1,4 +1,4 @@
-"""Compose the result of the whole reproduction in one or two sentences."""
+"""Compose the result of the whole reproduction in one sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from private_consensus.reproduction.claims import HELD, IN_PART, NOT_HELD, UNDEC
 from ..formats import number
 from ..names import algorithm_title
 from ..reading import Results, Row
-from ..undecided import scale_notice
 from .privacy import settings_of_papers
 
 PREDICATES = {
@@ -26,25 +25,23 @@ PREDICATES = {
 """Verdict to its predicate in a sentence, in singular and plural."""
 
 
-def sentences(results: Results) -> list[str]:
-    """Compose the sentences of the front page: claims, privacy, and result of the comparison.
-
-    Parameters
-    ----------
-    results : Results
-        Results of one scale.
+def summary(results: Results) -> str:
+    """State the verdicts on the claims and the delivered privacy, for the front page.
 
     Returns
     -------
-    list of str
-        At most two sentences. At a reduced scale, one sentence states that no claim is decided.
+    str
+        Empty without claims and private settings. At a reduced scale, the text states that no
+        claim is decided.
     """
     if not results.decides:
-        return [scale_notice(results.scale)]
+        return (
+            f"The {results.scale} scale decides no claim: it tests the workflow, with fewer runs "
+            "and shorter grids than the papers."
+        )
     clauses = [claims_clause(results.claims), privacy_clause(settings_of_papers(results))]
     answer = ". ".join(filter(None, clauses))
-    headline = list(results.comparison.get("headline", []))[:1]
-    return [*([f"{answer[0].upper()}{answer[1:]}."] if answer else []), *headline]
+    return f"{answer[0].upper()}{answer[1:]}." if answer else ""
 
 
 def claims_clause(claims: Iterable[Row]) -> str:

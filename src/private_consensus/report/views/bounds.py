@@ -47,14 +47,9 @@ def closeness(low: float, high: float) -> str:
 
     Parameters
     ----------
-    low : float
-        Lower bound.
+    low
     high : float
         Upper bound, possibly infinite.
-
-    Returns
-    -------
-    str
     """
     if low == math.inf:
         return INFINITE

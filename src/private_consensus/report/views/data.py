@@ -57,8 +57,7 @@ def marginal(name: str, histogram: Row) -> dict[str, object]:
 
     Parameters
     ----------
-    name : str
-        Name of the column.
+    name
     histogram : mapping
         Numbers of rows ``counts``, with the ``values`` or the bin ``edges`` that they belong to.
 

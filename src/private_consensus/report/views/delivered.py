@@ -91,10 +91,6 @@ def multiple_in_words(low: float, high: float) -> str:
         Lower bound as a multiple; 0 is omitted.
     high : float
         Upper bound as a multiple; infinity is omitted.
-
-    Returns
-    -------
-    str
     """
     if low == math.inf:
         return "∞"

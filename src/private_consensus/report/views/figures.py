@@ -24,8 +24,7 @@ def figure(name: str, paper: Row, results: Results) -> dict[str, object]:
 
     Parameters
     ----------
-    name : str
-        Name of the figure.
+    name
     paper : mapping
         Paper of the figure, with its experiments.
     results : Results
@@ -72,14 +71,9 @@ def alt_text(spec: Row, labels: Mapping[str, str]) -> str:
 
     Parameters
     ----------
-    spec : mapping
-        Title and panels of the figure.
+    spec
     labels : mapping of str to str
         ``algorithm.variant`` to the label of its curve.
-
-    Returns
-    -------
-    str
     """
     panels = [_panel_text(panel) for panel in spec["panels"]]
     count = f" {len(panels)} panels." if len(panels) > 1 else ""
@@ -125,12 +119,10 @@ def experiment(key: str, spec: Row, scale: str) -> dict[str, object]:
 
     Parameters
     ----------
-    key : str
-        Name of the experiment.
+    key
     spec : mapping
         Experiment as the configuration states it.
-    scale : str
-        Name of the scale, whose reductions are listed.
+    scale
 
     Returns
     -------

@@ -74,10 +74,7 @@ def _largest(rows: Iterable[Row], kind: str, distance: int | None = None) -> flo
 
     Parameters
     ----------
-    rows : iterable of rows
-        Privacy losses.
-    kind : str
-        Kind of observer.
+    rows, kind
     distance : int, optional
         Distance of target agent and observer in edges; all distances if omitted.
     """

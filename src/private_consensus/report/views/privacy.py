@@ -169,10 +169,7 @@ def audit_in_words(name: str, audits: Iterable[Row], *, has_bound: bool) -> str:
 
     Parameters
     ----------
-    name : str
-        Name of the algorithm.
-    audits : iterable of rows
-        Audits of correct algorithms.
+    name, audits
     has_bound : bool
         True if a setting of a figure has a lower bound. Otherwise, the description contains the
         lower bound of a small setting.
@@ -193,13 +190,6 @@ def audit_of_release(name: str, audits: Iterable[Row]) -> Row | None:
 
     The result has the lower bound that is largest relative to its claim. Variants of the audit with
     another name than the algorithm are ablations.
-
-    Parameters
-    ----------
-    name : str
-        Name of the algorithm.
-    audits : iterable of rows
-        Audits of correct algorithms.
 
     Returns
     -------
@@ -323,8 +313,7 @@ def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.Dat
     ----------
     privacy : iterable of rows
         One row per setting.
-    experiments : iterable of str
-        Names of the experiments to include.
+    experiments
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Content of the page of a run: commit, versions, wall times, and tested faults."""
+"""Content of the page of a run: commit, versions and wall times."""
 
 from __future__ import annotations
 
@@ -17,16 +17,7 @@ def page(results: Results) -> dict[str, object]:
         "commit": results.commit,
         "versions": results.versions,
         "jobs": jobs(results.timings),
-        "faults": [{**row, "tested": _tested(row)} for row in results.faults],
-        "tested": sorted({_tested(row) for row in results.faults} - {""}),
     }
-
-
-def _tested(row: Row) -> str:
-    """State date, commit and machine of the test of a fault; empty if it was not tested."""
-    if not row.get("commit"):
-        return ""
-    return f"{row['date']}, commit {row['commit']}, Python {row['python']}, {row['cpu']}"
 
 
 def jobs(timings: Iterable[Row]) -> dict[str, object]:

@@ -50,8 +50,8 @@ def page(results: Results) -> dict[str, object]:
 def adjusted(claims: Iterable[Row]) -> list[Row]:
     """Apply Holm's method to the primary variants of the claims of all papers.
 
-    A verdict that is not significant at its adjusted level becomes "undecided". Without p-values,
-    as in results of older versions, every verdict becomes undecided.
+    A verdict that is not significant at its adjusted level becomes "undecided". A claim without
+    a p-value has the p-value 1.
     """
     rows = [row for row in claims if row["is_primary"]]
     p = [1.0 if row.get("p") is None else row["p"] for row in rows]

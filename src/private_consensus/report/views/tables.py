@@ -19,12 +19,10 @@ def table(name: str, paper: Row, results: Results) -> dict[str, object]:
 
     Parameters
     ----------
-    name : str
-        Name of the table.
+    name
     paper : mapping
         Paper with its tables and experiments.
-    results : Results
-        Results of one scale.
+    results
 
     Returns
     -------

@@ -65,10 +65,7 @@ def check_level(audits: Audits, cells: Iterable[Mapping[str, Any]], scale: str) 
 
     Parameters
     ----------
-    audits : Audits
-        Configuration of the audits.
-    cells : iterable of mappings
-        Cells with audited settings.
+    audits, cells
     scale : str
         Scale, which determines how many settings of a cell are audited.
 
@@ -109,12 +106,7 @@ def validate_audit_entries(
     entries : iterable of mappings
         ``experiment`` and ``algorithm``, and optionally ``variant`` and, under ``where``, columns.
         Entries of other experiments, such as those of an omitted paper, are ignored.
-    experiments : mapping
-        Configured experiments by name.
-
-    Returns
-    -------
-    list of mappings
+    experiments
 
     Raises
     ------
@@ -142,16 +134,9 @@ def selected_settings(
 
     Parameters
     ----------
-    cell : mapping
-        Cell with its settings.
-    entries : iterable of mappings
-        Entries of the configuration.
+    cell, entries
     max_count : int, optional
         Maximum number of settings, the first ones; all by default.
-
-    Returns
-    -------
-    list of dict
     """
     selected = [spec for spec in cell["settings"] if any(_matches(spec, cell, e) for e in entries)]
     return selected[:max_count]

@@ -66,10 +66,6 @@ def concerns(names: Iterable[str], algorithm: str, variant: str) -> bool:
         Names ``algorithm``, for all variants, or ``algorithm.variant``.
     algorithm, variant : str
         Variant to look up.
-
-    Returns
-    -------
-    bool
     """
     return bool({algorithm, f"{algorithm}.{variant}"} & set(names))
 

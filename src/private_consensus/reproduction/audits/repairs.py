@@ -29,19 +29,7 @@ def cells_of(pairs: Pairs) -> set[str]:
 
 
 def released_rows(pairs: Pairs, runs: pl.DataFrame) -> pl.DataFrame:
-    """Select the rows of runs that any pair compares: released quantities of its variants.
-
-    Parameters
-    ----------
-    pairs : iterable of mappings
-        Pairs of variants.
-    runs : DataFrame
-        Measurements of runs.
-
-    Returns
-    -------
-    DataFrame
-    """
+    """Select the rows of runs that any pair compares: released quantities of its variants."""
     names = sorted({tuple(pair[side].split(".", 1)) for pair in pairs for side in SIDES})
     variants = pl.DataFrame(names, schema=["algorithm", "variant"], orient="row")
     released = runs.filter(pl.col("quantity").is_in(QUANTITIES))
@@ -55,10 +43,7 @@ def compared(pairs: Pairs, runs: pl.DataFrame, privacy: pl.DataFrame) -> list[di
     ----------
     pairs : iterable of mappings
         Pairs of variants, each with an optional filter ``where``.
-    runs : DataFrame
-        Measurements of runs.
-    privacy : DataFrame
-        Privacy rows of all settings.
+    runs, privacy
 
     Returns
     -------

@@ -49,16 +49,12 @@ def audit_cell(
 
     Parameters
     ----------
-    cell : mapping
-        Cell with its settings.
-    entries : iterable of mappings
-        Entries of the configuration.
+    cell, entries
     prepared : mapping
         Prepared data sets by name.
     runs : int
         Number of runs on each of two data sets.
-    confidence : float
-        Confidence of each audit.
+    confidence
     max_count : int, optional
         Maximum number of settings; all by default.
 
@@ -97,8 +93,7 @@ def audit_examples(runs: int, confidence: float) -> list[dict[str, Any]]:
     ----------
     runs : int
         Number of runs on each of two data sets.
-    confidence : float
-        Confidence of each audit.
+    confidence
 
     Returns
     -------
@@ -189,8 +184,7 @@ def as_rows(
 
     Parameters
     ----------
-    result : AuditResult
-        Result of the audit.
+    result
     level : str
         Audited part, such as :data:`LEVEL`.
     experiment, algorithm, variant, setting : str

@@ -171,8 +171,7 @@ def evaluate(
 
     Parameters
     ----------
-    tests : sequence of Test
-        Tests of the variant.
+    tests
     runs : DataFrame
         Columns experiment, algorithm, variant, quantity, metric, run, value and those of the axes.
     privacy : DataFrame
@@ -181,11 +180,6 @@ def evaluate(
     deterministic : collection of str
         Names of algorithms without randomness, whose single run is exact. A single run of any other
         algorithm gives no verdict.
-
-    Returns
-    -------
-    Verdict
-        The verdict with its elements.
     """
     return judge([estimates(test, runs, privacy) for test in tests], deterministic)
 
@@ -195,8 +189,7 @@ def judge(estimates: Sequence[Estimates], deterministic: Collection[str] = ()) -
 
     Parameters
     ----------
-    estimates : sequence of Estimates
-        Estimates of each test.
+    estimates
     deterministic : collection of str
         Names of algorithms without randomness, whose single run is exact.
 

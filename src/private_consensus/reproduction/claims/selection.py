@@ -49,8 +49,7 @@ def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
     ----------
     series : Series
         Experiment, algorithm, variant and axis values.
-    frame : DataFrame
-        Rows of several series.
+    frame
 
     Returns
     -------
@@ -83,10 +82,7 @@ def measured(
 
     Parameters
     ----------
-    series : Series
-        Series with its measure.
-    runs : DataFrame
-        Measurements of runs.
+    series, runs
     x : str or None
         Axis of the points; None is an error.
     other_axes : sequence of str

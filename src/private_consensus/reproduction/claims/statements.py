@@ -100,15 +100,9 @@ def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimate
     ----------
     test : Test
         Test of any kind.
-    runs : DataFrame
-        Measurements of runs.
+    runs
     privacy : DataFrame
         Privacy rows, used by the kinds ``private`` and ``tight``.
-
-    Returns
-    -------
-    Estimates
-        Estimates of all statistics.
 
     Raises
     ------
@@ -131,8 +125,7 @@ def estimated(
 
     Parameters
     ----------
-    test : Test
-        The test.
+    test
     labels : sequence of str
         Labels of the groups, one per combination of values of ``other_axes``.
     values : ndarray, [points, runs]
@@ -140,11 +133,6 @@ def estimated(
         of the second.
     x : sequence of ndarray
         Values of x of each group, equal for both series.
-
-    Returns
-    -------
-    Estimates
-        Estimates of all statistics.
     """
     if test.kind == "reaches_earlier":
         return _arrival_ratio(test, labels, values, x)

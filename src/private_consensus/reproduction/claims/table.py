@@ -41,14 +41,12 @@ def judge_all(
 
     Parameters
     ----------
-    claims : mapping
-        Identifier of each claim to the claim.
+    claims
     runs : DataFrame
         Measurements as in :func:`.judging.evaluate`.
     privacy : DataFrame
         Privacy rows as in :func:`.judging.evaluate`, with the additional column ``source``.
-    paper : str
-        Key of the paper.
+    paper
     deterministic : collection of str
         Algorithms without randomness, whose single run is exact.
     reduced : bool

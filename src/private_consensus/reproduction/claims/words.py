@@ -43,7 +43,7 @@ def combined(verdicts: Sequence[str]) -> str:
 
 
 def may_decide(scale: str) -> bool:
-    """Return True if results of a scale may decide a claim, a sentence of advice or a ranking.
+    """Return True if results of a scale may decide a claim.
 
     A smaller scale has fewer runs and shorter grids. It only tests the workflow; its numbers are
     reported without verdicts.
@@ -52,9 +52,5 @@ def may_decide(scale: str) -> bool:
     ----------
     scale : str
         Name of the scale, such as ``paper`` or ``smoke``.
-
-    Returns
-    -------
-    bool
     """
     return scale == DECISIVE

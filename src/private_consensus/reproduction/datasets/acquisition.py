@@ -370,8 +370,7 @@ def write_provenance(path: str | Path, provenance: Provenance) -> None:
 
     Parameters
     ----------
-    path : str or Path
-        Target file.
+    path
     provenance : Provenance
         Source, version and checksum of the contents.
     """

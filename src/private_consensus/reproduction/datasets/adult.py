@@ -142,8 +142,7 @@ def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
 
     Parameters
     ----------
-    downloads : Downloads
-        Folder of the archive.
+    downloads
     publisher : Publisher
         ``ucimlrepo`` or the host of the archive.
 
@@ -192,8 +191,7 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
     ----------
     rows : int or None
         Number of rows; None means 48,842, as in Adult.
-    generator : numpy.random.Generator
-        Source of all random values.
+    generator
 
     Returns
     -------

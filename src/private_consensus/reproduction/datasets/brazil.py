@@ -95,13 +95,7 @@ def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
     ----------
     downloads : Downloads
         Time limit of the connection.
-    publisher : Publisher
-        Description of the extract.
-
-    Returns
-    -------
-    polars.DataFrame
-        Canonical table.
+    publisher
     """
     return from_ipums(ipums.extract(downloads, publisher))
 
@@ -113,13 +107,7 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
     ----------
     rows : int or None
         Number of rows; None means 38,000, as in the extract.
-    generator : numpy.random.Generator
-        Source of all random values.
-
-    Returns
-    -------
-    polars.DataFrame
-        Canonical table.
+    generator
     """
     return expand(surrogates.draw(aggregates("brazil"), rows or ROWS, generator))
 

@@ -78,16 +78,9 @@ class Card:
 
         Parameters
         ----------
-        spec : Preparation
-            Preparation of the data set.
-        provenance : Provenance
-            Provenance of the data.
+        spec, provenance
         **facts
             All other fields of the card, without names and citation.
-
-        Returns
-        -------
-        Card
         """
         about = entry(spec.dataset)
         facts |= {"dataset": spec.dataset, "title": about.title, "preparation": spec.name}
@@ -112,13 +105,6 @@ class Card:
 
 def marginals_of(table: pl.DataFrame, schema: Schema) -> dict[str, dict[str, list[Any]]]:
     """Compute histograms of the label and of the first few features.
-
-    Parameters
-    ----------
-    table : polars.DataFrame
-        Canonical table.
-    schema : Schema
-        Schema of the table.
 
     Returns
     -------

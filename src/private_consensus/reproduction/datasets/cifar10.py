@@ -40,13 +40,6 @@ def from_mirror(mirror: Mirror) -> dict[str, np.ndarray]:
 def fetch(downloads: Downloads, publisher: Publisher) -> dict[str, np.ndarray]:
     """Download the archive from one of its hosts.
 
-    Parameters
-    ----------
-    downloads : Downloads
-        Folder of the archive.
-    publisher : Publisher
-        Host of the archive.
-
     Returns
     -------
     dict of str to ndarray
@@ -79,13 +72,7 @@ class _Arrays(pickle.Unpickler):
     """Unpickler that accepts arrays only, because a pickle can run arbitrary code."""
 
     def find_class(self, module: str, name: str):
-        """Return a class that arrays need; raise ``UnpicklingError`` for other classes.
-
-        Parameters
-        ----------
-        module, name : str
-            Module and name of the class in the file.
-        """
+        """Return a class that arrays need; raise ``UnpicklingError`` for other classes."""
         if name == "_reconstruct" and module.startswith("numpy"):
             return np.empty(0).__reduce__()[0]
         if (module, name) in {("numpy", "ndarray"), ("numpy", "dtype")}:
@@ -133,8 +120,7 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.
     ----------
     rows : int or None
         Number of training images; None means 12,000. There are a sixth as many test images.
-    generator : numpy.random.Generator
-        Source of all random values.
+    generator
 
     Returns
     -------

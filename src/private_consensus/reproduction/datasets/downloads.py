@@ -62,14 +62,9 @@ class Downloads:
         ----------
         url : str
             http or https address.
-        name : str
-            Name of the local file.
+        name
         checksum : str, optional
             SHA-256 of the file; without it the caller has to check the contents.
-
-        Returns
-        -------
-        Path
 
         Raises
         ------
@@ -148,13 +143,6 @@ def _reason(error: requests.RequestException) -> str:
 
 def unzipped(archive: zipfile.ZipFile, name: str) -> bytes:
     """Read a member of an archive, at most :data:`LARGEST` bytes of it.
-
-    Parameters
-    ----------
-    archive : zipfile.ZipFile
-        Archive that is open for reading.
-    name : str
-        Name of the member.
 
     Returns
     -------

@@ -22,12 +22,10 @@ def encode(
 
     Parameters
     ----------
-    table : polars.DataFrame
-        Canonical table.
+    table
     schema : Schema
         Schema of the table, with the values of each categorical column in the order of their codes.
-    attributes : tuple of str
-        Columns to encode, in this order.
+    attributes
     indicators : bool
         True for one 0/1 column per value; False for one column of codes 0, 1, ..., in which a
         missing value has the code 0.
@@ -60,19 +58,12 @@ def domain(schema: Schema, attribute: str, *, complete: bool, gaps: bool) -> tup
 
     Parameters
     ----------
-    schema : Schema
-        Schema with the values of each categorical attribute.
-    attribute : str
-        Name of the attribute.
+    schema, attribute
     complete : bool
         True if rows with missing values were dropped. Values that occur only in such rows are
         then left out.
     gaps : bool
         True if ``?`` is the first value; ignored if ``complete``.
-
-    Returns
-    -------
-    tuple of str
     """
     values = schema.categories[attribute]
     if complete:

@@ -81,8 +81,7 @@ def read(folder: Path, columns: Sequence[str]) -> pl.DataFrame:
     ----------
     folder : Path
         Folder with the code book (``.xml``) and the data (``.dat.gz``).
-    columns : sequence of str
-        Names of the columns to read.
+    columns
 
     Returns
     -------

@@ -36,13 +36,6 @@ def from_mirror(mirror: Mirror) -> dict[str, np.ndarray]:
 def fetch(downloads: Downloads, publisher: Publisher) -> dict[str, np.ndarray]:
     """Download the four files and read images and labels.
 
-    Parameters
-    ----------
-    downloads : Downloads
-        Folder of the files.
-    publisher : Publisher
-        Host of the files.
-
     Returns
     -------
     dict of str to ndarray
@@ -79,8 +72,7 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.
     ----------
     rows : int or None
         Number of training images; None means 12,000. There are a sixth as many test images.
-    generator : numpy.random.Generator
-        Source of all random values.
+    generator
 
     Returns
     -------

@@ -23,8 +23,7 @@ def summary(acquisition: Acquisition, *, seed: int = 0) -> list[dict[str, Any]]:
     ----------
     acquisition : Acquisition
         Sources that may be used.
-    seed : int
-        Seed of surrogates.
+    seed
 
     Returns
     -------

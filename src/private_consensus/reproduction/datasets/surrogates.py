@@ -33,10 +33,7 @@ def aggregate(
 
     Parameters
     ----------
-    table : polars.DataFrame
-        Canonical table.
-    schema : Schema
-        Schema of the table.
+    table, schema
     digits : int
         Number of decimals of fractions and rates.
     smallest : int
@@ -79,10 +76,7 @@ def draw(
         Result of :func:`aggregate`, with a ``model``: ``label`` (its name, and its two values or
         their quantiles), ``loading`` (correlation of columns with the latent factor), ``sharpness``
         (scale of the log-odds) and ``products`` (pairs of columns with a weight).
-    rows : int
-        Number of rows.
-    generator : numpy.random.Generator
-        Source of all random values.
+    rows, generator
     make_consistent : callable
         Function that changes columns whose values contradict each other.
 

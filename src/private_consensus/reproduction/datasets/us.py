@@ -88,15 +88,9 @@ def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
 
     Parameters
     ----------
-    downloads : Downloads
-        Folder of the files.
+    downloads
     publisher : Publisher
         IPUMS USA, which needs a key, or the Census Bureau.
-
-    Returns
-    -------
-    polars.DataFrame
-        Canonical table.
     """
     if publisher.key:
         return from_ipums(ipums.extract(downloads, publisher))
@@ -115,13 +109,7 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
     ----------
     rows : int or None
         Number of rows; None means as many as the excerpt has.
-    generator : numpy.random.Generator
-        Source of all random values.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table that satisfies the schema.
+    generator
     """
     about = aggregates("us")
     drawn = surrogates.draw(
@@ -153,11 +141,6 @@ def from_census(persons: pl.DataFrame, houses: pl.DataFrame) -> pl.DataFrame:
         Person records, with the column ``SERIALNO`` of their household.
     houses : polars.DataFrame
         Household records, joined to the persons on ``SERIALNO``.
-
-    Returns
-    -------
-    polars.DataFrame
-        Canonical table.
     """
     group_quarters, owned, rent = TENURE
     schooling = [(1, 1), (2, 3), (4, 11), (12, 15), (16, 16), (17, 17), (18, 19)]

@@ -143,10 +143,7 @@ def unaccounted_uses(
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Algorithm with its parameters.
-    problem : Problem
-        Problem that the algorithm solves.
+    algorithm, problem
     specification : mapping
         Setting of a cell.
 
@@ -188,10 +185,7 @@ def calibrated_cell(
 
     Parameters
     ----------
-    cell : mapping
-        One algorithm of one experiment.
-    specifications : sequence of mappings
-        Settings with one problem and one network.
+    cell, specifications
     prepared : mapping
         Name of each prepared data set to the data set.
 
@@ -224,11 +218,6 @@ def with_tuned(
         One setting; returned unchanged if it has no tuned parameters.
     tuning_runs : DataFrame or None
         Measurements of the tuning grids.
-
-    Returns
-    -------
-    mapping
-        The setting with its tuned parameters.
     """
     tuned = specification.get("tuned")
     if tuned is None:
@@ -291,8 +280,7 @@ def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
 
     Parameters
     ----------
-    algorithm : str
-        Name of the algorithm.
+    algorithm
     specification : mapping
         Budget, horizon, parameters of the algorithm, variant and axis values.
 
@@ -317,13 +305,6 @@ def privacy_rows(calibration: Calibration, index: int) -> list[dict[str, Any]]:
 
     If graphs are random, each epsilon is the largest over the graphs of all runs.
 
-    Parameters
-    ----------
-    calibration : Calibration
-        Calibrated settings.
-    index : int
-        Index of the setting.
-
     Returns
     -------
     list of dict
@@ -338,13 +319,6 @@ def privacy_rows(calibration: Calibration, index: int) -> list[dict[str, Any]]:
 
 def worst_case(calibration: Calibration, index: int) -> Case:
     """Return the run of a setting with the largest epsilon of the accountant.
-
-    Parameters
-    ----------
-    calibration : Calibration
-        Calibrated settings.
-    index : int
-        Index of the setting.
 
     Returns
     -------

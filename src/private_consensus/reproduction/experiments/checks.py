@@ -76,15 +76,6 @@ would not end."""
 def expected(key_path: str, value: object, allowed: Iterable[object]) -> str:
     """Format an error line about a value that is not among the allowed values.
 
-    Parameters
-    ----------
-    key_path : str
-        Key in the configuration.
-    value : object
-        The invalid value.
-    allowed : iterable
-        Allowed values.
-
     Returns
     -------
     str
@@ -101,13 +92,6 @@ def _not_among(key_path: str, value: object, allowed: Collection[object]) -> Ite
 
 def wrong_references(key: str, paper: Paper) -> Iterator[str]:
     """Yield one error line per name in the configuration of a paper that does not exist.
-
-    Parameters
-    ----------
-    key : str
-        Key of the paper, with which each line starts.
-    paper : Paper
-        Validated configuration of the paper.
 
     Returns
     -------
@@ -175,8 +159,7 @@ def unknown_variant(
     ----------
     key_path : str
         Key of the reference in the configuration.
-    algorithm : str
-        Name of the algorithm.
+    algorithm
     variant : str or None
         Name of the variant; not checked if None.
     experiment : Experiment
@@ -482,10 +465,7 @@ def integer_errors(key: str, value: Any, minimum: int, maximum: int | None = Non
 
     Parameters
     ----------
-    key : str
-        Name of the value in the message.
-    value : object
-        The value to check.
+    key, value
     minimum : int
         Smallest allowed value.
     maximum : int, optional
@@ -508,8 +488,7 @@ def too_many(limit_key: str, factors: Mapping[str, int]) -> Iterator[str]:
     ----------
     limit_key : str
         Key of :data:`MAX_SIZES`, whose entry is the limit.
-    factors : mapping of str to int
-        Name of each factor to its size.
+    factors
 
     Returns
     -------

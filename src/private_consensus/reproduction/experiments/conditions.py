@@ -69,8 +69,7 @@ def conditions_of(plan: Plan, figure: str) -> str:
     ----------
     plan : Plan
         Validated configuration.
-    figure : str
-        Name of the figure.
+    figure
 
     Returns
     -------

@@ -20,7 +20,6 @@ from private_consensus.common.errors import InvalidInput
 from private_consensus.common.fields import error_line
 
 from ..claims import Claim, Series, Test
-from .migration import old_keys
 from .schema import (
     Config,
     ConfigurationError,
@@ -103,8 +102,7 @@ def complete(content: Entry, key: str) -> dict[str, Any]:
 
     Parameters
     ----------
-    content : mapping
-        Contents of the YAML file.
+    content
     key : str
         Key of the paper, with which error lines start.
 
@@ -134,7 +132,7 @@ def complete(content: Entry, key: str) -> dict[str, Any]:
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON schemas of configuration files, by name of the file in ``config/schemas``."""
+    """Return the JSON schemas of ``config.yaml``, ``papers/*.yaml`` and ``styles.yaml``."""
     models = {"config": Config, "paper": File, "styles": dict[str, Style]}
     return {name: {"$schema": DRAFT} | TypeAdapter(m).json_schema() for name, m in models.items()}
 
@@ -146,12 +144,7 @@ def _check(content: Entry, key: str) -> None:
         errors = [(tuple(_keys_of_file(e, content)), e) for e in error.errors()]
         # Of a value with several allowed types, the errors within the value are the precise ones.
         outer = {location[:end] for location, _ in errors for end in range(len(location))}
-        # An old key is an invalid key; the line about it states the new one.
         lines = [
-            f"{key}.{path.replace('/', '.')}: the key is now {name!r}; "
-            "`private-consensus migrate FILE` rewrites the file"
-            for path, name in old_keys(content)
-        ] or [
             error_line(key, {**details, "loc": location})
             for location, details in errors
             if location not in outer

@@ -122,10 +122,6 @@ def command(target: str, scale: str, *, force: bool = False) -> str:
         Name of the scale, such as ``paper``.
     force : bool, default False
         True if existing outputs are rebuilt.
-
-    Returns
-    -------
-    str
     """
     words = ["snakemake", "--cores 2", "--force" if force else "", target]
     if scale != "paper":

@@ -111,8 +111,7 @@ def curve_points(
     ----------
     runs : DataFrame
         Measurements of a cell.
-    privacy : DataFrame
-        Privacy rows of the same cell.
+    privacy
     curve : mapping
         Curve with its variant, measure, ``where``, statistic and interval.
     x : str
@@ -178,8 +177,7 @@ def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
 
     Parameters
     ----------
-    privacy : DataFrame
-        Privacy rows of the cell.
+    privacy
     curve : mapping
         Curve with its ``variant``, ``measure`` and ``where``.
 
@@ -213,8 +211,7 @@ def cost_to_reach(points: pl.DataFrame, goals: Sequence[float]) -> pl.DataFrame:
     ----------
     points : DataFrame
         Points of one curve in ascending order of x.
-    goals : sequence of float
-        Target values of the measurement.
+    goals
 
     Returns
     -------
@@ -292,8 +289,7 @@ def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
     ----------
     network : mapping
         Parameters of :func:`private_consensus.core.networks.build`.
-    seed : int
-        Seed of the random streams.
+    seed
 
     Returns
     -------

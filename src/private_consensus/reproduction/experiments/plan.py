@@ -42,10 +42,9 @@ NUMBERED = re.compile(r"Figure \w")
 RESERVED = "reference"
 """Folder of the published results, whose name no scale may have."""
 RULES = (
-    "acquire", "acquire_images", "answer_comparison", "audit", "audit_settings", "compare_methods",
-    "compare_repairs", "comparison", "compute_views", "draw_figure", "everything", "gather",
-    "gather_comparison", "judge_claims", "make_table", "no_table",
-    "observers", "prepare", "publish", "publish_partial", "run_cell", "study",
+    "acquire", "acquire_images", "audit", "audit_settings", "compare_repairs", "compute_views",
+    "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table", "observers",
+    "prepare", "publish", "publish_partial", "run_cell", "study",
     "summarize_partition", "theorems", "write_plan", "write_report", "wrong_target", *DATA_SETS,
 )  # fmt: skip
 """Names of the rules of the workflow, which no figure or table may have."""
@@ -98,11 +97,6 @@ class Plan:
     def cell(self, experiment: str, algorithm: str) -> dict[str, Any]:
         """Return the complete specification of a cell as plain JSON.
 
-        Parameters
-        ----------
-        experiment, algorithm : str
-            Names of the experiment and of one of its algorithms.
-
         Returns
         -------
         dict
@@ -115,13 +109,6 @@ class Plan:
 
     def modules(self, experiment: str, *names: str) -> list[str]:
         """Return the modules that the cells of an experiment load by name.
-
-        Parameters
-        ----------
-        experiment : str
-            Name of the experiment, whose problem has a module.
-        *names : str
-            Names of the algorithms.
 
         Returns
         -------
@@ -223,11 +210,6 @@ class Plan:
     def tunings(self, experiment: str, algorithm: str) -> list[tuple[str, str]]:
         """Return the cells whose runs determine tuned parameters of a cell.
 
-        Parameters
-        ----------
-        experiment, algorithm : str
-            Names of the tuned cell.
-
         Returns
         -------
         list of (str, str)
@@ -247,15 +229,9 @@ class Plan:
 
         Parameters
         ----------
-        experiment : str
-            Name of the experiment.
+        experiment
         *names : str
             Some of its algorithms; all if omitted.
-
-        Returns
-        -------
-        list of str
-            Sorted names of prepared data sets.
         """
         prepared = {
             setting["problem"].get("prepared")
@@ -275,11 +251,6 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
     *folders : Path
         Folders with ``papers/*.yaml`` and ``styles.yaml``. If several have an entry of the same
         name, the first folder takes precedence.
-
-    Returns
-    -------
-    Plan
-        The validated configuration.
 
     Raises
     ------
@@ -365,12 +336,7 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
 
     Parameters
     ----------
-    experiment : Experiment
-        Validated experiment.
-    name : str
-        Name of the experiment.
-    algorithm : str
-        Name of one of its algorithms.
+    experiment, name, algorithm
     config : Config
         Scale, seed and, optionally, number of runs.
 

@@ -38,10 +38,7 @@ def stamp(
     ----------
     settings : object
         Settings as plain JSON.
-    code : str
-        Hash of the code.
-    source : str
-        Origin of the data.
+    code, source
     prepared : iterable of paths
         Files of prepared data from which the result was computed.
 
@@ -66,8 +63,7 @@ def write(
 
     Parameters
     ----------
-    frame : DataFrame
-        Rows of the result.
+    frame
     path : path
         Target file.
     provenance : mapping

@@ -758,11 +758,6 @@ def cited(paper: Mapping[str, Any]) -> str:
     ----------
     paper : mapping
         Authors, venue with the year, and titles, as :class:`PaperInfo` serializes them.
-
-    Returns
-    -------
-    str
-        Citation without the title of the paper.
     """
     names = [author.split()[-1] for author in paper["authors"]]
     if not names:
@@ -893,8 +888,7 @@ def resolve_delta(delta: Any, *, agents: int, records: int) -> float:
     ----------
     delta : float or mapping
         Number in [0, 1), or a mapping with the negative exponent ``records_power``.
-    agents : int
-        Number of agents.
+    agents
     records : int
         Number of records per agent.
 

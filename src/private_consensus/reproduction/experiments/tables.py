@@ -156,11 +156,6 @@ def markdown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
         Result of :func:`table_numbers`.
     table : mapping
         Table as :class:`.schema.Table` serializes it.
-
-    Returns
-    -------
-    str
-        The Markdown text.
     """
     titles, rows = formatted(numbers, table)
     header, *cells = [[escaped(text) for text in row] for row in [titles, *rows]]
@@ -189,11 +184,6 @@ def latex(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
         Result of :func:`table_numbers`.
     table : mapping
         Table as :class:`.schema.Table` serializes it.
-
-    Returns
-    -------
-    str
-        The LaTeX source.
     """
     titles, rows = formatted(numbers, table)
     lines = [" & ".join(cell.translate(SPECIAL) for cell in row) + r" \\" for row in rows]

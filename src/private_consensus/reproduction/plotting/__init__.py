@@ -38,21 +38,9 @@ def draw(
 
     Parameters
     ----------
-    name : str
-        Name of the figure.
-    paper : str
-        Key of the paper.
-    numbers : polars.DataFrame
-        Points of all panels.
-    figure : mapping
-        Specification of the figure.
+    name, paper, numbers, figure
     styles : mapping
         Label, colour and dash by ``algorithm.variant``.
-
-    Returns
-    -------
-    dict
-        Vega-Lite specification.
     """
     # Imported here, because the workflow imports this module only for ``module_of``.
     from altair.utils.schemapi import debug_mode

@@ -80,14 +80,9 @@ class Extent:
 
         Parameters
         ----------
-        values : sequence of float
-            Coordinates of the points.
+        values
         strip_labels : tuple of str
             Labels of the strips above and below the axis.
-
-        Returns
-        -------
-        dict
         """
         tick_per_point = self.log and 0 < len(set(values)) <= MAX_POINT_TICKS
         ticks = sorted(set(values)) if tick_per_point else []
@@ -180,10 +175,6 @@ def log_ticks(low: float, high: float) -> list[float]:
         Lower end, positive.
     high : float
         Upper end.
-
-    Returns
-    -------
-    list of float
     """
     first, last = ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9)
     decades = last - first + 1
@@ -209,10 +200,6 @@ def linear_ticks(low: float, high: float, max_count: int = 7) -> list[float]:
         Upper end.
     max_count : int, default 7
         Largest number of ticks.
-
-    Returns
-    -------
-    list of float
     """
     power = floor(log10((high - low) / max_count))
     for digit in (1, 2, 5, 10, 20):
@@ -244,14 +231,9 @@ def labels(ticks: Sequence[float], *, log: bool) -> list[str]:
 
     Parameters
     ----------
-    ticks : sequence of float
-        Values of the ticks.
+    ticks
     log : bool
         True for a logarithmic axis.
-
-    Returns
-    -------
-    list of str
     """
     decades = len(ticks) > 2 and all(_power(tick).startswith("10") for tick in ticks)
     small = decades and min(ticks) < 1

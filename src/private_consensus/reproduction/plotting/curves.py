@@ -70,17 +70,9 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
 
     Parameters
     ----------
-    numbers : polars.DataFrame
-        Points of all panels.
-    figure : mapping
-        Specification of the figure.
+    numbers, figure
     styles : mapping
         Label, colour and dash by ``algorithm.variant``.
-
-    Returns
-    -------
-    dict
-        Vega-Lite specification.
     """
     points = thinned(with_names(numbers, styles))
     panels = [
@@ -102,8 +94,7 @@ def arranged(panels: Sequence[dict[str, Any]], columns: int) -> dict[str, Any]:
 
     Parameters
     ----------
-    panels : sequence of dict
-        Chart of each panel.
+    panels
     columns : int
         Largest number of panels per row.
 
@@ -123,8 +114,7 @@ def switched(chart: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
 
     Parameters
     ----------
-    chart : dict
-        Chart of all panels.
+    chart
     first : dict
         Chart of the first panel; it is modified in place.
 
@@ -148,8 +138,7 @@ def legend_of(names: Sequence[str], width: float) -> dict[str, Any]:
     ----------
     names : sequence of str
         Names of the curves, at least one.
-    width : float
-        Width in pixels.
+    width
 
     Returns
     -------
@@ -195,8 +184,7 @@ def on_axis(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
     ----------
     points : polars.DataFrame
         Columns ``curve``, ``y``, ``low`` and ``high``.
-    y : Extent
-        Range of the axis.
+    y
 
     Returns
     -------
@@ -271,8 +259,7 @@ def marked_beyond(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
     ----------
     points : polars.DataFrame
         Columns ``curve`` and ``place``.
-    y : Extent
-        Range of the axis.
+    y
 
     Returns
     -------
@@ -301,8 +288,7 @@ def panel_chart(
 
     Parameters
     ----------
-    panel : Panel
-        Content of the panel.
+    panel
     looks : CurveStyles
         Colours and dashes of all curves of the figure.
     size : (int, int)

@@ -46,12 +46,7 @@ def save(
         Finished Vega-Lite specification.
     json_path : Path
         Target of the specification.
-    svg : Path
-        Target of the SVG.
-    png : Path
-        Target of the PNG.
-    pdf : Path
-        Target of the PDF.
+    svg, png, pdf
     png_scale : float, default 2
         Pixels per unit of the drawing, if below ``MIN_SCALE``. Otherwise the PNG is at least
         ``PIXELS`` wide.
@@ -110,14 +105,9 @@ def png_of(svg: str, scale: float) -> bytes:
 
     Parameters
     ----------
-    svg : str
-        Drawing.
+    svg
     scale : float
         Pixels per unit of the drawing.
-
-    Returns
-    -------
-    bytes
     """
     import vl_convert
     from PIL import Image

@@ -44,8 +44,7 @@ class CurveStyles:
 
         Parameters
         ----------
-        name : str
-            Name of the curve.
+        name
         colour : str
             Colour in hexadecimal notation.
         dash : sequence of int
@@ -67,10 +66,6 @@ def with_names(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
         Columns ``algorithm``, ``variant``, ``series`` and ``guarantee``.
     styles : mapping
         Label, colour and dash by ``algorithm.variant``.
-
-    Returns
-    -------
-    polars.DataFrame
     """
     labels = {name: style["label"] for name, style in styles.items()}
     key = pl.format("{}.{}", pl.col("algorithm"), pl.col("variant"))
@@ -99,10 +94,6 @@ def curve_styles(points: pl.DataFrame, styles: Styles) -> CurveStyles:
         Output of :func:`with_names`.
     styles : mapping
         Label, colour and dash by ``algorithm.variant``.
-
-    Returns
-    -------
-    CurveStyles
     """
     curve_looks = CurveStyles()
     labels = {style: typeset(look["label"]) for style, look in styles.items()}

@@ -33,12 +33,7 @@ class Chart(alt.Chart):
         ----------
         kind : str
             Vega-Lite type of the mark.
-        **options : object
-            Further options of the mark.
-
-        Returns
-        -------
-        Chart
+        **options
         """
         return self.properties(mark={"type": kind, **options})
 
@@ -50,13 +45,7 @@ def graph(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     ----------
     numbers : polars.DataFrame
         Positions of nodes and ends of edges, per panel.
-    figure : mapping
-        Specification of the figure.
-
-    Returns
-    -------
-    dict
-        Vega-Lite specification.
+    figure
     """
     chart = alt.hconcat(*drawn_panels(_graph, numbers, figure))
     return finish(chart, figure["title"], numbers["source"][0], facts(figure))
@@ -92,14 +81,7 @@ def drawn_panels(draw: DrawPanel, numbers: pl.DataFrame, figure: Spec) -> list[C
     ----------
     draw : callable
         Draws a panel from its points and its specification.
-    numbers : polars.DataFrame
-        Points of all panels.
-    figure : mapping
-        Specification of the figure.
-
-    Returns
-    -------
-    list of Altair charts
+    numbers, figure
     """
     return [
         draw(numbers.filter(pl.col("panel") == panel["title"]), panel) for panel in figure["panels"]
@@ -116,21 +98,13 @@ def side_by_side(
     ----------
     draw : callable
         Draws a panel from its points and its specification.
-    numbers : polars.DataFrame
-        Points of all panels.
-    figure : mapping
-        Specification of the figure.
+    numbers, figure
     *notes : str
         Further lines below the title.
     columns : int, default 2
         Panels per row.
     spacing : int or dict
         Gaps between panels in pixels; a dictionary has the keys ``row`` and ``column``.
-
-    Returns
-    -------
-    dict
-        Vega-Lite specification.
     """
     panels = drawn_panels(draw, numbers, figure)
     chart = alt.concat(*panels, columns=columns, spacing=spacing)
@@ -142,14 +116,9 @@ def axes(panel: Spec, x: tuple[str, Any, Any], y: tuple[str, Any, Any]) -> tuple
 
     Parameters
     ----------
-    panel : mapping
-        Specification of the panel, with the titles of its axes.
+    panel
     x, y : tuple
         Column with its type, scale, and ticks of the axis.
-
-    Returns
-    -------
-    tuple of altair.X and altair.Y
     """
     (x_column, x_scale, x_ticks), (y_column, y_scale, y_ticks) = x, y
     return (
@@ -165,14 +134,9 @@ def layered(layers: Sequence[alt.Chart], panel: Spec, width: float, height: floa
     ----------
     layers : sequence of altair.Chart
         Charts, the bottom layer first.
-    panel : mapping
-        Specification of the panel.
+    panel
     width, height : float
         Size in pixels.
-
-    Returns
-    -------
-    altair.LayerChart
     """
     return alt.layer(*layers).properties(width=width, height=height, title=typeset(panel["title"]))
 
@@ -186,10 +150,6 @@ def series_colour(colours: Mapping[str, str], dashes: Mapping[str, list[int]] | 
         Colour of each series, in the order of the legend.
     dashes : mapping, optional
         Dashes of series; other series are solid lines.
-
-    Returns
-    -------
-    altair.Color, or tuple of altair.Color and altair.StrokeDash
     """
     names = list(colours)
     colour = alt.Color("series:N").scale(domain=names, range=list(colours.values()))
@@ -200,18 +160,6 @@ def series_colour(colours: Mapping[str, str], dashes: Mapping[str, list[int]] | 
 
 
 def table(points: pl.DataFrame, *columns: str) -> Chart:
-    """Return a chart whose data are some columns of the points, except columns without values.
-
-    Parameters
-    ----------
-    points : polars.DataFrame
-        Points of a panel.
-    *columns : str
-        Names of columns.
-
-    Returns
-    -------
-    altair.Chart
-    """
+    """Return a chart whose data are some columns of the points, except columns without values."""
     names = [n for n in columns if n in points.columns and points[n].null_count() < points.height]
     return Chart(points.select(names).to_pandas())

@@ -46,13 +46,7 @@ def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
     ----------
     specification : dict
         Vega-Lite specification that :func:`.drawings.save` wrote as JSON.
-    inches : float
-        Width of the drawing.
-
-    Returns
-    -------
-    dict
-        Copy of the specification.
+    inches
     """
     target = inches * POINTS_PER_INCH
     spec = deepcopy(specification)

@@ -40,11 +40,6 @@ def draw(
         Data source, for the note below the title.
     names : mapping, optional
         Displayed names by algorithm and variant.
-
-    Returns
-    -------
-    dict
-        Vega-Lite specification.
     """
     if not rows.height:
         nothing = Chart(

@@ -21,16 +21,10 @@ def field(name: str, kind: str = "quantitative", **options: Any) -> dict[str, An
 
     Parameters
     ----------
-    name : str
-        Name of the column.
+    name
     kind : str, default "quantitative"
         Vega-Lite type.
-    **options : object
-        Further options of the channel.
-
-    Returns
-    -------
-    dict
+    **options
     """
     return {"field": name, "type": kind, **options}
 

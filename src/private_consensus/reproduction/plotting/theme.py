@@ -74,19 +74,11 @@ def finish(
 
     Parameters
     ----------
-    chart : Altair chart or mapping
-        Chart without a title.
-    title : str
-        Title of the figure.
+    chart, title
     source : str
         Data source, for the first line of the subtitle.
     *notes : str
         Further lines of the subtitle; long lines are wrapped.
-
-    Returns
-    -------
-    dict
-        Vega-Lite specification.
     """
     note, colour = source_note(source)
     heading = {

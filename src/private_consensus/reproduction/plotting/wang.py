@@ -38,13 +38,7 @@ def wang_fig2(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     ----------
     numbers : polars.DataFrame
         Estimates per panel, agent and iteration.
-    figure : mapping
-        Specification of the figure.
-
-    Returns
-    -------
-    dict
-        Vega-Lite specification.
+    figure
     """
     return side_by_side(_trajectories, numbers, figure)
 
@@ -60,13 +54,7 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     ----------
     numbers : polars.DataFrame
         Exact and measured errors per panel.
-    figure : mapping
-        Specification of the figure.
-
-    Returns
-    -------
-    dict
-        Vega-Lite specification.
+    figure
     """
     titles = [panel["title"] for panel in figure["panels"]]
     points_of_panels = [numbers.filter(pl.col("panel") == title) for title in titles]

@@ -45,13 +45,7 @@ def xiao_fig1(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     ----------
     numbers : polars.DataFrame
         Points per panel and variant.
-    figure : mapping
-        Specification of the figure.
-
-    Returns
-    -------
-    dict
-        Vega-Lite specification.
+    figure
     """
     compared = numbers.filter(pl.col("variant") != "excess")["y"]
     common_scale = alt.Scale(scheme="viridis", domain=[min(compared), max(compared)])
@@ -76,13 +70,7 @@ def xiao_figA(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     ----------
     numbers : polars.DataFrame
         Positions of the agents, per panel.
-    figure : mapping
-        Specification of the figure.
-
-    Returns
-    -------
-    dict
-        Vega-Lite specification.
+    figure
     """
     titles = [panel["title"] for panel in figure["panels"]]
     elements = dict(zip(titles, (_exchanged, _relayed), strict=True))

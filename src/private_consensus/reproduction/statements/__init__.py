@@ -77,10 +77,6 @@ def compute(name: str, scale: float = 1.0) -> StatementResult:
         Key of ``COMPUTATIONS``, as ``module.function``.
     scale : float, default 1.0
         Factor on the stated bounds; see :mod:`.base`.
-
-    Returns
-    -------
-    StatementResult
     """
     arguments.choice("computation", name, COMPUTATIONS)
     computation = COMPUTATIONS[name]

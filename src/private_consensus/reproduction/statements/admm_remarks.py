@@ -113,8 +113,7 @@ def noisy_delta(
         Descent on the data, and on data that differ in a record.
     output_noise : float
         Standard deviation of the noise on the output.
-    epsilon : float
-        Epsilon.
+    epsilon
 
     Returns
     -------
@@ -192,8 +191,7 @@ def least_binomial_variance(epsilon: float, delta: float, shift: int) -> float:
 
     Parameters
     ----------
-    epsilon, delta : float
-        Budget of one release.
+    epsilon, delta
     shift : int
         Sensitivity in steps of the grid.
 
@@ -217,8 +215,7 @@ def least_gaussian_variance(epsilon: float, delta: float, shift: int) -> float:
 
     Parameters
     ----------
-    epsilon, delta : float
-        Budget of one release.
+    epsilon, delta
     shift : int
         Sensitivity in steps of the grid.
 
@@ -245,8 +242,7 @@ def variance_by_analysis(epsilon: float, delta: float, shift: int) -> float:
 
     Parameters
     ----------
-    epsilon, delta : float
-        Budget of one release.
+    epsilon, delta
     shift : int
         Sensitivity in steps of the grid.
 
@@ -312,11 +308,6 @@ def attribute_loss(dim: int, epsilon_selected: float) -> float:
         Number of attributes d.
     epsilon_selected : float
         :math:`\epsilon_s`.
-
-    Returns
-    -------
-    float
-        Pure loss.
     """
     change = 1.5 + (2 * (dim - 1) + 1) / 8
     return epsilon_selected * change / paper_sensitivity("l1", dim, fair=True)

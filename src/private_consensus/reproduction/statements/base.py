@@ -120,17 +120,12 @@ def conclude(
 
     Parameters
     ----------
-    *inequalities : Part
-        Inequalities of the statement.
+    *inequalities
     description : str
         Description of the computation with its numbers. An empty one stands for the docstring of
         the computation without its summary.
     compound, proven : bool
         Attributes of :class:`StatementResult`.
-
-    Returns
-    -------
-    StatementResult
     """
     return StatementResult(inequalities, description, compound, proven)
 
@@ -171,10 +166,6 @@ def bound(
         Amount by which the margin may be below 1.
     scale : float, default 1.0
         Factor on ``stated``.
-
-    Returns
-    -------
-    Part
     """
     stated, measured = np.broadcast_arrays(np.asarray(stated, float) * scale, measured)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -199,10 +190,6 @@ def at_least(
         Amount by which the margin may be below 1.
     scale : float, default 1.0
         Divisor of ``stated``.
-
-    Returns
-    -------
-    Part
     """
     stated, measured = np.broadcast_arrays(np.asarray(stated, float) / scale, measured)
     with np.errstate(divide="ignore"):
@@ -227,10 +214,6 @@ def equal(
         Relative difference that is allowed.
     scale : float, default 1.0
         Factor on ``stated``.
-
-    Returns
-    -------
-    Part
     """
     stated, measured = np.broadcast_arrays(np.asarray(stated, float) * scale, measured)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -250,8 +233,7 @@ def falls_as(
 
     Parameters
     ----------
-    quantity : str
-        Compared quantity.
+    quantity
     t, values : array_like, shape (points,)
         Increasing numbers of iterations, and the positive values at them.
     exponent : float
@@ -260,10 +242,6 @@ def falls_as(
         Difference of slopes that is allowed.
     scale : float, default 1.0
         Divisor of ``exponent``.
-
-    Returns
-    -------
-    Part
     """
     t, values = np.asarray(t, float), np.asarray(values, float)
     late = np.log(t) >= (np.log(t[0]) + np.log(t[-1])) / 2
@@ -283,8 +261,7 @@ def grows_as(
 
     Parameters
     ----------
-    quantity : str
-        Compared quantity.
+    quantity
     x, values : array_like, shape (points,)
         Positive arguments, and the positive values at them.
     exponent : float
@@ -293,10 +270,6 @@ def grows_as(
         Difference of slopes that is allowed.
     scale : float, default 1.0
         Factor on ``exponent``.
-
-    Returns
-    -------
-    Part
     """
     x = np.asarray(x, float)
     slope = float(np.polyfit(np.log(x), np.log(values), 1)[0])
@@ -317,18 +290,13 @@ def geometric(
 
     Parameters
     ----------
-    quantity : str
-        Compared quantity.
+    quantity
     k, values : array_like, shape (points,)
         Numbers of iterations, and the positive values at them.
     slack : float, default 0.1
         Fraction by which the second slope may be smaller.
     scale : float, default 1.0
         Divisor of the stated slope.
-
-    Returns
-    -------
-    Part
     """
     k, logs = np.asarray(k, float), np.log(np.asarray(values, float))
     half = len(k) // 2

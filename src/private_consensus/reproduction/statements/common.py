@@ -18,8 +18,7 @@ def adjacency_of(name: str, agents: int) -> np.ndarray:
     ----------
     name : {"ring", "path", "star", "complete"}
         Family of graphs.
-    agents : int
-        Number of agents.
+    agents
 
     Returns
     -------
@@ -39,8 +38,7 @@ def lazy_ring_mixing(agents: int, self_weight: float) -> np.ndarray:
 
     Parameters
     ----------
-    agents : int
-        Number of agents.
+    agents
     self_weight : float
         Weight of an agent's own value, in [0, 1].
 
@@ -83,8 +81,7 @@ def vectors_of_norm(rng: np.random.Generator, norm: float, shape: tuple[int, ...
 
     Parameters
     ----------
-    rng : Generator
-        Source of randomness.
+    rng
     norm : float
         l2 norm of each vector.
     shape : tuple of int
@@ -107,11 +104,6 @@ def smallest_sufficient(is_sufficient: Callable[[float], bool], low: float, high
         Return True if a value is sufficient; all values above it are then sufficient, too.
     low, high : float
         Positive values, of which ``high`` is sufficient.
-
-    Returns
-    -------
-    float
-        A sufficient value.
     """
     while high / low > 1.0005:
         middle = math.sqrt(low * high)

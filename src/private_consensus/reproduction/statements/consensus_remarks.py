@@ -60,11 +60,6 @@ def loss_of_a_run(rows: np.ndarray, changes: np.ndarray, epsilon: float) -> floa
         Change of the measurement at each time.
     epsilon : float
         Privacy index of one iteration.
-
-    Returns
-    -------
-    float
-        Sum over the messages.
     """
     step_sizes = 2.0 / (np.arange(len(rows)) + 2)
     shifts = step_sizes[:, None] * rows * changes[:, None]
@@ -187,8 +182,7 @@ def example_error(
     scales : callable
         Map the l1 norms of the five measurement rows to the noise scales of the agents, each over
         :math:`\alpha(t-1)\delta/\epsilon`.
-    horizon : int
-        Number of iterations.
+    horizon
 
     Returns
     -------

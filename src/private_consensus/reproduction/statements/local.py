@@ -278,8 +278,7 @@ def contraction(
 
     Parameters
     ----------
-    quantity : str
-        Compared quantity.
+    quantity
     setting : QuadraticSetting
         Losses, constraint, penalties and step sizes.
     first_order : bool
@@ -288,10 +287,6 @@ def contraction(
         Number of iterations.
     dual_weight : float, optional
         Weight of the multiplier in G, 1/zeta by default.
-
-    Returns
-    -------
-    Part
     """
     norms = _distances(setting, first_order, rounds, dual_weight=dual_weight)
     above_rounding = norms[1:] > 1e-20
@@ -439,12 +434,7 @@ def theorem_3_4() -> StatementResult:
             Numbers of iterations.
         V : float
             Standard deviation of the noise of one agent.
-        runs : int
-            Number of runs.
-
-        Returns
-        -------
-        list of float
+        runs
         """
         mean, total, excesses = np.full(runs, 3.0), np.zeros(runs), []
         for k in range(1, max(horizons) + 1):

@@ -166,8 +166,7 @@ def excess_on_a_graph(
         Numbers of iterations K.
     noise : float
         Standard deviation of the noise over the step size, V.
-    runs : int
-        Number of runs.
+    runs
 
     Returns
     -------

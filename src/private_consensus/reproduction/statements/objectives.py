@@ -91,8 +91,7 @@ def remark_3() -> StatementResult:
 
         Parameters
         ----------
-        d : int
-            Dimension.
+        d
         sigma : float
             Standard deviation per coordinate.
 

@@ -57,10 +57,6 @@ def epsilon_of_q_dpsgd_2(rounds: int) -> float:
     ----------
     rounds : int
         Number of rounds T.
-
-    Returns
-    -------
-    float
     """
     delta, records, batch, resolution = 1e-5, 1000, 20, 1e-6
     alpha, averaging = rounds ** (-1 / 6), rounds**-0.5
@@ -106,16 +102,11 @@ def mean_square_error(T: float, sizes: tuple[float, float], rate: float) -> floa
 
     Parameters
     ----------
-    T : float
-        Number of rounds.
+    T
     sizes : tuple of float
         Standard deviations of quantisation and of DP noise.
     rate : float
         Exponent :math:`\tilde\delta`, in (0, 1/2).
-
-    Returns
-    -------
-    float
     """
     alpha, averaging = 2 * T ** (-rate / 2), T ** (-1.5 * rate)
     is_consensus_mode = EIGENVALUES > 1 - 1e-12

@@ -49,12 +49,7 @@ def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
     ----------
     raw : mapping
         Content of ``config/theorems.yaml``.
-    errata : iterable of str
-        Numbers of the existing errata.
-
-    Returns
-    -------
-    Theorems
+    errata
 
     Raises
     ------

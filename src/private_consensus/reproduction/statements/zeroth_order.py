@@ -27,8 +27,7 @@ def step_sizes(first: float, horizon: int = T) -> np.ndarray:
     ----------
     first : float
         alpha_0 R / L.
-    horizon : int
-        Number of iterations.
+    horizon
 
     Returns
     -------
@@ -85,10 +84,6 @@ def first_step_of_27(epsilon: float, best: np.ndarray) -> float:
         Budget of one iteration.
     best : ndarray, shape (P,)
         Minimiser.
-
-    Returns
-    -------
-    float
     """
     needed = J * P * noise_of_theorem_1(epsilon) ** 2 + 4 * float(best @ best) / T
     return math.sqrt(math.log(2 * P) / (C * _sum_of_smoothing()) * needed)

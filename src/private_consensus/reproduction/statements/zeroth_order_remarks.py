@@ -50,10 +50,7 @@ def iterations_of_admm(
 
     Parameters
     ----------
-    seed : int
-        Seed of the data.
-    rho : float
-        Penalty.
+    seed, rho
     coordinator : bool
         True if a coordinator averages all models, False for exchanges between neighbours.
     eta_0 : float, optional

@@ -27,8 +27,7 @@ def reproduce(
 
     Parameters
     ----------
-    study : str or Path
-        Folder of the study.
+    study
     scale : str, optional
         Scale of the study; that of its configuration if omitted.
     cores : int
@@ -66,8 +65,7 @@ def command(folder: Path, scale: str | None, cores: int) -> list[str]:
 
     Parameters
     ----------
-    folder : Path
-        Folder of the study.
+    folder
     scale : str or None
         Scale of the study; that of its configuration if None.
     cores : int

@@ -35,10 +35,7 @@ def summary(
     ----------
     figures, tables : iterable of str
         Paths of the files; the files of one figure share one line.
-    claims, privacy, audits : iterable of str
-        Parquet files with the rows.
-    errata : mapping
-        Number of each erratum to the erratum.
+    claims, privacy, audits, errata
     level : float
         Error level of all audits together.
 

@@ -124,10 +124,7 @@ class ADMMFamily(Iterative):
 
         Parameters
         ----------
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
+        network, t
 
         Returns
         -------
@@ -150,12 +147,7 @@ class ADMMFamily(Iterative):
 
         Parameters
         ----------
-        state : ADMMState
-            State before the iteration.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : ADMMDraw
-            Unit draws of the iteration.
+        state, network, draw
 
         Returns
         -------
@@ -184,10 +176,7 @@ class ADMMFamily(Iterative):
         ----------
         unit : ndarray, shape (runs, agents, dim)
             Unit draws.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
+        network, t
 
         Returns
         -------
@@ -215,18 +204,14 @@ class ADMMFamily(Iterative):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        state : ADMMState
-            State before the iteration.
+        problem, state
         linear : ndarray, shape (settings, runs, agents, dim)
             Coefficients of the linear term, :math:`a_i` and its noise.
         penalty : ndarray
             :math:`D_i`, broadcastable to [settings, runs, agents, 1].
         centre : ndarray, shape (settings, runs, agents, dim)
             :math:`c_i`.
-        t : int
-            Iteration, counted from 1.
+        t
 
         Returns
         -------
@@ -245,16 +230,12 @@ class ADMMFamily(Iterative):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        state : ADMMState
-            State before the iteration.
+        problem, state
         minimiser : ndarray, shape (settings, runs, agents, dim)
             :math:`\hat x_i`.
         noise : ndarray or float
             Noise on the output, broadcastable to ``minimiser``.
-        draw : ADMMDraw
-            Unit draws of the iteration.
+        draw
 
         Returns
         -------
@@ -272,8 +253,7 @@ class ADMMFamily(Iterative):
         ----------
         state : ADMMState
             State with the new messages.
-        network : Network
-            Communication graph with its mixing matrix.
+        network
 
         Returns
         -------
@@ -287,8 +267,7 @@ class ADMMFamily(Iterative):
 
         Parameters
         ----------
-        network : Network
-            Communication graph with its mixing matrix.
+        network
         x : ndarray, shape (settings, runs, agents, dim)
             Messages of the iteration.
         received : ndarray
@@ -304,67 +283,15 @@ class ADMMFamily(Iterative):
     # The loop.
 
     def start(self, problem, network, streams, settings):
-        """Return the state before the first iteration, with duals at 0.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        ADMMState
-            State with normal starting points.
-        """
         x = normal_start(problem, streams, settings, self.init_std)
         zero = np.zeros_like(x)
         return self.receive(ADMMState(x, zero, x, zero, zero[..., 0]), network)
 
     def draws(self, problem, streams) -> Iterator[ADMMDraw]:
-        """Yield the unit noise of each iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Yields
-        ------
-        ADMMDraw
-            Unit draws of one iteration.
-        """
         for noise in self.noise.units(problem, streams):
             yield ADMMDraw(noise)
 
     def step(self, state, problem, network, draw, t):
-        """Minimise, exchange messages, and update the duals.
-
-        Parameters
-        ----------
-        state : ADMMState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : ADMMDraw
-            Unit draws of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ADMMState
-            State after iteration t.
-        """
         penalty = self.penalty(network, t)
         noises = self.noises(draw.noise, network, t)
         centre = self.centre(state, network, draw) + noises.centre
@@ -379,23 +306,6 @@ class ADMMFamily(Iterative):
         )
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return minimisers, messages and the mean accumulated privacy loss by the formula.
-
-        Parameters
-        ----------
-        state : ADMMState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            ``internal`` and ``released`` iterates. With noise and a formula, also the mean loss
-            over agents, ``worst_case`` [settings, runs].
-        """
         quantities = {"internal": state.minimiser, "released": state.x}
         if self.noisy and overrides(self, ADMMFamily, "loss_by_formula"):
             quantities["worst_case"] = state.total_loss.mean(-1)
@@ -404,24 +314,7 @@ class ADMMFamily(Iterative):
     # Privacy.
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy with the noise for a budget; fixed noise remains unchanged.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        ADMMFamily
-            Copy with calibrated noise.
-        """
+        """Return a copy with the noise for a budget; fixed noise remains unchanged."""
         self.check(problem, network)
         if self.noise_is_given:
             return self
@@ -440,14 +333,7 @@ class ADMMFamily(Iterative):
 
         Parameters
         ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
+        budget, problem, network, horizon
 
         Returns
         -------
@@ -459,22 +345,6 @@ class ADMMFamily(Iterative):
         return replace(self, noise=least_noise(self, budget, problem, network, horizon))
 
     def releases(self, problem, network, horizon):
-        """Return one exact release, since messages have no noise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            One exact release with the change of the gradient in l2.
-        """
         return [Release("exact", sensitivity=problem.record_change("l2"), scale=0.0)]
 
     def releases_of_minimisers(
@@ -487,12 +357,7 @@ class ADMMFamily(Iterative):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
+        problem, network, horizon
         **attack_fields : Any
             Values that replace the fields ``attained`` and ``reached`` of the release.
 
@@ -517,12 +382,7 @@ class ADMMFamily(Iterative):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
+        problem, network, t
 
         Returns
         -------
@@ -533,17 +393,6 @@ class ADMMFamily(Iterative):
 
     def accumulated_loss(self, state, problem, network, t: int) -> np.ndarray:
         """Return the accumulated privacy loss after iteration t; unchanged without noise.
-
-        Parameters
-        ----------
-        state : ADMMState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
 
         Returns
         -------
@@ -559,12 +408,7 @@ class ADMMFamily(Iterative):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
+        problem, network, horizon
 
         Returns
         -------
@@ -578,22 +422,6 @@ class ADMMFamily(Iterative):
 
         It is the sum of the losses of all iterations or, if ``rho_conversion`` is set, the epsilon
         of the total in zCDP.
-
-        Parameters
-        ----------
-        delta : float
-            Delta at which epsilon is stated.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Infinite without noise.
         """
         if not self.noisy:
             return float("inf")
@@ -625,13 +453,6 @@ class ADMMFamily(Iterative):
     def least_penalties(self, network, horizon: int) -> np.ndarray:
         """Return the smallest penalty of any agent in each iteration, for a single setting.
 
-        Parameters
-        ----------
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
         Returns
         -------
         ndarray, shape (horizon,)
@@ -641,13 +462,6 @@ class ADMMFamily(Iterative):
 
     def penalties(self, network, horizon: int) -> np.ndarray:
         """Return the penalties :math:`D_i` of all iterations.
-
-        Parameters
-        ----------
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
 
         Returns
         -------
@@ -665,10 +479,7 @@ class ADMMFamily(Iterative):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
+        problem, network
 
         Returns
         -------
@@ -682,22 +493,6 @@ class ADMMFamily(Iterative):
         return bool(is_stable), "zeta * degree < D + mu for every agent"
 
     def noise_sites(self, problem, network, horizon):
-        """Return the noise site: the messages, with one scale per iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            One site.
-        """
         (release,) = self.releases(problem, network, horizon)[:1]
         return [self.noise.site_of(release, self.scales(horizon))]
 
@@ -706,10 +501,7 @@ class ADMMFamily(Iterative):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
+        problem, network
         """
         is_stable, condition = self.convergent(problem, network)
         if not is_stable:

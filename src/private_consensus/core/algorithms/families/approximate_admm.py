@@ -95,42 +95,12 @@ class ApproximateADMM(ADMMFamily):
         return bool(self.output_noise)
 
     def draws(self, problem, streams) -> Iterator[ADMMDraw]:
-        """Yield the unit noises of dual and output of each iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Yields
-        ------
-        ADMMDraw
-            ``noise`` is a pair of arrays [runs, agents, dim].
-        """
         shape = (problem.n_agents, problem.dim)
         output = streams.sequence("noise", "normal", shape, "output")
         for unit in self.noise.units(problem, streams):
             yield ADMMDraw((unit, next(output)))
 
     def noises(self, unit, network, t):
-        """Return the noise on the dual and on the output.
-
-        Parameters
-        ----------
-        unit : tuple of ndarray
-            Unit draws of dual and output, [runs, agents, dim] each.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        Noises
-            Noise on the dual, and on the output: ``output_noise`` divided by the curvature.
-        """
         inner, output = unit
         scale = column(self.output_noise.scale) / (column(self.ridge) + self.penalty(network, t))
         return Noises(dual=self.scale(t) * inner, output=scale * output)
@@ -142,8 +112,7 @@ class ApproximateADMM(ADMMFamily):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
+        problem
         network : Network, optional
             Not needed for :meth:`.MessagePrivacyCost.rhos`.
 
@@ -161,22 +130,6 @@ class ApproximateADMM(ADMMFamily):
         """Return a copy whose noises meet a finite budget, by the formula or by the accountant.
 
         With the accountant, both noises of the formula are scaled by the same factor.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        ApproximateADMM
-            Copy with calibrated noises and ridge.
         """
         published = self.for_run(self.rho_of(budget), problem, network, horizon)
         if self.calibration == "formula":
@@ -196,14 +149,7 @@ class ApproximateADMM(ADMMFamily):
 
         Parameters
         ----------
-        rho : float
-            Privacy budget of the whole run, in zCDP.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
+        rho, problem, network, horizon
 
         Returns
         -------
@@ -215,15 +161,6 @@ class ApproximateADMM(ADMMFamily):
     def for_message(self, rho: float, problem, network) -> Self:
         """Return a copy whose noises and ridge meet a zCDP budget of one message.
 
-        Parameters
-        ----------
-        rho : float
-            Privacy budget of one message, in zCDP.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-
         Returns
         -------
         ApproximateADMM
@@ -232,60 +169,13 @@ class ApproximateADMM(ADMMFamily):
         return replace(self, **self.message_cost(problem, network).noise_for(rho)._asdict())
 
     def loss_by_formula(self, problem, network, t):
-        """Return the privacy loss of a message by the paper's formula, in zCDP.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ndarray
-            Broadcastable against [settings, runs, agents, 1].
-        """
         return np.ones((1, 1, 1, 1)) * sum(self.message_cost(problem).rhos())
 
     def rho_by_formula(self, problem, network, horizon):
-        r"""Return the total privacy loss of Theorem 6 in zCDP: :math:`T(\rho_1 + \rho_2)`.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Total in zCDP, equal for all agents.
-        """
+        r"""Return the total privacy loss of Theorem 6 in zCDP: :math:`T(\rho_1 + \rho_2)`."""
         return float(horizon * sum(self.message_cost(problem).rhos()))
 
     def releases(self, problem, network, horizon):
-        """Return the releases of all messages; an exact release without noise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Releases of the agent with the largest privacy loss.
-        """
         if not self.noisy:
             return super().releases(problem, network, horizon)
         return self.message_cost(problem, network).releases(horizon)
@@ -293,22 +183,6 @@ class ApproximateADMM(ADMMFamily):
     # Methods for audits.
 
     def noise_sites(self, problem, network, horizon):
-        """Return the noise sites: the minimisation, if it has noise, and the message.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            Sites ``minimisation`` and ``message``; empty without noise.
-        """
         if not self.noisy:
             return []
         curvature = np.reshape(self.ridge + self.penalty(network, 1), (1, -1, 1))

@@ -77,12 +77,7 @@ class ClippedDescent(Iterative):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
+        problem, network, horizon
 
         Returns
         -------
@@ -91,24 +86,6 @@ class ClippedDescent(Iterative):
         """
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy with the Gaussian noise for a budget.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        ClippedDescent
-            Copy with calibrated noise; no noise for an infinite budget.
-        """
         if not budget.private:
             return replace(self, noise=0.0)
         total = float(np.sqrt((self.losses(problem, network, horizon) ** 2).sum()))
@@ -117,22 +94,6 @@ class ClippedDescent(Iterative):
         return replace(self, noise=total / mu_of(budget))
 
     def releases(self, problem, network, horizon):
-        """Return the Gaussian mechanisms of all steps; an exact release without noise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            One release that covers all iterations.
-        """
         if not self.noise:
             return [Release("exact", sensitivity=self.change(problem), scale=0.0)]
         losses = self.losses(problem, network, horizon)
@@ -144,8 +105,7 @@ class ClippedDescent(Iterative):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
+        problem
         z : ndarray, shape (settings, runs, agents, dim)
             Point of each agent.
 
@@ -166,43 +126,9 @@ class ClippedDescent(Iterative):
         return column(self.eta) * column(self.noise.scale)
 
     def start(self, problem, network, streams, settings):
-        """Return the state at the public starting point.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        ClippedDescentState
-            Messages at the starting point, which is 0 by default.
-        """
         return ClippedDescentState(origin(problem, streams, settings))
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return the messages of an iteration as ``released``.
-
-        Parameters
-        ----------
-        state : ClippedDescentState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            ``released`` iterates.
-        """
         return {"released": state.x}
 
 
@@ -213,22 +139,6 @@ class WithoutNeighbours(ClippedDescent):
     privacy_depends_on: ClassVar[str] = NOTHING
 
     def losses(self, problem, network, horizon):
-        """Return the sensitivity of the gradient in each iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        ndarray, shape (horizon,)
-            Sensitivities in l2.
-        """
         return np.full(horizon, self.change(problem))
 
 
@@ -244,12 +154,7 @@ def noise_of_edges(problem, network, streams, counts) -> Iterator[np.ndarray]:
 
     Parameters
     ----------
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    network : SparseNetwork
-        Communication graph with its mixing matrix.
-    streams : Streams
-        Random streams of all runs.
+    problem, network, streams
     counts : int or ndarray, shape (runs,)
         Number of vectors of each run.
 

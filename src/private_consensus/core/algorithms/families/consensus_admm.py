@@ -65,24 +65,7 @@ class ConsensusADMM(Iterative):
     ranges: ClassVar = {"rho": Range(0.1, 10.0, 1.0, CURVATURE), "horizon": Range(2, 15, 8)}
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy with the noise of (25) for the budget of ONE outer iteration.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of one outer iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        ConsensusADMM
-            Copy with noise and claim.
-        """
+        """Return a copy with the noise of (25) for the budget of ONE outer iteration."""
         check_budget(budget)
         level = np.sqrt(2.1 * np.log(1.25 / budget.delta))
         noise = self.c1 * level / (self.rho * problem.records * budget.epsilon)
@@ -106,45 +89,14 @@ class ConsensusADMM(Iterative):
         return replace(self, noise=noise, epsilon=budget.epsilon, delta=budget.delta)
 
     def statements(self, budget, problem, network, horizon):
-        """Return the epsilon that the paper claims, (29); it is infinite without noise.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of one outer iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of (ConsensusADMM, float)
-            One pair.
-        """
+        """Return the epsilon that the paper claims, (29); it is infinite without noise."""
         total = total_epsilon(budget.epsilon, budget.delta, horizon)
         return [(self, total if self.noise else float("inf"))]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Return the total epsilon of (29), with the epsilon per iteration of (25).
 
-        Parameters
-        ----------
-        delta : float
-            Delta of one outer iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Infinite without noise.
+        ``delta`` is that of one outer iteration.
         """
         if not self.noise:
             return float("inf")
@@ -153,48 +105,11 @@ class ConsensusADMM(Iterative):
         return total_epsilon(epsilon, delta, horizon)
 
     def start(self, problem, network, streams, settings):
-        """Return the state before the first iteration, with both fields at the starting point.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        ConsensusState
-            Estimates and multipliers at :attr:`.Problem.initial_point`, which is 0 by default.
-        """
         zero = origin(problem, streams, settings)
         return ConsensusState(zero, zero)
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after an outer iteration: new multipliers (20), then new estimates.
-
-        Parameters
-        ----------
-        state : ConsensusState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : Any
-            Unit draws of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ConsensusState
-            State after iteration t.
-        """
+        """Return the state after an outer iteration: new multipliers (20), then new estimates."""
         sizes = neighbourhood_sizes(network)[..., None]
         weighted_estimate, received = sizes * state.b, state.b + network.neighbour_sum(state.b)
         rho = column(self.rho)
@@ -212,20 +127,14 @@ class ConsensusADMM(Iterative):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
+        problem, network
         curvature : ndarray
             :math:`h = 2\rho|N_k|`, broadcastable to [settings, runs, agents, 1].
         dual : ndarray, shape (settings, runs, agents, P)
             :math:`\gamma_k`.
         centre : ndarray, shape (settings, runs, agents, P)
             :math:`c_k`, the mean of :math:`\beta_k` and of the mean of the neighbourhood.
-        draw : Any
-            Unit draws of the iteration.
-        t : int
-            Iteration, counted from 1.
+        draw, t
 
         Returns
         -------
@@ -234,22 +143,6 @@ class ConsensusADMM(Iterative):
         """
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return the estimates that agents exchange as ``released``.
-
-        Parameters
-        ----------
-        state : ConsensusState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            ``released`` iterates.
-        """
         return {"released": state.b}
 
 
@@ -271,15 +164,9 @@ def gaussian_release(
         Largest l2 change by one record. If it is infinite, the release is not proven.
     noise : float
         Standard deviation.
-    count : int
-        Number of releases.
+    count
     attained : float or None
         Fraction of the change that a pair of records attains; None if unknown.
-
-    Returns
-    -------
-    Release
-        Gaussian mechanism.
     """
     proven = bool(np.isfinite(change))
     note = "" if proven else UNBOUNDED
@@ -295,10 +182,7 @@ def total_epsilon(epsilon: float, delta: float, iterations: int) -> float:
 
     Parameters
     ----------
-    epsilon : float
-        Epsilon of one iteration.
-    delta : float
-        Delta of one iteration.
+    epsilon, delta
     iterations : int
         M.
 

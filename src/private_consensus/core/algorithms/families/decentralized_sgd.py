@@ -140,8 +140,7 @@ class SampledRound:
 
         Parameters
         ----------
-        factor : float
-            Factor by which the weighted sum is multiplied.
+        factor
         x : ndarray, shape (agents, p)
             Messages.
 
@@ -243,10 +242,7 @@ class DecentralizedSGD(Iterative):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        horizon : int
-            Number of iterations.
+        problem, horizon
 
         Returns
         -------
@@ -257,24 +253,7 @@ class DecentralizedSGD(Iterative):
         return noisy_batch(self.batches(), problem.records)
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy with the sigma for a budget; fixed noise remains unchanged.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        DecentralizedSGD
-            Copy with sigma; 0 for an infinite budget.
-        """
+        """Return a copy with the sigma for a budget; fixed noise remains unchanged."""
         self.check(problem, network)
         if self.noise_is_given:
             return self
@@ -288,12 +267,7 @@ class DecentralizedSGD(Iterative):
 
         Parameters
         ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        horizon : int
-            Number of iterations.
+        budget, problem, horizon
 
         Returns
         -------
@@ -305,43 +279,10 @@ class DecentralizedSGD(Iterative):
         return sigma * self.B if on_the_sum else sigma
 
     def releases(self, problem, network, horizon):
-        """Return the releases of one agent in all rounds.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Subsampled mechanisms.
-        """
         return self.sampled(problem, int(horizon)).releases(self.sigma.scale, int(horizon))
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the epsilon of Theorem 11 at the current noise.
-
-        Parameters
-        ----------
-        delta : float
-            Delta at which epsilon is stated.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Infinite without noise.
-        """
+        """Return the epsilon of Theorem 11 at the current noise."""
         sigma = self.sigma.scale / (self.B if self.noise_on == "sum" else 1)
         proof = self.sigma_rule == "proof11"
         return theorem11_epsilon(sigma, delta, problem.records, horizon, proof=proof)
@@ -351,8 +292,7 @@ class DecentralizedSGD(Iterative):
 
         Parameters
         ----------
-        s : int
-            Index of the setting.
+        s
         sizes : ndarray of int, shape (..., agents)
             Batch sizes.
 
@@ -373,20 +313,6 @@ class DecentralizedSGD(Iterative):
         """Return the noise site: the mean gradient of each agent.
 
         The scale of the site is 1: the noise is in units of its standard deviation.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            One site, ``gradient``; empty without noise.
         """
         if np.max(self.sigma.scale) == 0:
             return []
@@ -405,8 +331,7 @@ class DecentralizedSGD(Iterative):
 
         Parameters
         ----------
-        s : int
-            Index of the setting.
+        s
         speeds : ndarray, shape (..., agents)
             Gradients per second of each agent.
 
@@ -434,14 +359,10 @@ class DecentralizedSGD(Iterative):
 
         Parameters
         ----------
-        s : int
-            Index of the setting.
+        s
         x : ndarray, shape (agents, p)
             Models, overwritten.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        round_ : SampledRound
-            Graph, random numbers and workspace.
+        problem, round_
 
         Returns
         -------
@@ -458,12 +379,7 @@ class DecentralizedSGD(Iterative):
 
         Parameters
         ----------
-        models : BatchModels
-            Models and messages of one run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        round_ : SampledRound
-            Graph, random numbers and workspace of the run.
+        models, problem, round_
 
         Returns
         -------
@@ -474,24 +390,6 @@ class DecentralizedSGD(Iterative):
         return None
 
     def start(self, problem, network, streams, settings):
-        """Return the state with the common starting point of all agents.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
-
-        Returns
-        -------
-        SGDState
-            Models without costs.
-        """
         self.check(problem, network)
         x = problem.initial(self.init, streams)
         shape = (settings, len(x), problem.n_agents, problem.dim)
@@ -502,13 +400,6 @@ class DecentralizedSGD(Iterative):
 
     def check(self, problem, network) -> None:
         """Raise an error if the batch size or the mixing matrix is not supported.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
 
         Raises
         ------
@@ -528,20 +419,6 @@ class DecentralizedSGD(Iterative):
         require(fits, "algorithm.B", self.B, expected)
 
     def draws(self, problem, streams):
-        """Yield the speeds, the sampled records and the random keys of each round.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Yields
-        ------
-        SGDDraw
-            Random numbers of one round.
-        """
         n, m = problem.n_agents, problem.records
         speeds = streams.sequence("sampling", "uniform", (n,), "speeds")
         numbers = streams.sequence("sampling", "uniform", (n, m), "records")
@@ -554,47 +431,14 @@ class DecentralizedSGD(Iterative):
             yield SGDDraw(SLOWEST + (FASTEST - SLOWEST) * unit, rows, keys)
 
     def run(self, problem, network, streams, horizon, observe):
-        """Run a batch of settings with single-threaded linear algebra.
+        """Use single-threaded linear algebra.
 
         With several threads, sums have another order and therefore other rounding errors.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        horizon : ndarray of int, shape (settings,)
-            Number of iterations of each setting.
-        observe : Observe
-            Callback that receives the observables of each iteration.
         """
         with threadpool_limits(1, "blas"):
             super().run(problem, network, streams, horizon, observe)
 
     def step(self, state, problem, network, draw, t):
-        """Compute one round of all settings and runs; models are overwritten.
-
-        Parameters
-        ----------
-        state : SGDState
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : SGDDraw
-            Random numbers of the round.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        SGDState
-            State after the round.
-        """
         settings, runs, agents, dim = state.x.shape
         saturated, lost = np.empty((settings, runs)), np.full((settings, runs), np.nan)
         mixing_of = network.exchange()
@@ -654,10 +498,7 @@ class DecentralizedSGD(Iterative):
         ----------
         models : BatchModels
             Models and messages of one run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        round_ : SampledRound
-            Graph, random numbers and workspace.
+        problem, round_
         at_message : bool
             Whether the gradients are evaluated at the messages instead of the models.
         clips : sequence of float, length settings
@@ -698,22 +539,6 @@ class DecentralizedSGD(Iterative):
         return gradients.reshape(-1, gradients.shape[-1])
 
     def observables(self, state, problem, t):
-        """Return the models, the costs, and the models or messages that are released.
-
-        Parameters
-        ----------
-        state : SGDState
-            State after the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        mapping
-            Quantities by name; of the type :class:`..base.Finite` if all are known to be finite.
-        """
         quantities = {
             "internal": state.x,
             "seconds": state.seconds,
@@ -728,14 +553,10 @@ class DecentralizedSGD(Iterative):
 
         Parameters
         ----------
-        s : int
-            Index of the setting.
+        s
         x : ndarray, shape (agents, p)
             Points at which the gradients are evaluated.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        round_ : SampledRound
-            Graph, random numbers and workspace.
+        problem, round_
         clip : float
             Clipping norm.
 
@@ -761,8 +582,7 @@ def at(value: Any, s: int) -> Any:
     ----------
     value : scalar or ndarray, shape (settings, ...)
         Field of the batch.
-    s : int
-        Index of the setting.
+    s
 
     Returns
     -------

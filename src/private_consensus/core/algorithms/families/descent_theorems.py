@@ -30,12 +30,7 @@ def allowance(calibration: str, epsilon: float, delta: float, horizon: int) -> f
     ----------
     calibration : {"theorem_1", "gaussian_dp", "zcdp", "advanced_composition"}
         Privacy condition, see :class:`..gradient_descent.GradientDescent`.
-    epsilon : float
-        Epsilon of the budget.
-    delta : float
-        Delta of the budget.
-    horizon : int
-        Number of iterations.
+    epsilon, delta, horizon
 
     Returns
     -------
@@ -56,13 +51,6 @@ def theorem_1_allowance(epsilon: float, delta: float) -> float:
 
     It is :math:`\varepsilon^2/(\varepsilon + 2\ln(2/\delta))`, the right side of eq. (14).
 
-    Parameters
-    ----------
-    epsilon : float
-        Epsilon of the budget.
-    delta : float
-        Delta of the budget.
-
     Returns
     -------
     float
@@ -78,20 +66,6 @@ def advanced_composition_allowance(epsilon: float, delta: float, steps: int) -> 
     All steps are equally private. One half of delta is for the composition (Dwork and Roth, Theorem
     3.20), the other half for the steps. A step then has
     :math:`\Delta^2/M^2 = \varepsilon_0^2/(2\ln(1.25/\delta_0))` (Proposition 2).
-
-    Parameters
-    ----------
-    epsilon : float
-        Epsilon of the budget.
-    delta : float
-        Delta of the budget.
-    steps : int
-        Number of composed steps.
-
-    Returns
-    -------
-    float
-        Sum over all steps.
     """
     slope = np.sqrt(2.0 * steps * np.log(2.0 / delta))
 
@@ -109,13 +83,7 @@ def theorem_1_epsilon(squared_ratio_sum: float, delta: float) -> float:
     ----------
     squared_ratio_sum : float
         Sum of squared ratios of sensitivity to noise, :math:`\sum_t \Delta_t^2/M_t^2`.
-    delta : float
-        Delta of the guarantee.
-
-    Returns
-    -------
-    float
-        Epsilon of the guarantee.
+    delta
     """
     return (
         squared_ratio_sum

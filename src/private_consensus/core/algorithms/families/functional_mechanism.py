@@ -104,15 +104,9 @@ class FunctionalMechanism(Algorithm):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
+        problem
         fair : {"off", "perrec", "plus", "penal"}
             Fairness term.
-
-        Returns
-        -------
-        Sensitivity
-            Sensitivities of the blocks of coefficients.
         """
         is_public = self.zbar == "public"
         return problem.coefficient_change(fair, public_mean=is_public, coefficients=self.coeffs)
@@ -122,24 +116,6 @@ class FunctionalMechanism(Algorithm):
         return len(problem.labels) / self.emulated if self.emulated else 1.0
 
     def statements(self, budget, problem, network, horizon):
-        """Return the claimed epsilon, which is infinite if more records are emulated.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of (FunctionalMechanism, float)
-            One pair.
-        """
         return [(self, np.inf if self.emulated else budget.epsilon)]
 
     @abstractmethod
@@ -148,13 +124,6 @@ class FunctionalMechanism(Algorithm):
 
     def perturbed(self, problem, streams) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the noisy coefficients M, b and g of the objective.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
 
         Returns
         -------
@@ -206,22 +175,7 @@ class FunctionalMechanism(Algorithm):
         return np.concatenate([np.broadcast_to(block, shape) for block in blocks], axis=-1)
 
     def noise_sites(self, problem, network, horizon):
-        """Return the noise site: the coefficients whose noise is a single draw.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            One site, ``coefficients``; empty if some scale is 0.
-        """
+        """Return the noise site: the coefficients whose noise is a single draw."""
         if not all(np.all(scale > 0) for scale in self.noised_scales(problem)):
             return []
         norm = LAWS[self.law].norm
@@ -237,21 +191,6 @@ class FunctionalMechanism(Algorithm):
         return [np.broadcast_to(block, (1, 1, problem.dim))[0] for block in blocks]
 
     def run(self, problem, network, streams, horizon, observe):
-        """Compute the classifiers of all settings, and observe them at iteration 1.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        horizon : ndarray of int, shape (settings,)
-            Number of iterations of each setting.
-        observe : Observe
-            Callback that receives the observables of each iteration.
-        """
         matrix, linear, covariance = self.perturbed(problem, streams)
         diagonal = np.diagonal(self.scales(problem).quadratic, axis1=-2, axis2=-1)
         solution = quadratics.minimise(
@@ -329,11 +268,6 @@ def paper_sensitivity(norm: str, dim: int, *, fair: bool) -> float:
         Number of features d.
     fair : bool
         Whether the objective has a fairness term.
-
-    Returns
-    -------
-    float
-        Sensitivity.
     """
     if norm == "l1":
         return dim**2 / 4 + (3 if fair else 1) * dim

@@ -69,40 +69,11 @@ class ObjectivePerturbed(ADMMFamily):
         return column(self.Phi) if np.any(self.Phi) else None
 
     def with_noise_for(self, budget, problem, network, horizon):
-        """Return a copy with the added curvature and the noise for a finite budget.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        ObjectivePerturbed
-            Copy with calibrated noise.
-        """
         curved = self.with_curvature(budget, problem, network, horizon)
         return ADMMFamily.with_noise_for(curved, budget, problem, network, horizon)
 
     def with_curvature(self, budget, problem, network, horizon: int):
         r"""Return a copy with the :math:`\Phi` that ``curvature`` requires.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
 
         Returns
         -------
@@ -123,20 +94,7 @@ class ObjectivePerturbed(ADMMFamily):
         return replace(self, Phi=float(required - problem.least_convexity - min_penalty))
 
     def epsilon_share(self, budget, count: int) -> float:
-        """Return the largest equal loss of ``count`` pure mechanisms that together meet a budget.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        count : int
-            Number of mechanisms.
-
-        Returns
-        -------
-        float
-            Epsilon of each mechanism.
-        """
+        """Return the largest equal loss of ``count`` pure mechanisms within a budget."""
         if self.calibration == "formula" and self.rho_conversion is not None:
             return float(np.sqrt(2.0 * self.rho_of(budget) / count))
         scale = calibrate(lambda s: [Release("pure", epsilon=np.full(count, 1.0 / s))], budget)
@@ -163,20 +121,6 @@ class ObjectivePerturbed(ADMMFamily):
         """Return the noise site: the gradient of the minimised objective.
 
         The scale is NaN in iterations without noise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            One site, ``minimisation``.
         """
         times = np.arange(1, horizon + 1)
         penalties = np.stack([of_agents(self.penalty(network, t)) for t in times])
@@ -191,20 +135,6 @@ class ObjectivePerturbed(ADMMFamily):
         r"""Return the privacy loss of iteration t per coordinate, by the formula of Xiao et al.
 
         It is :math:`\mathcal B_\infty/s + 2.8 w/D_i`.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ndarray
-            Broadcastable against [settings, runs, agents, 1].
         """
         penalty = self.penalty(network, t)
         moved = published_change(problem) / self.linear_scale(penalty, self.scale(t))
@@ -216,15 +146,6 @@ class ObjectivePerturbed(ADMMFamily):
 
     def losses(self, problem, network, horizon):
         r"""Return sensitivity, noise scales and Jacobian terms of iterations that use private data.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
 
         Returns
         -------
@@ -245,20 +166,6 @@ class ObjectivePerturbed(ADMMFamily):
         r"""Return the total privacy loss :math:`\sum_t \epsilon_t^2/2` in zCDP.
 
         Each iteration is :math:`\epsilon_t`-differentially private.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        float
-            Total in zCDP.
         """
         change, scales, jacobians = self.losses(problem, network, horizon)
         return float(((change / scales + jacobians) ** 2).sum() / 2)
@@ -269,20 +176,6 @@ class ObjectivePerturbed(ADMMFamily):
         Its loss is that of the noise plus the Jacobian term. For Gaussian noise, whose Jacobian
         term depends on the sampled noise (E4.3), the two terms are separate releases, and the
         latter is not proven.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release
-            Releases of the agent with the largest privacy loss.
         """
         change, scales, jacobians = self.losses(problem, network, horizon)
         attack_fields = self.attack_fields(problem, len(scales))
@@ -308,8 +201,7 @@ class ObjectivePerturbed(ADMMFamily):
 
         Parameters
         ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
+        problem
         count : int
             Number of iterations that use private data.
 
@@ -333,8 +225,7 @@ def jacobian_loss(problem, penalty: Any, form: str, ridge: float = 0.0) -> Any:
 
     Parameters
     ----------
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
+    problem
     penalty : float or ndarray
         :math:`D_i`.
     form : {"paper", "tight"}

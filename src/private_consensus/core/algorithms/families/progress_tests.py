@@ -84,10 +84,7 @@ def draws(messages: Iterator[Any], problem, streams) -> Iterator[ProgressTestsDr
     ----------
     messages : iterator
         Draws of the messages, with a field ``noise``.
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    streams : Streams
-        Random streams of all runs.
+    problem, streams
 
     Yields
     ------
@@ -128,14 +125,12 @@ class ProgressTests:
 
         Parameters
         ----------
-        state : IPPADMMState
-            State before the test.
+        state
         minimiser : ndarray, shape (settings, runs, agents, dim)
             Minimisers before output noise.
         noised : ndarray, shape (settings, runs, agents, dim)
             Minimisers with output noise.
-        draw : ProgressTestsDraw
-            Unit draws of the iteration.
+        draw
 
         Returns
         -------
@@ -199,8 +194,7 @@ class ProgressTests:
         ----------
         change : float
             Largest change of a query by one record.
-        horizon : int
-            Number of iterations, each with one test.
+        horizon
 
         Returns
         -------
@@ -228,8 +222,7 @@ class ProgressTests:
             Releases of the largest possible number of messages.
         charge : MessagePrivacyCost
             Privacy cost of one message, with its attained ratio.
-        horizon : int
-            Number of iterations.
+        horizon
 
         Returns
         -------
@@ -256,8 +249,7 @@ class ProgressTests:
         ----------
         ratio : float
             Ratio of shift to noise that the attack attains in one message.
-        horizon : int
-            Number of iterations, each with one test.
+        horizon
 
         Returns
         -------

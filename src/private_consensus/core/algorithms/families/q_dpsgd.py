@@ -86,29 +86,13 @@ class QDPSGD(DecentralizedSGD):
         return self.B / MEAN_SPEED
 
     def batches(self) -> Batches:
-        """Return the distribution of the batch size at the deadline."""
         return deadline_batches(float(self.deadline()), SLOWEST, FASTEST)
 
     @cached_property
     def max_batch_size(self) -> int:
-        """Largest batch size at the deadline."""
         return max(deadline_batches(float(np.max(self.deadline())), SLOWEST, FASTEST).sizes)
 
     def sizes(self, s, speeds):
-        """Return the number of gradients that each agent computes before the deadline.
-
-        Parameters
-        ----------
-        s : int
-            Index of the setting.
-        speeds : ndarray, shape (..., agents)
-            Gradients per second of each agent.
-
-        Returns
-        -------
-        ndarray of int
-            With the shape of ``speeds``.
-        """
         sizes = np.floor(speeds * at(self.deadline(), s)).astype(int)
         return np.minimum(sizes, self.max_batch_size)
 
@@ -118,7 +102,6 @@ class QDPSGD(DecentralizedSGD):
         return np.reshape(duration, (-1, 1))
 
     def bits(self, dim):
-        """Return the number of bits of a message with ``dim`` coordinates."""
         return np.multiply(self.s, float(dim))
 
     def steps(self, T):
@@ -129,23 +112,6 @@ class QDPSGD(DecentralizedSGD):
         return self.a0 / np.power(T, exponent), self.e0 / divisor
 
     def run(self, problem, network, streams, horizon, observe):
-        """Run a batch of settings, with the step sizes for their horizons.
-
-        Warns if :math:`e > 1`.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        horizon : ndarray of int, shape (settings,)
-            Number of iterations of each setting.
-        observe : Observe
-            Callback that receives the observables of each iteration.
-        """
         T = np.asarray(horizon, float)
         self._warn(T)
         DecentralizedSGD.run(replace(self, T=T), problem, network, streams, horizon, observe)

@@ -99,23 +99,8 @@ def mean_interval(x: np.ndarray, network) -> Aggregate:
     Aggregate
         Interval, with the mean as the point of the gradient.
     """
-    if not network.lossless:
-        return _from_received(x, network)
     mean = uniform_mean(network, x)
     reach = np.abs(widest_pair(x, network)) / (network.degrees[..., None] + 1.0)
-    return Aggregate(mean - reach, mean + reach, mean)
-
-
-def _from_received(x: np.ndarray, network) -> Aggregate:
-    """Return the interval around the mean of the values that each agent received last.
-
-    After lost messages, the neighbours of an agent may have different values of it. Neighbourhoods
-    are padded to equal size with the agent itself, which the mean counts once.
-    """
-    members = network.gather(x, network.closed_neighbourhoods)
-    sizes = network.degrees[..., None] + 1.0
-    mean = (members.sum(-2) - (members.shape[-2] - sizes) * x) / sizes
-    reach = np.abs(_widest_of(members)) / sizes
     return Aggregate(mean - reach, mean + reach, mean)
 
 

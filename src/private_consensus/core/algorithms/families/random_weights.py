@@ -37,10 +37,7 @@ def draws(algorithm: Any, problem, streams) -> Iterator[RandomWeightsDraw]:
     ----------
     algorithm : Algorithm
         Algorithm with the fields ``noise`` and ``weights``.
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    streams : Streams
-        Random streams of all runs.
+    problem, streams
 
     Yields
     ------
@@ -74,22 +71,7 @@ class Losses(NamedTuple):
 
 
 def no_losses(settings: int, problem, streams) -> Losses:
-    """Return the privacy losses before the first iteration.
-
-    Parameters
-    ----------
-    settings : int
-        Number of settings in the batch.
-    problem : Problem
-        Number of agents.
-    streams : Streams
-        Random streams of all runs.
-
-    Returns
-    -------
-    Losses
-        Zeros.
-    """
+    """Return the privacy losses before the first iteration."""
     zero = np.zeros((settings, len(streams.runs), problem.n_agents))
     return Losses(zero, zero, zero, zero)
 
@@ -101,19 +83,13 @@ def add_losses(state: Any, problem, position, length, scale, step_size: Any) -> 
     ----------
     state : State
         State after the message, whose fields :class:`Losses` are those before the message.
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
+    problem
     position, length : ndarray, shape (settings, runs, agents, dim)
         Message minus the lower end of its interval, and length of the interval.
     scale : float or ndarray
         Scale :math:`1/\beta` of the noise.
     step_size : float or ndarray
         Factor :math:`\alpha` of the gradient in a message.
-
-    Returns
-    -------
-    State
-        With the accumulated losses.
     """
     beta = 1.0 / np.asarray(scale)
     published = step_size * published_change(problem)

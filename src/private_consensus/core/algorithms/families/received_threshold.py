@@ -34,8 +34,7 @@ def no_distance(network: Any, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    network : Network
-        Communication graph with its mixing matrix.
+    network
     x : ndarray, shape (settings, runs, agents, dim)
         Messages of the iteration.
 
@@ -56,8 +55,7 @@ def received_within(
 
     Parameters
     ----------
-    network : Network
-        Communication graph.
+    network
     x : ndarray, shape (settings, runs, agents, dim)
         New messages.
     distance : ndarray

@@ -34,8 +34,7 @@ def reused_state_releases(
     ----------
     sigma, step, resolution, dim, clip
         See :func:`private_consensus.privacy.noisy_message`.
-    horizon : int
-        Number of rounds.
+    horizon
     keep : float
         Largest c of any agent; above 1 for large mixing steps.
 
@@ -65,8 +64,7 @@ def theorem11_sigma(
 
     Parameters
     ----------
-    budget : Budget
-        Epsilon and delta of the whole run.
+    budget
     records, horizon : int
         Number of records m of an agent and number of rounds T.
     proof : bool
@@ -105,8 +103,7 @@ def theorem11_epsilon(
     ----------
     sigma : float
         Standard deviation of the noise over the clipping norm.
-    delta : float
-        Delta at which epsilon is stated.
+    delta
     records : int
         Number of records m of an agent.
     horizon : int
@@ -160,12 +157,10 @@ def sgd_sigma(rule: str, budget: Budget, noise: SampledNoise, horizon: int) -> f
     ----------
     rule : {"thm11", "proof11", "accountant"}
         Theorem 11 with Remark 6, the formula in its proof, or :meth:`SampledNoise.sigma`.
-    budget : Budget
-        Epsilon and delta of the whole run.
+    budget
     noise : SampledNoise
         Noisy batch, as input of the accountant.
-    horizon : int
-        Number of rounds.
+    horizon
 
     Returns
     -------

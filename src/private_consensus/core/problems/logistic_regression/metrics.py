@@ -44,8 +44,7 @@ def misclassified(problem: Any, estimate: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    problem : LogisticRegression
-        Problem with the test set.
+    problem
     estimate : ndarray, shape (..., dim)
         Estimates.
 
@@ -104,8 +103,7 @@ def local_loss(problem: Any, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    problem : LogisticRegression
-        Problem with the local records.
+    problem
     x : ndarray, shape (..., agents, dim)
         Local models.
 
@@ -125,8 +123,7 @@ def local_error(problem: Any, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    problem : LogisticRegression
-        Problem with the local records.
+    problem
     x : ndarray, shape (..., agents, dim)
         Local models.
 
@@ -142,8 +139,7 @@ def local_test_error(problem: Any, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    problem : LogisticRegression
-        Problem with the test set.
+    problem
     x : ndarray, shape (..., agents, dim)
         Local models.
 

@@ -274,18 +274,6 @@ class LogisticRegression(Problem):
         :math:`\kappa = \frac w4/(\lambda + \text{curvature})`. With h the total curvature and
         :math:`m_\pm` the margins of the two minimisers,
         :math:`h(m_+ - m_-) = w(1-\sigma(m_+)+\sigma(m_-)) \ge w(1-(m_+-m_-)/4)`.
-
-        Parameters
-        ----------
-        norm : {"l1", "l2", "linf"}
-            Norm of the change.
-        curvature : float or ndarray
-            Modulus of strong convexity that is added to the objective.
-
-        Returns
-        -------
-        float or ndarray or None
-            Fraction; None for labels in {0, 1}.
         """
         fraction = self.attained_gradient_share(norm)
         if fraction is None:
@@ -328,7 +316,6 @@ class LogisticRegression(Problem):
         return self.agent_records.rows
 
     def part(self, selection: slice) -> LogisticRegression:
-        """Return the problem with a subset of each agent's records, weighted as before."""
         rows, labels = self.features[..., selection, :], self.labels[..., selection]
         sizes = self.sizes
         if sizes is not None:
@@ -388,23 +375,6 @@ class LogisticRegression(Problem):
         It is :math:`\frac1{|S|}\sum_S
         \frac{wN\nabla\ell}{\max(1, \|wN\nabla\ell\|/K)} + \lambda x`, with N the largest number of
         records of an agent. The gradient of the regulariser is not clipped.
-
-        Parameters
-        ----------
-        x : ndarray, shape (agents, dim)
-            Local models.
-        rows : ndarray of int, shape (agents, widest)
-            Row indices, :meth:`rows_of`; the sample of an agent is the first ``sizes`` entries.
-        sizes : ndarray of int, shape (agents,)
-            :math:`|S|`; an empty sample has gradient 0.
-        clip : float
-            K, in l2 norm; infinite for no clipping.
-        out : ndarray, shape (agents, dim), optional
-            Array for the result.
-
-        Returns
-        -------
-        ndarray, shape (agents, dim)
         """
         signed = self._signed.reshape(-1, self.dim)[rows]
         slopes = self.weight * self.records * sigmoid_neg(np.matvec(signed, x))
@@ -427,20 +397,8 @@ class LogisticRegression(Problem):
         r"""Compute an agent's mean of :math:`\min(\ln(1+e^{-m}), C_{loss})`, with weight 1.
 
         With ``selected`` and many records, a compiled kernel evaluates eight points per SIMD
-        register. It differs by rounding errors, and values of other agents are NaN.
-
-        Parameters
-        ----------
-        x : ndarray, shape (..., agents, dim)
-            Local models.
-        bound : float or ndarray, broadcastable to (..., agents, records)
-            :math:`C_{loss}`; with ``selected`` it is equal for all records of an agent.
-        selected : ndarray of bool, shape (..., agents), optional
-            Agents whose loss is required; by default all agents.
-
-        Returns
-        -------
-        ndarray, shape (..., agents)
+        register. It differs by rounding errors, values of other agents are NaN, and ``bound`` is
+        equal for all records of an agent.
         """
         if selected is None or not self._has_many_entries:
             margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
@@ -517,24 +475,10 @@ class LogisticRegression(Problem):
         return np.linalg.eigh(self.weight / 4 * gram + self.ridge * np.eye(self.dim))
 
     def proximal(self, linear, penalty, centre, start, tolerance=None):
-        """Minimise the local objectives plus a linear and a quadratic term.
+        """Raise ``Unsolved`` if rounding errors prevent the prescribed ``tolerance``.
 
-        Parameters
-        ----------
-        linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
-            Linear coefficient a and centre c of the quadratic penalty.
-        penalty : ndarray, broadcastable to (settings, runs, agents, 1)
-            Coefficient D > 0 of the quadratic penalty.
-        start : ndarray, shape (settings, runs, agents, dim)
-            Initial points.
-        tolerance : float or ndarray, broadcastable to (settings, runs, agents), optional
-            l2 norm of the gradient at the result; the solver raises ``Unsolved`` if rounding errors
-            prevent it. None: 1e-10, or the rounding error if that is larger. With many records,
-            1e-10 is multiplied by :math:`wN_i` if that exceeds 1.
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents, dim)
+        The default is 1e-10, or the rounding error if that is larger. With many records, 1e-10 is
+        multiplied by :math:`wN_i` if that exceeds 1.
         """
         require(np.isinf(self.box), "problem.box", self.box, "inf, required by a proximal solve")
         solve = solver.solve_in_lanes if self._has_many_entries else solver.solve_by_arrays

@@ -145,8 +145,7 @@ class AgentRecords:
 
         Parameters
         ----------
-        problems : _LocalProblems
-            Problems of all agents.
+        problems
         weight : float
             Weight w of one record's loss.
         far : bool

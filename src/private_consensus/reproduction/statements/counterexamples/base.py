@@ -57,14 +57,9 @@ def finding(
         Value according to the paper, and computed value.
     holds : bool
         True if the numbers show the suspected error.
-    description : str
-        Description of the computation.
+    description
     partly : bool, default False
         True if the error affects only a part of the statement.
-
-    Returns
-    -------
-    ErratumResult
     """
     outcome = ("in part" if partly else "confirmed") if holds else "refuted"
     return ErratumResult(quantity, float(claimed), float(computed), outcome, description)

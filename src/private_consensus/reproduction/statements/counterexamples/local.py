@@ -56,13 +56,6 @@ def label_coding() -> ErratumResult:
     def gradient(x: list[float], y: int) -> np.ndarray:
         """Return the gradient of a record at w.
 
-        Parameters
-        ----------
-        x : list of float
-            Features.
-        y : int
-            Label.
-
         Returns
         -------
         ndarray
