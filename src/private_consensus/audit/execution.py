@@ -13,7 +13,7 @@ from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.handlers import Leak, Recording, Replaying, Running
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
-from private_consensus.privacy.mechanisms import Mechanism, Recorded
+from private_consensus.privacy.mechanisms import Mechanism, Recorded, sizes_of
 
 from .frozen import freeze
 from .network import RecordingNetwork
@@ -71,9 +71,8 @@ def checked_query(name: str, t: int, query: Any) -> None:
         raise Refused(f"{label} is not finite")
 
 
-def check_shape(name: str, t: int, query: np.ndarray, unit: np.ndarray, settings: int) -> None:
+def check_shape(name: str, t: int, query: np.ndarray, expected: tuple[int, ...]) -> None:
     """Refuse a query whose shape is not that of its noise: one noise would cover several values."""
-    expected = (settings, *unit.shape)
     if query.shape != expected:
         text = f"has shape {query.shape}, expected {expected}, the shape of its noise"
         raise Refused(f"the query of {name!r} in iteration {t} {text}")
@@ -147,13 +146,10 @@ class AuditRecording(Recording):
         mechanism = self.mechanisms.get(name)
         if isinstance(mechanism, Mechanism) and mechanism.takes_array:
             checked_query(name, self.t, query)
-        output = super().release(name, query, where)
-        if isinstance(mechanism, Mechanism) and mechanism.takes_array:
-            unit = self.releases[-1].unit
-            if isinstance(unit, np.ndarray):
-                check_shape(name, self.t, query, unit, len(self.horizon))
+            shape = sizes_of(mechanism.query_shape, self.problem)
+            check_shape(name, self.t, query, (len(self.horizon), len(self.streams.runs), *shape))
             check_resolution(name, self.t, query, mechanism.at(mechanism.scale, self.t))
-        return output
+        return super().release(name, query, where)
 
 
 def _run(algorithm, problem, network, horizon, handler, events) -> None:

@@ -52,7 +52,7 @@ for _name in SENDING:
     setattr(RecordingNetwork, _name, _sending(_name))
 for _name in PUBLIC:
     setattr(RecordingNetwork, _name, property(lambda self, n=_name: getattr(self._network, n)))
-for _name in ("own_ends", "sum_at_links"):  # sums at an agent of values that it has
+for _name in ("own_ends", "sum_at_links", "sum_links"):  # sums at an agent of values that it has
     setattr(
         RecordingNetwork, _name,
         lambda self, x, n=_name: getattr(self._network, n)(x),

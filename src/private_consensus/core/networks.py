@@ -293,6 +293,22 @@ class Network:
         received = [self.mixing[..., v : v + 1, :] @ sent[..., v, :] for v in agents]
         return np.concatenate(received, axis=-2)
 
+    def sum_links(self, sent: np.ndarray) -> np.ndarray:
+        """Return the sums of the messages of each agent to all agents, with the mixing weights.
+
+        An agent computes this sum of its own messages without communication.
+
+        Parameters
+        ----------
+        sent : ndarray, shape (..., agents, receivers, dim)
+            Messages of all agents.
+
+        Returns
+        -------
+        ndarray, shape (..., agents, dim)
+        """
+        return (self.mixing[..., None] * sent).sum(-2)
+
 
 class SparseNetwork(Network):
     """Network with sparse matrices: one graph for all runs, or one graph per run.

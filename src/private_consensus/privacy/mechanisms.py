@@ -26,6 +26,16 @@ from .releases import Release
 UNBOUNDED = "the problem states no bound on a record's gradient"
 
 
+ROUNDING = 1e-12
+"""Bound on the rounding error of the eigenvalues of a covariance, relative to the largest one."""
+
+
+def sizes_of(shape: tuple[str | int, ...], problem: Any) -> tuple[int, ...]:
+    """Return a shape in which "agents" and "dim" are replaced by the sizes of a problem."""
+    sizes = {"agents": problem.n_agents, "dim": problem.dim}
+    return tuple(sizes[size] if isinstance(size, str) else size for size in shape)
+
+
 class Recorded(NamedTuple):
     """Release of an execution: name, iteration, evidence of the private value, noise and output."""
 
@@ -79,6 +89,11 @@ class Mechanism(ABC):
     separates_agents: ClassVar[bool] = True
     """True if the cost of each agent depends on the query of this agent only."""
 
+    @property
+    def query_shape(self) -> tuple[str | int, ...]:
+        """Shape of the query per run; that of the unit noise unless the noise is combined."""
+        return self.shape
+
     # Execution.
 
     def units(self, problem: Any, streams: Any) -> Iterator[Any]:
@@ -95,8 +110,7 @@ class Mechanism(ABC):
         -------
         iterator
         """
-        sizes = {"agents": problem.n_agents, "dim": problem.dim}
-        shape = tuple(sizes[size] if isinstance(size, str) else size for size in self.shape)
+        shape = sizes_of(self.shape, problem)
         return streams.sequence("noise", self.unit, shape, self.stream)
 
     def memory(self) -> dict[str, np.ndarray] | None:
@@ -153,12 +167,15 @@ class Mechanism(ABC):
         """Return the value of iteration t."""
         return values[t - 1] if isinstance(values, list) else values
 
+    @property
+    def factor(self) -> float:
+        """Ratio of the loss to sensitivity over scale; above 1 if noise is correlated."""
+        return 1.0
+
     def loss(self, t: int) -> np.ndarray:
-        """Return the declared loss of iteration t: sensitivity over scale."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            sensitivity = np.asarray(self.at(self.sensitivity, t), float)
-            ratio = sensitivity / self.at(self.scale, t)
-        return np.where(sensitivity == 0, 0.0, ratio)
+        """Return the declared loss of iteration t: sensitivity over scale, times the factor."""
+        sensitivity = np.asarray(self.at(self.sensitivity, t), float)
+        return self.factor * self.loss_of(sensitivity, self.at(self.scale, t))
 
     def released_times(self, horizon: int) -> list[int]:
         """Return the iterations of a run in which values are released."""
@@ -176,7 +193,8 @@ class Mechanism(ABC):
         Returns
         -------
         sensitivity, scale : ndarray, shape (releases,)
-            If one change touches fewer releases, those with the largest losses.
+            The sensitivity includes :attr:`factor`. If one change touches fewer releases, those
+            with the largest losses.
         """
         pairs = []
         for t in self.released_times(horizon):
@@ -188,7 +206,7 @@ class Mechanism(ABC):
         pairs = np.reshape(pairs, (-1, 3))
         if self.touched is not None:
             pairs = pairs[np.sort(np.argsort(-pairs[:, 2], kind="stable")[: self.touched])]
-        return pairs[:, 0], pairs[:, 1]
+        return self.factor * pairs[:, 0], pairs[:, 1]
 
     def loss_of(self, sensitivity: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """Return the ratio of sensitivity and scale, 0 without a change."""
@@ -368,15 +386,144 @@ class Correlated(Additive):
     def output(self, query, unit, t):
         return query + self.at(self.scale, t) * (self.root @ unit)
 
-    def loss(self, t):
-        precision = np.linalg.inv(self.root @ np.swapaxes(self.root, -1, -2))
-        return super().loss(t) * np.sqrt(np.diagonal(precision, axis1=-2, axis2=-1).max())
+    @property
+    def factor(self):
+        # Reduced eigenvalues bound the inverse from above, also if it is ill-conditioned.
+        eigenvalues, vectors = np.linalg.eigh(self.root @ np.swapaxes(self.root, -1, -2))
+        reduced = np.maximum(eigenvalues - ROUNDING * eigenvalues[..., -1:], 0.0)
+        with np.errstate(divide="ignore"):
+            return float(np.sqrt((vectors**2 / reduced[..., None, :]).sum(-1).max()))
+
+    query_shape = ("agents", "dim")
 
     def cost(self, query, recorded, t, earlier):
         covariance = self.root @ np.swapaxes(self.root, -1, -2)
         moved = self.change(query, recorded, t)
         square = (moved * np.linalg.solve(covariance, moved)).sum((-2, -1), keepdims=True)
         return np.sqrt(np.maximum(square, 0.0))
+
+
+@dataclass(frozen=True)
+class SecureSum(Additive):
+    r"""Mean of the noisy queries of all agents, of which only the mean leaves a secure protocol.
+
+    Parameters
+    ----------
+    agents : int
+        Number N of agents, each of which adds noise of ``scale``; the sum has scale
+        :math:`\sqrt N` times as large.
+    """
+
+    agents: int = 1
+    separates_agents: ClassVar[bool] = False
+    law: ClassVar[str] = "gaussian"
+    unit: ClassVar[Any] = "normal"
+
+    def output(self, query, unit, t):
+        noisy = super().output(query, unit, t)
+        return np.broadcast_to(noisy.mean(-2, keepdims=True), noisy.shape)
+
+    def at_sum(self, t):
+        """Return the noise scale of the sum in iteration t."""
+        return self.at(self.scale, t) * np.sqrt(self.agents)
+
+    @property
+    def factor(self):
+        return 1.0 / np.sqrt(self.agents)
+
+    def change(self, query, recorded, t):
+        difference = recorded.evidence.sum(-2, keepdims=True) - query.sum(-2, keepdims=True)
+        return difference / self.at_sum(t)
+
+
+@dataclass(frozen=True)
+class Temporal(Additive):
+    r"""Gaussian noise that is correlated over iterations by a causal filter.
+
+    Parameters
+    ----------
+    filter : ndarray, shape (horizon, horizon)
+        Lower triangular matrix :math:`C^{-1}`, whose row t weights the unit noise of the
+        iterations up to t.
+    whole : float
+        Largest norm of :math:`C\Delta` for the changes :math:`\Delta` of norm at most 1 that one
+        record causes: the loss of the whole sequence is ``whole`` times sensitivity over scale.
+    """
+
+    filter: Any = None
+    whole: float = 1.0
+    law: ClassVar[str] = "gaussian"
+    unit: ClassVar[Any] = "normal"
+
+    def units(self, problem, streams):
+        history: list[np.ndarray] = []
+        for unit in super().units(problem, streams):
+            history.append(unit)
+            yield tuple(history)
+
+    def output(self, query, unit, t):
+        drawn = np.stack([np.broadcast_to(noise, query.shape) for noise in unit], axis=-1)
+        return query + self.at(self.scale, t) * (drawn @ self.filter[t - 1, :t])
+
+    @property
+    def factor(self):
+        return self.whole
+
+    def levels(self, horizon):
+        # The whole sequence is one release.
+        sensitivity, scale = super().levels(horizon)
+        return sensitivity[:1], scale[:1]
+
+    def cost(self, query, recorded, t, earlier):
+        # The changes so far, in units of white noise.
+        earlier.append(self.change(query, recorded, t))
+        white = np.linalg.solve(self.filter[:t, :t], np.reshape(earlier, (t, -1)))
+        return np.linalg.norm(white.reshape(t, *query.shape), axis=(0, -1))[..., None]
+
+
+@dataclass(frozen=True)
+class CancellingLinks(Additive):
+    r"""One noisy message per edge, with noise whose weighted sum at the sender is 0.
+
+    The query is a vector per agent; the output has one vector per pair of agents, 0 without an
+    edge. The vector of an agent for itself is hidden: a replay returns that of the other data.
+    With Y white noise, :math:`Z_{a\to v} = Y_{a\to v} - \sum_j w_{aj} Y_{a\to j} / (d_a w_{av})`.
+
+    Parameters
+    ----------
+    mixing : ndarray, shape ([runs,] agents, agents)
+        Mixing matrix w.
+    energy : float
+        Largest squared norm of unit noise that hides a unit change of the query.
+    """
+
+    mixing: Any = None
+    energy: float = 1.0
+    law: ClassVar[str] = "gaussian"
+    unit: ClassVar[Any] = "normal"
+
+    def output(self, query, unit, t):
+        weights = np.asarray(self.mixing)[..., None]
+        members = (weights > 0).astype(float)
+        sums = (weights * members * unit).sum(-2, keepdims=True)
+        sizes = members.sum(-2, keepdims=True)
+        parts = np.divide(members, sizes * weights, out=np.zeros_like(weights), where=weights > 0)
+        scale = np.asarray(self.at(self.scale, t))[..., None]
+        return members * (query[..., None, :] + scale * (members * unit - parts * sums))
+
+    @property
+    def factor(self):
+        return float(np.sqrt(self.energy))
+
+    query_shape = ("agents", "dim")
+
+    def cost(self, query, recorded, t, earlier):
+        return super().cost(query, recorded, t, earlier) * np.sqrt(self.energy)
+
+    def replay(self, query, recorded, t):
+        # The other messages are as recorded, so that the own message takes the whole difference.
+        own = np.eye(query.shape[-2]) / np.diagonal(self.mixing, axis1=-2, axis2=-1)[..., None]
+        return recorded.output + own[..., None] * (query - recorded.evidence)[..., None, :]
 
 
 # Objective perturbation.
@@ -520,5 +667,16 @@ def _draws(key: str, draws: np.ndarray) -> np.ndarray:
     return arguments.array(key, draws, "an array of finite numbers", np.isfinite)
 
 
-CLOSED_SET = (Gaussian, Laplace, GammaNorm, Exact, Unproven, Correlated, ObjectivePerturbation)
+CLOSED_SET = (
+    Gaussian,
+    Laplace,
+    GammaNorm,
+    Exact,
+    Unproven,
+    Correlated,
+    SecureSum,
+    Temporal,
+    CancellingLinks,
+    ObjectivePerturbation,
+)
 """All mechanisms. An audit refuses any other class, whose cost could be stated wrongly."""
