@@ -361,6 +361,9 @@ class Exact(Mechanism):
 class Unproven(Exact):
     """Value whose privacy is an assumption of the paper; it has no guarantee."""
 
+    def releases(self, horizon):
+        return [Release("exact", proven=False, note=self.reason)]
+
 
 # Correlated noise of agents.
 

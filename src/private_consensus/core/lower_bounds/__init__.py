@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from private_consensus.privacy import Release
 from private_consensus.privacy.brackets import LowerBound, lower_bound
 
-MODULES = ("descent",)
+MODULES = ("consensus", "descent")
 """Modules of this package."""
 
 
@@ -37,7 +37,7 @@ class Attack(NamedTuple):
 def attack_on(algorithm: Any) -> Attack | None:
     """Return the attack that is proven for the class of an algorithm, or None."""
     kind = type(algorithm)
-    is_built_in = kind.__module__.startswith("private_consensus.core.algorithms.")
+    is_built_in = kind.__module__.startswith("private_consensus.")
     return _attacks().get(kind.__name__) if is_built_in else None
 
 
