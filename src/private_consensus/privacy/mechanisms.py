@@ -26,6 +26,8 @@ from .releases import Release
 UNBOUNDED = "the problem states no bound on a record's gradient"
 
 
+EXCESS = 1e-3
+"""Largest relative excess of dominating losses over the largest sum of the losses of an agent."""
 ROUNDING = 1e-12
 """Bound on the rounding error of the eigenvalues of a covariance, relative to the largest one."""
 
@@ -82,6 +84,8 @@ class Mechanism(ABC):
     note: str = ""
 
     law: ClassVar[str] = ""
+    pure: ClassVar[bool] = False
+    """True if the loss is a pure epsilon, so that losses of several releases can be added."""
     unit: ClassVar[Any] = None
     norm_order: ClassVar[int] = 2
     takes_array: ClassVar[bool] = True
@@ -196,17 +200,25 @@ class Mechanism(ABC):
             The sensitivity includes :attr:`factor`. If one change touches fewer releases, those
             with the largest losses.
         """
-        pairs = []
-        for t in self.released_times(horizon):
-            pair = np.broadcast_arrays(self.at(self.sensitivity, t), self.at(self.scale, t))
-            sensitivity, scale = (np.ravel(array).astype(float) for array in pair)
-            loss = np.ravel(self.loss_of(sensitivity, scale))
-            worst = int(np.argmax(loss))
-            pairs.append((sensitivity[worst], scale[worst], loss[worst]))
-        pairs = np.reshape(pairs, (-1, 3))
+        times = self.released_times(horizon)
+        columns = [
+            np.broadcast_arrays(self.at(self.sensitivity, t), self.at(self.scale, t)) for t in times
+        ]
+        sensitivity, scale = (
+            np.array([np.ravel(pair[k]) for pair in columns], float).reshape(len(times), -1)
+            for k in (0, 1)
+        )
+        losses = self.loss_of(sensitivity, scale)
+        worst = losses.argmax(1)[:, None]
+        sensitivity, scale = (np.take_along_axis(a, worst, 1)[:, 0] for a in (sensitivity, scale))
+        largest = losses.max(1, initial=0.0)
         if self.touched is not None:
-            pairs = pairs[np.sort(np.argsort(-pairs[:, 2], kind="stable")[: self.touched])]
-        return self.factor * pairs[:, 0], pairs[:, 1]
+            selected = np.sort(np.argsort(-largest, kind="stable")[: self.touched])
+            return self.factor * sensitivity[selected], scale[selected]
+        if self.pure and largest.sum() > losses.sum(0).max(initial=0.0) * (1 + EXCESS):
+            # No agent has the largest loss in every iteration.
+            sensitivity = dominating(losses)[0] * scale
+        return self.factor * sensitivity, scale
 
     def loss_of(self, sensitivity: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """Return the ratio of sensitivity and scale, 0 without a change."""
@@ -282,6 +294,39 @@ class Mechanism(ABC):
         return recorded.output
 
 
+def dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return losses that dominate those of all agents, and the losses of one agent.
+
+    This agent has the largest sum of losses.
+
+    The argument has shape [times, agents], both results [times]. The first result dominates at
+    every delta. Composition does not depend on the order of the losses, and a mechanism with some
+    loss also satisfies every larger loss. After sorting by size, the k-th dominating loss is the
+    largest k-th loss of any agent. If these losses exceed the largest sum of an agent, the largest
+    ones are merged into one: Laplace noise on several numbers protects all of them at least as well
+    as noise on one number that changes by the sum of their changes (:mod:`..privacy.accounting`).
+    """
+    ranked = -np.sort(-losses, axis=0)
+    largest_ranked, together = ranked.max(-1), ranked.cumsum(0).max(-1)
+    remainder = np.append(largest_ranked[::-1].cumsum()[::-1][1:], 0.0)
+    merged_count = int(np.argmax(together + remainder <= (1 + EXCESS) * together[-1])) + 1
+    costliest = losses.sum(0).argmax()
+    order = (-losses[:, costliest]).argsort()
+    largest, agent_losses = np.zeros((2, len(losses)))
+    largest[order] = np.concatenate(
+        [
+            together[merged_count - 1 : merged_count],
+            np.zeros(merged_count - 1),
+            largest_ranked[merged_count:],
+        ]
+    )
+    first = ranked[:merged_count, costliest].sum()
+    agent_losses[order] = np.concatenate(
+        [[first], np.zeros(merged_count - 1), ranked[merged_count:, costliest]]
+    )
+    return largest, np.minimum(agent_losses, largest)  # sums may differ by rounding
+
+
 # Additive noise.
 
 
@@ -302,7 +347,7 @@ class Gaussian(Additive):
 class Laplace(Additive):
     """Laplace noise; l1 sensitivity, scale is b of the density :math:`e^{-|y|/b}/(2b)`."""
 
-    law, unit, norm_order = "laplace", "laplace", 1
+    law, unit, norm_order, pure = "laplace", "laplace", 1, True
 
 
 def gamma_norm_unit(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
