@@ -386,7 +386,7 @@ class Exact(Mechanism):
         return iter(lambda: None, 0)
 
     def output(self, query, unit, t):
-        return np.array(query)
+        return np.array(query, order="C")
 
     def loss(self, t):
         return np.where(np.asarray(self.at(self.sensitivity, t)) > 0, np.inf, 0.0)

@@ -72,7 +72,14 @@ def _first_mean(algorithm, problem, network, horizon, releases):
     return [replace(releases[0], attained=1.0)]
 
 
+def _tails(algorithm, problem, network, horizon, releases):
+    return [replace(releases[0], reached=1.0)]
+
+
 ATTACKS = {
+    "RandomAggregation": Attack(
+        "outside of its interval, a random aggregate has the tails of the Laplace noise", _tails
+    ),
     "GradientDescent": Attack(
         "records in opposite corners change each projected step by the attained fraction",
         _projected_steps,
