@@ -143,11 +143,11 @@ def reference_algorithm_1(problem, network, x, units, weights, noise, growth, r,
 
 def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(problem, network, streams):
     algorithm = LocallyPrivateADMM(noise=0.7, growth=1.05)
-    draws = algorithm.draws(problem, streams)
-    drawn = [next(draws) for _ in range(9)]
+    noise = streams.sequence("noise", "laplace", (AGENTS, DIM), "")
+    sampled = streams.sequence("sampling", "uniform", (AGENTS, DIM), "weights")
+    units, weights = ([next(draws) for _ in range(9)] for draws in (noise, sampled))
     released = run(algorithm, problem, network, streams, 9)[9]["released"][0]
     start = streams.draw("data", "normal", (AGENTS, DIM), "start")
-    units, weights = [d.noise for d in drawn], [d.weights for d in drawn]
     for r in range(0, 12, 4):
         expected = reference_algorithm_1(
             problem, network, start[r], units, weights, 0.7, 1.05, r, 9
@@ -159,14 +159,14 @@ def effective_noise(algorithm, problem, network, streams, t=1):
     """Return the noise of the first iteration, from messages and the optimality condition."""
     at = run(algorithm, problem, network, streams, t)
     iterates = at[t]
-    if algorithm.where == "output":
+    if "message" in algorithm.mechanisms(problem, network, t):
         return (iterates["released"] - iterates["internal"])[0]
     x = streams.draw("data", "normal", (AGENTS, DIM), "start")
     centre = (x + network.neighbour_sum(x) / network.degrees[..., None]) / 2
     penalty = algorithm.penalty(network, 1)
     released = iterates["released"][0]
     linear = -(problem.gradient(released) + penalty * (released - centre))
-    return linear if algorithm.where == "dual" else -linear / penalty
+    return -linear / penalty if isinstance(algorithm, PenaltyPerturbation) else linear
 
 
 @pytest.mark.parametrize("law", SCALED)

@@ -25,7 +25,7 @@ from private_consensus.core.algorithms.base import (
 from private_consensus.core.algorithms.coordinate_descent import CoordinateDescent
 from private_consensus.core.algorithms.decor import DECOR
 from private_consensus.core.algorithms.families import random_weights
-from private_consensus.core.algorithms.families.admm import ADMMFamily, of_agents
+from private_consensus.core.algorithms.families.admm import ADMMFamily
 from private_consensus.core.algorithms.families.approximate_admm import ApproximateADMM
 from private_consensus.core.algorithms.families.decentralized_sgd import DecentralizedSGD
 from private_consensus.core.algorithms.families.functional_mechanism import FunctionalMechanism
@@ -607,7 +607,8 @@ def _linear_term(batch: ADMMFamily, minimiser: np.ndarray, step: RecordedStep) -
     """
     noiseless_draw = step.draw._replace(noise=np.zeros_like(minimiser))
     centre = batch.centre(step.state, step.network, noiseless_draw)[0]
-    penalty = of_agents(batch.penalty(step.network, step.t))
+    penalty = batch.penalty(step.network, step.t)
+    penalty = penalty.reshape(penalty.shape[-2:])
     slope = step.problem.gradient(minimiser) + step.state.dual[0] + penalty * (minimiser - centre)
     added = batch.added_curvature(step.problem)
     return -(slope if added is None else slope + np.max(added) * minimiser)

@@ -67,7 +67,8 @@ class Running:
             ``where`` selects settings and agents that release. ``release.random(name,
             distribution, shape, purpose)`` returns standardized random numbers of the iteration
             [runs, *shape]; ``release.once(...)`` returns random numbers of the run, and
-            ``release.key(name)`` the keys of a compiled loop. ``release.settings``,
+            ``release.key(name)`` the keys of a compiled loop. ``release.noise(name)`` returns the
+            unit noise of an output, for internal analyses. ``release.settings``,
             ``release.runs`` and ``release.horizon`` (per setting) describe the batch.
         """
 
@@ -76,6 +77,7 @@ class Running:
 
         function: Any = release
         function.random, function.once, function.key = self.random, self.once, self.key
+        function.noise = self.noise
         function.settings, function.runs = len(self.horizon), len(self.streams.runs)
         function.horizon = self.horizon
         return function
@@ -157,6 +159,14 @@ class Running:
 
     # Releases.
 
+    def noise(self, name: str) -> np.ndarray:
+        """Return the unit noise that explains the latest output of a mechanism.
+
+        A replay returns the noise that gives the recorded output on its data, so that an output
+        that depends on it is found.
+        """
+        return self.latest["noise", name]
+
     def release(self, name: str, query: Any, where: np.ndarray | None) -> Any:
         """Return the output of a mechanism."""
         mechanism, unit = self.prepare(name)
@@ -208,6 +218,10 @@ class Replaying(Running):
         self.recorded = iter(releases)
         self.costs: list[tuple[str, int, np.ndarray, np.ndarray]] = []
         self.changes: dict[str, list[np.ndarray]] = {}
+        self.explained: dict[str, Callable[[], np.ndarray]] = {}
+
+    def noise(self, name):
+        return self.explained[name]()
 
     def release(self, name, query, where):
         mechanism, _ = self.prepare(name)
@@ -221,6 +235,7 @@ class Replaying(Running):
         if where is not None:
             cost = np.where(where, cost, 0.0)
         self.costs.append((name, self.t, cost, mechanism.loss(self.t)))
+        self.explained[name] = lambda: recorded.unit + mechanism.change(query, recorded, self.t)
         return np.array(mechanism.replay(query, recorded, self.t))
 
 

@@ -171,6 +171,10 @@ class Mechanism(ABC):
         """Return the value of iteration t."""
         return values[t - 1] if isinstance(values, list) else values
 
+    def unit_scale(self, t: int) -> Any:
+        """Return the scale of iteration t in the unit of the sensitivity."""
+        return self.at(self.scale, t)
+
     @property
     def factor(self) -> float:
         """Ratio of the loss to sensitivity over scale; above 1 if noise is correlated."""
@@ -179,7 +183,7 @@ class Mechanism(ABC):
     def loss(self, t: int) -> np.ndarray:
         """Return the declared loss of iteration t: sensitivity over scale, times the factor."""
         sensitivity = np.asarray(self.at(self.sensitivity, t), float)
-        return self.factor * self.loss_of(sensitivity, self.at(self.scale, t))
+        return self.factor * self.loss_of(sensitivity, self.unit_scale(t))
 
     def released_times(self, horizon: int) -> list[int]:
         """Return the iterations of a run in which values are released."""
@@ -202,7 +206,7 @@ class Mechanism(ABC):
         """
         times = self.released_times(horizon)
         columns = [
-            np.broadcast_arrays(self.at(self.sensitivity, t), self.at(self.scale, t)) for t in times
+            np.broadcast_arrays(self.at(self.sensitivity, t), self.unit_scale(t)) for t in times
         ]
         sensitivity, scale = (
             np.array([np.ravel(pair[k]) for pair in columns], float).reshape(len(times), -1)
@@ -266,7 +270,7 @@ class Mechanism(ABC):
         -------
         ndarray
         """
-        return (recorded.evidence - query) / self.at(self.scale, t)
+        return (recorded.evidence - query) / self.unit_scale(t)
 
     def cost(self, query: Any, recorded: Recorded, t: int, earlier: list) -> np.ndarray:
         """Return the loss of the recorded output on a pair of data sets, as :meth:`loss` counts it.
@@ -601,10 +605,13 @@ class ObjectivePerturbation(Mechanism):
         Distribution of the noise.
     jacobian : float, ndarray or list
         Bound on the Jacobian term, per iteration.
+    weight : float, ndarray or list
+        Factor of the noise in the linear term: -D for noise of the centre of a penalty D.
     """
 
     distribution: str = "gaussian"
     jacobian: Any = 0.0
+    weight: Any = 1.0
     takes_array: ClassVar[bool] = False
 
     @property
@@ -619,6 +626,9 @@ class ObjectivePerturbation(Mechanism):
         order = ADDITIVE[self.distribution].norm_order
         return np.linalg.norm(change, order, axis=-1, keepdims=True)
 
+    def unit_scale(self, t):
+        return np.abs(self.at(self.weight, t) * self.at(self.scale, t))
+
     def output(self, query, unit, t):
         return query.solve(self.at(self.scale, t) * unit)
 
@@ -631,18 +641,32 @@ class ObjectivePerturbation(Mechanism):
     def change(self, query, recorded, t):
         # Two gradients at the output: an active constraint changes both by the same multiplier.
         gradient, _ = recorded.evidence
-        return (gradient - query.gradient(recorded.output)) / self.at(self.scale, t)
+        return (gradient - query.gradient(recorded.output)) / self.unit_scale(t)
 
     def cost(self, query, recorded, t, earlier):
         jacobian = log_determinant(query, recorded.output) - recorded.evidence[1]
         return super().cost(query, recorded, t, earlier) + np.abs(jacobian)
 
-    def releases(self, horizon):
-        change, scales = self.levels(horizon)
-        if not np.all(scales > 0):
-            return super().releases(horizon)
+    def losses(self, horizon: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return sensitivities, scales and Jacobian terms of the agent with the largest loss.
+
+        Parameters
+        ----------
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        sensitivity, scale, jacobian : ndarray, shape (releases,)
+        """
         times = self.released_times(horizon)
         jacobians = np.array([np.max(self.at(self.jacobian, t)) for t in times])
+        return *self.levels(horizon), jacobians
+
+    def releases(self, horizon):
+        change, scales, jacobians = self.losses(horizon)
+        if not np.all(scales > 0):
+            return super().releases(horizon)
         if self.distribution != "gaussian":
             return [Release("pure", epsilon=change / scales + jacobians)]
         note = "the Jacobian term of Gaussian objective perturbation depends on the noise"
@@ -715,6 +739,13 @@ def _draws(key: str, draws: np.ndarray) -> np.ndarray:
     return arguments.array(key, draws, "an array of finite numbers", np.isfinite)
 
 
+# They are subclasses of the mechanisms above.
+from .mechanism_minimisers import (  # noqa: E402
+    ApproximateMinimiser,
+    MinimiserNoise,
+    ThresholdTests,
+)
+
 CLOSED_SET = (
     Gaussian,
     Laplace,
@@ -726,5 +757,8 @@ CLOSED_SET = (
     Temporal,
     CancellingLinks,
     ObjectivePerturbation,
+    ApproximateMinimiser,
+    MinimiserNoise,
+    ThresholdTests,
 )
 """All mechanisms. An audit refuses any other class, whose cost could be stated wrongly."""

@@ -23,6 +23,7 @@ from private_consensus.core.algorithms.families.consensus_admm import (
     neighbourhood_sizes,
 )
 from private_consensus.core.networks import Network, laplacian
+from private_consensus.privacy.mechanisms import ObjectivePerturbation
 from private_consensus.privacy.observers import LinearSystem
 from private_consensus.privacy.observers.systems import Broadcast
 
@@ -55,17 +56,15 @@ def projects(algorithm: Any) -> bool:
     return getattr(algorithm, "minimisation", "exact") == "exact"
 
 
-def quadratic_system(
-    algorithm: Any, curvature: float, network: Network, horizon: int
-) -> LinearSystem:
+def quadratic_system(algorithm: Any, problem: Any, network: Network, horizon: int) -> LinearSystem:
     """Build rounds 1 to T of a calibrated version of ADMM on one graph; the private input is b.
 
     Parameters
     ----------
     algorithm : Algorithm
         Calibrated version of ADMM.
-    curvature : float
-        Public curvature q of the objectives.
+    problem : MeanEstimation
+        Objectives, whose public curvature q is the number of records.
     network : Network
         Graph of the run.
     horizon : int
@@ -75,12 +74,15 @@ def quadratic_system(
     -------
     LinearSystem
     """
-    n = network.n_agents
+    n, curvature = network.n_agents, problem.records
     zeta, graph_laplacian = _dual_step(algorithm), laplacian(network.adjacency)
     sent, none = Broadcast(network.adjacency.astype(float)), np.zeros((n, n))
+    mechanism = None
+    if not isinstance(algorithm, ConsensusADMM):
+        (mechanism,) = algorithm.mechanisms(problem, network, horizon).values()
     rounds = []
     for t in range(1, horizon + 1):
-        update = _update(algorithm, curvature, network, t)
+        update = _update(algorithm, mechanism, curvature, network, t)
         from_dual = np.diag(update.dual)
         moved = np.hstack([update.primal + from_dual @ (zeta * graph_laplacian), from_dual])
         transition = np.vstack([moved, np.hstack([zeta * graph_laplacian, np.eye(n)])])
@@ -96,7 +98,7 @@ def _dual_step(algorithm: Any) -> float:
     return float(algorithm.dual_step)
 
 
-def _update(algorithm: Any, q: float, network: Network, t: int) -> _Update:
+def _update(algorithm: Any, mechanism: Any, q: float, network: Network, t: int) -> _Update:
     if isinstance(algorithm, ConsensusADMM):
         sizes = neighbourhood_sizes(network)
         centre = (np.eye(len(sizes)) * (sizes + 1)[:, None] + network.adjacency) / 2
@@ -104,15 +106,14 @@ def _update(algorithm: Any, q: float, network: Network, t: int) -> _Update:
         return _minimised(q, weight, weight, centre / sizes[:, None], algorithm.noise.scale / sizes)
     n = network.n_agents
     penalty = np.broadcast_to(algorithm.penalty(network, t), (1, 1, n, 1)).ravel()
-    units = algorithm.noises(np.ones((1, 1, n, 1)), network, t)
-    dual, centre, output = (np.broadcast_to(unit, (1, 1, n, 1)).ravel() for unit in units)
+    scale = np.broadcast_to(mechanism.unit_scale(t), (1, 1, n, 1)).ravel()
     mean = (np.eye(n) + network.adjacency / network.degrees[:, None]) / 2
     if not projects(algorithm):
         state_weights = mean - np.diag(q / penalty)
-        return _Update(state_weights, -1 / penalty, 1 / penalty, dual / penalty + centre + output)
+        return _Update(state_weights, -1 / penalty, 1 / penalty, scale)
     total = penalty + getattr(algorithm, "Phi", 0.0)
-    noise = (dual + penalty * centre) / (q + total) + output
-    return _minimised(q, penalty, total, mean, noise)
+    in_objective = isinstance(mechanism, ObjectivePerturbation)
+    return _minimised(q, penalty, total, mean, scale / (q + total) if in_objective else scale)
 
 
 def _minimised(

@@ -303,7 +303,7 @@ def _admm(algorithm: Any, problem: Any, network: Network, horizon: int) -> Obser
     law = getattr(algorithm, "law", "gaussian")
     if law not in ("gaussian", "laplace"):
         raise NotLinear("algorithm.law", law, "coordinates of the noise are dependent")
-    system = admm.quadratic_system(algorithm, problem.records, network, horizon)
+    system = admm.quadratic_system(algorithm, problem, network, horizon)
     change = Constant(problem.record_change(LAWS[law].norm))
     inputs = Inputs(react=admm.projects(algorithm))
     return ObservedSystem((system,), change, inputs, law=law)

@@ -52,7 +52,8 @@ class Hint(NamedTuple):
         if self.texts:
             return f"one of {', '.join(map(str, self.texts))}"
         noun = "a whole number" if self.number is int else "a number"
-        return " and ".join([noun, *(_TESTS[type(limit)][1](limit) for limit in self.limits)])
+        limits = " and ".join(_TESTS[type(limit)][1](limit) for limit in self.limits)
+        return f"{noun} {limits}".rstrip()
 
     def allows(self, value: Any) -> bool:
         """Return True if a value, or every number of an array, is allowed."""

@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 from private_consensus.privacy import Release
 from private_consensus.privacy.brackets import LowerBound, lower_bound
 
-MODULES = ("consensus", "coordinates", "descent", "fairness", "innovations")
+MODULES = (
+    "admm",
+    "approximate_admm",
+    "consensus",
+    "coordinates",
+    "descent",
+    "fairness",
+    "innovations",
+)
 """Modules of this package."""
 
 

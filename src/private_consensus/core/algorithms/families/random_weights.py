@@ -7,7 +7,6 @@ This module is not an algorithm. An algorithm with random weights has a field ``
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,43 +15,10 @@ from private_consensus.privacy import aggregation
 
 from ..noise import published_change
 
-WEIGHTS = ("random", "fixed")
 ANALYSES = ("realised", "realised_all", "unamplified", "realised_share")
 """Observables with the privacy losses of sampled messages, which no other agent receives."""
 QUANTITIES = (*ANALYSES, "worst_all")
 """Observables with the privacy losses of a run with hidden random weights (Xiao et al. 2019)."""
-
-
-class RandomWeightsDraw(NamedTuple):
-    """Unit noise and weights of an iteration, [runs, agents, dim]; None for fixed weights."""
-
-    noise: np.ndarray
-    weights: np.ndarray | None = None
-
-
-def draws(algorithm: Any, problem, streams) -> Iterator[RandomWeightsDraw]:
-    """Yield unit noise and random weights, one item per iteration.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Algorithm with the fields ``noise`` and ``weights``.
-    problem, streams
-
-    Yields
-    ------
-    RandomWeightsDraw
-        Unit draws of one iteration.
-    """
-    shape = (problem.n_agents, problem.dim)
-    weights = streams.sequence("sampling", "uniform", shape, "weights")
-    for noise in algorithm.noise.units(problem, streams):
-        yield RandomWeightsDraw(noise, next(weights) if algorithm.weights == "random" else None)
-
-
-def is_amplified(algorithm: Any) -> bool:
-    """Return True if Theorem 2.2 applies: Laplace noise and random weights."""
-    return bool(algorithm.noise) and (algorithm.weights, algorithm.law) == ("random", "laplace")
 
 
 class Losses(NamedTuple):
@@ -68,12 +34,6 @@ class Losses(NamedTuple):
     realised_all: np.ndarray
     worst_all: np.ndarray
     unamplified: np.ndarray
-
-
-def no_losses(settings: int, problem, streams) -> Losses:
-    """Return the privacy losses before the first iteration."""
-    zero = np.zeros((settings, len(streams.runs), problem.n_agents))
-    return Losses(zero, zero, zero, zero)
 
 
 def add_losses(state: Any, problem, position, length, scale, step_size: Any) -> Any:

@@ -74,11 +74,19 @@ def received_within(
         return _over_links(network, x, distance, limit, forgets)
     new_distance = np.linalg.norm(x[..., :, None, :] - x[..., None, :, :], axis=-1)
     near, total = _near(distance, new_distance, column(limit), forgets)
-    accepted = near & network.adjacency
+    accepted = near & _are_neighbours(network)
     used = accepted.astype(float)
     own_weight = network.degrees[..., None] - used.sum(-1, keepdims=True)
-    replaced = 1.0 - accepted.sum((-1, -2)) / network.adjacency.sum((-1, -2))
+    replaced = 1.0 - accepted.sum((-1, -2)) / network.degrees.sum(-1)
     return Received(used @ x + own_weight * x, total, replaced)
+
+
+def _are_neighbours(network: Any) -> np.ndarray:
+    """Return True for each pair of neighbours, [agents, agents] or [runs, agents, agents]."""
+    neighbours = network.open_neighbourhoods
+    pairs = np.zeros((*neighbours.shape[:-1], network.n_agents), bool)
+    np.put_along_axis(pairs, neighbours, True, axis=-1)
+    return pairs
 
 
 def _over_links(network: SparseNetwork, x, distance, limit, forgets: bool) -> Received:
