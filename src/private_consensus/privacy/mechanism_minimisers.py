@@ -13,16 +13,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .mechanisms import Gaussian, Mechanism, ObjectivePerturbation, log_determinant
+from .mechanisms import Gaussian, Mechanism, ObjectivePerturbation, log_determinant, sizes_of
 from .objective_perturbation import PerturbedObjective
 from .releases import Release
 from .sparse_vector import sparse_vector_release
 
 
-def _count(mechanism: Mechanism, horizon: int) -> int:
-    """Return the number of releases of a run that one change affects."""
+def _count(mechanism: Mechanism, horizon: int, largest: int | None) -> int:
+    """Return the number of releases of a run, or their largest number."""
     count = len(mechanism.released_times(horizon))
-    return count if mechanism.touched is None else min(count, mechanism.touched)
+    return count if largest is None else min(count, largest)
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,13 @@ class ApproximateMinimiser(ObjectivePerturbation):
     kappa : float, optional
         Largest ratio of the curvature of a record to that of the objective, for a generalised
         linear model. The loss is then proven by Rényi divergences.
+    sent : int, optional
+        Largest number of minimisers that are released with noise; None for all.
     """
 
     tolerance: Any = 0.0
     kappa: float | None = None
+    sent: int | None = None
 
     def output(self, query, unit, t):
         return query.solve(self.at(self.scale, t) * unit, tolerance=self.tolerance)
@@ -70,7 +73,7 @@ class ApproximateMinimiser(ObjectivePerturbation):
         if not scale > 0:
             return [Release("exact", change, 0.0)]
         stated: dict[str, Any] = {
-            "count": _count(self, horizon), "proven": self.proven, "note": self.note,
+            "count": _count(self, horizon, self.sent), "proven": self.proven, "note": self.note,
         }  # fmt: skip
         if self.kappa is not None:
             profile = PerturbedObjective(mu=change / scale, kappa=self.kappa, one_sign=True)
@@ -104,7 +107,7 @@ class MinimiserNoise(Gaussian):
         change, scale = float(np.max(self.sensitivity)), float(np.min(self.scale))
         if not scale > 0:
             return [Release("exact", change, 0.0)]
-        return [Release("gaussian", change, scale, count=_count(self, horizon))]
+        return [Release("gaussian", change, scale, count=_count(self, horizon, self.touched))]
 
 
 @dataclass(frozen=True)
@@ -131,10 +134,11 @@ class ThresholdTests(Mechanism):
     threshold_scale: Any = 0.0
     count: Any = 1
     redrawn: str = "once"
+    shape: tuple[str | int, ...] = ("agents", 1)
     norm_order: ClassVar[int] = 1
 
     def units(self, problem, streams):
-        shape = (problem.n_agents, 1)
+        shape = sizes_of(self.shape, problem)
         drawn = (streams.sequence("noise", "laplace", shape, s) for s in ("query", "threshold"))
         return zip(*drawn, strict=True)
 

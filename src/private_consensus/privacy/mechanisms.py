@@ -32,6 +32,10 @@ ROUNDING = 1e-12
 """Bound on the rounding error of the eigenvalues of a covariance, relative to the largest one."""
 
 
+MISFIT = 1e-4
+"""Largest error of a solver in units of the noise, relative to the norm of the noise."""
+
+
 def sizes_of(shape: tuple[str | int, ...], problem: Any) -> tuple[int, ...]:
     """Return a shape in which "agents" and "dim" are replaced by the sizes of a problem."""
     sizes = {"agents": problem.n_agents, "dim": problem.dim}
@@ -644,8 +648,35 @@ class ObjectivePerturbation(Mechanism):
         return (gradient - query.gradient(recorded.output)) / self.unit_scale(t)
 
     def cost(self, query, recorded, t, earlier):
+        change = self.change(query, recorded, t)
         jacobian = log_determinant(query, recorded.output) - recorded.evidence[1]
-        return super().cost(query, recorded, t, earlier) + np.abs(jacobian)
+        cost = self.norm(change) + np.abs(jacobian)
+        return np.where(self.explains(query, recorded, change, t), cost, np.inf)
+
+    def explains(self, query: Any, recorded: Recorded, change: np.ndarray, t: int) -> np.ndarray:
+        """Return True for agents whose noise, plus its change, gives the recorded output.
+
+        It is False if ``solve`` and ``gradient`` are not those of one convex objective, or if
+        ``solve`` does not use the noise.
+
+        Parameters
+        ----------
+        query : Objective
+            Objective on the other data.
+        recorded : Recorded
+            Release on the first data.
+        change : ndarray
+            Result of :meth:`change`.
+        t : int
+            Iteration.
+        """
+        if not np.all(self.unit_scale(t) > 0):
+            return np.True_
+        unit = recorded.unit + np.sign(self.at(self.weight, t)) * change
+        other = self.output(query, unit, t)
+        error = query.gradient(other) - query.gradient(recorded.output)
+        allowed = MISFIT * (1.0 + self.norm(unit)) * self.unit_scale(t)
+        return self.norm(error) <= allowed
 
     def losses(self, horizon: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return sensitivities, scales and Jacobian terms of the agent with the largest loss.

@@ -100,7 +100,8 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         if self.decision == "coin":
             # Only minimisations whose messages are sent are released.
             largest = int(np.max(self.c))
-            return {name: replace(m, touched=largest) for name, m in messages.items()}
+            limits = {"minimiser": {"sent": largest}, "message": {"touched": largest}}
+            return {name: replace(m, **limits[name]) for name, m in messages.items()}
         bound = column(self.C_loss)
         change = problem.clipped_loss_change(bound)
         # A minimiser that is not released depends on the data, but its mean loss is bounded.
@@ -121,13 +122,14 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
 
     def step(self, state, problem, network, release, t):
         minimiser = self.minimiser(state, problem, network, release, t)
-        noised = release("message", minimiser)
         sent, loss = state.extra["sent"], state.extra["loss"]
         may_send = sent < per_agent(self.c)
         if self.decision == "coin":
             coin = release.random("coin", "uniform", (problem.n_agents,))
             sends = (coin < 0.5) & may_send
+            noised = release("message", minimiser, where=sends[..., None])
         else:
+            noised = release("message", minimiser)
             point = noised if self.tested == "noised" else minimiser
             before, after = self.clipped_losses(state, problem, point, may_send)
             decrease = np.where(may_send, before - after, 0.0)
