@@ -77,7 +77,7 @@ class Running:
 
         function: Any = release
         function.random, function.once, function.key = self.random, self.once, self.key
-        function.noise = self.noise
+        function.batch, function.noise = self.batch, self.noise
         function.settings, function.runs = len(self.horizon), len(self.streams.runs)
         function.horizon = self.horizon
         return function
@@ -156,6 +156,11 @@ class Running:
     def key(self, name: str = "") -> np.ndarray:
         """Return the keys of a counter-based stream, [runs, 2], for a compiled loop."""
         return self.draw(("key", name), lambda: repeat(keys_of(self.streams, name)))
+
+    def batch(self, name: str) -> Any:
+        """Return the sampled batch of a mechanism in this iteration, which is public."""
+        mechanism = self.mechanisms[name]
+        return self.draw(("noise", name), lambda: mechanism.units(self.problem, self.streams))
 
     # Releases.
 

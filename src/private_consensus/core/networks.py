@@ -293,6 +293,27 @@ class Network:
         received = [self.mixing[..., v : v + 1, :] @ sent[..., v, :] for v in agents]
         return np.concatenate(received, axis=-2)
 
+    def mix_others(self, factor: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights of the agents' own values, and the mixed values of other agents.
+
+        Parameters
+        ----------
+        factor : float or ndarray, broadcastable to [settings, runs, agents, agents]
+            Factor of the weights of other agents.
+        x : ndarray, shape (settings, runs, agents, dim)
+            Messages.
+
+        Returns
+        -------
+        own_weights : ndarray, shape ([runs,] agents)
+            Not multiplied by the factor.
+        mixed : ndarray
+            With the shape of ``x``.
+        """
+        own = self.own_weights
+        others = factor * (self.mixing * (1.0 - np.eye(self.n_agents)))
+        return own, others.astype(x.dtype, copy=False) @ x
+
     def sum_links(self, sent: np.ndarray) -> np.ndarray:
         """Return the sums of the messages of each agent to all agents, with the mixing weights.
 

@@ -571,7 +571,7 @@ class Iterative(Algorithm):
         active = np.arange(len(horizon))
         algorithm = self
         if type(self).mechanisms is not Algorithm.mechanisms:
-            _iterate(self, problem, network, streams, horizon, observe)
+            iterate(self, problem, network, streams, horizon, observe)
             return
         state = self.start(problem, network, streams, len(horizon))
         draws = draws_of(self, problem, network, streams)
@@ -597,8 +597,27 @@ class Iterative(Algorithm):
         return replace(self, **batched)
 
 
-def _iterate(algorithm, problem, network, streams, horizon, observe) -> None:
-    """Run a batch of an algorithm that declares mechanisms."""
+def iterate(
+    algorithm: Any,
+    problem: Problem,
+    network: Network,
+    streams: Streams,
+    horizon: np.ndarray,
+    observe: Observe,
+    step: str = "step",
+) -> None:
+    """Run a batch of settings; each setting leaves the batch at its horizon.
+
+    Parameters
+    ----------
+    algorithm : Iterative
+        Batch of settings.
+    problem, network, streams, horizon, observe
+        See :meth:`Algorithm.run`.
+    step : str
+        Name of the method that computes an iteration: ``step``, or a compiled equivalent of it.
+    """
+    horizon = np.asarray(horizon)
     active, largest = np.arange(len(horizon)), int(horizon.max())
     declared = algorithm.mechanisms(problem, network, largest)
     handler = Running(declared, problem, streams, horizon)
@@ -606,7 +625,7 @@ def _iterate(algorithm, problem, network, streams, horizon, observe) -> None:
     state = algorithm.start(problem, network, release)
     for t in range(1, largest + 1):
         handler.begin(t)
-        state = algorithm.step(state, problem, network, release, t)
+        state = getattr(algorithm, step)(state, problem, network, release, t)
         observe(t, active, algorithm.observables(state, problem, t))
         ended = horizon[active] == t
         if not ended.any():
