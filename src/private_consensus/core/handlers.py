@@ -205,8 +205,8 @@ class Recording(Running):
         evidence = mechanism.evidence(query, unit, output, self.t)
         if where is not None:
             output = np.where(where, output, np.nan)
-        self.releases.append(Recorded(name, self.t, evidence, unit, output, where))
-        return np.array(output)
+        self.releases.append(Recorded(name, self.t, evidence, unit, _copied(output), where))
+        return _copied(output)
 
 
 class Replaying(Running):
@@ -241,7 +241,16 @@ class Replaying(Running):
             cost = np.where(where, cost, 0.0)
         self.costs.append((name, self.t, cost, mechanism.loss(self.t)))
         self.explained[name] = lambda: recorded.unit + mechanism.change(query, recorded, self.t)
-        return np.array(mechanism.replay(query, recorded, self.t))
+        return _copied(mechanism.replay(query, recorded, self.t))
+
+
+def _copied(output: Any) -> Any:
+    """Return a copy of an output, which an algorithm may change in place."""
+    if isinstance(output, Mapping):
+        return {name: np.array(value) for name, value in output.items()}
+    if isinstance(output, tuple):
+        return tuple(np.array(value) for value in output)
+    return np.array(output)
 
 
 def _equal_masks(first: np.ndarray | None, second: np.ndarray | None) -> bool:

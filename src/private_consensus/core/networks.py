@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from inspect import signature
 from itertools import pairwise
 from math import isqrt
@@ -314,6 +314,27 @@ class Network:
         others = factor * (self.mixing * (1.0 - np.eye(self.n_agents)))
         return own, others.astype(x.dtype, copy=False) @ x
 
+    def diffuse(self, x: np.ndarray, gram: np.ndarray) -> np.ndarray:
+        r"""Return the product :math:`(L \otimes I_n + G)x` with the Laplacian L of the graph.
+
+        Parameters
+        ----------
+        x : ndarray, shape (settings, runs, agents, dim)
+            Messages.
+        gram : ndarray, shape (agents * dim, agents * dim)
+            Matrix G, whose blocks between different agents are 0.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+        """
+        flat, dim = x.reshape(*x.shape[:2], -1), x.shape[-1]
+        adjacency = self.adjacency
+        matrix = _spread_laplacian(adjacency.tobytes(), adjacency.shape, dim) + gram
+        if matrix.ndim == 2:
+            return (flat @ matrix).reshape(x.shape)
+        return (flat[..., None, :] @ matrix)[..., 0, :].reshape(x.shape)
+
     def sum_links(self, sent: np.ndarray) -> np.ndarray:
         """Return the sums of the messages of each agent to all agents, with the mixing weights.
 
@@ -587,6 +608,15 @@ def require_same_agents(problem: Any, network: Any) -> None:
     """Raise :class:`.InvalidInput` if a problem and a network have different numbers of agents."""
     agents, nodes = problem.n_agents, network.n_agents
     require(agents == nodes, "problem", f"{agents} agents", f"{nodes} agents, as the network has")
+
+
+@lru_cache(maxsize=4)
+def _spread_laplacian(adjacency: bytes, shape: tuple[int, ...], dim: int) -> np.ndarray:
+    r"""Return the Laplacian of all coordinates, :math:`L \otimes I_n`, of one or several graphs."""
+    graph_laplacian = laplacian(np.frombuffer(adjacency, dtype=bool).reshape(shape))
+    size = shape[-1] * dim
+    blocks = graph_laplacian[..., :, None, :, None] * np.eye(dim)[:, None, :]
+    return blocks.reshape(*shape[:-2], size, size)
 
 
 def laplacian(adjacency: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,6 +24,33 @@ class Batch(NamedTuple):
     speeds: np.ndarray
     rows: np.ndarray
     normals: Any
+
+
+def batches(problem: Any, streams: Any, largest: int) -> Iterator[Batch]:
+    """Yield the batches of all iterations, sampled without replacement.
+
+    Parameters
+    ----------
+    problem : Problem
+        Records of the agents.
+    streams : Streams
+        Random streams of all runs.
+    largest : int
+        Largest batch size.
+
+    Yields
+    ------
+    Batch
+    """
+    agents, records = problem.n_agents, problem.records
+    speeds = streams.sequence("sampling", "uniform", (agents,), "speeds")
+    numbers = streams.sequence("sampling", "uniform", (agents, records), "records")
+    normals = streams.counter_normals("noise", (agents, problem.dim))
+    rows = np.stack([problem.rows_of(run) for run in range(len(streams.runs))])
+    for speed, number, normal in zip(speeds, numbers, normals, strict=False):
+        # The rows with the smallest numbers are a uniform ordered sample without replacement.
+        order = np.argsort(number, axis=-1)[..., :largest]
+        yield Batch(speed, np.take_along_axis(rows, order, -1), normal)
 
 
 @dataclass(frozen=True)
@@ -57,14 +84,7 @@ class SampledGradient(Mechanism):
     takes_array: ClassVar[bool] = False
 
     def units(self, problem, streams):
-        agents, records = problem.n_agents, problem.records
-        speeds = streams.sequence("sampling", "uniform", (agents,), "speeds")
-        numbers = streams.sequence("sampling", "uniform", (agents, records), "records")
-        normals = streams.counter_normals("noise", (agents, problem.dim))
-        rows = np.stack([problem.rows_of(run) for run in range(len(streams.runs))])
-        for speed, number, normal in zip(speeds, numbers, normals, strict=False):
-            order = np.argsort(number, axis=-1)[..., : self.largest]
-            yield Batch(speed, np.take_along_axis(rows, order, -1), normal)
+        return batches(problem, streams, self.largest)
 
     def deviation(self, sizes: np.ndarray) -> np.ndarray:
         """Return the standard deviation of the noise on each mean, [settings, runs, agents]."""
@@ -99,8 +119,8 @@ class SampledGradient(Mechanism):
 class DiscreteMessage(Mechanism):
     """Discrete Gaussian noise on models that are rounded to a grid.
 
-    The query is a pair of the models and a function ``message(models)`` that rounds them and adds
-    the noise; it returns the messages and the fraction of clipped coordinates.
+    The query is a pair of the rounded models and a function that adds the noise; it returns the
+    messages and the fractions of clipped coordinates [settings, runs].
 
     Parameters
     ----------
@@ -110,13 +130,16 @@ class DiscreteMessage(Mechanism):
         Standard deviation of the noise, in the unit of the models.
     accounted : tuple of Release
         Releases for the accountant, which credit sampling.
+    largest : int
+        Largest size of the batches whose gradients change the models.
     """
 
     accounted: tuple[Release, ...] = ()
+    largest: int = 1
     takes_array: ClassVar[bool] = False
 
     def units(self, problem, streams):
-        return iter(lambda: None, 0)
+        return batches(problem, streams, self.largest)
 
     def output(self, query, unit, t):
         _, message = query

@@ -17,7 +17,6 @@ norm: one measurement (Definition 3.1), or all measurements of the agent. Sensit
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -26,11 +25,14 @@ from private_consensus.common.errors import require
 from private_consensus.privacy import Relation
 from private_consensus.privacy.mechanisms import Laplace
 
-from ..networks import SparseNetwork, laplacian
 from .base import Iterative, column, per_iteration
 from .hints import CALIBRATION, NonNegative, Positive
 
 UNITS = ("measurement", "stream")
+
+
+MAX_COORDINATES = 2048
+"""Largest number of coordinates of all agents whose products use one dense matrix."""
 
 
 class DPCIState(NamedTuple):
@@ -231,7 +233,7 @@ ALGORITHM = DPCI
 
 
 def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
-    """Return the product of :func:`coupling` and ``x``, edge by edge on a sparse network.
+    """Return the product of :func:`coupling` and ``x``, edge by edge in a large network.
 
     Parameters
     ----------
@@ -244,11 +246,9 @@ def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray, shape (settings, runs, agents, n)
-        Product.
     """
-    if not isinstance(network, SparseNetwork):
-        flat = x.reshape(*x.shape[:2], -1)
-        return _rows_times(flat, coupling(problem, network, t)).reshape(x.shape)
+    if problem.n_agents * problem.dim <= MAX_COORDINATES:
+        return network.diffuse(x, problem.gram(t))
     H = problem.matrices(t)
     observed = (H * x[..., None, :]).sum(-1)
     differences = network.degrees[..., None] * x - network.neighbour_sum(x)
@@ -271,21 +271,6 @@ def coupling(problem, network, t: float) -> np.ndarray:
     ndarray, shape ([runs,] agents n, agents n)
         One matrix, or one per run.
     """
-    adjacency = network.adjacency
-    return _spread_laplacian(adjacency.tobytes(), adjacency.shape, problem.dim) + problem.gram(t)
-
-
-@lru_cache(maxsize=4)
-def _spread_laplacian(adjacency: bytes, shape: tuple[int, ...], dim: int) -> np.ndarray:
-    r"""Return the Laplacian of all coordinates, :math:`L \otimes I_n`, of one or several graphs."""
-    graph_laplacian = laplacian(np.frombuffer(adjacency, dtype=bool).reshape(shape))
-    size = shape[-1] * dim
-    blocks = graph_laplacian[..., :, None, :, None] * np.eye(dim)[:, None, :]
-    return blocks.reshape(*shape[:-2], size, size)
-
-
-def _rows_times(x: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """Multiply each row of x [settings, runs, k] by one symmetric matrix, or by one per run."""
-    if matrix.ndim == 2:
-        return x @ matrix
-    return (x[..., None, :] @ matrix)[..., 0, :]
+    size = problem.n_agents * problem.dim
+    unit = np.eye(size).reshape(size, 1, problem.n_agents, problem.dim)
+    return network.diffuse(unit, problem.gram(t)).reshape(size, size)

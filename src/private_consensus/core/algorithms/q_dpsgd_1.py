@@ -32,9 +32,12 @@ class QDPSGD1(QDPSGD):
     source: ClassVar[str] = (
         "Ding, section 4.4.1, Algorithm 4, eqs. (26), (27), Theorem 11, Remark 6"
     )
-    lower_bound_because: ClassVar[str] = (
-        "records with gradients of norm K change a sampled mean by the stated sensitivity"
-    )
+
+    def step(self, state, problem, network, release, t):
+        z, saturated = self.quantized(state.x, release, t)
+        noisy = release("gradient", self.gradient_at(problem, state.x))
+        x = self.descended(release, network, state.x, z, noisy)
+        return self.after_step(state, release, x, state.message, saturated)
 
     def advance_all(self, models: BatchModels, problem, round_: SampledRound):
         settings = range(len(models.first))
@@ -52,14 +55,6 @@ class QDPSGD1(QDPSGD):
             models.x, gradients, models.first, steps, grids, rounding, noise
         )
         return clipped / (models.agents * models.x.shape[1]), lost
-
-    def advance(self, s, x, problem, round_):
-        """Compute one round of Algorithm 4 for one setting and one run; models are overwritten."""
-        a, e, grid = self.coefficients(s)
-        clipped = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
-        gradient, sizes = self.sampled_gradient(s, x, problem, round_, float(at(self.K, s)))
-        self.descend(x, x, e, a, gradient, self.noise_scale(s, sizes), round_)
-        return clipped / x.size
 
 
 ALGORITHM = QDPSGD1

@@ -22,6 +22,7 @@ MODULES = (
     "descent",
     "fairness",
     "innovations",
+    "sgd",
 )
 """Modules of this package."""
 
