@@ -771,11 +771,13 @@ def _draws(key: str, draws: np.ndarray) -> np.ndarray:
 
 
 # They are subclasses of the mechanisms above.
+from .mechanism_coefficients import NoisyCoefficients  # noqa: E402
 from .mechanism_minimisers import (  # noqa: E402
     ApproximateMinimiser,
     MinimiserNoise,
     ThresholdTests,
 )
+from .mechanism_sampled import DiscreteMessage, SampledGradient  # noqa: E402
 
 CLOSED_SET = (
     Gaussian,
@@ -791,5 +793,8 @@ CLOSED_SET = (
     ApproximateMinimiser,
     MinimiserNoise,
     ThresholdTests,
+    NoisyCoefficients,
+    SampledGradient,
+    DiscreteMessage,
 )
 """All mechanisms. An audit refuses any other class, whose cost could be stated wrongly."""
