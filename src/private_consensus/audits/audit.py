@@ -415,14 +415,8 @@ class _AuditPlan(NamedTuple):
         Number of attacks with all runs: one agent per class of agents with equal graph positions.
     agents : tuple of int
         Agents whose record is replaced.
-    pairs : tuple of str
-        Kinds of pairs.
-    exact : CheckReport
-    untested : tuple of Untested
     every : sequence of Attack
         Attacks for checks without an error level, one per agent.
-    of_outputs : sequence of Attack
-        Attacks for further tests of outputs.
     is_reproducible : bool
         False if random numbers do not come from the streams of the algorithm. Tests that compare
         executions with equal streams are then left out.
@@ -514,19 +508,7 @@ class _PairStatistics(NamedTuple):
         return [finding.about(self.attack.agent) for finding in self.judged.findings]
 
     def lower_bounds(self, claimed, declared, delta: float, level: float, seed: int) -> list[float]:
-        """Return lower bounds of epsilon for several partitions of the same runs.
-
-        Parameters
-        ----------
-        claimed : Budget
-            Claim of the algorithm.
-        declared : Declaration
-            Privacy cost of the declared releases.
-        delta
-        level : float
-            Probability that a bound is wrong.
-        seed
-        """
+        """Return lower bounds of epsilon for several partitions of the same runs."""
         later_bounds = [
             judge(
                 *self.evidence, claimed, declared,

@@ -143,10 +143,7 @@ def _number_by_number(noise: np.ndarray, _: int) -> np.ndarray:
 
 
 def _filled(noise: np.ndarray, dataset_index: int, law: str) -> np.ndarray:
-    """Fill missing entries with fresh noise, so that the array can be tested as a whole.
-
-    Noise that repeats in two rounds, agents or runs keeps its indices.
-    """
+    """Fill missing entries with fresh noise, so that the array can be tested as a whole."""
     fresh = drawn(law, generator(FILLING, "holes", dataset_index), noise.shape)
     return np.where(np.isfinite(noise), noise, fresh)
 

@@ -73,13 +73,7 @@ def _example_of(module: str) -> Any:
 
 
 def _stated(name: str, example: Any) -> Maker:
-    """Return the example that a module states in ``EXAMPLE``.
-
-    Raises
-    ------
-    InvalidInput
-        For a wrong key or value of the example.
-    """
+    """Return the example that a module states in ``EXAMPLE``."""
     stated = {"problem": example} if isinstance(example, str) else example
     if not isinstance(stated, Mapping) or stated.get("problem") not in PROBLEMS:
         expected = (

@@ -148,10 +148,7 @@ def _name(node: ast.AST) -> str:
 def _changed_variables(
     tree: ast.Module, ignored: Container[ast.AST] = ()
 ) -> Iterator[tuple[str, int]]:
-    """Yield variables of a module or its classes that a function changes, with the first line.
-
-    Functions in ``ignored`` are left out.
-    """
+    """Yield variables of a module or its classes that a function changes, with the first line."""
     targets = (target for node in tree.body for target in _targets(node))
     kept = {target.id for target in targets if isinstance(target, ast.Name)}
     kept |= {node.name for node in tree.body if isinstance(node, ast.ClassDef)}

@@ -48,16 +48,7 @@ class _OtherProblem:
         self.problem, self.iterations = problem, iterations
 
     def step(self, call, algorithm, state, problem, network, draw, t):
-        """Take one step.
-
-        Parameters
-        ----------
-        call : callable
-            Step of the algorithm.
-        algorithm
-        state, problem, network, draw, t : object
-            Arguments of the step.
-        """
+        """Take one step."""
         problem = self.problem if t in self.iterations else problem
         return call(algorithm, state, problem, network, draw, t)
 

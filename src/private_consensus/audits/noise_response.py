@@ -723,27 +723,7 @@ def _without_idle_draws(
     executed: Executed, blocks: Blocks, target: np.ndarray, start: np.ndarray, units: np.ndarray,
     error: float,
 ) -> np.ndarray:  # fmt: skip
-    """Return draws with which the messages equal ``target``, equal to ``start`` where possible.
-
-    A draw that no message depends on at the solution has an arbitrary value after Newton's method
-    with the response at another point. An example is the noise of an agent that has stopped.
-
-    Parameters
-    ----------
-    executed
-    blocks : Blocks
-        Blocks of the response with which ``units`` were computed.
-    target : ndarray, shape (rows,)
-    start, units : ndarray, shape (units,)
-        Draws before and after Newton's method.
-    error : float
-        Largest error of the messages with ``units``, in deviations.
-
-    Returns
-    -------
-    ndarray, shape (units,)
-        ``units`` itself if other draws change a message by more than twice ``error``.
-    """
+    """Return draws with which the messages equal ``target``, equal to ``start`` where possible."""
     local_response = blocks.local_response
     allowed = np.where(
         local_response.scale > 0, 2.0 * error * local_response.scale, 1e-9 * np.abs(target)
@@ -839,8 +819,6 @@ class _IterationMessages(NamedTuple):
 
     Parameters
     ----------
-    executed : Executed
-    local_response : Response
     target : ndarray, shape (rows,)
         Target values of the messages of all iterations.
     values : ndarray
@@ -952,24 +930,7 @@ def slopes(
 def _entering(
     executed: Executed, local_response: Response, units: np.ndarray, is_solved: np.ndarray, t: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the draws that enter the messages of an iteration first, and the scale of its rows.
-
-    Parameters
-    ----------
-    executed, local_response
-    units : ndarray, shape (units,)
-        Draws with which all earlier messages equal their targets.
-    is_solved : ndarray of bool, shape (units,)
-        Draws that follow from earlier messages.
-    t
-
-    Returns
-    -------
-    columns : ndarray
-        Draws that change the messages of iteration ``t`` and no earlier message.
-    scale : ndarray
-        Standard deviation of the noise in each message of iteration ``t``.
-    """
+    """Return the draws that enter the messages of an iteration first, and the scale of its rows."""
     times = local_response.times
     last = t if (np.diff(times) >= 0).all() else np.inf
     times = times[times <= last]

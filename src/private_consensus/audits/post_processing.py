@@ -79,12 +79,8 @@ class _Iteration(NamedTuple):
 
     Parameters
     ----------
-    pair : tuple of two Executed
-    local_response : Response
     rows, columns : ndarray
         Indices of its messages, and of the draws that no earlier message depends on.
-    last : int
-        The iteration.
     """
 
     pair: tuple[Executed, Executed]
@@ -94,20 +90,7 @@ class _Iteration(NamedTuple):
     last: int
 
     def messages(self, index: int, before: np.ndarray, draws: np.ndarray) -> np.ndarray:
-        """Return the messages of one data set for draws of this iteration.
-
-        Parameters
-        ----------
-        index : int
-            Data set, 0 or 1.
-        before : ndarray, shape (units,)
-            Draws of earlier iterations.
-        draws : ndarray, shape (runs, columns)
-
-        Returns
-        -------
-        ndarray, shape (runs, rows)
-        """
+        """Return the messages of one data set for draws of this iteration."""
         units = np.repeat(before[None], len(draws), axis=0)
         units[:, self.columns] = draws
         values = self.pair[index].values(units, self.local_response.rows, self.last)

@@ -158,12 +158,7 @@ def proposed_pairs(
 def _observed_data(
     problem: Any, network: Network, agent: int, algorithm: Algorithm
 ) -> Iterator[Attack]:
-    """Yield pairs of linear observations that differ in measurements, for scaled parameters.
-
-    Yields
-    ------
-    Attack
-    """
+    """Yield pairs of linear observations that differ in measurements, for scaled parameters."""
     if not isinstance(problem, LinearObservation) or algorithm.largest_change is None:
         return
     for scale in SCALES:
@@ -349,10 +344,7 @@ def _searched(
     horizon: int,
     rng: np.random.Generator,
 ) -> Scored:
-    """Return the strongest pair of a random search.
-
-    Each proposal keeps the records or the background of the strongest pair so far.
-    """
+    """Return the strongest pair of a random search."""
     best = universe.random_pair(rng)
     score = coupled_difference(algorithm, universe.attack(best, network, agent), horizon)
     for _ in range(CLIMBS):

@@ -226,8 +226,6 @@ class _TraceRecorder:
 
     Parameters
     ----------
-    rows : int or slice
-        Agents whose messages are replayed.
     exchanges : Exchanges
         Values that pass through the network.
     source : Trace, optional
@@ -260,14 +258,7 @@ class _TraceRecorder:
     # As the step of the algorithm.
 
     def step(self, call: Callable[..., Any], algorithm: Any, state, problem, network, draw, t):
-        """Take one step, with the recorded message of the agent where there is one.
-
-        Parameters
-        ----------
-        call, algorithm
-        state, problem, network, draw, t : object
-            Arguments of the step.
-        """
+        """Take one step, with the recorded message of the agent where there is one."""
         if self.is_stepping:
             return call(algorithm, state, problem, network, draw, t)
         self.is_stepping = True
@@ -331,10 +322,7 @@ class _TraceRecorder:
         return type(state)(*arrays) if hasattr(state, "_fields") else type(state)(arrays)
 
     def _explaining(self, call, algorithm, state, problem, network, draw, t, target):
-        """Return the draw with which the agent releases the recorded message.
-
-        If there is none, return the draw unchanged.
-        """
+        """Return the draw with which the agent releases the recorded message."""
         count = len(self.exchanges.values)
 
         def released_with(trial) -> np.ndarray:

@@ -211,10 +211,7 @@ def _first_changes(
 def _hazards(
     first: np.ndarray, rate: float, begin: int, horizon: int
 ) -> Iterator[tuple[str, float]]:
-    """Yield the p-value of the inclusion rate per iteration, among runs without earlier inclusion.
-
-    Messages before iteration ``begin``, from 0, depend on no batch.
-    """
+    """Yield the p-value of the inclusion rate per iteration, among runs without earlier inclusion."""
     for t in range(begin, horizon):
         at_risk, included = int((first >= t).sum()), int((first == t).sum())
         condition = "after batches without a record, it" if t > begin else "a record"
@@ -306,17 +303,6 @@ def _rotated(
     The change of such a message is not the effect of a record alone: the noise of one data set may
     be that of the other one with another sign. Noise is compared in coordinates that differ between
     the data sets for both draws, since others may not be sent. A run without them is returned too.
-
-    Parameters
-    ----------
-    sent, sent_of_second : ndarray, shape (runs, iterations, dim)
-        Messages of both data sets with equal draws.
-    again, again_of_second : ndarray, shape (runs, iterations, dim)
-        The same with other draws of the noise.
-
-    Returns
-    -------
-    ndarray of bool, shape (runs,)
     """
     index = np.arange(len(sent)), (sent != sent_of_second).any(-1).argmax(1)
     is_sent = (sent[index] != sent_of_second[index]) & (again[index] != again_of_second[index])

@@ -26,22 +26,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND")
 
     def add(name: str, run: Callable, text: str, **preset: object) -> Callable:
-        """Add a command, and return the function that adds its options.
-
-        Parameters
-        ----------
-        name
-        run : callable
-            Function of the parsed options; returns the exit code, or None for 0.
-        text
-        **preset
-            Options that the command does not have on the command line.
-
-        Returns
-        -------
-        callable
-            ``add_argument`` of the command.
-        """
+        """Add a command, and return the function that adds its options."""
         command = commands.add_parser(name, help=text)
         command.set_defaults(command=run, **preset)
         return command.add_argument

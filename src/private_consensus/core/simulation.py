@@ -375,16 +375,7 @@ def _run_block(
 
 
 def _require_covered(calibration: Calibration, index: int, problem: Problem, run: int) -> None:
-    """Refuse a problem with which a setting has a larger privacy loss than in its calibration.
-
-    Parameters
-    ----------
-    calibration : Calibration
-        Settings with calibrated noise.
-    index, problem
-    run : int
-        First run of the block, for the message.
-    """
+    """Refuse a problem with which a setting has a larger privacy loss than in its calibration."""
     setting = calibration.settings[index]
     setting.algorithm.check_needs(problem)
     allowed, releases = (

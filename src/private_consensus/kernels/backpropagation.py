@@ -224,11 +224,7 @@ def _output_derivatives(back, row, label, softmax, all_ones):
 
 @uncounted
 def _clip(h, back1, back2, transposed, shape, row, length, size, clip):
-    """Compute the derivatives by the hidden layer's inputs and scale those of both layers.
-
-    The scaling bounds the l2 norm of the record's gradient by ``clip`` and divides by the batch
-    size.
-    """
+    """Compute the derivatives by the hidden layer's inputs and scale those of both layers."""
     squares, hidden_squares = everywhere(_ZERO), everywhere(_ZERO)
     for c in range(0, shape.padded, LANES):
         total = everywhere(_ZERO)

@@ -229,10 +229,7 @@ def _patterns(indicators: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _column_blocks(indicators: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Yield blocks of columns: first column, end, and the number of the pattern of each row.
-
-    A block is as wide as possible with at most ``MAX_PATTERNS`` patterns.
-    """
+    """Yield blocks of columns: first column, end, and the number of the pattern of each row."""
     first, row_patterns, count = 0, np.zeros(len(indicators), np.intp), 1
     for column in np.flatnonzero(indicators.any(0)):
         extended, examples = _renumbered(2 * row_patterns + indicators[:, column], 2 * count)
@@ -1001,11 +998,7 @@ def _minimise(
     gradient_counts,
     scratch,
 ):
-    """Solve all problems, as many simultaneously as there are lanes.
-
-    After each pass over the records, every lane is tested. If its problem is solved, the lane
-    continues with the next problem. A new problem with known sums is tested immediately.
-    """
+    """Solve all problems, as many simultaneously as there are lanes."""
     problems = len(start)
     count = records.scale.size
     state, memory, products, rows, margins, rotated, squares = scratch[:7]

@@ -207,10 +207,7 @@ def _round_and_find(x, u, noises, discrete, counter, start, grids, s, scratch, o
 
 @uncounted
 def _round_row(x, u, words, noises, discrete, counter, start, grids, s, scratch, out):
-    """Round a row and add noise from its first random words.
-
-    Return the number of clipped values.
-    """
+    """Round a row and add noise from its first random words."""
     if noises.bounds[s, -1] > 0:
         clip_count = round_to_few(
             x, u, words, noises.bounds[s], grids.resolution[s], _ONE / grids.resolution[s],

@@ -433,11 +433,7 @@ def _advance(scratch, q, h, penalty, length, used, l, inverse, step_factor, samp
 
 @inlined
 def _slopes(scratch, q, h, penalty, used, l, inverse, dim):
-    """Compute the gradient at b of the quadratic part and of the penalty away from kinks.
-
-    The penalty contributes in coordinates whose directions are all on one side of its kink. Return
-    a bit mask of the settings with other coordinates.
-    """
+    """Compute the gradient at b of the quadratic part and of the penalty away from kinks."""
     settings, columns = penalty.size, scratch.linear_sum.size
     curvature, weight, mixed_sides = load(h, l), load(penalty, l), _NONE
     for i in range(0, dim, _INTERLEAVED):
@@ -458,10 +454,7 @@ def _slopes(scratch, q, h, penalty, used, l, inverse, dim):
 
 @inlined
 def _side(scratch, slope, i, at, curvature, penalty, inverse):
-    """Store the slope of a coordinate, and its side if all directions are on one side.
-
-    Return a bit mask of the settings with directions on both sides.
-    """
+    """Store the slope of a coordinate, and its side if all directions are on one side."""
     single, unit, none = load(scratch.single, at), everywhere(_ONE), everywhere(_ZERO)
     shift = single * inverse
     side = where_less(load_everywhere(scratch.above, i), shift, unit, none)

@@ -420,18 +420,7 @@ def _discrete_losses(steps: float, sigma: float) -> tuple[np.ndarray, np.ndarray
 
 
 def _sum_of_losses(laws, step: float, tail_mass: float) -> tuple[int, np.ndarray, float]:
-    """Return the distribution of a sum of rounded losses, by a Fourier transform of limited length.
-
-    Returns
-    -------
-    lowest : int
-        First grid point, in steps.
-    masses : ndarray
-        Mass of each grid point.
-    misplaced : float
-        Mass that may be misplaced: mass outside the grid (Chernoff), and rounding errors, estimated
-        from the negative masses.
-    """
+    """Return the distribution of a sum of rounded losses, by a Fourier transform of limited length."""
     low, high = _span(laws, step, tail_mass)
     size = 2 ** math.ceil(math.log2(high - low + 1))
     spectrum = np.ones(size // 2 + 1, complex)

@@ -248,11 +248,7 @@ def _label(frame: pl.DataFrame, key: str) -> pl.Expr:
 
 
 def _error(frame: pl.DataFrame) -> pl.Expr:
-    """Compute standard errors from the plotted intervals.
-
-    For quartiles, sd = IQR / 1.349, and the error of the median is 1.2533 sd / sqrt(runs). For a
-    range, sd is at most half the range. Numbers with other intervals are treated as exact.
-    """
+    """Compute standard errors from the plotted intervals."""
     if "se" in frame.columns:
         return pl.col("se").fill_null(0.0).cast(pl.Float64)
     if not {"low", "high", "interval", "runs"} <= set(frame.columns):

@@ -143,10 +143,7 @@ def _with_finite_noise(calibrate: Callable) -> Callable:
 def _checked(
     method: Callable, checks: Mapping[str, Callable[[str, Any], Any]], *, of_one_setting: bool
 ) -> Callable:
-    """Return a method that checks its arguments before it computes.
-
-    It also refuses a problem and a network with different numbers of agents.
-    """
+    """Return a method that checks its arguments before it computes."""
 
     @wraps(method)
     def checked(self: Any, *args: Any, **kwargs: Any) -> Any:

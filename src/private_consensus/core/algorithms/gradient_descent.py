@@ -255,10 +255,7 @@ class GradientDescent(Iterative):
         return (shift / (T + shift)) ** 2 + variance / (problem.target**2).sum(-1)
 
     def _theorem_2(self, problem, network, T: int) -> np.ndarray:
-        """Return the bound of Theorem 2 on the normalised error, [settings, runs].
-
-        It holds for the schedule of the theorem: ``decay`` 3/4 and ``shift`` 0.
-        """
+        """Return the bound of Theorem 2 on the normalised error, [settings, runs]."""
         inverse_kappa = np.atleast_1d(self.noise.scale)[:, None] ** 2 / (2.0 * np.sqrt(T))
         distance = (problem.target**2).sum(-1)
         rate = network.consensus_rate

@@ -106,10 +106,7 @@ class Pflr(FunctionalMechanism):
         ]
 
     def _reached(self, problem) -> tuple[float, float]:
-        """Return the l1 changes of g and b by the pair of records with the largest privacy loss.
-
-        The two records have opposite labels and opposite protected attributes.
-        """
+        """Return the l1 changes of g and b by the pair of records with the largest privacy loss."""
         if not self.sensitivity(problem, self.fair).known or not np.all(self.alpha):
             return 0.0, 0.0
         groups = np.array([-problem.mean, 1.0 - problem.mean])[:, None]

@@ -120,20 +120,7 @@ class _Accelerated:
         self.last_point = self.last_step = None
 
     def next(self, x: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """Compute the next iterate.
-
-        Parameters
-        ----------
-        x : ndarray, shape (..., d)
-            Current points.
-        slope : ndarray, shape (..., d)
-            Gradients at ``x``.
-
-        Returns
-        -------
-        ndarray, shape (..., d)
-            Next points; ``x`` itself without a Hessian bound.
-        """
+        """Compute the next iterate."""
         if self.descend is None:
             return x
         step = -self.descend(slope)

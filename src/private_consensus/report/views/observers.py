@@ -70,14 +70,7 @@ def graph_title(name: str) -> str:
 
 
 def _largest(rows: Iterable[Row], kind: str, distance: int | None = None) -> float:
-    """Return the largest guaranteed privacy loss to a kind of observer; NaN without one.
-
-    Parameters
-    ----------
-    rows, kind
-    distance : int, optional
-        Distance of target agent and observer in edges; all distances if omitted.
-    """
+    """Return the largest guaranteed privacy loss to a kind of observer; NaN without one."""
     losses = (
         row["guarantee"]
         for row in rows

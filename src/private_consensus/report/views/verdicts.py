@@ -194,10 +194,7 @@ def _restrictions(row: Row) -> list[str]:
 
 
 def _methods(lines: Iterable[Row]) -> str:
-    """Join methods by setting, such as "DVP, R-ADMM at epsilon 1".
-
-    Variants are named if those of an algorithm have different settings.
-    """
+    """Join methods by setting, such as "DVP, R-ADMM at epsilon 1"."""
     by_setting = grouped(lines, itemgetter("setting"))
     counts = Counter(
         name for group in by_setting.values() for name in {m["algorithm"] for m in group}

@@ -353,11 +353,7 @@ def _privacy_rows(case: Case, setting: Setting, problem) -> list[dict[str, Any]]
 
 
 def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) -> dict[str, Any]:
-    """Compute the privacy row of a setting on one graph.
-
-    It has the claimed epsilon, the epsilon of the paper's formula, that of the accountant, and a
-    lower bound from an attack whose output distribution is known.
-    """
+    """Compute the privacy row of a setting on one graph."""
     delta, horizon = setting.budget.delta, setting.horizon
     releases = algorithm.releases(problem, network, horizon)
     assumed = algorithm.releases_if_assumed(problem, network, horizon)
@@ -411,10 +407,7 @@ def _by_environment(settings: list[Mapping[str, Any]]) -> list[Distinct]:
 
 
 def _build(key: str, function: Callable, *args, **parameters):
-    """Build an object from parameters of the configuration.
-
-    Unknown or missing parameters raise :class:`InvalidInput`, which names ``key``.
-    """
+    """Build an object from parameters of the configuration."""
     try:
         return function(*args, **parameters)
     except TypeError as error:

@@ -153,10 +153,7 @@ def _check(content: Entry, key: str) -> None:
 
 
 def _keys_of_file(error: Entry, content: Any) -> Iterator[str | int]:
-    """Yield the location of a validation error as keys and indices of the file.
-
-    Pydantic also reports which of several allowed types failed; these steps are omitted.
-    """
+    """Yield the location of a validation error as keys and indices of the file."""
     for step in error["loc"]:
         inside = isinstance(content, Mapping) and step in content
         inside |= isinstance(content, list) and isinstance(step, int) and step < len(content)
@@ -213,10 +210,7 @@ def _extended(entries: Entry, name: str, key_path: str, kind: str) -> Any:
 
 
 def _method_and_variant(entry: Entry) -> tuple[str, str | None]:
-    """Return the algorithm and the variant of an entry.
-
-    ``method`` is algorithm.variant, or an algorithm whose variant is in the key ``variant``.
-    """
+    """Return the algorithm and the variant of an entry."""
     algorithm, _, variant = entry.get("method", "").partition(".")
     return algorithm, variant or entry.get("variant")
 
@@ -567,10 +561,7 @@ def _claim(_: str, claim: Entry, file: Entry, runs: Entry, key_path: str) -> dic
 
 
 def _variants_of_claim(claim: Entry, sets: Entry, key_path: str) -> dict[str, Any]:
-    """Return the changes of each variant of a claim, by name.
-
-    A claim without ``variants`` has one variant without changes, whose name is ``primary_variant``.
-    """
+    """Return the changes of each variant of a claim, by name."""
     if claim.get("untestable") and not TESTED & claim.keys():
         return {}
     for key, members in sets.items():

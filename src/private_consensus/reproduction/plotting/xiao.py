@@ -84,10 +84,7 @@ def xiao_figA(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
 
 
 def _exchanged(nodes: pl.DataFrame) -> Messages:
-    """Return positions, arrows and texts of the direct exchange of shares.
-
-    There is one arrow per share. The texts state how each agent splits its value and sums shares.
-    """
+    """Return positions, arrows and texts of the direct exchange of shares."""
     at = {node: complex(x, y) for node, x, y in nodes.select("node", "x", "y").iter_rows()}
     arrows = [_arrow(at[i], at[j], f"s{i}{j}") for i in at for j in at if i != j]
     texts = [

@@ -96,20 +96,7 @@ def sentence_1() -> StatementResult:
 
 
 def _largest_loss(shift: float, moved_fraction: float) -> float:
-    """Return the largest log-ratio of a mixture of two Laplace densities to the first density.
-
-    Parameters
-    ----------
-    shift : float
-        Distance of the two centres.
-    moved_fraction : float
-        Weight of the second density.
-
-    Returns
-    -------
-    float
-        Largest log-ratio over outputs, in either direction.
-    """
+    """Return the largest log-ratio of a mixture of two Laplace densities to the first density."""
     outputs = np.linspace(-20, shift + 20, 4001)
     first, second = np.exp(-np.abs(outputs)), np.exp(-np.abs(outputs - shift))
     mixture = (1 - moved_fraction) * first + moved_fraction * second

@@ -243,10 +243,7 @@ def by_columns(
 
 
 def _symmetric(unit: np.ndarray, coefficients: str) -> np.ndarray:
-    """Return the noise of a symmetric matrix for draws on all products, or on monomials.
-
-    For monomials, the draws of the upper half are used.
-    """
+    """Return the noise of a symmetric matrix for draws on all products, or on monomials."""
     if coefficients == "ordered":
         return (unit + np.swapaxes(unit, -1, -2)) / 2
     upper = np.triu(unit)

@@ -186,10 +186,7 @@ class AgentRecords:
         return solutions
 
     def _last(self, start: np.ndarray) -> tuple[_Solutions, np.ndarray]:
-        """Return the last solutions, and True for problems whose sums over records are known.
-
-        The sums are known if a problem starts at its last solution.
-        """
+        """Return the last solutions, and True for problems whose sums over records are known."""
         if self.last_solutions is not None and self.last_solutions.x.shape == start.shape:
             return self.last_solutions, (self.last_solutions.x == start).all(-1)
         batch_shape, dim = start.shape[:-1], start.shape[-1]
