@@ -51,9 +51,6 @@ def noise_found(
 
     Parameters
     ----------
-    sites
-    first, second : Evidence
-        Executions on the two data sets.
     confidence : float
         Probability that no test of correct noise fails.
 
@@ -163,10 +160,8 @@ def source_of_noise(
 
     Parameters
     ----------
-    algorithm
     attack : Attack
         Its first data set is used.
-    horizon, seed
     """
     streams = AuditStreams.labelled("source of the noise", REPEATED_RUNS, seed)
     global_state = np.random.get_state()  # noqa: NPY002 - to name this generator
@@ -252,7 +247,6 @@ def iterations_declared(both_evidence: Sequence[Evidence], horizon: int) -> list
     ----------
     both_evidence : sequence of Evidence
         Executions on the two data sets.
-    horizon
     """
     iterations = max(evidence.iterations for evidence in both_evidence)
     if iterations <= horizon:
@@ -269,10 +263,8 @@ def sites_and_releases(
 
     Parameters
     ----------
-    algorithm, sites
     declared : float
         Epsilon of the declared releases at ``delta``.
-    delta
     """
     if not sites or not all(np.isfinite(site.moved).all() for site in sites):
         return []
@@ -379,12 +371,10 @@ def sensitivity_reached(
 
     Parameters
     ----------
-    sites
     first, second : Evidence
         Executions on the two data sets.
     declared : float
         Epsilon of the declared releases at ``delta``.
-    delta, agent
     factor : float
         Distance between the two data sets, in declared sensitivities.
     noise_differs : callable
@@ -444,7 +434,6 @@ def unrecovered_noise(
 
     Parameters
     ----------
-    sites
     evidence : Evidence
         Evidence from executions on one data set.
     exact : CheckReport

@@ -75,7 +75,6 @@ def batch_equals_its_settings(
 
     Parameters
     ----------
-    instance
     variant : Algorithm, optional
         Second setting of the batch; default: one with other numbers.
     exact : bool
@@ -120,7 +119,6 @@ def seeds_are_all_randomness(instance: CalibratedRun, *, noisy: bool = True) -> 
 
     Parameters
     ----------
-    instance
     noisy : bool
         Whether the algorithm adds noise.
 
@@ -213,13 +211,6 @@ def shown(
     root: int = ROOT,
 ) -> Shown:
     """Return the observables of settings in some runs.
-
-    Parameters
-    ----------
-    instance, settings
-    horizons : list of int
-        Number of iterations of each setting.
-    runs, root
 
     Returns
     -------

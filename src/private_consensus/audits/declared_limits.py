@@ -58,7 +58,6 @@ def audit_horizon(
 
     Parameters
     ----------
-    algorithm
     horizon : int
         Number of iterations of the audit so far.
     problem, network

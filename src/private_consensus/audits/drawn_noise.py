@@ -92,7 +92,6 @@ def drawn_noise(
     ----------
     algorithm : Algorithm
         Calibrated and iterative, with one noise site, the draw.
-    problem, network, streams
     noise : ndarray, shape (runs, iterations, agents, dim)
         Noise that was recovered from the messages.
 

@@ -128,10 +128,8 @@ def observed(
 
     Parameters
     ----------
-    algorithm, attack, horizon, first, runs
     dataset_index : int
         Data set: 0 for D, 1 for D'.
-    seed
     noise_numbers : int
         Number of noise values to recover.
     """
@@ -218,7 +216,6 @@ def recovered(
 
     Parameters
     ----------
-    algorithm, problem, network, streams, execution
     noise_numbers : int
         Number of noise values to recover.
 

@@ -85,7 +85,6 @@ def exact_costs(
 
     Parameters
     ----------
-    setting, attacks, seed
     processes : int, default 1
         Number of forked processes, each for some agents. The report does not depend on it.
     """
@@ -608,7 +607,7 @@ def _lengths_by_iteration(units: np.ndarray, layout: Layout, order: int) -> dict
 
 
 def _is_below_declared(units: np.ndarray, layout: Layout, releases: Sequence[Release]) -> bool:
-    """Return True if the l1 shift of each iteration is at most that of a declared Laplace release."""
+    """Return True if no iteration has a larger l1 shift than a declared Laplace release."""
     if {release.mechanism for release in releases} != {"laplace"} or set(layout.laws) != {
         "laplace"
     }:

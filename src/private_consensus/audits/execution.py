@@ -100,10 +100,8 @@ def run_batch(
 
     Parameters
     ----------
-    algorithm
     problem : Problem
         Data of the first run, which all runs share.
-    network, streams, horizon
     observe : callable
         Receives iteration, active settings and observables, which have the axis of settings.
     """
@@ -127,7 +125,6 @@ def execute(
 
     Parameters
     ----------
-    algorithm, problem, network, streams, horizon
     internal_of : int, optional
         Number of first runs whose iterates before noise are recorded; default: all.
 

@@ -175,7 +175,6 @@ class Universe(ABC):
 
         Parameters
         ----------
-        pair
         counts : sequence of int
             Number of other records that equal the first record of the pair, for each agent.
         """
@@ -205,7 +204,6 @@ class Universe(ABC):
             Records of all agents.
         record : tuple of ndarray
             Record, in the parts of a background.
-        agent
         """
         return _placed(background, record, np.s_[agent])
 
@@ -261,7 +259,6 @@ class Universe(ABC):
 
         Parameters
         ----------
-        pair, agent
         index : int
             Position of the replaced record.
         """
@@ -276,7 +273,6 @@ class Universe(ABC):
 
         Parameters
         ----------
-        pair, network, agent
         index : int
             Position of the replaced record.
         """

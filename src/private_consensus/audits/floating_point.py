@@ -50,10 +50,8 @@ def audit_floating_point(
 
     Parameters
     ----------
-    algorithm
     attack : Attack
         The first of its two data sets is executed.
-    horizon, seed
 
     Returns
     -------

@@ -42,10 +42,8 @@ def audit_calibration(
 
     Parameters
     ----------
-    algorithm
     attacks : iterable of Attack
         Pairs of data sets; two algorithms with different parameters are a finding.
-    budget, horizon
     """
     for attack in attacks:
         try:
@@ -86,11 +84,6 @@ def _equal(first: Any, second: Any) -> bool:
 
 def kept_variables(kind: type) -> tuple[Untested, ...]:
     """List variables of modules and classes that code from outside of this package changes.
-
-    Parameters
-    ----------
-    kind : type
-        Class of an algorithm.
 
     Returns
     -------

@@ -65,10 +65,8 @@ def has_declared_joint_cost(
 
     Parameters
     ----------
-    setting
     attacks : sequence of Attack
         One pair of data sets per agent.
-    seed
 
     Returns
     -------

@@ -152,13 +152,8 @@ def judge(
 
     Parameters
     ----------
-    first, second : Evidence
-        Executions on the two data sets.
     claimed : float
         Epsilon at ``delta`` that the claim permits for this pair of data sets.
-    declared, delta, confidence
-    seed : int
-        Seed of the partition of the runs.
     """
     bounds = audit_statistics(
         *_features(first, second), statistics=_scalars(first, second), delta=delta,

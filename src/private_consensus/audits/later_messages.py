@@ -66,10 +66,8 @@ def later_messages(
 
     Parameters
     ----------
-    algorithm, attack, horizon
     releases : sequence of Release
         Releases with the declared rate of sampling.
-    level, seed, runs
     """
     samplings = {release.sampling for release in releases if release.sampling is not None}
     if not samplings or horizon < 2 or not is_foreign(algorithm):

@@ -148,7 +148,6 @@ class ComparedMessages(NamedTuple):
         ----------
         profile : iterable of (float, float)
             Pairs of epsilon and delta.
-        seed
 
         Returns
         -------
@@ -280,7 +279,6 @@ def delta_lower_bound(losses: np.ndarray, epsilon: float) -> float:
     ----------
     losses : ndarray, shape (points,)
         Privacy losses L of random messages on the first data set; NaN if unknown.
-    epsilon
     """
     coins = generator(ROOT, "coins of delta").random(len(losses))
     hits = int((coins < _excess(losses, epsilon)).sum())

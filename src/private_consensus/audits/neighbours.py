@@ -321,15 +321,9 @@ def around(network: Network, agent: int | None = None) -> Network:
 
     Parameters
     ----------
-    network
     agent : int, optional
         Default: the agent with the fewest neighbours, because a penalty grows with their number and
         hides a record.
-
-    Returns
-    -------
-    Network
-        With Metropolis weights.
     """
     graph = one_graph(network)
     centre = int(graph.degrees.argmin()) if agent is None else agent

@@ -213,14 +213,7 @@ class Recovery:
         return draw._replace(noise=filled(unit, draw.noise))
 
     def after(self, step: RecordedStep, draw: Any) -> Any:
-        """Return the state after the iteration with another draw.
-
-        Parameters
-        ----------
-        step
-        draw : Draw
-            Unit draws to use.
-        """
+        """Return the state after the iteration with another draw."""
         return self.algorithm.step(step.state, step.problem, step.network, draw, step.t)
 
     def _sent_with(self, step: RecordedStep, unit: Any) -> np.ndarray:

@@ -106,9 +106,6 @@ class Layout:
 
         Parameters
         ----------
-        stream
-        position : int
-            Number of the array within the stream.
         law : str
             Distribution of unit scale.
         shape : tuple of int
@@ -183,12 +180,8 @@ class ControlledStreams(AuditStreams):
 
         Parameters
         ----------
-        stream
-        position : int
-            Number of the array within the stream.
         law : str
             Distribution of unit scale.
-        shape, runs
         """
         draws = self.layout.at(stream, position, law, shape)
         size = int(np.prod(shape))
@@ -587,7 +580,6 @@ def shift(local_response: Response, change: np.ndarray) -> Shift:
 
     Parameters
     ----------
-    local_response
     change : ndarray, shape (rows,)
         Required change of each message entry.
     """
@@ -686,9 +678,6 @@ def solved_by_blocks(
 
     Parameters
     ----------
-    executed
-    blocks : Blocks
-        Blocks of a response near the solution.
     target : ndarray, shape (rows,)
     start : ndarray, shape (units,)
 
@@ -750,7 +739,6 @@ def is_continuous(executed: Executed, local_response: Response, start: np.ndarra
 
     Parameters
     ----------
-    executed, local_response
     start : ndarray, shape (units,)
     """
     tiny = 1e-3 * np.cos(1.0 + np.arange(2 * len(start)) ** 1.1).reshape(2, -1)
@@ -773,7 +761,6 @@ def solved_in_order(
 
     Parameters
     ----------
-    executed
     local_response : Response
         It states which draws a message depends on without noise.
     target : ndarray, shape (rows,)
@@ -913,7 +900,6 @@ def slopes(
         Draws at which the response is computed.
     columns : ndarray of int
         Indices of the selected draws.
-    step
 
     Returns
     -------
@@ -953,23 +939,6 @@ def _rows_by_noise(
     is a function of earlier messages. A message that changes although all earlier messages are
     equal has noise. Small draws may leave it unchanged, such as the index of the largest noisy
     coordinate, or a noisy value below a threshold.
-
-    Parameters
-    ----------
-    executed, local_response
-    units : ndarray, shape (units,)
-        Draws with which all earlier messages equal their targets.
-    is_solved : ndarray of bool, shape (units,)
-        Draws that follow from earlier messages.
-    t
-
-    Returns
-    -------
-    constant : ndarray of bool, shape (rows,)
-        Messages that stay equal for draws of all :data:`SIZES`. False everywhere if such draws
-        change an earlier message.
-    noisy : ndarray of bool, shape (rows,)
-        Messages that change for draws with a standard deviation of at most :data:`FAR`.
     """
     times = local_response.times
     random = generator(ROOT, "remaining draws", t).standard_normal((REMAINING, len(units)))

@@ -46,13 +46,10 @@ def audit_other_size(
 
     Parameters
     ----------
-    algorithm
     problem : Problem
         Its kind, number of records and bounds are kept.
-    budget
     horizon : int
         Number of iterations, at most :data:`HORIZON` here.
-    delta, seed
 
     Returns
     -------
@@ -92,10 +89,8 @@ def audit_requested_horizon(
 
     Parameters
     ----------
-    setting
     attacks : sequence of Attack
         Pairs of data sets for all agents.
-    seed
     """
     exact = exact_costs(setting, attacks, seed=seed)
     return _at_size(f"{setting.horizon} iterations", exact, decisive=True)

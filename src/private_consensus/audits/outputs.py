@@ -48,10 +48,8 @@ def audit_outputs(
     ----------
     algorithm : Algorithm
         Calibrated. Its ``internal_outputs`` are quantities that no observer receives.
-    attack, horizon
     level : float
         Error level of the tests of all outputs that carry noise.
-    seed
 
     Returns
     -------

@@ -45,12 +45,6 @@ CLOSE = 1e-6
 def first_iterations(executed: Executed, local_response: Response) -> np.ndarray:
     """Return the first iteration whose messages depend on each draw, 0 if none does.
 
-    Parameters
-    ----------
-    executed
-    local_response : Response
-        It states the rows.
-
     Returns
     -------
     ndarray, shape (units,)
@@ -104,10 +98,6 @@ def constant_shift(
 
     Parameters
     ----------
-    pair : tuple of two Executed
-        The algorithm on either data set.
-    local_response : Response
-        It states the rows.
     first : ndarray, shape (units,)
         Result of :func:`first_iterations`.
     start : ndarray, shape (units,)

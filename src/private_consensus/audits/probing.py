@@ -87,13 +87,10 @@ def find_attacks(
 
     Parameters
     ----------
-    algorithm
     problem, network
         Sizes and graph; one graph for all runs.
-    horizon
     agents : sequence of int, optional
         Agents to attack in turn; by default as :func:`.neighbours.attacks`.
-    seed
     max_pairs : int, default 1
         Pairs to return per agent, of different kinds, the strongest first.
 
@@ -416,13 +413,7 @@ def _effect(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
 
 
 def agent_classes(network: Network, agents: Iterable[int]) -> list[list[int]]:
-    """Group agents by degree, mixing weights and degrees of their neighbours.
-
-    Returns
-    -------
-    list of list of int
-        The classes, in the order of their first agents.
-    """
+    """Group agents by degree, mixing weights and degrees of their neighbours."""
     degrees, mixing = np.asarray(network.degrees), np.asarray(network.mixing)
     classes: dict[tuple, list[int]] = {}
     for agent in agents:

@@ -60,8 +60,6 @@ class RecordingMatrix(np.ndarray):
         ----------
         matrix : ndarray
             Mixing matrix.
-        exchanges : Exchanges
-            Record of the values that the matrix multiplies.
         """
         view = np.asarray(matrix).view(cls)
         view.exchanges, view.agents = exchanges, matrix.shape[-1]
@@ -113,7 +111,6 @@ class RecordingNetwork(Network):
 
         Parameters
         ----------
-        network
         exchanges : Exchanges, optional
             Default: without an earlier execution.
         """

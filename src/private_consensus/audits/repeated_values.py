@@ -43,7 +43,6 @@ def audit_repeated_values(attack: Attack, evidence: Sequence[Evidence]) -> Check
 
     Parameters
     ----------
-    attack
     evidence : sequence of Evidence
         Runs on D and on D'.
 

@@ -421,14 +421,8 @@ def run_traced(
 
     Parameters
     ----------
-    algorithm
     problem, network
         Where it runs; all runs share one graph.
-    streams : AuditStreams
-        Randomness of few runs.
-    horizon
-    rows : int or slice
-        The agents whose messages are replayed.
     source : Trace, optional
         The execution whose messages are replayed; without it, messages are recorded only.
     """
@@ -477,7 +471,6 @@ def with_step(algorithm: Algorithm, recorder: Any) -> Algorithm:
 
     Parameters
     ----------
-    algorithm
     recorder : object
         Its method ``step`` receives the step of the algorithm, the algorithm and the arguments of
         the step.
@@ -566,7 +559,6 @@ def with_array(draw: Any, path: Place, array: np.ndarray) -> Any:
 
     Parameters
     ----------
-    draw, path
     array : ndarray
     """
     if not path:
@@ -791,7 +783,6 @@ def equal(first: Any, second: Any, tolerance: float) -> bool:
     ----------
     first, second : array-like
         Integers, Booleans and values that are no numbers have to be equal.
-    tolerance
     """
     first, second = np.asarray(first), np.asarray(second)
     if first.shape != second.shape:
@@ -809,14 +800,7 @@ def equal(first: Any, second: Any, tolerance: float) -> bool:
 
 
 def tolerance_until(trace: Trace, t: Any) -> float:
-    """Return the relative difference that errors of the replayed messages may explain.
-
-    Parameters
-    ----------
-    trace : Trace
-        Trace of an execution that replays the messages of another execution.
-    t
-    """
+    """Return the relative difference that errors of the replayed messages may explain."""
     errors = [
         error
         for time, error in trace.errors.items()

@@ -89,10 +89,6 @@ def sampling_found(
 
     Parameters
     ----------
-    algorithm, attack, horizon
-    releases : sequence of Release
-        Releases with the declared kind and rate of sampling.
-    level, seed, runs
     inclusions : int
         Number of runs that determine how often a record is in a batch.
     """
@@ -211,7 +207,7 @@ def _first_changes(
 def _hazards(
     first: np.ndarray, rate: float, begin: int, horizon: int
 ) -> Iterator[tuple[str, float]]:
-    """Yield the p-value of the inclusion rate per iteration, among runs without earlier inclusion."""
+    """Yield the p-value of the inclusion rate per iteration, for runs not included earlier."""
     for t in range(begin, horizon):
         at_risk, included = int((first >= t).sum()), int((first == t).sum())
         condition = "after batches without a record, it" if t > begin else "a record"

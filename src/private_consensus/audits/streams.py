@@ -35,7 +35,6 @@ class AuditStreams(Streams):
         ----------
         label : str
             Name that determines the streams, together with ``seed``.
-        runs
         seed : int, default 0
             Seed of the audit.
         """

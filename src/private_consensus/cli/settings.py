@@ -167,7 +167,6 @@ def prepared_data(names: Sequence[str], options: Namespace) -> Prepared:
 
     Parameters
     ----------
-    names
     options : Namespace
         Options of the command: source, mirror, seed and output format.
     """

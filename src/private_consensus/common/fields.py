@@ -112,7 +112,6 @@ def validate(model: type[M], content: Mapping[str, Any], *, prefix: str = "") ->
 
     Parameters
     ----------
-    model
     content : mapping
         Content of a file or of one of its sections.
     prefix : str, optional
@@ -139,8 +138,6 @@ def error_line(prefix: str, error: Mapping[str, Any]) -> str:
 
     Parameters
     ----------
-    prefix : str
-        Key with which the line starts.
     error : mapping
         Entry of ``ValidationError.errors()``.
 

@@ -57,8 +57,6 @@ def parse(text: str, name: str) -> Any:
 
     Parameters
     ----------
-    text : str
-        Contents of a YAML file.
     name : str
         Name of the file for the error message.
 

@@ -82,7 +82,6 @@ class SecretSharing:
         ----------
         values : ndarray of int [..., agents, d]
             Residues modulo p.
-        generator
 
         Returns
         -------
@@ -110,12 +109,10 @@ class SecretSharing:
         ----------
         residues : ndarray of int
             Residues modulo p.
-        axis
 
         Returns
         -------
         ndarray of int
-            Residues, without that axis.
         """
         terms = np.moveaxis(residues, axis, 0)
         total = np.zeros(terms.shape[1:], np.int64)
@@ -134,8 +131,6 @@ class SecretSharing:
         ----------
         x : ndarray [..., agents, d]
             Values of the agents.
-        generator : numpy.random.Generator
-            Source of the uniform shares.
 
         Returns
         -------

@@ -640,7 +640,6 @@ def erdos_renyi(streams: Streams, agents: int, *, probability: float) -> np.ndar
 
     Parameters
     ----------
-    streams
     agents : int
         Number of agents n.
     probability : float
@@ -670,7 +669,6 @@ def random_regular(streams: Streams, agents: int, *, degree: int) -> np.ndarray:
 
     Parameters
     ----------
-    streams, agents
     degree : int
         Number of neighbours of every agent.
 
@@ -692,7 +690,6 @@ def grid(streams: Streams, agents: int, *, rows: int) -> np.ndarray:
         Ignored; all graph families have this parameter.
     agents : int
         Number of agents, a multiple of ``rows``.
-    rows
 
     Returns
     -------
@@ -752,14 +749,12 @@ def from_edges(agents: int, edges: list[tuple[int, int]]) -> np.ndarray:
 
     Parameters
     ----------
-    agents
     edges : list of tuple of int
         Pairs of agents 1, ..., n.
 
     Returns
     -------
     ndarray [agents, agents]
-        Adjacency matrix.
     """
     _require_links(agents, edges)
     return _linked(agents, ((i - 1, j - 1) for i, j in edges))
@@ -859,7 +854,6 @@ def require_buildable(
     ----------
     name : str
         Graph family, or ``single`` for one agent.
-    agents
     weights : str, default "laplacian"
         Name of the mixing weights.
     scale : float, default 1.5
@@ -899,7 +893,6 @@ def default_parameters(name: str, agents: int) -> dict[str, int]:
     ----------
     name : str
         Graph family, a key of :data:`GRAPHS`.
-    agents
 
     Returns
     -------

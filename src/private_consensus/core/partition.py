@@ -26,7 +26,6 @@ def partition_iid(
     ----------
     labels : ndarray, shape (rows,)
         Labels of the records, of which only the number is used.
-    sizes
     generators : sequence of numpy.random.Generator
         One generator per run.
 
@@ -58,12 +57,10 @@ def partition_unequal(
     ----------
     labels : ndarray, shape (rows,)
         Labels of the records, of which only the number is used.
-    agents, total
     generators : sequence of numpy.random.Generator
         One generator per run.
     concentration : float
         Parameter of the Dirichlet distribution of the sizes; larger values give more equal sizes.
-    smallest
 
     Returns
     -------
@@ -98,7 +95,6 @@ def partition_dirichlet(
     ----------
     labels : ndarray, shape (rows,)
         Class of each record.
-    sizes
     generators : sequence of numpy.random.Generator
         One generator per run.
     concentration : float
@@ -186,7 +182,6 @@ def largest_remainders(shares: np.ndarray, total: int) -> np.ndarray:
     ----------
     shares : ndarray
         Non-negative weights; they need not sum to 1.
-    total
 
     Returns
     -------

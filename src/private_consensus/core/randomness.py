@@ -34,14 +34,7 @@ IN_PLACE_LAWS: dict[Law, Callable[[np.random.Generator, np.ndarray], Any]] = {
 
 
 def generator(root: int, *names: str | int) -> np.random.Generator:
-    """Return the random generator of a root seed and a sequence of names.
-
-    Parameters
-    ----------
-    root
-    *names : str or int
-        Names that identify the stream.
-    """
+    """Return the random generator of a root seed and a sequence of names."""
     digest = hashlib.sha256("\0".join(map(str, names)).encode()).digest()[:16]
     key = tuple(np.frombuffer(digest, "<u4").tolist())
     return np.random.default_rng(np.random.SeedSequence(root, spawn_key=key))
@@ -194,14 +187,12 @@ def keys_of(streams: Streams, name: str = "") -> np.ndarray:
 
     Parameters
     ----------
-    streams
     name : str, default ""
         Name of the stream, whose purpose is ``noise``.
 
     Returns
     -------
     ndarray of uint32, shape (runs, 2)
-        Keys.
     """
     generators = streams.generators("noise", name)
     return np.stack([g.integers(0, 2**32, size=2, dtype=np.uint32) for g in generators])

@@ -152,13 +152,10 @@ def calibrate(
 
     Parameters
     ----------
-    settings
     environment : Environment
         Functions that build problem and network.
     root, groups
         See :class:`private_consensus.core.randomness.Streams`.
-    runs : int
-        Number of Monte-Carlo runs.
     block : int, default BLOCK
         Number of runs that are computed together.
 
@@ -197,11 +194,8 @@ def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorith
 
     Parameters
     ----------
-    setting : Setting
-        Algorithm, privacy budget and number of iterations.
     problem : Problem
         Problem with sensitivities, which hold for all data sets.
-    network
 
     Returns
     -------
@@ -306,8 +300,6 @@ def simulate(
     ----------
     calibration : Calibration
         See :func:`calibrate`.
-    plan : MeasurementPlan
-        Quantities and metrics to record.
     divergence : {"raise", "record"}
         Treatment of an infinite iterate: an error, or a measurement of infinity.
     progress : callable

@@ -306,10 +306,8 @@ def minimise(
 
     Parameters
     ----------
-    records
     weight : float
         w.
-    model
     curvature, tolerance : ndarray, shape (problems,)
         D, and the l2 norm of the gradient to reach.
     linear, start : ndarray, shape (problems, d)
@@ -402,7 +400,6 @@ def mean_losses(records: SignedRecords, x: np.ndarray, bound: np.ndarray) -> np.
 
     Parameters
     ----------
-    records
     x : ndarray, shape (points, d)
         Points.
     bound : ndarray, shape (points,)
@@ -425,7 +422,6 @@ def misclassified(records: SignedRecords, x: np.ndarray, positive: np.ndarray) -
 
     Parameters
     ----------
-    records
     x : ndarray, shape (points, d)
         Points.
     positive : ndarray of bool, shape (N,)
@@ -465,7 +461,6 @@ def sigmoid_sums(records: SignedRecords, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    records
     x : ndarray, shape (points, d)
         Points.
 

@@ -116,7 +116,6 @@ def keys(key: np.ndarray, counter: int) -> Keys:
     ----------
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
-    counter
     """
     return Keys(np.uint32(key[0]), np.uint32(key[1]), np.uint32(counter))
 
@@ -320,7 +319,6 @@ def round_and_step(
         Gradients of the agents of all settings.
     first : ndarray of int64, shape (settings,)
         First row of each setting.
-    steps, grids
     rounding, noise : Keys
         Streams of the rounding and of the noise.
     variances : tuple of float
@@ -401,7 +399,6 @@ def round_with_noise(
         Overwritten with the messages.
     first : ndarray of int, shape (settings,)
         First row of each setting.
-    agents, grids
     variances : tuple of float
         Variances of the noise in squared steps of the grid; 0 for none.
     rounding, discrete : Keys

@@ -192,9 +192,6 @@ def first_counter(counter: int, agents: int, loops: np.ndarray) -> int:
 
     Parameters
     ----------
-    counter : int
-        Number of previous solves.
-    agents
     loops : int or ndarray of int
         :math:`T`; the largest one counts.
     """
@@ -557,8 +554,6 @@ def solve_reference(
         See :func:`solve`.
     keys : ndarray of uint32, shape (R, 2)
         One key per run.
-    counter : int
-        Number of previous solves.
     u1 : float
         Smoothing length :math:`u_1` of the first step.
     draw : callable
@@ -598,7 +593,6 @@ def directions_of(keys, counters, dim: int, samples: int, draw=normals):
         One key per run.
     counters : ndarray of int, shape (K,)
         Counters of the agents.
-    dim, samples
     draw : callable
         Maps keys and counters to pairs of normals.
 

@@ -106,7 +106,6 @@ def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
 
     Parameters
     ----------
-    releases
     delta : float
         delta of the guarantee, in [0, 1).
 
@@ -420,7 +419,11 @@ def _discrete_losses(steps: float, sigma: float) -> tuple[np.ndarray, np.ndarray
 
 
 def _sum_of_losses(laws, step: float, tail_mass: float) -> tuple[int, np.ndarray, float]:
-    """Return the distribution of a sum of rounded losses, by a Fourier transform of limited length."""
+    """Return the distribution of a sum of rounded losses, by a Fourier transform.
+
+    It has the first grid point in steps, the masses, and the mass that may be misplaced: that outside
+    the grid (Chernoff), and rounding errors, estimated from the negative masses.
+    """
     low, high = _span(laws, step, tail_mass)
     size = 2 ** math.ceil(math.log2(high - low + 1))
     spectrum = np.ones(size // 2 + 1, complex)

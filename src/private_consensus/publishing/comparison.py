@@ -347,13 +347,6 @@ def table_differences(
 
     Values of tables with different numbers of rows are not compared.
 
-    Parameters
-    ----------
-    before, after : DataFrame
-        Table of the reference and of the run.
-    relative, absolute : float
-        Largest relative and absolute difference of two equal numbers.
-
     Yields
     ------
     str

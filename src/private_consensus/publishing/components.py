@@ -60,7 +60,6 @@ def components(
     ----------
     lock : mapping
         Locked packages, the result of :func:`locked`.
-    installed
 
     Returns
     -------
@@ -103,14 +102,7 @@ def table(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def main(folder: str, lock: str = "requirements.txt") -> None:
-    """Write ``sbom.json`` and ``licences.md`` to a folder.
-
-    Parameters
-    ----------
-    folder
-    lock : str
-        Path of the lock file.
-    """
+    """Write ``sbom.json`` and ``licences.md`` to a folder."""
     rows = components(locked(Path(lock).read_text(encoding="utf-8")), distributions())
     write_json(Path(folder, "sbom.json"), bill_of_materials(rows))
     write_text(Path(folder, "licences.md"), table(rows))

@@ -149,10 +149,6 @@ def write(folder: Path, archive: Path, additional: Mapping[str, Path]) -> None:
 
     Parameters
     ----------
-    folder : Path
-        Folder with reference results.
-    archive : Path
-        Target file.
     additional : mapping
         Name in the archive to the path of each additional file; ``CITATION.cff`` is required.
     """
@@ -175,14 +171,7 @@ def _add(packed: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 
 def main(folder: str, archive: str) -> None:
-    """Write an archive of a reference, with licence and citation of this repository.
-
-    Parameters
-    ----------
-    folder
-    archive : str
-        Target file.
-    """
+    """Write an archive of a reference, with licence and citation of this repository."""
     write(Path(folder), Path(archive), {name: Path(name) for name in ("CITATION.cff", "LICENSE")})
 
 

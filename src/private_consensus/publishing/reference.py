@@ -47,14 +47,10 @@ def publish(
 
     Parameters
     ----------
-    results
     run : path
         ``results/<scale>``.
-    folder
     config : mapping
         Configuration of the run, with ``seed``, ``papers`` and ``runs``.
-    papers : iterable of str
-        Keys of all available papers.
     stamped : iterable of str
         Paths of the results whose provenance is written to the manifest.
     partial : bool
@@ -98,7 +94,6 @@ def require_citable(
 
     Parameters
     ----------
-    results, config, missing
     partial : bool
         True if papers may be missing.
 

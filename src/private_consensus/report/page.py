@@ -151,13 +151,7 @@ def shared_content(results: Results) -> dict[str, object]:
 
 @lru_cache(maxsize=16)
 def paper_view(key: str, results: Results) -> dict[str, Any]:
-    """Collect the content of a paper's page: figures and tables with claims, details, privacy.
-
-    Returns
-    -------
-    dict
-        Variables of the page template.
-    """
+    """Collect the content of a paper's page: figures and tables with claims, details, privacy."""
     paper = results.papers[key]
     primary = [row for row in scorecard.scored(results) if row["paper"] == key]
     paper_figures = [figures.figure(name, paper, results) for name in paper["figures"]]

@@ -132,7 +132,7 @@ class RemainingTime(logging.Handler):
         return max((waiting_s + sum(running_s)) / self._cores, *running_s, 0.0)
 
     def _expected(self, rule: str, published_s: float | None, ratio: float) -> float:
-        """Return the expected duration of a job in seconds, by itself or as the mean of its rule."""
+        """Return the expected duration of a job in seconds, or the mean of its rule."""
         if published_s is not None:
             return ratio * published_s
         if published := self._published.get(rule):

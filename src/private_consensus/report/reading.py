@@ -134,7 +134,6 @@ def read_results(
         data card a JSON file (``cards``). Also optional: Parquet files of audits, errata, corrected
         variants and observers (``audit``), and of numbered statements (``theorems``);
         Markdown files of the documentation (``documents``).
-    scale, commit
     folder : path, optional
         Folder of the results of all scales, which may contain the :data:`OPTIONAL_PARTS`.
     """
@@ -172,12 +171,6 @@ def read_results(
 
 def optional_parts(folder: str | Path, scale: str) -> dict[str, Path]:
     """Return the paths of the :data:`OPTIONAL_PARTS` that exist.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Folder with the results of all scales.
-    scale
 
     Returns
     -------

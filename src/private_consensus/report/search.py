@@ -22,7 +22,6 @@ def entries(results: Results, pages: Mapping[str, str]) -> list[dict[str, str]]:
 
     Parameters
     ----------
-    results
     pages : mapping of str to str
         Address of each page relative to the front page, to the HTML of the page.
 

@@ -52,10 +52,8 @@ def write_site(
 
     Parameters
     ----------
-    results
     source : path
         Folder of the scale, with subfolders ``figures``, ``tables`` and ``data``.
-    folder
     documentation : iterable of mapping, optional
         Search entries of pages outside the report.
     """
@@ -98,11 +96,8 @@ def write_pdf(results: Results, source: Path, path: Path) -> None:
 
     Parameters
     ----------
-    results
     source : Path
         Folder of the scale, which contains the subfolder ``figures``.
-    path : Path
-        Target file.
     """
     import typst
 
@@ -145,7 +140,6 @@ def write_downloads(results: Results, source: Path, folder: Path) -> None:
         Results with the figures. The published reference has no PDF files and no specifications.
     source : Path
         Folder with subfolders ``figures`` and ``data``.
-    folder
     """
     for name in results.facts:
         for kind in IMAGE_KINDS[:2] if results.is_reference else IMAGE_KINDS:
@@ -167,7 +161,6 @@ def write_zipped(path: Path, text: str) -> None:
     ----------
     path : Path
         Path of the archive; the file in it has this name without ``.zip``.
-    text
     """
     with atomic_write(path) as temporary, ZipFile(temporary, "w") as archive:
         archive.writestr(ZipInfo(path.stem), text, ZIP_DEFLATED)

@@ -93,8 +93,6 @@ def write_static(root: Path, documentation: Path, site: Path) -> None:
 
     Parameters
     ----------
-    root : Path
-        Folder of the repository.
     documentation : Path
         Folder of the HTML pages that ``make docs`` writes.
     site : Path

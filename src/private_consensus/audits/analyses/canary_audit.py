@@ -217,7 +217,6 @@ def guessed(scores: np.ndarray, signs: np.ndarray, guesses: int) -> tuple[int, i
         Sum of the observed values along the axis of each canary.
     signs : ndarray, shape (m,)
         True signs, -1 or 1.
-    guesses
     """
     furthest = np.argsort(-np.abs(scores), kind="stable")[:guesses]
     return int(np.sum(np.sign(scores[furthest]) == signs[furthest])), len(furthest)

@@ -176,7 +176,6 @@ def neighbours(problem: Any, run: int, curvature: float, c1: float) -> AuditCase
 
     Parameters
     ----------
-    problem, run
     curvature : float
         :math:`2\rho|N_k|`.
     c1 : float
@@ -248,7 +247,6 @@ def measured(
         Outputs on the two data sets.
     sigma : float
         Standard deviation of (25).
-    epsilon, delta
     confidence : float
         Confidence of the bounds on epsilon and mu together.
     case : AuditCase

@@ -590,7 +590,6 @@ def draws_of(algorithm: Any, problem: Problem, network: Network, streams: Stream
     ----------
     algorithm : Iterative
         Algorithm or batch of settings.
-    problem, network, streams
 
     Returns
     -------
@@ -634,8 +633,6 @@ class BoundedGradients:
         ----------
         norm : {"l2"}
             Norm of the change.
-        curvature : float
-            Curvature that is added to the objective.
 
         Returns
         -------
@@ -660,7 +657,6 @@ def normal_start(problem: Problem, streams: Streams, settings: int, std: Any) ->
 
     Parameters
     ----------
-    problem, streams, settings
     std : float or ndarray, shape (settings,)
         Standard deviation of each coordinate.
 
@@ -680,7 +676,6 @@ def overrides(instance: Any, kind: type, *names: str) -> bool:
     ----------
     instance : object
         Instance of a subclass of ``kind``.
-    kind, *names
     """
     return any(getattr(type(instance), name) is not getattr(kind, name) for name in names)
 

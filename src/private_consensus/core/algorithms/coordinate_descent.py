@@ -126,10 +126,8 @@ class CoordinateDescent(Iterative):
 
         Parameters
         ----------
-        problem
         first_gap : ndarray, shape (settings, runs, agents)
             Gap at the starting points.
-        t
 
         Returns
         -------

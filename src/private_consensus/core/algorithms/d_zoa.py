@@ -152,7 +152,6 @@ def per_setting(value: Any, settings: int) -> np.ndarray:
     ----------
     value : int or ndarray of int
         Field of an algorithm.
-    settings
 
     Returns
     -------

@@ -165,7 +165,6 @@ class DECOR(ClippedDescent):
 
         Parameters
         ----------
-        network
         noise : tuple or ndarray
             Unit noise in one of the two forms of :class:`DECORDraw`.
 

@@ -139,7 +139,6 @@ class DPCI(Iterative):
 
         Parameters
         ----------
-        problem
         t : int
             Message, counted from 0.
 
@@ -312,7 +311,6 @@ def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    problem, network
     t : float
         Time of the matrices :math:`H_i(t)`.
     x : ndarray, shape (settings, runs, agents, n)
@@ -321,7 +319,6 @@ def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray, shape (settings, runs, agents, n)
-        Product.
     """
     if not isinstance(network, SparseNetwork):
         flat = x.reshape(*x.shape[:2], -1)
@@ -339,7 +336,6 @@ def coupling(problem, network, t: float) -> np.ndarray:
 
     Parameters
     ----------
-    problem, network
     t : float
         Time of the matrices :math:`H_i(t)`.
 

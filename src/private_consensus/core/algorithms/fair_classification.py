@@ -113,16 +113,10 @@ class FairClassification(FunctionalMechanism):
 
         Parameters
         ----------
-        budget
         columns : int
             Number of selected columns, k.
         dim : int
             Number of columns, d.
-
-        Returns
-        -------
-        (Budget, Budget)
-            Budgets of the selected and of the other columns.
         """
         if columns == 0:
             return budget, budget
@@ -211,7 +205,6 @@ def extended_gaussian_epsilon(ratio: float, delta: float) -> float:
     ----------
     ratio : float
         Ratio of l2 sensitivity to standard deviation, :math:`\Delta_2/\sigma`.
-    delta
     """
     q = np.sqrt(2.0) / ratio
     tail = np.log(np.sqrt(2.0 / np.pi) / delta)

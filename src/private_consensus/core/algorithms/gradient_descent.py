@@ -296,14 +296,12 @@ def consensus_limit(network, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    network
     x : ndarray, shape (..., n, d)
         First values that the agents broadcast.
 
     Returns
     -------
     ndarray, shape (..., n, d)
-        Values of all agents in the limit.
     """
     mixed = network.mix(x)
     if network.lossless:
@@ -339,6 +337,5 @@ def reconstruct_descent_target(broadcast: np.ndarray, z: np.ndarray, t) -> np.nd
     Returns
     -------
     ndarray, shape (..., p)
-        Reconstructed points.
     """
     return z + t * (broadcast - z)

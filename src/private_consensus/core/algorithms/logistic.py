@@ -62,15 +62,12 @@ def fit(problem, ridge: float) -> np.ndarray:
 
     Parameters
     ----------
-    problem : Problem
-        Features, labels and training rows of all runs.
     ridge : float
         Coefficient :math:`\lambda > 0` of the ridge.
 
     Returns
     -------
     ndarray, shape (runs, d)
-        Coefficients of each run.
     """
     rows, dim = problem.features.shape
     centre, curvature_of_all_rows, magnitude = _of_all_rows(problem, ridge)

@@ -186,7 +186,6 @@ def batch_of(problem: Any, t: int, batches: Any):
 
     Parameters
     ----------
-    problem, t
     batches : int or ndarray of int
         Number of batches, equal for all settings.
 

@@ -106,9 +106,6 @@ def gossip(network, state, first, acceleration: str) -> np.ndarray:
 
     Parameters
     ----------
-    network
-    state : MuffliatoState
-        Last message and the message before it.
     first : bool or ndarray of bool
         True if the next message is the second of its phase, which does not use ``state.before``.
     acceleration : {"none", "chebyshev"}
@@ -117,7 +114,6 @@ def gossip(network, state, first, acceleration: str) -> np.ndarray:
     Returns
     -------
     ndarray, shape (settings, runs, agents, dim)
-        Next messages.
     """
     mixed = network.mix(state.x)
     if acceleration == "none":

@@ -135,12 +135,6 @@ class Noise:
     def units(self, problem: Any, streams: Any) -> Iterator[np.ndarray]:
         """Return the draws of scale 1 of all iterations.
 
-        Parameters
-        ----------
-        problem : Problem
-            Number of agents and dimension.
-        streams
-
         Returns
         -------
         iterator of ndarray, shape (runs, agents, dim)
@@ -157,8 +151,6 @@ class Noise:
             Scale in the unit of the noised quantity.
         moved : ndarray, shape (iterations,)
             Bound on the change of that quantity by one record, divided by the scale.
-        name : str
-            Noised quantity.
 
         Returns
         -------
@@ -209,7 +201,6 @@ class Noise:
 
         Parameters
         ----------
-        problem, horizon
         first : float or None
             Additional factor in iteration 1; None, for 0, if it is unknown.
 
@@ -231,7 +222,6 @@ def calibrated(algorithm: Any, budget, problem, network, horizon: int) -> Any:
     ----------
     algorithm : Algorithm
         Algorithm with the fields ``law``, ``noise``, ``growth`` and ``calibration``.
-    budget, problem, network, horizon
 
     Returns
     -------
@@ -252,7 +242,6 @@ def least_noise(algorithm: Any, budget, problem, network, horizon: int) -> float
     ----------
     algorithm : Algorithm
         Algorithm whose field ``calibration`` names the rule.
-    budget, problem, network, horizon
 
     Returns
     -------

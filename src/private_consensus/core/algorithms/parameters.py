@@ -44,7 +44,6 @@ def one_of(default: str | None, names: Iterable[str], *, calibration: bool = Fal
     ----------
     default : str or None
         Default value; None is then allowed as well.
-    names
     calibration : bool
         Whether the field affects only how the noise is set.
     """
@@ -111,11 +110,6 @@ def noise_field(
         Distribution; None for the value of the algorithm's ``law``.
     scheduled : bool
         Whether the scale is divided by the algorithm's ``growth`` in every iteration.
-
-    Returns
-    -------
-    Field
-        Dataclass field with its rule and declaration.
     """
     declared = NoiseDeclaration(law, added_to, scheduled)
     return field(default=0.0, metadata={**nonnegative(0.0).metadata, NOISE: declared})
@@ -169,7 +163,6 @@ def only(default: Any, because: str = "") -> Any:
 
     Parameters
     ----------
-    default
     because : str
         Reason for the restriction, for error messages.
     """

@@ -142,7 +142,6 @@ class PeriodicallyReducedADMM(ADMMFamily):
 
         Parameters
         ----------
-        problem
         penalty : ndarray
             :math:`D_i` of the agents.
 

@@ -208,7 +208,6 @@ def noise_covariance(mixing: np.ndarray, u: int) -> np.ndarray:
     ----------
     mixing : ndarray, shape (agents, agents)
         Mixing matrix.
-    u
 
     Returns
     -------

@@ -58,7 +58,6 @@ def shared_by_runs(module: ModuleType, parameters: Mapping[str, Any]) -> bool:
 
     Parameters
     ----------
-    module
     parameters : mapping
         Parameters of its ``build`` function.
     """

@@ -155,7 +155,6 @@ class Perceptron(Problem):
         init : {"zero", "random", "u05"}
             ``zero`` (as published), ``random`` (normal weights of variance 1/fan-in, biases 0) or
             ``u05`` (all parameters uniform in [-0.5, 0.5], the code of the predecessor paper).
-        streams
 
         Returns
         -------
@@ -357,7 +356,6 @@ class Perceptron(Problem):
         Returns
         -------
         ndarray, shape (2, settings, runs)
-            Loss and accuracy.
         """
         average = x.mean(-2)
         cached_average, measures = self._evaluated.get(subset, (None, None))

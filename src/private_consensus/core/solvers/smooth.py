@@ -72,12 +72,10 @@ def minimise(
         as zero.
     tolerance : float
         l2 norm of the gradient at which a problem counts as solved.
-    max_steps
 
     Returns
     -------
     ndarray, shape (..., d)
-        Approximate minimisers.
 
     Raises
     ------

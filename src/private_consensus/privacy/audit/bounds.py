@@ -289,7 +289,6 @@ def tabled_limits(hits: np.ndarray, runs: int, tail: float) -> tuple[np.ndarray,
     ----------
     hits : ndarray of int
         Numbers of successes.
-    runs
     tail : float
         One-sided error level.
 

@@ -24,16 +24,10 @@ def figure(name: str, paper: Row, results: Results) -> dict[str, object]:
 
     Parameters
     ----------
-    name
     paper : mapping
         Paper of the figure, with its experiments.
     results : Results
         Results of one scale. The published reference has no interactive charts.
-
-    Returns
-    -------
-    dict
-        Template variables.
     """
     spec, facts, scale = paper["figures"][name], results.facts[name], results.scale
     used = dict.fromkeys(panel["experiment"] for panel in spec["panels"] if panel["experiment"])
@@ -71,7 +65,6 @@ def alt_text(spec: Row, labels: Mapping[str, str]) -> str:
 
     Parameters
     ----------
-    spec
     labels : mapping of str to str
         ``algorithm.variant`` to the label of its curve.
     """
@@ -115,20 +108,7 @@ def _curve_text(curve: Row, labels: Mapping[str, str]) -> str:
 
 
 def experiment(key: str, spec: Row, scale: str) -> dict[str, object]:
-    """Add the name of an experiment, its common settings and its reductions in words.
-
-    Parameters
-    ----------
-    key
-    spec : mapping
-        Experiment as the configuration states it.
-    scale
-
-    Returns
-    -------
-    dict
-        Template variables.
-    """
+    """Add the name of an experiment, its common settings and its reductions in words."""
     return {
         **spec,
         "name": key,

@@ -36,8 +36,6 @@ def seconds_of_figures(papers: Mapping[str, Row], timings: Iterable[Row]) -> dic
 
     Parameters
     ----------
-    papers : mapping
-        Key to paper, with its figures and tables.
     timings : iterable of rows
         Columns ``job`` and ``seconds``.
 

@@ -68,7 +68,6 @@ def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, object]]:
     ----------
     claims : iterable of rows
         One row per claim and variant.
-    figure
     """
     formatted_rows = [formatted(row) for row in claims if row["figure"] == figure]
     return [

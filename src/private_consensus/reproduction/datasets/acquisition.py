@@ -366,7 +366,6 @@ def write_provenance(path: str | Path, provenance: Provenance) -> None:
 
     Parameters
     ----------
-    path
     provenance : Provenance
         Source, version and checksum of the contents.
     """

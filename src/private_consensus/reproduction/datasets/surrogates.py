@@ -33,9 +33,6 @@ def aggregate(
 
     Parameters
     ----------
-    table, schema
-    digits : int
-        Number of decimals of fractions and rates.
     smallest : int
         Smallest number of records of a category; smaller categories are omitted, so that no record
         can be identified.
@@ -76,7 +73,6 @@ def draw(
         Result of :func:`aggregate`, with a ``model``: ``label`` (its name, and its two values or
         their quantiles), ``loading`` (correlation of columns with the latent factor), ``sharpness``
         (scale of the log-odds) and ``products`` (pairs of columns with a weight).
-    rows, generator
     make_consistent : callable
         Function that changes columns whose values contradict each other.
 

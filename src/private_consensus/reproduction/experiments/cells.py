@@ -51,8 +51,6 @@ def run_cell(
     ----------
     cell : mapping
         One algorithm of one experiment, with all its settings.
-    prepared : mapping
-        Name of each prepared data set to the data set.
     progress : callable, optional
         Called with the number of completed runs and the number of all runs.
     tuning_runs : DataFrame, optional
@@ -140,12 +138,6 @@ def unaccounted_uses(
 ) -> list[str]:
     """List the uses of private data whose privacy cost is not counted in the budget.
 
-    Parameters
-    ----------
-    algorithm, problem
-    specification : mapping
-        Setting of a cell.
-
     Returns
     -------
     list of str
@@ -181,12 +173,6 @@ def calibrated_cell(
     """Calibrate the noise of the settings of a cell that share one problem and one network.
 
     The simulation, the privacy rows and the audits all use this calibration.
-
-    Parameters
-    ----------
-    cell, specifications
-    prepared : mapping
-        Name of each prepared data set to the data set.
 
     Returns
     -------
@@ -248,8 +234,6 @@ def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Envi
     ----------
     specification : mapping
         One setting; its keys ``problem`` and ``network`` are used.
-    prepared : mapping
-        Name of each prepared data set to the data set.
 
     Returns
     -------
@@ -279,14 +263,8 @@ def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
 
     Parameters
     ----------
-    algorithm
     specification : mapping
         Budget, horizon, parameters of the algorithm, variant and axis values.
-
-    Returns
-    -------
-    Setting
-        The setting, not yet calibrated.
     """
     budget = Budget(specification["budget"]["epsilon"], specification["budget"]["delta"])
     built = _build("algorithm", algorithms.load(algorithm), **specification["algorithm"])

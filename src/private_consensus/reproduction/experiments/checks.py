@@ -157,13 +157,8 @@ def unknown_variant(
 
     Parameters
     ----------
-    key_path : str
-        Key of the reference in the configuration.
-    algorithm
     variant : str or None
         Name of the variant; not checked if None.
-    experiment : Experiment
-        Experiment to which the reference points.
 
     Returns
     -------
@@ -465,9 +460,6 @@ def integer_errors(key: str, value: Any, minimum: int, maximum: int | None = Non
 
     Parameters
     ----------
-    key, value
-    minimum : int
-        Smallest allowed value.
     maximum : int, optional
         Largest allowed value; unbounded if omitted.
 
@@ -488,7 +480,6 @@ def too_many(limit_key: str, factors: Mapping[str, int]) -> Iterator[str]:
     ----------
     limit_key : str
         Key of :data:`MAX_SIZES`, whose entry is the limit.
-    factors
 
     Returns
     -------

@@ -65,12 +65,6 @@ class CurveConditions:
 def conditions_of(plan: Plan, figure: str) -> str:
     """Describe the conditions of a figure in one line.
 
-    Parameters
-    ----------
-    plan : Plan
-        Validated configuration.
-    figure
-
     Returns
     -------
     str

@@ -102,7 +102,6 @@ def complete(content: Entry, key: str) -> dict[str, Any]:
 
     Parameters
     ----------
-    content
     key : str
         Key of the paper, with which error lines start.
 

@@ -61,8 +61,6 @@ def figure_numbers(
         Panels as :class:`.schema.FigurePanel` serializes them.
     cells : mapping
         (experiment, algorithm) to runs and privacy of the cell.
-    source : str
-        Origin of the data.
     other_points : DataFrame, optional
         Points of panels that show partitions of data or privacy losses to observers; the column
         ``panel`` contains the title of the panel.
@@ -109,9 +107,6 @@ def curve_points(
 
     Parameters
     ----------
-    runs : DataFrame
-        Measurements of a cell.
-    privacy
     curve : mapping
         Curve with its variant, measure, ``where``, statistic and interval.
     x : str
@@ -177,7 +172,6 @@ def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
 
     Parameters
     ----------
-    privacy
     curve : mapping
         Curve with its ``variant``, ``measure`` and ``where``.
 
@@ -211,7 +205,6 @@ def cost_to_reach(points: pl.DataFrame, goals: Sequence[float]) -> pl.DataFrame:
     ----------
     points : DataFrame
         Points of one curve in ascending order of x.
-    goals
 
     Returns
     -------
@@ -289,7 +282,6 @@ def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
     ----------
     network : mapping
         Parameters of :func:`private_consensus.core.networks.build`.
-    seed
 
     Returns
     -------
@@ -325,8 +317,6 @@ def partition_summary(prepared: Prepared, partition: Mapping[str, Any], seed: in
 
     Parameters
     ----------
-    prepared : Prepared
-        Prepared data set.
     partition : mapping
         Partition as :class:`.schema.Partition` serializes it.
     seed : int

@@ -208,13 +208,7 @@ class Plan:
         return sorted({name for names in lists for name in names})
 
     def tunings(self, experiment: str, algorithm: str) -> list[tuple[str, str]]:
-        """Return the cells whose runs determine tuned parameters of a cell.
-
-        Returns
-        -------
-        list of (str, str)
-            Sorted (experiment, algorithm) pairs.
-        """
+        """Return the cells whose runs determine tuned parameters of a cell."""
         variants = self.experiments[experiment].algorithms[algorithm].values()
         return sorted({(v.tuned.experiment, algorithm) for v in variants if v.tuned})
 
@@ -229,7 +223,6 @@ class Plan:
 
         Parameters
         ----------
-        experiment
         *names : str
             Some of its algorithms; all if omitted.
         """
@@ -336,14 +329,8 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
 
     Parameters
     ----------
-    experiment, name, algorithm
     config : Config
         Scale, seed and, optionally, number of runs.
-
-    Returns
-    -------
-    dict
-        The cell as plain JSON.
     """
     grids, reduced = _reduced(experiment, config.scale)
     restriction = experiment.intermediate_measures

@@ -36,9 +36,6 @@ def stamp(
 
     Parameters
     ----------
-    settings : object
-        Settings as plain JSON.
-    code, source
     prepared : iterable of paths
         Files of prepared data from which the result was computed.
 
@@ -63,9 +60,6 @@ def write(
 
     Parameters
     ----------
-    frame
-    path : path
-        Target file.
     provenance : mapping
         Provenance as :func:`stamp` returns it.
     companions : iterable of paths

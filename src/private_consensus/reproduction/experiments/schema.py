@@ -888,14 +888,8 @@ def resolve_delta(delta: Any, *, agents: int, records: int) -> float:
     ----------
     delta : float or mapping
         Number in [0, 1), or a mapping with the negative exponent ``records_power``.
-    agents
     records : int
         Number of records per agent.
-
-    Returns
-    -------
-    float
-        The resolved delta.
 
     Raises
     ------

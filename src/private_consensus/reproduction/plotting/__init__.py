@@ -38,7 +38,6 @@ def draw(
 
     Parameters
     ----------
-    name, paper, numbers, figure
     styles : mapping
         Label, colour and dash by ``algorithm.variant``.
     """

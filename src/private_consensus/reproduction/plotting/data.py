@@ -23,7 +23,6 @@ def data_extra_partitions(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]
     ----------
     numbers : polars.DataFrame
         Number of records per panel, agent and label.
-    figure
     """
     top = 1.12 * max(numbers["size"].cast(float))
     names = numbers.sort("label")["series"].unique(maintain_order=True).to_list()

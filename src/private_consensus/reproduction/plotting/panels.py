@@ -33,7 +33,6 @@ class Chart(alt.Chart):
         ----------
         kind : str
             Vega-Lite type of the mark.
-        **options
         """
         return self.properties(mark={"type": kind, **options})
 
@@ -45,7 +44,6 @@ def graph(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     ----------
     numbers : polars.DataFrame
         Positions of nodes and ends of edges, per panel.
-    figure
     """
     chart = alt.hconcat(*drawn_panels(_graph, numbers, figure))
     return finish(chart, figure["title"], numbers["source"][0], facts(figure))
@@ -75,14 +73,7 @@ def _graph(points: pl.DataFrame, panel: Spec) -> ChartType:
 
 
 def drawn_panels(draw: DrawPanel, numbers: pl.DataFrame, figure: Spec) -> list[ChartType]:
-    """Draw each panel of a figure.
-
-    Parameters
-    ----------
-    draw : callable
-        Draws a panel from its points and its specification.
-    numbers, figure
-    """
+    """Draw each panel of a figure."""
     return [
         draw(numbers.filter(pl.col("panel") == panel["title"]), panel) for panel in figure["panels"]
     ]
@@ -96,9 +87,6 @@ def side_by_side(
 
     Parameters
     ----------
-    draw : callable
-        Draws a panel from its points and its specification.
-    numbers, figure
     *notes : str
         Further lines below the title.
     columns : int, default 2
@@ -116,7 +104,6 @@ def axes(panel: Spec, x: tuple[str, Any, Any], y: tuple[str, Any, Any]) -> tuple
 
     Parameters
     ----------
-    panel
     x, y : tuple
         Column with its type, scale, and ticks of the axis.
     """
@@ -128,16 +115,7 @@ def axes(panel: Spec, x: tuple[str, Any, Any], y: tuple[str, Any, Any]) -> tuple
 
 
 def layered(layers: Sequence[alt.Chart], panel: Spec, width: float, height: float) -> ChartType:
-    """Combine charts to the layers of a panel, with the title of the panel.
-
-    Parameters
-    ----------
-    layers : sequence of altair.Chart
-        Charts, the bottom layer first.
-    panel
-    width, height : float
-        Size in pixels.
-    """
+    """Combine charts to the layers of a panel, with the title of the panel."""
     return alt.layer(*layers).properties(width=width, height=height, title=typeset(panel["title"]))
 
 
@@ -146,8 +124,6 @@ def series_colour(colours: Mapping[str, str], dashes: Mapping[str, list[int]] | 
 
     Parameters
     ----------
-    colours : mapping
-        Colour of each series, in the order of the legend.
     dashes : mapping, optional
         Dashes of series; other series are solid lines.
     """

@@ -46,7 +46,6 @@ def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
     ----------
     specification : dict
         Vega-Lite specification that :func:`.drawings.save` wrote as JSON.
-    inches
     """
     target = inches * POINTS_PER_INCH
     spec = deepcopy(specification)

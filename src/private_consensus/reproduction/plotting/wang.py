@@ -38,7 +38,6 @@ def wang_fig2(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     ----------
     numbers : polars.DataFrame
         Estimates per panel, agent and iteration.
-    figure
     """
     return side_by_side(_trajectories, numbers, figure)
 
@@ -54,7 +53,6 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     ----------
     numbers : polars.DataFrame
         Exact and measured errors per panel.
-    figure
     """
     titles = [panel["title"] for panel in figure["panels"]]
     points_of_panels = [numbers.filter(pl.col("panel") == title) for title in titles]
@@ -144,7 +142,7 @@ def _errors(points: pl.DataFrame, panel: Spec, ends: Extent) -> ChartType:
 
 
 def _guide(points: pl.DataFrame) -> pl.DataFrame:
-    """Return two points of a line with slope -gamma over the last decade, above the highest curve."""
+    """Return two points of a line with slope -gamma over the last decade."""
     top = points.filter(pl.col("epsilon") == points["epsilon"].min(), pl.col("variant") == "exact")
     end = top.sort("x").tail(1)
     gamma = end["gamma"][0] if "gamma" in end.columns and end["gamma"][0] is not None else 1.0

@@ -45,7 +45,6 @@ def xiao_fig1(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     ----------
     numbers : polars.DataFrame
         Points per panel and variant.
-    figure
     """
     compared = numbers.filter(pl.col("variant") != "excess")["y"]
     common_scale = alt.Scale(scheme="viridis", domain=[min(compared), max(compared)])
@@ -70,7 +69,6 @@ def xiao_figA(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     ----------
     numbers : polars.DataFrame
         Positions of the agents, per panel.
-    figure
     """
     titles = [panel["title"] for panel in figure["panels"]]
     elements = dict(zip(titles, (_exchanged, _relayed), strict=True))

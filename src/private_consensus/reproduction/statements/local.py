@@ -278,7 +278,6 @@ def contraction(
 
     Parameters
     ----------
-    quantity
     setting : QuadraticSetting
         Losses, constraint, penalties and step sizes.
     first_order : bool

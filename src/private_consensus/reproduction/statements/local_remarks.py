@@ -42,7 +42,6 @@ def mu_of_coordinate_descent(
     Returns
     -------
     ndarray, shape (...)
-        Mu of the messages together.
     """
     squares = changes**2
     mean_count = counts.sum(-1) / counts.shape[-1]
@@ -153,12 +152,10 @@ def excess_on_a_graph(
         Numbers of iterations K.
     noise : float
         Standard deviation of the noise over the step size, V.
-    runs
 
     Returns
     -------
     ndarray, shape (horizons,)
-        Excess of the sum of losses at the average of all iterates of all agents.
     """
     rng, agents = np.random.default_rng(4), len(weights)
     targets, _, min_loss = _losses(agents)

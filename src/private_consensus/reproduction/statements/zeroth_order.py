@@ -27,7 +27,6 @@ def step_sizes(first: float, horizon: int = T) -> np.ndarray:
     ----------
     first : float
         alpha_0 R / L.
-    horizon
 
     Returns
     -------

@@ -357,14 +357,8 @@ class ADMMFamily(Iterative):
 
         Parameters
         ----------
-        problem, network, horizon
         **attack_fields : Any
             Values that replace the fields ``attained`` and ``reached`` of the release.
-
-        Returns
-        -------
-        list of Release
-            One release that covers all iterations.
         """
         penalties, norm = self.least_penalties(network, horizon), self.noise.norm
         first = problem.attained_minimiser_share("l2", penalties[:1])
@@ -397,7 +391,6 @@ class ADMMFamily(Iterative):
         Returns
         -------
         ndarray, shape (settings, runs, agents)
-            Accumulated privacy loss.
         """
         if not self.noisy:
             return state.total_loss

@@ -112,7 +112,6 @@ class ApproximateADMM(ADMMFamily):
 
         Parameters
         ----------
-        problem
         network : Network, optional
             Not needed for :meth:`.MessagePrivacyCost.rhos`.
 

@@ -105,7 +105,6 @@ class ClippedDescent(Iterative):
 
         Parameters
         ----------
-        problem
         z : ndarray, shape (settings, runs, agents, dim)
             Point of each agent.
 
@@ -154,7 +153,6 @@ def noise_of_edges(problem, network, streams, counts) -> Iterator[np.ndarray]:
 
     Parameters
     ----------
-    problem, network, streams
     counts : int or ndarray, shape (runs,)
         Number of vectors of each run.
 

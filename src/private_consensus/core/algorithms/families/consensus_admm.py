@@ -164,7 +164,6 @@ def gaussian_release(
         Largest l2 change by one record. If it is infinite, the release is not proven.
     noise : float
         Standard deviation.
-    count
     attained : float or None
         Fraction of the change that a pair of records attains; None if unknown.
     """
@@ -182,7 +181,6 @@ def total_epsilon(epsilon: float, delta: float, iterations: int) -> float:
 
     Parameters
     ----------
-    epsilon, delta
     iterations : int
         M.
 

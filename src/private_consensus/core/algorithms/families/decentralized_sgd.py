@@ -140,7 +140,6 @@ class SampledRound:
 
         Parameters
         ----------
-        factor
         x : ndarray, shape (agents, p)
             Messages.
 
@@ -292,7 +291,6 @@ class DecentralizedSGD(Iterative):
 
         Parameters
         ----------
-        s
         sizes : ndarray of int, shape (..., agents)
             Batch sizes.
 
@@ -498,7 +496,6 @@ class DecentralizedSGD(Iterative):
         ----------
         models : BatchModels
             Models and messages of one run.
-        problem, round_
         at_message : bool
             Whether the gradients are evaluated at the messages instead of the models.
         clips : sequence of float, length settings
@@ -553,10 +550,8 @@ class DecentralizedSGD(Iterative):
 
         Parameters
         ----------
-        s
         x : ndarray, shape (agents, p)
             Points at which the gradients are evaluated.
-        problem, round_
         clip : float
             Clipping norm.
 
@@ -582,7 +577,6 @@ def at(value: Any, s: int) -> Any:
     ----------
     value : scalar or ndarray, shape (settings, ...)
         Field of the batch.
-    s
 
     Returns
     -------

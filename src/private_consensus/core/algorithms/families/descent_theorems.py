@@ -25,7 +25,6 @@ def allowance(calibration: str, epsilon: float, delta: float, horizon: int) -> f
     ----------
     calibration : {"theorem_1", "gaussian_dp", "zcdp", "advanced_composition"}
         Privacy condition, see :class:`..gradient_descent.GradientDescent`.
-    epsilon, delta, horizon
 
     Returns
     -------
@@ -78,7 +77,6 @@ def theorem_1_epsilon(squared_ratio_sum: float, delta: float) -> float:
     ----------
     squared_ratio_sum : float
         Sum of squared ratios of sensitivity to noise, :math:`\sum_t \Delta_t^2/M_t^2`.
-    delta
     """
     return (
         squared_ratio_sum
@@ -91,16 +89,12 @@ def theorem_2_bound(T, inverse_kappa, G, first, p, beta, *, distance):
 
     Parameters
     ----------
-    T : int
-        Number of steps.
     inverse_kappa : float or ndarray
         :math:`1/\kappa = m^2/(2\sqrt T)`.
     G : float
         Lipschitz constant of the local sum.
     first : float
         First step size :math:`\eta_1`.
-    p : int
-        Number of coordinates.
     beta : float or ndarray
         Second largest absolute eigenvalue of the mixing matrix.
     distance : float or ndarray

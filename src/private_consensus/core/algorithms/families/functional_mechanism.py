@@ -104,7 +104,6 @@ class FunctionalMechanism(Algorithm):
 
         Parameters
         ----------
-        problem
         fair : {"off", "perrec", "plus", "penal"}
             Fairness term.
         """
@@ -167,7 +166,6 @@ class FunctionalMechanism(Algorithm):
         Returns
         -------
         ndarray, shape (..., number)
-            Concatenated coefficients.
         """
         diagonal = np.diagonal(quadratic, axis1=-2, axis2=-1)
         blocks = [diagonal, linear, *([covariance] if self.fair == "penal" else [])]
@@ -263,8 +261,6 @@ def paper_sensitivity(norm: str, dim: int, *, fair: bool) -> float:
         Norm of the change.
     dim : int
         Number of features d.
-    fair : bool
-        Whether the objective has a fairness term.
     """
     if norm == "l1":
         return dim**2 / 4 + (3 if fair else 1) * dim

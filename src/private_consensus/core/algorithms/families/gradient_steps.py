@@ -74,14 +74,12 @@ class GradientSteps(Iterative):
 
         Parameters
         ----------
-        problem
         at : ndarray, shape (settings, runs, agents, dim)
             Points at which the gradients are evaluated.
         mixed : ndarray, shape (settings, runs, agents, dim)
             Averages :math:`A_i`, from which the step starts.
         noise : ndarray, shape (runs, agents, dim)
             Unit noise.
-        t
 
         Returns
         -------
@@ -108,7 +106,6 @@ class GradientSteps(Iterative):
         Returns
         -------
         ndarray, shape (settings or 1, 1, 1, 1)
-            Privacy loss of iteration t.
         """
         return np.reshape(
             self.step_size(t) * published_change(problem) / self.noise.at(t), (-1, 1, 1, 1)
@@ -120,7 +117,6 @@ class GradientSteps(Iterative):
         Returns
         -------
         ndarray, shape (settings, runs, agents)
-            Accumulated privacy loss.
         """
         if not self.noise:
             return state.total_loss
@@ -172,7 +168,6 @@ def uniform_mean(network, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    network
     x : ndarray, shape (settings, runs, agents, dim)
         Messages of the iteration.
 

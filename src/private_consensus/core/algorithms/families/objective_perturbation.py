@@ -201,7 +201,6 @@ class ObjectivePerturbed(ADMMFamily):
 
         Parameters
         ----------
-        problem
         count : int
             Number of iterations that use private data.
 
@@ -225,7 +224,6 @@ def jacobian_loss(problem, penalty: Any, form: str, ridge: float = 0.0) -> Any:
 
     Parameters
     ----------
-    problem
     penalty : float or ndarray
         :math:`D_i`.
     form : {"paper", "tight"}

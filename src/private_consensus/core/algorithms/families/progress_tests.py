@@ -84,7 +84,6 @@ def draws(messages: Iterator[Any], problem, streams) -> Iterator[ProgressTestsDr
     ----------
     messages : iterator
         Draws of the messages, with a field ``noise``.
-    problem, streams
 
     Yields
     ------
@@ -125,12 +124,10 @@ class ProgressTests:
 
         Parameters
         ----------
-        state
         minimiser : ndarray, shape (settings, runs, agents, dim)
             Minimisers before output noise.
         noised : ndarray, shape (settings, runs, agents, dim)
             Minimisers with output noise.
-        draw
 
         Returns
         -------
@@ -190,12 +187,6 @@ class ProgressTests:
     def release(self, change: float, horizon: int) -> Release:
         """Return the release of all tests, for queries with a bounded sensitivity.
 
-        Parameters
-        ----------
-        change : float
-            Largest change of a query by one record.
-        horizon
-
         Returns
         -------
         Release
@@ -218,11 +209,8 @@ class ProgressTests:
 
         Parameters
         ----------
-        messages : list of Release
-            Releases of the largest possible number of messages.
         charge : MessagePrivacyCost
             Privacy cost of one message, with its attained ratio.
-        horizon
 
         Returns
         -------
@@ -249,7 +237,6 @@ class ProgressTests:
         ----------
         ratio : float
             Ratio of shift to noise that the attack attains in one message.
-        horizon
 
         Returns
         -------

@@ -192,10 +192,6 @@ class QDPSGD(DecentralizedSGD):
             Models, overwritten.
         base : ndarray, shape (agents, p)
             Value that each agent uses in place of its own model.
-        e : float
-            Mixing step.
-        a : float
-            Gradient step.
         gradient : ndarray, shape (agents, p)
             Clipped mean gradients.
         scale : ndarray, shape (agents,)

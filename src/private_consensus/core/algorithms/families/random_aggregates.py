@@ -117,12 +117,6 @@ def mean_interval(x: np.ndarray, network) -> Aggregate:
     ----------
     x : ndarray, shape (settings, runs, agents, dim)
         Messages of the iteration.
-    network
-
-    Returns
-    -------
-    Aggregate
-        Interval, with the mean as the point of the gradient.
     """
     if not network.lossless:
         return _from_received(x, network)
@@ -151,7 +145,6 @@ def widest_pair(x: np.ndarray, network) -> np.ndarray:
     ----------
     x : ndarray, shape (settings, runs, agents, dim)
         Messages of the iteration.
-    network
 
     Returns
     -------

@@ -37,7 +37,6 @@ def draws(algorithm: Any, problem, streams) -> Iterator[RandomWeightsDraw]:
     ----------
     algorithm : Algorithm
         Algorithm with the fields ``noise`` and ``weights``.
-    problem, streams
 
     Yields
     ------
@@ -83,7 +82,6 @@ def add_losses(state: Any, problem, position, length, scale, step_size: Any) -> 
     ----------
     state : State
         State after the message, whose fields :class:`Losses` are those before the message.
-    problem
     position, length : ndarray, shape (settings, runs, agents, dim)
         Message minus the lower end of its interval, and length of the interval.
     scale : float or ndarray

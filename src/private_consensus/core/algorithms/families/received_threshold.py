@@ -34,7 +34,6 @@ def no_distance(network: Any, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    network
     x : ndarray, shape (settings, runs, agents, dim)
         Messages of the iteration.
 
@@ -55,7 +54,6 @@ def received_within(
 
     Parameters
     ----------
-    network
     x : ndarray, shape (settings, runs, agents, dim)
         New messages.
     distance : ndarray

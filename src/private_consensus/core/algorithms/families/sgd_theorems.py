@@ -34,7 +34,6 @@ def reused_state_releases(
     ----------
     sigma, step, resolution, dim, clip
         See :func:`private_consensus.privacy.noisy_message`.
-    horizon
     keep : float
         Largest c of any agent; above 1 for large mixing steps.
 
@@ -64,7 +63,6 @@ def theorem11_sigma(
 
     Parameters
     ----------
-    budget
     records, horizon : int
         Number of records m of an agent and number of rounds T.
     proof : bool
@@ -103,7 +101,6 @@ def theorem11_epsilon(
     ----------
     sigma : float
         Standard deviation of the noise over the clipping norm.
-    delta
     records : int
         Number of records m of an agent.
     horizon : int
@@ -157,10 +154,8 @@ def sgd_sigma(rule: str, budget: Budget, noise: SampledNoise, horizon: int) -> f
     ----------
     rule : {"thm11", "proof11", "accountant"}
         Theorem 11 with Remark 6, the formula in its proof, or :meth:`SampledNoise.sigma`.
-    budget
     noise : SampledNoise
         Noisy batch, as input of the accountant.
-    horizon
 
     Returns
     -------

@@ -18,8 +18,6 @@ def excess(problem: Any, estimate: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    problem : LogisticRegression
-        Problem with the reference optimum.
     estimate : ndarray, shape (..., dim)
         Estimates.
 
@@ -44,7 +42,6 @@ def misclassified(problem: Any, estimate: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    problem
     estimate : ndarray, shape (..., dim)
         Estimates.
 
@@ -103,7 +100,6 @@ def local_loss(problem: Any, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    problem
     x : ndarray, shape (..., agents, dim)
         Local models.
 
@@ -123,7 +119,6 @@ def local_error(problem: Any, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    problem
     x : ndarray, shape (..., agents, dim)
         Local models.
 
@@ -139,7 +134,6 @@ def local_test_error(problem: Any, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    problem
     x : ndarray, shape (..., agents, dim)
         Local models.
 

@@ -145,7 +145,6 @@ class AgentRecords:
 
         Parameters
         ----------
-        problems
         weight : float
             Weight w of one record's loss.
         far : bool
@@ -225,8 +224,6 @@ def solve_in_lanes(loss, linear, penalty, centre, start, tolerance=None):
 
     Parameters
     ----------
-    loss : LogisticRegression
-        Local objectives.
     linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
         Linear coefficient a and centre c of the quadratic penalty.
     penalty : ndarray, broadcastable to (settings, runs, agents, 1)
@@ -261,8 +258,6 @@ def solve_by_arrays(loss, linear, penalty, centre, start, tolerance=None):
 
     Parameters
     ----------
-    loss : LogisticRegression
-        Local objectives.
     linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
         Linear coefficient a and centre c of the quadratic penalty.
     penalty : ndarray, broadcastable to (settings, runs, agents, 1)
