@@ -439,28 +439,24 @@ def test_a_cell_lists_every_setting_explicitly(plan):
     assert setting["horizon"] == 100  # of the smoke scale
 
 
-def test_an_algorithm_requires_the_data_sets_of_all_its_variants(loaded):
-    paper = complete()
-    experiment = paper["experiments"]["showkatbakhsh_extra_adult"]
-    variants = experiment["algorithms"]["gradient_descent"]
-    variants["other"] = {**variants["exact"], "set": {"problem.prepared": "adult-onehot41"}}
-    plan = loaded(paper)
-    both = ["adult-onehot104", "adult-onehot41"]
-    assert plan.preparations("showkatbakhsh_extra_adult", "gradient_descent") == both
+def test_an_algorithm_requires_the_data_sets_of_all_its_variants(timed_plan):
+    plan, _ = timed_plan
+    names = ["fair-onehot", "fair-onehot-sex", "fair12", "fair12-bias", "fair13"]
+    required = [f"adult-{name}" for name in names]
+    assert plan.preparations("ding_table1_adult", "logistic") == required
     assert plan.preparations("showkatbakhsh_fig1") == []
 
 
-def test_a_variant_overrides_an_axis(plan):
-    cell = plan.cell("showkatbakhsh_fig1", "gradient_descent")
-    one_shot = [s for s in cell["settings"] if s["variant"] == "one_shot"]
-    assert {s["horizon"] for s in one_shot} == {1}
-    assert len({s["columns"]["horizon"] for s in one_shot}) == 6
+def test_a_variant_overrides_an_axis(timed_plan):
+    cell = timed_plan[0].cell("ding_fig14_waiting", "dsgd")
+    private = [s for s in cell["settings"] if s["variant"] == "private"]
+    assert {s["horizon"] for s in private} == {246}
+    assert len({s["columns"]["rounds"] for s in private}) == 6
 
 
-def test_an_infinite_epsilon_is_preserved_in_a_cell(plan):
-    cell = plan.cell("showkatbakhsh_extra_adult", "gradient_descent")
-    free = [s for s in cell["settings"] if s["variant"] == "not_private"]
-    assert {s["budget"]["epsilon"] for s in free} == {float("inf")}
+def test_an_infinite_epsilon_is_preserved_in_a_cell(timed_plan):
+    cell = timed_plan[0].cell("ding_fig5", "admm")
+    assert {s["budget"]["epsilon"] for s in cell["settings"]} == {math.inf}
 
 
 def timed(work) -> tuple[object, float]:
@@ -502,9 +498,9 @@ def a_million_steps() -> None:
 
 def test_an_infinite_parameter_is_preserved_in_a_cell(loaded):
     """JSON cannot represent infinity, and a missing value would become the default."""
-    paper = complete()
-    paper["experiments"]["showkatbakhsh_extra_adult"]["problem"]["box"] = math.inf
-    cell = loaded(paper).cell("showkatbakhsh_extra_adult", "gradient_descent")
+    paper = copy.deepcopy(read_paper(CONFIG / "papers" / "xiao.yaml"))
+    paper["experiments"]["xiao_fig2"]["problem"]["box"] = math.inf
+    cell = loaded(paper, {**ALL, "papers": ["xiao"]}).cell("xiao_fig2", "ldp_admm")
     assert {setting["problem"]["box"] for setting in cell["settings"]} == {math.inf}
 
 

@@ -43,7 +43,6 @@ def wang_fig2(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
 
 
 wang_fig3 = wang_fig2
-wang_extra_fig2_before_noise = wang_fig2
 
 
 def wang_extra_mse(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
