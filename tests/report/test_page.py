@@ -38,10 +38,10 @@ def test_the_scorecard_has_one_row_per_claim_and_figures_list_all_variants(resul
     assert [row["variant"] for row in first[0]["variants"]] == ["released", "printed"]
 
 
-def test_every_page_links_to_the_library_documentation_if_it_was_built(results):
+def test_every_page_of_the_reference_report_links_to_the_documentation(results):
     texts = {"index.html": page(results), **pages(results)}
     assert not any("of the library<" in text for text in texts.values())
-    beside = replace(results, library=True)
+    beside = replace(results, is_reference=True)
     for name, text in {"index.html": page(beside), **pages(beside)}.items():
         (link,) = re.findall(r'href="([^"]+)">Documentation of the library<', text)
         assert (

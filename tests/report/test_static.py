@@ -51,9 +51,10 @@ def test_a_published_report_has_no_dead_links_and_no_chart_specifications(
         file.unlink()
     published = replace(results, is_reference=True)
     entry = {"href": "../../docs/a.html", "text": "A", "names": "", "words": "b"}
-    report = tmp_path / "report"
+    report = tmp_path / static.REPORT
+    write(tmp_path / static.DOCS, index="<p>")
     write_site(published, run_folder, report, documentation=[entry])
-    assert list(static.dead_links(report)) == []
+    assert list(static.dead_links(tmp_path)) == []
     assert 'class="chart"' not in pages(published)["papers/first.html"]
     sources = Tree(pages(published)["papers/first.html"]).attributes("img", "src")
     assert len(sources) == 4 and all(source.endswith(".svg") for source in sources)

@@ -24,12 +24,6 @@ def configured(name):
     return next(folder / name for folder in CONFIGURED if (folder / name).is_file())
 
 
-def at_home(name):
-    """Return the path of a file of the package, relative if it is in the working directory."""
-    file = HOME / name
-    return name if Path(name).resolve() == file.resolve() else file.as_posix()
-
-
 # Cached, because each hash is needed by several jobs and by the report.
 @cache
 def code_of(script, *modules):

@@ -1,7 +1,6 @@
 """Write the report.  Inputs: figures, numbers, claims, privacy, cards, timings.  Outputs: plan.json and the folder report."""
 
 from private_consensus import report as pages
-from private_consensus.common.provenance import files_hash
 
 PREPARATIONS_USED = PLAN.preparations_in_use()
 DATASETS_USED = sorted({PREPARATIONS[name].dataset for name in PREPARATIONS_USED})
@@ -24,13 +23,6 @@ TIMINGS = [
     "theorems",
     "observers",
 ]
-
-# Pages of the documentation; missing pages are omitted.
-DOCUMENTS = sorted(
-    at_home(str(file.relative_to(HOME)))
-    for folder in ("docs", "docs/how-to", "docs/explanation")
-    for file in Path(HOME, folder).glob("*.md")
-)
 
 
 # The plan is a file and not a parameter, because Snakemake records the parameters of a job for each output file.
@@ -79,7 +71,10 @@ rule write_report:
         theorems="results/{scale}/theorems.parquet",
         repairs=expand("results/{{scale}}/audit/repairs.{kind}", kind=FIGURE_KINDS),
         cards=expand("results/{{scale}}/cards/{name}.json", name=PREPARATIONS_USED),
-        documents=DOCUMENTS,
+        # Written by `make mutants`, if at all.
+        mutants=lambda w: [
+            *filter(os.path.isfile, [f"results/{w.scale}/audit/mutants.parquet"])
+        ],
     output:
         page="results/{scale}/report/index.html",
         pdf="results/{scale}/report/report.pdf",
@@ -98,9 +93,6 @@ rule write_report:
     params:
         commit=lambda w: pages.described_commit(HOME),
         assets=pages.assets_hash(),
-        optional_parts=lambda w: files_hash(
-            pages.optional_parts("results", w.scale).values()
-        ),
         code=lambda w: code_of("write_report.py"),
     message:
         "Report"

@@ -19,7 +19,6 @@ from .views import (
     algorithms,
     answer,
     delivered,
-    documents,
     figures,
     privacy,
     scorecard,
@@ -53,7 +52,7 @@ def page(results: Results) -> str:
 
 
 def pages(results: Results) -> dict[str, str]:
-    """Render the other pages, one per paper, algorithm, topic and document, by file name."""
+    """Render the other pages, one per paper, algorithm and topic, by file name."""
     shared = {"scale": results.scale, "decides": results.decides, **navigation(results)}
     papers = {key: paper_view(key, results) for key in results.papers}
     texts = {f"papers/{key}.html": _rendered("paper_page", shared, f"papers/{key}.html", paper=view)
@@ -68,10 +67,6 @@ def pages(results: Results) -> dict[str, str]:
         name = f"{topic}.html"
         content = import_module(f"{__package__}.views.{topic}").page(results)
         texts[name] = _rendered(f"{topic}_page", shared, name, title=title, **content)
-    for document, title in documents.titles(results.documents).items():
-        name = f"docs/{document}.html"
-        content = documents.html(results.documents[document])
-        texts[name] = _rendered("document", shared, name, title=title, content=content)
     return texts
 
 
@@ -80,8 +75,7 @@ def navigation(results: Results) -> dict[str, object]:
     return {
         "paper_names": results.names,
         "algorithms": algorithms_used(results),
-        "documents": documents.titles(results.documents),
-        "library": results.library,
+        "is_reference": results.is_reference,
         "topics": TOPICS,
     }
 

@@ -10,7 +10,6 @@ from .formats import words
 from .names import algorithm_title
 from .page import TOPICS, algorithms_used, paper_view
 from .reading import Results
-from .views import documents
 
 MAIN = re.compile(r"<main.*?</main>", re.S)
 NON_TEXT = re.compile(r"<(pre|svg|math|script)\b.*?</\1>|<[^>]+>", re.S)
@@ -63,7 +62,7 @@ def _item(page: str, name: str, title: str, text: str) -> dict[str, str]:
 
 
 def _pages(results: Results) -> Iterator[dict[str, str]]:
-    """Yield the pages of algorithms, topics and documents."""
+    """Yield the pages of algorithms and topics."""
     for name in algorithms_used(results):
         yield {
             "href": f"algorithms/{name}.html",
@@ -72,5 +71,3 @@ def _pages(results: Results) -> Iterator[dict[str, str]]:
         }
     for name, title in TOPICS.items():
         yield {"href": f"{name}.html", "text": title, "names": name}
-    for name, title in documents.titles(results.documents).items():
-        yield {"href": f"docs/{name}.html", "text": title, "names": name}

@@ -75,7 +75,6 @@ def reference_results(root: Path) -> Results:
         "tables": [folder / "data" / f"{name}.parquet" for name in tables],
         "audit": sorted((folder / "audit").glob("*.parquet")),
         "theorems": folder / "theorems.parquet",
-        "documents": (root / "docs").glob("*.md"),
         "cards": (),
     }
     results = read_results(described, files, scale=manifest["scale"], commit=manifest["commit"])
@@ -83,7 +82,6 @@ def reference_results(root: Path) -> Results:
         results,
         claims=[row for row in results.claims if row["figure"] in published],
         versions={},
-        library=True,
         is_reference=True,
     )
 
