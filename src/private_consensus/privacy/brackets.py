@@ -421,7 +421,8 @@ def _discrete_losses(steps: float, sigma: float) -> tuple[np.ndarray, np.ndarray
 def _sum_of_losses(laws, step: float, tail_mass: float) -> tuple[int, np.ndarray, float]:
     """Return the distribution of a sum of rounded losses, by a Fourier transform.
 
-    It has the first grid point in steps, the masses, and the mass that may be misplaced: that outside
+    It has the first grid point in steps, the masses, and the mass that may be misplaced: that
+    outside
     the grid (Chernoff), and rounding errors, estimated from the negative masses.
     """
     low, high = _span(laws, step, tail_mass)
