@@ -82,7 +82,7 @@ $(DOCS_READY): $(READY) requirements-docs.txt
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements-docs.txt
 	@touch $@
 
-# Build documentation and reference report as one site with a common search. Fail if a link is dead.
+# Build documentation and reference report as one site. Fail if a link is dead.
 site: docs
 	$(BIN)/python -m private_consensus.report.static results/docs results/site
 	@echo "The site: results/site/index.html"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import zipfile
 from pathlib import Path
 
@@ -24,9 +23,7 @@ from .html_tree import Tree
 DOWNLOADS = ("svg", "png", "pdf", "parquet", "csv.zip", "js")
 """File name extensions in ``report/figures``."""
 
-ASSETS = (
-    "report.css", "report.js", "observers.js", "search.js", "losses.js", "vega.js",
-)  # fmt: skip
+ASSETS = ("report.css", "report.js", "observers.js", "losses.js", "vega.js")
 """Style, scripts and data of a report."""
 
 
@@ -69,15 +66,6 @@ def test_every_linked_file_is_in_the_report_folder(site):
         assert links
         missing = [name for name in links if not (page.parent / name.partition("#")[0]).is_file()]
         assert missing == []
-
-
-def test_search_entries_include_figures_and_claims_and_link_to_existing_ids(site, results):
-    text = (site / "assets" / "search.js").read_text()
-    rows = json.loads(text.removeprefix("searchable(").removesuffix(");\n"))
-    assert {"first fig1", "second c02", "privacy"} <= {row["names"] for row in rows}
-    for row in rows:
-        path, _, name = row["href"].partition("#")
-        assert not name or name in Tree((site / path).read_text()).all("id")
 
 
 def test_the_front_page_loads_less_than_100_kb(site):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,7 +23,6 @@ from private_consensus.common.provenance import (
 from private_consensus.common.spreadsheets import csv
 from private_consensus.reproduction.experiments.results import CHECKSUMS
 
-from . import search
 from .page import page, pages, private_papers, shared_content
 from .reading import Results
 from .views import observers, privacy, scorecard
@@ -41,29 +40,19 @@ PDF_TEMPLATE = "report.typ"
 """Typst document of the PDF, which reads its content from ``report.json``."""
 
 
-def write_site(
-    results: Results,
-    source: str | Path,
-    folder: str | Path,
-    *,
-    documentation: Iterable[Mapping[str, str]] = (),
-) -> None:
+def write_site(results: Results, source: str | Path, folder: str | Path) -> None:
     """Write the report as a folder.
 
     Parameters
     ----------
     source : path
         Folder of the scale, with subfolders ``figures``, ``tables`` and ``data``.
-    documentation : iterable of mapping, optional
-        Search entries of pages outside the report.
     """
     source, folder = Path(source), Path(folder)
     rendered = pages(results)
-    entries = json.dumps([*search.entries(results, rendered), *documentation])
     losses = json.dumps(observers.script_data(results.audit.get("observers", [])), allow_nan=False)
     scripts = {
         **_texts("assets"),
-        "search.js": f"searchable({entries});\n",
         "losses.js": f"losses({losses});\n",
     }
     for name, text in scripts.items():
