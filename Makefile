@@ -11,7 +11,7 @@ EXECUTOR ?= $(if $(filter Linux,$(shell uname)),forks,local)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --executor $(EXECUTOR) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke publish print check-report site compare test mutants lint docs benchmark peers lock fuzz release clean
+.PHONY: reproduce smoke publish check-report site compare test mutants lint docs benchmark peers lock fuzz release clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -24,10 +24,6 @@ smoke: $(READY)
 # Publish a full run on real data to results/reference. With PARTIAL=1, papers may be missing; the manifest lists them.
 publish: $(READY)
 	$(SNAKEMAKE) -- $(if $(PARTIAL),publish_partial,publish)
-
-# Write the figures as PDF without heading, 3.3 and 6.8 inches wide, to results/paper/print. FIGURE=name selects one figure.
-print: $(READY)
-	$(BIN)/python -m private_consensus.reproduction.plotting.printing results/paper/figures results/paper/print $(FIGURE)
 
 # Check the report of a run: sizes and accessibility of each page; texts, marks and colours of each figure.
 check-report: $(READY)
