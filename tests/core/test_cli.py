@@ -321,13 +321,6 @@ def test_an_error_message_is_one_line_of_fewer_than_1000_characters(call, comman
     assert code == 2 and len(err.splitlines()) == 1 and len(err) < 1000, err[:2000]
 
 
-def test_the_error_does_not_mention_a_quantity_that_was_not_requested(call):
-    """The algorithm ``release_audit`` has no observable iterates."""
-    code, _, err = call("observers", "release_audit", "--agents", "3", "--horizon", "2",
-                        "--set", "algorithm.confidence=0.9")  # fmt: skip
-    assert code == 2 and "--quantity" not in err
-
-
 def test_insufficient_memory_gives_a_one_line_error(call, monkeypatch):
     def large(*_):
         raise MemoryError("Unable to allocate 1 TiB")

@@ -100,7 +100,6 @@ def test_json_of_an_audit_has_verdict_and_setting(as_json):
         (("theorem", "gradient_descent.theorem_1"), "verdict"),
         (("schema", "paper"), "properties"),
         (("init", "mystudy"), "files"),
-        (("observers", "muffliato", "--agents", "4", "--observer", "0"), "observers"),
     ],
 )
 def test_the_json_option_prints_only_json(as_json, monkeypatch, tmp_path, arguments, key):

@@ -226,14 +226,6 @@ def test_the_block_on_clipping_has_the_stated_scale_and_sensitivity():
     np.testing.assert_allclose(change[0, 0], [0, 0, 2 * 0.01 / 2], atol=1e-12)
 
 
-def test_the_block_on_observers_runs():
-    text = (DOCS / "explanation/observers.md").read_text()
-    variables = {"network": pc.networks.build(pc.Streams(0, (0,)), "ring", 8)}
-    exec(re.search(r"^```python\n(.*?)^```", text, re.M | re.S)[1], variables)
-    statement = variables["result"]
-    assert 0 < statement.open_loop.lower <= statement.open_loop.upper <= statement.mu
-
-
 def test_documentation_pages_cited_by_other_files_exist():
     root = DOCS.parent
     names = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "config/README.md")

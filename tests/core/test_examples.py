@@ -157,13 +157,6 @@ def _only_missing_noise_is_caught(variables):
     assert set(verdicts.values()) == {"differs from its declaration"}
 
 
-def _distance_hides_fresh_noise_only(variables):
-    losses = _by(variables["losses"], "noise", "epsilon")
-    fresh, once = losses["fresh noise per round"], losses["noise once, then gossip"]
-    assert fresh[0] < 2 and (np.diff(fresh) < 0).all()
-    assert once == pytest.approx([2.0] * len(once))
-
-
 GALLERY = {
     "calibrate_noise": _noise_grows_like_the_root_of_the_releases,
     "compose_releases": _exact_composition_is_smaller_than_the_sum,
@@ -174,7 +167,6 @@ GALLERY = {
     "choose_the_number_of_rounds": _the_consensus_error_decreases_with_the_rounds,
     "compare_methods": _every_method_meets_the_budget,
     "catch_missing_noise": _only_missing_noise_is_caught,
-    "loss_to_single_observers": _distance_hides_fresh_noise_only,
 }
 """Names of the gallery scripts in their order, each with a check of the plotted numbers."""
 

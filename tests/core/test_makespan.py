@@ -1,14 +1,11 @@
 """Test the predicted duration of a run on several cores against known cases."""
 
 import itertools
-from pathlib import Path
 
 import pytest
-from benchmarks.makespan import BEFORE_BLOCKS, Job, _split, makespan, planned
+from benchmarks.makespan import BEFORE_BLOCKS, Job, _split, makespan
 
 from private_consensus.kernels.forks import fewest
-from private_consensus.reproduction.experiments.plan import load
-from private_consensus.reproduction.experiments.schema import read_yaml
 
 
 def test_the_makespan_of_a_chain_is_the_sum_of_its_jobs_and_queue_times():
@@ -61,11 +58,3 @@ def test_the_smallest_number_of_processes_with_minimal_rounds_is_used(items, max
     process_count = fewest(items, max_processes)
     assert process_count <= max_processes and turns(process_count) == turns(max_processes)
     assert process_count == 1 or turns(process_count - 1) > turns(max_processes)
-
-
-@pytest.mark.parametrize("cores, processes", [(2, 1), (16, 4), (64, 8)])
-def test_the_observers_job_is_split_over_several_processes(cores, processes):
-    config = Path(__file__).parents[2] / "config"
-    plan = load(read_yaml(config / "config.yaml"), config)
-    job = planned(plan, {"observers": 80.0}, cores)["observers"]
-    assert (job.seconds, job.cores) == (80.0 / processes, processes)

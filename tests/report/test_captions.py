@@ -4,7 +4,6 @@ import json
 import re
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from private_consensus.report.views.figures import complete_caption
@@ -88,15 +87,3 @@ def test_figures_17_and_18_show_the_majority_class_in_each_panel(plan):
     for name in ("ding_fig17", "ding_fig18"):
         for panel in plan.figures[name].panels:
             assert [c.measure[1] for c in panel.curves].count("majority_accuracy") == 1
-
-
-def test_panels_of_epsilon_over_rounds_have_at_most_six_observers(plan):
-    name = "observers_extra_rounds"
-    folder = CONFIG.parent / "results" / "reference" / "data"
-    numbers = pl.read_parquet(folder / f"{name}.parquet")
-    drawing = plotting.draw(name, "observers", numbers, plan.drawing(name), {})
-    panels = [
-        {row["series"] for row in rows if "y" in row} for rows in drawing["datasets"].values()
-    ]
-    assert max(map(len, panels)) <= MAX_CURVES + 1  # including the reference line
-    assert all("coalition of 2" not in series for series in panels)

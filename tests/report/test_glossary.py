@@ -7,21 +7,16 @@ from typing import get_args
 
 import pytest
 
-from private_consensus.audits.views.epsilon import LABELS
 from private_consensus.cli.parser import build_parser
 from private_consensus.common.fields import Interpretation
 from private_consensus.privacy import AUDIT_VERDICTS, VERDICTS
 from private_consensus.privacy.budget import CHANGES, UNITS
 from private_consensus.reproduction.claims.schema import Quantifier
 from private_consensus.reproduction.claims.words import CONFIRMED, CONTRADICTED, MEANINGS, TIED
-from private_consensus.reproduction.observers.drawn import SHOWN
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
-DEFINING = (
-    GLOSSARY,
-    *(ROOT / "docs" / "explanation" / name for name in ("verdicts.md", "observers.md")),
-)
+DEFINING = (GLOSSARY, ROOT / "docs" / "explanation" / "verdicts.md")
 """Pages that define terms of the report."""
 MAX_ENTRIES = 50
 GIVEN_UP = re.compile(
@@ -47,15 +42,14 @@ def defined() -> set[str]:
 
 
 def printed() -> set[str]:
-    """Return the terms for verdicts, states, options and observers that the report contains."""
-    observers = {re.sub(r" of \d+$", "", name) for name in SHOWN}
+    """Return the terms for verdicts, states and options that the report contains."""
     audited = {"flagged", "not flagged", *AUDIT_VERDICTS, "note"}
     states = {CONFIRMED, CONTRADICTED, TIED}
     options = {*get_args(Quantifier), *get_args(Interpretation)}
-    return {*MEANINGS, *VERDICTS, *LABELS.values()} | options | observers | audited | states
+    return {*MEANINGS, *VERDICTS} | options | audited | states
 
 
-def test_every_term_for_verdicts_options_and_observers_is_defined():
+def test_every_term_for_verdicts_and_options_is_defined():
     assert printed() - defined() == set()
 
 

@@ -23,7 +23,7 @@ from .html_tree import Tree
 DOWNLOADS = ("svg", "png", "pdf", "parquet", "csv.zip", "js")
 """File name extensions in ``report/figures``."""
 
-ASSETS = ("report.css", "report.js", "observers.js", "losses.js", "vega.js")
+ASSETS = ("report.css", "report.js", "vega.js")
 """Style, scripts and data of a report."""
 
 

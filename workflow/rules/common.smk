@@ -136,10 +136,6 @@ def partitions_of(figure, scale):
     return [f"results/{scale}/partitions/{figure}.parquet"] if shown else []
 
 
-def views_of(figure, scale):
-    return [f"results/{scale}/views/{figure}.parquet"] if PLAN.views(figure) else []
-
-
 @cache
 def stamps_of_now():
     """Return the expected provenance of all results; cached, because it hashes every module."""
@@ -209,8 +205,6 @@ def provenance_of(cells, figures, tables):
             yield provenance_by_job(
                 rules.summarize_partition, "partitions", files, prepared, figure=name
             )
-        if files := views_of(name, SCALE):
-            yield provenance_by_job(rules.compute_views, "views", files, figure=name)
     for name in tables:
         numbers = [f"results/{SCALE}/data/{name}.parquet"]
         yield provenance_by_job(rules.make_table, "table", numbers, table=name)
@@ -230,7 +224,6 @@ def provenance_of_other_results():
         (rules.audit, "audit_settings", [f"audit/{kind}" for kind in MADE_BY_AUDIT]),
         (rules.compare_repairs, "pairs", ["audit/repairs"]),
         (rules.theorems, "theorems", ["theorems"]),
-        (rules.observers, "settings", ["audit/observers"]),
         (rules.gather, "errata", ["claims", "privacy"]),
     ):
         files = [f"results/{SCALE}/{name}.parquet" for name in names]

@@ -1,6 +1,6 @@
 """Draw figures by name.
 
-Inputs: runs and privacy of their cells, data partitions, or views of observers.  Outputs: numbers, SVG, PNG, PDF, JSON.
+Inputs: runs and privacy of their cells, or data partitions.  Outputs: numbers, SVG, PNG, PDF, JSON.
 """
 
 
@@ -28,35 +28,11 @@ rule summarize_partition:
         "../scripts/summarize_partition.py"
 
 
-rule compute_views:
-    output:
-        views="results/{scale}/views/{figure}.parquet",
-    log:
-        "results/{scale}/logs/compute_views.{figure}.log",
-        usage="results/{scale}/timings/compute_views.{figure}.tsv",
-    wildcard_constraints:
-        figure="|".join(name for name in PLAN.figures if PLAN.views(name)) or "none",
-    priority: longest_first("compute_views.{figure}")
-    conda:
-        "../envs/jobs.yml"
-    resources:
-        mem_mb=800,
-        runtime=5,
-    params:
-        views=lambda w: PLAN.views(w.figure),
-        code=lambda w: code_of("compute_views.py", *LOADED_BY_NAME),
-    message:
-        "Privacy loss to observers for {wildcards.figure}"
-    script:
-        "../scripts/compute_views.py"
-
-
 rule draw_figure:
     input:
         runs=lambda w: cell_files("runs", PLAN.cells_of(w.figure), w.scale),
         privacy=lambda w: cell_files("privacy", PLAN.cells_of(w.figure), w.scale),
         partitions=lambda w: partitions_of(w.figure, w.scale),
-        views=lambda w: views_of(w.figure, w.scale),
     output:
         numbers="results/{scale}/data/{figure}.parquet",
         json="results/{scale}/figures/{figure}.json",

@@ -5,7 +5,6 @@ from private_consensus import report as pages
 PREPARATIONS_USED = PLAN.preparations_in_use()
 DATASETS_USED = sorted({PREPARATIONS[name].dataset for name in PREPARATIONS_USED})
 PARTITIONS = [name for name in PLAN.figures if PLAN.partitions(name)]
-VIEWS = [name for name in PLAN.figures if PLAN.views(name)]
 
 # These files are read if they exist. They are not inputs, because their names match the patterns of other cells.
 TIMINGS = [
@@ -13,7 +12,6 @@ TIMINGS = [
     *(f"prepare.{name}" for name in PREPARATIONS_USED),
     *(".".join(pair) for pair in PLAN.cells()),
     *(f"summarize_partition.{name}" for name in PARTITIONS),
-    *(f"compute_views.{name}" for name in VIEWS),
     *(f"figure.{name}" for name in PLAN.figures),
     *(f"table.{name}" for name in PLAN.tables),
     *(f"claims.{paper}" for paper in JUDGED),
@@ -21,7 +19,6 @@ TIMINGS = [
     "audit",
     "repairs",
     "theorems",
-    "observers",
 ]
 
 

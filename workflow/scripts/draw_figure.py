@@ -20,10 +20,10 @@ with job_logging(snakemake.log[0], figure, snakemake.log.usage):
     cells = {
         (runs["experiment"][0], runs["algorithm"][0]): (runs, privacy) for runs, privacy in pairs
     }
-    other_files = [*snakemake.input.partitions, *snakemake.input.views]
-    source = sources([*snakemake.input.runs, *other_files]) or DRAWN
-    other_points = read_all(other_files)
-    numbers = figure_numbers(figure["panels"], cells, source=source, other_points=other_points)
+    files = snakemake.input.partitions
+    source = sources([*snakemake.input.runs, *files]) or DRAWN
+    partitions = read_all(files)
+    numbers = figure_numbers(figure["panels"], cells, source=source, partitions=partitions)
     chart = plotting.draw(name, snakemake.params.paper, numbers, figure, snakemake.params.styles)
     out = snakemake.output
     save(

@@ -56,14 +56,6 @@ def build_parser() -> argparse.ArgumentParser:
         help="joint confidence of all tests of the audit",
     )  # fmt: skip
 
-    option = add(
-        "observers", running.observers,
-        "compute the privacy loss to observers of a part of the messages",
-        runs=1, metric=None, quantity=None,
-    )  # fmt: skip
-    _add_setting(option)
-    option("--observer", type=int, help="observing agent: list the loss of each agent to it")
-
     option = add("privacy", running.privacy, "compute epsilon from noise, or noise from epsilon")
     option(
         "--mechanism",

@@ -11,9 +11,8 @@ seed are correlated, which makes the test conservative. A number without an erro
 be equal up to rounding.
 
 An exact comparison ignores Monte-Carlo errors. It compares all tables (figure data, claims,
-privacy, statements, audits, observers). Numbers may differ by a relative :data:`ROUNDING`; words,
-counts and truth values must be identical. Statistics of claims may also differ by
-:data:`ROUNDING_OF_CLAIMS`.
+privacy, statements, audits). Numbers may differ by a relative :data:`ROUNDING`; words, counts and
+truth values must be identical. Statistics of claims may also differ by :data:`ROUNDING_OF_CLAIMS`.
 """
 
 from __future__ import annotations

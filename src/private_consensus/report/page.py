@@ -31,7 +31,6 @@ TOPICS = {
     "scorecard": "Scorecard: all claims",
     "privacy": "Privacy of each algorithm",
     "audits": "Audits",
-    "observers": "Privacy against single observers",
     "theorems": "Theorems of the papers",
     "errata": "Errata of the papers",
     "data": "Data",

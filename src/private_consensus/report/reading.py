@@ -50,8 +50,8 @@ class Results:
     cards : list of mapping
         Data cards.
     audit : mapping
-        Rows of the tables in ``audit``, by name: ``audits``, ``errata``, ``repairs``, ``observers``
-        and ``mutants``.
+        Rows of the tables in ``audit``, by name: ``audits``, ``errata``, ``repairs`` and
+        ``mutants``.
     theorems : list of rows
         Rows of ``theorems.parquet``.
     labels : mapping
@@ -114,7 +114,7 @@ def read_results(plan: Row, files: Any, *, scale: str, commit: str) -> Results:
         Paths by kind. Parquet files are ``claims``, ``privacy``, and those of each figure
         (``numbers``) and table (``tables``, optional). Each figure has an SVG file (``svg``), each
         data card a JSON file (``cards``). Also optional: Parquet files of audits, errata, corrected
-        variants and observers (``audit``), of audits of algorithms with faults (``mutants``), and
+        variants (``audit``), of audits of algorithms with faults (``mutants``), and
         of numbered statements (``theorems``).
     """
     sizes = {

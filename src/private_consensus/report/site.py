@@ -25,7 +25,7 @@ from private_consensus.reproduction.experiments.results import CHECKSUMS
 
 from .page import page, pages, private_papers, shared_content
 from .reading import Results
-from .views import observers, privacy, scorecard
+from .views import privacy, scorecard
 from .views.tables import LINKS as TABLE_LINKS
 from .views.verdicts import HEADINGS
 
@@ -50,12 +50,7 @@ def write_site(results: Results, source: str | Path, folder: str | Path) -> None
     """
     source, folder = Path(source), Path(folder)
     rendered = pages(results)
-    losses = json.dumps(observers.script_data(results.audit.get("observers", [])), allow_nan=False)
-    scripts = {
-        **_texts("assets"),
-        "losses.js": f"losses({losses});\n",
-    }
-    for name, text in scripts.items():
+    for name, text in _texts("assets").items():
         write_text(folder / "assets" / name, text)
     write_downloads(results, source, folder / "figures")
     for name in results.tables:

@@ -22,7 +22,6 @@ import numpy as np
 
 from private_consensus.privacy import gaussian_epsilon
 
-from ..networks import second_eigenvalue
 from .base import NOTHING, Iterative, Range, column, origin
 from .families.clipped_descent import mu_of
 from .noise import Noise
@@ -120,14 +119,6 @@ def gossip(network, state, first, acceleration: str) -> np.ndarray:
         return mixed
     weight = _weight_of(network.consensus_rate)
     return np.where(first, mixed, weight * mixed + (1 - weight) * state.before)
-
-
-def chebyshev_weight(mixing: np.ndarray) -> np.ndarray:
-    r"""Return the weight :math:`\gamma` of the acceleration for a mixing matrix.
-
-    Its shape is [1, 1], or [runs, 1, 1] for one matrix per run.
-    """
-    return _weight_of(second_eigenvalue(mixing))
 
 
 def _weight_of(rate) -> np.ndarray:

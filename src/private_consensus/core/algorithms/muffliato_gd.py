@@ -9,7 +9,7 @@ Algorithm 3, with K ``rounds`` of gossip per step and one message per round, is
 or accelerated as in :mod:`.muffliato`. The gradient is clipped *before* the noise is added. K = 1
 is decentralized gradient descent with independent noise. :math:`z` is a function of messages: for
 the eavesdropper, each step is one Gaussian mechanism, and the gossip is post-processing. Rounds of
-gossip increase the privacy loss to distant agents (``docs/explanation/observers.md``).
+gossip increase the privacy loss to distant agents.
 """
 
 from __future__ import annotations

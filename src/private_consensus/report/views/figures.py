@@ -79,24 +79,12 @@ def alt_text(spec: Row, labels: Mapping[str, str]) -> str:
     return f"{spec['title']}.{count} {' '.join(panels)}{legend}"
 
 
-VIEWS = {
-    "graph": "the graph, with the privacy loss (epsilon) of each agent to one marked agent.",
-    "map": "a heat map of the privacy loss (epsilon) of each agent to each other agent.",
-    "distance": "epsilon of pairs of agents against their distance in edges, as dots and lines.",
-    "rounds": "epsilon of kinds of observers against the number of rounds, as lines.",
-    "coalitions": "epsilon of one agent to a coalition, against the size of the coalition.",
-}
-"""Descriptions of panels on the privacy loss to observers."""
-
-
 def _panel_text(panel: Row) -> str:
     if panel.get("graph"):
         return "The communication graph: agents and edges."
     title = f"{panel['title']}: " if panel["title"] else ""
     if panel.get("partition"):
         return f"{title}records per agent, by label, as bars."
-    if views := panel.get("privacy_loss"):
-        return title + VIEWS[views["show"]]
     return f"{title}{panel['y_title']} against {panel['x_title']}."
 
 

@@ -54,7 +54,7 @@ def seconds_of_figures(papers: Mapping[str, Row], timings: Iterable[Row]) -> dic
     return totals
 
 
-FIGURE_JOBS = ("figure", "table", "summarize_partition", "compute_views")
+FIGURE_JOBS = ("figure", "table", "summarize_partition")
 """Jobs whose log files are named by a figure or table."""
 
 

@@ -80,10 +80,7 @@ def conditions_of(plan: Plan, figure: str) -> str:
 
 def _curves(plan: Plan, figure: str) -> Iterator[CurveConditions]:
     for index, panel in enumerate(plan.figures[figure].panels):
-        if panel.privacy_loss:
-            views = panel.privacy_loss.at(plan.config.scale).request()
-            yield CurveConditions(index, _values([views]))
-        elif panel.graph:
+        if panel.graph:
             agents = float(plan.experiments[panel.experiment].network.agents)
             yield CurveConditions(index, {"agents": frozenset([agents])})
         elif panel.partition:

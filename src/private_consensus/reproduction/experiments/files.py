@@ -51,7 +51,7 @@ DESCRIPTION = {"extends", "title", "caption", "note"}
 """Keys that a figure does not inherit from the figure that it extends."""
 FIGURE_KEYS = {*DESCRIPTION, "columns", "panel_title", "panels"}
 """Keys of a figure that its panels do not inherit."""
-PANEL_KEYS = {*FigurePanel.model_fields} - {"graph", "partition", "privacy_loss", "curves"}
+PANEL_KEYS = {*FigurePanel.model_fields} - {"graph", "partition", "curves"}
 ADDED = "_extra_"
 """Part of the name of figures that are not figures of the paper."""
 
@@ -412,7 +412,7 @@ class _Panels:
                     coordinates = {**point, **inner}
                     base = _merge(common, {"where": coordinates}, {"where"})
                     changes = _omit(panel_entry, {"grid"})
-                    panel = _merge(base, changes, {"where", "privacy_loss"})
+                    panel = _merge(base, changes, {"where"})
                     panel["title"] = _title(figure, panel_entry, coordinates)
                     yield self._panel(panel)
 
@@ -421,8 +421,6 @@ class _Panels:
             return _select(panel, ("title", "experiment", "graph"))
         if "partition" in panel:
             return _select(panel, ("title", "x_title", "y_title", "partition"))
-        if "privacy_loss" in panel:
-            return _select(panel, ("title", "x_title", "y_title", "privacy_loss"))
         panel = {**self.file["defaults"].get("panel", {}), **panel}
         expanded = _select(panel, PANEL_KEYS)
         titles = self.file["titles"]

@@ -51,7 +51,7 @@ def figure_numbers(
     cells: Mapping[tuple[str, str], tuple[pl.DataFrame, pl.DataFrame]],
     *,
     source: str,
-    other_points: pl.DataFrame | None = None,
+    partitions: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Compute all points of a figure.
 
@@ -61,9 +61,8 @@ def figure_numbers(
         Panels as :class:`.schema.FigurePanel` serializes them.
     cells : mapping
         (experiment, algorithm) to runs and privacy of the cell.
-    other_points : DataFrame, optional
-        Points of panels that show partitions of data or privacy losses to observers; the column
-        ``panel`` contains the title of the panel.
+    partitions : DataFrame, optional
+        Points of panels that show partitions of data; ``panel`` contains the title of the panel.
 
     Returns
     -------
@@ -87,9 +86,9 @@ def figure_numbers(
         if panel["graph"]:
             points = graph_points(panel["network"], panel["seed"])
             frames.append(points.with_columns(panel=pl.lit(panel["title"])))
-        if panel["partition"] or panel.get("privacy_loss"):
-            assert other_points is not None
-            frames.append(other_points.filter(pl.col("panel") == panel["title"]))
+        if panel["partition"]:
+            assert partitions is not None
+            frames.append(partitions.filter(pl.col("panel") == panel["title"]))
     numbers = pl.concat(frames, how="diagonal_relaxed").with_columns(source=pl.lit(source))
     if "guarantee" not in numbers.columns:
         numbers = numbers.with_columns(guarantee=pl.lit(""))
