@@ -11,7 +11,7 @@ from itertools import pairwise
 import polars as pl
 import pytest
 
-from private_consensus.report.page import page, pages, paper_view, shared_content
+from private_consensus.report.page import page, pages
 from private_consensus.report.views import figures as figure_views
 from private_consensus.report.views import privacy, scorecard, verdicts
 
@@ -193,14 +193,6 @@ def test_figures_claims_and_cards_of_surrogate_data_are_marked(results):
 def test_real_data_are_not_marked_as_surrogate_data(results):
     assert not [text for text in (page(results), *pages(results).values())
                 if "SURROGATE" in text or "surrogate data" in text]  # fmt: skip
-
-
-def test_shared_page_content_is_cached_for_each_set_of_results(results):
-    assert shared_content(results) is shared_content(results)
-    assert paper_view("first", results) is shared_content(results)["papers"][0]
-    changed_results = replace(results, commit="another")
-    assert shared_content(changed_results)["commit"] == "another"
-    assert shared_content(results)["commit"] == results.commit
 
 
 def test_pages_load_no_external_resources(results):

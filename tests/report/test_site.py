@@ -39,7 +39,6 @@ def test_the_report_folder_contains_exactly_the_expected_files(site, results):
     figures = {f"figures/{name}.{kind}" for name in results.facts for kind in DOWNLOADS}
     common_files = {
         "index.html",
-        "report.pdf",
         CHECKSUMS,
         *FILES,
         *(f"{name}.html" for name in TOPICS),

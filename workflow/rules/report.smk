@@ -74,7 +74,6 @@ rule write_report:
         ],
     output:
         page="results/{scale}/report/index.html",
-        pdf="results/{scale}/report/report.pdf",
         checksums=f"results/{{scale}}/report/{pages.CHECKSUMS}",
         scorecard=expand("results/{{scale}}/report/{file}", file=pages.FILES),
     log:

@@ -45,8 +45,25 @@ Each page has a template ``<name>_page.html.j2`` and a function ``page(results)`
 
 def page(results: Results) -> str:
     """Render the front page: the result in words, the papers, and the delivered privacy."""
-    location = {"here": "", "root": "", "home": ""}
-    variables = {**navigation(results), **location, **shared_content(results)}
+    papers = results.papers
+    first = next((name for paper in papers.values() for name in paper["figures"]), "")
+    variables = {
+        **navigation(results),
+        "here": "",
+        "root": "",
+        "home": "",
+        "scale": results.scale,
+        "decides": results.decides,
+        "answer": answer.summary(results),
+        "command": command("", results.scale),
+        "one_figure": command(first, results.scale),
+        "counts": scorecard.counts(scorecard.scored(results)),
+        "delivered": delivered.rows(results),
+        "as_claimed": delivered.AS_CLAIMED,
+        "privacy_counts": privacy.privacy_counts(results),
+        "papers": [paper_view(key, results) for key in papers],
+        "surrogates": surrogates_in(fact["source"] for fact in results.facts.values()),
+    }
     return environment().get_template("index.html.j2").render(variables)
 
 
@@ -116,30 +133,6 @@ def environment() -> Environment:
     # Jinja declares the types of its own globals only.
     templates.globals["headings"] = verdicts.HEADINGS  # ty: ignore[invalid-assignment]
     return templates
-
-
-@lru_cache(maxsize=1)
-def shared_content(results: Results) -> dict[str, object]:
-    """Return the variables of the front page and of the PDF."""
-    papers = results.papers
-    claims = scorecard.scored(results)
-    first = next((name for paper in papers.values() for name in paper["figures"]), "")
-    return {
-        "scale": results.scale,
-        "decides": results.decides,
-        "answer": answer.summary(results),
-        "command": command("", results.scale),
-        "one_figure": command(first, results.scale),
-        "counts": scorecard.counts(claims),
-        "scorecard": claims,
-        "privacy_by_variant": privacy.privacy_by_variant(results),
-        "delivered": delivered.rows(results),
-        "as_claimed": delivered.AS_CLAIMED,
-        "privacy_counts": privacy.privacy_counts(results),
-        "papers": [paper_view(key, results) for key in papers],
-        "surrogates": surrogates_in(fact["source"] for fact in results.facts.values()),
-        "commit": results.commit,
-    }
 
 
 @lru_cache(maxsize=16)

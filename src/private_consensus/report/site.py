@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,11 +21,10 @@ from private_consensus.common.provenance import (
 from private_consensus.common.spreadsheets import csv
 from private_consensus.reproduction.experiments.results import CHECKSUMS
 
-from .page import page, pages, private_papers, shared_content
+from .page import page, pages, private_papers
 from .reading import Results
 from .views import privacy, scorecard
 from .views.tables import LINKS as TABLE_LINKS
-from .views.verdicts import HEADINGS
 
 CORRECTIONS = "repairs"
 """Name of the figure of corrected variants, which belongs to no paper."""
@@ -35,9 +32,6 @@ CORRECTIONS = "repairs"
 IMAGE_KINDS = ("svg", "png", "pdf")
 CSV_DIGITS = 6
 """Significant digits of numbers in CSV files; Parquet files have all digits."""
-
-PDF_TEMPLATE = "report.typ"
-"""Typst document of the PDF, which reads its content from ``report.json``."""
 
 
 def write_site(results: Results, source: str | Path, folder: str | Path) -> None:
@@ -66,45 +60,10 @@ def write_site(results: Results, source: str | Path, folder: str | Path) -> None
     for kind in IMAGE_KINDS if has_figure else ():
         name = f"{CORRECTIONS}.{kind}"
         copy(source / "audit" / name, folder / "figures" / name)
-    write_pdf(results, source, folder / "report.pdf")
     if not results.is_reference:
         write_runtime(folder / "assets" / "vega.js")
     written = [file for file in folder.rglob("*") if file.is_file() and file.name != CHECKSUMS]
     write_json(folder / CHECKSUMS, checksums(written, folder))
-
-
-def write_pdf(results: Results, source: Path, path: Path) -> None:
-    """Typeset the report as PDF; equal results of one commit give byte-identical files.
-
-    The PDF contains the front page and the papers.
-
-    Parameters
-    ----------
-    source : Path
-        Folder of the scale, which contains the subfolder ``figures``.
-    """
-    import typst
-
-    content = as_text({**shared_content(results), "headings": HEADINGS})
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        (folder / "figures").mkdir()
-        for name in results.facts:
-            shutil.copy(source / "figures" / f"{name}.svg", folder / "figures")
-        (folder / PDF_TEMPLATE).write_text(_texts("templates")[PDF_TEMPLATE], encoding="utf-8")
-        (folder / "report.json").write_text(json.dumps(content), encoding="utf-8")
-        typeset = typst.compile(str(folder / PDF_TEMPLATE), root=str(folder))
-    with atomic_write(path) as temporary:
-        temporary.write_bytes(typeset)
-
-
-def as_text(content: object) -> object:
-    """Convert all values of nested mappings and lists to text, so that none is read as markup."""
-    if isinstance(content, Mapping):
-        return {str(key): as_text(value) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [as_text(value) for value in content]
-    return "" if content is None else str(content)
 
 
 def write_runtime(path: Path) -> None:
