@@ -46,15 +46,12 @@ mutants: $(READY)
 fuzz: $(READY)
 	FUZZ_CASES=5000 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) tests/fuzz tests/core/test_kernels.py
 
-# Build a release in dist: wheel, source, software bill of materials, licences, and an archive of the reference results for a
-# repository of research data (RO-Crate).
+# Build wheel and source distribution in dist.
 release: $(READY)
 	rm -rf build dist
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	$(BIN)/python -c 'from setuptools.build_meta import build_sdist; build_sdist("dist")' >/dev/null
 	rm -rf build
-	$(BIN)/python -m private_consensus.publishing.components dist
-	$(BIN)/python -m private_consensus.publishing.crate results/reference dist/private-consensus-reference.zip
 	@ls -1 dist
 
 benchmark: $(READY)
