@@ -56,33 +56,12 @@ def quarter_of_cores():
 
 
 @cache
-def published_manifest():
-    """Return the manifest of the published run, with the seconds of each job by the name of its log file; empty without published results."""
+def published_seconds():
+    """Return the seconds of each job of the published run, by the name of its log file; empty without published results."""
     manifest = HOME / "results" / "reference" / "manifest.json"
     if not manifest.is_file():
-        return {"scale": None, "wall seconds": {}}
-    return json.loads(manifest.read_text(encoding="utf-8"))
-
-
-# Names of log files that differ from the name of the rule.
-RULE_OF_LOG = {
-    "audit": "audit_settings",
-    "claims": "judge_claims",
-    "figure": "draw_figure",
-}
-
-
-def published_seconds_by_rule():
-    """Return the wall times in seconds of the jobs of the published run, by rule; empty at another scale."""
-    if published_manifest()["scale"] != SCALE:
         return {}
-    cells = {f"{experiment}.{algorithm}" for experiment, algorithm in PLAN.cells()}
-    by_rule = {}
-    for name, seconds in published_manifest()["wall seconds"].items():
-        prefix = name.split(".")[0]
-        rule_name = "run_cell" if name in cells else RULE_OF_LOG.get(prefix, prefix)
-        by_rule.setdefault(rule_name, {})[name] = seconds
-    return by_rule
+    return json.loads(manifest.read_text(encoding="utf-8"))["wall seconds"]
 
 
 # Priority of jobs on which many jobs depend.
@@ -91,7 +70,7 @@ HIGHEST_PRIORITY = 10**6
 
 def longest_first(job):
     """Return a priority function: jobs that took longer in the published run start first."""
-    seconds = published_manifest()["wall seconds"]
+    seconds = published_seconds()
     return lambda wildcards: seconds.get(job.format(**wildcards), 0)
 
 
