@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from pydantic import ValidationError
 
 from private_consensus import algorithms, problems
 from private_consensus.common.errors import InvalidInput
@@ -34,6 +35,7 @@ from private_consensus.reproduction.experiments.schema import (
     Config,
     ConfigurationError,
     Figure,
+    FigurePanel,
     Paper,
     Scale,
     read_yaml,
@@ -425,6 +427,12 @@ def test_the_error_of_an_invalid_paper_file_names_key_and_value(spoilt, path, va
 def test_all_errors_of_a_paper_file_are_reported_together(spoilt):
     error = spoilt(FIG1, {"runs": 0})
     assert len(error.lines) > 3
+
+
+@pytest.mark.parametrize("content", [{"experiment": "e"}, {"graph": True}])
+def test_a_panel_shows_curves_or_the_graph_of_an_experiment(content):
+    with pytest.raises(ValidationError):
+        FigurePanel(title="", **content)
 
 
 def test_a_cell_lists_every_setting_explicitly(plan):

@@ -389,18 +389,18 @@ def test_claims_without_a_paper_number_are_shown_with_their_group_title(results)
 
 def test_figures_without_a_paper_number_are_shown_with_their_group_title(results):
     paper_config = paper("data", "", 1)
-    partition = {"title": "equal", "experiment": "", "partition": {"kind": "iid"}, "curves": []}
-    paper_config["paper"] |= {"authors": [], "title": "What agents hold"}
+    graph = {"title": "ring", "experiment": "", "graph": True, "curves": []}
+    paper_config["paper"] |= {"authors": [], "title": "Networks"}
     paper_config |= {"experiments": {}, "claims": {}}
-    paper_config["figures"]["data_fig1"] |= {"panels": [partition], "added": True}
+    paper_config["figures"]["data_fig1"] |= {"panels": [graph], "added": True}
     papers = {"first": results.papers["first"], "data": paper_config}
     mixed = results_of(papers, claims=results.claims[:1], privacy=results.privacy[:1])
     front, text = page(mixed), pages(mixed)["papers/data.html"]
     assert "paper-data" in Tree(text).all("id")
-    assert '<a href="papers/data.html">What agents hold</a>' in front
+    assert '<a href="papers/data.html">Networks</a>' in front
     assert not [fragment for fragment in ("Paper <", "Paper :") if fragment in front + text]
     assert '<option value="data">' not in pages(mixed)["scorecard.html"]
     article = re.search(r'<details class="figure" id="data_fig1".*?</section>', text, re.S)[0]
-    assert "records per agent, by label" in article
+    assert "The communication graph" in article
     assert "not a figure of a paper" in article
     assert "What is varied" not in article

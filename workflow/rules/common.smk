@@ -110,9 +110,6 @@ def cell_files(kind, cells, scale):
     ]
 
 
-def partitions_of(figure, scale):
-    shown = PLAN.partitions(figure)
-    return [f"results/{scale}/partitions/{figure}.parquet"] if shown else []
 
 
 @cache
@@ -179,11 +176,6 @@ def provenance_of(cells, figures, tables):
     for name in figures:
         numbers = [f"results/{SCALE}/data/{name}.parquet"]
         yield provenance_by_job(rules.draw_figure, "figure", numbers, figure=name)
-        if files := partitions_of(name, SCALE):
-            prepared = prepared_files(PLAN.preparations_of_partitions(name), SCALE)
-            yield provenance_by_job(
-                rules.summarize_partition, "partitions", files, prepared, figure=name
-            )
     for name in tables:
         numbers = [f"results/{SCALE}/data/{name}.parquet"]
         yield provenance_by_job(rules.make_table, "table", numbers, table=name)

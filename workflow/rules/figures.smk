@@ -1,38 +1,13 @@
 """Draw figures by name.
 
-Inputs: runs and privacy of their cells, or data partitions.  Outputs: numbers, SVG, PNG, PDF, JSON.
+Inputs: runs and privacy of their cells.  Outputs: numbers, SVG, PNG, PDF, JSON.
 """
-
-
-rule summarize_partition:
-    input:
-        prepared=lambda w: prepared_files(
-            PLAN.preparations_of_partitions(w.figure), w.scale
-        ),
-    output:
-        partitions="results/{scale}/partitions/{figure}.parquet",
-    log:
-        "results/{scale}/logs/summarize_partition.{figure}.log",
-        usage="results/{scale}/timings/summarize_partition.{figure}.tsv",
-    conda:
-        "../envs/jobs.yml"
-    resources:
-        mem_mb=800,
-        runtime=5,
-    params:
-        partitions=lambda w: PLAN.partitions(w.figure),
-        code=lambda w: code_of("summarize_partition.py"),
-    message:
-        "Records per agent and label for {wildcards.figure}"
-    script:
-        "../scripts/summarize_partition.py"
 
 
 rule draw_figure:
     input:
         runs=lambda w: cell_files("runs", PLAN.cells_of(w.figure), w.scale),
         privacy=lambda w: cell_files("privacy", PLAN.cells_of(w.figure), w.scale),
-        partitions=lambda w: partitions_of(w.figure, w.scale),
     output:
         numbers="results/{scale}/data/{figure}.parquet",
         json="results/{scale}/figures/{figure}.json",

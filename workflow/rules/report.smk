@@ -4,14 +4,12 @@ from private_consensus import report as pages
 
 PREPARATIONS_USED = PLAN.preparations_in_use()
 DATASETS_USED = sorted({PREPARATIONS[name].dataset for name in PREPARATIONS_USED})
-PARTITIONS = [name for name in PLAN.figures if PLAN.partitions(name)]
 
 # These files are read if they exist. They are not inputs, because their names match the patterns of other cells.
 TIMINGS = [
     *(f"acquire.{dataset}" for dataset in DATASETS_USED),
     *(f"prepare.{name}" for name in PREPARATIONS_USED),
     *(".".join(pair) for pair in PLAN.cells()),
-    *(f"summarize_partition.{name}" for name in PARTITIONS),
     *(f"figure.{name}" for name in PLAN.figures),
     *(f"table.{name}" for name in PLAN.tables),
     *(f"claims.{paper}" for paper in JUDGED),

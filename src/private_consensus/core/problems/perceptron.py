@@ -34,7 +34,6 @@ from private_consensus.common.arrays import (
 from private_consensus.common.errors import arguments, require
 from private_consensus.kernels import backpropagation
 
-from ..partition import partition_iid
 from ..randomness import Streams
 from .base import Problem, consensus_error
 
@@ -467,7 +466,9 @@ def build(
     require(coded, "problem.prepared", (labels.min(), labels.max()), "labels from 0 to 9")
     records_per_agent = records // agents
     generators = [streams.shared("data")] if partition == "shared" else streams.generators("data")
-    agent_rows = train[partition_iid(train, [records_per_agent] * agents, generators)]
+    used = agents * records_per_agent
+    rows = np.stack([generator.permutation(len(train))[:used] for generator in generators])
+    agent_rows = train[rows.reshape(len(generators), agents, records_per_agent)]
     features = np.asarray(prepared.features, PRECISIONS[precision])
     test = np.asarray(prepared.splits["test"])[:test_rows]
     return Perceptron(features, labels, agent_rows, test, hidden, loss)

@@ -83,8 +83,6 @@ def _panel_text(panel: Row) -> str:
     if panel.get("graph"):
         return "The communication graph: agents and edges."
     title = f"{panel['title']}: " if panel["title"] else ""
-    if panel.get("partition"):
-        return f"{title}records per agent, by label, as bars."
     return f"{title}{panel['y_title']} against {panel['x_title']}."
 
 

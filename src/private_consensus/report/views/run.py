@@ -54,7 +54,7 @@ def seconds_of_figures(papers: Mapping[str, Row], timings: Iterable[Row]) -> dic
     return totals
 
 
-FIGURE_JOBS = ("figure", "table", "summarize_partition")
+FIGURE_JOBS = ("figure", "table")
 """Jobs whose log files are named by a figure or table."""
 
 

@@ -83,10 +83,6 @@ def _curves(plan: Plan, figure: str) -> Iterator[CurveConditions]:
         if panel.graph:
             agents = float(plan.experiments[panel.experiment].network.agents)
             yield CurveConditions(index, {"agents": frozenset([agents])})
-        elif panel.partition:
-            datasets = frozenset([PREPARATIONS[panel.partition.prepared].dataset])
-            values = {"agents": frozenset([float(panel.partition.agents)])}
-            yield CurveConditions(index, values, datasets=datasets, runs=1)
         for curve in panel.curves:
             yield _curve(plan, index, panel, curve)
 

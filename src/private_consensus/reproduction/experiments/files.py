@@ -51,7 +51,7 @@ DESCRIPTION = {"extends", "title", "caption", "note"}
 """Keys that a figure does not inherit from the figure that it extends."""
 FIGURE_KEYS = {*DESCRIPTION, "columns", "panel_title", "panels"}
 """Keys of a figure that its panels do not inherit."""
-PANEL_KEYS = {*FigurePanel.model_fields} - {"graph", "partition", "curves"}
+PANEL_KEYS = {*FigurePanel.model_fields} - {"graph", "curves"}
 ADDED = "_extra_"
 """Part of the name of figures that are not figures of the paper."""
 
@@ -419,8 +419,6 @@ class _Panels:
     def _panel(self, panel: dict[str, Any]) -> dict[str, Any]:
         if panel.get("graph"):
             return _select(panel, ("title", "experiment", "graph"))
-        if "partition" in panel:
-            return _select(panel, ("title", "x_title", "y_title", "partition"))
         panel = {**self.file["defaults"].get("panel", {}), **panel}
         expanded = _select(panel, PANEL_KEYS)
         titles = self.file["titles"]

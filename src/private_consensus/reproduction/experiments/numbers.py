@@ -12,11 +12,8 @@ from private_consensus.common.errors import require
 from private_consensus.common.fields import split_measure
 from private_consensus.common.row_filters import selected
 from private_consensus.core import networks
-from private_consensus.core import partition as partitioning
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy.verdicts import HOLDS, HOLDS_BY_SLACK, NO_CLAIM, VIOLATED
-
-from ..datasets import Prepared
 
 FIXED = (
     "experiment",
@@ -51,7 +48,6 @@ def figure_numbers(
     cells: Mapping[tuple[str, str], tuple[pl.DataFrame, pl.DataFrame]],
     *,
     source: str,
-    partitions: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Compute all points of a figure.
 
@@ -61,8 +57,6 @@ def figure_numbers(
         Panels as :class:`.schema.FigurePanel` serializes them.
     cells : mapping
         (experiment, algorithm) to runs and privacy of the cell.
-    partitions : DataFrame, optional
-        Points of panels that show partitions of data; ``panel`` contains the title of the panel.
 
     Returns
     -------
@@ -86,9 +80,6 @@ def figure_numbers(
         if panel["graph"]:
             points = graph_points(panel["network"], panel["seed"])
             frames.append(points.with_columns(panel=pl.lit(panel["title"])))
-        if panel["partition"]:
-            assert partitions is not None
-            frames.append(partitions.filter(pl.col("panel") == panel["title"]))
     numbers = pl.concat(frames, how="diagonal_relaxed").with_columns(source=pl.lit(source))
     if "guarantee" not in numbers.columns:
         numbers = numbers.with_columns(guarantee=pl.lit(""))
@@ -309,50 +300,3 @@ def on_circle(adjacency: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[dict[
         for i, j in zip(*np.nonzero(np.triu(adjacency)), strict=True)
     ]  # fmt: skip
     return x, y, edges
-
-
-def partition_summary(prepared: Prepared, partition: Mapping[str, Any], seed: int) -> pl.DataFrame:
-    """Count the records that each agent holds in run 0.
-
-    Parameters
-    ----------
-    partition : mapping
-        Partition as :class:`.schema.Partition` serializes it.
-    seed : int
-        Root seed of the random streams.
-
-    Returns
-    -------
-    DataFrame
-        One row per agent and label. ``x`` is the agent, from 1; ``y`` its number of records with
-        that label; ``size`` its number of records; ``share`` the ratio y / size.
-    """
-    rows_of_agents = _agent_rows(prepared.labels, partition, Streams(seed, (0,)).generators("data"))
-    sizes = partitioning.sizes_of(rows_of_agents)[0]
-    shares = partitioning.label_shares(prepared.labels, rows_of_agents)[0]
-    rows = [
-        {"agent": agent + 1, "label": int(label), "size": int(size), "share": float(share),
-         "x": float(agent + 1), "y": float(round(share * size)), "series": f"label {label:+d}"
-         if label < 0 or len(shares[0]) == 2 else f"class {label}"}
-        for agent, size in enumerate(sizes)
-        for label, share in zip(np.unique(prepared.labels), shares[agent], strict=True)
-    ]  # fmt: skip
-    empty = pl.lit(None, pl.Float64)
-    return pl.DataFrame(rows).with_columns(
-        algorithm=pl.lit(""), variant=pl.lit(partition["kind"]), interpretation=pl.lit("resolved"),
-        low=empty, high=empty, runs=pl.lit(1), interval=pl.lit(""),
-    )  # fmt: skip
-
-
-def _agent_rows(labels: np.ndarray, partition: Mapping[str, Any], generators) -> np.ndarray:
-    agents, records = partition["agents"], partition["records"]
-    if partition["kind"] == "unequal":
-        return partitioning.partition_unequal(
-            labels, agents, agents * records, generators, concentration=partition["concentration"]
-        )
-    sizes = [records] * agents
-    if partition["kind"] == "dirichlet":
-        return partitioning.partition_dirichlet(
-            labels, sizes, generators, concentration=partition["concentration"]
-        )
-    return partitioning.partition_iid(labels, sizes, generators)

@@ -45,7 +45,7 @@ RULES = (
     "acquire", "acquire_images", "audit", "audit_settings", "compare_repairs",
     "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table",
     "prepare", "publish", "publish_partial", "run_cell", "study",
-    "summarize_partition", "theorems", "write_plan", "write_report", "wrong_target", *DATA_SETS,
+    "theorems", "write_plan", "write_report", "wrong_target", *DATA_SETS,
 )  # fmt: skip
 """Names of the rules of the workflow, which no figure or table may have."""
 
@@ -169,27 +169,9 @@ class Plan:
                 panel["seed"] = self.config.seed
         return drawing
 
-    def partitions(self, figure: str) -> dict[str, Any]:
-        """Return the seed and the partitions of records that a figure shows, by panel, as plain
-        JSON; empty if there are none.
-        """
-        panels = {
-            panel.title: panel.partition.model_dump(mode="json")
-            for panel in self.figures[figure].panels
-            if panel.partition
-        }
-        return {"seed": self.config.seed, "panels": panels} if panels else {}
-
-    def preparations_of_partitions(self, figure: str) -> list[str]:
-        """Return the prepared data sets whose partitions a figure shows."""
-        panels = self.partitions(figure).get("panels", {})
-        return sorted({partition["prepared"] for partition in panels.values()})
-
     def preparations_in_use(self) -> list[str]:
-        """Return the prepared data sets that the experiments and figures of the plan read."""
-        lists = [self.preparations(name) for name in self.experiments]
-        lists += [self.preparations_of_partitions(name) for name in self.figures]
-        return sorted({name for names in lists for name in names})
+        """Return the prepared data sets that the experiments of the plan read."""
+        return sorted({data for name in self.experiments for data in self.preparations(name)})
 
     def tunings(self, experiment: str, algorithm: str) -> list[tuple[str, str]]:
         """Return the cells whose runs determine tuned parameters of a cell."""

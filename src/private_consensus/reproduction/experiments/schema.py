@@ -448,30 +448,6 @@ class CurveEntry(CurveFields, MeasureParts):
         return measures
 
 
-class Partition(Strict):
-    """Partition of the records of a prepared data set among agents."""
-
-    prepared: PreparedName
-    """Prepared data set whose records are partitioned."""
-    kind: Literal["iid", "dirichlet", "unequal"]
-    """iid: equal sizes, random records; dirichlet: skewed labels; unequal: different sizes."""
-    agents: Whole = Field(ge=2)
-    """Number of agents."""
-    records: Positive
-    """Mean number of records per agent."""
-    concentration: Number | None = Field(default=None, gt=0)
-    """Parameter of the Dirichlet distribution of labels (dirichlet) or sizes (unequal); smaller
-    values give a stronger skew."""
-
-    @model_validator(mode="after")
-    def _concentrated_or_not(self):
-        if (self.kind == "iid") != (self.concentration is None):
-            raise ValueError(
-                "expected a concentration for dirichlet and unequal, none for other kinds"
-            )
-        return self
-
-
 class PanelFields(FileEntry):
     """Axes and curves of a panel."""
 
@@ -501,25 +477,19 @@ class PanelFields(FileEntry):
 
 
 class FigurePanel(PanelFields):
-    """Complete panel: curves, a communication graph, or a partition."""
+    """Complete panel: curves or a communication graph."""
 
     title: str
     """Title of the panel."""
     graph: Flag = False
     """True: draw the communication graph of the experiment."""
-    partition: Partition | None = None
-    """Partition of records that the panel shows instead of curves."""
     curves: list[Curve] = []
     """Curves of the panel."""
 
     @model_validator(mode="after")
-    def _one_of_three(self):
-        drawn = self.graph + (self.partition is not None)
-        if drawn > 1 or bool(drawn) == bool(self.curves) or bool(drawn) == bool(self.x):
-            kinds = "graph: true, or partition"
-            raise ValueError(f"expected either x and at least one curve, or {kinds}")
-        if bool(self.experiment) == (self.partition is not None):
-            raise ValueError("expected an experiment for curves and graph, none for partition")
+    def _curves_or_graph(self):
+        if not self.experiment or self.graph == bool(self.curves) or self.graph == bool(self.x):
+            raise ValueError("expected an experiment, and either x and curves, or graph: true")
         return self
 
 
@@ -536,14 +506,12 @@ class PanelKeys(PanelFields, CurveKeys, MeasureParts):
 
 
 class PanelEntry(PanelKeys):
-    """Panel with curves, a communication graph, or a partition."""
+    """Panel with curves or a communication graph."""
 
     title: str = ""
     """Title of the panel; {axis} is replaced by the value of an axis of the grid."""
     graph: Flag = False
     """True: draw the communication graph of the experiment instead of curves."""
-    partition: Partition | None = None
-    """Partition of records among agents that the panel shows instead of curves."""
 
 
 class FigureFields(FileEntry):
