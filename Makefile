@@ -11,7 +11,7 @@ EXECUTOR ?= $(if $(filter Linux,$(shell uname)),forks,local)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --executor $(EXECUTOR) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke publish check-report site compare test mutants lint docs benchmark peers lock fuzz release clean
+.PHONY: reproduce smoke publish check-report site compare test lint docs benchmark peers lock release clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -37,15 +37,6 @@ compare: $(READY)
 test: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) --dist loadfile --no-loadscope-reorder
 
-# Audit correct algorithms and algorithms with faults, and count the detected faults.
-mutants: $(READY)
-	$(BIN)/python -m tests.mutants --cores $(CORES)
-
-# Test 5,000 malformed configurations, commands and files (make test: 200), and all compiled functions with index checks (make test:
-# without those that take longest to compile).
-fuzz: $(READY)
-	FUZZ_CASES=5000 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) tests/fuzz tests/core/test_kernels.py
-
 # Build wheel and source distribution in dist.
 release: $(READY)
 	rm -rf build dist
@@ -55,7 +46,6 @@ release: $(READY)
 	@ls -1 dist
 
 benchmark: $(READY)
-	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-columns=min,median,rounds
 	PYTHONPATH=. $(BIN)/python -m benchmarks.growth all
 
 # Measure the time of other libraries for the same results, for docs/explanation/performance.md. They are installed in the
