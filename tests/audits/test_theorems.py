@@ -9,8 +9,6 @@ import pytest
 import yaml
 from scipy.stats import norm
 
-from private_consensus.cli import main
-from private_consensus.common.errors import InvalidInput
 from private_consensus.report.views import theorems as view
 from private_consensus.reproduction.claims.words import (
     HELD,
@@ -375,11 +373,6 @@ def with_all(raw):
     return raw | {"rest": {name: {"statement": name, "function": name} for name in remaining_names}}
 
 
-def test_tables_of_earlier_releases_are_read_with_current_column_names():
-    rows = rows_of(CONFIG.parent / "results" / "reference" / "theorems.parquet")
-    assert {"statement", "description"} <= set(rows.columns) and "says" not in rows.columns
-
-
 def test_a_theorem_row_has_its_verdict_and_margin():
     theorems = read_theorems(with_all(SOME), [])
     first, second = computed({"wang": theorems["wang"]}).to_dicts()
@@ -392,32 +385,3 @@ def test_a_theorem_row_has_its_verdict_and_margin():
     assert view.counts([first, second])[0]["count"] == 1
     [related] = view.by_claim([{**first, "claims": "wang_c03: other range"}])["wang_c03"]
     assert (related["anchor"], related["verdict"]) == ("wang-theorem-4-17", HELD)
-
-
-@pytest.mark.parametrize(
-    ("entry", "error_message"),
-    [
-        ({"statement": "a"}, "either function or because"),
-        (
-            {"statement": "a", "function": "admm.theorem_2", "because": "c"},
-            "either function or because",
-        ),
-        ({"statement": "a", "function": "admm.theorem_99"}, "a computation of the package"),
-        ({"statement": "a", "because": "c", "errata": ["E9.9"]}, "found 'E9.9'"),
-        ({"statement": "a", "because": "c", "why": "d"}, "why"),
-    ],
-)
-def test_an_invalid_theorem_entry_is_refused(entry, error_message):
-    with pytest.raises(InvalidInput, match=re.escape(error_message)):
-        read_theorems(with_all({"wang": {"Theorem 1": entry}}), ["E1.1"])
-
-
-def test_a_computation_without_an_entry_is_refused():
-    with pytest.raises(InvalidInput, match="no entry for admm"):
-        read_theorems(SOME, [])
-
-
-def test_the_command_prints_the_verdict_of_a_computation(capsys):
-    assert main(["theorem", "admm.theorem_3"]) == 0
-    assert "admm.theorem_3: held" in capsys.readouterr().out
-    assert main(["theorem", "admm.theorem_99"]) == 2

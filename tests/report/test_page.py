@@ -24,12 +24,6 @@ def test_only_verdicts_of_primary_variants_are_counted(results):
     assert counts == dict.fromkeys(VERDICTS, 2)
 
 
-def test_a_verdict_without_claims_is_counted_as_zero(results):
-    one_claim = replace(results, claims=[claim("first", 0, "held")])
-    counts = scorecard.counts(scorecard.scored(one_claim))
-    assert [row["count"] for row in counts] == [1, 0, 0, 0, 0]
-
-
 def test_the_scorecard_has_one_row_per_claim_and_figures_list_all_variants(results):
     tree = Tree(pages(results)["scorecard.html"])
     assert len(tree.all("data-paper")) == 10
@@ -135,23 +129,6 @@ def test_the_remark_states_the_caveat_and_methods_that_are_no_better_than_a_cons
     )
     assert verdicts.remark({**row, "no_better": ""}) == "cannot fail"
     assert verdicts.remark({**row, "verdict": "cannot be tested"}) == "by construction"
-
-
-def test_more_digits_separate_a_statistic_from_its_bound(results):
-    close = {"kind": "level", "value": 0.99991, "low": 0.99982, "high": 1.0, "accept_high": 1.0}
-    row = verdicts.formatted({**results.claims[0], **close})
-    assert (row["shown"], row["interval"]) == ("0.9999", "[0.9998, 1]")
-
-
-def test_slopes_are_shown_without_transformation(results):
-    row = verdicts.formatted({**results.claims[0], "kind": "slope", "value": -2.0})
-    assert (row["measure"], row["shown"]) == ("slope", "−2")
-
-
-def test_a_claim_without_a_number_is_shown(results):
-    nothing = dict.fromkeys(("value", "low", "high", "accept_low", "accept_high"), float("nan"))
-    empty = claim("first", 0, "cannot be tested", parts=0, statistic="", **nothing)
-    assert "cannot be tested" in page(replace(results, claims=[empty]))
 
 
 def test_markup_in_the_configuration_is_escaped(results):
@@ -266,33 +243,6 @@ def test_headings_skip_no_level(results):
         assert levels[0] == 1
         assert levels.count(1) == 1
         assert all(after - before <= 1 for before, after in pairwise(levels))
-
-
-def test_commands_name_figure_and_scale(results):
-    assert "snakemake --cores 2 first_fig1 --configfile config/smoke.yaml" in page(results)
-    text = pages(results)["papers/first.html"]
-    assert "snakemake --cores 2 first_fig1 --configfile config/smoke.yaml" in text
-    assert "Reduced at the smoke scale" in text
-    text = pages(replace(results, scale="paper"))["papers/first.html"]
-    assert "snakemake --cores 2 first_fig1<" in text
-    assert "configfile" not in text
-    assert "Reduced at" not in text
-
-
-def test_run_metadata_change_one_section_of_the_run_page_only(results):
-    changed_results = replace(
-        results,
-        commit="another",
-        versions={"python": "3.13"},
-        timings=[{"job": "x", "seconds": 1.0, "memory": 0.0}],
-    )
-    assert page(results) == page(changed_results)
-    run_text, changed_run_text = pages(results)["run.html"], pages(changed_results)["run.html"]
-    assert pages(results)["run.html"] == run_text
-    assert run_text != changed_run_text
-    steady = re.compile(r"<section[^>]*data-varies>.*?</section>", re.S)
-    assert len(steady.findall(run_text)) == 1
-    assert steady.sub("", run_text) == steady.sub("", changed_run_text)
 
 
 def test_settings_of_one_variant_are_grouped_in_one_row(results):

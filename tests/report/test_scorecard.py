@@ -75,10 +75,6 @@ def test_csv_json_and_markdown_files_list_the_same_claims(results):
     assert file_texts["scorecard.md"].count("\n| `") == 10
 
 
-def test_an_empty_scorecard_has_a_csv_header():
-    assert scorecard.files([])["scorecard.csv"].startswith("id,paper")
-
-
 def test_the_wall_time_of_a_figure_is_the_sum_over_its_jobs(results):
     timings = [{"job": job, "seconds": s, "memory": 0.0}
                for job, s in (("first_fig1.descent", 3.0), ("figure.first_fig1", 1.0),
@@ -145,14 +141,6 @@ def test_algorithms_have_pages_and_all_links_have_targets(results, run_folder, t
             assert target.startswith("data:") or (file.parent / target).exists(), (file, link)
 
 
-def test_a_missing_value_has_no_adjusted_interval(results):
-    nothing = dict.fromkeys(("value", "low", "high"), math.nan)
-    rows = [{**row, **nothing, "parts": 0} for row in results.claims]
-    assert all(
-        math.isnan(row["low_holm"]) for row in scorecard.scored(replace(results, claims=rows))
-    )
-
-
 @pytest.mark.parametrize(
     "rows, expected",
     [
@@ -210,10 +198,6 @@ def test_audits_and_algorithms_without_a_claim_are_not_in_the_chart():
 )  # fmt: skip
 def test_trivial_ends_of_an_interval_are_omitted(ends, multiple):
     assert delivered.multiple_in_words(*ends) == multiple
-
-
-def test_the_claimed_epsilon_is_at_the_middle_of_the_axis():
-    assert delivered.AS_CLAIMED == 50.0
 
 
 NASTY = "=HYPERLINK(1) | <script>x</script> [a](javascript:1) `b`\n| c | *d*"
