@@ -80,15 +80,17 @@ def interface(module: ast.AST) -> set[ast.AST]:
 
 
 def lacks_parameters(node: ast.AST) -> bool:
-    """Return True for a function with undescribed parameters that have no type either.
+    """Return True for a function with a parameter that has neither a type nor a description.
 
-    Functions with fewer than two parameters need no description.
+    A description is a section ``Parameters``, or a sentence with the name of the parameter.
+    Functions with fewer than two parameters need none.
     """
-    arguments = [
-        a for a in (*node.args.args, *node.args.kwonlyargs) if a.arg not in ("self", "cls")
-    ]
-    needed = [a for a in arguments if a.annotation is None and a.arg not in DOCUMENTED_ONCE]
-    return len(arguments) >= 2 and bool(needed) and not has_parameters(node)
+    arguments = (*node.args.args, *node.args.kwonlyargs)
+    names = {a.arg for a in arguments} - {"self", "cls"}
+    typed = {a.arg for a in arguments if a.annotation}
+    words = set(re.findall(r"\w+", ast.get_docstring(node) or ""))
+    needed = names - typed - DOCUMENTED_ONCE - words
+    return len(names) >= 2 and bool(needed) and not has_parameters(node)
 
 
 def overrides(classes: list[ast.ClassDef]) -> set[ast.AST]:

@@ -81,12 +81,7 @@ def exact_costs(
 
     If the messages on the first data set are not affine in the noise, the pair that changes the
     messages of its agent most is tested first. Pairs beyond :data:`MAX_ROUNDS` are left out and
-    listed.
-
-    Parameters
-    ----------
-    processes : int, default 1
-        Number of forked processes, each for some agents. The report does not depend on it.
+    listed. The report does not depend on the number of ``processes``, each for some agents.
     """
     costs = partial(_exact_costs, setting, attacks, seed=seed, processes=processes)
     report, has_outputs = costs(internal=setting.algorithm.internal_outputs)

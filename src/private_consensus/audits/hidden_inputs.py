@@ -38,13 +38,7 @@ CHANGING = {
 def audit_calibration(
     algorithm: Algorithm, attacks: Iterable[Attack], budget: Budget, horizon: int
 ) -> CheckReport:
-    """Test that the parameters that ``calibrate`` sets are equal on neighbouring data sets.
-
-    Parameters
-    ----------
-    attacks : iterable of Attack
-        Pairs of data sets; two algorithms with different parameters are a finding.
-    """
+    """Test that the parameters that ``calibrate`` sets are equal on neighbouring data sets."""
     for attack in attacks:
         try:
             first, second = (
@@ -85,10 +79,7 @@ def _equal(first: Any, second: Any) -> bool:
 def kept_variables(kind: type) -> tuple[Untested, ...]:
     """List variables of modules and classes that code from outside of this package changes.
 
-    Returns
-    -------
-    tuple of Untested
-        Decisive: the effect of an earlier execution on a later one is not tested.
+    They are decisive: the effect of an earlier execution on a later one is not tested.
     """
     package, source = Path(inspect.getfile(Algorithm)).parents[2], inspect.getsourcefile(kind)
     found, trees = [], {}

@@ -63,15 +63,8 @@ def has_declared_joint_cost(
 ) -> bool:
     """Return True if the declared releases cover the noise of all iterations together.
 
-    Parameters
-    ----------
-    attacks : sequence of Attack
-        One pair of data sets per agent.
-
-    Returns
-    -------
-    bool
-        False if the bound is larger than declared, or unknown.
+    There is one attack per agent. The result is False if the bound is larger than declared, or
+    unknown.
     """
     if setting.is_sampled or not np.isfinite(setting.declared.mu):
         return False

@@ -43,16 +43,9 @@ CLOSE = 1e-6
 
 
 def first_iterations(executed: Executed, local_response: Response) -> np.ndarray:
-    """Return the first iteration whose messages depend on each draw, 0 if none does.
+    """Return the first iteration, [units], whose messages depend on each draw, 0 if none does.
 
-    Returns
-    -------
-    ndarray, shape (units,)
-
-    Raises
-    ------
-    OtherMessages
-        If the number of messages depends on the noise.
+    A number of messages that depends on the noise raises ``OtherMessages``.
     """
     times = local_response.times
     units = local_response.matrix.shape[1]
@@ -96,17 +89,9 @@ def constant_shift(
 ) -> Shift | None:
     """Find the shift of the noise between two data sets that is the same for all draws.
 
-    Parameters
-    ----------
-    first : ndarray, shape (units,)
-        Result of :func:`first_iterations`.
-    start : ndarray, shape (units,)
-        Draws of earlier iterations on the first data set.
-
-    Returns
-    -------
-    Shift or None
-        None if no shift gives equal messages for all tested draws.
+    ``first``, [units], is the result of :func:`first_iterations`, and ``start``, [units], has the
+    draws of earlier iterations on the first data set. The result is None if no shift gives equal
+    messages for all tested draws.
     """
     times = local_response.times
     iterations = np.unique(times)

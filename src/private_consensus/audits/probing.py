@@ -83,21 +83,9 @@ def find_attacks(
     """Find the pairs of data sets that change the messages of each agent most.
 
     Several finders propose pairs, and random changes of the strongest one follow. Pairs are ranked
-    by how far messages of coupled runs differ, with and without noise.
-
-    Parameters
-    ----------
-    problem, network
-        Sizes and graph; one graph for all runs.
-    agents : sequence of int, optional
-        Agents to attack in turn; by default as :func:`.neighbours.attacks`.
-    max_pairs : int, default 1
-        Pairs to return per agent, of different kinds, the strongest first.
-
-    Returns
-    -------
-    list of Attack
-        At most ``max_pairs`` per attacked agent; none for an agent of which no pair is known.
+    by how far messages of coupled runs differ, with and without noise. The result has at most
+    ``max_pairs`` pairs of different kinds per attacked agent, the strongest first. By default, the
+    agents are those of :func:`.neighbours.attacks`.
     """
     strong: list[Attack] = []
     kinds: set[str] = set()
@@ -126,11 +114,8 @@ def pairs_of_agents(
 ) -> dict[int, list[Attack]]:
     """Return the pairs of data sets with which an audit attacks each agent.
 
-    Returns
-    -------
-    dict
-        For each agent its extreme pairs. Code from outside of this package also gets the strongest
-        pairs of all finders. Agents without pairs are missing.
+    They are the agent's extreme pairs. Code from outside of this package also gets the strongest
+    pairs of all finders. Agents without pairs are missing.
     """
     agents = range(network.n_agents)
     options = {"nearby": False, "agents": agents, "compressed": not is_foreign(algorithm)}
@@ -240,13 +225,7 @@ def positions_tried(records: int) -> list[int]:
 
 
 def untried_positions(problem: Any) -> tuple[Untested, ...]:
-    """List positions of the replaced record that no audit tries.
-
-    Returns
-    -------
-    tuple of Untested
-        They decide no verdict.
-    """
+    """List positions of the replaced record that no audit tries; they decide no verdict."""
     universe = universe_of(problem)
     if universe is None or not universe.has_positions:
         return ()
@@ -364,11 +343,8 @@ def _searched(
 def coupled_difference(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
     """Return the difference of the messages of two runs with equal draws, over the noise scale.
 
-    Returns
-    -------
-    float
-        Sum of the differences without noise and with equal noise; infinite if the numbers of
-        messages differ.
+    It is the sum of the differences without noise and with equal noise, and infinite if the numbers
+    of messages differ.
     """
     difference, sends_nan = 0.0, None
     for streams in (

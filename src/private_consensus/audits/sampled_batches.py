@@ -59,19 +59,7 @@ class BatchRecorder:
     def clipped_gradient(
         self, x: np.ndarray, rows: np.ndarray, sizes: np.ndarray, *options: Any, **keywords: Any
     ) -> np.ndarray:
-        """Compute the problem's clipped gradient and record the batch.
-
-        Parameters
-        ----------
-        x : ndarray, shape (..., agents, dim)
-            Points.
-        rows : ndarray of int
-            Sampled records.
-        sizes : ndarray of int
-            Numbers of sampled records.
-        *options, **keywords : object
-            Further arguments of the method of the problem.
-        """
+        """Compute the problem's clipped gradient and record the batch."""
         is_sampled = np.arange(rows.shape[-1]) < sizes[:, None]
         agent_rows = self._problem.rows_of(0)
         by_agent = zip(agent_rows, rows, is_sampled, strict=True)
@@ -87,10 +75,7 @@ def sampling_found(
 ) -> CheckReport:  # fmt: skip
     """Test the batches of an algorithm that declares a sampling.
 
-    Parameters
-    ----------
-    inclusions : int
-        Number of runs that determine how often a record is in a batch.
+    How often a record is in a batch is determined by the number ``inclusions`` of runs.
     """
     samplings = {release.sampling for release in releases if release.sampling is not None}
     if len(samplings) > 1:

@@ -183,16 +183,9 @@ class Streams:
 
 
 def keys_of(streams: Streams, name: str = "") -> np.ndarray:
-    """Sample the key of a counter-based random stream for each run: two 32-bit words.
+    """Sample the key of a counter-based random stream for each run: two 32-bit words, [runs, 2].
 
-    Parameters
-    ----------
-    name : str, default ""
-        Name of the stream, whose purpose is ``noise``.
-
-    Returns
-    -------
-    ndarray of uint32, shape (runs, 2)
+    The purpose of the stream is ``noise``.
     """
     generators = streams.generators("noise", name)
     return np.stack([g.integers(0, 2**32, size=2, dtype=np.uint32) for g in generators])

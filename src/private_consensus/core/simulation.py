@@ -192,15 +192,7 @@ def _require_comparable(problem: Problem, network: Network, runs: int) -> None:
 def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorithm:
     """Calibrate the noise of a setting to its privacy budget on one network.
 
-    Parameters
-    ----------
-    problem : Problem
-        Problem with sensitivities, which hold for all data sets.
-
-    Returns
-    -------
-    Algorithm
-        Algorithm with its noise set.
+    The sensitivities of the problem hold for all data sets.
     """
     setting.algorithm.check_needs(problem)
     return setting.algorithm.calibrate(setting.budget, problem, network, setting.horizon)

@@ -104,8 +104,6 @@ def cyclic_factor(gram: np.ndarray, period: int) -> np.ndarray:
     ----------
     gram : ndarray, [T, T]
         G.
-    period : int
-        Rounds from one use of a record to the next.
 
     Returns
     -------
@@ -155,12 +153,6 @@ def cyclic_sensitivity(factor: np.ndarray, period: int) -> float:
     ----------
     factor : ndarray, [T, T]
         C.
-    period : int
-        Rounds from one use of a record to the next.
-
-    Returns
-    -------
-    float
     """
     information = factor.T @ factor
     starts = range(min(period, len(information)))

@@ -584,18 +584,7 @@ DRAW = "draw"
 
 
 def draws_of(algorithm: Any, problem: Problem, network: Network, streams: Streams) -> Iterator[Any]:
-    """Return the random draws of an iterative algorithm on a network, at unit scale.
-
-    Parameters
-    ----------
-    algorithm : Iterative
-        Algorithm or batch of settings.
-
-    Returns
-    -------
-    iterator
-        One item per iteration.
-    """
+    """Return the random draws of an iterative algorithm, at unit scale, one item per iteration."""
     if algorithm.draws_per_edge:
         return algorithm.draws(problem, streams, network)
     return algorithm.draws(problem, streams)
@@ -627,56 +616,26 @@ class BoundedGradients:
         return self.problem.assumed_gradient_share(self.bound)
 
     def attained_minimiser_share(self, norm: str, curvature: float) -> float | None:
-        """Return the fraction of the largest change of a minimiser that one pair attains.
-
-        Parameters
-        ----------
-        norm : {"l2"}
-            Norm of the change.
-
-        Returns
-        -------
-        float or None
-            None if it is unknown.
-        """
+        """Return the attained fraction of the l2 change of a minimiser; None if unknown."""
         return self.problem.assumed_minimiser_share(self.bound)
 
 
 def origin(problem: Problem, streams: Streams, settings: int) -> np.ndarray:
-    """Return iterates of 0, the starting point of all agents.
-
-    Returns
-    -------
-    ndarray, shape (settings, runs, agents, dim)
-    """
+    """Return iterates of 0, [settings, runs, agents, dim], the starting point of all agents."""
     return np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
 
 
 def normal_start(problem: Problem, streams: Streams, settings: int, std: Any) -> np.ndarray:
-    """Return normally distributed starting points, from draws that all algorithms share.
+    """Return normal starting points, [settings, runs, agents, dim], that all algorithms share.
 
-    Parameters
-    ----------
-    std : float or ndarray, shape (settings,)
-        Standard deviation of each coordinate.
-
-    Returns
-    -------
-    ndarray, shape (settings, runs, agents, dim)
-        The draws times ``std``.
+    The standard deviation ``std`` of each coordinate may differ between settings.
     """
     unit = streams.draw("data", "normal", (problem.n_agents, problem.dim), "start")
     return np.broadcast_to(column(std) * unit, (settings, *unit.shape)).copy()
 
 
 def overrides(instance: Any, kind: type, *names: str) -> bool:
-    """Return True if the class of an object overrides a method of a base class.
-
-    Parameters
-    ----------
-    instance : object
-        Instance of a subclass of ``kind``.
-    """
+    """Return True if the class of an object overrides a method of its base class ``kind``."""
     return any(getattr(type(instance), name) is not getattr(kind, name) for name in names)
 
 
@@ -700,19 +659,9 @@ def step_parameters(algorithm: Algorithm) -> list[str]:
 
 
 def unstable_steps(algorithm: Algorithm, problem: Problem) -> dict[str, tuple[float, float]]:
-    """Return the step sizes above 2/L, with which gradient descent diverges.
+    """Return the largest value and 2/L of each step size above 2/L, with which descent diverges.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Algorithm whose :func:`step_parameters` are tested.
-    problem : Problem
-        Problem whose largest ``smoothness`` is L.
-
-    Returns
-    -------
-    dict of str to (float, float)
-        For each such parameter, its largest value and 2/L.
+    L is the largest ``smoothness`` of the problem. The step sizes are :func:`step_parameters`.
     """
     if not problem.offers("smoothness"):
         return {}
@@ -752,12 +701,8 @@ def stack(settings: Sequence[AnyAlgorithm]) -> AnyAlgorithm:
 def join_runs(algorithms: Sequence[Algorithm]) -> Algorithm:
     """Combine the copies of a setting for single runs into one setting for all runs.
 
-    Numbers that differ between the runs become arrays [runs, 1, 1].
-
-    Raises
-    ------
-    ValueError
-        If the copies differ in anything but scalars.
+    Numbers that differ between the runs become arrays [runs, 1, 1]. Copies that differ in anything
+    else raise ``ValueError``.
     """
     first = algorithms[0]
     if all(copy is first for copy in algorithms):

@@ -105,13 +105,7 @@ CHECKS_OF_RUN = {**CHECKS, "horizon": _horizons}
 
 
 def check_arguments(kind: type) -> None:
-    """Replace the methods that a class defines by methods that check their arguments first.
-
-    Parameters
-    ----------
-    kind : type
-        Class of an algorithm, changed in place.
-    """
+    """Replace the methods that a class defines by methods that check their arguments first."""
     for name in CHECKED.keys() & vars(kind).keys():
         if callable(method := vars(kind)[name]):
             checks = CHECKS_OF_RUN if name == "run" else CHECKS

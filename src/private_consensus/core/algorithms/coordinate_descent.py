@@ -122,17 +122,8 @@ class CoordinateDescent(Iterative):
     def bound(self, problem, first_gap: np.ndarray, t: int) -> np.ndarray:
         """Return the upper bound (74) on the gap between objective and minimum.
 
-        The geometric sum in the second line of (74) is replaced by its bound in the third line.
-
-        Parameters
-        ----------
-        first_gap : ndarray, shape (settings, runs, agents)
-            Gap at the starting points.
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents)
-            Upper bound on the gap.
+        It is [settings, runs, agents]. The geometric sum in the second line of (74) is replaced by
+        its bound in the third line. ``first_gap`` is the gap at the starting points.
         """
         convexity = problem.strong_convexity
         require(convexity > 0, "problem.strong_convexity", convexity, "a number > 0")
@@ -170,7 +161,7 @@ class CoordinateDescent(Iterative):
         )
 
     def attack_fields(self, problem, horizon: int) -> dict[str, Any]:
-        r"""Return the privacy loss that a pair of neighbouring data sets attains at delta 0.
+        r"""Return the loss that a pair of neighbouring data sets attains at delta 0, if known.
 
         One record is a unit row along the first axis, all others are 0, and the label of this
         record differs. The step of the first coordinate then differs by :math:`s = w/\hat M` at
@@ -181,11 +172,6 @@ class CoordinateDescent(Iterative):
         first coordinate stays on the upper face R and the others stay inside. With m the smaller of
         the two steps from R, and S the survival function of the noise, each iteration has the loss
         :math:`\ln S(R - m - s) - \ln S(R - m)`.
-
-        Returns
-        -------
-        dict
-            Keyword arguments of :class:`.Release`; empty if no loss is known to be attained.
         """
         log_survival = LOG_SURVIVAL.get(self.law)
         fraction = problem.attained_gradient_share("linf")

@@ -163,15 +163,8 @@ class DECOR(ClippedDescent):
     def total_noise(self, network, noise) -> np.ndarray:
         r"""Return the relative noise of each message, :math:`(v_i + \sum_j v_{ij})/s_{ind}`.
 
-        Parameters
-        ----------
-        noise : tuple or ndarray
-            Unit noise in one of the two forms of :class:`DECORDraw`.
-
-        Returns
-        -------
-        ndarray
-            Broadcastable to [settings, runs, agents, dim].
+        ``noise`` is unit noise in one of the two forms of :class:`DECORDraw`. The result is
+        broadcastable to [settings, runs, agents, dim].
         """
         if not isinstance(noise, tuple):
             return np.linalg.cholesky(self.covariance(network)) @ noise

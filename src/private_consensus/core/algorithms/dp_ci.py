@@ -135,18 +135,7 @@ class DPCI(Iterative):
         return self.c / (t + self.shift) ** self.gamma
 
     def noise_scale(self, problem, t: int):
-        r"""Return the noise scale :math:`\sigma_t` of message t, in the shape of the fields.
-
-        Parameters
-        ----------
-        t : int
-            Message, counted from 0.
-
-        Returns
-        -------
-        float or ndarray
-            Scale of the Laplace noise.
-        """
+        r"""Return the Laplace scale :math:`\sigma_t` of message t, counted from 0."""
         if t == 0 and not self.initial_noise:
             return 0.0 * self.noise.scale
         return self.noise.scale * self.delta * self._row_norm(problem, t - 1) * self._noise_base(t)
@@ -307,18 +296,9 @@ def _dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
-    """Return the product of :func:`coupling` and ``x``, edge by edge on a sparse network.
+    """Return the product of :func:`coupling` at time t and ``x``, [settings, runs, agents, n].
 
-    Parameters
-    ----------
-    t : float
-        Time of the matrices :math:`H_i(t)`.
-    x : ndarray, shape (settings, runs, agents, n)
-        Values of the agents.
-
-    Returns
-    -------
-    ndarray, shape (settings, runs, agents, n)
+    On a sparse network, it is computed edge by edge.
     """
     if not isinstance(network, SparseNetwork):
         flat = x.reshape(*x.shape[:2], -1)
@@ -332,17 +312,8 @@ def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
 def coupling(problem, network, t: float) -> np.ndarray:
     r"""Return the matrix of consensus and innovation, :math:`L \otimes I_n + H(t) H(t)^\top`.
 
-    L is the Laplacian of the graph.
-
-    Parameters
-    ----------
-    t : float
-        Time of the matrices :math:`H_i(t)`.
-
-    Returns
-    -------
-    ndarray, shape ([runs,] agents n, agents n)
-        One matrix, or one per run.
+    L is the Laplacian of the graph, and t the time of the matrices :math:`H_i(t)`. The result is
+    [agents n, agents n], with an axis of runs if graphs differ.
     """
     adjacency = network.adjacency
     return _spread_laplacian(adjacency.tobytes(), adjacency.shape, problem.dim) + problem.gram(t)

@@ -187,13 +187,7 @@ class GradientDescent(Iterative):
         return GradientDescentState(z, x, x + scale * draw)
 
     def noise_of_step(self, problem, t: int):
-        """Return the noise scale of message t, broadcastable against iterates.
-
-        Returns
-        -------
-        float or ndarray
-            :math:`M_t`.
-        """
+        """Return the noise scale :math:`M_t` of message t, broadcastable against iterates."""
         return column(self.noise.scale) * first_step(problem) * t ** -column(self.decay)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
@@ -227,23 +221,14 @@ class GradientDescent(Iterative):
         Mixing preserves the mean of all agents. The error of this mean is
 
         .. math::
+
             \bar y(T) - \bar d = -\frac{s}{T+s}\,\bar d
                 + \sum_{t \le T} \frac{t+s}{T+s}\,\bar n(t), \qquad
             E\|\bar n(t)\|_2^2 = \frac{p M_t^2}{N}
 
-        where s is ``shift``. With ``stage_two: literal``, Stage II starts without the last noise.
-
-        Parameters
-        ----------
-        problem : MeanEstimation
-            p coordinates, N agents; the data are fixed.
-        T : int
-            Number of steps, at least 1.
-
-        Returns
-        -------
-        ndarray, shape (settings, runs)
-            In units of :math:`\|\bar d\|_2^2`.
+        where s is ``shift``, p the number of coordinates and N that of agents. With ``stage_two:
+        literal``, Stage II starts without the last noise. The result, [settings, runs], is in units
+        of :math:`\|\bar d\|_2^2`.
         """
         t = np.arange(1.0, T + 1)
         noise, decay, shift = (
@@ -288,20 +273,11 @@ def first_step(problem) -> float:
 
 
 def consensus_limit(network, x: np.ndarray) -> np.ndarray:
-    r"""Return the limit of Stage II (eq. (12)), :math:`\lim_k W^k x`.
+    r"""Return the limit of Stage II (eq. (12)), :math:`\lim_k W^k x`, of broadcast values.
 
     W is doubly stochastic and its graph connected, so that the limit is the mean over the agents.
     If messages are lost, the rounds are simulated until no value changes by more than
     :data:`SETTLED` relative to the largest value of the run.
-
-    Parameters
-    ----------
-    x : ndarray, shape (..., n, d)
-        First values that the agents broadcast.
-
-    Returns
-    -------
-    ndarray, shape (..., n, d)
     """
     mixed = network.mix(x)
     if network.lossless:
@@ -323,19 +299,8 @@ def reconstruct_descent_target(broadcast: np.ndarray, z: np.ndarray, t) -> np.nd
     The descent target is the result of a step of the first step size,
     :math:`z_i - \eta_1\nabla f_i(z_i)`. It equals :math:`z_i + T (x_i(T) - z_i)`, since
     :math:`x_i(T) = z_i - \eta_1 \nabla f_i(z_i)/T`. If :math:`x_i(T)` is broadcast without noise,
-    the result is exact. For mean estimation it is the mean of the agent's records.
-
-    Parameters
-    ----------
-    broadcast : ndarray, shape (..., p)
-        Last message.
-    z : ndarray, shape (..., p)
-        Mixed estimates before the last step, a function of messages.
-    t : float or ndarray
-        Ratio of the first to the last step size.
-
-    Returns
-    -------
-    ndarray, shape (..., p)
+    the result is exact. For mean estimation it is the mean of the agent's records. ``broadcast``
+    is the last message, ``z`` the mixed estimate before the last step, a function of messages, and
+    ``t`` the ratio of the first to the last step size.
     """
     return z + t * (broadcast - z)

@@ -56,18 +56,10 @@ ALGORITHM = Logistic
 
 
 def fit(problem, ridge: float) -> np.ndarray:
-    r"""Compute the minimisers of (97) on the training rows of each run.
+    r"""Compute the minimisers of (97), [runs, d], on the training rows of each run.
 
     All runs start from the minimiser for all rows and use the Hessian at this point in all steps.
-
-    Parameters
-    ----------
-    ridge : float
-        Coefficient :math:`\lambda > 0` of the ridge.
-
-    Returns
-    -------
-    ndarray, shape (runs, d)
+    ``ridge`` is the coefficient :math:`\lambda > 0`.
     """
     rows, dim = problem.features.shape
     centre, curvature_of_all_rows, magnitude = _of_all_rows(problem, ridge)

@@ -187,15 +187,7 @@ def _require_batches(problem: Any, batches: int) -> None:
 def batch_of(problem: Any, t: int, batches: Any):
     """Return the problem restricted to the batch of round t.
 
-    Parameters
-    ----------
-    batches : int or ndarray of int
-        Number of batches, equal for all settings.
-
-    Returns
-    -------
-    Problem
-        Problem whose weight per record is multiplied by the number of batches.
+    Its weight per record is multiplied by the number of batches, which is equal for all settings.
     """
     counts = np.unique(batches)
     require(len(counts) == 1, "algorithm.batches", counts, "an equal number for all settings")

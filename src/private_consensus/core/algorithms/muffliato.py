@@ -101,18 +101,10 @@ ALGORITHM = Muffliato
 
 
 def gossip(network, state, first, acceleration: str) -> np.ndarray:
-    """Return the next messages of a gossip phase.
+    """Return the next messages of a gossip phase, [settings, runs, agents, dim].
 
-    Parameters
-    ----------
-    first : bool or ndarray of bool
-        True if the next message is the second of its phase, which does not use ``state.before``.
-    acceleration : {"none", "chebyshev"}
-        Recursion of the gossip.
-
-    Returns
-    -------
-    ndarray, shape (settings, runs, agents, dim)
+    ``first`` is True if the next message is the second of its phase, which does not use
+    ``state.before``. The acceleration is ``none`` or ``chebyshev``.
     """
     mixed = network.mix(state.x)
     if acceleration == "none":

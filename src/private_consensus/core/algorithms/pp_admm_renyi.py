@@ -51,10 +51,7 @@ class RenyiAccountedPPADMM(ApproximateADMM):
     def curvature_share(self, problem, network) -> float:
         r"""Return the ratio :math:`\kappa` of a record's curvature to the smallest total curvature.
 
-        Returns
-        -------
-        float
-            Ratio at the penalty of iteration 1.
+        The penalty is that of iteration 1.
         """
         ridge = max(float(self.ridge), problem.least_convexity)
         return float(problem.record_curvature / (ridge + np.min(self.penalty(network, 1))))

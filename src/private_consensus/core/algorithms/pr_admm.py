@@ -138,18 +138,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
     # Privacy.
 
     def message_change(self, problem, penalty: np.ndarray) -> np.ndarray:
-        r"""Return the sensitivity :math:`\Delta_i` by the rule ``sensitivity``.
-
-        Parameters
-        ----------
-        penalty : ndarray
-            :math:`D_i` of the agents.
-
-        Returns
-        -------
-        ndarray
-            With the shape of ``penalty``.
-        """
+        r"""Return the sensitivity :math:`\Delta_i` by the rule ``sensitivity``."""
         if self.sensitivity == "lemma10":
             return 2.0 * self.V / penalty
         if self.sensitivity == "per_sample":

@@ -179,17 +179,7 @@ ALGORITHM = ZipDL
 def cancelling(mixing: np.ndarray, unit: np.ndarray) -> np.ndarray:
     """Return the noise Z of all pairs of agents, which cancels at the sender, for unit noise Y.
 
-    Parameters
-    ----------
-    mixing : ndarray, shape (..., agents, agents)
-        Mixing matrix.
-    unit : ndarray, shape (..., agents, receivers, dim)
-        Unit noise Y.
-
-    Returns
-    -------
-    ndarray, shape (..., agents, receivers, dim)
-        Noise Z, 0 without an edge.
+    Both are [..., agents, receivers, dim]; Z is 0 without an edge.
     """
     weights = np.asarray(mixing)[..., None]
     members = (weights > 0).astype(float)
@@ -200,19 +190,9 @@ def cancelling(mixing: np.ndarray, unit: np.ndarray) -> np.ndarray:
 
 
 def noise_covariance(mixing: np.ndarray, u: int) -> np.ndarray:
-    """Return the covariance of the noise in the messages of an agent to its neighbours.
+    """Return the covariance, [neighbours, neighbours], of the noise in an agent's messages.
 
-    The sampled noise has the variance 1.
-
-    Parameters
-    ----------
-    mixing : ndarray, shape (agents, agents)
-        Mixing matrix.
-
-    Returns
-    -------
-    ndarray, shape (neighbours, neighbours)
-        Covariance matrix.
+    The sampled noise has the variance 1. ``mixing`` is the matrix of one graph.
     """
     members = np.flatnonzero(mixing[u])
     return _covariance_of(mixing[u, members], members != u)
@@ -225,12 +205,9 @@ def _covariance_of(weights: np.ndarray, are_others: np.ndarray) -> np.ndarray:
 
 
 def hiding_energy(mixing) -> float:
-    r"""Return the largest :math:`E_u` of any agent, the squared noise that hides a unit difference.
+    """Return the largest :math:`E_u` of any agent, the squared noise that hides a unit difference.
 
-    Parameters
-    ----------
-    mixing : ndarray or sparse matrix, shape (agents, agents)
-        Mixing matrix of one graph. Agents with equal weights are computed once.
+    ``mixing`` is the matrix of one graph. Agents with equal weights are computed once.
     """
     mixing = csr_array(mixing)
     require(bool((mixing.diagonal() > 0).all()), "network.weights", "w_ii = 0", "w_ii > 0")

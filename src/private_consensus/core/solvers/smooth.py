@@ -145,7 +145,7 @@ def newton_step_length(
     size: np.ndarray,
     selected: np.ndarray,
 ) -> np.ndarray:
-    r"""Compute the step length of each problem along its Newton step :math:`\Delta`.
+    r"""Compute the step length, in (0, 1], of each problem along its Newton step :math:`\Delta`.
 
     The length is :math:`\ln(1+r)/r` with :math:`r = \|\Delta\|_2`. For selected problems with r
     above ``FAR``, longer steps are tried.
@@ -160,11 +160,6 @@ def newton_step_length(
         l2 norms of the gradients at ``x``.
     selected : ndarray of bool, shape (...)
         Problems for which longer steps are tried.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        Step lengths in (0, 1].
     """
     norm = np.linalg.norm(step, axis=-1)
     damped = np.divide(np.log1p(norm), norm, out=np.ones_like(norm), where=norm > 1e-12)

@@ -122,14 +122,7 @@ class ADMMFamily(Iterative):
     def penalty(self, network, t: int) -> np.ndarray:
         """Return the penalties :math:`D_i` of iteration t.
 
-        Parameters
-        ----------
-        network, t
-
-        Returns
-        -------
-        ndarray
-            Broadcastable to [settings, runs, agents, 1].
+        They are broadcastable to [settings, runs, agents, 1].
         """
         if self.D is not None:
             base = column(self.D) * np.ones((1, 1, 1, 1))
@@ -143,16 +136,9 @@ class ADMMFamily(Iterative):
         return column(self.eta if self.zeta is None else self.zeta)
 
     def centre(self, state, network, draw: ADMMDraw) -> np.ndarray:
-        """Compute the centre :math:`c_i` of the penalty.
+        """Compute the centre :math:`c_i` of the penalty, [settings, runs, agents, dim].
 
-        Parameters
-        ----------
-        state, network, draw
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents, dim)
-            Mean of the agent's message and its neighbours' mean message.
+        It is the mean of the agent's message and its neighbours' mean message.
         """
         return (state.x + state.received_sum / network.degrees[..., None]) / 2
 
@@ -172,16 +158,7 @@ class ADMMFamily(Iterative):
     def noises(self, unit: np.ndarray, network, t: int) -> Noises:
         """Return the noise of an iteration on dual, centre and output, according to :attr:`where`.
 
-        Parameters
-        ----------
-        unit : ndarray, shape (runs, agents, dim)
-            Unit draws.
-        network, t
-
-        Returns
-        -------
-        Noises
-            0 for quantities without noise.
+        ``unit`` are unit draws, [runs, agents, dim]. Quantities without noise are 0.
         """
         if not self.where:
             return Noises()
@@ -216,7 +193,6 @@ class ADMMFamily(Iterative):
         Returns
         -------
         ndarray, shape (settings, runs, agents, dim)
-            Minimisers.
         """
         added = self.added_curvature(problem)
         if added is not None:
@@ -226,7 +202,7 @@ class ADMMFamily(Iterative):
         return problem.proximal(linear, penalty, centre, state.minimiser, **options)
 
     def message(self, problem, state, minimiser, noise, draw) -> tuple[np.ndarray, dict[str, Any]]:
-        r"""Compute the messages, and the fields of the state that they change.
+        r"""Compute the messages :math:`x_i`, and the fields of the state that they change.
 
         Parameters
         ----------
@@ -236,29 +212,13 @@ class ADMMFamily(Iterative):
         noise : ndarray or float
             Noise on the output, broadcastable to ``minimiser``.
         draw
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents, dim)
-            Messages :math:`x_i`.
-        dict
-            New values of further fields of the state.
         """
         return minimiser + noise, {}
 
     def receive(self, state, network):
         """Return the state with the sum over neighbours of the values that an agent uses.
 
-        Parameters
-        ----------
-        state : ADMMState
-            State with the new messages.
-        network
-
-        Returns
-        -------
-        ADMMState
-            State with new ``received_sum``.
+        ``state`` has the new messages; the result has a new ``received_sum``.
         """
         return state._replace(received_sum=network.neighbour_sum(state.x))
 
@@ -268,15 +228,8 @@ class ADMMFamily(Iterative):
         Parameters
         ----------
         network
-        x : ndarray, shape (settings, runs, agents, dim)
-            Messages of the iteration.
-        received : ndarray
-            Sum of the received values, with the shape of ``x``.
-
-        Returns
-        -------
-        ndarray
-            With the shape of ``x``.
+        x, received : ndarray, shape (settings, runs, agents, dim)
+            Messages of the iteration, and sums of the received values.
         """
         return network.degrees[..., None] * x - received
 
@@ -329,17 +282,7 @@ class ADMMFamily(Iterative):
         return replace(self, noise=0.0)
 
     def with_noise_for(self, budget, problem, network, horizon: int) -> Self:
-        """Return a copy whose noise meets a finite budget, by the accountant or by the formula.
-
-        Parameters
-        ----------
-        budget, problem, network, horizon
-
-        Returns
-        -------
-        ADMMFamily
-            Copy with calibrated noise.
-        """
+        """Return a copy whose noise meets a finite budget, by the accountant or by the formula."""
         if self.calibration == "formula" and self.rho_conversion is not None:
             return replace(self, noise=self._by_rho(budget, problem, network, horizon))
         return replace(self, noise=least_noise(self, budget, problem, network, horizon))
@@ -354,11 +297,7 @@ class ADMMFamily(Iterative):
 
         A replaced record changes a minimiser by at most :math:`\Delta/(\mu + D_i)`. At points far
         from the origin, the change is that of the gradient divided by the curvature.
-
-        Parameters
-        ----------
-        **attack_fields : Any
-            Values that replace the fields ``attained`` and ``reached`` of the release.
+        ``attack_fields`` replace the fields ``attained`` and ``reached`` of the release.
         """
         penalties, norm = self.least_penalties(network, horizon), self.noise.norm
         first = problem.attained_minimiser_share("l2", penalties[:1])
@@ -372,26 +311,14 @@ class ADMMFamily(Iterative):
         )
 
     def loss_by_formula(self, problem, network, t: int) -> Any:
-        """Return the privacy loss of iteration t by the paper's formula.
+        """Return the privacy loss of iteration t by the paper's formula; infinite if it has none.
 
-        Parameters
-        ----------
-        problem, network, t
-
-        Returns
-        -------
-        ndarray
-            Broadcastable against [settings, runs, agents, 1]; infinite if the paper has no formula.
+        The result is broadcastable against [settings, runs, agents, 1].
         """
         return np.full((1, 1, 1, 1), np.inf)
 
     def accumulated_loss(self, state, problem, network, t: int) -> np.ndarray:
-        """Return the accumulated privacy loss after iteration t; unchanged without noise.
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents)
-        """
+        """Return the loss, [settings, runs, agents], after iteration t; unchanged without noise."""
         if not self.noisy:
             return state.total_loss
         return state.total_loss + self.loss_by_formula(problem, network, t)[..., 0]
@@ -399,14 +326,7 @@ class ADMMFamily(Iterative):
     def rho_by_formula(self, problem, network, horizon: int) -> float:
         """Return the total privacy loss in zCDP of the agent with the largest loss, by formula.
 
-        Parameters
-        ----------
-        problem, network, horizon
-
-        Returns
-        -------
-        float
-            Infinite if the paper has no formula.
+        It is infinite if the paper has no formula.
         """
         return float("inf")
 
@@ -444,23 +364,11 @@ class ADMMFamily(Iterative):
         return zcdp_rho(budget.epsilon, budget.delta, conversion=self.rho_conversion)
 
     def least_penalties(self, network, horizon: int) -> np.ndarray:
-        """Return the smallest penalty of any agent in each iteration, for a single setting.
-
-        Returns
-        -------
-        ndarray, shape (horizon,)
-            Smallest :math:`D_i`.
-        """
+        """Return the smallest :math:`D_i` of each iteration, [horizon], for a single setting."""
         return self.penalties(network, horizon).reshape(horizon, -1).min(1)
 
     def penalties(self, network, horizon: int) -> np.ndarray:
-        """Return the penalties :math:`D_i` of all iterations.
-
-        Returns
-        -------
-        ndarray, shape (horizon, ...)
-            One array of :meth:`penalty` per iteration.
-        """
+        """Return the penalties :math:`D_i` of all iterations, one array of :meth:`penalty` each."""
         return np.stack([self.penalty(network, t) for t in range(1, horizon + 1)])
 
     def convergent(self, problem, network) -> tuple[bool, str]:
@@ -469,17 +377,6 @@ class ADMMFamily(Iterative):
         For equal quadratic objectives of curvature h on a regular graph, the iteration with
         :math:`w_i = 1/2` is stable if and only if :math:`\zeta|N_i| < D_i + h`. The critical mode
         has the Laplacian eigenvalue :math:`2|N_i|`.
-
-        Parameters
-        ----------
-        problem, network
-
-        Returns
-        -------
-        bool
-            True if the condition holds.
-        str
-            Condition.
         """
         dual_gain = np.abs(self.dual_step) * network.degrees[..., None]
         is_stable = np.all(dual_gain < self.penalty(network, 1) + problem.strong_convexity)
@@ -490,12 +387,7 @@ class ADMMFamily(Iterative):
         return [self.noise.site_of(release, self.scales(horizon))]
 
     def check(self, problem, network) -> None:
-        """Warn if the penalty and the dual step violate the convergence condition.
-
-        Parameters
-        ----------
-        problem, network
-        """
+        """Warn if the penalty and the dual step violate the convergence condition."""
         is_stable, condition = self.convergent(problem, network)
         if not is_stable:
             warnings.warn(

@@ -108,17 +108,9 @@ class ApproximateADMM(ADMMFamily):
     # Privacy.
 
     def message_cost(self, problem, network=None) -> MessagePrivacyCost:
-        """Return the object that computes the privacy cost of a message.
+        """Return the function of the privacy cost of a message, according to ``perturbed``.
 
-        Parameters
-        ----------
-        network : Network, optional
-            Not needed for :meth:`.MessagePrivacyCost.rhos`.
-
-        Returns
-        -------
-        MessagePrivacyCost
-            Privacy cost according to ``perturbed``.
+        :meth:`.MessagePrivacyCost.rhos` does not need the network.
         """
         return PRIVACY_COSTS[self.perturbed](self, problem, network)
 
@@ -144,27 +136,11 @@ class ApproximateADMM(ADMMFamily):
         return scaled(factor_of_budget)
 
     def for_run(self, rho: float, problem, network, horizon: int) -> Self:
-        """Return a copy whose noises and ridge meet a zCDP budget of the whole run.
-
-        Parameters
-        ----------
-        rho, problem, network, horizon
-
-        Returns
-        -------
-        ApproximateADMM
-            Copy with calibrated noises and ridge.
-        """
+        """Return a copy whose noises and ridge meet a zCDP budget of the whole run."""
         return self.for_message(rho / horizon, problem, network)
 
     def for_message(self, rho: float, problem, network) -> Self:
-        """Return a copy whose noises and ridge meet a zCDP budget of one message.
-
-        Returns
-        -------
-        ApproximateADMM
-            Copy with calibrated noises and ridge.
-        """
+        """Return a copy whose noises and ridge meet a zCDP budget of one message."""
         return replace(self, **self.message_cost(problem, network).noise_for(rho)._asdict())
 
     def loss_by_formula(self, problem, network, t):

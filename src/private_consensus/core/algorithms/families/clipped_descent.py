@@ -71,18 +71,9 @@ class ClippedDescent(Iterative):
 
     @abstractmethod
     def losses(self, problem, network, horizon: int) -> np.ndarray:
-        """Return the sensitivity of each noisy step, relative to noise of scale 1.
+        """Return the l2 sensitivity of each noisy step, [horizon], relative to noise of scale 1.
 
         The observer receives all messages.
-
-        Parameters
-        ----------
-        problem, network, horizon
-
-        Returns
-        -------
-        ndarray, shape (horizon,)
-            Sensitivities in l2.
         """
 
     def calibrate(self, budget, problem, network, horizon):
@@ -101,18 +92,7 @@ class ClippedDescent(Iterative):
         return [Release("gaussian", losses, scale, attained=self.attained(problem))]
 
     def descent(self, problem, z: np.ndarray) -> np.ndarray:
-        r"""Return the result of a gradient step, :math:`z - \eta\,\mathrm{clip}_C(\nabla f(z))`.
-
-        Parameters
-        ----------
-        z : ndarray, shape (settings, runs, agents, dim)
-            Point of each agent.
-
-        Returns
-        -------
-        ndarray
-            With the shape of ``z``.
-        """
+        r"""Return the result of a gradient step, :math:`z - \eta\,\mathrm{clip}_C(\nabla f(z))`."""
         gradient = problem.gradient(z)
         if self.clip is not None:
             norms = np.linalg.norm(gradient, axis=-1, keepdims=True)
@@ -151,16 +131,8 @@ def mu_of(budget) -> float:
 def noise_of_edges(problem, network, streams, counts) -> Iterator[np.ndarray]:
     """Yield standard normal vectors for the edges of a sparse network, one item per iteration.
 
-    Parameters
-    ----------
-    counts : int or ndarray, shape (runs,)
-        Number of vectors of each run.
-
-    Yields
-    ------
-    ndarray, shape ([runs,] vectors, dim)
-        With an axis of runs if all runs share the graph; otherwise the vectors of all runs are
-        concatenated.
+    Each run has ``counts`` vectors. The result is [runs, vectors, dim] if all runs share the graph;
+    otherwise the vectors of all runs are concatenated.
     """
     counts = np.broadcast_to(counts, len(streams.runs))
     generators = streams.generators("noise", "links")

@@ -72,20 +72,7 @@ class ConsensusADMM(Iterative):
         return self.claiming(budget, float(noise))
 
     def claiming(self, budget, noise: float):
-        r"""Return a copy with a noise and a claimed privacy guarantee.
-
-        Parameters
-        ----------
-        budget : Budget
-            Claimed privacy of one outer iteration.
-        noise : float
-            Noise :math:`\sigma_k|N_k|`.
-
-        Returns
-        -------
-        ConsensusADMM
-            Copy with these values.
-        """
+        r"""Return a copy with noise :math:`\sigma_k|N_k|` and a claim for one outer iteration."""
         return replace(self, noise=noise, epsilon=budget.epsilon, delta=budget.delta)
 
     def statements(self, budget, problem, network, horizon):
@@ -120,7 +107,7 @@ class ConsensusADMM(Iterative):
 
     @abstractmethod
     def primal(self, problem, network, curvature, dual, centre, draw, t) -> np.ndarray:
-        r"""Compute new estimates, exactly or approximately.
+        r"""Compute new estimates :math:`\beta_k`, exactly or approximately.
 
         They minimise :math:`f_k + \gamma_k^T\beta + \tfrac h2\|\beta - c_k\|^2`, which equals (7)
         up to a constant.
@@ -130,16 +117,14 @@ class ConsensusADMM(Iterative):
         problem, network
         curvature : ndarray
             :math:`h = 2\rho|N_k|`, broadcastable to [settings, runs, agents, 1].
-        dual : ndarray, shape (settings, runs, agents, P)
-            :math:`\gamma_k`.
-        centre : ndarray, shape (settings, runs, agents, P)
-            :math:`c_k`, the mean of :math:`\beta_k` and of the mean of the neighbourhood.
+        dual, centre : ndarray, shape (settings, runs, agents, P)
+            :math:`\gamma_k`, and :math:`c_k`, the mean of :math:`\beta_k` and of the mean of the
+            neighbourhood.
         draw, t
 
         Returns
         -------
         ndarray, shape (settings, runs, agents, P)
-            New estimates :math:`\beta_k`.
         """
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
@@ -158,14 +143,9 @@ def gaussian_release(
 ) -> Release:
     """Return the release of Gaussian noise on a quantity with a known sensitivity.
 
-    Parameters
-    ----------
-    change : float
-        Largest l2 change by one record. If it is infinite, the release is not proven.
-    noise : float
-        Standard deviation.
-    attained : float or None
-        Fraction of the change that a pair of records attains; None if unknown.
+    ``change`` is the largest l2 change by one record; if it is infinite, the release is not proven.
+    A pair of records attains the fraction ``attained`` of it; None if unknown. ``noise`` is the
+    standard deviation.
     """
     proven = bool(np.isfinite(change))
     note = "" if proven else UNBOUNDED
@@ -178,16 +158,6 @@ def total_epsilon(epsilon: float, delta: float, iterations: int) -> float:
     r"""Return the total epsilon of M iterations, (29).
 
     .. math:: \bar\epsilon = \epsilon\sqrt{M\ln(1/\delta)/(1.05\ln(1.25/\delta))}
-
-    Parameters
-    ----------
-    iterations : int
-        M.
-
-    Returns
-    -------
-    float
-        :math:`\bar\epsilon`.
     """
     ratio = np.log(1.0 / delta) / (1.05 * np.log(1.25 / delta))
     return float(epsilon * np.sqrt(iterations * ratio))

@@ -116,39 +116,17 @@ class SampledRound:
     message: np.ndarray
 
     def mix(self, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return ``weights @ x``, computed in the workspace.
-
-        Parameters
-        ----------
-        weights : ndarray, sparse matrix or operator, shape (agents, agents)
-            Mixing weights.
-        x : ndarray, shape (agents, p)
-            Messages.
-
-        Returns
-        -------
-        ndarray, shape (agents, p)
-            The workspace array ``mixed``.
-        """
+        """Return ``weights @ x``, [agents, p], in the workspace array ``mixed``."""
         if isinstance(weights, np.ndarray):
             return np.matmul(weights.astype(x.dtype), x, out=self.mixed)
         self.mixed[:] = weights.astype(x.dtype) @ x
         return self.mixed
 
     def mix_others(self, factor: float, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the self-weights, and the weighted sum of the messages of other agents.
+        """Return the self-weights, and the weighted sum of other agents' messages.
 
-        Parameters
-        ----------
-        x : ndarray, shape (agents, p)
-            Messages.
-
-        Returns
-        -------
-        ndarray, shape (agents,)
-            Diagonal of the mixing matrix, without the factor.
-        ndarray, shape (agents, p)
-            Weighted sum of the messages of other agents, in the workspace.
+        The self-weights are without the factor. ``x`` and the sum, in the workspace, are [agents,
+        p].
         """
         if isinstance(self.mixing, np.ndarray):
             own_weights = np.diagonal(self.mixing)
@@ -237,17 +215,7 @@ class DecentralizedSGD(Iterative):
         return fixed_batches(self.B)
 
     def sampled(self, problem, horizon: int) -> SampledNoise:
-        """Return the noisy batch of one agent, as input of the accountant.
-
-        Parameters
-        ----------
-        problem, horizon
-
-        Returns
-        -------
-        SampledNoise
-            Noise on the mean or on the sum.
-        """
+        """Return the noisy batch of one agent, as input of the accountant."""
         noisy_batch = noisy_mean if self.noise_on == "mean" else noisy_sum
         return noisy_batch(self.batches(), problem.records)
 
@@ -260,18 +228,10 @@ class DecentralizedSGD(Iterative):
         return replace(self, sigma=float(sigma))
 
     def sigma_for(self, budget, problem, horizon: int) -> float:
-        r"""Return the sigma for a finite budget, by the rule ``sigma_rule``.
+        """Return the sigma for a finite budget, by the rule ``sigma_rule``.
 
-        The formulas state noise on the mean. Noise on the sum is B times as large.
-
-        Parameters
-        ----------
-        budget, problem, horizon
-
-        Returns
-        -------
-        float
-            :math:`\sigma`, in units of the clipping norm.
+        It is in units of the clipping norm. The formulas state noise on the mean. Noise on the sum
+        is B times as large.
         """
         sigma = sgd_sigma(self.sigma_rule, budget, self.sampled(problem, horizon), horizon)
         on_the_sum = self.noise_on == "sum" and self.sigma_rule != "accountant"
@@ -289,15 +249,7 @@ class DecentralizedSGD(Iterative):
     def noise_scale(self, s: int, sizes: np.ndarray) -> np.ndarray:
         """Return the standard deviation of the noise on the mean gradient of each agent.
 
-        Parameters
-        ----------
-        sizes : ndarray of int, shape (..., agents)
-            Batch sizes.
-
-        Returns
-        -------
-        ndarray
-            With the shape of ``sizes``; 0 for empty batches.
+        ``sizes`` are batch sizes, [..., agents]; empty batches have noise 0.
         """
         sigma, K = at(self.sigma.scale, s), at(self.K, s)
         if sigma == 0:
@@ -325,19 +277,7 @@ class DecentralizedSGD(Iterative):
         return int(np.max(self.B))
 
     def sizes(self, s: int, speeds: np.ndarray) -> np.ndarray:
-        """Return the batch sizes of a round.
-
-        Parameters
-        ----------
-        s
-        speeds : ndarray, shape (..., agents)
-            Gradients per second of each agent.
-
-        Returns
-        -------
-        ndarray of int
-            With the shape of ``speeds``.
-        """
+        """Return the batch sizes of a round, for ``speeds`` in gradients per second."""
         return np.full(speeds.shape, int(at(self.B, s)))
 
     @abstractmethod
@@ -355,17 +295,7 @@ class DecentralizedSGD(Iterative):
     def advance(self, s: int, x: np.ndarray, problem, round_: SampledRound) -> float:
         """Compute one round of one setting and one run; models are overwritten.
 
-        Parameters
-        ----------
-        s
-        x : ndarray, shape (agents, p)
-            Models, overwritten.
-        problem, round_
-
-        Returns
-        -------
-        float
-            Fraction of saturated coordinates.
+        The models ``x`` are [agents, p]. Return the fraction of saturated coordinates.
         """
 
     def advance_all(
@@ -374,10 +304,6 @@ class DecentralizedSGD(Iterative):
         """Compute one round of one run for all settings in one pass; models are overwritten.
 
         By default, :meth:`advance` computes one setting after the other.
-
-        Parameters
-        ----------
-        models, problem, round_
 
         Returns
         -------
@@ -397,13 +323,10 @@ class DecentralizedSGD(Iterative):
         return SGDState(models, message, zero_cost, zero_cost, zero_cost, zero_cost)
 
     def check(self, problem, network) -> None:
-        """Raise an error if the batch size or the mixing matrix is not supported.
+        """Raise ``InvalidInput`` if the batch size or the mixing matrix is not supported.
 
-        Raises
-        ------
-        InvalidInput
-            For negative self-weights without ``negative_weights``, and for batches that are
-            larger than the number of records.
+        Negative self-weights require ``negative_weights``. Batches may not be larger than the
+        number of records.
         """
         smallest = float(network.own_weights.min())
         require(
@@ -490,23 +413,10 @@ class DecentralizedSGD(Iterative):
         at_message: bool,
         clips: Sequence[float],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradients of the sampled batches of all settings.
+        """Return mean gradients and sizes of the batches of all settings.
 
-        Parameters
-        ----------
-        models : BatchModels
-            Models and messages of one run.
-        at_message : bool
-            Whether the gradients are evaluated at the messages instead of the models.
-        clips : sequence of float, length settings
-            Clipping norms.
-
-        Returns
-        -------
-        ndarray, shape (settings * agents, p)
-            Mean gradients.
-        ndarray of int, shape (settings, agents)
-            Batch sizes.
+        The gradients, [settings * agents, p], have the clipping norms ``clips``, one per setting.
+        If ``at_message``, they are evaluated at the messages instead of the models.
         """
         sizes = np.array([self.sizes(s, round_.speeds) for s in range(len(clips))])
         if self._is_compiled(problem):
@@ -546,21 +456,9 @@ class DecentralizedSGD(Iterative):
         return Finite(quantities) if not state.lost.any() else quantities
 
     def sampled_gradient(self, s: int, x: np.ndarray, problem, round_: SampledRound, clip: float):
-        """Return the mean of the clipped gradients of each agent's batch.
+        """Return the mean clipped gradient, [agents, p], and the size of each agent's batch.
 
-        Parameters
-        ----------
-        x : ndarray, shape (agents, p)
-            Points at which the gradients are evaluated.
-        clip : float
-            Clipping norm.
-
-        Returns
-        -------
-        ndarray, shape (agents, p)
-            Mean gradients.
-        ndarray of int, shape (agents,)
-            Batch sizes.
+        They are evaluated at ``x``, [agents, p], and clipped to the l2 norm ``clip``.
         """
         sizes = self.sizes(s, round_.speeds)
         return problem.clipped_gradient(x, round_.rows, sizes, clip, round_.gradient), sizes
@@ -571,18 +469,7 @@ class DecentralizedSGD(Iterative):
 
 
 def at(value: Any, s: int) -> Any:
-    """Return the value of a field for setting s.
-
-    Parameters
-    ----------
-    value : scalar or ndarray, shape (settings, ...)
-        Field of the batch.
-
-    Returns
-    -------
-    scalar or ndarray
-        The value itself if it is a scalar.
-    """
+    """Return the value of a field of a batch, scalar or [settings, ...], for setting s."""
     return value[s] if isinstance(value, np.ndarray) and value.ndim else value
 
 

@@ -100,13 +100,7 @@ class FunctionalMechanism(Algorithm):
         return self.mechanism
 
     def sensitivity(self, problem, fair: str) -> Sensitivity:
-        """Return the tight sensitivities of the coefficients of the objective.
-
-        Parameters
-        ----------
-        fair : {"off", "perrec", "plus", "penal"}
-            Fairness term.
-        """
+        """Return the tight sensitivities of the objective's coefficients."""
         is_public = self.zbar == "public"
         return problem.coefficient_change(fair, public_mean=is_public, coefficients=self.coeffs)
 
@@ -122,16 +116,9 @@ class FunctionalMechanism(Algorithm):
         """Return the noise scales of all settings."""
 
     def perturbed(self, problem, streams) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the noisy coefficients M, b and g of the objective.
+        """Return the noisy coefficients M, [settings, runs, d, d], b and g, [settings, runs, d].
 
-        Returns
-        -------
-        ndarray, shape (settings, runs, d, d)
-            Quadratic coefficients M.
-        ndarray, shape (settings, runs, d)
-            Linear coefficients b.
-        ndarray, shape (settings, runs, d)
-            Coefficients g of the fairness term; 0 if the term is part of b, or off.
+        The fairness term's g is 0 if the term is part of b, or off.
         """
         exact, scales = problem.coefficients, self.scales(problem)
         law, dim = LAWS[self.law].unit, problem.dim
@@ -150,22 +137,10 @@ class FunctionalMechanism(Algorithm):
     # Methods for audits.
 
     def noised_once(self, quadratic, linear, covariance) -> np.ndarray:
-        """Return the coefficients whose noise is a single draw.
+        """Return the coefficients, [..., number], whose noise is a single draw.
 
-        They are the diagonal of M, b and, if it is a separate block, g.
-
-        Parameters
-        ----------
-        quadratic : ndarray, shape (..., d, d)
-            Quadratic coefficients M.
-        linear : ndarray, shape (..., d)
-            Linear coefficients b.
-        covariance : ndarray, shape (..., d)
-            Coefficients g of the fairness term.
-
-        Returns
-        -------
-        ndarray, shape (..., number)
+        They are the diagonal of M (``quadratic``, [..., d, d]), b (``linear``, [..., d]) and, if it
+        is a separate block, g (``covariance``, [..., d]).
         """
         diagonal = np.diagonal(quadratic, axis1=-2, axis2=-1)
         blocks = [diagonal, linear, *([covariance] if self.fair == "penal" else [])]
@@ -218,21 +193,9 @@ def by_columns(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the noise scales of coefficients that do or do not involve a selected column.
 
-    Parameters
-    ----------
-    selected_scale : float or ndarray, shape (settings,)
-        Scale of coefficients that involve a selected column.
-    remaining_scale : float or ndarray, shape (settings,)
-        Scale of all other coefficients.
-    selected : ndarray of bool, shape (d,)
-        Selected columns.
-
-    Returns
-    -------
-    ndarray, shape (settings, 1, d)
-        Scales of linear coefficients.
-    ndarray, shape (settings, 1, d, d)
-        Scales of quadratic coefficients.
+    The scales ``selected_scale`` and ``remaining_scale`` are numbers or [settings], and
+    ``selected`` is a mask, [d]. The results are those of linear coefficients, [settings, 1, d], and
+    of quadratic ones, [settings, 1, d, d].
     """
     selected_scale, remaining_scale = _column(selected_scale), _column(remaining_scale)
     linear = np.where(selected, selected_scale, remaining_scale)
@@ -249,18 +212,11 @@ def _symmetric(unit: np.ndarray, coefficients: str) -> np.ndarray:
 
 
 def paper_sensitivity(norm: str, dim: int, *, fair: bool) -> float:
-    r"""Return the published sensitivity of the coefficients, by Lemmas 21 to 24.
+    r"""Return the published sensitivity of the coefficients, by Lemmas 21 to 24, for d features.
 
     Without and with a fairness term, it is :math:`d^2/4 + d` and :math:`d^2/4 + 3d` in l1 (Lemmas
     21 and 22), and :math:`\sqrt{d^2/16 + d}` and :math:`\sqrt{d^2/16 + 9d}` in l2 (Lemmas 23 and
     24).
-
-    Parameters
-    ----------
-    norm : {"l1", "l2"}
-        Norm of the change.
-    dim : int
-        Number of features d.
     """
     if norm == "l1":
         return dim**2 / 4 + (3 if fair else 1) * dim

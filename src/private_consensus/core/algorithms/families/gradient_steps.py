@@ -74,17 +74,10 @@ class GradientSteps(Iterative):
 
         Parameters
         ----------
-        at : ndarray, shape (settings, runs, agents, dim)
-            Points at which the gradients are evaluated.
-        mixed : ndarray, shape (settings, runs, agents, dim)
-            Averages :math:`A_i`, from which the step starts.
+        at, mixed : ndarray, shape (settings, runs, agents, dim)
+            Points of the gradients, and averages :math:`A_i` from which the step starts.
         noise : ndarray, shape (runs, agents, dim)
             Unit noise.
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents, dim)
-            New messages.
         """
         return mixed - self.step_size(t) * problem.gradient(at) + self.noise.at(t) * noise
 
@@ -101,23 +94,15 @@ class GradientSteps(Iterative):
     def loss_by_formula(self, problem, network, t: int) -> np.ndarray:
         r"""Return the privacy loss of iteration t per coordinate, by the formula of Xiao et al.
 
-        It is :math:`\eta_k\beta_k\mathcal B_\infty` (after Theorem 2.2).
-
-        Returns
-        -------
-        ndarray, shape (settings or 1, 1, 1, 1)
+        It is :math:`\eta_k\beta_k\mathcal B_\infty` (after Theorem 2.2), of shape
+        (settings or 1, 1, 1, 1).
         """
         return np.reshape(
             self.step_size(t) * published_change(problem) / self.noise.at(t), (-1, 1, 1, 1)
         )
 
     def accumulated_loss(self, state, problem, network, t: int) -> np.ndarray:
-        """Return the accumulated privacy loss after iteration t; unchanged without noise.
-
-        Returns
-        -------
-        ndarray, shape (settings, runs, agents)
-        """
+        """Return the loss, [settings, runs, agents], after iteration t; unchanged without noise."""
         if not self.noise:
             return state.total_loss
         return state.total_loss + self.loss_by_formula(problem, network, t)[..., 0]
@@ -143,18 +128,9 @@ class GradientSteps(Iterative):
         return [self.noise.site_of(release, self.noise.scales(horizon))]
 
     def attack_fields(self, problem, horizon: int) -> dict[str, Any]:
-        """Return the fractions of the sensitivity that an attack attains.
+        """Return the fields ``attained`` and ``reached`` of :class:`.Release`; empty if unknown.
 
         They are unknown with a projection, which may remove changes.
-
-        Parameters
-        ----------
-        problem, horizon
-
-        Returns
-        -------
-        dict
-            Fields ``attained`` and ``reached`` of :class:`.Release`; empty if unknown.
         """
         if problem.offers("box") and np.isfinite(problem.box):
             return {}
@@ -164,16 +140,5 @@ class GradientSteps(Iterative):
 
 
 def uniform_mean(network, x: np.ndarray) -> np.ndarray:
-    """Return the mean over each agent and its neighbours, with equal weights.
-
-    Parameters
-    ----------
-    x : ndarray, shape (settings, runs, agents, dim)
-        Messages of the iteration.
-
-    Returns
-    -------
-    ndarray
-        With the shape of ``x``.
-    """
+    """Return the mean over each agent and its neighbours, with equal weights."""
     return (x + network.neighbour_sum(x)) / (network.degrees[..., None] + 1.0)

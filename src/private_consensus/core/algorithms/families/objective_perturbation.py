@@ -73,13 +73,7 @@ class ObjectivePerturbed(ADMMFamily):
         return ADMMFamily.with_noise_for(curved, budget, problem, network, horizon)
 
     def with_curvature(self, budget, problem, network, horizon: int):
-        r"""Return a copy with the :math:`\Phi` that ``curvature`` requires.
-
-        Returns
-        -------
-        ObjectivePerturbed
-            The algorithm itself if no curvature is added.
-        """
+        r"""Return a copy with the :math:`\Phi` that ``curvature`` requires, or itself."""
         if self.curvature == "none":
             return self
         iterations = self.private_iterations(horizon)
@@ -103,17 +97,7 @@ class ObjectivePerturbed(ADMMFamily):
     def linear_scale(self, penalty: Any, scale: Any) -> Any:
         """Return the scale of the noise in the gradient, for noise on the centre of the penalty.
 
-        Parameters
-        ----------
-        penalty : float or ndarray
-            Penalty :math:`D_i`.
-        scale : float or ndarray
-            Scale of the noise on the centre.
-
-        Returns
-        -------
-        float or ndarray
-            Product of both.
+        It is the product of the penalty :math:`D_i` and the scale of the noise on the centre.
         """
         return penalty * scale
 
@@ -147,14 +131,8 @@ class ObjectivePerturbed(ADMMFamily):
     def losses(self, problem, network, horizon):
         r"""Return sensitivity, noise scales and Jacobian terms of iterations that use private data.
 
-        Returns
-        -------
-        float
-            Sensitivity :math:`\Delta` of the gradient, in the norm of the noise.
-        ndarray
-            Smallest scale s of any agent, per iteration.
-        ndarray
-            Sum of the Jacobian terms, per iteration.
+        The sensitivity :math:`\Delta` of the gradient is in the norm of the noise. The arrays have,
+        per iteration, the smallest scale s of any agent, and the sum of the Jacobian terms.
         """
         iterations = self.private_iterations(horizon) - 1
         penalties = self.least_penalties(network, horizon)[iterations]
@@ -187,7 +165,7 @@ class ObjectivePerturbed(ADMMFamily):
         return [*self.noise.releases(change, scales, **attack_fields), jacobian]
 
     def attack_fields(self, problem, count: int) -> dict[str, Any]:
-        r"""Return the fractions of the gradient's sensitivity that an attack attains.
+        r"""Return the fields ``attained`` and ``reached`` of :class:`.Release`; empty if unknown.
 
         If only the label of a row z differs, the Hessians are equal at every point. Then
         :math:`v(x) = -(a + D(x-c) + \mu x) + w\sigma(-x^Tz)z` is a one-to-one function of the
@@ -197,17 +175,8 @@ class ObjectivePerturbed(ADMMFamily):
         At delta 0, two nearly opposite rows attain the whole sensitivity at points far from the
         origin, where the Jacobians are equal as well. Laplace noise leads to such points with
         positive density. Noise of ``gamma_norm`` has to point along the change; in iteration 1 it
-        leads to points at which half of the sensitivity is attained.
-
-        Parameters
-        ----------
-        count : int
-            Number of iterations that use private data.
-
-        Returns
-        -------
-        dict
-            Fields ``attained`` and ``reached`` of :class:`.Release`; empty if unknown.
+        leads to points at which half of the sensitivity is attained. ``count`` iterations use
+        private data.
         """
         if problem.offers("box") and np.isfinite(problem.box):
             return {}  # the map from noise to projected minimisers is not one-to-one
@@ -220,26 +189,11 @@ class ObjectivePerturbed(ADMMFamily):
 
 
 def jacobian_loss(problem, penalty: Any, form: str, ridge: float = 0.0) -> Any:
-    r"""Return the Jacobian term J of the privacy loss of an iteration.
+    r"""Return the Jacobian term J of the privacy loss of an iteration, in the shape of the penalty.
 
-    Parameters
-    ----------
-    penalty : float or ndarray
-        :math:`D_i`.
-    form : {"paper", "tight"}
-        :math:`2.8\kappa` or :math:`\ln(1+\kappa)`, times the rank of a record's Hessian.
-    ridge : float or ndarray
-        Curvature in addition to that of the problem.
-
-    Returns
-    -------
-    float or ndarray
-        J, with the shape of the penalty.
-
-    Raises
-    ------
-    InvalidInput
-        For ``paper``, if :math:`\kappa > 1/2`.
+    It is the rank of a record's Hessian times :math:`2.8\kappa` for the form ``paper``, which
+    raises ``InvalidInput`` if :math:`\kappa > 1/2`, or :math:`\ln(1+\kappa)` for ``tight``.
+    ``ridge`` is curvature in addition to that of the problem.
     """
     kappa = problem.record_curvature / (problem.least_convexity + ridge + penalty)
     if form == "tight":

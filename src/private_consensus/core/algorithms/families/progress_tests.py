@@ -78,18 +78,7 @@ def initial_state(x: np.ndarray) -> ThresholdState:
 
 
 def draws(messages: Iterator[Any], problem, streams) -> Iterator[ProgressTestsDraw]:
-    """Yield the unit draws of the messages together with those of the tests.
-
-    Parameters
-    ----------
-    messages : iterator
-        Draws of the messages, with a field ``noise``.
-
-    Yields
-    ------
-    ProgressTestsDraw
-        Unit draws of one iteration.
-    """
+    """Yield the unit draws of the messages, with a field ``noise``, and of the tests."""
     kinds = ("noise", "laplace", "query"), ("noise", "laplace", "threshold")
     drawn = (*kinds, ("sampling", "uniform", "coin"))
     shape = (problem.n_agents,)
@@ -120,19 +109,8 @@ class ProgressTests:
 
         An agent sends its message if the noisy decrease of its loss is at least the noisy
         threshold. If ``decision`` is ``coin``, a fair coin decides instead. No agent sends more
-        than c messages.
-
-        Parameters
-        ----------
-        minimiser : ndarray, shape (settings, runs, agents, dim)
-            Minimisers before output noise.
-        noised : ndarray, shape (settings, runs, agents, dim)
-            Minimisers with output noise.
-
-        Returns
-        -------
-        ThresholdState
-            State in which ``sent`` has increased by 1 for the agents that send.
+        than c messages. The minimisers before and with output noise are [settings, runs, agents,
+        dim].
         """
         algorithm = self.algorithm
         unit = np.where(state.stale, draw.threshold, state.threshold)
@@ -185,13 +163,7 @@ class ProgressTests:
         return change + (change if self.algorithm.tested == "noised" else self.algorithm.C_loss)
 
     def release(self, change: float, horizon: int) -> Release:
-        """Return the release of all tests, for queries with a bounded sensitivity.
-
-        Returns
-        -------
-        Release
-            Sparse vector mechanism.
-        """
+        """Return the sparse vector mechanism of all tests with a bounded sensitivity."""
         algorithm = self.algorithm
         return sparse_vector_release(
             change,
@@ -207,15 +179,8 @@ class ProgressTests:
     ) -> list[Release]:
         """Return the releases of the messages and of the tests that select them.
 
-        Parameters
-        ----------
-        charge : MessagePrivacyCost
-            Privacy cost of one message, with its attained ratio.
-
-        Returns
-        -------
-        list of Release
-            Without the release of tests if there is no noise, or if a coin decides.
+        ``charge`` is the privacy cost of one message, with its attained ratio. The release of tests
+        is left out if there is no noise, or if a coin decides.
         """
         first, *remaining = (replace(release, attained=None, attack=None) for release in messages)
         if not self.algorithm.noisy:
@@ -226,22 +191,13 @@ class ProgressTests:
         return [first, *remaining, *([] if coin else [self.release(self.change, horizon)])]
 
     def attack(self, ratio: float, horizon: int) -> Release:
-        """Return the attack of PP-ADMM on the sent messages.
+        """Return the attack of PP-ADMM on the sent messages, for lower bounds only.
 
         All rows of the data but one are 0. Without the clipped loss of this record, all queries of
         the tests would be 0, and the number of messages would have a known distribution. With it, a
         query changes by at most :math:`C_{loss}/|D_i|` for every minimiser. The probability of the
         messages changes by at most the factor exp(epsilon) of tests with this sensitivity.
-
-        Parameters
-        ----------
-        ratio : float
-            Ratio of shift to noise that the attack attains in one message.
-
-        Returns
-        -------
-        Release
-            Random number of Gaussian releases, for lower bounds only.
+        ``ratio`` is the ratio of shift to noise that the attack attains in one message.
         """
         algorithm, max_count = self.algorithm, int(self.algorithm.c)
         if algorithm.decision == "coin":

@@ -141,17 +141,8 @@ class QDPSGD(DecentralizedSGD):
     ) -> tuple[Steps, Grids] | None:
         """Return the coefficients of all settings for a round in one pass.
 
-        Parameters
-        ----------
-        models : BatchModels
-            Models of one run, with the mixing matrices.
-        scales : ndarray, shape (settings, agents)
-            Standard deviations of the noise.
-
-        Returns
-        -------
-        tuple of (Steps, Grids), or None
-            None if a subclass of Grid rounds differently.
+        ``scales`` are standard deviations of the noise, [settings, agents]. The result is None if a
+        subclass of Grid rounds differently.
         """
         rounding = "quantize", "add_noise", "variance"
         if any(overrides(grid, Grid, *rounding) for _, _, grid in self.all_coefficients):
@@ -188,16 +179,10 @@ class QDPSGD(DecentralizedSGD):
 
         Parameters
         ----------
-        x : ndarray, shape (agents, p)
-            Models, overwritten.
-        base : ndarray, shape (agents, p)
-            Value that each agent uses in place of its own model.
-        gradient : ndarray, shape (agents, p)
-            Clipped mean gradients.
+        x, base, gradient : ndarray, shape (agents, p)
+            Models, values that agents use in place of their own models, and clipped mean gradients.
         scale : ndarray, shape (agents,)
             Standard deviation of the noise.
-        round_ : SampledRound
-            Graph, messages, keys and workspace.
         """
         own_weights, mixed = round_.mix_others(e, round_.message)
         keep = 1.0 - e + e * own_weights

@@ -53,18 +53,9 @@ class RandomAggregates(GradientSteps):
 
     @abstractmethod
     def aggregate(self, x: np.ndarray, network) -> Aggregate:
-        """Return the interval on which the random aggregate is uniform.
+        """Return the interval of the uniform random aggregate, and the point of the gradient.
 
-        Parameters
-        ----------
-        x : ndarray, shape (settings, runs, agents, dim)
-            Messages of the iteration.
-        network
-
-        Returns
-        -------
-        Aggregate
-            Interval and point of the gradient.
+        ``x`` are the messages of the iteration, [settings, runs, agents, dim].
         """
 
     def start(self, problem, network, streams, settings):
@@ -111,13 +102,7 @@ class RandomAggregates(GradientSteps):
 
 
 def mean_interval(x: np.ndarray, network) -> Aggregate:
-    """Return the interval of Algorithm 2 around the mean of each neighbourhood.
-
-    Parameters
-    ----------
-    x : ndarray, shape (settings, runs, agents, dim)
-        Messages of the iteration.
-    """
+    """Return the interval of Algorithm 2 around the mean of each neighbourhood."""
     if not network.lossless:
         return _from_received(x, network)
     mean = uniform_mean(network, x)
@@ -141,15 +126,7 @@ def _from_received(x: np.ndarray, network) -> Aggregate:
 def widest_pair(x: np.ndarray, network) -> np.ndarray:
     """Return the difference of the two members of each neighbourhood with the largest l1 distance.
 
-    Parameters
-    ----------
-    x : ndarray, shape (settings, runs, agents, dim)
-        Messages of the iteration.
-
-    Returns
-    -------
-    ndarray, shape (settings, runs, agents, dim)
-        Differences :math:`x_a - x_b`, with an arbitrary sign.
+    It has the shape of ``x``, [settings, runs, agents, dim], and an arbitrary sign.
     """
     members = network.closed_neighbourhoods
     if isinstance(network, SparseNetwork):

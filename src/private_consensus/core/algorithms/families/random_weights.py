@@ -31,18 +31,7 @@ class RandomWeightsDraw(NamedTuple):
 
 
 def draws(algorithm: Any, problem, streams) -> Iterator[RandomWeightsDraw]:
-    """Yield unit noise and random weights, one item per iteration.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Algorithm with the fields ``noise`` and ``weights``.
-
-    Yields
-    ------
-    RandomWeightsDraw
-        Unit draws of one iteration.
-    """
+    """Yield unit noise and random weights, one item per iteration."""
     shape = (problem.n_agents, problem.dim)
     weights = streams.sequence("sampling", "uniform", shape, "weights")
     for noise in algorithm.noise.units(problem, streams):
@@ -84,10 +73,8 @@ def add_losses(state: Any, problem, position, length, scale, step_size: Any) -> 
         State after the message, whose fields :class:`Losses` are those before the message.
     position, length : ndarray, shape (settings, runs, agents, dim)
         Message minus the lower end of its interval, and length of the interval.
-    scale : float or ndarray
-        Scale :math:`1/\beta` of the noise.
-    step_size : float or ndarray
-        Factor :math:`\alpha` of the gradient in a message.
+    scale, step_size : float or ndarray
+        Scale :math:`1/\beta` of the noise, and factor :math:`\alpha` of the gradient in a message.
     """
     beta = 1.0 / np.asarray(scale)
     published = step_size * published_change(problem)
