@@ -81,21 +81,19 @@ def drawn_panels(draw: DrawPanel, numbers: pl.DataFrame, figure: Spec) -> list[C
 
 def side_by_side(
     draw: DrawPanel, numbers: pl.DataFrame, figure: Spec,
-    *notes: str, columns: int = 2, spacing: Any = GAPS,
+    *notes: str, spacing: Any = GAPS,
 ) -> dict[str, Any]:  # fmt: skip
-    """Draw the panels of a figure in rows, with title, data source and conditions.
+    """Draw the panels of a figure in rows of two, with title, data source and conditions.
 
     Parameters
     ----------
     *notes : str
         Further lines below the title.
-    columns : int, default 2
-        Panels per row.
     spacing : int or dict
         Gaps between panels in pixels; a dictionary has the keys ``row`` and ``column``.
     """
     panels = drawn_panels(draw, numbers, figure)
-    chart = alt.concat(*panels, columns=columns, spacing=spacing)
+    chart = alt.concat(*panels, columns=2, spacing=spacing)
     return finish(chart, figure["title"], numbers["source"][0], facts(figure), *notes)
 
 
@@ -119,20 +117,9 @@ def layered(layers: Sequence[alt.Chart], panel: Spec, width: float, height: floa
     return alt.layer(*layers).properties(width=width, height=height, title=typeset(panel["title"]))
 
 
-def series_colour(colours: Mapping[str, str], dashes: Mapping[str, list[int]] | None = None) -> Any:
-    """Return the colour channel of the column ``series``, or the channels for colour and dash.
-
-    Parameters
-    ----------
-    dashes : mapping, optional
-        Dashes of series; other series are solid lines.
-    """
-    names = list(colours)
-    colour = alt.Color("series:N").scale(domain=names, range=list(colours.values()))
-    if dashes is None:
-        return colour
-    lengths = [dashes.get(name, [1, 0]) for name in names]
-    return colour, alt.StrokeDash("series:N").scale(domain=names, range=lengths)
+def series_colour(colours: Mapping[str, str]) -> alt.Color:
+    """Return the colour channel of the column ``series``."""
+    return alt.Color("series:N").scale(domain=list(colours), range=list(colours.values()))
 
 
 def table(points: pl.DataFrame, *columns: str) -> Chart:
