@@ -27,13 +27,7 @@ class Chart(alt.Chart):
     """Chart whose mark is set by a method that has a type for its result, unlike Altair's."""
 
     def marked(self, kind: str, **options: Any) -> Self:
-        """Return the chart with a mark.
-
-        Parameters
-        ----------
-        kind : str
-            Vega-Lite type of the mark.
-        """
+        """Return the chart with a mark of a Vega-Lite type."""
         return self.properties(mark={"type": kind, **options})
 
 
@@ -80,20 +74,17 @@ def drawn_panels(draw: DrawPanel, numbers: pl.DataFrame, figure: Spec) -> list[C
 
 
 def side_by_side(
-    draw: DrawPanel, numbers: pl.DataFrame, figure: Spec,
-    *notes: str, spacing: Any = GAPS,
-) -> dict[str, Any]:  # fmt: skip
+    draw: DrawPanel, numbers: pl.DataFrame, figure: Spec, *notes: str
+) -> dict[str, Any]:
     """Draw the panels of a figure in rows of two, with title, data source and conditions.
 
     Parameters
     ----------
     *notes : str
         Further lines below the title.
-    spacing : int or dict
-        Gaps between panels in pixels; a dictionary has the keys ``row`` and ``column``.
     """
     panels = drawn_panels(draw, numbers, figure)
-    chart = alt.concat(*panels, columns=2, spacing=spacing)
+    chart = alt.concat(*panels, columns=2, spacing=GAPS)
     return finish(chart, figure["title"], numbers["source"][0], facts(figure), *notes)
 
 
