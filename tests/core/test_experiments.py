@@ -278,34 +278,33 @@ def test_a_cell_lists_every_setting_explicitly(plan):
     assert setting["horizon"] == 100  # of the smoke scale
 
 
-def test_an_algorithm_requires_the_data_sets_of_all_its_variants(timed_plan):
-    plan, _ = timed_plan
+@pytest.fixture(scope="module")
+def plan_of_all():
+    return planning.load(ALL, CONFIG)
+
+
+def test_an_algorithm_requires_the_data_sets_of_all_its_variants(plan_of_all):
     names = ["fair-onehot", "fair-onehot-sex", "fair12", "fair12-bias", "fair13"]
     required = [f"adult-{name}" for name in names]
-    assert plan.preparations("ding_table1_adult", "logistic") == required
-    assert plan.preparations("showkatbakhsh_fig1") == []
+    assert plan_of_all.preparations("ding_table1_adult", "logistic") == required
+    assert plan_of_all.preparations("showkatbakhsh_fig1") == []
 
 
-def test_a_variant_overrides_an_axis(timed_plan):
-    cell = timed_plan[0].cell("ding_fig14_waiting", "dsgd")
+def test_a_variant_overrides_an_axis(plan_of_all):
+    cell = plan_of_all.cell("ding_fig14_waiting", "dsgd")
     private = [s for s in cell["settings"] if s["variant"] == "private"]
     assert {s["horizon"] for s in private} == {246}
     assert len({s["columns"]["rounds"] for s in private}) == 6
 
 
-def test_an_infinite_epsilon_is_preserved_in_a_cell(timed_plan):
-    cell = timed_plan[0].cell("ding_fig5", "admm")
+def test_an_infinite_epsilon_is_preserved_in_a_cell(plan_of_all):
+    cell = plan_of_all.cell("ding_fig5", "admm")
     assert {s["budget"]["epsilon"] for s in cell["settings"]} == {math.inf}
 
 
-def plan_of_all():
-    return planning.load(ALL, CONFIG)
-
-
-def test_the_noise_streams_of_gratton_fig2_are_shared_as_configured():
-    plan = plan_of_all()
+def test_the_noise_streams_of_gratton_fig2_are_shared_as_configured(plan_of_all):
     groups = [
-        plan.cell("gratton_fig2", name)["groups"]["noise"]
+        plan_of_all.cell("gratton_fig2", name)["groups"]["noise"]
         for name in ("d_zoa", "exact_admm", "dp_admm")
     ]
     assert groups == ["gratton_fig3a d_zoa", "gratton_fig3a exact_admm", "gratton_fig2 dp_admm"]

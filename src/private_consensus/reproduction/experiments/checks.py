@@ -351,7 +351,7 @@ def _wrong_panel(key_path: str, panel: FigurePanel, paper: Paper) -> Iterator[st
         )
         yield from _wrong_use(use, paper)
         if experiment := paper.experiments.get(use.experiment):
-            yield from _wrong_x(use, curve.x or panel.x, experiment)
+            yield from _wrong_x(use, panel.x, experiment)
             if curve.by is not None and curve.by not in experiment.axes:
                 yield expected(f"{key_path}.by", curve.by, experiment.axes)
 
@@ -368,7 +368,7 @@ def _wrong_table(key_path: str, table: Table, paper: Paper) -> Iterator[str]:
     measures = [table.measure, *table.extra_columns.values()]
     for block in table.blocks:
         for row in block.methods:
-            use = Use(key_path, block.experiment, row.method, row.variant, measures, row.where)
+            use = Use(key_path, block.experiment, row.method, row.variant, measures, {})
             yield from _wrong_use(use, paper)
         if experiment := paper.experiments.get(block.experiment):
             selection = {table.row_axis: table.row_values}

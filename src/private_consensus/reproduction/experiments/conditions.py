@@ -96,20 +96,19 @@ def _curve(plan: Plan, index: int, panel: FigurePanel, curve: Curve) -> CurveCon
         for setting in cell["settings"]
         if setting["variant"] == curve.variant and _matches(setting["columns"], selection)
     ]
-    axis = experiment.axes.get(curve.x or panel.x)
+    axis = experiment.axes.get(panel.x)
     target = axis.set if axis else ""
     on_axis = (q for q, (_, path) in QUANTITIES.items() if target.startswith(".".join(path)))
     prepared = {setting["problem"].get("prepared") for setting in settings}
     runs = 1 if "run" in selection else cell["runs"]
-    statistic = curve.statistic or panel.statistic
-    kind = "quartiles" if statistic == "median" else curve.interval
+    kind = "quartiles" if panel.statistic == "median" else curve.interval
     return CurveConditions(
         panel=index,
         values=_values(settings),
         on_x_axis=frozenset(on_axis),
         datasets=frozenset(PREPARATIONS[p].dataset if p else SYNTHETIC for p in prepared),
         runs=runs,
-        statistic=statistic if runs > 1 else "",
+        statistic=panel.statistic if runs > 1 else "",
         band=curve.band if curve.low else BANDS[kind] if runs > 1 else "",
     )
 

@@ -70,9 +70,8 @@ def figure_numbers(
             experiment = curve.get("experiment") or panel["experiment"]
             runs, privacy = cells[experiment, curve["method"]]
             selection = {**panel["where"], **curve["where"]}
-            statistic = curve.get("statistic") or panel.get("statistic", "mean")
-            filtered_curve = {**curve, "where": selection, "statistic": statistic}
-            points = curve_points(runs, privacy, filtered_curve, curve["x"] or panel["x"])
+            filtered_curve = {**curve, "where": selection, "statistic": panel["statistic"]}
+            points = curve_points(runs, privacy, filtered_curve, panel["x"])
             points = points.with_columns(guarantee=pl.lit(guarantee_of(privacy, filtered_curve)))
             if panel.get("goals"):
                 points = cost_to_reach(points, panel["goals"])
@@ -280,7 +279,13 @@ def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
         of a node or of the start of an edge; x_end and y_end that of the end of an edge.
     """
     built = networks.build(Streams(seed, (0,)), **network)
-    x, y, edges = on_circle(built.of_run(0).adjacency)
+    angle = 2.0 * np.pi * np.arange(built.n_agents) / built.n_agents
+    x, y = np.sin(angle).round(12), np.cos(angle).round(12)
+    edges = [
+        {"kind": "edge", "edge_from": int(i) + 1, "edge_to": int(j) + 1, "x": x[i], "y": y[i],
+         "x_end": x[j], "y_end": y[j]}
+        for i, j in zip(*np.nonzero(np.triu(built.of_run(0).adjacency)), strict=True)
+    ]  # fmt: skip
     nodes = [{"kind": "node", "node": i + 1, "x": x[i], "y": y[i]} for i in range(built.n_agents)]
     fixed = {"algorithm": "", "variant": "graph", "interpretation": "resolved", "series": "",
              "low": None, "high": None, "runs": 0, "interval": ""}  # fmt: skip
@@ -288,15 +293,3 @@ def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
     return points.cast(
         {"edge_from": pl.Int64(), "edge_to": pl.Int64(), "low": pl.Float64(), "high": pl.Float64()}
     )
-
-
-def on_circle(adjacency: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[dict[str, Any]]]:
-    """Place agents on a circle, clockwise from the top; return x, y, and one row per edge."""
-    angle = 2.0 * np.pi * np.arange(len(adjacency)) / len(adjacency)
-    x, y = np.sin(angle).round(12), np.cos(angle).round(12)
-    edges = [
-        {"kind": "edge", "edge_from": int(i) + 1, "edge_to": int(j) + 1, "x": x[i], "y": y[i],
-         "x_end": x[j], "y_end": y[j]}
-        for i, j in zip(*np.nonzero(np.triu(adjacency)), strict=True)
-    ]  # fmt: skip
-    return x, y, edges

@@ -402,11 +402,6 @@ class CurveFields(CurveKeys):
     """Label in the legend, instead of the label of the style."""
     where: Selection = {}
     """Value or range [low, high] of each axis, of t or of run; other measurements are omitted."""
-    x: str = ""
-    """Quantity on the horizontal axis: an axis of the experiment, t, a measure, or a column of the
-    privacy table."""
-    statistic: Statistic | None = None
-    """Statistic over the runs: mean with standard error, or median with quartiles."""
     low: Measure | None = None
     """Measure that is drawn as the lower end of the band."""
     high: Measure | None = None
@@ -506,12 +501,10 @@ class PanelKeys(PanelFields, CurveKeys, MeasureParts):
 
 
 class PanelEntry(PanelKeys):
-    """Panel with curves or a communication graph."""
+    """Panel of a figure."""
 
     title: str = ""
     """Title of the panel; {axis} is replaced by the value of an axis of the grid."""
-    graph: Flag = False
-    """True: draw the communication graph of the experiment instead of curves."""
 
 
 class FigureFields(FileEntry):
@@ -573,8 +566,6 @@ class TabulatedMethod(FileEntry):
     interpretation: Interpretation | None = None
     """literal (as the paper states it), resolved (corrected or completed) or ablation (with one
     component changed); default: that of the variant."""
-    where: Selection = {}
-    """Value of each further axis; other measurements are omitted."""
     published: list[tuple[Number, Number, Number]] = []
     """Published numbers, one [row value, mean, standard deviation] per row."""
 
