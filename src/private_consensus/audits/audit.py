@@ -64,7 +64,7 @@ from .judging import (
     releases_of_pairs,
 )
 from .later_messages import later_messages
-from .neighbours import Attack, attacks, one_graph
+from .neighbours import Attack, one_graph
 from .noise_recovery import recovers_noise_itself
 from .other_sizes import audit_other_size, audit_requested_horizon
 from .outputs import audit_outputs, pairs_of_outputs
@@ -541,11 +541,6 @@ def _tested(
         if judged.findings:
             break
     return _PairStatistics(attack, evidence, judged, done, look.share)
-
-
-def _searched(noisy: Algorithm, problem, network, horizon: int) -> Attack:
-    candidates = attacks(problem, one_graph(network), noisy, nearby=False)
-    return strongest(noisy, candidates, horizon)
 
 
 def _check(runs, confidence, delta, budget) -> None:

@@ -30,8 +30,6 @@ from .secrets import redacted
 M = TypeVar("M", bound=BaseModel)
 
 MEASURE = re.compile(r"[a-z]\w*(\.[a-z]\w*)?")
-INFINITE = 1e300
-"""Number that represents infinity in JSON."""
 TEXT_NUMBER = "YAML reads 1e-5 as a text: write 1.0e-5"
 
 

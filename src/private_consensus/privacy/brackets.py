@@ -41,8 +41,6 @@ from .conversions import gaussian_epsilon
 from .discrete import discrete_gaussian_pmf
 from .releases import Release
 
-LOWER_METHODS = ("exact", "gaussian", "largest loss", "losses rounded down", "none")
-
 SMALLEST_DELTA = 1e-10
 """A smaller delta is replaced by this one, at which Fourier transforms are accurate enough."""
 MARGIN = 1e-6
@@ -73,7 +71,7 @@ class LowerBound:
     epsilon : float
         Lower bound; 0 if no attack is known.
     method : str
-        One of :data:`LOWER_METHODS`.
+        ``exact``, ``gaussian``, ``largest loss``, ``losses rounded down`` or ``none``.
     because : str
         Reasons why the bound may be too low: fractions of sensitivities that are attained, and
         releases without a known attack. Empty if there are none.
