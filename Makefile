@@ -11,7 +11,7 @@ EXECUTOR ?= $(if $(filter Linux,$(shell uname)),forks,local)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --executor $(EXECUTOR) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke publish print check-report site compare test mutants lint docs benchmark peers lock fuzz release clean
+.PHONY: reproduce smoke publish check-report site compare test lint docs benchmark peers lock release clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -25,10 +25,6 @@ smoke: $(READY)
 publish: $(READY)
 	$(SNAKEMAKE) -- $(if $(PARTIAL),publish_partial,publish)
 
-# Write the figures as PDF without heading, 3.3 and 6.8 inches wide, to results/paper/print. FIGURE=name selects one figure.
-print: $(READY)
-	$(BIN)/python -m private_consensus.reproduction.plotting.printing results/paper/figures results/paper/print $(FIGURE)
-
 # Check the report of a run: sizes and accessibility of each page; texts, marks and colours of each figure.
 check-report: $(READY)
 	$(BIN)/python -m tests.report.checking $(or $(RUN),results/paper)
@@ -41,28 +37,15 @@ compare: $(READY)
 test: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) --dist loadfile --no-loadscope-reorder
 
-# Audit correct algorithms and algorithms with faults, and count the detected faults.
-mutants: $(READY)
-	$(BIN)/python -m tests.mutants --cores $(CORES)
-
-# Test 5,000 malformed configurations, commands and files (make test: 200), and all compiled functions with index checks (make test:
-# without those that take longest to compile).
-fuzz: $(READY)
-	FUZZ_CASES=5000 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) tests/fuzz tests/core/test_kernels.py
-
-# Build a release in dist: wheel, source, software bill of materials, licences, and an archive of the reference results for a
-# repository of research data (RO-Crate).
+# Build wheel and source distribution in dist.
 release: $(READY)
 	rm -rf build dist
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	$(BIN)/python -c 'from setuptools.build_meta import build_sdist; build_sdist("dist")' >/dev/null
 	rm -rf build
-	$(BIN)/python -m private_consensus.publishing.components dist
-	$(BIN)/python -m private_consensus.publishing.crate results/reference dist/private-consensus-reference.zip
 	@ls -1 dist
 
 benchmark: $(READY)
-	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-columns=min,median,rounds
 	PYTHONPATH=. $(BIN)/python -m benchmarks.growth all
 
 # Measure the time of other libraries for the same results, for docs/explanation/performance.md. They are installed in the
@@ -82,7 +65,7 @@ $(DOCS_READY): $(READY) requirements-docs.txt
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements-docs.txt
 	@touch $@
 
-# Build documentation and reference report as one site with a common search. Fail if a link is dead.
+# Build documentation and reference report as one site. Fail if a link is dead.
 site: docs
 	$(BIN)/python -m private_consensus.report.static results/docs results/site
 	@echo "The site: results/site/index.html"

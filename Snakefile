@@ -9,7 +9,6 @@ Put the target before --configfile, because Snakemake reads every later argument
 """
 
 import gc
-import logging
 import os
 import sys
 from pathlib import Path
@@ -33,7 +32,6 @@ from private_consensus.reproduction.datasets import Acquisition
 from private_consensus.common.errors import InvalidInput
 from private_consensus.reproduction.experiments.plan import load
 from private_consensus.reproduction.experiments.schema import read_yaml
-from private_consensus.report.progress import RemainingTime
 from private_consensus.common.spelling import nearest
 
 if not Path("config", "config.yaml").is_file():
@@ -99,20 +97,9 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/audit.smk"
 include: "workflow/rules/theorems.smk"
-include: "workflow/rules/observers.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/targets.smk"
-
-
-if workflow.is_main_process:
-    # The events and their fields are documented in Snakemake's interface for loggers.
-    logging.getLogger("snakemake.logging").addHandler(
-        RemainingTime(
-            published_seconds_by_rule(),
-            lambda line: print(line, file=sys.stderr, flush=True),
-        )
-    )
 
 
 rule everything:

@@ -6,7 +6,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-PARTS = ("Snakefile", "workflow", "config", "profiles", "docs")
+PARTS = ("Snakefile", "workflow", "config", "profiles")
 UNWANTED = shutil.ignore_patterns(
     "__pycache__", "_build", "_generated", "generated", "tutorials", "*.svg"
 )

@@ -6,8 +6,7 @@
 Jobs wait for what they read, as the workflow's rules say, and are begun in the order in which they
 can be, the longest chain first, as soon as cores are free and `queue` seconds have passed. A cell
 has a process for each block of its runs, but at most a quarter of the cores, as in the workflow;
-what it computes before its blocks (`BEFORE_BLOCKS` of it) is not shared out. `observers` has
-as many processes, up to `MOST_OBSERVERS`.
+what it computes before its blocks (`BEFORE_BLOCKS` of it) is not shared out.
 """
 
 from __future__ import annotations
@@ -30,9 +29,6 @@ from .jobs import jobs, seconds
 BEFORE_BLOCKS = 0.025
 """Share of a cell's time for its problem, noise and privacy, which are computed once: 2.2 % of the
 seventy heaviest together, up to a quarter of single ones (:mod:`.before_blocks`)."""
-
-MOST_OBSERVERS = 8
-"""Processes among which `observers` is shared out."""
 
 
 class Job(NamedTuple):
@@ -119,7 +115,7 @@ def planned(plan: Plan, seconds: Mapping[str, float], cores: int) -> dict[str, J
     for kind, drawn in (("figure", plan.figures), ("table", plan.tables)):
         for name in drawn:
             own = [cells[pair] for pair in plan.cells_of(name)]
-            needs[f"{kind}.{name}"] = [*own, f"summarize_partition.{name}", f"compute_views.{name}"]
+            needs[f"{kind}.{name}"] = [*own, f"summarize_partition.{name}"]
     for paper in plan.papers:
         needs[f"claims.{paper}"] = [cells[pair] for pair in plan.judged_cells(paper)]
     needs["audit"] = [name for name in seconds if name.startswith("audit.")]
@@ -130,9 +126,6 @@ def planned(plan: Plan, seconds: Mapping[str, float], cores: int) -> dict[str, J
     for pair, name in cells.items():
         if name in found:
             found[name] = _split(found[name], plan.cell(*pair), cores)
-    if "observers" in found:
-        processes = max(1, min(MOST_OBSERVERS, cores // 4))
-        found["observers"] = Job(seconds["observers"] / processes, (), processes)
     return found
 
 

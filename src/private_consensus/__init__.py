@@ -6,9 +6,8 @@ Public names are imported on first use. Algorithms, problems and networks are mo
 A :class:`Budget` is the largest allowed privacy loss under a neighbouring :class:`Relation`.
 :func:`simulate` runs an algorithm. :func:`account` computes the privacy loss of a list of
 :class:`Release`. :func:`calibrate` computes the noise for a budget. :func:`audit` executes an
-algorithm on neighbouring data sets and tests its privacy claim. ``observers`` computes the privacy
-loss to observers that receive only some of the messages. ``__init__.pyi`` has the types of all
-names.
+algorithm on neighbouring data sets and tests its privacy claim. ``__init__.pyi`` has the types of
+all names.
 """
 
 from importlib import import_module
@@ -19,7 +18,6 @@ __version__ = "0.1.0"
 _MODULES = {
     "algorithms": "core.algorithms",
     "networks": "core.networks",
-    "observers": "privacy.observers",
     "privacy": "privacy",
     "problems": "core.problems",
 }

@@ -22,7 +22,6 @@ from .privacy import Relation as Relation
 from .privacy import Release as Release
 from .privacy import account as account
 from .privacy import calibrate as calibrate
-from .privacy import observers as observers
 from .privacy import zcdp_epsilon as zcdp_epsilon
 
 __version__: str

@@ -44,16 +44,7 @@ def serve(connection: Connection) -> None:
     from private_consensus.kernels.forks import end_with_parent
 
     def run_job(script: str, content: bytes) -> None:
-        """Run a script in a forked process.
-
-        The job holds the connection open: Snakemake sees it close after the last job has ended.
-
-        Parameters
-        ----------
-        script
-        content : bytes
-            Pickled snakemake object of the job.
-        """
+        """Run a script in a forked process."""
         signal.signal(signal.SIGINT, signal.default_int_handler)
         end_with_parent()
         sys.argv = [script]

@@ -8,9 +8,6 @@ import pytest
 import yaml
 from scipy.stats import norm
 
-from private_consensus.cli import main
-from private_consensus.common.errors import InvalidInput
-from private_consensus.report.views.errata import TEST
 from private_consensus.reproduction.audits.errata import read_errata
 from private_consensus.reproduction.statements.counterexamples import COMPUTATIONS, compute
 
@@ -94,34 +91,3 @@ def test_each_broken_guarantee_has_a_reason_a_correction_and_an_effect(errata):
     for entry in errata.values():
         if entry.severity in {"breaks", "argument"}:
             assert entry.why and entry.repair and entry.effect
-
-
-def test_errata_without_computation_or_with_an_unknown_severity_are_refused(raw):
-    entry = raw["E0.1"]
-    with pytest.raises(InvalidInput, match="both an entry and a computation for it"):
-        read_errata({**raw, "E9.9": entry})
-    with pytest.raises(InvalidInput, match=r"errata.E0.1.severity"):
-        read_errata({**raw, "E0.1": {**entry, "severity": "terrible"}})
-
-
-def test_the_command_prints_a_counterexample_and_refuses_an_unknown_identifier(capsys):
-    assert main(["counterexample", "E0.1"]) == 0
-    assert "epsilon: 1 according to the paper, inf computed" in capsys.readouterr().out
-    assert main(["counterexample", "E9.9"]) == 2
-    assert "ID: found 'E9.9'" in capsys.readouterr().err
-
-
-def test_the_command_without_an_identifier_lists_every_erratum(capsys):
-    assert main(["counterexample"]) == 0
-    output_text = capsys.readouterr().out
-    for erratum, computation in COMPUTATIONS.items():
-        assert erratum in output_text
-        assert computation.__doc__.split()[0] in output_text
-
-
-def test_the_errata_page_cites_an_existing_test_for_each_erratum(errata):
-    file, _, name = TEST.partition("::")
-    assert Path(__file__).parents[2] / file == Path(__file__)
-    assert name in globals()
-    cases = globals()[name].pytestmark[0].args[1]
-    assert set(cases) == set(errata)

@@ -12,7 +12,6 @@ import pytest
 from private_consensus import algorithms
 from private_consensus.audits.declared_limits import MARGIN, MAX_ITERATIONS, audit_horizon
 from private_consensus.audits.examples import example_names, examples
-from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.base import column
 from private_consensus.core.algorithms.parameters import positive_integer
 from private_consensus.privacy import Release
@@ -183,19 +182,3 @@ def test_an_example_sets_sizes_and_parameters(outside):
     assert (example.problem.n_agents, example.network.n_agents, example.horizon) == (5, 5, 6)
     assert example.algorithm.limit == 4
     assert outside("mean_estimation").horizon == 3
-
-
-@pytest.mark.parametrize(
-    "example, key",
-    [
-        ({"problem": "mean_estimation", "size": 3}, "EXAMPLE"),
-        ({"problem": "mean_estimation", "horizon": 0}, "EXAMPLE.horizon"),
-        ({"problem": "mean_estimation", "agents": True}, "EXAMPLE.agents"),
-        ({"problem": "mean_estimation", "parameters": 3}, "EXAMPLE.parameters"),
-        ({"problem": "nothing"}, "EXAMPLE"),
-        (3, "EXAMPLE"),
-    ],
-)
-def test_an_invalid_example_is_refused(outside, example, key):
-    with pytest.raises(InvalidInput, match=key):
-        outside(example)

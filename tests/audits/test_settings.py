@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -37,20 +36,6 @@ def test_every_configured_audit_selects_settings():
         assert selected_settings(planned.cell(entry["experiment"], entry["algorithm"]), [entry]), (
             entry
         )
-
-
-@pytest.mark.parametrize(
-    ("entry", "expected_name"),
-    [
-        ({"experiment": "a", "algorithm": "dpv"}, "dpv"),
-        ({"experiment": "a", "algorithm": "dvp", "variant": "mian"}, "mian"),
-    ],
-)
-def test_an_audit_of_an_unknown_algorithm_or_variant_is_refused(entry, expected_name):
-    experiments = {"a": SimpleNamespace(algorithms={"dvp": {"main": None}})}
-    with pytest.raises(InvalidInput, match=f"audits.a.*{expected_name}"):
-        validate_audit_entries([entry], experiments)
-    assert validate_audit_entries([{"experiment": "b", "algorithm": "dvp"}], experiments) == []
 
 
 def test_an_audit_applies_only_to_its_setting():

@@ -9,8 +9,6 @@ import pytest
 import yaml
 from scipy.stats import norm
 
-from private_consensus.cli import main
-from private_consensus.common.errors import InvalidInput
 from private_consensus.report.views import theorems as view
 from private_consensus.reproduction.claims.words import (
     HELD,
@@ -60,14 +58,6 @@ NUMBERED = {
     "xiao": {"Theorem": 9, "Lemma": 1, "Equation": 3, "Footnote": 1, "Sentence": 3},
     "gratton": {"Theorem": 3, "Lemma": 3, "Corollary": 1, "Equation": 1, "Sentence": 3},
     "wang": {"Theorem": 6, "Lemma": 4, "Remark": 10, "Sentence": 2},
-    "observers": {
-        "Muffliato": 2,
-        "Chebyshev": 1,
-        "Secure sums": 1,
-        "DECOR": 2,
-        "MAFALDA": 2,
-        "Zip-DL": 2,
-    },
     "ding": {
         "Theorem": 20,
         "Lemma": 24,
@@ -165,12 +155,6 @@ KNOWN = {
     "objectives.remark_1": HELD,
     "objectives.gaussian_against_gamma": HELD,
     "sgd_remarks.remark_10": IN_PART,
-    "observers.muffliato_1": NOT_HELD,  # 0.053 is stated, the exact value is 1
-    "observers.muffliato_2": HELD,
-    "observers.secure_sums_1": HELD,
-    "observers.decor_2": HELD,
-    "observers.mafalda_2": IN_PART,
-    "observers.zip_dl_2": NOT_HELD,
 }
 
 
@@ -192,10 +176,6 @@ def test_numbers_equal_those_derived_by_hand():
     assert once("consensus_innovation.theorem_4_11").parts[3].measured == pytest.approx(
         0.6, abs=0.01
     )
-    exact, drawn = once("observers.muffliato_1").parts
-    assert (round(exact.stated, 3), exact.measured) == (0.053, pytest.approx(1, rel=1e-6))
-    assert drawn.measured > 0.5
-    assert 1 / once("observers.mafalda_2").parts[1].margin == pytest.approx(2.8, abs=0.05)
     # 2p/kappa at the budgets 4 and 40, 4p/kappa at 40; eta_1 = 21/40.
     papers, printed, proven = once("gradient_descent.theorem_2").parts[1:]
     unit = {e: (21 / 40) ** 2 * 4 * (e + 2 * math.log(2000)) / e**2 for e in (4, 40)}
@@ -393,11 +373,6 @@ def with_all(raw):
     return raw | {"rest": {name: {"statement": name, "function": name} for name in remaining_names}}
 
 
-def test_tables_of_earlier_releases_are_read_with_current_column_names():
-    rows = rows_of(CONFIG.parent / "results" / "reference" / "theorems.parquet")
-    assert {"statement", "description"} <= set(rows.columns) and "says" not in rows.columns
-
-
 def test_a_theorem_row_has_its_verdict_and_margin():
     theorems = read_theorems(with_all(SOME), [])
     first, second = computed({"wang": theorems["wang"]}).to_dicts()
@@ -410,32 +385,3 @@ def test_a_theorem_row_has_its_verdict_and_margin():
     assert view.counts([first, second])[0]["count"] == 1
     [related] = view.by_claim([{**first, "claims": "wang_c03: other range"}])["wang_c03"]
     assert (related["anchor"], related["verdict"]) == ("wang-theorem-4-17", HELD)
-
-
-@pytest.mark.parametrize(
-    ("entry", "error_message"),
-    [
-        ({"statement": "a"}, "either function or because"),
-        (
-            {"statement": "a", "function": "admm.theorem_2", "because": "c"},
-            "either function or because",
-        ),
-        ({"statement": "a", "function": "admm.theorem_99"}, "a computation of the package"),
-        ({"statement": "a", "because": "c", "errata": ["E9.9"]}, "found 'E9.9'"),
-        ({"statement": "a", "because": "c", "why": "d"}, "why"),
-    ],
-)
-def test_an_invalid_theorem_entry_is_refused(entry, error_message):
-    with pytest.raises(InvalidInput, match=re.escape(error_message)):
-        read_theorems(with_all({"wang": {"Theorem 1": entry}}), ["E1.1"])
-
-
-def test_a_computation_without_an_entry_is_refused():
-    with pytest.raises(InvalidInput, match="no entry for admm"):
-        read_theorems(SOME, [])
-
-
-def test_the_command_prints_the_verdict_of_a_computation(capsys):
-    assert main(["theorem", "admm.theorem_3"]) == 0
-    assert "admm.theorem_3: held" in capsys.readouterr().out
-    assert main(["theorem", "admm.theorem_99"]) == 2

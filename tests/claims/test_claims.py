@@ -505,20 +505,6 @@ def test_too_few_runs_by_design_are_reported_as_untestable(runs, reduced, is_rep
     assert row["untestable_because"] == "by construction"
 
 
-@pytest.mark.parametrize(
-    "test",
-    [
-        Test(kind="falls", series=series("missing"), x="x"),
-        Test(kind="falls", series=series(nothing=1), x="x"),
-        Test(kind="falls", series=series()),
-        Test(kind="below", series=series(), x="x"),
-    ],
-)
-def test_incomplete_tests_and_missing_series_are_refused(test):
-    with pytest.raises(InvalidInput):
-        evaluate([test], measurements("one", FALLING), NO_PRIVACY)
-
-
 def test_differences_and_trends_accept_negative_values():
     """Values such as logarithms of distances are negative; neither test takes their logarithm."""
     falling = measurements("one", [-1.0, -2.0, -4.0, -8.0])

@@ -4,14 +4,12 @@ import io
 import json
 import re
 import sys
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from private_consensus.api.json_values import plain
 from private_consensus.cli import main, output
-from private_consensus.cli.parser import build_parser
 from private_consensus.core import algorithms
 from private_consensus.privacy.safe_digits import rounded_down, rounded_up
 from private_consensus.reproduction.studies.writing import write_study
@@ -35,23 +33,6 @@ def as_json(call):
         return json.loads(out)
 
     return run
-
-
-def commands() -> dict:
-    return build_parser()._subparsers._group_actions[0].choices
-
-
-def test_without_a_command_the_help_is_printed(call):
-    code, out, err = call()
-    assert (code, err) == (0, "")
-    for name in commands():
-        assert re.search(rf"^ +{name}\b", out, re.MULTILINE), name
-
-
-def test_every_command_has_an_option_for_json():
-    assert len(commands()) >= 9
-    for name, parser in commands().items():
-        assert "--json" in parser._option_string_actions, name
 
 
 def test_json_output_has_the_same_numbers_as_the_tables(call, as_json):
@@ -89,23 +70,6 @@ def test_json_of_an_audit_has_verdict_and_setting(as_json):
     audit_report = as_json("audit", "gradient_descent", "--runs", "40")
     assert audit_report["verdict"] == "not contradicted" and audit_report["findings"] == []
     assert audit_report["setting"]["algorithm"] == "GradientDescent"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "key"),
-    [
-        (("list",), "algorithm"),
-        (("counterexample",), "E0.1"),
-        (("counterexample", "E0.1"), "outcome"),
-        (("theorem", "gradient_descent.theorem_1"), "verdict"),
-        (("schema", "paper"), "properties"),
-        (("init", "mystudy"), "files"),
-        (("observers", "muffliato", "--agents", "4", "--observer", "0"), "observers"),
-    ],
-)
-def test_the_json_option_prints_only_json(as_json, monkeypatch, tmp_path, arguments, key):
-    monkeypatch.chdir(tmp_path)
-    assert as_json(*arguments)[key]
 
 
 def test_infinity_becomes_text_and_nan_becomes_null_in_json():
@@ -179,24 +143,6 @@ def test_an_installed_study_from_init_can_be_audited_and_run(call, monkeypatch, 
     assert code == 0 and "not contradicted" in out
     code, out, _ = call("run", "mystudy", "--runs", "2")
     assert code == 0 and "by the accountant" in out
-
-
-@pytest.mark.parametrize(("inside", "folder"), [(False, "newstudy"), (True, ".")])
-@pytest.mark.parametrize("command", ["audit", "run"])
-def test_an_error_states_how_to_install_the_study_of_an_unknown_algorithm(
-    call, monkeypatch, tmp_path, command, inside, folder
-):
-    monkeypatch.chdir(tmp_path)
-    write_study("newstudy")
-    if inside:
-        monkeypatch.chdir("newstudy")
-    code, _, err = call(command, "newstudy")
-    assert code == 2 and err.rstrip().endswith(f"not installed: pip install -e {folder}")
-    code, _, err = call(command, "another_name")
-    assert code == 2 and "pip install" not in err
-    Path(folder, "pyproject.toml").write_text("project = 1")
-    code, _, err = call(command, "another_name")
-    assert code == 2 and "pip install" not in err
 
 
 def test_progress_is_shown_on_a_terminal_only(call, monkeypatch):

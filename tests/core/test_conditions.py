@@ -29,8 +29,6 @@ def plan():
         ("ding_fig16", "N = 10, 20, 30 (by panel)"),
         ("scale_fig1", "N from 10 to 10000 (x axis)"),
         ("wang_fig1", "N = 5"),
-        ("observers_extra_map", "epsilon = 4, delta = 1e-05, N = 24"),
-        ("data_extra_partitions", "Adult; N = 10; one run"),
     ],
 )  # fmt: skip
 def test_the_conditions_of_a_figure_agree_with_its_settings(plan, figure, expected):

@@ -2,13 +2,9 @@
 
 import ast
 import re
-from abc import ABC
 from pathlib import Path
 
 import pytest
-
-from private_consensus import algorithms
-from private_consensus.core.algorithms.base import METHOD, Algorithm
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "private_consensus"
@@ -99,70 +95,3 @@ def test_known_imports_are_detected_by_the_parser():
     assert ("privacy", "Release") in imported(PACKAGE / "core" / "algorithms" / "base.py")
     assert ("core", "algorithms", "base", "column") in imported(FAMILIES / "admm.py")
     assert PARTS.index("privacy") < PARTS.index("core")
-
-
-def test_families_import_no_algorithm():
-    for file in FAMILIES.glob("*.py"):
-        algorithm_modules = {
-            name[2] for name in imported(file) if name[:2] == ("core", "algorithms")
-        }
-        assert algorithm_modules <= {"base", "noise", "parameters", "families"}, file.name
-
-
-def test_dp_admm_and_exact_admm_do_not_import_d_zoa():
-    for name in ("dp_admm", "exact_admm"):
-        imports = imported(PACKAGE / "core" / "algorithms" / f"{name}.py")
-        assert ("core", "algorithms", "d_zoa") not in {module_path[:3] for module_path in imports}
-
-
-def test_the_architecture_page_names_each_family():
-    families = {file.stem for file in FAMILIES.glob("*.py")} - {"__init__"}
-    assert families == set(re.findall(r"families/(\w+)", DESIGN))
-
-
-def depth(kind: type) -> int:
-    """Return the length of the inheritance chain from ``Algorithm`` to a class."""
-    return 0 if kind in (object, ABC) else 1 + max(map(depth, kind.__bases__))
-
-
-def files_above(kind: type) -> set[str]:
-    """Return the modules of other algorithms from which a class inherits."""
-    modules = {base.__module__ for base in kind.__mro__[1:] if issubclass(base, Algorithm)}
-    shared = (
-        "private_consensus.core.algorithms.base",
-        "private_consensus.core.algorithms.families.",
-    )
-    return {module for module in modules - {kind.__module__} if not module.startswith(shared)}
-
-
-@pytest.mark.parametrize("name", algorithms.names())
-def test_an_inheritance_chain_has_at_most_five_classes_and_no_other_method(name):
-    kind = algorithms.load(name)
-    assert depth(kind) <= 5
-    assert kind.kind != METHOD or not files_above(kind)
-
-
-def test_a_longer_inheritance_chain_and_another_method_as_base_are_detected():
-    kind = algorithms.load("ipp_admm")
-    assert depth(Algorithm) == 1 and depth(kind) == 5
-    subclass = type("Own", (kind,), {})
-    assert depth(subclass) == 6
-    assert files_above(subclass) == {kind.__module__} and files_above(kind) == set()
-
-
-def test_the_families_of_methods_on_the_architecture_page_are_correct():
-    rows = re.findall(r"^\| `families/(\w+)` \| [^|`]+ \| (`.+`) \|$", DESIGN, re.MULTILINE)
-    listed_families = {
-        name: family for family, names in rows for name in re.findall(r"`(\w+)`", names)
-    }
-    nearest = {}
-    for name in algorithms.names():
-        above = [base.__module__ for base in algorithms.load(name).__mro__[1:]]
-        family_modules = [module.rpartition(".")[2] for module in above if ".families." in module]
-        if family_modules and algorithms.load(name).kind == METHOD:
-            nearest[name] = family_modules[0]
-    page = "docs/explanation/architecture.md: the table of families"
-    assert listed_families.items() <= nearest.items(), (
-        f"{page} names another family of an algorithm"
-    )
-    assert set(listed_families.values()) >= set(nearest.values()), f"{page} lacks a family"

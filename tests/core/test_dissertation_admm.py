@@ -884,39 +884,6 @@ def test_the_accumulated_rho_of_a_run_is_at_most_that_of_the_formula(problem, ne
 # --- Bad input --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: PR(U=0.0), "algorithm.U: found 0.0, expected a number > 0"),
-        (lambda: PR(R_P=1.5), "algorithm.R_P: found 1.5"),
-        (lambda: PR(R_T=0.0), "algorithm.R_T: found 0.0"),
-        (lambda: PR(T_p=1.5), "algorithm.T_p: found 1.5"),
-        (lambda: PR(schedule="daily"), "algorithm.schedule: found 'daily'"),
-        (lambda: PR(threshold="soft"), "algorithm.threshold: found 'soft'"),
-        (lambda: PR(sensitivity="lemma9"), "algorithm.sensitivity: found 'lemma9'"),
-        (lambda: PR(law="laplace"), "algorithm.law: found 'laplace'"),
-        (lambda: PR(growth=1.1), "algorithm.growth: found 1.1"),
-        (lambda: PR(rho_conversion="exact"), "algorithm.rho_conversion: found 'exact'"),
-        (lambda: Recycled(gamma=-1.0), "algorithm.gamma: found -1.0"),
-        (lambda: Recycled(law="gaussian"), "algorithm.law: found 'gaussian'"),
-        (lambda: PP(e3=1.0), "algorithm.e3: found 1.0, expected a number > 0 and < 1"),
-        (lambda: PP(beta=0.0), "algorithm.beta: found 0.0"),
-        (lambda: PP(splits=1.0), "algorithm.splits: found 1.0"),
-        (lambda: PP(noise=1.0), "algorithm.output_noise: found 0.0"),
-        (lambda: PP(lam_rule="loose"), "algorithm.lam_rule: found 'loose'"),
-        (lambda: PP(rho_conversion=None), "algorithm.rho_conversion: missing"),
-        (lambda: IPP(c=0), "algorithm.c: found 0"),
-        (lambda: IPP(C_loss=0.0), "algorithm.C_loss: found 0.0"),
-        (lambda: IPP(share=1.0), "algorithm.share: found 1.0"),
-        (lambda: IPP(threshold_drawn="never"), "algorithm.threshold_drawn: found 'never'"),
-        (lambda: IPP(decision="dice"), "algorithm.decision: found 'dice'"),
-    ],
-)
-def test_invalid_parameters_are_refused(make, message):
-    with pytest.raises(InvalidInput, match=message):
-        make()
-
-
 def test_invalid_budgets_and_horizons_are_refused(problem, network, streams):
     with pytest.raises(InvalidInput, match=r"algorithm.c: found 15, expected at most the 10"):
         IPP(eta=ETA).calibrate(BUDGET, problem, network, 10)

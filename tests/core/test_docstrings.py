@@ -7,22 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import private_consensus
-from private_consensus.privacy import observers
 
 EXPORTED = {
-    f"{package.__name__}.{name}": getattr(package, name)
-    for package in (private_consensus, observers)
-    for name in package.__all__
-    if callable(getattr(package, name))
+    name: getattr(private_consensus, name)
+    for name in private_consensus.__all__
+    if callable(getattr(private_consensus, name))
 }
 
 
 SOURCE = Path(private_consensus.__file__).parent
 ANNOTATED = (
     "api", "audits", "cli", "common/multiplicity.py", "common/spreadsheets.py",
-    "privacy/aggregation.py", "privacy/audit", "privacy/observers", "publishing", "report",
+    "privacy/aggregation.py", "privacy/audit", "publishing", "report",
     "reproduction/audits", "reproduction/claims", "reproduction/experiments",
-    "reproduction/observers", "reproduction/statements",
+    "reproduction/statements",
 )  # fmt: skip
 """Files and folders in which all public functions have type annotations."""
 

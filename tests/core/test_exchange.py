@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 
-from private_consensus import networks
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.exchange import SecretSharing, require_complete
+from private_consensus.core.exchange import SecretSharing
 
 
 @pytest.fixture
@@ -109,15 +108,3 @@ def test_single_shares_are_uniform(rng):
     for pair in np.ndindex(3, 3):
         counts = np.bincount(shares[:, pair[0], pair[1], 0], minlength=7)
         assert np.abs(counts - 10_000).max() < 4.5 * np.sqrt(10_000 * 6 / 7)
-
-
-@pytest.mark.parametrize(("key", "value"), [("modulus", 2), ("modulus", 2**63), ("resolution", 0)])
-def test_an_invalid_modulus_or_resolution_is_refused(key, value):
-    with pytest.raises(InvalidInput, match=f"exchange.{key}: found {value}"):
-        SecretSharing(**{key: value})
-
-
-def test_an_incomplete_graph_is_refused(streams):
-    require_complete(networks.build(streams, "complete", 4))
-    with pytest.raises(InvalidInput, match="a complete graph"):
-        require_complete(networks.build(streams, "ring", 4))

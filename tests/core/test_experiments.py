@@ -4,8 +4,6 @@ import copy
 import json
 import math
 import re
-import time
-from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,15 +11,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from private_consensus import algorithms, problems
-from private_consensus.common.errors import InvalidInput
 from private_consensus.common.fields import validate
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments import results
 from private_consensus.reproduction.experiments.cells import run_cell
 from private_consensus.reproduction.experiments.checks import (
-    require_rows,
-    require_settings,
     wrong_settings,
 )
 from private_consensus.reproduction.experiments.files import read_paper
@@ -33,8 +27,6 @@ from private_consensus.reproduction.experiments.numbers import (
 from private_consensus.reproduction.experiments.schema import (
     Config,
     ConfigurationError,
-    Figure,
-    Paper,
     Scale,
     read_yaml,
 )
@@ -144,101 +136,9 @@ def spoilt(loaded):
     return spoil
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
-    [
-        ("scales", ["reference"], "scales: 'reference' is a predefined name"),
-        ("scales", ["smoke"], "scales: 'smoke' is a predefined name"),
-        ("scales", ["tiny"], r"fig1\.scales\.tiny: missing"),
-        (f"{FIG1}/scales", {"smokey": {"runs": 2}}, "found 'smokey', expected one of smoke$"),
-        (f"{FIG1}/horizon", True, "horizon: .*found True"),
-        (f"{FIG1}/budget", {"epsilon": "1", "delta": 0.1}, r"budget\.epsilon: .*found '1'"),
-        (f"{FIG1}/budget", {"epsilon": 1.0, "delta": "1e-5"}, r"budget\.delta: .*write 1\.0e-5"),
-        (f"{FIG1}/budget", {"epsilon": 1.0, "delta": False}, r"budget\.delta.*found False"),
-        ("figures/showkatbakhsh_fig1/panels/0/log_x", "yes", "log_x: .*found 'yes'"),
-    ],
-)
-def test_unknown_scales_and_values_of_the_wrong_type_are_refused(spoilt, path, value, message):
-    assert any(re.search(message, line) for line in spoilt(path, value).lines)
-
-
 AXIS = {"set": "budget.epsilon", "values": [1.0]}
 REPAIRED = f"{FIG1}/algorithms/gradient_descent/repaired"
 PANEL = "figures/showkatbakhsh_fig1/panels/0"
-BEFORE_THE_END = f"{FIG1}/intermediate_measures"
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
-    [
-        (f"{FIG1}/axes/value", AXIS, "axes: 'value' is a column of results"),
-        (f"{FIG1}/axes/t", AXIS, "axes: 't' is a column of results"),
-        (f"{FIG1}/axes/run", AXIS, "axes: 'run' is a column of results"),
-        (f"{FIG1}/axes/verdict", AXIS, "axes: 'verdict' is a column of results"),
-        (f"{FIG1}/axes/e", {**AXIS, "set": "budget.epsilonn"}, "found 'budget.epsilonn', expected"),
-        (
-            f"{FIG1}/axes/e",
-            {**AXIS, "set": "budgett.epsilon"},
-            "'budgett.epsilon', expected one of",
-        ),
-        (f"{FIG1}/axes/e", {**AXIS, "set": "algorithm.step"}, "'algorithm.step', expected one of"),
-        (f"{FIG1}/axes/e", {**AXIS, "set": "horizon.x"}, "'horizon.x', expected one of horizon"),
-        (f"{REPAIRED}/set", {"seed": 1}, r"repaired\.set: found 'seed', expected one of problem"),
-        (
-            f"{REPAIRED}/set",
-            {"algorithm.shfit": 1},
-            "found 'algorithm.shfit', expected one of algo",
-        ),
-        (f"{REPAIRED}/set", {"budget": {}}, "found 'budget', expected one of budget.epsilon"),
-        (f"{FIG1}/scales/smoke/set", {"problem.recrods": 1}, "found 'problem.recrods', expected"),
-        (f"{FIG1}/problem/size", 3, "found 'problem.size', expected one of problem.name, "),
-        (f"{FIG1}/network/edges_", 3, "found 'network.edges_', expected one of network.name"),
-        (f"{FIG1}/measures", ["released.eror"], "released: found 'eror', expected one of"),
-        (f"{FIG1}/iterations", [0], "iterations: found 0, expected a whole number"),
-        (f"{FIG1}/iterations", [9000], "iterations: found 9000, expected .* within the horizon, "),
-        (
-            BEFORE_THE_END,
-            {"measures": ["consensus.eror"]},
-            "measures: found 'consensus.eror', expected one of internal.normalised_error",
-        ),
-        (
-            BEFORE_THE_END,
-            {"where": {"epsilom": 1.0}},
-            "intermediate_measures.where: found 'epsilom', expected one of horizon",
-        ),
-        (BEFORE_THE_END, {"where": {"horizon": 4}}, r"where\.horizon: found 4, expected one of"),
-        (BEFORE_THE_END, {"where": {"horizon": [1, 5]}}, "horizon: found .1, 5., expected one"),
-        (
-            f"{FIG1}/measures",
-            ["relaesed.node_error"],
-            "measures: found 'relaesed', expected one of internal, released, con",
-        ),
-        (f"{PANEL}/curves/0/where", {"t": "last"}, r"where\.t: found 'last', expected a whole"),
-        (
-            f"{PANEL}/curves/0/where",
-            {"t": [3, 1]},
-            r"where\.t: found \[3, 1\], expected a value, or",
-        ),
-        (f"{PANEL}/curves/0/where", {"t": [1, 2, 3]}, "expected a value, or a range"),
-        (f"{PANEL}/where", {"t": 99999}, r"where\.t: found 99999, expected one of "),
-        (f"{PANEL}/where", {"run": 100_000}, r"where\.run: found 100000, expected one of 0 to "),
-        ("paper/key", "other", "paper.key: found 'other', expected 'showkatbakhsh'"),
-        (f"{FIG1}/runs_per_batch", 10**9, "runs_per_batch: .*10000.*found 1000000000"),
-        (f"{FIG1}/problem/records", -5, "problem.records: found -5, expected a whole number >= 1"),
-        (f"{FIG1}/problem/box", 0.0, "problem.box: found 0.0, expected a finite number > 0"),
-        (f"{PANEL}/goals", [0.1, 0.1], "goals: found 0.1, expected different positive numbers"),
-        (f"{PANEL}/goals", [-1.0], "goals: found -1.0, expected different positive numbers"),
-        (f"{PANEL}/goals", [float("inf")], "goals: found inf, expected different positive numbers"),
-        (f"{FIG1}/scales/smoke/set", {"horizon": 1.5}, "horizon: found 1.5, expected a whole"),
-        (f"{PANEL}/x", "epsilom", "x: found 'epsilom', expected one of "),
-        (f"{PANEL}/curves/0/by", "deltas", "by: found 'deltas', expected one of "),
-        (f"{PANEL}/curves/0/measure", "nope", "found 'nope', expected one of "),
-        (f"{PANEL}/curves/0/where", {"epsilom": 1.0}, "where: found 'epsilom', expected one of"),
-        (f"{PANEL}/curves/0/where", {"horizon": 4}, r"where\.horizon: found 4, expected one of"),
-    ],
-)
-def test_unknown_names_and_invalid_values_in_a_paper_file_are_refused(spoilt, path, value, message):
-    assert any(re.search(message, line) for line in spoilt(path, value).lines)
 
 
 @pytest.mark.parametrize(
@@ -297,68 +197,12 @@ def test_invalid_settings_are_refused_when_the_plan_is_loaded(spoilt, path, valu
     assert any(re.search(message, line) for line in lines), lines
 
 
-@pytest.mark.parametrize("name", ["../../../ESCAPED", ".*", "a/b", "", "a" * 101, "1a", "a b"])
-@pytest.mark.parametrize("section", ["figures", "tables", "claims"])
-def test_invalid_names_of_figures_tables_and_claims_are_refused(section, name):
-    paper = {"paper": {"key": "x", "number": "", "title": "", "authors": [], "venue": ""},
-             "experiments": {}, "figures": {}, "tables": {}, "claims": {}}  # fmt: skip
-    validate(Paper, paper)
-    with pytest.raises(ConfigurationError) as caught:
-        validate(Paper, {**paper, section: {name: {}}})
-    assert any("String should" in line for line in caught.value.lines)
-
-
-def test_names_of_workflow_rules_and_duplicate_names_are_refused(spoilt, monkeypatch, tmp_path):
-    spec = complete()
-    figure = spec["figures"]["showkatbakhsh_fig1"]
-    lines = spoilt("figures/everything", figure).lines
-    assert any("everything: the name is that of a rule of the workflow" in line for line in lines)
-    rules = "".join(f.read_text() for f in (CONFIG.parent / "workflow/rules").glob("*.smk"))
-    rules += (CONFIG.parent / "Snakefile").read_text()
-    assert set(re.findall(r"^(?:use )?rule (\w+)(?: as (\w+))?", rules, re.M)) <= {
-        pair for name in planning.RULES for pair in ((name, ""), ("acquire", name))
-    }
-    (tmp_path / "papers").mkdir()
-    (tmp_path / "styles.yaml").write_text((CONFIG / "styles.yaml").read_text())
-    for key in ("showkatbakhsh", "copy"):
-        (tmp_path / "papers" / f"{key}.yaml").touch()
-    monkeypatch.setattr(
-        planning, "read_paper", lambda path: {**spec, "paper": {**spec["paper"], "key": path.stem}}
-    )
-    with pytest.raises(ConfigurationError) as caught:
-        planning.load({**ONE, "papers": ["showkatbakhsh", "copy"]}, tmp_path)
-    for section in ("figures", "experiments"):
-        where = f"{section}.showkatbakhsh_fig1"
-        assert any(f"copy.{where}: the name is that of showkatbakhsh.{where}" in line
-                   for line in caught.value.lines)  # fmt: skip
-
-
-def test_unknown_axes_and_measures_in_claims_are_refused(loaded):
-    for claim, spoil, message in (
-        (0, {"where": {"epsilom": 1}}, "where: found 'epsilom'"),
-        (0, {"measure": "nope.x"}, "found 'nope.x'"),
-    ):
-        paper = complete()
-        variant = next(iter(list(paper["claims"].values())[claim]["variants"].values()))
-        variant["tests"][0]["series"] |= spoil
-        with pytest.raises(ConfigurationError, match=message):
-            loaded(paper)
-
-
 def test_a_study_can_declare_a_scale(loaded):
     paper = complete()
     for experiment in paper["experiments"].values():
         experiment["scales"]["tiny"] = {"runs": 1}
     tiny_plan = loaded({**paper, "scales": ["tiny"]}, {**ONE, "scale": "tiny"})
     assert {tiny_plan.cell(*cell)["runs"] for cell in tiny_plan.cells()} == {1}
-
-
-def test_a_duplicate_key_in_a_paper_file_is_refused(tmp_path):
-    text = (CONFIG / "papers" / "showkatbakhsh.yaml").read_text()
-    (tmp_path / "papers").mkdir()
-    (tmp_path / "papers" / "showkatbakhsh.yaml").write_text(f"{text}\nexperiments: {{}}\n")
-    with pytest.raises(InvalidInput, match="'experiments' again, first in line"):
-        planning.load(ONE, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -422,11 +266,6 @@ def test_the_error_of_an_invalid_paper_file_names_key_and_value(spoilt, path, va
     assert any(re.search(message, line) for line in error.lines), error.lines
 
 
-def test_all_errors_of_a_paper_file_are_reported_together(spoilt):
-    error = spoilt(FIG1, {"runs": 0})
-    assert len(error.lines) > 3
-
-
 def test_a_cell_lists_every_setting_explicitly(plan):
     cell = plan.cell("showkatbakhsh_fig2", "gradient_descent")
     epsilons, powers, variants = 3, 3, 4
@@ -439,93 +278,44 @@ def test_a_cell_lists_every_setting_explicitly(plan):
     assert setting["horizon"] == 100  # of the smoke scale
 
 
-def test_an_algorithm_requires_the_data_sets_of_all_its_variants(loaded):
-    paper = complete()
-    experiment = paper["experiments"]["showkatbakhsh_extra_adult"]
-    variants = experiment["algorithms"]["gradient_descent"]
-    variants["other"] = {**variants["exact"], "set": {"problem.prepared": "adult-onehot41"}}
-    plan = loaded(paper)
-    both = ["adult-onehot104", "adult-onehot41"]
-    assert plan.preparations("showkatbakhsh_extra_adult", "gradient_descent") == both
-    assert plan.preparations("showkatbakhsh_fig1") == []
-
-
-def test_a_variant_overrides_an_axis(plan):
-    cell = plan.cell("showkatbakhsh_fig1", "gradient_descent")
-    one_shot = [s for s in cell["settings"] if s["variant"] == "one_shot"]
-    assert {s["horizon"] for s in one_shot} == {1}
-    assert len({s["columns"]["horizon"] for s in one_shot}) == 6
-
-
-def test_an_infinite_epsilon_is_preserved_in_a_cell(plan):
-    cell = plan.cell("showkatbakhsh_extra_adult", "gradient_descent")
-    free = [s for s in cell["settings"] if s["variant"] == "not_private"]
-    assert {s["budget"]["epsilon"] for s in free} == {float("inf")}
-
-
-def timed(work) -> tuple[object, float]:
-    """Return the result of a function and its processor time in seconds."""
-    start = time.process_time()
-    return work(), time.process_time() - start
-
-
+@pytest.fixture(scope="module")
 def plan_of_all():
     return planning.load(ALL, CONFIG)
 
 
-@pytest.fixture(scope="module")
-def timed_plan():
-    """Return the plan of the whole configuration and the processor time of planning.
-
-    Modules are imported once per process, before the measurement.
-    """
-    for name, package in (*product(algorithms.names(), [algorithms]),
-                          *product(problems.names(), [problems])):  # fmt: skip
-        package.load(name)
-    return timed(plan_of_all)
+def test_an_algorithm_requires_the_data_sets_of_all_its_variants(plan_of_all):
+    names = ["fair-onehot", "fair-onehot-sex", "fair12", "fair12-bias", "fair13"]
+    required = [f"adult-{name}" for name in names]
+    assert plan_of_all.preparations("ding_table1_adult", "logistic") == required
+    assert plan_of_all.preparations("showkatbakhsh_fig1") == []
 
 
-def test_the_noise_streams_of_gratton_fig2_are_shared_as_configured():
-    plan = plan_of_all()
+def test_a_variant_overrides_an_axis(plan_of_all):
+    cell = plan_of_all.cell("ding_fig14_waiting", "dsgd")
+    private = [s for s in cell["settings"] if s["variant"] == "private"]
+    assert {s["horizon"] for s in private} == {246}
+    assert len({s["columns"]["rounds"] for s in private}) == 6
+
+
+def test_an_infinite_epsilon_is_preserved_in_a_cell(plan_of_all):
+    cell = plan_of_all.cell("ding_fig5", "admm")
+    assert {s["budget"]["epsilon"] for s in cell["settings"]} == {math.inf}
+
+
+def test_the_noise_streams_of_gratton_fig2_are_shared_as_configured(plan_of_all):
     groups = [
-        plan.cell("gratton_fig2", name)["groups"]["noise"]
+        plan_of_all.cell("gratton_fig2", name)["groups"]["noise"]
         for name in ("d_zoa", "exact_admm", "dp_admm")
     ]
     assert groups == ["gratton_fig3a d_zoa", "gratton_fig3a exact_admm", "gratton_fig2 dp_admm"]
 
 
-def a_million_steps() -> None:
-    """Run a million loop steps, which take about 0.017 s on an idle machine."""
-    for _ in range(10**6):
-        _ + 1
-
-
 def test_an_infinite_parameter_is_preserved_in_a_cell(loaded):
     """JSON cannot represent infinity, and a missing value would become the default."""
-    paper = complete()
-    paper["experiments"]["showkatbakhsh_extra_adult"]["problem"]["box"] = math.inf
-    cell = loaded(paper).cell("showkatbakhsh_extra_adult", "gradient_descent")
+    paper = copy.deepcopy(read_paper(CONFIG / "papers" / "xiao.yaml"))
+    paper["experiments"]["xiao_fig2"]["problem"]["box"] = math.inf
+    cell = loaded(paper, {**ALL, "papers": ["xiao"]}).cell("xiao_fig2", "ldp_admm")
     assert {setting["problem"]["box"] for setting in cell["settings"]} == {math.inf}
-
-
-def test_planning_takes_less_time_than_60_million_loop_steps(timed_plan):
-    """Time is relative to a reference loop, since other work slows the processor down."""
-
-    def unit() -> float:
-        return min(timed(a_million_steps)[1] for _ in range(3))
-
-    ratios = (timed(plan_of_all)[1] / unit() for _ in range(4))
-    assert timed_plan[1] < 60 * unit() or any(ratio < 60 for ratio in ratios)
-
-
-def test_figures_claims_and_experiments_follow_the_naming_scheme(timed_plan):
-    plan, _ = timed_plan
-    for key, paper in plan.papers.items():
-        assert all(name.startswith(f"{key}_") for name in (*paper.figures, *paper.experiments))
-        for number, claim in enumerate(paper.claims, 1):
-            assert claim == f"{key}_c{number:02d}"
-    expected = {f"showkatbakhsh_fig{i}" for i in range(1, 5)}
-    assert expected <= set(plan.figures)
 
 
 @pytest.fixture(scope="module")
@@ -581,17 +371,6 @@ def test_plotted_numbers_are_the_means_of_the_runs(plan, ran):
     assert required <= set(numbers.columns)
 
 
-def test_an_unknown_or_missing_parameter_is_refused(ran):
-    cell = copy.deepcopy(ran[0])
-    cell["settings"] = cell["settings"][:1]
-    cell["settings"][0]["algorithm"] = {"momentum": 0.9}
-    with pytest.raises(InvalidInput, match=r"algorithm: found .*momentum"):
-        run_cell(cell, {})
-    cell["settings"][0] |= {"algorithm": {}, "problem": {"name": "mean_estimation", "dim": 2}}
-    with pytest.raises(InvalidInput, match=r"problem: .*records"):
-        run_cell(cell, {})
-
-
 def test_result_files_contain_their_provenance_and_data_source(tmp_path):
     mark = results.stamp({"a": 1}, "code", "adult (surrogate)")
     results.write(pl.DataFrame({"x": [1]}), tmp_path / "a.parquet", mark)
@@ -615,38 +394,6 @@ def test_all_iterations_means_those_of_the_longest_setting(plan):
     cell = planning.expand(experiment, "e", next(iter(experiment.algorithms)), plan.config)
     longest = max(setting["horizon"] for setting in cell["settings"])
     assert cell["iterations"] == list(range(1, longest + 1))
-
-
-def test_quantities_read_at_intermediate_iterations_must_be_recorded_there(loaded):
-    """Figure 1 of the paper has one run per horizon; here intermediate iterations are requested."""
-    paper = complete()
-    experiment = paper["experiments"]["showkatbakhsh_fig1"]
-    experiment |= {"iterations": [1, 2], "intermediate_measures": {"where": {"horizon": 1000}}}
-    with pytest.raises(ConfigurationError) as caught:
-        loaded(paper)
-    assert any(
-        re.search(r"figures\.showkatbakhsh_fig1\.where\.horizon: found 'all values', expected 1000",
-                  line)
-        for line in caught.value.lines
-    )  # fmt: skip
-    for section in ("figures", "claims"):
-        expected = "or last_iteration_only: true"
-        assert any(f".{section}." in line and expected in line for line in caught.value.lines)
-    experiment["intermediate_measures"] = {"measures": ["internal.normalised_error"]}
-    with pytest.raises(ConfigurationError) as caught:
-        loaded(paper)
-    message = "found 'consensus.normalised_error', expected one of internal.normalised_error, or"
-    assert any(message in line for line in caught.value.lines)
-    assert not any("found 'internal" in line for line in caught.value.lines)
-    # The quantity on the x axis is also read at intermediate iterations.
-    experiment["intermediate_measures"] = {"measures": ["consensus.normalised_error", "expected"]}
-    paper["figures"]["showkatbakhsh_fig1"]["panels"][0]["x"] = "bound"
-    with pytest.raises(ConfigurationError) as caught:
-        loaded(paper)
-    assert any(
-        "showkatbakhsh_fig1: found 'bound', expected one of consensus" in line
-        for line in caught.value.lines
-    )
 
 
 def test_a_curve_can_show_selected_runs_with_range_or_standard_deviation():
@@ -700,14 +447,6 @@ def test_a_curve_is_proven_only_if_all_its_settings_are_proven(changes, guarante
     assert guarantee_of(privacy, curve | changes) == guarantee
 
 
-def test_panels_with_equal_titles_are_refused():
-    panel = {"title": "C = 1", "experiment": "e", "graph": True}
-    figure = {"title": "t", "caption": "c", "panels": [panel, {**panel, "title": "C = 2"}]}
-    assert Figure.model_validate(figure)
-    with pytest.raises(ValueError, match=r"a different title for each panel.*C = 1"):
-        Figure.model_validate(figure | {"panels": [panel, panel]})
-
-
 def small(name: str, rows: int):
     """Return a small prepared data set and its card."""
     data = SimpleNamespace(
@@ -720,59 +459,6 @@ def small(name: str, rows: int):
         data.features, data.labels = data.features[:rows], data.labels[:rows]
         data.splits = {"train": np.arange(rows - 4), "test": np.arange(rows - 4, rows)}
     return data, {"rows": len(data.labels), "splits": {k: len(v) for k, v in data.splits.items()}}
-
-
-@pytest.mark.parametrize("records", [3, 4, 5, 12, 13])
-@pytest.mark.parametrize(("name", "options"), [("logistic_regression", {"ridge": 0.1}),
-                                               ("perceptron", {"hidden": 1})])  # fmt: skip
-def test_the_card_of_a_data_set_suffices_to_refuse_too_many_records(
-    tmp_path, streams, name, options, records
-):
-    data, card = small(name, 12)
-    (tmp_path / "x.json").write_text(json.dumps(card))
-    problem = {"name": name, "prepared": "x", "records": records, **options}
-    setting = {"problem": problem, "network": {"name": "ring", "agents": 3}}
-    cell = {"experiment": "e", "algorithm": "a", "settings": [setting]}
-
-    def accepted(work) -> bool:
-        try:
-            work()
-        except InvalidInput as error:
-            assert f"problem.records: found {records}" in str(error)
-            return False
-        return True
-
-    built = {**options, "records": records, "prepared": data}
-    runs = accepted(lambda: problems.load(name).build(streams, 3, **built))
-    assert accepted(lambda: require_rows(cell, [tmp_path / "x.json"])) == runs
-    assert accepted(lambda: require_rows(cell, [tmp_path / "missing.json"]))
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"protected": "height"}, "problem.protected: found 'height'"),
-        ({"test_share": 1.5}, "problem.test_share: found 1.5"),
-        ({"splits": 0}, "problem.splits: found 0"),
-        ({"prepared": "mnist-pixels"}, "problem.prepared: found 'mnist-pixels'"),
-    ],
-)
-def test_invalid_options_of_fair_classification_are_refused_without_data(changes, message):
-    def cell(**changed):
-        problem = {"name": "fair_classification", "prepared": "adult-fair12", "protected": "sex"}
-        setting = {
-            "columns": {}, "variant": "v", "interpretation": "resolved", "horizon": 1,
-            "algorithm": {}, "budget": {"epsilon": float("inf"), "delta": 0.0},
-            "problem": {**problem, **changed}, "network": {"name": "single", "agents": 1},
-        }  # fmt: skip
-        return {
-            "experiment": "e", "algorithm": "logistic", "seed": 0, "runs": 1, "iterations": [1],
-            "measures": [["released", "test_error"]], "groups": {}, "settings": [setting],
-        }  # fmt: skip
-
-    require_settings(cell())
-    with pytest.raises(InvalidInput, match=message):
-        require_settings(cell(**changes))
 
 
 @pytest.mark.parametrize(

@@ -2,36 +2,18 @@
 
 import ast
 import os
-import re
 import runpy
 import subprocess
 import sys
-import tomllib
-from functools import cache
-from importlib.metadata import packages_distributions
 from pathlib import Path
 
 from setuptools import Distribution
 
 import private_consensus
-from private_consensus import cli
 from private_consensus.api import extras
-from private_consensus.cli import describing
-from private_consensus.reproduction.datasets import acquisition
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SOURCE = Path(private_consensus.__file__).parent
-BROUGHT = {
-    "llvmlite": "numba",
-    "markupsafe": "jinja2",
-    "requests": "pooch",
-}
-"""Imported packages that are not direct dependencies, and the dependency that installs each."""
-WITHOUT_EXTRA = {"pandas"}
-"""Optional packages that belong to no extra."""
-MOST = 12
-"""Maximum number of direct dependencies of an installation without extras."""
 
 WITHOUT = f"""
 import sys
@@ -79,18 +61,6 @@ def build(folder: Path) -> None:
     builder.run()
 
 
-@cache
-def distributions_of_modules() -> dict[str, set[str]]:
-    return {
-        name: {distribution.lower() for distribution in distributions}
-        for name, distributions in packages_distributions().items()
-    }
-
-
-def requirement_names(requirements) -> set[str]:
-    return {re.match(r"[\w.-]+", text)[0].lower() for text in requirements}
-
-
 def test_a_wheel_works_without_extras_and_outside_the_repository(tmp_path, monkeypatch):
     """Simulation, accounting, audit and command line run from an unrelated folder."""
     monkeypatch.chdir(ROOT)
@@ -107,67 +77,6 @@ def test_a_wheel_works_without_extras_and_outside_the_repository(tmp_path, monke
     assert (tmp_path / "mystudy" / "src" / "mystudy" / "algorithm.py").is_file()
     assert "0 0" in lines and "2" in lines
     assert " is not installed: pip install 'pooch" in done.stderr
-
-
-def test_the_core_has_few_dependencies_and_each_is_imported():
-    core = requirement_names(PROJECT["dependencies"])
-    assert len(core) <= MOST
-    owners = distributions_of_modules()
-    imported_distributions = set().union(*(owners.get(name, set()) for name in imported()))
-    assert core <= imported_distributions
-
-
-@cache
-def imported() -> frozenset[str]:
-    """Return the top-level names of all external imports of the library."""
-    text = "\n".join(file.read_text() for file in SOURCE.rglob("*.py"))
-    module_names = set(re.findall(r"^ *(?:import|from) (\w+)(?:[. ].*)?$", text, re.MULTILINE))
-    module_names |= set(re.findall(r"import_module\(\"(\w+)", text))
-    return frozenset(module_names & set(distributions_of_modules()))
-
-
-def test_optional_imports_are_listed_and_their_extras_install_them():
-    owners = distributions_of_modules()
-    direct = {
-        name: requirement_names(texts) for name, texts in PROJECT["optional-dependencies"].items()
-    }
-    core = requirement_names(PROJECT["dependencies"])
-    outside = {name for name in imported() - {"private_consensus"} if not owners[name] & core}
-    optional = {*extras.EXTRA_OF, *WITHOUT_EXTRA}
-    assert outside - set(BROUGHT) == optional - set(BROUGHT) - {"snakemake"}
-    for name in outside - set(BROUGHT) - WITHOUT_EXTRA:
-        assert owners[name] & direct[extras.EXTRA_OF[name]], name
-
-
-def test_the_error_for_a_missing_package_states_the_install_command(monkeypatch, capsys):
-    def missing():
-        raise ModuleNotFoundError("No module named 'pooch'", name="pooch")
-
-    monkeypatch.setattr(acquisition, "default_cache", missing)
-    monkeypatch.setattr(describing, "data", lambda options: acquisition.default_cache())
-    assert cli.main(["data"]) == 2
-    error_message = capsys.readouterr().err
-    command = " ".join(f"'{text}'" for text in PROJECT["optional-dependencies"]["data"])
-    line = f"private-consensus: pooch is not installed: pip install {command}"
-    assert error_message == f"{line}; without data sets: --source surrogate\n"
-
-
-def test_install_commands_do_not_name_the_unpublished_project():
-    """The extra of an unpublished project would be looked up in a package index."""
-    for package in extras.EXTRA_OF:
-        message = extras.how_to_install(ModuleNotFoundError("missing", name=package))
-        _, _, command = message.partition("pip install ")
-        assert command and extras.PROJECT not in command
-    workflow = set(extras.packages_of("workflow"))
-    assert workflow == {
-        text
-        for extra in ("data", "report", "workflow")
-        for text in PROJECT["optional-dependencies"][extra]
-        if not text.startswith(extras.PROJECT)
-    }
-    for file in SOURCE.rglob("*"):
-        if file.suffix in {".py", ".yaml", ".in", ".j2"}:
-            assert not re.search(r"pip install \S*private[-_]consensus", file.read_text()), file
 
 
 def test_the_type_stub_lists_every_exported_name_with_its_module():

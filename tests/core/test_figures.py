@@ -118,6 +118,11 @@ def names_fit(frame: pl.DataFrame) -> bool:
     return frame.select("algorithm", "variant", "series").n_unique() <= 16
 
 
+def test_each_style_is_that_of_a_curve(plan):
+    used = {style for name in plan.figures for style in plan.figure_styles(name)}
+    assert set(plan.styles) == used
+
+
 def test_the_majority_class_baseline_is_grey_and_dotted_in_all_figures(plan):
     looks = {(s.colour, tuple(s.dash)) for k, s in plan.styles.items() if k.endswith(".majority")}
     assert looks == {("#666666", (2, 2))}

@@ -263,18 +263,6 @@ def test_an_infinite_budget_gives_no_noise(problem, network):
     assert np.isinf(account(free.releases(problem, network, 10), 0.5).epsilon)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: GradientDescent(stage_two="both"), "algorithm.stage_two: found 'both'"),
-        (lambda: GradientDescent(calibration="luck"), "algorithm.calibration: found 'luck'"),
-    ],
-)
-def test_unknown_switches_are_refused(call, message):
-    with pytest.raises(InvalidInput, match=message):
-        call()
-
-
 def test_pure_differential_privacy_with_gaussian_noise_is_refused(problem, network):
     with pytest.raises(InvalidInput, match=r"budget.delta: found 0"):
         GradientDescent().calibrate(Budget(1.0, 0.0), problem, network, 10)

@@ -25,7 +25,7 @@ from private_consensus.core.networks import SparseNetwork
 from private_consensus.core.problems.perceptron import Perceptron
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import account, gaussian_mu
-from private_consensus.privacy.observers.temporal import error_gram, gram_of_powers
+from private_consensus.privacy.correlated_noise import error_gram, gram_of_powers
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.cells import run_cell
 from private_consensus.reproduction.experiments.schema import read_yaml

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import private_consensus as pc
-from private_consensus.common.errors import InvalidInput
 from private_consensus.core.networks import SparseNetwork, metropolis_mixing
 
 PETERSEN = nx.petersen_graph()
@@ -55,32 +54,3 @@ def test_edge_weights_become_mixing_weights():
     network = pc.Network.from_networkx(graph, edge_weight="trust")
     expected = [[0.75, 0.25, 0.0], [0.25, 0.25, 0.5], [0.0, 0.5, 0.5]]
     np.testing.assert_allclose(network.mixing, expected)
-
-
-def weighted(weight):
-    graph = nx.complete_graph(3)
-    nx.set_edge_attributes(graph, weight, "weight")
-    return graph
-
-
-@pytest.mark.parametrize(
-    ("graph", "options", "message"),
-    [
-        (nx.DiGraph([(0, 1)]), {}, "a directed graph.*graph.to_undirected"),
-        (nx.MultiGraph([(0, 1)]), {}, r"a multigraph.*networkx.Graph\(graph\)"),
-        (nx.Graph([(0, 1), (2, 3), (3, 4)]), {}, r"disconnected graph, components of \[3, 2\]"),
-        (nx.Graph([(0, 1), (1, 1)]), {}, "a self-loop at 1"),
-        (nx.Graph(), {}, "a graph without nodes"),
-        ([[0, 1]], {}, "graph: found 'list', expected a networkx.Graph"),
-        (weighted(2.0), {}, "edges with weights.*edge_weight='weight'"),
-        (weighted(-0.1), {"edge_weight": "weight"}, "attribute weight of edge 0, 1: found -0.1"),
-        (weighted(0.9), {"edge_weight": "weight"}, "sum 1.8 at node 0.*does not converge"),
-        (nx.path_graph(2), {"edge_weight": "trust"}, "attribute trust of edge 0, 1: missing"),
-        (PETERSEN, {"edge_weight": 1}, "edge_weight: found 1, expected a text"),
-        (PETERSEN, {"mixing": "fast"}, "mixing: found 'fast', expected one of laplacian"),
-    ],
-)
-def test_an_invalid_graph_is_refused_with_a_one_line_error(graph, options, message):
-    with pytest.raises(InvalidInput, match=message) as error:
-        pc.Network.from_networkx(graph, **options)
-    assert "\n" not in str(error.value)

@@ -1,6 +1,6 @@
 """Test the rules of parameters: valid and invalid values, in subclasses and batches."""
 
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -9,7 +9,6 @@ from private_consensus import Streams, algorithms, networks
 from private_consensus.audits.examples import example_names, examples
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.base import parameters, stack, structure
-from private_consensus.core.algorithms.local_training import LocalTraining
 from private_consensus.core.algorithms.noise import Noise
 from private_consensus.core.algorithms.parameters import (
     check_parameters,
@@ -20,7 +19,6 @@ from private_consensus.core.algorithms.parameters import (
     only,
     positive,
     positive_integer,
-    rules,
     unit_interval,
 )
 from private_consensus.privacy import account
@@ -54,59 +52,6 @@ def test_a_rule_accepts_its_values_and_refuses_all_others(rule_field, valid_valu
             Ruled(x=value)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Parent:
-    rate: float = positive(1.0)
-    clip: float | None = positive(None)
-
-    def __post_init__(self):
-        check_parameters(self)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Child(Parent):
-    rate: float = 2.0
-    clip: float | None = 3.0
-
-
-def test_a_parameter_without_default_is_required_and_checked():
-    @dataclass(frozen=True, kw_only=True)
-    class Demanding:
-        level: float = fraction()
-
-        def __post_init__(self):
-            check_parameters(self)
-
-    Demanding(level=0.9)
-    with pytest.raises(TypeError, match="level"):
-        Demanding()
-    with pytest.raises(InvalidInput, match=r"algorithm\.level"):
-        Demanding(level=None)
-
-
-def test_a_subclass_with_another_default_keeps_the_rules_of_its_parent():
-    assert rules(Child).keys() == {"rate", "clip"}
-    Child(clip=None)
-    with pytest.raises(InvalidInput, match=r"algorithm\.rate"):
-        Child(rate=-1.0)
-    with pytest.raises(InvalidInput, match=r"algorithm\.rate"):
-        Parent(rate=None)
-
-
-@pytest.mark.parametrize("name", algorithms.names())
-def test_default_parameters_of_each_algorithm_satisfy_its_rules(name):
-    field_rules = rules(algorithms.load(name))
-    defaults = {
-        field.name: field.default
-        for field in algorithms.load(name).__dataclass_fields__.values()
-        if field.name in field_rules
-    }
-    for key, (rule, optional) in field_rules.items():
-        assert rule.expected
-        has_default = defaults[key] is not MISSING
-        assert not has_default or (optional and defaults[key] is None) or rule.holds(defaults[key])
-
-
 def test_a_numeric_noise_parameter_becomes_a_noise_object_of_that_scale():
     """The number may come from a configuration, a calibration or a batch."""
     algorithm = algorithms.load("dvp")(noise=0.5, law="gamma_norm")
@@ -136,29 +81,6 @@ def test_calibrated_algorithms_have_noise_and_an_infinite_loss_without_it(name):
     bare = replace(private, **dict.fromkeys(noises(type(private)), 0.0))
     releases = bare.releases(problem, network, horizon)
     assert account(releases, budget.delta).epsilon == np.inf
-
-
-@pytest.mark.parametrize("name", ["omega", "change"])
-def test_empty_parameter_lists_of_random_aggregation_are_refused(name):
-    with pytest.raises(InvalidInput, match=rf"algorithm\.{name}: found \[\]"):
-        algorithms.load("random_aggregation")(**{name: []})
-
-
-def test_a_default_that_no_field_declares_is_refused():
-    class Undecorated(LocalTraining):
-        eta: float = positive(8.0)
-
-    class Unannotated(LocalTraining):
-        eta = 8.0
-
-    @dataclass(frozen=True, kw_only=True)
-    class Declared(LocalTraining):
-        eta: float = 8.0
-
-    for kind in (Undecorated, Unannotated, dataclass(frozen=True, kw_only=True)(Unannotated)):
-        with pytest.raises(InvalidInput, match=rf"{kind.__name__}\.eta: .*expected an annotated"):
-            kind()
-    assert Declared().eta == 8.0
 
 
 @pytest.mark.parametrize(

@@ -205,29 +205,6 @@ def test_random_initial_models_have_their_distribution_and_are_shared():
     assert 0.49 < u.max() < 0.5
 
 
-@pytest.mark.parametrize(
-    ("key", "options"),
-    [
-        ("problem.hidden", {"hidden": 0}),
-        ("problem.records", {"records": 1000}),
-        ("problem.records", {"records": 2}),
-        ("problem.loss", {"loss": "squared"}),
-        ("problem.partition", {"partition": "skewed"}),
-        ("problem.precision", {"precision": "half"}),
-    ],
-)
-def test_invalid_problem_options_are_named_in_the_error(key, options):
-    arguments = {"prepared": rows(), "hidden": 4, "records": 30, **options}
-    with pytest.raises(InvalidInput) as error:
-        perceptron.build(Streams(0, (0,)), 3, **arguments)
-    assert error.value.key == key
-
-
-def test_an_unknown_initialisation_is_refused():
-    with pytest.raises(InvalidInput, match=r"algorithm\.init"):
-        small().initial("xavier", Streams(0, (0,)))
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_gradient_agrees_with_pytorch(loss):
     torch = pytest.importorskip("torch", reason="PyTorch is not among the locked requirements")

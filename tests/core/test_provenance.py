@@ -1,9 +1,7 @@
 """Test that code hashes ignore formatting, and that files are complete or absent."""
 
 import importlib
-import os
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -159,21 +157,6 @@ def test_the_hash_of_files_depends_on_their_content_and_not_on_their_order(tmp_p
     assert files_hash([first]) != before
     with pytest.raises(FileNotFoundError):
         files_hash([tmp_path / "three.npz"])
-
-
-def test_an_atomic_write_syncs_the_file_before_and_the_folder_after_renaming(tmp_path, monkeypatch):
-    target, done = tmp_path / "result.txt", []
-    replace, sync = os.replace, os.fsync
-
-    def synced(handle):
-        done.append(Path(f"/proc/self/fd/{handle}").resolve())
-        sync(handle)
-
-    monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(os, "replace", lambda a, b: (done.append("named"), replace(a, b)))
-    with atomic_write(target) as temporary:
-        temporary.write_text("new")
-    assert done == [temporary, "named", tmp_path]
 
 
 def test_files_changed_or_deleted_after_their_checksum_are_listed(tmp_path):

@@ -618,47 +618,6 @@ def test_an_infinite_budget_gives_no_noise_and_non_private_dsgd_refuses_a_budget
 # --- Bad input ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("key", "make"),
-    [
-        ("algorithm.s", lambda: QDPSGD1(s=1)),
-        ("algorithm.s", lambda: QDPSGD1(s=2.5)),
-        ("algorithm.eta", lambda: QDPSGD1(eta=0.0)),
-        ("algorithm.eta", lambda: QDPSGD2(eta=-0.1)),
-        ("algorithm.grid", lambda: QDPSGD1(grid="wide")),
-        ("algorithm.K", lambda: QDPSGD1(K=0.0)),
-        ("algorithm.B", lambda: DSGD(B=0)),
-        ("algorithm.a0", lambda: QDPSGD1(a0=-1.0)),
-        ("algorithm.sigma", lambda: QDPSGD1(sigma=-1.0)),
-        ("algorithm.sigma_rule", lambda: QDPSGD1(sigma_rule="thm12")),
-        ("algorithm.noise_on", lambda: QDPSGD1(noise_on="median")),
-        ("algorithm.init", lambda: QDPSGD1(init="xavier")),
-        ("algorithm.sigma2", lambda: QDPSGD2(sigma2="half")),
-        ("algorithm.own", lambda: QDPSGD2(own="none")),
-        ("algorithm.noise_on", lambda: QDPSGD2(noise_on="sum")),
-        ("algorithm.own", lambda: sigma_of(QDPSGD2(sigma_rule="accountant"))),
-        ("algorithm.gradients", lambda: DSGD(gradients="half")),
-        ("algorithm.theta", lambda: SDMDSGD(theta=1.5)),
-        ("algorithm.c", lambda: SDMDSGD(c=0.0)),
-        ("algorithm.B", lambda: observables_of(DSGD(B=100))),
-        ("network.scale", lambda: scene(scale=0.5)),
-        ("network.scale", lambda: observables_of(QDPSGD1(), agents=6, scale=0.51)),
-        ("network.scale", lambda: sigma_of_scaled(QDPSGD1())),
-        ("variance", lambda: rows.discrete_table(0.0)),
-        ("variance", lambda: rows.discrete_table(1e11)),
-    ],
-)
-def test_invalid_options_are_named_in_the_error(key, make):
-    with pytest.raises(InvalidInput) as error:
-        make()
-    assert error.value.key == key
-
-
-def sigma_of_scaled(algorithm):
-    problem, network, _ = scene(agents=6, scale=0.51)
-    return algorithm.calibrate(Budget(1.0, 1e-5), problem, network, 9)
-
-
 def test_negative_weights_can_be_allowed_explicitly():
     at = observables_of(QDPSGD1(negative_weights=True, e0=1.0), 2, agents=6, scale=0.51)[0]
     assert np.isfinite(at[2]["internal"]).all()

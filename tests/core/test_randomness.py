@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from private_consensus.common.errors import InvalidInput
 from private_consensus.core.randomness import Streams, generator
 
 
@@ -57,8 +56,3 @@ def test_a_named_generator_equals_numpy_with_the_documented_seed_key():
     key = tuple(int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4))
     expected = np.random.default_rng(np.random.SeedSequence(5, spawn_key=key)).random(4)
     assert np.array_equal(generator(5, "noise", "group", 3).random(4), expected)
-
-
-def test_an_unknown_purpose_is_refused(streams):
-    with pytest.raises(InvalidInput, match="stream purpose: found 'weather'"):
-        streams.draw("weather", "normal", (1,))

@@ -361,19 +361,11 @@ def test_private_curves_of_internal_quantities_are_not_labelled_resolved(plan):
     assert curve_count > 0
 
 
-OF_STATES = {"observers_c06"}
-"""Claims about an identity of internal models, which are not released; not about utility."""
-
-
 def test_utility_claims_of_private_methods_are_judged_by_released_quantities(plan):
     """A published quantity that is not released may be a part, next to the released quantity."""
     wrong, variant_count = [], 0
     for paper in plan.papers.values():
         for name, claim in paper.claims.items():
-            if name in OF_STATES:
-                (test,) = claim.variants[claim.primary_variant].tests
-                assert (test.kind, test.expected) == ("ratio", 1.0) and test.tolerance <= 1e-6
-                continue
             for variant, tested in claim.variants.items():
                 sides = [s for test in tested.tests for s in (test.series, test.against) if s]
                 if not any(

@@ -10,8 +10,6 @@ import polars as pl
 import pytest
 
 import private_consensus as pc
-from private_consensus.api.results import parameter_description
-from private_consensus.audits import examples
 from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy.derivations import derive
 
@@ -40,12 +38,6 @@ def test_released_models_have_the_error_of_the_last_measurement():
     # the local estimates lack the noise of the last message
     noise = done.models.released - done.models.per_agent
     assert noise.std() == pytest.approx(done.releases[0].scale[-1], rel=0.3)
-
-
-def test_requesting_the_models_of_a_result_without_models_is_an_error():
-    done = replace(result(horizon=1), final={"released": np.zeros(3)})
-    with pytest.raises(InvalidInput, match="models: found 'GradientDescent'"):
-        _ = done.models
 
 
 def test_the_derivation_explains_an_epsilon_below_the_budget():
@@ -87,13 +79,6 @@ def test_a_derivation_compares_the_privacy_loss_with_the_budget(releases, budget
     assert sentence in "\n".join(derive(releases, budget))
 
 
-def test_descriptions_of_parameters_are_found_in_base_classes():
-    algorithm = pc.algorithms.load("muffliato_gd")
-    assert parameter_description(algorithm, "rounds").startswith("Number K of messages")
-    assert parameter_description(algorithm, "eta")
-    assert parameter_description(algorithm, "nothing") == ""
-
-
 def test_measurements_convert_to_pandas_without_pyarrow(monkeypatch):
     pandas = pytest.importorskip("pandas")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -101,13 +86,6 @@ def test_measurements_convert_to_pandas_without_pyarrow(monkeypatch):
     frame = done.to_pandas()
     assert isinstance(frame, pandas.DataFrame) and list(frame) == done.measurements.columns
     np.testing.assert_array_equal(frame["value"], done.measurements["value"])
-
-
-def test_the_error_without_pandas_states_the_command_that_installs_it(monkeypatch):
-    done = result(parameters={"calibration": "gaussian_dp"}, iterations=[20])
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ModuleNotFoundError, match=r"^pandas is not installed: pip install pandas$"):
-        done.to_pandas()
 
 
 def test_a_plot_shows_means_and_plots_of_two_results_can_be_added():
@@ -168,58 +146,9 @@ def test_a_model_is_not_exported_in_the_units_of_other_shares(tmp_path, changes)
     assert not (tmp_path / "other.json").exists()
 
 
-def test_the_error_for_an_unwritable_path_names_no_temporary_file(tmp_path):
-    done = result(horizon=2)
-    (tmp_path / "file").touch()
-    for path in (tmp_path, tmp_path / "file" / "model.json"):
-        with pytest.raises(InvalidInput, match=rf"^Cannot write {path}: (Is|Not) a directory$"):
-            done.export(path)
-    with pytest.raises(InvalidInput, match="path: found"):
-        done.export("a\0")
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-def test_metrics_on_test_records_require_test_records():
-    problem = pc.split(ROWS, label=(ROWS[:, 0] > 0).astype(int), agent=5, clip=1.0)
-    with pytest.raises(InvalidInput, match="measures: found 'test_error', expected a metric"):
-        result("dvp", problem.logistic_regression(), 2, measures=[("released", "test_error")])
-
-
 def test_the_error_of_a_diverged_run_names_the_largest_stable_step():
     """Gradient descent with 50 records per agent has L = 50 and is stable below 2/L = 0.04."""
     with pytest.raises(ArithmeticError) as error, np.errstate(over="ignore", invalid="ignore"):
         steps = {"eta": 1.0, "clip": None}
         result("muffliato_gd", horizon=300, parameters=steps, budget=pc.Budget(np.inf))
     assert "eta = 1 is above 2/L = 0.04" in error.value.__notes__[0]
-
-
-def test_a_problem_without_metrics_is_refused():
-    class Unmeasured(type(PROBLEM)):
-        metrics = {}  # noqa: RUF012
-
-    with pytest.raises(InvalidInput, match="measures: missing, expected a problem with metrics"):
-        result(problem=Unmeasured(MEANS, records=50, box=1.0))
-
-
-@pytest.mark.parametrize(
-    ("name", "problem", "message"),
-    [
-        ("gradient_descent", examples.perceptron(5), "finite sensitivities"),
-        ("gradient_descent", examples.census(), "finite sensitivities"),
-        ("dp_admm", examples.observations(), "records"),
-        (
-            "gradient_descent",
-            replace(examples.logistic_regression(5), ridge=0.0),
-            "strong_convexity",
-        ),
-        (
-            "coordinate_descent",
-            replace(examples.logistic_regression(5), ridge=0.0),
-            "strong_convexity",
-        ),
-    ],
-)
-def test_a_problem_without_a_required_constant_is_refused(name, problem, message):
-    network = examples.complete(problem.n_agents)
-    with pytest.raises(InvalidInput, match=message):
-        pc.simulate(pc.algorithms.load(name)(), problem, network, BUDGET, 1)

@@ -277,11 +277,6 @@ def test_opposite_corners_of_a_box_do_not_exceed_the_bound_by_rounding(dim):
     assert np.abs(change).sum() == upper_corner.record_change("l1") == 10.0 * dim
 
 
-def test_bounding_clipped_losses_of_a_problem_without_them_is_an_error():
-    with pytest.raises(InvalidInput, match="a problem with clipped losses"):
-        MeanEstimation(np.zeros((1, 1, 2)), 1, 1.0).clipped_loss_change(0.5)
-
-
 @pytest.mark.parametrize("norm", NORMS)
 def test_gradient_and_minimiser_sensitivities_of_mean_estimation_hold(norm):
     box, penalty = 2.5, 4.0

@@ -267,11 +267,6 @@ def test_stacked_fields_have_the_settings_axis_first():
     assert np.array_equal(selected.noise.scale, both.noise.scale[1:])
 
 
-def test_zero_runs_are_refused():
-    with pytest.raises(InvalidInput, match="runs: found 0"):
-        records_of(0)
-
-
 def test_divergence_can_be_recorded_as_infinite_values():
     """Diverged runs are recorded as infinite per setting; other settings continue."""
     pair = [

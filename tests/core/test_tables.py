@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from private_consensus.common.errors import InvalidInput
 from private_consensus.reproduction.experiments import tables
 from private_consensus.reproduction.experiments.schema import Table
 
@@ -85,16 +84,3 @@ def test_markdown_and_latex_tables_contain_the_same_cells(cells):
     rows = [line for line in markdown.splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in rows}) == 1
     assert latex.count(r"\\") == numbers.height + 1
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"row_axis": "weather"}, "table.row_axis: found 'weather'"),
-        ({"row_values": [3.0]}, r"table.row_values: found \[3.0\]"),
-        ({"measure": "released.luck"}, "table: found 'released.luck'"),
-    ],
-)
-def test_a_table_with_unmeasured_axes_values_or_metrics_is_refused(cells, changes, message):
-    with pytest.raises(InvalidInput, match=message):
-        tables.table_numbers(spec(**changes), cells)

@@ -66,28 +66,6 @@ def test_the_checksum_does_not_depend_on_gzip_compression(publisher, monkeypatch
     assert all((raw[name] == digits[name]).all() for name in digits)
 
 
-def test_the_second_host_is_used_after_wrong_contents(publisher, monkeypatch, tmp_path, digits):
-    urls = [f"{publisher.url}/first", f"{publisher.url}/second"]
-    hosts(monkeypatch, "mnist", urls, checksums.of_arrays(digits))
-    for name, file in mnist.FILES.items():
-        publisher.files[f"/first/{file}"] = idx(digits[name] ^ 1)
-        publisher.files[f"/second/{file}"] = idx(digits[name])
-    raw, provenance = acquire("mnist", Acquisition(cache=tmp_path, source="official"))
-    assert (raw["x_test"] == digits["x_test"]).all()
-    assert "OSSCI: contents have checksum" in provenance.because
-    # Wrong files are deleted, and so are correct files once the contents are cached.
-    assert not list((tmp_path / "downloads").glob("*/"))
-
-
-def test_the_second_host_is_used_after_a_connection_error(publisher, monkeypatch, tmp_path, digits):
-    urls = ["http://127.0.0.1:1", f"{publisher.url}/second"]
-    hosts(monkeypatch, "mnist", urls, checksums.of_arrays(digits))
-    for name, file in mnist.FILES.items():
-        publisher.files[f"/second/{file}"] = idx(digits[name])
-    _, provenance = acquire("mnist", Acquisition(cache=tmp_path, source="official"))
-    assert "cannot be reached" in provenance.because
-
-
 def test_concurrent_acquisitions_download_each_file_once(publisher, monkeypatch, tmp_path, digits):
     """The second acquisition waits and reads the cache of the first."""
     hosts(monkeypatch, "mnist", [f"{publisher.url}/first"], checksums.of_arrays(digits))

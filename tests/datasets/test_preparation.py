@@ -16,7 +16,6 @@ from private_consensus.common.errors import InvalidInput
 from private_consensus.reproduction.datasets import (
     PREPARATIONS,
     Acquisition,
-    Preparation,
     Prepared,
     acquire,
     adult,
@@ -131,12 +130,6 @@ def test_ordinal_codes_do_not_depend_on_the_categories_present(raws):
     assert np.unique(codes).tolist() == [4.0]
 
 
-def test_columns_of_an_attribute_are_found_by_its_name(raws):
-    data = prepared(raws, "us-onehot58")
-    assert len(data.columns_of("industry")) == 20
-    assert {data.columns[i] for i in data.columns_of("sex")} == {"sex=Female", "sex=Male"}
-
-
 def test_the_training_split_accounts_for_dropped_rows(raws, monkeypatch):
     raw, provenance = raws["adult"]
     monkeypatch.setattr(adult, "SCHEMA", replace(adult.SCHEMA, train=1000))
@@ -172,22 +165,6 @@ def test_the_card_is_json_with_source_licence_and_citation(raws, name):
         assert total == card["rows"] or name.startswith("us") or name.startswith("adult")
     if PREPARATIONS[name].scaling != "none":
         assert any("treated as public" in note for note in card["notes"])
-
-
-def test_unknown_names_and_columns_are_refused(raws):
-    with pytest.raises(InvalidInput, match="preparation: found 'adult-onehot42'"):
-        prepare("adult-onehot42", *raws["adult"])
-    with pytest.raises(InvalidInput, match=r"x\.attributes: found 'shoe_size'"):
-        prepare(
-            Preparation(name="x", dataset="adult", encoding="ordinal", exclude=("shoe_size",)),
-            *raws["adult"],
-        )
-    with pytest.raises(InvalidInput, match="scaling: found 'zscore'"):
-        prepare(
-            Preparation(name="x", dataset="us", encoding="ordinal", scaling="zscore"), *raws["us"]
-        )
-    with pytest.raises(InvalidInput, match=r"adult-fair12\.dataset: found 'us'"):
-        prepare("adult-fair12", *raws["us"])
 
 
 matrices = arrays(float, (7, 4), elements=st.floats(-1e3, 1e3))

@@ -1,27 +1,22 @@
-"""Number of generated cases of the fuzz tests, and their time limits."""
+"""Settings and time limits of the fuzz tests."""
 
 from __future__ import annotations
 
-import os
 import signal
 from contextlib import contextmanager
 
 from hypothesis import HealthCheck, settings
 
-CASES = int(os.environ.get("FUZZ_CASES", "200"))
 SECONDS = 5.0
 ON_THE_CLOCK = 60.0
 
 
-def cases(of_200: int):
-    """Return hypothesis settings for ``of_200`` cases, scaled with the requested total.
-
-    The cases are equal in each run unless more than 200 are requested.
-    """
+def cases(count: int):
+    """Return hypothesis settings for ``count`` cases, which are equal in each run."""
     return settings(
-        max_examples=max(1, CASES * of_200 // 200),
+        max_examples=count,
         deadline=None,
-        derandomize=CASES <= 200,
+        derandomize=True,
         database=None,
         suppress_health_check=list(HealthCheck),
     )

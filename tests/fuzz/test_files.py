@@ -7,7 +7,6 @@ import io
 import json
 import pickle
 import tarfile
-from contextlib import suppress
 from dataclasses import asdict
 
 import numpy as np
@@ -17,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from limits import cases, soon
 
-from private_consensus.common import yamls
 from private_consensus.common.errors import InvalidInput
 from private_consensus.reproduction.datasets import Prepared, Provenance, read_acquired
 from private_consensus.reproduction.datasets.card import Card
@@ -136,19 +134,3 @@ def test_acquired_data_with_metadata_of_other_data_are_refused(written, tmp_path
         assert refused_or_read(lambda path: read_acquired(path, metadata), raw) is None
 
     try_out()
-
-
-WORDS = st.sampled_from([
-    "a", "b: ", "- ", "{", "}", "[", "]", ": ", "\n", "  ", "&x ", "*x", "<<: ", "!!python/x:y ",
-    "2020-13-45", "'", '"', "|", ">", "#", "\t", "0x", ".inf", "1e999", "? ", "---\n", "\x00", "é",
-])  # fmt: skip
-
-
-@cases(35)
-@given(
-    st.text("ab:\n -[]{}&*!?|>#%@,'\"\t\0\x85é\ud800", max_size=40)
-    | st.lists(WORDS, max_size=25).map("".join)
-)
-def test_any_text_is_parsed_as_yaml_or_gives_one_error(text):
-    with soon(), suppress(InvalidInput):
-        yamls.parse(text, "file.yaml")

@@ -409,34 +409,9 @@ def test_budgets_outside_of_theorem_1_are_refused(streams, network, algorithm, b
         algorithm.calibrate(budget, build_problem(streams), network, 10)
 
 
-def test_a_disconnected_graph_is_refused(streams):
-    with pytest.raises(InvalidInput, match="disconnected"):
-        networks.build(streams, "edges", AGENTS, edges=[(1, 2), (3, 4), (4, 5)])
-
-
 def test_too_few_samples_raise_a_warning():
     with pytest.warns(OutsideRange, match="central limit theorem"):
         DZOA(J=29)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         DZOA(J=30)
-
-
-@pytest.mark.parametrize(
-    ("build", "key"),
-    [
-        (lambda s: build_problem(s, loss="median"), "problem.loss"),
-        (lambda s: build_problem(s, responses="none"), "problem.responses"),
-        (lambda s: build_problem(s, records=0), "problem.records"),
-        (lambda s: build_problem(s, eta=0.0), "problem.eta"),
-        (lambda s: build_problem(s, noise_variance=-1.0), "problem.noise_variance"),
-        (lambda s: DZOA(L=0.0), "algorithm.L"),
-        (lambda s: ExactADMM(calibration="guess"), "algorithm.calibration"),
-        (lambda s: DPADMM(eta_0=-1.0), "algorithm.eta_0"),
-        (lambda s: ReleaseAudit(confidence=0.9, mechanism="none"), "algorithm.mechanism"),
-        (lambda s: ReleaseAudit(confidence=0.0), "algorithm.confidence"),
-    ],
-)
-def test_bad_settings_are_named(streams, build, key):
-    with pytest.raises(InvalidInput, match=key):
-        build(streams)

@@ -12,10 +12,8 @@ from scipy.stats import kstest, laplace, norm, uniform
 from observed import run, simulated
 from private_consensus import networks
 from private_consensus.audits.analyses.dp_ci_moments import DPCIMoments, constants_of
-from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.dp_ci import DPCI, coupling
 from private_consensus.core.problems import linear_observation as observation
-from private_consensus.core.problems import mean_estimation
 from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.privacy import Budget, Release, account
@@ -531,12 +529,6 @@ def test_exact_moments_use_no_random_numbers_and_one_run(plan, problem, network,
     assert all(np.array_equal(first[key], second[key]) for key in first)
 
 
-def test_exact_moments_of_one_graph_per_run_are_refused(problem, streams):
-    network = networks.build(streams, "erdos_renyi", 5, probability=0.7)
-    with pytest.raises(InvalidInput, match=r"network.name: found 'one graph per run'"):
-        run(DPCIMoments(), problem, network, streams, 3)
-
-
 def test_theorem_constants_match_the_coupling_matrix(problem, network):
     """The least eigenvalue is at most the Rayleigh quotient of any vector, and at most eta_0/N."""
     constants = constants_of(problem, network, 2000)
@@ -632,62 +624,3 @@ def test_plotted_bands_equal_the_exact_moments(plan, small):
 
 
 # --- Bad input ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"schedule": "linear"}, "algorithm.schedule: found 'linear', expected one of power"),
-        ({"hmax": "large"}, "algorithm.hmax: found 'large'"),
-        ({"unit": "day"}, "algorithm.unit: found 'day'"),
-        ({"c": 0.0}, "algorithm.c: found 0.0, expected a number > 0"),
-        ({"delta": -0.1}, "algorithm.delta: found -0.1"),
-        ({"noise": -1.0}, "algorithm.noise: found -1.0"),
-        ({"gamma": 0.0}, r"algorithm.gamma: found 0.0, expected a number in \(0, 1\]"),
-        ({"gamma": 1.2}, "algorithm.gamma: found 1.2"),
-        ({**DAMPED, "q": 1.0}, "algorithm.q: found 1.0"),
-        ({**DAMPED, "p": 0.3}, r"algorithm.p: found 0.3, expected a number in \(q, 1\)"),
-        ({"initial_noise": True, "shift": 1.0}, "algorithm.shift: found 1.0"),
-    ],
-)
-def test_bad_algorithms_are_refused(options, message):
-    with pytest.raises(InvalidInput, match=message):
-        DPCI(**options)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"noise": -0.1}, "problem.noise: found -0.1"),
-        ({"theta": "none"}, "problem.theta: found 'none', expected a list of numbers"),
-        ({"theta": [np.nan, 1.0]}, "problem.theta: .*expected a list of numbers"),
-        ({"initial": [0.0]}, "problem.initial: .*expected 2 numbers"),
-        ({"sine": [[1, 0]]}, r"problem.sine: found \(1, 1, 2\), expected .*, as problem.constant"),
-        ({"sine": [[1], [2, 3]]}, "problem.sine: "),
-        ({"cosine": [[1, 0, 0]] * 5}, "problem.cosine: .*rows of 2 numbers"),
-        (
-            {k: [[1 if k == "constant" else 0, 0]] * 5 for k in ("constant", "sine", "cosine")},
-            "jointly determine every coordinate",
-        ),
-    ],
-)
-def test_bad_observations_are_refused(streams, changes, message):
-    with pytest.raises(InvalidInput, match=message):
-        observation.build(streams, 5, **{**observation.EXAMPLE, **changes})
-
-
-@pytest.mark.parametrize("metric", ["agent_6_1", "agent_1_3", "agent_0_1", "agent_x_1", "error"])
-def test_unknown_metrics_are_refused(problem, metric):
-    with pytest.raises(InvalidInput, match="metric: found"):
-        problem.measure(metric, problem.initial[None])
-
-
-def test_problems_without_a_stream_are_refused(streams, network):
-    still = mean_estimation.build(streams, 5, records=10, dim=2, box=1.0)
-    with pytest.raises(InvalidInput, match=r"problem.name: found 'MeanEstimation'"):
-        DPCI().calibrate(Budget(1.0), still, network, 10)
-
-
-def test_a_horizon_of_zero_is_refused(problem, network):
-    with pytest.raises(InvalidInput, match="horizon: found 0"):
-        DPCI().calibrate(Budget(1.0), problem, network, 0)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import gaussian_epsilon
 from private_consensus.privacy.audit import distinguishers
 from private_consensus.privacy.audit.atoms import atom_statistics, fit_atoms
@@ -222,18 +221,3 @@ def test_nan_values_distinguish_the_data_sets():
     sample, neighbour_sample = rng.standard_normal((2, 400, 3))
     sample[:200, 1] = np.nan
     assert best_bound(audited(sample, neighbour_sample)).epsilon > 1.5
-
-
-def test_invalid_input_is_refused():
-    numbers = np.zeros(100)
-    for call in (
-        lambda: audited(None, None, {"s": (np.full(100, np.nan), numbers)}),
-        lambda: audited(None, None, {"s": (np.zeros((50, 2)), numbers)}),
-        lambda: audited(None, None),
-        lambda: audited(np.zeros((10, 2)), np.zeros((10, 2))),
-        lambda: audited(None, None, {"s": (numbers, numbers)}, orderings=("delta",)),
-    ):
-        with pytest.raises(InvalidInput):
-            call()
-    with pytest.raises(TypeError):
-        audit_statistics(None, None, statistics={"s": (numbers, numbers)}, seed=0)

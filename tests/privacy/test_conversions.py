@@ -211,18 +211,6 @@ def test_gaussian_epsilon_is_the_smallest_float_that_meets_delta():
     assert (gaussian_log_delta(mus, np.nextafter(epsilons, 0)) > np.log(1e-5)).all()
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-5, 0.3])
-def test_batched_gaussian_epsilons_are_bitwise_equal_to_separate_ones(delta):
-    random = np.random.default_rng(1)
-    sizes = (0, 1, 1, 3, 7, 7, 7, 21, 21, 24, 64, 64, 200, 200)
-    groups = [np.exp(random.uniform(-9, 4, (size, 3))) for size in sizes for _ in range(2)]
-    for index, unusual in enumerate((0.0, np.inf, 1e200)):
-        groups[-1 - index][::5, index] = unusual
-    alone = [conversions.gaussian_epsilon(group, delta) for group in groups]
-    together = conversions.gaussian_epsilons(groups, delta)
-    assert [a.tobytes() for a in alone] == [b.tobytes() for b in together]
-
-
 def test_bisection_without_progress_stops_early_with_the_final_values():
     """The reference search on twelve values makes no progress and takes all of its 200 steps."""
     mu = 10 ** np.random.default_rng(0).uniform(-3, 0.5, (40, 12))

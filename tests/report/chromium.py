@@ -119,11 +119,6 @@ class Tab:
         for kind in ("mousePressed", "mouseReleased"):
             self("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **centre)
 
-    def press(self, key: str) -> None:
-        """Press and release a key on the focused element."""
-        for kind in ("keyDown", "keyUp"):
-            self("Input.dispatchKeyEvent", type=kind, key=key, code=key)
-
     def picture(self, path: Path, *, full_page: bool = True) -> None:
         """Write a screenshot of the whole page or of the visible part to a file."""
         screenshot = self("Page.captureScreenshot", format="png", captureBeyondViewport=full_page)

@@ -54,16 +54,6 @@ def test_ablations_audits_tuning_grids_and_settings_without_a_claim_are_not_coun
     )
 
 
-def test_several_algorithms_with_violations_are_counted():
-    rows = [privacy_row("first", "a", 1.0, 2.0, algorithm=name) for name in ("dvp", "dp_admm")]
-    assert "(First 2 of 2, 2 methods)" in answer.privacy_clause(rows)
-
-
-def test_one_claim_has_a_singular_verb(results):
-    assert answer.claims_clause(results.claims[:1]) == "1 of 1 claim holds"
-    assert answer.claims_clause([]) == answer.privacy_clause([]) == ""
-
-
 def test_front_page_of_a_small_scale_states_that_no_claim_is_decided(results):
     assert answer.summary(results).startswith("The smoke scale decides no claim")
 

@@ -192,22 +192,6 @@ def test_a_click_in_the_legend_fades_the_other_curves(tab, site):
     tab.until(f"{faded} === 0")
 
 
-def test_search_on_two_pages_links_to_a_claim_on_another_page(tab, site):
-    tab.look(1280, 900, "light")
-    type_in = """words => {
-        const field = document.getElementById('search').elements.for;
-        field.value = words;
-        field.dispatchEvent(new Event('input', {bubbles: true}));
-    }"""
-    for page in (site, front(site)):
-        tab.open(page)
-        tab.value(f"({type_in})('second c02')")
-        tab.until("document.querySelector('#hits a')")
-        assert tab.value("document.querySelector('#hits a').href").endswith(
-            "papers/second.html#second_c02"
-        )
-
-
 def test_a_link_to_a_claim_opens_the_claim_and_its_figure(tab, site):
     tab.look(1280, 900, "light")
     tab.open(front(site).with_name("papers") / "second.html")
@@ -220,13 +204,12 @@ def test_a_link_to_a_claim_opens_the_claim_and_its_figure(tab, site):
 @pytest.mark.parametrize(
     "name", ["privacy.html", "errata.html", "data.html", "settings/first.html"]
 )
-def test_every_page_has_contents_and_search_and_is_no_wider_than_the_window(tab, site, name, width):
+def test_every_page_has_contents_and_is_no_wider_than_the_window(tab, site, name, width):
     tab.look(width, 900, "light")
     tab.open(site.parents[1] / name)
     main_width = tab.value("document.querySelector('main').getBoundingClientRect().width")
     assert main_width >= min(800, 0.9 * width)
     assert tab.value("document.documentElement.scrollWidth") <= width
-    assert not tab.value("document.getElementById('search').hidden")
     assert tab.value("document.querySelectorAll('.contents a').length") > 4
     assert tab.value("document.querySelectorAll('.contents [aria-current=page]').length") == (
         0 if name.startswith("settings") else 1
@@ -247,30 +230,6 @@ def test_settings_can_be_filtered_by_paper(tab, site):
         form.dispatchEvent(new Event('input'));
     })()""")
     assert 0 < tab.value(visible_rows) < n_rows
-
-
-def key(tab, name):
-    for kind in ("keyDown", "keyUp"):
-        text = {"text": name} if len(name) == 1 else {}
-        tab("Input.dispatchKeyEvent", type=kind, key=name, **(text if kind == "keyDown" else {}))
-
-
-def test_search_can_be_used_with_the_keyboard_only(tab, site):
-    tab.look(1280, 900, "light")
-    tab.open(front(site))
-    focus = "document.activeElement"
-    key(tab, "/")
-    assert tab.value(f"{focus}.name") == "for"
-    tab("Input.insertText", text="second c0")
-    tab.until("document.querySelectorAll('#hits a').length > 1")
-    key(tab, "ArrowDown")
-    key(tab, "ArrowDown")
-    assert tab.value(f"{focus} === document.querySelectorAll('#hits a')[1]")
-    key(tab, "ArrowUp")
-    assert tab.value(f"{focus} === document.querySelectorAll('#hits a')[0]")
-    key(tab, "Escape")
-    assert tab.value(f"{focus}.name") == "for"
-    assert tab.value("document.getElementById('hits').hidden")
 
 
 def test_chart_colours_are_inverted_in_the_dark_scheme(tab, site):

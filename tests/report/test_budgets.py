@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from private_consensus.report import search
 from private_consensus.report.page import pages
 
 from . import checking
@@ -46,19 +45,3 @@ def test_pages_of_two_papers_meet_the_length_limit(results):
     screens = {name: checking.estimated_screens(text) for name, text in pages(results).items()}
     assert max(screens.values()) < checking.LONGEST_PAGE[1280]
     assert screens["papers/first.html"] > 0.2
-
-
-def test_search_index_contains_the_text_of_pages(results):
-    texts = pages(results)
-    rows = {row["href"]: row for row in search.entries(results, texts)}
-    # Words from a caption, from the reason of a test, and from a page without a separate entry.
-    assert "seen" in rows["papers/first.html#first_fig1"]["words"]
-    assert "ordering" in rows["papers/first.html#first_c01"]["words"]
-    assert (
-        "neighbouring" in rows["audits.html"]["words"] or "record" in rows["audits.html"]["words"]
-    )
-
-
-def test_page_words_are_distinct_and_exclude_code():
-    html = "<main><h1>Noise &amp; Noise</h1><pre>secret</pre><svg><text>x1</text></svg> b-c</main>"
-    assert search.page_words(html) == "b-c noise"

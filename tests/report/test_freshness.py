@@ -34,30 +34,6 @@ def test_the_error_names_result_reason_and_command(tmp_path, settings, code, rea
     assert f"snakemake --cores 2 --force {path} --configfile config/smoke.yaml" in message
 
 
-def test_a_result_without_a_provenance_hash_is_rejected(tmp_path):
-    path = str(tmp_path / "fig.parquet")
-    pl.DataFrame({"y": [1]}).write_parquet(path)
-    with pytest.raises(InvalidInput):
-        require_current(expected_stamps([([path], SETTINGS, "code1", [])]), scale="paper")
-
-
-def test_the_command_names_five_rejected_results_and_the_options_of_the_run(tmp_path):
-    paths = [str(tmp_path / name) for name in "abcdef"]
-    expected = expected_stamps([(paths, SETTINGS, "1", [])])
-    listed = " ".join(paths[:5])
-    message = rf"--force {listed}`, with the --config of your run \(1 more results"
-    with pytest.raises(InvalidInput, match=message):
-        require_current(expected, scale="paper")
-
-
-def test_a_data_card_is_checked_against_the_code_only(tmp_path):
-    path = tmp_path / "card.json"
-    path.write_text('{"code": "1", "rows": 5, "data": ""}')
-    require_current(expected_stamps([([str(path)], None, "1", [])]), scale="paper")
-    with pytest.raises(InvalidInput, match="other code"):
-        require_current(expected_stamps([([str(path)], None, "2", [])]), scale="paper")
-
-
 def test_a_result_is_outdated_if_its_prepared_data_changed_or_are_missing(tmp_path):
     prepared, path = tmp_path / "adult.npz", str(tmp_path / "cell.parquet")
     prepared.write_bytes(b"records")
@@ -111,14 +87,6 @@ def test_the_error_names_a_damaged_or_missing_figure_file_and_the_command(drawn,
     description = "nothing" if (damaged, how) == ("numbers", "gone") else "a damaged file"
     assert f"{file}: found {description!r}, expected a current result; run" in str(refused.value)
     assert f"--force {numbers} " in str(refused.value)
-
-
-@pytest.mark.parametrize("contents", ["", '{"code": "1"', "[1]", '"1"'])
-def test_an_empty_or_malformed_data_card_is_rejected(tmp_path, contents):
-    path = tmp_path / "card.json"
-    path.write_text(contents)
-    with pytest.raises(InvalidInput, match=r"card\.json: found"):
-        require_current(expected_stamps([([str(path)], None, "1", [])]), scale="paper")
 
 
 def test_a_report_page_that_differs_from_its_checksum_is_rejected(tmp_path):

@@ -11,7 +11,7 @@ from itertools import pairwise
 import polars as pl
 import pytest
 
-from private_consensus.report.page import page, pages, paper_view, shared_content
+from private_consensus.report.page import page, pages
 from private_consensus.report.views import figures as figure_views
 from private_consensus.report.views import privacy, scorecard, verdicts
 
@@ -24,12 +24,6 @@ def test_only_verdicts_of_primary_variants_are_counted(results):
     assert counts == dict.fromkeys(VERDICTS, 2)
 
 
-def test_a_verdict_without_claims_is_counted_as_zero(results):
-    one_claim = replace(results, claims=[claim("first", 0, "held")])
-    counts = scorecard.counts(scorecard.scored(one_claim))
-    assert [row["count"] for row in counts] == [1, 0, 0, 0, 0]
-
-
 def test_the_scorecard_has_one_row_per_claim_and_figures_list_all_variants(results):
     tree = Tree(pages(results)["scorecard.html"])
     assert len(tree.all("data-paper")) == 10
@@ -38,10 +32,10 @@ def test_the_scorecard_has_one_row_per_claim_and_figures_list_all_variants(resul
     assert [row["variant"] for row in first[0]["variants"]] == ["released", "printed"]
 
 
-def test_every_page_links_to_the_library_documentation_if_it_was_built(results):
+def test_every_page_of_the_reference_report_links_to_the_documentation(results):
     texts = {"index.html": page(results), **pages(results)}
     assert not any("of the library<" in text for text in texts.values())
-    beside = replace(results, library=True)
+    beside = replace(results, is_reference=True)
     for name, text in {"index.html": page(beside), **pages(beside)}.items():
         (link,) = re.findall(r'href="([^"]+)">Documentation of the library<', text)
         assert (
@@ -137,23 +131,6 @@ def test_the_remark_states_the_caveat_and_methods_that_are_no_better_than_a_cons
     assert verdicts.remark({**row, "verdict": "cannot be tested"}) == "by construction"
 
 
-def test_more_digits_separate_a_statistic_from_its_bound(results):
-    close = {"kind": "level", "value": 0.99991, "low": 0.99982, "high": 1.0, "accept_high": 1.0}
-    row = verdicts.formatted({**results.claims[0], **close})
-    assert (row["shown"], row["interval"]) == ("0.9999", "[0.9998, 1]")
-
-
-def test_slopes_are_shown_without_transformation(results):
-    row = verdicts.formatted({**results.claims[0], "kind": "slope", "value": -2.0})
-    assert (row["measure"], row["shown"]) == ("slope", "−2")
-
-
-def test_a_claim_without_a_number_is_shown(results):
-    nothing = dict.fromkeys(("value", "low", "high", "accept_low", "accept_high"), float("nan"))
-    empty = claim("first", 0, "cannot be tested", parts=0, statistic="", **nothing)
-    assert "cannot be tested" in page(replace(results, claims=[empty]))
-
-
 def test_markup_in_the_configuration_is_escaped(results):
     evil = '<script>alert("x")</script>'
     paper_config = paper("first", "000")
@@ -193,14 +170,6 @@ def test_figures_claims_and_cards_of_surrogate_data_are_marked(results):
 def test_real_data_are_not_marked_as_surrogate_data(results):
     assert not [text for text in (page(results), *pages(results).values())
                 if "SURROGATE" in text or "surrogate data" in text]  # fmt: skip
-
-
-def test_shared_page_content_is_cached_for_each_set_of_results(results):
-    assert shared_content(results) is shared_content(results)
-    assert paper_view("first", results) is shared_content(results)["papers"][0]
-    changed_results = replace(results, commit="another")
-    assert shared_content(changed_results)["commit"] == "another"
-    assert shared_content(results)["commit"] == results.commit
 
 
 def test_pages_load_no_external_resources(results):
@@ -274,33 +243,6 @@ def test_headings_skip_no_level(results):
         assert levels[0] == 1
         assert levels.count(1) == 1
         assert all(after - before <= 1 for before, after in pairwise(levels))
-
-
-def test_commands_name_figure_and_scale(results):
-    assert "snakemake --cores 2 first_fig1 --configfile config/smoke.yaml" in page(results)
-    text = pages(results)["papers/first.html"]
-    assert "snakemake --cores 2 first_fig1 --configfile config/smoke.yaml" in text
-    assert "Reduced at the smoke scale" in text
-    text = pages(replace(results, scale="paper"))["papers/first.html"]
-    assert "snakemake --cores 2 first_fig1<" in text
-    assert "configfile" not in text
-    assert "Reduced at" not in text
-
-
-def test_run_metadata_change_one_section_of_the_run_page_only(results):
-    changed_results = replace(
-        results,
-        commit="another",
-        versions={"python": "3.13"},
-        timings=[{"job": "x", "seconds": 1.0, "memory": 0.0}],
-    )
-    assert page(results) == page(changed_results)
-    run_text, changed_run_text = pages(results)["run.html"], pages(changed_results)["run.html"]
-    assert pages(results)["run.html"] == run_text
-    assert run_text != changed_run_text
-    steady = re.compile(r"<section[^>]*data-varies>.*?</section>", re.S)
-    assert len(steady.findall(run_text)) == 1
-    assert steady.sub("", run_text) == steady.sub("", changed_run_text)
 
 
 def test_settings_of_one_variant_are_grouped_in_one_row(results):
@@ -397,18 +339,18 @@ def test_claims_without_a_paper_number_are_shown_with_their_group_title(results)
 
 def test_figures_without_a_paper_number_are_shown_with_their_group_title(results):
     paper_config = paper("data", "", 1)
-    partition = {"title": "equal", "experiment": "", "partition": {"kind": "iid"}, "curves": []}
-    paper_config["paper"] |= {"authors": [], "title": "What agents hold"}
+    graph = {"title": "ring", "experiment": "", "graph": True, "curves": []}
+    paper_config["paper"] |= {"authors": [], "title": "Networks"}
     paper_config |= {"experiments": {}, "claims": {}}
-    paper_config["figures"]["data_fig1"] |= {"panels": [partition], "added": True}
+    paper_config["figures"]["data_fig1"] |= {"panels": [graph], "added": True}
     papers = {"first": results.papers["first"], "data": paper_config}
     mixed = results_of(papers, claims=results.claims[:1], privacy=results.privacy[:1])
     front, text = page(mixed), pages(mixed)["papers/data.html"]
     assert "paper-data" in Tree(text).all("id")
-    assert '<a href="papers/data.html">What agents hold</a>' in front
+    assert '<a href="papers/data.html">Networks</a>' in front
     assert not [fragment for fragment in ("Paper <", "Paper :") if fragment in front + text]
     assert '<option value="data">' not in pages(mixed)["scorecard.html"]
     article = re.search(r'<details class="figure" id="data_fig1".*?</section>', text, re.S)[0]
-    assert "records per agent, by label" in article
+    assert "The communication graph" in article
     assert "not a figure of a paper" in article
     assert "What is varied" not in article

@@ -70,18 +70,6 @@ def test_reference_results_are_complete_and_record_their_provenance(reference):
     assert manifest["missing papers"] == []
 
 
-def test_a_long_table_is_published_as_parquet_with_a_csv_summary(run, tmp_path):
-    results, run_folder = run
-    pairs = pl.DataFrame({"observer": [0, 1], "target_agent": [1, 0], "guarantee": [0.5, 0.25]})
-    write_result(pairs, run_folder / "audit" / "observers.parquet")
-    (run_folder / "audit" / "observers.csv").write_text("kind,worst\nagent,0.5\n")
-    folder = tmp_path / "reference"
-    publish(results, run=run_folder, folder=folder, config=CONFIG, papers=CONFIG["papers"])
-    assert pl.read_parquet(folder / "audit" / "observers.parquet").equals(pairs)
-    assert (folder / "audit" / "observers.csv").read_text() == "kind,worst\nagent,0.5\n"
-    assert not (folder / "privacy.csv").exists()
-
-
 def test_mutation_tests_of_an_older_reference_are_retained_until_repeated(run, tmp_path):
     results, run_folder = run
     folder = tmp_path / "reference"

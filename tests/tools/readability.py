@@ -72,18 +72,25 @@ def has_parameters(node: ast.AST) -> bool:
     return isinstance(node, FUNCTIONS) and "Parameters\n" in (ast.get_docstring(node) or "")
 
 
-def lacks_parameters(node: ast.AST) -> bool:
-    """Return True for a public function with undescribed parameters that have no type either.
+def interface(module: ast.AST) -> set[ast.AST]:
+    """Return the public functions of a module and the public methods of its public classes."""
+    public = [n for n in module.body if not getattr(n, "name", "_").startswith("_")]
+    methods = [m for n in public if isinstance(n, ast.ClassDef) for m in n.body]
+    return {n for n in (*public, *methods) if isinstance(n, FUNCTIONS) and n.name[0] != "_"}
 
-    Functions with fewer than two parameters need no description.
+
+def lacks_parameters(node: ast.AST) -> bool:
+    """Return True for a function with a parameter that has neither a type nor a description.
+
+    A description is a section ``Parameters``, or a sentence with the name of the parameter.
+    Functions with fewer than two parameters need none.
     """
-    if not isinstance(node, FUNCTIONS) or node.name.startswith("_"):
-        return False
-    arguments = [
-        a for a in (*node.args.args, *node.args.kwonlyargs) if a.arg not in ("self", "cls")
-    ]
-    needed = [a for a in arguments if a.annotation is None and a.arg not in DOCUMENTED_ONCE]
-    return len(arguments) >= 2 and bool(needed) and not has_parameters(node)
+    arguments = (*node.args.args, *node.args.kwonlyargs)
+    names = {a.arg for a in arguments} - {"self", "cls"}
+    typed = {a.arg for a in arguments if a.annotation}
+    words = set(re.findall(r"\w+", ast.get_docstring(node) or ""))
+    needed = names - typed - DOCUMENTED_ONCE - words
+    return len(names) >= 2 and bool(needed) and not has_parameters(node)
 
 
 def overrides(classes: list[ast.ClassDef]) -> set[ast.AST]:
@@ -127,13 +134,15 @@ def defects(texts: Mapping[str, str]) -> dict[str, list[str]]:
     frequency = Counter(line for t in trees.values() for n in t for line in docstring_lines(n))
     locations: dict[str, list[str]] = {name: [] for name in COUNTS}
     for file, tree in trees.items():
+        public = interface(tree[0])
         for node in tree:
             has_summary = isinstance(node, FUNCTIONS | ast.ClassDef)
             is_override = node in overridden
+            is_described = node not in public or is_override or not lacks_parameters(node)
             for name, count in {
                 "weak summaries": has_summary and is_weak(summary(node)),
                 "empty names": has_empty_name(node),
-                "functions without Parameters": not is_override and lacks_parameters(node),
+                "functions without Parameters": not is_described,
                 "overrides with Parameters": is_override and has_parameters(node),
                 "repeated docstring lines": sum(
                     frequency[line] >= REPEATED for line in docstring_lines(node)

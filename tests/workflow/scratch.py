@@ -48,7 +48,7 @@ FORKS.set_forkserver_preload([
 ])  # fmt: skip
 
 FIGURE = "showkatbakhsh_extra_reconstruction"
-OTHER = "showkatbakhsh_extra_box"
+OTHER = "showkatbakhsh_fig3"
 
 
 def copy_to(folder: Path) -> Path:

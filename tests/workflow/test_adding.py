@@ -7,7 +7,6 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,6 @@ import private_consensus as pc
 from private_consensus import algorithms, networks
 from private_consensus.audits import conformance
 from private_consensus.audits.examples import mean_estimation
-from private_consensus.core.algorithms import gradient_descent
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 
 pytestmark = pytest.mark.workflow
@@ -160,13 +158,6 @@ def test_the_method_with_rounds_passes_an_audit_and_the_conformance_suite(own_mo
     assert done.verdict == "not contradicted" and not done.flagged
 
 
-def test_the_documented_list_of_edges_builds_a_network(streams):
-    text = re.search(r"^```yaml network\n(.*?)^```", PAGE, re.M | re.S)[1]
-    network = networks.build(streams, **yaml.safe_load(text))
-    assert network.degrees.tolist() == [3, 2, 3, 2]
-    assert network.mixing.sum(1) == pytest.approx(1)
-
-
 def test_the_documented_steps_add_a_family_of_graphs(folder):
     options = yaml.safe_load(re.search(r"^```yaml family\n(.*?)^```", PAGE, re.M | re.S)[1])
     program = f"""
@@ -189,15 +180,3 @@ def test_the_documented_steps_add_a_data_set(folder, warm):
     with np.load(folder / "results/paper/prepared/coins-onehot.npz", allow_pickle=False) as arrays:
         assert arrays["labels"].tolist() == [1, 1, -1, 1, -1, -1]
         assert np.linalg.norm(arrays["features"], axis=1).max() <= 1 + 1e-12
-
-
-def test_an_algorithm_of_another_package_is_found_by_its_entry_point(monkeypatch):
-    point = EntryPoint("elsewhere", gradient_descent.__name__, algorithms.GROUP)
-    monkeypatch.setattr(algorithms, "entry_points", lambda group: [point])
-    algorithms._elsewhere.cache_clear()
-    try:
-        assert "elsewhere" in algorithms.names()
-        assert algorithms.load("elsewhere") is gradient_descent.GradientDescent
-    finally:
-        monkeypatch.undo()
-        algorithms._elsewhere.cache_clear()

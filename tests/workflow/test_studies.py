@@ -3,19 +3,15 @@
 import json
 import os
 import re
-import runpy
 import shutil
 from pathlib import Path
 
 import pytest
 from scratch import call, output_of
-from setuptools import Distribution
 
 from private_consensus import cli
-from private_consensus.common.errors import InvalidInput
 from private_consensus.reproduction.datasets import PREPARATIONS
-from private_consensus.reproduction.studies import places, reproduction, write_study
-from private_consensus.reproduction.studies.summary import summary
+from private_consensus.reproduction.studies import reproduction, write_study
 
 ROOT = Path(__file__).parents[2]
 NAME = "a_first_study"
@@ -170,13 +166,6 @@ def plain(line: str) -> str:
     return line.replace("\\", "")
 
 
-@pytest.mark.parametrize("name", ["numpy", "xiao", "dp_ci", "lasso", "class", "Mine", "a-b"])
-def test_a_study_name_that_is_taken_or_invalid_is_rejected(tmp_path, name):
-    with pytest.raises(InvalidInput, match=f"STUDY: found '{name}', expected a "):
-        write_study(tmp_path / name)
-    assert not (tmp_path / name).exists()
-
-
 def test_init_rejects_a_nonempty_folder_and_does_not_change_it(tmp_path, capsys):
     folder = tmp_path / NAME
     folder.mkdir()
@@ -184,11 +173,6 @@ def test_init_rejects_a_nonempty_folder_and_does_not_change_it(tmp_path, capsys)
     assert cli.main(["init", str(folder)]) == 2
     assert "a new or an empty folder" in capsys.readouterr().err
     assert [path.name for path in folder.iterdir()] == ["thesis.tex"]
-
-
-def test_reproduce_rejects_a_folder_without_a_study(tmp_path, capsys):
-    assert cli.main(["reproduce", str(tmp_path)]) == 2
-    assert "a folder with a Snakefile" in capsys.readouterr().err
 
 
 CHECK = """
@@ -225,42 +209,3 @@ def test_check_lists_the_errors_of_a_configuration(tmp_path, capsys):
     assert "scale: found 'no_scale'" in capsys.readouterr().out
     assert cli.main(["check", str(tmp_path / "config")]) == 1
     assert "expected a folder with config/config.yaml" in capsys.readouterr().out
-
-
-def test_a_summary_omits_empty_sections():
-    files = ["results/smoke/figures/mine_fig1.svg", "results/smoke/figures/mine_fig1.pdf"]
-    empty_tables = {
-        "tables": [],
-        "claims": [],
-        "privacy": [],
-        "audits": [],
-        "errata": {},
-        "level": 0.01,
-    }
-    text = summary(figures=files, **empty_tables)
-    assert text == "## Figures and tables\n\n- `results/smoke/figures/mine_fig1` (.svg, .pdf)\n"
-
-
-def test_the_wheel_contains_workflow_configuration_and_template(tmp_path, monkeypatch):
-    """Inspect the folder from which the wheel is packed."""
-    monkeypatch.chdir(ROOT)
-    built = Distribution({"script_name": "setup.py"})
-    built.parse_config_files()
-    command_class = runpy.run_path("setup.py", run_name="looked at")["WithWorkflow"]
-    packing = command_class(built)
-    packing.build_lib = str(tmp_path)
-    packing.ensure_finalized()
-    packing.run()
-    package = tmp_path / "private_consensus"
-    shipped = package / "_workflow"
-    for name in ("Snakefile", "config/papers/xiao.yaml", "profiles/default/config.yaml"):
-        assert (shipped / name).read_bytes() == (ROOT / name).read_bytes()
-    for folder, pattern in (("workflow", "**/*.smk"), ("workflow", "**/*.py")):
-        files = {path.relative_to(ROOT) for path in (ROOT / folder).glob(pattern)}
-        assert files == {path.relative_to(shipped) for path in (shipped / folder).glob(pattern)}
-    templates = sorted(
-        places.HOME.glob("src/private_consensus/reproduction/studies/template/**/*.in")
-    )
-    shipped_templates = list((package / "reproduction/studies/template").rglob("*.in"))
-    assert len(templates) == len(shipped_templates) > 8
-    assert (package / "py.typed").exists() and (package / "__init__.pyi").exists()

@@ -109,7 +109,7 @@ EDITS = {
         {"audit_settings": 1},
     ),
     "one experiment": (
-        {"config/papers/showkatbakhsh.yaml": ("{dim: 20, box: 2.0}", "{dim: 20, box: 3.0}")},
+        {"config/papers/showkatbakhsh.yaml": ("[10, 30, 100]", "[10, 30, 99]")},
         {"run_cell": 1, "draw_figure": 1},
     ),
     "remarks, and code that no result depends on": (

@@ -12,7 +12,7 @@ from private_consensus.reproduction.audits.configuration import (
 from private_consensus.reproduction.audits.repairs import cells_of
 
 MADE_BY_AUDIT = ("audits", "errata")
-AUDIT_KINDS = (*MADE_BY_AUDIT, "repairs", "observers")
+AUDIT_KINDS = (*MADE_BY_AUDIT, "repairs")
 
 AUDITS = read_audits(yamls.read(configured("audits.yaml")))
 AUDITED = validate_audit_entries(AUDITS.entries(), PLAN.experiments)

@@ -24,12 +24,6 @@ def configured(name):
     return next(folder / name for folder in CONFIGURED if (folder / name).is_file())
 
 
-def at_home(name):
-    """Return the path of a file of the package, relative if it is in the working directory."""
-    file = HOME / name
-    return name if Path(name).resolve() == file.resolve() else file.as_posix()
-
-
 # Cached, because each hash is needed by several jobs and by the report.
 @cache
 def code_of(script, *modules):
@@ -62,33 +56,12 @@ def quarter_of_cores():
 
 
 @cache
-def published_manifest():
-    """Return the manifest of the published run, with the seconds of each job by the name of its log file; empty without published results."""
+def published_seconds():
+    """Return the seconds of each job of the published run, by the name of its log file; empty without published results."""
     manifest = HOME / "results" / "reference" / "manifest.json"
     if not manifest.is_file():
-        return {"scale": None, "wall seconds": {}}
-    return json.loads(manifest.read_text(encoding="utf-8"))
-
-
-# Names of log files that differ from the name of the rule.
-RULE_OF_LOG = {
-    "audit": "audit_settings",
-    "claims": "judge_claims",
-    "figure": "draw_figure",
-}
-
-
-def published_seconds_by_rule():
-    """Return the wall times in seconds of the jobs of the published run, by rule; empty at another scale."""
-    if published_manifest()["scale"] != SCALE:
         return {}
-    cells = {f"{experiment}.{algorithm}" for experiment, algorithm in PLAN.cells()}
-    by_rule = {}
-    for name, seconds in published_manifest()["wall seconds"].items():
-        prefix = name.split(".")[0]
-        rule_name = "run_cell" if name in cells else RULE_OF_LOG.get(prefix, prefix)
-        by_rule.setdefault(rule_name, {})[name] = seconds
-    return by_rule
+    return json.loads(manifest.read_text(encoding="utf-8"))["wall seconds"]
 
 
 # Priority of jobs on which many jobs depend.
@@ -97,7 +70,7 @@ HIGHEST_PRIORITY = 10**6
 
 def longest_first(job):
     """Return a priority function: jobs that took longer in the published run start first."""
-    seconds = published_manifest()["wall seconds"]
+    seconds = published_seconds()
     return lambda wildcards: seconds.get(job.format(**wildcards), 0)
 
 
@@ -137,13 +110,6 @@ def cell_files(kind, cells, scale):
     ]
 
 
-def partitions_of(figure, scale):
-    shown = PLAN.partitions(figure)
-    return [f"results/{scale}/partitions/{figure}.parquet"] if shown else []
-
-
-def views_of(figure, scale):
-    return [f"results/{scale}/views/{figure}.parquet"] if PLAN.views(figure) else []
 
 
 @cache
@@ -210,13 +176,6 @@ def provenance_of(cells, figures, tables):
     for name in figures:
         numbers = [f"results/{SCALE}/data/{name}.parquet"]
         yield provenance_by_job(rules.draw_figure, "figure", numbers, figure=name)
-        if files := partitions_of(name, SCALE):
-            prepared = prepared_files(PLAN.preparations_of_partitions(name), SCALE)
-            yield provenance_by_job(
-                rules.summarize_partition, "partitions", files, prepared, figure=name
-            )
-        if files := views_of(name, SCALE):
-            yield provenance_by_job(rules.compute_views, "views", files, figure=name)
     for name in tables:
         numbers = [f"results/{SCALE}/data/{name}.parquet"]
         yield provenance_by_job(rules.make_table, "table", numbers, table=name)
@@ -236,7 +195,6 @@ def provenance_of_other_results():
         (rules.audit, "audit_settings", [f"audit/{kind}" for kind in MADE_BY_AUDIT]),
         (rules.compare_repairs, "pairs", ["audit/repairs"]),
         (rules.theorems, "theorems", ["theorems"]),
-        (rules.observers, "settings", ["audit/observers"]),
         (rules.gather, "errata", ["claims", "privacy"]),
     ):
         files = [f"results/{SCALE}/{name}.parquet" for name in names]

@@ -1,62 +1,13 @@
 """Draw figures by name.
 
-Inputs: runs and privacy of their cells, data partitions, or views of observers.  Outputs: numbers, SVG, PNG, PDF, JSON.
+Inputs: runs and privacy of their cells.  Outputs: numbers, SVG, PNG, PDF, JSON.
 """
-
-
-rule summarize_partition:
-    input:
-        prepared=lambda w: prepared_files(
-            PLAN.preparations_of_partitions(w.figure), w.scale
-        ),
-    output:
-        partitions="results/{scale}/partitions/{figure}.parquet",
-    log:
-        "results/{scale}/logs/summarize_partition.{figure}.log",
-        usage="results/{scale}/timings/summarize_partition.{figure}.tsv",
-    conda:
-        "../envs/jobs.yml"
-    resources:
-        mem_mb=800,
-        runtime=5,
-    params:
-        partitions=lambda w: PLAN.partitions(w.figure),
-        code=lambda w: code_of("summarize_partition.py"),
-    message:
-        "Records per agent and label for {wildcards.figure}"
-    script:
-        "../scripts/summarize_partition.py"
-
-
-rule compute_views:
-    output:
-        views="results/{scale}/views/{figure}.parquet",
-    log:
-        "results/{scale}/logs/compute_views.{figure}.log",
-        usage="results/{scale}/timings/compute_views.{figure}.tsv",
-    wildcard_constraints:
-        figure="|".join(name for name in PLAN.figures if PLAN.views(name)) or "none",
-    priority: longest_first("compute_views.{figure}")
-    conda:
-        "../envs/jobs.yml"
-    resources:
-        mem_mb=800,
-        runtime=5,
-    params:
-        views=lambda w: PLAN.views(w.figure),
-        code=lambda w: code_of("compute_views.py", *LOADED_BY_NAME),
-    message:
-        "Privacy loss to observers for {wildcards.figure}"
-    script:
-        "../scripts/compute_views.py"
 
 
 rule draw_figure:
     input:
         runs=lambda w: cell_files("runs", PLAN.cells_of(w.figure), w.scale),
         privacy=lambda w: cell_files("privacy", PLAN.cells_of(w.figure), w.scale),
-        partitions=lambda w: partitions_of(w.figure, w.scale),
-        views=lambda w: views_of(w.figure, w.scale),
     output:
         numbers="results/{scale}/data/{figure}.parquet",
         json="results/{scale}/figures/{figure}.json",
@@ -81,7 +32,7 @@ rule draw_figure:
         figure=lambda w: PLAN.drawing(w.figure),
         styles=lambda w: PLAN.figure_styles(w.figure),
         paper=lambda w: PLAN.paper_of(w.figure),
-        # A lower resolution at the smoke scale saves a fifth of the time of eighty small figures.
+        # A lower resolution at the smoke scale saves a fifth of the time of dozens of small figures.
         png_scale=0.5 if SCALE == "smoke" else 2,
         code=code_of_figure,
     message:

@@ -1,20 +1,15 @@
 """Write the report.  Inputs: figures, numbers, claims, privacy, cards, timings.  Outputs: plan.json and the folder report."""
 
 from private_consensus import report as pages
-from private_consensus.common.provenance import files_hash
 
 PREPARATIONS_USED = PLAN.preparations_in_use()
 DATASETS_USED = sorted({PREPARATIONS[name].dataset for name in PREPARATIONS_USED})
-PARTITIONS = [name for name in PLAN.figures if PLAN.partitions(name)]
-VIEWS = [name for name in PLAN.figures if PLAN.views(name)]
 
 # These files are read if they exist. They are not inputs, because their names match the patterns of other cells.
 TIMINGS = [
     *(f"acquire.{dataset}" for dataset in DATASETS_USED),
     *(f"prepare.{name}" for name in PREPARATIONS_USED),
     *(".".join(pair) for pair in PLAN.cells()),
-    *(f"summarize_partition.{name}" for name in PARTITIONS),
-    *(f"compute_views.{name}" for name in VIEWS),
     *(f"figure.{name}" for name in PLAN.figures),
     *(f"table.{name}" for name in PLAN.tables),
     *(f"claims.{paper}" for paper in JUDGED),
@@ -22,15 +17,7 @@ TIMINGS = [
     "audit",
     "repairs",
     "theorems",
-    "observers",
 ]
-
-# Pages of the documentation; missing pages are omitted.
-DOCUMENTS = sorted(
-    at_home(str(file.relative_to(HOME)))
-    for folder in ("docs", "docs/how-to", "docs/explanation")
-    for file in Path(HOME, folder).glob("*.md")
-)
 
 
 # The plan is a file and not a parameter, because Snakemake records the parameters of a job for each output file.
@@ -79,10 +66,12 @@ rule write_report:
         theorems="results/{scale}/theorems.parquet",
         repairs=expand("results/{{scale}}/audit/repairs.{kind}", kind=FIGURE_KINDS),
         cards=expand("results/{{scale}}/cards/{name}.json", name=PREPARATIONS_USED),
-        documents=DOCUMENTS,
+        # Written by `make mutants`, if at all.
+        mutants=lambda w: [
+            *filter(os.path.isfile, [f"results/{w.scale}/audit/mutants.parquet"])
+        ],
     output:
         page="results/{scale}/report/index.html",
-        pdf="results/{scale}/report/report.pdf",
         checksums=f"results/{{scale}}/report/{pages.CHECKSUMS}",
         scorecard=expand("results/{{scale}}/report/{file}", file=pages.FILES),
     log:
@@ -98,9 +87,6 @@ rule write_report:
     params:
         commit=lambda w: pages.described_commit(HOME),
         assets=pages.assets_hash(),
-        optional_parts=lambda w: files_hash(
-            pages.optional_parts("results", w.scale).values()
-        ),
         code=lambda w: code_of("write_report.py"),
     message:
         "Report"

@@ -6,7 +6,6 @@ from private_consensus.reproduction.experiments.numbers import figure_numbers
 from private_consensus.reproduction.experiments.results import (
     DRAWN,
     read,
-    read_all,
     sources,
     stamp,
     write,
@@ -20,10 +19,8 @@ with job_logging(snakemake.log[0], figure, snakemake.log.usage):
     cells = {
         (runs["experiment"][0], runs["algorithm"][0]): (runs, privacy) for runs, privacy in pairs
     }
-    other_files = [*snakemake.input.partitions, *snakemake.input.views]
-    source = sources([*snakemake.input.runs, *other_files]) or DRAWN
-    other_points = read_all(other_files)
-    numbers = figure_numbers(figure["panels"], cells, source=source, other_points=other_points)
+    source = sources(snakemake.input.runs) or DRAWN
+    numbers = figure_numbers(figure["panels"], cells, source=source)
     chart = plotting.draw(name, snakemake.params.paper, numbers, figure, snakemake.params.styles)
     out = snakemake.output
     save(

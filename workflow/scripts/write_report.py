@@ -11,8 +11,6 @@ scale = snakemake.wildcards.scale
 plan = read_json(snakemake.input.plan)
 with job_logging(snakemake.log[0], plan["config"], snakemake.log.usage):
     require_current(plan["expected"], scale=scale)
-    results = read_results(
-        plan, snakemake.input, scale=scale, commit=snakemake.params.commit, folder="results"
-    )
+    results = read_results(plan, snakemake.input, scale=scale, commit=snakemake.params.commit)
     folder = Path(snakemake.output.page).parent
     write_site(results, source=folder.parent, folder=folder)

@@ -10,7 +10,6 @@ EXTRA_OF = {
     "docutils": "report",
     "ipumspy": "data",
     "jinja2": "report",
-    "markdown_it": "report",
     "PIL": "report",
     "pooch": "data",
     "requests": "data",

@@ -402,7 +402,6 @@ def parameter_description(kind: type, name: str) -> str:
     ----------
     kind : type
         Documented class. Its base classes are searched, too.
-    name
 
     Returns
     -------

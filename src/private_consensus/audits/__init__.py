@@ -1,7 +1,6 @@
 """Audits of algorithms: tests of the claimed against the delivered privacy.
 
 ``audit`` executes an algorithm and tests its claim, with pairs of data sets from ``probing``. The
-tests are in ``judging`` and ``checks``, and ``result`` holds their outcome. ``views`` computes the
-privacy against partial observers. ``analyses`` holds audits and analyses that experiments run like
-algorithms.
+tests are in ``judging`` and ``checks``, and ``result`` holds their outcome. ``analyses`` holds
+audits and analyses that experiments run like algorithms.
 """

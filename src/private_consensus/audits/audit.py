@@ -32,7 +32,6 @@ from private_consensus.kernels.compiling import threads
 from private_consensus.kernels.forks import map_in_forks
 from private_consensus.privacy import Budget, Relation, gaussian_epsilon
 from private_consensus.privacy.audit.sequential import detectable_epsilon, planned_looks
-from private_consensus.privacy.observers import Observer
 
 from .checks import (
     form_of_messages,
@@ -65,11 +64,10 @@ from .judging import (
     releases_of_pairs,
 )
 from .later_messages import later_messages
-from .neighbours import Attack, attacks, one_graph
+from .neighbours import Attack, one_graph
 from .noise_recovery import recovers_noise_itself
 from .other_sizes import audit_other_size, audit_requested_horizon
 from .outputs import audit_outputs, pairs_of_outputs
-from .partial import audit_view
 from .probing import (
     agent_classes,
     coupled_difference,
@@ -127,7 +125,6 @@ MAX_ATTACKED = 10
 """Largest number of agents that statistics attack."""
 SEEDS = 3
 """Partitions of the runs whose lower bounds are reported."""
-OBSERVERS = ("global",)
 EARLY = 2
 """The first look uses the number of runs divided by this number."""
 SIZE_AFTER_FAULT = Untested("problems of another size", "the audited size shows a fault", False)
@@ -153,7 +150,6 @@ def audit(
     confidence: float,
     delta: float,
     relation: Relation | None = None,
-    observer: str | Observer = "global",
     calibrated: Algorithm | None = None,
     attack: Attack | None = None,
     seed: int = 0,
@@ -182,9 +178,6 @@ def audit(
         Delta at which epsilon is bounded from below; at least that of the budget.
     relation : Relation, optional
         Neighbouring relation of the tested statement. Default: that of the first statement.
-    observer : "global" or Observer
-        Eavesdropper who receives every message, or an observer of
-        :mod:`private_consensus.privacy.observers`, whose guarantee is tested (:mod:`.partial`).
     calibrated : Algorithm, optional
         The algorithm with calibrated noise, if it is known.
     attack : Attack, optional
@@ -206,11 +199,11 @@ def audit(
     Raises
     ------
     InvalidInput
-        For a number of runs, a level or a delta out of range, an unknown observer or relation, an
+        For a number of runs, a level or a delta out of range, an unknown relation, an
         algorithm without a claim, or a problem without known neighbours.
     """
     _check_setting(algorithm, problem, network, budget, horizon, seed)
-    _check(runs, confidence, delta, budget, observer)
+    _check(runs, confidence, delta, budget)
     confidence, delta = float(confidence), float(delta)
     if relation is not None:
         arguments.instance("relation", relation, Relation, "a Relation or None")
@@ -231,11 +224,6 @@ def audit(
         horizon, limits = audit_horizon(noisy, horizon, problem, network)
         setting = budget, problem, network, horizon
         noisy, claimed = _stated(algorithm.calibrate(*setting), setting, relation)
-    if isinstance(observer, Observer):
-        return audit_view(
-            noisy, attack or _searched(noisy, problem, network, horizon), horizon, observer,
-            runs=runs, confidence=confidence, delta=delta, seed=seed,
-        )  # fmt: skip
     stated = DeclaredSetting(noisy, problem, network, horizon, delta)
     releases, declared = stated.releases, stated.declared
     plan = _plan(stated, attack, seed, processes)
@@ -377,7 +365,7 @@ def audit(
         claimed=claimed, delta=delta, declared=declared.epsilon,
         permitted=None if factor == 1.0 else limit,
         lower=lower.epsilon, ceiling=lower.ceiling, confidence=confidence,
-        relation=str(noisy.relation), observer=observer,
+        relation=str(noisy.relation),
         runs=max(tested.runs for tested in results),
         power=detectable_epsilon(
             runs, delta=delta, confidence=1.0 - share * looks[-1].share / len(ORDERINGS)
@@ -415,14 +403,8 @@ class _AuditPlan(NamedTuple):
         Number of attacks with all runs: one agent per class of agents with equal graph positions.
     agents : tuple of int
         Agents whose record is replaced.
-    pairs : tuple of str
-        Kinds of pairs.
-    exact : CheckReport
-    untested : tuple of Untested
     every : sequence of Attack
         Attacks for checks without an error level, one per agent.
-    of_outputs : sequence of Attack
-        Attacks for further tests of outputs.
     is_reproducible : bool
         False if random numbers do not come from the streams of the algorithm. Tests that compare
         executions with equal streams are then left out.
@@ -514,19 +496,7 @@ class _PairStatistics(NamedTuple):
         return [finding.about(self.attack.agent) for finding in self.judged.findings]
 
     def lower_bounds(self, claimed, declared, delta: float, level: float, seed: int) -> list[float]:
-        """Return lower bounds of epsilon for several partitions of the same runs.
-
-        Parameters
-        ----------
-        claimed : Budget
-            Claim of the algorithm.
-        declared : Declaration
-            Privacy cost of the declared releases.
-        delta
-        level : float
-            Probability that a bound is wrong.
-        seed
-        """
+        """Return lower bounds of epsilon for several partitions of the same runs."""
         later_bounds = [
             judge(
                 *self.evidence, claimed, declared,
@@ -573,21 +543,11 @@ def _tested(
     return _PairStatistics(attack, evidence, judged, done, look.share)
 
 
-def _searched(noisy: Algorithm, problem, network, horizon: int) -> Attack:
-    candidates = attacks(problem, one_graph(network), noisy, nearby=False)
-    return strongest(noisy, candidates, horizon)
-
-
-def _check(runs, confidence, delta, budget, observer) -> None:
+def _check(runs, confidence, delta, budget) -> None:
     arguments.whole("runs", runs, FEWEST, MAX_RUNS)
     arguments.number("confidence", confidence, "a number in (0, 1)", lambda v: 0 < v < 1)
     arguments.number("delta", delta, "a number in [0, 1)", lambda v: 0 <= v < 1)
     require(delta >= budget.delta, "delta", delta, f"at least the budget's, {budget.delta:g}")
-    is_known = isinstance(observer, Observer) or (
-        isinstance(observer, str) and observer in OBSERVERS
-    )
-    expected = f"one of {', '.join(OBSERVERS)}, or an observer of privacy.observers"
-    require(is_known, "observer", observer, expected)
 
 
 def _check_setting(algorithm, problem, network, budget, horizon, seed) -> None:

@@ -47,20 +47,9 @@ SLACK = 1e-4
 def noise_found(
     sites: Sequence[NoiseSite], first: Evidence, second: Evidence, *, confidence: float
 ) -> Iterator[NoiseFound]:
-    """Test the recovered noise of both data sets at every site.
+    """Yield distribution, scale and independence of the recovered noise of each site.
 
-    Parameters
-    ----------
-    sites
-    first, second : Evidence
-        Executions on the two data sets.
-    confidence : float
-        Probability that no test of correct noise fails.
-
-    Yields
-    ------
-    NoiseFound
-        Distribution, scale and independence of the noise of one site.
+    Correct noise passes all tests with probability ``confidence``.
     """
     tested = [site for site in sites if site.name in first.noise and site.name in second.noise]
     for site in tested:
@@ -143,10 +132,7 @@ def _number_by_number(noise: np.ndarray, _: int) -> np.ndarray:
 
 
 def _filled(noise: np.ndarray, dataset_index: int, law: str) -> np.ndarray:
-    """Fill missing entries with fresh noise, so that the array can be tested as a whole.
-
-    Noise that repeats in two rounds, agents or runs keeps its indices.
-    """
+    """Fill missing entries with fresh noise, so that the array can be tested as a whole."""
     fresh = drawn(law, generator(FILLING, "holes", dataset_index), noise.shape)
     return np.where(np.isfinite(noise), noise, fresh)
 
@@ -162,14 +148,7 @@ def source_of_noise(
 ) -> CheckReport:
     """Find random numbers that do not come from the streams of the algorithm.
 
-    Two executions with equal streams then send different messages.
-
-    Parameters
-    ----------
-    algorithm
-    attack : Attack
-        Its first data set is used.
-    horizon, seed
+    Two executions with equal streams, on the first data set, then send different messages.
     """
     streams = AuditStreams.labelled("source of the noise", REPEATED_RUNS, seed)
     global_state = np.random.get_state()  # noqa: NPY002 - to name this generator
@@ -249,14 +228,7 @@ def silent_messages(
 
 
 def iterations_declared(both_evidence: Sequence[Evidence], horizon: int) -> list[Finding]:
-    """Return a finding if more iterations release values than the declared horizon.
-
-    Parameters
-    ----------
-    both_evidence : sequence of Evidence
-        Executions on the two data sets.
-    horizon
-    """
+    """Return a finding if more iterations release values than the declared horizon."""
     iterations = max(evidence.iterations for evidence in both_evidence)
     if iterations <= horizon:
         return []
@@ -268,14 +240,8 @@ def sites_and_releases(
 ) -> list[Finding]:
     """Return a finding if the noise of all iterations costs more than the declared releases.
 
-    Some releases are then left out. A measurement enters a single message.
-
-    Parameters
-    ----------
-    algorithm, sites
-    declared : float
-        Epsilon of the declared releases at ``delta``.
-    delta
+    Some releases are then left out. A measurement enters a single message. ``declared`` is the
+    epsilon of the declared releases at ``delta``.
     """
     if not sites or not all(np.isfinite(site.moved).all() for site in sites):
         return []
@@ -301,11 +267,7 @@ def _observed(site: NoiseSite) -> np.ndarray:
 def form_of_messages(attack: Attack, both_evidence: Sequence[Evidence]) -> CheckReport:
     """Compare shape and finiteness of the messages on the two data sets.
 
-    Returns
-    -------
-    CheckReport
-        A finding if the shapes differ, or if a message is finite in all runs on one data set and in
-        no run on the other.
+    A message that is finite in all runs on one data set and in no run on the other is a finding.
     """
     first, second = both_evidence
     changed = f"a record of agent {attack.agent}"
@@ -338,17 +300,7 @@ def messages_declared(
 ) -> list[Finding]:
     """Compare the number of noised messages of each agent with the declared maximum.
 
-    Parameters
-    ----------
-    sites : sequence of NoiseSite
-        Those with ``max_observed`` are compared.
-    both_evidence : sequence of Evidence
-        Executions on the two data sets.
-
-    Returns
-    -------
-    list of Finding
-        One finding per site whose noise is observed in more iterations than declared.
+    Only sites with ``max_observed`` are compared.
     """
     findings = []
     for site in sites:
@@ -382,12 +334,8 @@ def sensitivity_reached(
 
     Parameters
     ----------
-    sites
-    first, second : Evidence
-        Executions on the two data sets.
     declared : float
         Epsilon of the declared releases at ``delta``.
-    delta, agent
     factor : float
         Distance between the two data sets, in declared sensitivities.
     noise_differs : callable
@@ -445,20 +393,9 @@ def unrecovered_noise(
 ) -> CheckReport:
     """List declared sites and iterations whose noise was not recovered.
 
-    Parameters
-    ----------
-    sites
-    evidence : Evidence
-        Evidence from executions on one data set.
-    exact : CheckReport
-        Of :func:`.exact_costs`; it decides if it covers all agents.
-    confidence, delta : float
-        Those of the audit. They determine how many runs show an event of probability delta.
-
-    Returns
-    -------
-    CheckReport
-        Without findings: a message without noise is one of ``exact``.
+    The result has no findings: a message without noise is one of ``exact``, the report of
+    :func:`.exact_costs`, which decides if it covers all agents. ``confidence`` and ``delta``
+    determine how many runs show an event of probability delta.
     """
     decisive = bool(exact.untested) and any(gap.decisive for gap in exact.untested)
     missing = []

@@ -56,12 +56,7 @@ def world_of(name: str) -> CalibratedRun:
 def check(name: str) -> None:
     """Run every check of this module on the example of a registered algorithm.
 
-    Raises
-    ------
-    AssertionError
-        If a check fails; the text names the difference.
-    InvalidInput
-        For an algorithm without an example.
+    A failed check raises an ``AssertionError`` that names the difference.
     """
     instance = world_of(name)
     for test in CHECKS:
@@ -71,20 +66,9 @@ def check(name: str) -> None:
 def batch_equals_its_settings(
     instance: CalibratedRun, *, variant: Algorithm | None = None, exact: bool = False
 ) -> None:
-    """Check that a batch of settings equals the settings one by one.
+    """Check that a batch of two settings equals the settings one by one, byte by byte if ``exact``.
 
-    Parameters
-    ----------
-    instance
-    variant : Algorithm, optional
-        Second setting of the batch; default: one with other numbers.
-    exact : bool
-        Whether results have to be byte-identical.
-
-    Raises
-    ------
-    AssertionError
-        States the quantity and iteration that differ.
+    The second setting is ``variant``; by default, it has other numbers than the first.
     """
     second = varied(instance.algorithm) if variant is None else variant
     settings = [instance.algorithm, second, instance.algorithm]
@@ -116,19 +100,7 @@ def more_runs_change_nothing(instance: CalibratedRun) -> None:
 
 
 def seeds_are_all_randomness(instance: CalibratedRun, *, noisy: bool = True) -> None:
-    """Check that equal seeds lead to byte-identical outputs, and different seeds to other noise.
-
-    Parameters
-    ----------
-    instance
-    noisy : bool
-        Whether the algorithm adds noise.
-
-    Raises
-    ------
-    AssertionError
-        States the difference.
-    """
+    """Check that equal seeds lead to byte-identical outputs, and different seeds to other noise."""
     first, again, other_seed = (
         shown(instance, [instance.algorithm], [instance.horizon], RUNS, root)
         for root in (ROOT, ROOT, ROOT + 1)
@@ -156,11 +128,6 @@ def attained_shares_are_executed(instance: CalibratedRun) -> None:
     iteration the noise of the attacked agent has to change by at least the attained loss.
     Releases with sampling, with several noises per message or with a privacy profile are not
     executed: their proof is a test of the privacy package.
-
-    Raises
-    ------
-    AssertionError
-        If no known pair of data sets reaches what a release states.
     """
     releases = instance.algorithm.releases(instance.problem, instance.network, instance.horizon)
     attacked = [r.attack or r for r in releases if r.attained is not None or r.attack is not None]
@@ -212,20 +179,7 @@ def shown(
     runs: int,
     root: int = ROOT,
 ) -> Shown:
-    """Return the observables of settings in some runs.
-
-    Parameters
-    ----------
-    instance, settings
-    horizons : list of int
-        Number of iterations of each setting.
-    runs, root
-
-    Returns
-    -------
-    dict of tuple to ndarray
-        Values of all runs, by setting, iteration and quantity.
-    """
+    """Return the observables of settings in some runs, by setting, iteration and quantity."""
     observables_by_key: Shown = {}
 
     def keep(t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:

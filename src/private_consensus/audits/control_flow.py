@@ -30,11 +30,8 @@ def audit_control_flow(
 ) -> CheckReport:
     """Compare iterations, exchanges and branches of two executions with equal messages.
 
-    Returns
-    -------
-    CheckReport
-        A finding if the number of iterations or exchanges depends on data; branches that only one
-        data set executes are untested, and do not decide the verdict.
+    A number of iterations or exchanges that depends on data is a finding. Branches that only one
+    data set executes are untested, and do not decide the verdict.
     """
     runs = replays(algorithm, attack, horizon, seed=seed)
     if runs.neighbour is None:
@@ -127,10 +124,7 @@ def _branches(runs: Replays, neighbour: Trace) -> Iterator[tuple[int, list[str]]
 def branches_not_executed(kind: type, lines: Collection[Line]) -> tuple[Untested, ...]:
     """List the branches of a class from outside of this package that no execution took.
 
-    Returns
-    -------
-    tuple of Untested
-        They decide no verdict. Branches that raise errors are left out.
+    They decide no verdict. Branches that raise errors are left out.
     """
     package = __name__.split(".")[0]
     bases = [base for base in kind.__mro__ if base.__module__.split(".")[0] not in (package, "abc")]

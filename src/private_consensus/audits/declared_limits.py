@@ -56,20 +56,8 @@ def audit_horizon(
 ) -> tuple[int, tuple[Untested, ...]]:
     """Extend a horizon such that every declared limit takes effect.
 
-    Parameters
-    ----------
-    algorithm
-    horizon : int
-        Number of iterations of the audit so far.
-    problem, network
-        Problem and graph on which the algorithm runs.
-
-    Returns
-    -------
-    horizon : int
-        At least the parameter ``horizon``; at most :data:`MAX_ITERATIONS` if it was extended.
-    untested : tuple of Untested
-        Limits that are not reached.
+    Return at most :data:`MAX_ITERATIONS`, or the given horizon if it is larger, and the limits that
+    are not reached.
     """
     if not isinstance(algorithm, Iterative):
         return horizon, ()

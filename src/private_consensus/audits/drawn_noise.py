@@ -88,19 +88,9 @@ def drawn_noise(
 ) -> DrawnNoise | None:
     """Express the drawn noise by the numbers of one stream.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Calibrated and iterative, with one noise site, the draw.
-    problem, network, streams
-    noise : ndarray, shape (runs, iterations, agents, dim)
-        Noise that was recovered from the messages.
-
-    Returns
-    -------
-    DrawnNoise or None
-        None if messages contain other noise than the drawn one, or if the drawn noise is another
-        function of the numbers of each stream.
+    The algorithm has one noise site, the draw, whose noise, [runs, iterations, agents, dim], was
+    recovered from the messages. Return None if messages contain other noise than the drawn one, or
+    if the drawn noise is another function of the numbers of each stream.
     """
     horizon = noise.shape[1]
     (site,) = algorithm.noise_sites(problem, network, horizon)
@@ -142,13 +132,7 @@ def _agree(first: np.ndarray, second: np.ndarray) -> bool:
 
 
 def audit_drawn_noise(both: Sequence[DrawnNoise | None]) -> CheckReport:
-    """Find drawn noise that is smaller, or larger, than the numbers of its stream.
-
-    Parameters
-    ----------
-    both : sequence of DrawnNoise or None
-        Of the executions on the two data sets.
-    """
+    """Find drawn noise that is smaller, or larger, than the numbers of its stream."""
     decompositions = [drawn for drawn in both if drawn is not None]
     if not decompositions:
         return CheckReport()

@@ -124,16 +124,8 @@ def observed(
 ) -> Evidence:
     """Compute the statistics of runs of a calibrated algorithm on one data set.
 
-    Each data set and each block of runs has its own randomness.
-
-    Parameters
-    ----------
-    algorithm, attack, horizon, first, runs
-    dataset_index : int
-        Data set: 0 for D, 1 for D'.
-    seed
-    noise_numbers : int
-        Number of noise values to recover.
+    Each data set and each block of runs has its own randomness. At most ``noise_numbers`` values of
+    the noise are recovered.
     """
     problem, network = attack.pair[dataset_index], attack.network
     max_runs = max(8, NUMBERS // (horizon * problem.n_agents * problem.dim))
@@ -193,16 +185,7 @@ def _longest(changes: np.ndarray) -> np.ndarray:
 
 
 def longer(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return the vector with the larger sum of squares.
-
-    Parameters
-    ----------
-    first, second : ndarray
-
-    Returns
-    -------
-    ndarray
-    """
+    """Return the vector with the larger sum of squares."""
     return max(first, second, key=lambda changes: float((changes**2).sum()))
 
 
@@ -216,16 +199,8 @@ def recovered(
 ) -> dict[str, np.ndarray]:
     """Recover noise in units of its scale from messages and data.
 
-    Parameters
-    ----------
-    algorithm, problem, network, streams, execution
-    noise_numbers : int
-        Number of noise values to recover.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (runs, iterations, agents, dim)
-        Noise of the first runs, by declared site.
+    Return [runs, iterations, agents, dim] by site, for the first runs, which have ``noise_numbers``
+    values.
     """
     available_runs = len(execution.sent if execution.internal is None else execution.internal)
     count = min(
@@ -310,11 +285,9 @@ ORDERS = {"l1": 1, "l2": 2, "linf": np.inf}
 
 
 def projected(execution: Execution, attack: Attack) -> np.ndarray:
-    """Project the messages of the agent and of the others on the direction of the attack.
+    """Project the messages on the direction of the attack; return features [runs, features].
 
-    Returns
-    -------
-    ndarray, shape (runs, features)
+    The features are those of the agent and of the other agents.
     """
     along, agent = _along(execution, attack), attack.agent
     of_others = np.delete(along, agent, axis=2)
@@ -330,14 +303,10 @@ def _along(execution: Execution, attack: Attack) -> np.ndarray:
 
 
 def single_messages(execution: Execution, attack: Attack) -> dict[str, np.ndarray]:
-    """Return single messages and sums of messages along the direction of the attack.
+    """Return single messages and sums of messages, [runs], along the direction of the attack.
 
     For many agents the sum of each agent's messages is one of them, because :func:`projected` has
     only their mean.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (runs,)
     """
     along = _along(execution, attack)
     announced = along[:, : execution.sent.shape[1]]
@@ -356,23 +325,18 @@ def single_messages(execution: Execution, attack: Attack) -> dict[str, np.ndarra
 
 
 def whole(execution: Execution, attack: Attack) -> np.ndarray:
-    """Return all coordinates of the agent's messages, or none if there are more than ``WHOLE``.
+    """Return all coordinates of the agent's messages, [runs, features].
 
-    Returns
-    -------
-    ndarray, shape (runs, features)
+    There are none if there are more than ``WHOLE``.
     """
     messages = execution.messages[:, :, attack.agent].reshape(len(execution.sent), -1)
     return messages if messages.shape[1] <= WHOLE else messages[:, :0]
 
 
 def repeats(execution: Execution, attack: Attack) -> dict[str, np.ndarray]:
-    """Count zeros and repeated values in the agent's messages.
+    """Count zeros and repeated values in the agent's messages, [runs].
 
-    Returns
-    -------
-    dict of str to ndarray, shape (runs,)
-        Exact zeros, values equal to the message before, and values equal to another agent's.
+    Repeated values are equal to the message before, or to another agent's.
     """
     sent = execution.messages
     of_agent = sent[:, :, attack.agent]

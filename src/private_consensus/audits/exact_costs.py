@@ -81,13 +81,7 @@ def exact_costs(
 
     If the messages on the first data set are not affine in the noise, the pair that changes the
     messages of its agent most is tested first. Pairs beyond :data:`MAX_ROUNDS` are left out and
-    listed.
-
-    Parameters
-    ----------
-    setting, attacks, seed
-    processes : int, default 1
-        Number of forked processes, each for some agents. The report does not depend on it.
+    listed. The report does not depend on the number of ``processes``, each for some agents.
     """
     costs = partial(_exact_costs, setting, attacks, seed=seed, processes=processes)
     report, has_outputs = costs(internal=setting.algorithm.internal_outputs)
@@ -162,7 +156,6 @@ class _OfAgent(NamedTuple):
 
     Parameters
     ----------
-    faults : list of Fault
     reason : str
         Why a pair could not be tested; empty if all could.
     left_out : list of str
@@ -263,14 +256,7 @@ class _Pairs:
         return pairs
 
     def executed(self, attack: Attack, index: int) -> Executed:
-        """Return the algorithm on one data set of a pair.
-
-        Parameters
-        ----------
-        attack
-        index : int
-            Data set, 0 or 1.
-        """
+        """Return the algorithm on one data set of a pair."""
         return Executed(
             self.setting.algorithm, attack.pair[index], attack.network, self.setting.horizon,
             self.seed, self.layout, self.internal, self.work,
@@ -382,13 +368,7 @@ class _Pairs:
         return shift._replace(is_certain=again is not None and again.is_certain)
 
     def constant_shifts(self, attack: Attack) -> Iterator[Shift | None]:
-        """Yield the shift that is the same for all draws, for each base point of earlier draws.
-
-        Yields
-        ------
-        Shift or None
-            None if messages are affine, or if there is no such shift.
-        """
+        """Yield the shift that is the same for all draws, for each base point of earlier draws."""
         first, second = (self.executed(attack, index) for index in (0, 1))
         local_response = self.local_response
         if local_response is None or local_response.is_exact:
@@ -405,15 +385,7 @@ class _Pairs:
             yield constant_shift((first, second), local_response, self.first, start)
 
     def repeats(self, attack: Attack, solution: Shift) -> bool:
-        """Return True if messages take equal values for different noise, as modulo 1.
-
-        Parameters
-        ----------
-        attack
-        solution : Shift
-            Its largest draw is varied. Messages of the first iteration that depends on this draw
-            repeat values if none of them rises or falls only.
-        """
+        """Return True if messages take equal values for different noise, as modulo 1."""
         units = np.zeros((len(FINE_GRID), len(solution.units)))
         units[:, np.abs(solution.units).argmax()] = FINE_GRID
         try:
@@ -630,10 +602,7 @@ def _lengths_by_iteration(units: np.ndarray, layout: Layout, order: int) -> dict
 
 
 def _is_below_declared(units: np.ndarray, layout: Layout, releases: Sequence[Release]) -> bool:
-    """Return True if the l1 shift of each iteration is at most that of a declared Laplace release.
-
-    The cost is then at most the declared one, and needs no accountant.
-    """
+    """Return True if no iteration has a larger l1 shift than a declared Laplace release."""
     if {release.mechanism for release in releases} != {"laplace"} or set(layout.laws) != {
         "laplace"
     }:

@@ -73,13 +73,7 @@ def _example_of(module: str) -> Any:
 
 
 def _stated(name: str, example: Any) -> Maker:
-    """Return the example that a module states in ``EXAMPLE``.
-
-    Raises
-    ------
-    InvalidInput
-        For a wrong key or value of the example.
-    """
+    """Return the example that a module states in ``EXAMPLE``."""
     stated = {"problem": example} if isinstance(example, str) else example
     if not isinstance(stated, Mapping) or stated.get("problem") not in PROBLEMS:
         expected = (
@@ -140,13 +134,7 @@ def huber_regression(agents: int = AGENTS) -> Lasso:
 
 
 def perceptron(agents: int = AGENTS, records: int = 10) -> Perceptron:
-    """Return a perceptron with two inputs and one hidden unit.
-
-    Parameters
-    ----------
-    agents, records : int
-        Number of agents, and of records per agent.
-    """
+    """Return a perceptron with two inputs and one hidden unit."""
     features = generator(4, "images").uniform(0.2, 1.0, (agents * records + 5, 2))
     labels = np.arange(len(features)) % 3
     agent_rows = np.arange(agents * records).reshape(1, agents, records)

@@ -98,14 +98,8 @@ def run_batch(
 ) -> None:
     """Run a calibrated algorithm for all runs of ``streams``, on one problem and graph.
 
-    Parameters
-    ----------
-    algorithm
-    problem : Problem
-        Data of the first run, which all runs share.
-    network, streams, horizon
-    observe : callable
-        Receives iteration, active settings and observables, which have the axis of settings.
+    All runs have the data of the first run. ``observe`` receives iteration, active settings and
+    observables, which have the axis of settings.
     """
     with limited_threads(1):
         batch = stack([algorithm])
@@ -125,16 +119,8 @@ def execute(
 ) -> Execution:
     """Execute all runs of a calibrated algorithm on one data set.
 
-    Parameters
-    ----------
-    algorithm, problem, network, streams, horizon
-    internal_of : int, optional
-        Number of first runs whose iterates before noise are recorded; default: all.
-
-    Raises
-    ------
-    InvalidInput
-        For an algorithm that neither releases nor exchanges anything.
+    The iterates before noise are recorded in the first ``internal_of`` runs, by default in all. An
+    algorithm that neither releases nor exchanges anything raises ``InvalidInput``.
     """
     recording = RecordingNetwork.on(network)
     messages = _Heard(recording, len(streams.runs), internal_of)

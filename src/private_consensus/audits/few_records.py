@@ -180,15 +180,7 @@ class _Evaluation(NamedTuple):
     def of(
         cls, s: np.ndarray, margins: np.ndarray, gram: np.ndarray, pull: np.ndarray
     ) -> _Evaluation:
-        """Evaluate the objective at some coefficients.
-
-        Parameters
-        ----------
-        s : ndarray
-            Coefficients of the records.
-        margins, gram, pull : ndarray
-            Margins at s = 0, Gram matrix of the records, and linear term.
-        """
+        """Evaluate the objective at some coefficients."""
         turned = np.matvec(gram, s)
         against = -(margins + turned)
         value = (pull * np.logaddexp(0.0, against) + s * turned / 2).sum(-1)

@@ -106,7 +106,8 @@ class Universe(ABC):
             Records of all agents.
         record : tuple of ndarray
             Record, in the parts of a background.
-        index
+        index : int
+            Position of the record; a problem without rows ignores it.
         """
         return self.problem_with(_placed(background, record, np.s_[:, index]), record, 0, index)
 
@@ -116,14 +117,7 @@ class Universe(ABC):
 
     @abstractmethod
     def backgrounds(self, record: Record, rng: np.random.Generator) -> dict[str, Background]:
-        """Return named data sets, one of them filled with ``record`` and one random.
-
-        Parameters
-        ----------
-        record : tuple of ndarray
-            Record, in the parts of a background.
-        rng
-        """
+        """Return named data sets, one of them filled with ``record`` and one random."""
 
     @abstractmethod
     def records(self) -> dict[str, tuple[Record, Record]]:
@@ -143,27 +137,14 @@ class Universe(ABC):
     ) -> Any:
         """Return the problem with ``background``, in which ``record`` is one of the agent's.
 
-        Parameters
-        ----------
-        background : tuple of ndarray
-        record, agent
-        index : int
-            Position of the record; a problem without rows ignores it.
+        A problem without rows ignores ``index``, the position of the record.
         """
 
     def between(self, pair: Pair, agent: int, count: int) -> Background:
         """Return a background between two extreme data sets of one agent.
 
-        Parameters
-        ----------
-        pair, agent
-        count : int
-            Number of the agent's other records that equal the first record of the pair; the
-            remaining ones equal its second record.
-
-        Returns
-        -------
-        tuple of ndarray
+        ``count`` of the agent's other records equal the first record of the pair; the remaining
+        ones equal its second record.
         """
         arrays = tuple(np.array(array, float) for array in pair.background)
         for array, first, second in zip(arrays, pair.first, pair.second, strict=True):
@@ -173,51 +154,25 @@ class Universe(ABC):
     def between_all(self, pair: Pair, counts: Sequence[int]) -> Any:
         """Return the problem in which each agent has a data set between two extreme ones.
 
-        Parameters
-        ----------
-        pair
-        counts : sequence of int
-            Number of other records that equal the first record of the pair, for each agent.
+        For each agent, ``counts`` of the other records equal the first record of the pair.
         """
         for agent, count in enumerate(counts):
             pair = pair._replace(background=self.between(pair, agent, count))
         return self.problem_with_records(pair.background, pair.second, 0)
 
     def direction(self, first: Record, second: Record) -> np.ndarray:
-        """Return the unit vector along which two records differ, or a diagonal if they do not.
-
-        Parameters
-        ----------
-        first, second : tuple of ndarray
-            Records, in the parts of a background.
-        """
+        """Return the unit vector along which two records differ, or a diagonal if they do not."""
         difference = np.ravel(np.asarray(self.location(first)) - np.asarray(self.location(second)))
         length = np.linalg.norm(difference)
         dim = self.problem.dim
         return difference / length if length > 0 else np.full(dim, dim**-0.5)
 
     def filled(self, background: Background, record: Record, agent: int) -> Background:
-        """Return a data set in which every record of one agent is ``record``.
-
-        Parameters
-        ----------
-        background : tuple of ndarray
-            Records of all agents.
-        record : tuple of ndarray
-            Record, in the parts of a background.
-        agent
-        """
+        """Return a data set in which every record of one agent is ``record``."""
         return _placed(background, record, np.s_[agent])
 
     def second_record(self, background: Background, agent: int) -> Record | None:
-        """Return the record of an agent after the replaced record, or None if it has one record.
-
-        Parameters
-        ----------
-        background : tuple of ndarray
-            Records of all agents.
-        agent
-        """
+        """Return the record of an agent after the replaced record, or None if it has one record."""
         rows = background[0][agent]
         if self.problem.records < 2 or len(rows) != self.problem.records:
             return None
@@ -226,14 +181,7 @@ class Universe(ABC):
     def resized(self, agents: int, dim: int, rng: np.random.Generator) -> Any | None:
         """Return a problem of random data with other numbers of agents and coordinates.
 
-        Parameters
-        ----------
-        agents, dim, rng
-
-        Returns
-        -------
-        Problem or None
-            None if the size of the problem is fixed.
+        The result is None if the size of the problem is fixed.
         """
         return None
 
@@ -242,29 +190,14 @@ class Universe(ABC):
         """Return the gradient of a record at 0 up to a factor, shape (dim,)."""
 
     def blend(self, first: Background, second: Background, rng: np.random.Generator) -> Background:
-        """Return ``first`` with a random part of its records replaced by those of ``second``.
-
-        Parameters
-        ----------
-        first, second : tuple of ndarray
-            Records of all agents, in two data sets.
-        rng : numpy.random.Generator
-            Source of the choice of records.
-        """
+        """Return ``first`` with a random part of its records replaced by those of ``second``."""
         is_second = rng.random(first[0].shape[:2]) < rng.random()
         pairs = zip(first, second, strict=True)
         return tuple(np.where(is_second.reshape(is_second.shape + (1,) * (a.ndim - 2)), b, a)
                      for a, b in pairs)  # fmt: skip
 
     def problems(self, pair: Pair, agent: int, index: int = 0) -> tuple[Any, Any]:
-        """Return the neighbouring problems of a pair.
-
-        Parameters
-        ----------
-        pair, agent
-        index : int
-            Position of the replaced record.
-        """
+        """Return the neighbouring problems of a pair, which replaces the record at ``index``."""
         first, second = (
             self.problem_with(pair.background, record, agent, index)
             for record in (pair.first, pair.second)
@@ -272,14 +205,7 @@ class Universe(ABC):
         return first, second
 
     def attack(self, pair: Pair, network: Network, agent: int, index: int = 0) -> Attack:
-        """Return the neighbouring problems of a pair.
-
-        Parameters
-        ----------
-        pair, network, agent
-        index : int
-            Position of the replaced record.
-        """
+        """Return the attack with the neighbouring problems of a pair."""
         problems = self.problems(pair, agent, index)
         direction = self.direction(pair.first, pair.second)
         return Attack(problems, network, direction, agent, pair.name)
@@ -296,10 +222,6 @@ class Universe(ABC):
 
         They are each special pair of records on own and empty data, one pair on special data, a
         duplicate of one of the agent's records against a distant record, and tiny records.
-
-        Yields
-        ------
-        Attack
         """
         records = self.records()
         (name, pair), *later_kinds = records.items()
@@ -341,12 +263,7 @@ class Universe(ABC):
     def agent_data(
         self, network: Network, agent: int, rng: np.random.Generator
     ) -> Iterator[Attack]:
-        """Yield pairs that differ in all records of the agent, for guarantees that hide an agent.
-
-        Yields
-        ------
-        Attack
-        """
+        """Yield pairs that differ in all records of the agent, to test guarantees per agent."""
         for name, pair in self.records().items():
             data = self.backgrounds(pair[0], rng)["own records"]
             problems = [
@@ -360,12 +277,7 @@ class Universe(ABC):
     def random_data(
         self, network: Network, agent: int, rng: np.random.Generator
     ) -> Iterator[Attack]:
-        """Yield pairs of random records on blends of special and random data.
-
-        Yields
-        ------
-        Attack
-        """
+        """Yield pairs of random records on blends of special and random data."""
         for number in range(RANDOM_PAIRS):
             yield self.attack(self.random_pair(rng, number), network, agent)
 

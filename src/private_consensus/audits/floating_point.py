@@ -46,19 +46,9 @@ DECIMALS = 12
 def audit_floating_point(
     algorithm: Algorithm, attack: Attack, horizon: int, *, seed: int
 ) -> CheckReport:
-    """Test whether noise is as fine as the values to which it is added.
+    """Test whether noise is as fine as the values to which it is added, on the first data set.
 
-    Parameters
-    ----------
-    algorithm
-    attack : Attack
-        The first of its two data sets is executed.
-    horizon, seed
-
-    Returns
-    -------
-    CheckReport
-        At most one finding of the kind "floating-point finding", which lists the agents.
+    At most one finding, of the kind "floating-point finding", lists the agents.
     """
     responses = _Responses()
     if isinstance(algorithm, Iterative):

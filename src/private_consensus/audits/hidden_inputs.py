@@ -38,15 +38,7 @@ CHANGING = {
 def audit_calibration(
     algorithm: Algorithm, attacks: Iterable[Attack], budget: Budget, horizon: int
 ) -> CheckReport:
-    """Test that the parameters that ``calibrate`` sets are equal on neighbouring data sets.
-
-    Parameters
-    ----------
-    algorithm
-    attacks : iterable of Attack
-        Pairs of data sets; two algorithms with different parameters are a finding.
-    budget, horizon
-    """
+    """Test that the parameters that ``calibrate`` sets are equal on neighbouring data sets."""
     for attack in attacks:
         try:
             first, second = (
@@ -87,15 +79,7 @@ def _equal(first: Any, second: Any) -> bool:
 def kept_variables(kind: type) -> tuple[Untested, ...]:
     """List variables of modules and classes that code from outside of this package changes.
 
-    Parameters
-    ----------
-    kind : type
-        Class of an algorithm.
-
-    Returns
-    -------
-    tuple of Untested
-        Decisive: the effect of an earlier execution on a later one is not tested.
+    They are decisive: the effect of an earlier execution on a later one is not tested.
     """
     package, source = Path(inspect.getfile(Algorithm)).parents[2], inspect.getsourcefile(kind)
     found, trees = [], {}
@@ -148,10 +132,7 @@ def _name(node: ast.AST) -> str:
 def _changed_variables(
     tree: ast.Module, ignored: Container[ast.AST] = ()
 ) -> Iterator[tuple[str, int]]:
-    """Yield variables of a module or its classes that a function changes, with the first line.
-
-    Functions in ``ignored`` are left out.
-    """
+    """Yield variables of a module or its classes that a function changes, with the first line."""
     targets = (target for node in tree.body for target in _targets(node))
     kept = {target.id for target in targets if isinstance(target, ast.Name)}
     kept |= {node.name for node in tree.body if isinstance(node, ast.ClassDef)}

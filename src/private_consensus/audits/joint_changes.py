@@ -48,16 +48,7 @@ class _OtherProblem:
         self.problem, self.iterations = problem, iterations
 
     def step(self, call, algorithm, state, problem, network, draw, t):
-        """Take one step.
-
-        Parameters
-        ----------
-        call : callable
-            Step of the algorithm.
-        algorithm
-        state, problem, network, draw, t : object
-            Arguments of the step.
-        """
+        """Take one step."""
         problem = self.problem if t in self.iterations else problem
         return call(algorithm, state, problem, network, draw, t)
 
@@ -72,17 +63,8 @@ def has_declared_joint_cost(
 ) -> bool:
     """Return True if the declared releases cover the noise of all iterations together.
 
-    Parameters
-    ----------
-    setting
-    attacks : sequence of Attack
-        One pair of data sets per agent.
-    seed
-
-    Returns
-    -------
-    bool
-        False if the bound is larger than declared, or unknown.
+    There is one attack per agent. The result is False if the bound is larger than declared, or
+    unknown.
     """
     if setting.is_sampled or not np.isfinite(setting.declared.mu):
         return False

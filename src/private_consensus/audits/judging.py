@@ -148,17 +148,7 @@ def judge(
     """Test every statistic of two executions against the claim and the declaration.
 
     Events are chosen for the claim and for the declaration. All bounds hold together at
-    ``confidence``.
-
-    Parameters
-    ----------
-    first, second : Evidence
-        Executions on the two data sets.
-    claimed : float
-        Epsilon at ``delta`` that the claim permits for this pair of data sets.
-    declared, delta, confidence
-    seed : int
-        Seed of the partition of the runs.
+    ``confidence``. ``claimed`` is the epsilon at ``delta`` that the claim permits for this pair.
     """
     bounds = audit_statistics(
         *_features(first, second), statistics=_scalars(first, second), delta=delta,

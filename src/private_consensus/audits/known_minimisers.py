@@ -56,21 +56,7 @@ class KnownMinimisers:
         *options: Any,
         **keywords: Any,
     ) -> np.ndarray:
-        """Solve the problem's proximal step; the last solution is cached for an equal call.
-
-        Parameters
-        ----------
-        linear : ndarray, shape (..., agents, dim)
-            Linear term.
-        penalty : array_like
-            Factor of the squared distance to ``centre``.
-        centre : ndarray, shape (..., agents, dim)
-            Centre of the penalty.
-        start : ndarray, shape (..., agents, dim)
-            First iterate.
-        *options, **keywords : object
-            Further arguments of the method of the problem.
-        """
+        """Solve the problem's proximal step; the last solution is cached for an equal call."""
         request = (linear, penalty, centre)
         is_repeated = self._last_request is not None and all(
             map(np.array_equal, request, self._last_request)

@@ -63,13 +63,6 @@ def later_messages(
 
     Reviewed algorithms are not tested: their batches are recorded, and adapters repeat each of
     their steps from recorded messages.
-
-    Parameters
-    ----------
-    algorithm, attack, horizon
-    releases : sequence of Release
-        Releases with the declared rate of sampling.
-    level, seed, runs
     """
     samplings = {release.sampling for release in releases if release.sampling is not None}
     if not samplings or horizon < 2 or not is_foreign(algorithm):

@@ -94,17 +94,12 @@ class ComparedMessages(NamedTuple):
     agent: int
 
     def densities(self, draws: np.ndarray, start: np.ndarray | None = None) -> Densities:
-        """Compare the densities of equal messages.
+        """Compare the densities of equal messages for draws on the first data set.
 
-        Only draws that enter messages of the agent first are solved for. Points without a solution
-        have no result, such as messages that are clipped or that do not determine their draws.
-
-        Parameters
-        ----------
-        draws : ndarray, shape (points, units)
-            Draws on the first data set.
-        start : ndarray, shape (points, units), optional
-            Draws on the second data set from which Newton's method starts; ``draws`` by default.
+        The draws are [points, units]. Only draws that enter messages of the agent first are solved
+        for. Points without a solution have no result, such as messages that are clipped or that do
+        not determine their draws. Newton's method for the second data set begins at ``start``, by
+        default at ``draws``.
         """
         pair = [replace(executed, work=Work()) for executed in self.pair]
         prefix = self.local_response.prefix(self.local_response.times <= ITERATIONS)
@@ -142,17 +137,8 @@ class ComparedMessages(NamedTuple):
     def excess(self, profile: Iterable[tuple[float, float]], seed: int) -> Excess | None:
         """Return a point of a privacy profile that random messages refute; None if there is none.
 
-        Nothing is tested for other noise than Gaussian and Laplace noise.
-
-        Parameters
-        ----------
-        profile : iterable of (float, float)
-            Pairs of epsilon and delta.
-        seed
-
-        Returns
-        -------
-        Excess or None
+        The profile has pairs of epsilon and delta. Nothing is tested for other noise than Gaussian
+        and Laplace noise.
         """
         layout = self.pair[0].layout
         if not set(layout.laws) <= {"gaussian", "laplace"}:
@@ -274,13 +260,8 @@ def delta_lower_bound(losses: np.ndarray, epsilon: float) -> float:
     r"""Return a lower bound on delta at ``epsilon``, with the error probability :data:`LEVEL`.
 
     It estimates :math:`\delta(\varepsilon) = E[(1 - e^{\varepsilon - L})_+]` by coins with these
-    probabilities.
-
-    Parameters
-    ----------
-    losses : ndarray, shape (points,)
-        Privacy losses L of random messages on the first data set; NaN if unknown.
-    epsilon
+    probabilities. The losses L, [points], are those of random messages on the first data set; NaN
+    if unknown.
     """
     coins = generator(ROOT, "coins of delta").random(len(losses))
     hits = int((coins < _excess(losses, epsilon)).sum())

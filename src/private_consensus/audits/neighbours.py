@@ -319,17 +319,8 @@ def one_graph(network: Network) -> Network:
 def around(network: Network, agent: int | None = None) -> Network:
     """Return an agent, its neighbours and the edges among them; the agent becomes agent 0.
 
-    Parameters
-    ----------
-    network
-    agent : int, optional
-        Default: the agent with the fewest neighbours, because a penalty grows with their number and
-        hides a record.
-
-    Returns
-    -------
-    Network
-        With Metropolis weights.
+    The default is the agent with the fewest neighbours, because a penalty grows with their number
+    and hides a record.
     """
     graph = one_graph(network)
     centre = int(graph.degrees.argmin()) if agent is None else agent

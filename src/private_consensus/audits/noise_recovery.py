@@ -124,24 +124,16 @@ class Recovery:
         self.algorithm = algorithm
 
     def log_likelihood(self, hypothesis: Hypothesis) -> np.ndarray | None:
-        """Compute the log density of all messages under the hypothesis, up to a constant.
+        """Compute the log density, [runs], of all messages under the hypothesis, up to a constant.
 
-        Returns
-        -------
-        ndarray, shape (runs,), or None
-            None if the density follows from the residuals.
+        The result is None if the density follows from the residuals.
         """
         return None
 
     def residuals(self, hypothesis: Hypothesis) -> Iterator[Residuals]:
-        """Repeat the steps with the noise that explains the recorded messages.
+        """Yield the noise, over its declared scale, that explains each iteration's messages.
 
         The iteration ends if no noise explains a message, or if no draw makes a step send it.
-
-        Yields
-        ------
-        dict
-            For each iteration, noise over its declared scale, by site.
         """
         problem, network, streams, execution = hypothesis
         horizon = execution.sent.shape[1]
@@ -170,12 +162,9 @@ class Recovery:
                 return
 
     def residual(self, step: RecordedStep) -> Residuals:
-        """Recover the noise of an iteration over its scale.
+        """Recover the noise of an iteration over its scale, [runs, agents, dim] by site.
 
-        Returns
-        -------
-        dict
-            Noise by site, [runs, agents, dim]; empty if no noise explains the messages.
+        The result is empty if no noise explains the messages.
         """
         send_with = partial(self._sent_with, step)
         if DRAW not in step.scale:
@@ -199,13 +188,9 @@ class Recovery:
         Parameters
         ----------
         draw
+            Unit draws of the iteration.
         noise_by_site : dict
             Noise over its scale by site, [runs, agents, dim], as :meth:`residual` returns it.
-
-        Returns
-        -------
-        Draw
-            Draw with this noise.
         """
         (unit,) = noise_by_site.values()
         if isinstance(draw, np.ndarray):
@@ -213,14 +198,7 @@ class Recovery:
         return draw._replace(noise=filled(unit, draw.noise))
 
     def after(self, step: RecordedStep, draw: Any) -> Any:
-        """Return the state after the iteration with another draw.
-
-        Parameters
-        ----------
-        step
-        draw : Draw
-            Unit draws to use.
-        """
+        """Return the state after the iteration with another draw."""
         return self.algorithm.step(step.state, step.problem, step.network, draw, step.t)
 
     def _sent_with(self, step: RecordedStep, unit: Any) -> np.ndarray:
@@ -481,19 +459,12 @@ class RoundsRecovery(Recovery):
         return float(np.ravel(batch.alpha)[0])
 
     def noised(self, unit: np.ndarray, reached: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """Return the recovered noise, with NaN in coordinates without noise.
+        """Return the recovered noise, over its scale, with NaN in coordinates without noise.
 
         Parameters
         ----------
-        unit : ndarray, shape (runs, agents, p)
-            Recovered noise over its scale.
-        reached, before : ndarray, shape (runs, agents, p)
-            Models after and before the round.
-
-        Returns
-        -------
-        ndarray
-            With the shape of ``unit``.
+        unit, reached, before : ndarray, shape (runs, agents, p)
+            Recovered noise, and models after and before the round.
         """
         return unit
 
@@ -570,17 +541,9 @@ states that the adapter recovers the noise of the class, see :func:`recovers_noi
 
 
 def recovery_of(algorithm: Algorithm) -> Recovery:
-    """Return the adapter of an algorithm.
+    """Return the adapter of the nearest class in :data:`ADAPTERS` for an algorithm.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Calibrated algorithm of the execution, or a batch of it alone.
-
-    Returns
-    -------
-    Recovery
-        Adapter of the nearest class in :data:`ADAPTERS`.
+    The algorithm is the calibrated algorithm of the execution, or a batch of it alone.
     """
     kinds = (ADAPTERS[kind] for kind in type(algorithm).__mro__ if kind in ADAPTERS)
     return next(kinds)(algorithm)
@@ -621,6 +584,7 @@ def explained(
 
     The result has the sign of the noise in the messages, which may differ from that of the draw.
     Two data sets are therefore compared by their messages, also if the sign depends on the data.
+    It is NaN in coordinates that the noise does not change.
 
     Parameters
     ----------
@@ -633,11 +597,6 @@ def explained(
     before : ndarray or float
         Messages of the iteration before. A message that repeats them if its change is small, noise
         included, does not determine its noise.
-
-    Returns
-    -------
-    ndarray or None
-        NaN in coordinates that the noise does not change.
     """
     noiseless = sent_with(0.0)
     if noiseless.shape != sent.shape:  # on the other data set
@@ -684,20 +643,7 @@ def _noise_of(draw: Any) -> np.ndarray | None:
 
 
 def filled(unit: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """Combine recovered noise with the original draw in coordinates without information.
-
-    Parameters
-    ----------
-    unit : ndarray
-        Recovered noise, NaN in coordinates that it does not change.
-    drawn : ndarray
-        Original unit draw, of the same shape.
-
-    Returns
-    -------
-    ndarray
-        Noise without NaN.
-    """
+    """Replace NaN in recovered noise, which has no information, by the original draw."""
     return np.where(np.isnan(unit), drawn, unit)
 
 
@@ -717,18 +663,5 @@ def _zeros_like(noise: Any) -> Any:
 
 
 def moved(now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Return per entry whether two values differ by more than rounding error.
-
-    Parameters
-    ----------
-    now : ndarray
-        Values after a step.
-    before : ndarray
-        Values before it.
-
-    Returns
-    -------
-    ndarray of bool
-        True where they differ.
-    """
+    """Return True for entries that a step changes by more than rounding error."""
     return ~np.isclose(now, before, rtol=1e-9, atol=1e-12)

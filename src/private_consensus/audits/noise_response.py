@@ -102,18 +102,7 @@ class Layout:
     units: int = 0
 
     def at(self, stream: int, position: int, law: str, shape: tuple[int, ...]) -> Draws:
-        """Return the array of one position; add it if it is new.
-
-        Parameters
-        ----------
-        stream
-        position : int
-            Number of the array within the stream.
-        law : str
-            Distribution of unit scale.
-        shape : tuple of int
-            Shape of the draws of one run.
-        """
+        """Return the array of one position, with the shape of one run; add it if it is new."""
         key = stream, position
         if key not in self.draws:
             self.draws[key] = Draws(law, shape, self.units, position + 1)
@@ -179,17 +168,7 @@ class ControlledStreams(AuditStreams):
     def chosen(
         self, stream: int, position: int, law: str, shape: tuple[int, ...], runs: slice
     ) -> np.ndarray:
-        """Return the chosen draws of one position of a stream, ``(runs, *shape)``.
-
-        Parameters
-        ----------
-        stream
-        position : int
-            Number of the array within the stream.
-        law : str
-            Distribution of unit scale.
-        shape, runs
-        """
+        """Return the chosen draws of one position of a stream, ``(runs, *shape)``."""
         draws = self.layout.at(stream, position, law, shape)
         size = int(np.prod(shape))
         count = len(self.runs[runs])
@@ -231,41 +210,19 @@ class ChosenGenerator(np.random.Generator):
         return float(unit) if size is None else unit
 
     def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:
-        """Return the prescribed unit noise in place of normal samples.
-
-        Parameters
-        ----------
-        size, dtype, out : object, optional
-            Arguments of :meth:`numpy.random.Generator.standard_normal`.
-        """
+        """Return the prescribed unit noise in place of normal samples."""
         if out is None:
             return self._unit("gaussian", size)
         out[...] = self._unit("gaussian", np.shape(out))
         return out
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Return the prescribed unit noise times ``scale`` plus ``loc``.
-
-        Parameters
-        ----------
-        loc, scale : array_like
-            Mean and standard deviation.
-        size : int or tuple of int, optional
-            Shape of the result.
-        """
+        """Return the prescribed unit noise times ``scale`` plus ``loc``."""
         size = np.broadcast_shapes(np.shape(loc), np.shape(scale)) or None if size is None else size
         return loc + scale * self._unit("gaussian", size)
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Return the prescribed unit noise times ``scale`` plus ``loc``.
-
-        Parameters
-        ----------
-        loc, scale : array_like
-            Mean and scale.
-        size : int or tuple of int, optional
-            Shape of the result.
-        """
+        """Return the prescribed unit noise times ``scale`` plus ``loc``."""
         size = np.broadcast_shapes(np.shape(loc), np.shape(scale)) or None if size is None else size
         return loc + scale * self._unit("laplace", size)
 
@@ -393,16 +350,10 @@ class Executed:
     work: Work = field(default_factory=Work)
 
     def messages(self, values: np.ndarray, last: float = np.inf) -> Transcripts:
-        """Return the messages for unit noise.
+        """Return the messages for unit noise, [runs, units], up to iteration ``last``.
 
         Two additional runs with noise are executed, so that equal numbers of two messages are
         equal in general and not only without noise.
-
-        Parameters
-        ----------
-        values : ndarray, shape (runs, units)
-        last : float
-            Iteration after which the execution ends.
         """
         width = max(1, self.layout.units)
         varied = FAR * np.cos(np.arange(2 * width)).reshape(2, width)
@@ -418,25 +369,10 @@ class Executed:
         return Transcripts(np.concatenate(blocks), rows)
 
     def values(self, units: np.ndarray, rows: tuple[Row, ...], last: float = np.inf) -> np.ndarray:
-        """Return the numbers of ``rows`` for unit noise [runs, units].
+        """Return the numbers of ``rows``, [runs, rows], for unit noise, [runs, units].
 
-        Parameters
-        ----------
-        units : ndarray, shape (runs, units)
-        rows : tuple of Row
-            In the order of iterations, unless all are executed.
-        last : float
-            Iteration after which the execution ends.
-
-        Returns
-        -------
-        ndarray, shape (runs, rows)
-            Numbers of the rows up to iteration ``last``.
-
-        Raises
-        ------
-        OtherMessages
-            If the algorithm sends other messages than ``rows``.
+        The rows are in the order of iterations, unless all are executed; those after iteration
+        ``last`` are left out. Messages other than ``rows`` raise ``OtherMessages``.
         """
         transcripts = self.messages(units, last)
         if last < np.inf:
@@ -581,15 +517,9 @@ class Shift(NamedTuple):
 
 
 def shift(local_response: Response, change: np.ndarray) -> Shift:
-    """Solve for the draws that change the messages.
+    """Solve for the draws that change the messages by ``change``, [rows].
 
     Draws and rows that no response connects are solved for separately.
-
-    Parameters
-    ----------
-    local_response
-    change : ndarray, shape (rows,)
-        Required change of each message entry.
     """
     noisy = local_response.scale > 0
     tolerance = local_response.precision * (np.abs(local_response.base) + np.abs(change)) + 1e-300
@@ -684,18 +614,8 @@ def solved_by_blocks(
 ) -> Shift | None:
     """Find draws with which the messages equal ``target``, by Newton's method with one response.
 
-    Parameters
-    ----------
-    executed
-    blocks : Blocks
-        Blocks of a response near the solution.
-    target : ndarray, shape (rows,)
-    start : ndarray, shape (units,)
-
-    Returns
-    -------
-    Shift or None
-        From ``start``. None if the method does not converge to equal messages.
+    Return the shift from ``start``, [units], or None if the method does not converge to equal
+    messages.
     """
     local_response = blocks.local_response
     if not blocks.unique:
@@ -723,27 +643,7 @@ def _without_idle_draws(
     executed: Executed, blocks: Blocks, target: np.ndarray, start: np.ndarray, units: np.ndarray,
     error: float,
 ) -> np.ndarray:  # fmt: skip
-    """Return draws with which the messages equal ``target``, equal to ``start`` where possible.
-
-    A draw that no message depends on at the solution has an arbitrary value after Newton's method
-    with the response at another point. An example is the noise of an agent that has stopped.
-
-    Parameters
-    ----------
-    executed
-    blocks : Blocks
-        Blocks of the response with which ``units`` were computed.
-    target : ndarray, shape (rows,)
-    start, units : ndarray, shape (units,)
-        Draws before and after Newton's method.
-    error : float
-        Largest error of the messages with ``units``, in deviations.
-
-    Returns
-    -------
-    ndarray, shape (units,)
-        ``units`` itself if other draws change a message by more than twice ``error``.
-    """
+    """Return draws with which the messages equal ``target``, equal to ``start`` where possible."""
     local_response = blocks.local_response
     allowed = np.where(
         local_response.scale > 0, 2.0 * error * local_response.scale, 1e-9 * np.abs(target)
@@ -767,11 +667,6 @@ def is_continuous(executed: Executed, local_response: Response, start: np.ndarra
 
     Rounded messages, and messages below a threshold, stay equal: equal messages then do not
     determine the draws.
-
-    Parameters
-    ----------
-    executed, local_response
-    start : ndarray, shape (units,)
     """
     tiny = 1e-3 * np.cos(1.0 + np.arange(2 * len(start)) ** 1.1).reshape(2, -1)
     values = executed.values(start + np.concatenate([0.0 * tiny[:1], tiny]), local_response.rows)
@@ -783,26 +678,16 @@ def is_continuous(executed: Executed, local_response: Response, start: np.ndarra
 def solved_in_order(
     executed: Executed, local_response: Response, target: np.ndarray, start: np.ndarray
 ) -> Shift | None:
-    """Find draws with which the messages equal ``target``, iteration by iteration.
+    """Find draws with which the messages equal ``target``, [rows], iteration by iteration.
 
     The messages of an iteration are solved for with the draws that no earlier message depends on,
     by Newton's method, while all earlier messages equal their targets. Which draws enter a message
     can depend on earlier messages: an algorithm that stops by its messages adds no more noise. If
-    the draws of ``local_response`` do not explain the messages, the draws that enter are determined
-    again, with all earlier messages equal to their targets.
+    the draws of ``local_response``, which is computed without noise, do not explain the messages,
+    the draws that enter are determined again, with all earlier messages equal to their targets.
 
-    Parameters
-    ----------
-    executed
-    local_response : Response
-        It states which draws a message depends on without noise.
-    target : ndarray, shape (rows,)
-    start : ndarray, shape (units,)
-
-    Returns
-    -------
-    Shift or None
-        From ``start``. None if the method fails, or if the draws do not follow from the messages.
+    Return the shift from ``start``, [units]. It is None if the method fails, or if the draws do not
+    follow from the messages.
     """
     times, first = _order(local_response)
     units, unexplained = start.copy(), np.zeros(len(times))
@@ -839,8 +724,6 @@ class _IterationMessages(NamedTuple):
 
     Parameters
     ----------
-    executed : Executed
-    local_response : Response
     target : ndarray, shape (rows,)
         Target values of the messages of all iterations.
     values : ndarray
@@ -925,21 +808,10 @@ def slopes(
     values_at: Callable[[np.ndarray], np.ndarray], points: np.ndarray, columns: np.ndarray,
     step: float = STEP_OF_NEWTON,
 ) -> np.ndarray:  # fmt: skip
-    """Return the response of messages to selected draws, by central differences.
+    """Return the response, [points, rows, columns], to selected draws, by central differences.
 
-    Parameters
-    ----------
-    values_at : callable
-        Maps draws, [runs, units], to messages, [runs, rows].
-    points : ndarray, shape (points, units)
-        Draws at which the response is computed.
-    columns : ndarray of int
-        Indices of the selected draws.
-    step
-
-    Returns
-    -------
-    ndarray, shape (points, rows, columns)
+    ``values_at`` maps draws, [runs, units], to messages, [runs, rows]. ``columns`` are the indices
+    of the selected draws.
     """
     single = np.zeros((len(columns), points.shape[1]))
     single[np.arange(len(columns)), columns] = step
@@ -952,24 +824,7 @@ def slopes(
 def _entering(
     executed: Executed, local_response: Response, units: np.ndarray, is_solved: np.ndarray, t: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the draws that enter the messages of an iteration first, and the scale of its rows.
-
-    Parameters
-    ----------
-    executed, local_response
-    units : ndarray, shape (units,)
-        Draws with which all earlier messages equal their targets.
-    is_solved : ndarray of bool, shape (units,)
-        Draws that follow from earlier messages.
-    t
-
-    Returns
-    -------
-    columns : ndarray
-        Draws that change the messages of iteration ``t`` and no earlier message.
-    scale : ndarray
-        Standard deviation of the noise in each message of iteration ``t``.
-    """
+    """Return the draws that enter the messages of an iteration first, and the scale of its rows."""
     times = local_response.times
     last = t if (np.diff(times) >= 0).all() else np.inf
     times = times[times <= last]
@@ -992,23 +847,6 @@ def _rows_by_noise(
     is a function of earlier messages. A message that changes although all earlier messages are
     equal has noise. Small draws may leave it unchanged, such as the index of the largest noisy
     coordinate, or a noisy value below a threshold.
-
-    Parameters
-    ----------
-    executed, local_response
-    units : ndarray, shape (units,)
-        Draws with which all earlier messages equal their targets.
-    is_solved : ndarray of bool, shape (units,)
-        Draws that follow from earlier messages.
-    t
-
-    Returns
-    -------
-    constant : ndarray of bool, shape (rows,)
-        Messages that stay equal for draws of all :data:`SIZES`. False everywhere if such draws
-        change an earlier message.
-    noisy : ndarray of bool, shape (rows,)
-        Messages that change for draws with a standard deviation of at most :data:`FAR`.
     """
     times = local_response.times
     random = generator(ROOT, "remaining draws", t).standard_normal((REMAINING, len(units)))
@@ -1037,12 +875,8 @@ def _leaks(gap: np.ndarray, scale: np.ndarray, allowed: np.ndarray, rounding: fl
 def noise_differs(executions: Sequence[Executed], rows: tuple[Row, ...]) -> bool:
     """Return True if equal draws change a message of the two data sets by different lengths.
 
-    The cost then depends on the data set that is taken first.
-
-    Returns
-    -------
-    bool
-        False if the data sets lead to other messages than ``rows``.
+    The cost then depends on the data set that is taken first. The result is False if the data sets
+    lead to other messages than ``rows``.
     """
     draws = np.zeros((2, max(1, executions[0].layout.units)))
     draws[1] = generator(ROOT, "draws of both data sets").standard_normal(draws.shape[1])
@@ -1071,12 +905,8 @@ def solved_on_average(pair: tuple[Executed, Executed], seed: int) -> Rough | Non
     """Find the shift from the mean change of messages over random draws of equal noise.
 
     Rounding of whole messages averages out. Draws come with their negatives, so that a rotation of
-    the noise that depends on the data cancels.
-
-    Returns
-    -------
-    Rough or None
-        None if the messages are not affine up to an error of :data:`ROUGH`, in deviations.
+    the noise that depends on the data cancels. The result is None if the messages are not affine up
+    to an error of :data:`ROUGH`, in deviations.
     """
     units = pair[0].layout.units
     draws = 2.0 * generator(ROOT + seed, "average").standard_normal((AVERAGED, units))

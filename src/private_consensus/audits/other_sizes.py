@@ -44,20 +44,9 @@ def audit_other_size(
 ) -> CheckReport:
     """Test the exact costs and the account of an algorithm on a problem of another size.
 
-    Parameters
-    ----------
-    algorithm
-    problem : Problem
-        Its kind, number of records and bounds are kept.
-    budget
-    horizon : int
-        Number of iterations, at most :data:`HORIZON` here.
-    delta, seed
-
-    Returns
-    -------
-    CheckReport
-        Without decisive parts: an algorithm need not run on every problem.
+    The kind of the problem, its number of records and its bounds are retained, and the horizon is
+    at most :data:`HORIZON`. The report has no decisive parts: an algorithm need not run on every
+    problem.
     """
     universe, network = universe_of(problem), irregular_graph()
     resized = None
@@ -89,13 +78,6 @@ def audit_requested_horizon(
     """Compute exact costs for the requested horizon, if the audit executes a longer one.
 
     Some faults depend on the horizon, for example a last message without noise.
-
-    Parameters
-    ----------
-    setting
-    attacks : sequence of Attack
-        Pairs of data sets for all agents.
-    seed
     """
     exact = exact_costs(setting, attacks, seed=seed)
     return _at_size(f"{setting.horizon} iterations", exact, decisive=True)

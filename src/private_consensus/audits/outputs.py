@@ -44,19 +44,8 @@ def audit_outputs(
 ) -> CheckReport:
     """Test every quantity that an algorithm returns and does not declare internal.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Calibrated. Its ``internal_outputs`` are quantities that no observer receives.
-    attack, horizon
-    level : float
-        Error level of the tests of all outputs that carry noise.
-    seed
-
-    Returns
-    -------
-    CheckReport
-        A finding for each output that depends on data although all messages are equal.
+    An output that depends on data although all messages are equal is a finding. ``level`` is the
+    error level of the tests of all outputs that carry noise.
     """
     runs = replays(algorithm, attack, horizon, seed=seed)
     internal = algorithm.internal_outputs
@@ -186,16 +175,11 @@ def _sampled(
 def pairs_of_outputs(
     algorithm: Algorithm, candidates: Sequence[Attack], tested: Attack, horizon: int
 ) -> list[Attack]:
-    """Return the pairs of data sets that change single outputs most.
+    """Return at most :data:`OUTPUT_PAIRS` pairs of data sets that change single outputs most.
 
     The pair that changes messages most can leave an output unchanged: opposite rows give gradients
-    of equal length.
-
-    Returns
-    -------
-    list of Attack
-        At most :data:`OUTPUT_PAIRS`, without ``tested``. Pairs for outputs that ``tested`` does not
-        change come first.
+    of equal length. The pair ``tested`` is left out; pairs for outputs that it does not change come
+    first.
     """
     known_changes = output_changes(algorithm, tested, horizon)
     candidates_left = (
@@ -219,11 +203,8 @@ def pairs_of_outputs(
 def output_changes(algorithm: Algorithm, attack: Attack, horizon: int) -> dict[str, float]:
     """Return the differences of the outputs of two runs with equal draws, relative to their size.
 
-    Returns
-    -------
-    dict
-        By quantity, the largest difference of all iterations; without messages and outputs that
-        are declared internal. It is infinite if one data set does not have the output.
+    For each quantity, it is the largest difference of all iterations, or infinite if one data set
+    does not have the output. Messages and outputs declared internal are left out.
     """
     first, second = (
         _outputs(algorithm, problem, attack.network, horizon) for problem in attack.pair

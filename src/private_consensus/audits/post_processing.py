@@ -43,22 +43,9 @@ CLOSE = 1e-6
 
 
 def first_iterations(executed: Executed, local_response: Response) -> np.ndarray:
-    """Return the first iteration whose messages depend on each draw, 0 if none does.
+    """Return the first iteration, [units], whose messages depend on each draw, 0 if none does.
 
-    Parameters
-    ----------
-    executed
-    local_response : Response
-        It states the rows.
-
-    Returns
-    -------
-    ndarray, shape (units,)
-
-    Raises
-    ------
-    OtherMessages
-        If the number of messages depends on the noise.
+    A number of messages that depends on the noise raises ``OtherMessages``.
     """
     times = local_response.times
     units = local_response.matrix.shape[1]
@@ -79,12 +66,8 @@ class _Iteration(NamedTuple):
 
     Parameters
     ----------
-    pair : tuple of two Executed
-    local_response : Response
     rows, columns : ndarray
         Indices of its messages, and of the draws that no earlier message depends on.
-    last : int
-        The iteration.
     """
 
     pair: tuple[Executed, Executed]
@@ -94,20 +77,7 @@ class _Iteration(NamedTuple):
     last: int
 
     def messages(self, index: int, before: np.ndarray, draws: np.ndarray) -> np.ndarray:
-        """Return the messages of one data set for draws of this iteration.
-
-        Parameters
-        ----------
-        index : int
-            Data set, 0 or 1.
-        before : ndarray, shape (units,)
-            Draws of earlier iterations.
-        draws : ndarray, shape (runs, columns)
-
-        Returns
-        -------
-        ndarray, shape (runs, rows)
-        """
+        """Return the messages of one data set for draws of this iteration."""
         units = np.repeat(before[None], len(draws), axis=0)
         units[:, self.columns] = draws
         values = self.pair[index].values(units, self.local_response.rows, self.last)
@@ -119,21 +89,9 @@ def constant_shift(
 ) -> Shift | None:
     """Find the shift of the noise between two data sets that is the same for all draws.
 
-    Parameters
-    ----------
-    pair : tuple of two Executed
-        The algorithm on either data set.
-    local_response : Response
-        It states the rows.
-    first : ndarray, shape (units,)
-        Result of :func:`first_iterations`.
-    start : ndarray, shape (units,)
-        Draws of earlier iterations on the first data set.
-
-    Returns
-    -------
-    Shift or None
-        None if no shift gives equal messages for all tested draws.
+    ``first``, [units], is the result of :func:`first_iterations`, and ``start``, [units], has the
+    draws of earlier iterations on the first data set. The result is None if no shift gives equal
+    messages for all tested draws.
     """
     times = local_response.times
     iterations = np.unique(times)

@@ -83,24 +83,9 @@ def find_attacks(
     """Find the pairs of data sets that change the messages of each agent most.
 
     Several finders propose pairs, and random changes of the strongest one follow. Pairs are ranked
-    by how far messages of coupled runs differ, with and without noise.
-
-    Parameters
-    ----------
-    algorithm
-    problem, network
-        Sizes and graph; one graph for all runs.
-    horizon
-    agents : sequence of int, optional
-        Agents to attack in turn; by default as :func:`.neighbours.attacks`.
-    seed
-    max_pairs : int, default 1
-        Pairs to return per agent, of different kinds, the strongest first.
-
-    Returns
-    -------
-    list of Attack
-        At most ``max_pairs`` per attacked agent; none for an agent of which no pair is known.
+    by how far messages of coupled runs differ, with and without noise. The result has at most
+    ``max_pairs`` pairs of different kinds per attacked agent, the strongest first. By default, the
+    agents are those of :func:`.neighbours.attacks`.
     """
     strong: list[Attack] = []
     kinds: set[str] = set()
@@ -129,11 +114,8 @@ def pairs_of_agents(
 ) -> dict[int, list[Attack]]:
     """Return the pairs of data sets with which an audit attacks each agent.
 
-    Returns
-    -------
-    dict
-        For each agent its extreme pairs. Code from outside of this package also gets the strongest
-        pairs of all finders. Agents without pairs are missing.
+    They are the agent's extreme pairs. Code from outside of this package also gets the strongest
+    pairs of all finders. Agents without pairs are missing.
     """
     agents = range(network.n_agents)
     options = {"nearby": False, "agents": agents, "compressed": not is_foreign(algorithm)}
@@ -158,12 +140,7 @@ def proposed_pairs(
 def _observed_data(
     problem: Any, network: Network, agent: int, algorithm: Algorithm
 ) -> Iterator[Attack]:
-    """Yield pairs of linear observations that differ in measurements, for scaled parameters.
-
-    Yields
-    ------
-    Attack
-    """
+    """Yield pairs of linear observations that differ in measurements, for scaled parameters."""
     if not isinstance(problem, LinearObservation) or algorithm.largest_change is None:
         return
     for scale in SCALES:
@@ -248,13 +225,7 @@ def positions_tried(records: int) -> list[int]:
 
 
 def untried_positions(problem: Any) -> tuple[Untested, ...]:
-    """List positions of the replaced record that no audit tries.
-
-    Returns
-    -------
-    tuple of Untested
-        They decide no verdict.
-    """
+    """List positions of the replaced record that no audit tries; they decide no verdict."""
     universe = universe_of(problem)
     if universe is None or not universe.has_positions:
         return ()
@@ -349,10 +320,7 @@ def _searched(
     horizon: int,
     rng: np.random.Generator,
 ) -> Scored:
-    """Return the strongest pair of a random search.
-
-    Each proposal keeps the records or the background of the strongest pair so far.
-    """
+    """Return the strongest pair of a random search."""
     best = universe.random_pair(rng)
     score = coupled_difference(algorithm, universe.attack(best, network, agent), horizon)
     for _ in range(CLIMBS):
@@ -375,11 +343,8 @@ def _searched(
 def coupled_difference(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
     """Return the difference of the messages of two runs with equal draws, over the noise scale.
 
-    Returns
-    -------
-    float
-        Sum of the differences without noise and with equal noise; infinite if the numbers of
-        messages differ.
+    It is the sum of the differences without noise and with equal noise, and infinite if the numbers
+    of messages differ.
     """
     difference, sends_nan = 0.0, None
     for streams in (
@@ -424,13 +389,7 @@ def _effect(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
 
 
 def agent_classes(network: Network, agents: Iterable[int]) -> list[list[int]]:
-    """Group agents by degree, mixing weights and degrees of their neighbours.
-
-    Returns
-    -------
-    list of list of int
-        The classes, in the order of their first agents.
-    """
+    """Group agents by degree, mixing weights and degrees of their neighbours."""
     degrees, mixing = np.asarray(network.degrees), np.asarray(network.mixing)
     classes: dict[tuple, list[int]] = {}
     for agent in agents:

@@ -33,10 +33,7 @@ def audit_received_state(
 ) -> CheckReport:
     """Test whether values reach other agents other than as recorded messages.
 
-    Returns
-    -------
-    CheckReport
-        At most one finding: the first iteration, with all agents that received such a value.
+    At most one finding states the first iteration, and all agents that received such a value.
     """
     agents = attack.network.n_agents
     if agents < 2:

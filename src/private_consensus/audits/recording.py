@@ -54,15 +54,7 @@ class RecordingMatrix(np.ndarray):
 
     @classmethod
     def of(cls, matrix: np.ndarray, exchanges: Exchanges) -> RecordingMatrix:
-        """Return a view of ``matrix``.
-
-        Parameters
-        ----------
-        matrix : ndarray
-            Mixing matrix.
-        exchanges : Exchanges
-            Record of the values that the matrix multiplies.
-        """
+        """Return a view of a mixing matrix that records the values it multiplies."""
         view = np.asarray(matrix).view(cls)
         view.exchanges, view.agents = exchanges, matrix.shape[-1]
         return view
@@ -109,14 +101,7 @@ class RecordingNetwork(Network):
 
     @classmethod
     def on(cls, network: Network, exchanges: Exchanges | None = None) -> RecordingNetwork:
-        """Return a recording network with the graph and weights of ``network``.
-
-        Parameters
-        ----------
-        network
-        exchanges : Exchanges, optional
-            Default: without an earlier execution.
-        """
+        """Return a recording network with the graph and weights of ``network``."""
         exchanges = exchanges or Exchanges()
         matrices = (
             RecordingMatrix.of(matrix, exchanges) for matrix in (network.adjacency, network.mixing)

@@ -41,17 +41,8 @@ RUNS = 1000
 def audit_repeated_values(attack: Attack, evidence: Sequence[Evidence]) -> CheckReport:
     """Find values of the first message that several runs on one of two data sets share.
 
-    Parameters
-    ----------
-    attack
-    evidence : sequence of Evidence
-        Runs on D and on D'.
-
-    Returns
-    -------
-    CheckReport
-        At most one finding. A value that also occurs on the other data set, such as a bound to
-        which messages are clipped, is none.
+    A value that also occurs on the other data set, such as a bound to which messages are clipped,
+    is no finding.
     """
     both = [observed.whole[:, : attack.pair[0].dim] for observed in evidence]
     if not all(messages.shape[1] for messages in both):
@@ -92,10 +83,7 @@ def audit_repeated_later_values(
 ) -> CheckReport:
     """Find values that several runs share in messages of iterations 2, 3 and the last one.
 
-    Returns
-    -------
-    CheckReport
-        At most one finding. A value that other noise gives on the other data set is none.
+    A value that other noise gives on the other data set is no finding.
     """
     untested: list[Untested] = []
     for t in sorted({2, 3, horizon} & set(range(2, horizon + 1))):
@@ -149,13 +137,7 @@ def _hidden(values: Sequence[_Repeated], sent: np.ndarray) -> list[_Repeated]:
 
 
 def audit_missing_noise(evidence: Sequence[Evidence]) -> CheckReport:
-    """Find messages whose recovered noise is zero in all coordinates, in some of the runs.
-
-    Parameters
-    ----------
-    evidence : sequence of Evidence
-        Runs on D and on D'.
-    """
+    """Find messages whose recovered noise is zero in all coordinates, in some of the runs."""
     for observed in evidence:
         for site, units in observed.noise.items():
             is_zero = (np.abs(units) < ZERO).all(-1)
@@ -170,19 +152,11 @@ def audit_missing_noise(evidence: Sequence[Evidence]) -> CheckReport:
 
 
 def repeated(values: np.ndarray) -> Iterator[tuple[float, int]]:
-    """Yield values that occur more often than on a grid with the other values.
+    """Yield values, and their numbers, that occur more often than on a grid with the other values.
 
     There are none if most values occur several times, since noise on a coarse grid is discrete.
     If ``n`` values have expected numbers of equal ones of at most ``m``, the probability that
     ``k`` are equal is at most ``n m^(k - 1) / k!``.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-
-    Yields
-    ------
-    value, count : float, int
     """
     distinct, counts = np.unique(values, return_counts=True)
     total = len(values)

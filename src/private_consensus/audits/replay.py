@@ -226,8 +226,6 @@ class _TraceRecorder:
 
     Parameters
     ----------
-    rows : int or slice
-        Agents whose messages are replayed.
     exchanges : Exchanges
         Values that pass through the network.
     source : Trace, optional
@@ -260,14 +258,7 @@ class _TraceRecorder:
     # As the step of the algorithm.
 
     def step(self, call: Callable[..., Any], algorithm: Any, state, problem, network, draw, t):
-        """Take one step, with the recorded message of the agent where there is one.
-
-        Parameters
-        ----------
-        call, algorithm
-        state, problem, network, draw, t : object
-            Arguments of the step.
-        """
+        """Take one step, with the recorded message of the agent where there is one."""
         if self.is_stepping:
             return call(algorithm, state, problem, network, draw, t)
         self.is_stepping = True
@@ -331,10 +322,7 @@ class _TraceRecorder:
         return type(state)(*arrays) if hasattr(state, "_fields") else type(state)(arrays)
 
     def _explaining(self, call, algorithm, state, problem, network, draw, t, target):
-        """Return the draw with which the agent releases the recorded message.
-
-        If there is none, return the draw unchanged.
-        """
+        """Return the draw with which the agent releases the recorded message."""
         count = len(self.exchanges.values)
 
         def released_with(trial) -> np.ndarray:
@@ -431,18 +419,7 @@ def run_traced(
 ) -> Trace:
     """Execute a calibrated algorithm and record outputs and messages.
 
-    Parameters
-    ----------
-    algorithm
-    problem, network
-        Where it runs; all runs share one graph.
-    streams : AuditStreams
-        Randomness of few runs.
-    horizon
-    rows : int or slice
-        The agents whose messages are replayed.
-    source : Trace, optional
-        The execution whose messages are replayed; without it, messages are recorded only.
+    With ``source``, the messages of that execution are replayed. All runs share one graph.
     """
     exchanges = Exchanges(None if source is None else source.all_exchanges)
     recorder = _TraceRecorder(rows, exchanges, source)
@@ -487,12 +464,8 @@ def source_files(kind: type) -> frozenset[str]:
 def with_step(algorithm: Algorithm, recorder: Any) -> Algorithm:
     """Return an algorithm whose steps are taken by a recorder.
 
-    Parameters
-    ----------
-    algorithm
-    recorder : object
-        Its method ``step`` receives the step of the algorithm, the algorithm and the arguments of
-        the step.
+    Its method ``step`` receives the step of the algorithm, the algorithm and the arguments of the
+    step.
     """
     kind = type(algorithm)
 
@@ -517,12 +490,7 @@ def _copies(state: Any) -> tuple[Any, ...]:
 
 
 def released_of(algorithm: Any, state: Any, problem: Any, t: int) -> np.ndarray | None:
-    """Return the released messages of a state of one setting; None if there are none.
-
-    Returns
-    -------
-    ndarray or None
-    """
+    """Return the released messages of a state of one setting; None if there are none."""
     observables = algorithm.observables(state, problem, t)
     return np.array(_first(observables[RELEASED])) if RELEASED in observables else None
 
@@ -562,25 +530,14 @@ def _places(draw: Any, before: Place = ()) -> list[Place]:
 
 
 def at_place(draw: Any, path: Place) -> Any:
-    """Return the array of a draw at a path.
-
-    Returns
-    -------
-    ndarray
-    """
+    """Return the array of a draw at a path."""
     for index in path:
         draw = draw[index]
     return draw
 
 
 def with_array(draw: Any, path: Place, array: np.ndarray) -> Any:
-    """Return a copy of the draw with another array at a path.
-
-    Parameters
-    ----------
-    draw, path
-    array : ndarray
-    """
+    """Return a copy of the draw with another array at a path."""
     if not path:
         return array
     elements = list(draw)
@@ -683,17 +640,10 @@ class Replays:
         """Return True if a value depends on the data set and not on noise, in some run.
 
         The value must stay equal for all of :data:`REPETITIONS` amplifications of the noise. A
-        value with few possible values, such as the index of the largest noisy coordinate, is
-        often equal for one of them by chance.
-
-        Parameters
-        ----------
-        index : int
-            Data set of ``first``: 0 for D, 1 for D'.
-        first, second : array-like
-            Values with sampled noise on this and on the other data set.
-        value : callable
-            Return the value of an execution, or None if it has no such value.
+        value with few possible values, such as the index of the largest noisy coordinate, is often
+        equal for one of them by chance. ``first`` and ``second`` have sampled noise on data set
+        ``index`` (0 for D, 1 for D') and on the other data set. ``value`` returns the value of an
+        execution, or None if it has no such value.
         """
         trace = (self.loud, self.loud_neighbour)[index]
         if trace is None:
@@ -755,6 +705,9 @@ def _replays(algorithm: Algorithm, attack: Any, horizon: int, seed: int) -> Repl
 def runs_without_noise(first: Any, second: Any, loud: Any, trace: Trace) -> np.ndarray:
     """Return in which runs and entries a value depends on the data set and not on noise.
 
+    The result has one element if all entries have to agree. Otherwise it has one row per pair of
+    runs with opposite noise, or a single row if all runs have to agree.
+
     Parameters
     ----------
     first, second : array-like
@@ -766,12 +719,6 @@ def runs_without_noise(first: Any, second: Any, loud: Any, trace: Trace) -> np.n
         The execution with amplified noise. If some of its noise could not be amplified, all runs
         have to agree, and discrete values are assumed to depend on noise. All runs also have to
         agree if all noise is uniform: discrete noise often adds equal numbers.
-
-    Returns
-    -------
-    ndarray of bool
-        One element if all entries have to agree. Otherwise one row per pair of runs with opposite
-        noise, or a single row if all runs have to agree.
     """
     first, second, loud = map(np.asarray, (first, second, loud))
     if not first.shape == second.shape == loud.shape:
@@ -799,11 +746,7 @@ def _near(first: np.ndarray, second: np.ndarray, tolerance: float) -> np.ndarray
 def equal(first: Any, second: Any, tolerance: float) -> bool:
     """Return True if two arrays agree up to ``tolerance``, relative to the largest value.
 
-    Parameters
-    ----------
-    first, second : array-like
-        Integers, Booleans and values that are no numbers have to be equal.
-    tolerance
+    Integers, Booleans and values that are no numbers have to be equal.
     """
     first, second = np.asarray(first), np.asarray(second)
     if first.shape != second.shape:
@@ -821,14 +764,7 @@ def equal(first: Any, second: Any, tolerance: float) -> bool:
 
 
 def tolerance_until(trace: Trace, t: Any) -> float:
-    """Return the relative difference that errors of the replayed messages may explain.
-
-    Parameters
-    ----------
-    trace : Trace
-        Trace of an execution that replays the messages of another execution.
-    t
-    """
+    """Return the relative difference that errors of the replayed messages may explain."""
     errors = [
         error
         for time, error in trace.errors.items()

@@ -199,8 +199,6 @@ class AuditResult:
         Probability that no bound and no finding of the result is wrong.
     relation : str
         Neighbouring relation of the tested statement.
-    observer : str
-        Name of the observer of the messages.
     bounds : tuple
         Bound for each statistic and delta.
     noise : tuple of NoiseFound
@@ -244,7 +242,6 @@ class AuditResult:
     ceiling: float
     confidence: float
     relation: str
-    observer: str
     runs: int
     power: float
     executed: str

@@ -59,19 +59,7 @@ class BatchRecorder:
     def clipped_gradient(
         self, x: np.ndarray, rows: np.ndarray, sizes: np.ndarray, *options: Any, **keywords: Any
     ) -> np.ndarray:
-        """Compute the problem's clipped gradient and record the batch.
-
-        Parameters
-        ----------
-        x : ndarray, shape (..., agents, dim)
-            Points.
-        rows : ndarray of int
-            Sampled records.
-        sizes : ndarray of int
-            Numbers of sampled records.
-        *options, **keywords : object
-            Further arguments of the method of the problem.
-        """
+        """Compute the problem's clipped gradient and record the batch."""
         is_sampled = np.arange(rows.shape[-1]) < sizes[:, None]
         agent_rows = self._problem.rows_of(0)
         by_agent = zip(agent_rows, rows, is_sampled, strict=True)
@@ -87,14 +75,7 @@ def sampling_found(
 ) -> CheckReport:  # fmt: skip
     """Test the batches of an algorithm that declares a sampling.
 
-    Parameters
-    ----------
-    algorithm, attack, horizon
-    releases : sequence of Release
-        Releases with the declared kind and rate of sampling.
-    level, seed, runs
-    inclusions : int
-        Number of runs that determine how often a record is in a batch.
+    How often a record is in a batch is determined by the number ``inclusions`` of runs.
     """
     samplings = {release.sampling for release in releases if release.sampling is not None}
     if len(samplings) > 1:
@@ -211,10 +192,7 @@ def _first_changes(
 def _hazards(
     first: np.ndarray, rate: float, begin: int, horizon: int
 ) -> Iterator[tuple[str, float]]:
-    """Yield the p-value of the inclusion rate per iteration, among runs without earlier inclusion.
-
-    Messages before iteration ``begin``, from 0, depend on no batch.
-    """
+    """Yield the p-value of the inclusion rate per iteration, for runs not included earlier."""
     for t in range(begin, horizon):
         at_risk, included = int((first >= t).sum()), int((first == t).sum())
         condition = "after batches without a record, it" if t > begin else "a record"
@@ -306,17 +284,6 @@ def _rotated(
     The change of such a message is not the effect of a record alone: the noise of one data set may
     be that of the other one with another sign. Noise is compared in coordinates that differ between
     the data sets for both draws, since others may not be sent. A run without them is returned too.
-
-    Parameters
-    ----------
-    sent, sent_of_second : ndarray, shape (runs, iterations, dim)
-        Messages of both data sets with equal draws.
-    again, again_of_second : ndarray, shape (runs, iterations, dim)
-        The same with other draws of the noise.
-
-    Returns
-    -------
-    ndarray of bool, shape (runs,)
     """
     index = np.arange(len(sent)), (sent != sent_of_second).any(-1).argmax(1)
     is_sent = (sent[index] != sent_of_second[index]) & (again[index] != again_of_second[index])

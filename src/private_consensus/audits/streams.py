@@ -29,16 +29,7 @@ class AuditStreams(Streams):
 
     @classmethod
     def labelled(cls, label: str, runs: int, seed: int = 0) -> AuditStreams:
-        """Return streams that are independent of those of another label.
-
-        Parameters
-        ----------
-        label : str
-            Name that determines the streams, together with ``seed``.
-        runs
-        seed : int, default 0
-            Seed of the audit.
-        """
+        """Return streams that are independent of those of another label with the same seed."""
         return cls(ROOT + seed, tuple(range(runs)), dict.fromkeys(PURPOSES, label))
 
     def without(self, purpose: str) -> AuditStreams:

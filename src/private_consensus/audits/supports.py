@@ -42,10 +42,7 @@ def audit_supports(
 ) -> CheckReport:
     """Compare the grids and the zeros of messages on data sets that flip a majority.
 
-    Returns
-    -------
-    CheckReport
-        At most one finding per fault, which lists the agents.
+    There is at most one finding per fault, which lists the agents.
     """
     faults: dict[str, set[int]] = {}
     streams = AuditStreams.labelled("supports", RUNS, seed)

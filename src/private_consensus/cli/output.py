@@ -30,7 +30,6 @@ def emit(options: Namespace, contents: Mapping[str, object], *output: str | Tabl
     ----------
     options : Namespace
         Options of the command; ``json`` selects JSON.
-    contents, *output
     """
     if options.json:
         print(to_json(contents))
@@ -51,7 +50,6 @@ def progress(description: str, total: int | None = None) -> Generator[Callable[.
 
     Parameters
     ----------
-    description
     total : int, optional
         Number of steps; by default the length is unknown.
     """
@@ -64,7 +62,6 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "
 
     Parameters
     ----------
-    titles
     rows : sequence of sequence of str
         One text per column.
     caption : str, default ""

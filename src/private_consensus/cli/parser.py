@@ -26,22 +26,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND")
 
     def add(name: str, run: Callable, text: str, **preset: object) -> Callable:
-        """Add a command, and return the function that adds its options.
-
-        Parameters
-        ----------
-        name
-        run : callable
-            Function of the parsed options; returns the exit code, or None for 0.
-        text
-        **preset
-            Options that the command does not have on the command line.
-
-        Returns
-        -------
-        callable
-            ``add_argument`` of the command.
-        """
+        """Add a command, and return the function that adds its options."""
         command = commands.add_parser(name, help=text)
         command.set_defaults(command=run, **preset)
         return command.add_argument
@@ -70,14 +55,6 @@ def build_parser() -> argparse.ArgumentParser:
         "--confidence", type=float, default=confidence,
         help="joint confidence of all tests of the audit",
     )  # fmt: skip
-
-    option = add(
-        "observers", running.observers,
-        "compute the privacy loss to observers of a part of the messages",
-        runs=1, metric=None, quantity=None,
-    )  # fmt: skip
-    _add_setting(option)
-    option("--observer", type=int, help="observing agent: list the loss of each agent to it")
 
     option = add("privacy", running.privacy, "compute epsilon from noise, or noise from epsilon")
     option(

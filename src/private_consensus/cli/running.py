@@ -163,50 +163,6 @@ def audit(options: Namespace) -> int:
     return 1 if result.flagged else 0
 
 
-def observers(options: Namespace) -> None:
-    """Print the privacy losses to observers that receive some of the messages."""
-    from ..audits.views import by_distance, epsilon_by_observer, observation
-
-    *_, setting = plan(options)
-    algorithm, problem, network, budget, horizon = setting
-    network = network.of_run(0)
-    expected = "at least 2 agents: an agent and its observer"
-    require(network.n_agents >= 2, "network.agents", network.n_agents, expected)
-    finite = "a finite budget, since an algorithm without noise is not private"
-    require(budget.private, "budget.epsilon", budget.epsilon, finite)
-    algorithm = algorithm.calibrate(budget, problem, network, horizon)
-    with progress(f"observers of {options.algorithm}"), readable_errors(options):
-        observed = observation(algorithm, problem, network, horizon)
-        if options.observer is None:
-            columns = ("observer", "distance", "pair")
-            rows = epsilon_by_observer(observed, budget.delta)
-        else:
-            columns = ("agent", "distance")
-            rows = by_distance(observed, budget.delta, options.observer)
-    keys = (*columns, "formula", "guarantee", "rule")
-    cells = [[_short_text(row[key]) for key in keys] for row in rows]
-    caption = f"epsilon at delta = {budget.delta:g}; {algorithm.relation}"
-    if observed.reason:
-        caption += f"; no formula: {observed.reason}"
-    losses = table([*columns, "fixed inputs", "guaranteed", "rule"], cells, caption)
-    setting = algorithm, problem, network, budget, horizon
-    contents = {
-        "setting": setting_contents(setting),
-        "delta": budget.delta,
-        "relation": str(algorithm.relation),
-        "observers": [{key: row[key] for key in keys} for row in rows],
-        "no_formula": observed.reason,
-    }
-    emit(options, contents, *setting_lines(setting), losses)
-
-
-def _short_text(value: object) -> str:
-    """Return a value as text, with 4 digits rounded up; None and NaN are a dash."""
-    if value is None or value != value:
-        return "-"
-    return rounded_up(value) if isinstance(value, float) else str(value)
-
-
 MAX_RELEASES = {"gaussian": 10_000_000, "laplace": 100_000}
 """Maximum number of releases; Laplace losses are convolved on a grid that grows with it."""
 

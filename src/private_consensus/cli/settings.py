@@ -42,10 +42,7 @@ FEW_AGENTS = 1000
 
 
 def _fill_from_example(options: Namespace) -> None:
-    """Set missing options to the values of the algorithm's example, or to the general defaults.
-
-    The example is used if it has the requested problem.
-    """
+    """Set missing options to the values of the algorithm's example, or to the general defaults."""
     example = _example_setting(options.algorithm)
     if options.problem not in (None, example.get("problem", MEANS)):
         example = {}
@@ -64,11 +61,7 @@ def _fill_from_example(options: Namespace) -> None:
 
 
 def _example_setting(name: str) -> dict[str, Any]:
-    """Return the example of an algorithm, with the keys of ``examples.yaml``.
-
-    A module of another package states it in ``EXAMPLE``, as for the audit: the name of a problem,
-    or a mapping with problem, agents, horizon and parameters.
-    """
+    """Return the example of an algorithm, with the keys of ``examples.yaml``."""
     examples = yamls.read(Path(__file__).parent / "examples.yaml")
     for example in examples:
         if name in example.get("algorithms", ()):
@@ -174,7 +167,6 @@ def prepared_data(names: Sequence[str], options: Namespace) -> Prepared:
 
     Parameters
     ----------
-    names
     options : Namespace
         Options of the command: source, mirror, seed and output format.
     """
@@ -194,10 +186,7 @@ def prepared_data(names: Sequence[str], options: Namespace) -> Prepared:
 
 
 def _set_default_steps(cell: dict[str, Any], prepared: Prepared) -> None:
-    """Replace default step sizes above 2/L by the default of their range, in units of 1/L.
-
-    A step size that the user or the example states is not changed.
-    """
+    """Replace default step sizes above 2/L by the default of their range, in units of 1/L."""
     algorithm, problem, *_ = _first_setting(cell, prepared)
     (setting,) = cell["settings"]
     for name, (_, largest) in unstable_steps(algorithm, problem).items():

@@ -37,7 +37,6 @@ def require_array(
 
     Parameters
     ----------
-    key, value, axes
     optional : int, default 0
         Number of leading axes that may be missing.
     kinds : str, default "iuf"
@@ -82,7 +81,6 @@ def require_shape(key: str, value: np.ndarray, shape: tuple[int, ...], of: str) 
 
     Parameters
     ----------
-    key
     value : ndarray
         The array to check.
     shape : tuple of int
@@ -102,12 +100,10 @@ def require_each(
     ----------
     valid : ndarray of bool
         True for each valid entry.
-    key
     values : ndarray, shape of ``valid``
         Values to report.
     axes : sequence of str
         Names of the axes. If there are more names than axes, the last names are used.
-    expected
     """
     if valid.all():
         return
@@ -122,7 +118,6 @@ def require_finite(key: str, array: np.ndarray, axes: Sequence[str]) -> None:
 
     Parameters
     ----------
-    key
     array : ndarray
         The array to check.
     axes : sequence of str
@@ -140,7 +135,6 @@ def require_rows_within(key: str, rows: np.ndarray, bound: float, axes: Sequence
 
     Parameters
     ----------
-    key
     rows : ndarray of float32 or float64, shape (..., dim)
         Rows to check.
     bound : float
@@ -171,7 +165,6 @@ def require_number(
 
     Parameters
     ----------
-    key, value
     above : float, optional
         Bound that the number has to exceed.
     least : float, optional

@@ -30,8 +30,6 @@ from .secrets import redacted
 M = TypeVar("M", bound=BaseModel)
 
 MEASURE = re.compile(r"[a-z]\w*(\.[a-z]\w*)?")
-INFINITE = 1e300
-"""Number that represents infinity in JSON."""
 TEXT_NUMBER = "YAML reads 1e-5 as a text: write 1.0e-5"
 
 
@@ -112,7 +110,6 @@ def validate(model: type[M], content: Mapping[str, Any], *, prefix: str = "") ->
 
     Parameters
     ----------
-    model
     content : mapping
         Content of a file or of one of its sections.
     prefix : str, optional
@@ -139,8 +136,6 @@ def error_line(prefix: str, error: Mapping[str, Any]) -> str:
 
     Parameters
     ----------
-    prefix : str
-        Key with which the line starts.
     error : mapping
         Entry of ``ValidationError.errors()``.
 

@@ -16,7 +16,6 @@ def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     ----------
     items : iterable
         Items such as the rows of a table.
-    key
     """
     groups: dict[K, list[T]] = {}
     for item in items:

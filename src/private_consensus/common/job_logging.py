@@ -31,7 +31,6 @@ def job_logging(
 
     Parameters
     ----------
-    path
     settings : object, optional
         Settings of the job as JSON; the log has the first :data:`MAX_SETTINGS` characters.
     usage : path, optional

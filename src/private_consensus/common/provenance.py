@@ -65,12 +65,6 @@ def file_hash(path: str | Path) -> str:
 def checksums(paths: Iterable[str | Path], folder: str | Path) -> dict[str, str]:
     """Compute the SHA-256 checksums of files, sorted by path.
 
-    Parameters
-    ----------
-    paths
-    folder : str or Path
-        Folder that the keys are relative to.
-
     Returns
     -------
     dict of str to str
@@ -87,8 +81,6 @@ def changed(expected_hashes: Mapping[str, str], folder: str | Path) -> list[str]
     ----------
     expected_hashes : mapping of str to str
         Expected checksums, as returned by :func:`checksums`.
-    folder : str or Path
-        Folder that the keys are relative to.
     """
     return [
         os.path.normpath(Path(folder, name))
@@ -179,14 +171,7 @@ def _flush_to_disk(path: Path) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write text atomically, encoded as UTF-8 in every locale.
-
-    Parameters
-    ----------
-    path : str or Path
-        Target file.
-    text
-    """
+    """Write text atomically, encoded as UTF-8 in every locale."""
     with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
@@ -196,8 +181,6 @@ def write_json(path: str | Path, value: Any) -> None:
 
     Parameters
     ----------
-    path : str or Path
-        Target file.
     value : object
         Value that :func:`json.dumps` accepts.
     """

@@ -28,8 +28,6 @@ def markdown_table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
 
     Parameters
     ----------
-    titles : sequence of str
-        Column headers.
     rows : iterable of iterable of str
         Cells, with markup that :func:`markdown` has escaped.
 

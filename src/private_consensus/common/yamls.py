@@ -22,15 +22,7 @@ class _UniqueKeyLoader(_Base):
     """Safe loader of PyYAML that refuses a repeated key."""
 
     def construct_mapping(self, node, deep=False):
-        """Return the mapping of a node; raise an error for keys that occur twice.
-
-        Parameters
-        ----------
-        node : yaml.MappingNode
-            Node of the mapping.
-        deep : bool, default False
-            True to construct nested values immediately.
-        """
+        """Return the mapping of a node; raise an error for keys that occur twice."""
         first_lines: dict[Hashable, int] = {}
         for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             # A key of a merged mapping may be overridden.
@@ -48,10 +40,7 @@ class _UniqueKeyLoader(_Base):
 
 
 def _require_no_cycle(content: Any, ancestors: set[int], finished: set[int]) -> None:
-    """Raise ``ValueError`` for an alias that makes a mapping or a list contain itself.
-
-    ``ancestors`` and ``finished`` are the identities of the enclosing and of the checked objects.
-    """
+    """Raise ``ValueError`` for an alias that makes a mapping or a list contain itself."""
     if not isinstance(content, dict | list) or id(content) in finished:
         return
     if id(content) in ancestors:
@@ -68,8 +57,6 @@ def parse(text: str, name: str) -> Any:
 
     Parameters
     ----------
-    text : str
-        Contents of a YAML file.
     name : str
         Name of the file for the error message.
 

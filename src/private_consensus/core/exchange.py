@@ -53,10 +53,8 @@ class SecretSharing:
     def encode(self, x: np.ndarray) -> np.ndarray:
         """Round reals to the grid and return their residues modulo p.
 
-        Raises
-        ------
-        InvalidInput
-            If the sum of such values over agents (axis -2) might exceed p / 2.
+        If the sum of such values over agents (axis -2) might exceed p / 2, ``InvalidInput`` is
+        raised.
         """
         steps = np.rint(np.asarray(x, float) * self.resolution)
         largest = float(np.abs(steps).max(initial=0.0)) * np.shape(x)[-2]
@@ -76,18 +74,8 @@ class SecretSharing:
     def split(self, values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         """Split residues ``[..., i, d]`` into shares ``[..., i, j, d]``, from agent i for agent j.
 
-        All shares but the last are uniform and independent. The last share makes the sum correct.
-
-        Parameters
-        ----------
-        values : ndarray of int [..., agents, d]
-            Residues modulo p.
-        generator
-
-        Returns
-        -------
-        ndarray of int [..., agents, agents, d]
-            Shares that sum to the residues modulo p over j.
+        All shares but the last are uniform and independent. The last share makes the sum modulo p
+        over j correct.
         """
         agents = values.shape[-2]
         shape = (*values.shape[:-1], agents - 1, values.shape[-1])
@@ -104,19 +92,7 @@ class SecretSharing:
         return self.total(broadcast, -2)
 
     def total(self, residues: np.ndarray, axis: int) -> np.ndarray:
-        """Sum modulo p along an axis, reduced after every addition.
-
-        Parameters
-        ----------
-        residues : ndarray of int
-            Residues modulo p.
-        axis
-
-        Returns
-        -------
-        ndarray of int
-            Residues, without that axis.
-        """
+        """Sum residues modulo p along an axis, reduced after every addition."""
         terms = np.moveaxis(residues, axis, 0)
         total = np.zeros(terms.shape[1:], np.int64)
         for term in terms:
@@ -128,20 +104,7 @@ class SecretSharing:
         return self.decode(self.total(self.encode(x), -2))
 
     def sum(self, x: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Sum real values over agents by secret sharing.
-
-        Parameters
-        ----------
-        x : ndarray [..., agents, d]
-            Values of the agents.
-        generator : numpy.random.Generator
-            Source of the uniform shares.
-
-        Returns
-        -------
-        ndarray [..., d]
-            Sum of the values, each rounded to the resolution.
-        """
+        """Sum real values [..., agents, d], each rounded to the resolution, by secret sharing."""
         shares = self.split(self.encode(x), generator)
         return self.decode(self.reconstruct(self.gather(shares)))
 

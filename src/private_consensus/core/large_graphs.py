@@ -27,7 +27,6 @@ def grid(agents: int, *, rows: int) -> np.ndarray:
     ----------
     agents : int
         Number of agents, a multiple of ``rows``.
-    rows
 
     Returns
     -------
@@ -45,7 +44,6 @@ def erdos_renyi(generator: np.random.Generator, agents: int, probability: float)
 
     Parameters
     ----------
-    generator
     agents : int
         Number of agents n.
     probability : float
@@ -87,7 +85,6 @@ def random_regular(generator: np.random.Generator, agents: int, degree: int) -> 
 
     Parameters
     ----------
-    generator, agents
     degree : int
         Number of neighbours of every agent.
 
@@ -142,10 +139,6 @@ def first_connected(
     ----------
     draw : callable
         Samples the edges of one graph, ``[edges, 2]``.
-    agents
-    key : str
-        Configuration key that the error names.
-    value
 
     Returns
     -------
@@ -172,7 +165,6 @@ def links_connect(agents: int, links: np.ndarray) -> bool:
 
     Parameters
     ----------
-    agents
     links : ndarray of int [edges, 2]
         Undirected edges.
     """
@@ -186,7 +178,6 @@ def matrix_of(agents: int, links: np.ndarray):
 
     Parameters
     ----------
-    agents
     links : array_like of int [edges, 2]
         Undirected edges; repeated edges count once.
 

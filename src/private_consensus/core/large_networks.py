@@ -292,10 +292,7 @@ def _start(n: int) -> np.ndarray:
 
 
 def _nearest(matrix: csr_array, shift: float, count: int) -> np.ndarray:
-    """Return the eigenvalues nearest to a number that is not an eigenvalue.
-
-    The tolerance is relative to the distance from ``shift``, which is small.
-    """
+    """Return the eigenvalues nearest to a number that is not an eigenvalue."""
     from scipy.sparse.linalg import eigsh
 
     options = {"v0": _start(matrix.shape[0]), "tol": 1e-10, "return_eigenvectors": False}

@@ -707,7 +707,6 @@ def erdos_renyi(streams: Streams, agents: int, *, probability: float) -> np.ndar
 
     Parameters
     ----------
-    streams
     agents : int
         Number of agents n.
     probability : float
@@ -737,7 +736,6 @@ def random_regular(streams: Streams, agents: int, *, degree: int) -> np.ndarray:
 
     Parameters
     ----------
-    streams, agents
     degree : int
         Number of neighbours of every agent.
 
@@ -759,7 +757,6 @@ def grid(streams: Streams, agents: int, *, rows: int) -> np.ndarray:
         Ignored; all graph families have this parameter.
     agents : int
         Number of agents, a multiple of ``rows``.
-    rows
 
     Returns
     -------
@@ -819,14 +816,12 @@ def from_edges(agents: int, edges: list[tuple[int, int]]) -> np.ndarray:
 
     Parameters
     ----------
-    agents
     edges : list of tuple of int
         Pairs of agents 1, ..., n.
 
     Returns
     -------
     ndarray [agents, agents]
-        Adjacency matrix.
     """
     _require_links(agents, edges)
     return _linked(agents, ((i - 1, j - 1) for i, j in edges))
@@ -926,7 +921,6 @@ def require_buildable(
     ----------
     name : str
         Graph family, or ``single`` for one agent.
-    agents
     weights : str, default "laplacian"
         Name of the mixing weights.
     scale : float, default 1.5
@@ -966,7 +960,6 @@ def default_parameters(name: str, agents: int) -> dict[str, int]:
     ----------
     name : str
         Graph family, a key of :data:`GRAPHS`.
-    agents
 
     Returns
     -------

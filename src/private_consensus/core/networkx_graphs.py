@@ -34,20 +34,10 @@ class Edges(NamedTuple):
 
 
 def edges_of(graph: Any, edge_weight: str | None) -> Edges:
-    """Return the edges of a networkx graph, and the mixing weights among their attributes.
+    """Return the edges of a networkx graph, and mixing weights in the attribute ``edge_weight``.
 
-    Parameters
-    ----------
-    graph : networkx.Graph
-        Agent i is the i-th node of ``graph.nodes``.
-    edge_weight : str, optional
-        Edge attribute that holds the mixing weights.
-
-    Raises
-    ------
-    InvalidInput
-        For a directed or disconnected graph, a multigraph, a self-loop, and a graph with weights
-        that ``edge_weight`` does not name.
+    Agent i is the i-th node of ``graph.nodes``. A directed or disconnected graph, a multigraph, a
+    self-loop, and a graph with weights that ``edge_weight`` does not name raise ``InvalidInput``.
     """
     import networkx as nx
 

@@ -51,23 +51,10 @@ class Grid:
         return -half, half - 1.0
 
     def quantize(self, x: np.ndarray, key: np.ndarray, counter: int, out: np.ndarray) -> int:
-        """Round stochastically to the grid, without bias between its ends.
+        """Round values [agents, p] stochastically to the grid, without bias between its ends.
 
-        Parameters
-        ----------
-        x : ndarray [agents, p]
-            Values to round.
-        key : ndarray
-            Key of the counter-based generator.
-        counter : int
-            Position in the random stream.
-        out : ndarray [agents, p]
-            Receives the grid points.
-
-        Returns
-        -------
-        int
-            Number of coordinates that were clipped to the grid.
+        ``key`` and ``counter`` determine the random numbers. Return the number of coordinates that
+        were clipped to the grid.
         """
         return messages.quantize(x, self.resolution, *self.ends, key, counter, out)
 
@@ -75,23 +62,8 @@ class Grid:
         r"""Add :math:`N_{\eta Z}(0, \text{deviation}^2)` to grid points ``z`` in place.
 
         The discrete Gaussian with parameter :math:`\sigma^2` on :math:`\eta Z` is :math:`\eta`
-        times the one with :math:`\sigma^2/\eta^2` on the integers.
-
-        Parameters
-        ----------
-        z : ndarray [agents, p]
-            Grid points; sums outside the grid are clipped to it.
-        deviation : float
-            Parameter sigma of the discrete Gaussian, in the unit of ``z``.
-        key : ndarray
-            Key of the counter-based generator.
-        counter : int
-            Position in the random stream.
-
-        Returns
-        -------
-        int
-            Number of coordinates that were clipped.
+        times the one with :math:`\sigma^2/\eta^2` on the integers. ``deviation`` is in the unit of
+        ``z``. Sums outside the grid are clipped to it; return their number.
         """
         variance = self.variance(deviation)
         if variance == 0:

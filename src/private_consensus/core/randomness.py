@@ -35,14 +35,7 @@ IN_PLACE_LAWS: dict[Law, Callable[[np.random.Generator, np.ndarray], Any]] = {
 
 
 def generator(root: int, *names: str | int) -> np.random.Generator:
-    """Return the random generator of a root seed and a sequence of names.
-
-    Parameters
-    ----------
-    root
-    *names : str or int
-        Names that identify the stream.
-    """
+    """Return the random generator of a root seed and a sequence of names."""
     digest = hashlib.sha256("\0".join(map(str, names)).encode()).digest()[:16]
     key = tuple(np.frombuffer(digest, "<u4").tolist())
     return np.random.default_rng(np.random.SeedSequence(root, spawn_key=key))
@@ -227,18 +220,9 @@ class CounterNormals(NamedTuple):
 
 
 def keys_of(streams: Streams, name: str = "") -> np.ndarray:
-    """Sample the key of a counter-based random stream for each run: two 32-bit words.
+    """Sample the key of a counter-based random stream for each run: two 32-bit words, [runs, 2].
 
-    Parameters
-    ----------
-    streams
-    name : str, default ""
-        Name of the stream, whose purpose is ``noise``.
-
-    Returns
-    -------
-    ndarray of uint32, shape (runs, 2)
-        Keys.
+    The purpose of the stream is ``noise``.
     """
     generators = streams.generators("noise", name)
     return np.stack([g.integers(0, 2**32, size=2, dtype=np.uint32) for g in generators])

@@ -152,13 +152,10 @@ def calibrate(
 
     Parameters
     ----------
-    settings
     environment : Environment
         Functions that build problem and network.
     root, groups
         See :class:`private_consensus.core.randomness.Streams`.
-    runs : int
-        Number of Monte-Carlo runs.
     block : int, default BLOCK
         Number of runs that are computed together.
 
@@ -195,18 +192,7 @@ def _require_comparable(problem: Problem, network: Network, runs: int) -> None:
 def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorithm:
     """Calibrate the noise of a setting to its privacy budget on one network.
 
-    Parameters
-    ----------
-    setting : Setting
-        Algorithm, privacy budget and number of iterations.
-    problem : Problem
-        Problem with sensitivities, which hold for all data sets.
-    network
-
-    Returns
-    -------
-    Algorithm
-        Algorithm with its noise set.
+    The sensitivities of the problem hold for all data sets.
     """
     setting.algorithm.check_needs(problem)
     return setting.algorithm.calibrate(setting.budget, problem, network, setting.horizon)
@@ -306,8 +292,6 @@ def simulate(
     ----------
     calibration : Calibration
         See :func:`calibrate`.
-    plan : MeasurementPlan
-        Quantities and metrics to record.
     divergence : {"raise", "record"}
         Treatment of an infinite iterate: an error, or a measurement of infinity.
     progress : callable
@@ -375,16 +359,7 @@ def _run_block(
 
 
 def _require_covered(calibration: Calibration, index: int, problem: Problem, run: int) -> None:
-    """Refuse a problem with which a setting has a larger privacy loss than in its calibration.
-
-    Parameters
-    ----------
-    calibration : Calibration
-        Settings with calibrated noise.
-    index, problem
-    run : int
-        First run of the block, for the message.
-    """
+    """Refuse a problem with which a setting has a larger privacy loss than in its calibration."""
     setting = calibration.settings[index]
     setting.algorithm.check_needs(problem)
     allowed, releases = (

@@ -59,7 +59,6 @@ def synthetic_rows(rows: int, *, classes: int = 2, dim: int = DIM, seed: int = 0
 
     Parameters
     ----------
-    rows
     classes : int, default 2
         Number of classes. Two classes have the labels -1 and +1, more have labels from 0.
     dim : int, default 5

@@ -224,11 +224,7 @@ def _output_derivatives(back, row, label, softmax, all_ones):
 
 @uncounted
 def _clip(h, back1, back2, transposed, shape, row, length, size, clip):
-    """Compute the derivatives by the hidden layer's inputs and scale those of both layers.
-
-    The scaling bounds the l2 norm of the record's gradient by ``clip`` and divides by the batch
-    size.
-    """
+    """Compute the derivatives by the hidden layer's inputs and scale those of both layers."""
     squares, hidden_squares = everywhere(_ZERO), everywhere(_ZERO)
     for c in range(0, shape.padded, LANES):
         total = everywhere(_ZERO)
@@ -434,7 +430,6 @@ def outputs(x: np.ndarray, records: PackedRecords, rows: np.ndarray, hidden: int
     ----------
     x : ndarray of float32, shape (models, p)
         Models.
-    records
     rows : ndarray of int, shape (rows,)
         Selected records.
     hidden : int
@@ -475,7 +470,6 @@ def clipped_gradients(
         Contiguous. The models of the agents of setting s are the rows from ``first[s]`` on.
     first : ndarray of int, shape (settings,)
         First row of each setting.
-    records
     labels : ndarray of int64, shape (records,)
         Classes from 0 to 9.
     rows : ndarray of int, shape (agents, widest)
@@ -508,10 +502,8 @@ def require_parameters(kernel: str, x: np.ndarray, shape: Shape) -> None:
 
     Parameters
     ----------
-    kernel
     x : ndarray, shape (models, p)
         Models.
-    shape
     """
     parameters = (shape.inputs + 1) * shape.hidden + (shape.hidden + 1) * CLASSES
     require_layout(kernel, "x", x, (-1, parameters), np.float32)

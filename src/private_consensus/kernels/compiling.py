@@ -50,9 +50,7 @@ def compiled(function: Callable, **overrides: Any) -> Callable:
         options["boundscheck"] = True
     try:
         with _cache_folder(folder()):
-            dispatcher = numba.njit(cache=True, **options)(function)
-            _verify_checksums(dispatcher._cache)
-            return dispatcher
+            return numba.njit(cache=True, **options)(function)
     except (OSError, RuntimeError):  # no writable folder
         return numba.njit(**options)(function)
 
@@ -116,46 +114,6 @@ def _roots() -> Iterator[Path]:
     if home := os.environ.get("HOME"):
         yield Path(home) / ".cache"
     yield Path(tempfile.gettempdir())
-
-
-def _verify_checksums(overload_cache: Any) -> None:
-    """Make numba verify checksums of cached machine code, and recompile if a file is damaged.
-
-    Each file has a checksum file next to it. Damaged machine code might otherwise be executed.
-    """
-    files = overload_cache._cache_file
-    save, load, overload = files._save_data, files._load_data, overload_cache.load_overload
-
-    def save_data(name: str, data: Any) -> None:
-        save(name, data)
-        path = Path(files._data_path(name))
-        checksum = hashlib.sha256(path.read_bytes()).hexdigest()
-        with files._open_for_write(_checksum_path(path)) as stream:
-            stream.write(checksum.encode())
-
-    def load_data(name: str) -> Any:
-        path = Path(files._data_path(name))
-        checksum = hashlib.sha256(path.read_bytes()).hexdigest()
-        if _checksum_path(path).read_bytes() != checksum.encode():
-            raise ValueError(f"{path} is damaged")
-        return load(name)
-
-    def load_overload(*arguments: Any) -> Any:
-        try:
-            return overload(*arguments)
-        except Exception:  # a damaged pickle may raise anything
-            overload_cache.flush()
-            return None
-
-    files._save_data, files._load_data, overload_cache.load_overload = (
-        save_data,
-        load_data,
-        load_overload,
-    )
-
-
-def _checksum_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}.sha256")
 
 
 @contextmanager

@@ -16,7 +16,6 @@ def require_layout(
 
     Parameters
     ----------
-    kernel, name
     array : ndarray
         Argument to check.
     shape : tuple of int
@@ -45,7 +44,6 @@ def require_indices(kernel: str, name: str, indices: np.ndarray, end: int) -> No
 
     Parameters
     ----------
-    kernel, name
     indices : ndarray of int
         Indices to check.
     end : int

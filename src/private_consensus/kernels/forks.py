@@ -25,7 +25,6 @@ def map_in_forks(
         Function whose results and exceptions can be pickled. The function itself is inherited.
     items : sequence
         Arguments, one per call.
-    processes
 
     Yields
     ------
@@ -67,7 +66,6 @@ def fewest(items: int, limit: int) -> int:
     ----------
     items : int
         Number of items, at least 1.
-    limit
     """
     rounds = -(-items // limit)
     return -(-items // rounds)

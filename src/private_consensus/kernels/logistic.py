@@ -229,10 +229,7 @@ def _patterns(indicators: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _column_blocks(indicators: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Yield blocks of columns: first column, end, and the number of the pattern of each row.
-
-    A block is as wide as possible with at most ``MAX_PATTERNS`` patterns.
-    """
+    """Yield blocks of columns: first column, end, and the number of the pattern of each row."""
     first, row_patterns, count = 0, np.zeros(len(indicators), np.intp), 1
     for column in np.flatnonzero(indicators.any(0)):
         extended, examples = _renumbered(2 * row_patterns + indicators[:, column], 2 * count)
@@ -309,10 +306,8 @@ def minimise(
 
     Parameters
     ----------
-    records
     weight : float
         w.
-    model
     curvature, tolerance : ndarray, shape (problems,)
         D, and the l2 norm of the gradient to reach.
     linear, start : ndarray, shape (problems, d)
@@ -405,7 +400,6 @@ def mean_losses(records: SignedRecords, x: np.ndarray, bound: np.ndarray) -> np.
 
     Parameters
     ----------
-    records
     x : ndarray, shape (points, d)
         Points.
     bound : ndarray, shape (points,)
@@ -428,7 +422,6 @@ def misclassified(records: SignedRecords, x: np.ndarray, positive: np.ndarray) -
 
     Parameters
     ----------
-    records
     x : ndarray, shape (points, d)
         Points.
     positive : ndarray of bool, shape (N,)
@@ -468,7 +461,6 @@ def sigmoid_sums(records: SignedRecords, x: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    records
     x : ndarray, shape (points, d)
         Points.
 
@@ -1001,11 +993,7 @@ def _minimise(
     gradient_counts,
     scratch,
 ):
-    """Solve all problems, as many simultaneously as there are lanes.
-
-    After each pass over the records, every lane is tested. If its problem is solved, the lane
-    continues with the next problem. A new problem with known sums is tested immediately.
-    """
+    """Solve all problems, as many simultaneously as there are lanes."""
     problems = len(start)
     count = records.scale.size
     state, memory, products, rows, margins, rotated, squares = scratch[:7]

@@ -48,7 +48,6 @@ def quantize(x, resolution, lowest, highest, key, counter, out) -> int:
         Ends of the grid in steps; infinite for none.
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
-    counter
 
     Returns
     -------
@@ -84,7 +83,6 @@ def descend(x, base, mixed, gradient, base_weight, step, scale, key, counter) ->
         Step length :math:`a`.
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
-    counter
     """
     _require_models("descend", x, key, base=base, mixed=mixed, gradient=gradient)
     for name, values in {"base_weight": base_weight, "scale": scale}.items():
@@ -116,7 +114,6 @@ def sparsify(x, mixed, gradient, theta, step, scale, fraction, key, mask, counte
         Probability :math:`c` that a coordinate changes.
     key, mask : ndarray of uint32, shape (2,)
         Keys of the noise and of the selection of coordinates.
-    counter
     """
     _require_models("sparsify", x, key, mixed=mixed, gradient=gradient)
     require_layout("sparsify", "mask", mask, (2,))
@@ -139,13 +136,10 @@ def add_discrete(z, resolution, lowest, highest, table: NoiseTable, key, counter
     ----------
     z : ndarray of float32, shape (agents, p)
         Overwritten; values on the grid.
-    resolution, lowest, highest : float
-        Step of the grid, and its ends in steps.
     table : NoiseTable
         Cumulative probabilities of the noise.
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
-    counter
     """
     _require_models("add_discrete", z, key)
     require_layout("add_discrete", "table.low", table.low, table.high.shape)
@@ -187,7 +181,6 @@ def uniforms(key, counter, shape: tuple[int, int]) -> np.ndarray:
     ----------
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
-    counter
     shape : tuple of int
         (agents, p).
 
@@ -206,7 +199,6 @@ def normals_of(key, counter, shape: tuple[int, int]) -> np.ndarray:
     ----------
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
-    counter
     shape : tuple of int
         (agents, p).
 
@@ -228,7 +220,6 @@ def discrete_of(table: NoiseTable, key, counter, shape: tuple[int, int]) -> np.n
         Cumulative probabilities of the noise.
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
-    counter
     shape : tuple of int
         (agents, p).
 

@@ -76,13 +76,6 @@ def _mixed(x, y, rotation):
 def threefry_words(k0, k1, x, y):
     """Compute two vectors of words from a key (k0, k1) and counters (x, y).
 
-    Parameters
-    ----------
-    k0, k1 : uint32
-        Key.
-    x, y : vector of uint32
-        Counters.
-
     Returns
     -------
     tuple of vector of uint32
@@ -140,13 +133,6 @@ def _half_angle(word):
 @inlined
 def normal_pairs(k0, k1, x, y):
     """Compute two vectors of normals from a key (k0, k1) and vectors of counters (x, y).
-
-    Parameters
-    ----------
-    k0, k1 : uint32
-        Key.
-    x, y : vector of uint32
-        Counters.
 
     Returns
     -------

@@ -116,7 +116,6 @@ def keys(key: np.ndarray, counter: int) -> Keys:
     ----------
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
-    counter
     """
     return Keys(np.uint32(key[0]), np.uint32(key[1]), np.uint32(counter))
 
@@ -207,10 +206,7 @@ def _round_and_find(x, u, noises, discrete, counter, start, grids, s, scratch, o
 
 @uncounted
 def _round_row(x, u, words, noises, discrete, counter, start, grids, s, scratch, out):
-    """Round a row and add noise from its first random words.
-
-    Return the number of clipped values.
-    """
+    """Round a row and add noise from its first random words."""
     if noises.bounds[s, -1] > 0:
         clip_count = round_to_few(
             x, u, words, noises.bounds[s], grids.resolution[s], _ONE / grids.resolution[s],
@@ -323,7 +319,6 @@ def round_and_step(
         Gradients of the agents of all settings.
     first : ndarray of int64, shape (settings,)
         First row of each setting.
-    steps, grids
     rounding, noise : Keys
         Streams of the rounding and of the noise.
     variances : tuple of float
@@ -404,7 +399,6 @@ def round_with_noise(
         Overwritten with the messages.
     first : ndarray of int, shape (settings,)
         First row of each setting.
-    agents, grids
     variances : tuple of float
         Variances of the noise in squared steps of the grid; 0 for none.
     rounding, discrete : Keys

@@ -99,7 +99,6 @@ def bounds_of(table: NoiseTable, width: float) -> np.ndarray:
     ----------
     table : NoiseTable
         Cumulative probabilities of the noise.
-    width
 
     Returns
     -------
@@ -138,10 +137,6 @@ def round_row(x, u, resolution, inverse, lowest, highest, out):
     ----------
     x, u : ndarray of float32, shape (n,)
         Values, and uniforms in [0, 1).
-    resolution, inverse : float32
-        Step of the grid, and its inverse.
-    lowest, highest : float32
-        Ends of the grid, in steps.
     out : ndarray of float32, shape (n,)
         Overwritten with the result.
 
@@ -283,10 +278,6 @@ def add_steps(z, steps, resolution, inverse, lowest, highest):
         Overwritten; values on the grid.
     steps : ndarray of float32, shape (n,)
         Integers to add.
-    resolution, inverse : float32
-        Step of the grid, and its inverse.
-    lowest, highest : float32
-        Ends of the grid, in steps.
 
     Returns
     -------

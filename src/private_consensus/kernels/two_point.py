@@ -192,9 +192,6 @@ def first_counter(counter: int, agents: int, loops: np.ndarray) -> int:
 
     Parameters
     ----------
-    counter : int
-        Number of previous solves.
-    agents
     loops : int or ndarray of int
         :math:`T`; the largest one counts.
     """
@@ -433,11 +430,7 @@ def _advance(scratch, q, h, penalty, length, used, l, inverse, step_factor, samp
 
 @inlined
 def _slopes(scratch, q, h, penalty, used, l, inverse, dim):
-    """Compute the gradient at b of the quadratic part and of the penalty away from kinks.
-
-    The penalty contributes in coordinates whose directions are all on one side of its kink. Return
-    a bit mask of the settings with other coordinates.
-    """
+    """Compute the gradient at b of the quadratic part and of the penalty away from kinks."""
     settings, columns = penalty.size, scratch.linear_sum.size
     curvature, weight, mixed_sides = load(h, l), load(penalty, l), _NONE
     for i in range(0, dim, _INTERLEAVED):
@@ -458,10 +451,7 @@ def _slopes(scratch, q, h, penalty, used, l, inverse, dim):
 
 @inlined
 def _side(scratch, slope, i, at, curvature, penalty, inverse):
-    """Store the slope of a coordinate, and its side if all directions are on one side.
-
-    Return a bit mask of the settings with directions on both sides.
-    """
+    """Store the slope of a coordinate, and its side if all directions are on one side."""
     single, unit, none = load(scratch.single, at), everywhere(_ONE), everywhere(_ZERO)
     shift = single * inverse
     side = where_less(load_everywhere(scratch.above, i), shift, unit, none)
@@ -564,8 +554,6 @@ def solve_reference(
         See :func:`solve`.
     keys : ndarray of uint32, shape (R, 2)
         One key per run.
-    counter : int
-        Number of previous solves.
     u1 : float
         Smoothing length :math:`u_1` of the first step.
     draw : callable
@@ -605,7 +593,6 @@ def directions_of(keys, counters, dim: int, samples: int, draw=normals):
         One key per run.
     counters : ndarray of int, shape (K,)
         Counters of the agents.
-    dim, samples
     draw : callable
         Maps keys and counters to pairs of normals.
 

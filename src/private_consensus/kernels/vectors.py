@@ -40,12 +40,6 @@ def intrinsic(function: Callable) -> Callable[..., Any]:
 def aligned(count: int, kind=np.float32) -> np.ndarray:
     """Allocate zeros aligned to 64 bytes, so that no vector crosses a cache line.
 
-    Parameters
-    ----------
-    count
-    kind : dtype
-        Type of the entries.
-
     Returns
     -------
     ndarray, shape (count,)
@@ -65,13 +59,6 @@ class Vector(types.Type):
 
     def can_convert_from(self, typingctx, other):
         """Return the kind of conversion from another type; numbers can be broadcast.
-
-        Parameters
-        ----------
-        typingctx : numba context
-            Typing context.
-        other : numba type
-            Source type.
 
         Returns
         -------
@@ -215,14 +202,7 @@ load, load_wide = _loading(1), _loading(2)
 
 @intrinsic
 def store(typing, array, index, vector):
-    """Store the vector to ``array[index]`` and the following entries.
-
-    Parameters
-    ----------
-    typing
-    array, index, vector : numba type
-        Types of the contiguous array, of the index and of the vector.
-    """
+    """Store the vector to ``array[index]`` and the following entries."""
     _require_contiguous(array)
 
     def generate(context, builder, sig, args):
@@ -249,12 +229,6 @@ def load_first(typing, array, index, count):
     """Load numbers from ``array[index]`` on into the first ``count`` lanes; other lanes are 0.
 
     No numbers beyond these are read.
-
-    Parameters
-    ----------
-    typing
-    array, index, count : numba type
-        Types of the array, of the index and of the number of lanes.
     """
     vector = _SINGLES[0]
 
@@ -274,14 +248,7 @@ def load_first(typing, array, index, count):
 
 @intrinsic
 def load_everywhere(typing, array, index):
-    """Load ``array[index]`` into all lanes; negative indices are not supported.
-
-    Parameters
-    ----------
-    typing
-    array, index : numba type
-        Types of the array and of the index.
-    """
+    """Load ``array[index]`` into all lanes; negative indices are not supported."""
     vector = _SINGLES[0]
 
     def generate(context, builder, sig, args):
@@ -296,14 +263,7 @@ def load_everywhere(typing, array, index):
 
 @intrinsic
 def store_first(typing, array, index, count, vector):
-    """Store the first ``count`` lanes to ``array[index]`` and following entries.
-
-    Parameters
-    ----------
-    typing
-    array, index, count, vector : numba type
-        Types of the array, the index, the number of lanes and the vector.
-    """
+    """Store the first ``count`` lanes to ``array[index]`` and following entries."""
 
     def generate(context, builder, sig, args):
         address, mask = _first(builder, *args[:3], vector, sig.args[0], context)
@@ -345,14 +305,7 @@ everywhere, everywhere_wide = _spreading(1), _spreading(2)
 
 @intrinsic
 def counted_from(typing, first):
-    """Return the consecutive integers first, first + 1, ... in the lanes of two registers.
-
-    Parameters
-    ----------
-    typing
-    first : numba type
-        Type of the first number.
-    """
+    """Return the consecutive integers first, first + 1, ... in the lanes of two registers."""
     kind = _kind(first, 2)
     numbers = list(range(kind.lanes))
     return kind(kind), _emitted(lambda builder, t, a: builder.add(a, ir.Constant(t, numbers)))
@@ -364,7 +317,6 @@ def narrowed(typing, lower, upper):
 
     Parameters
     ----------
-    typing
     lower, upper : numba type
         Types of the vectors for the lower and the upper half.
     """
@@ -376,14 +328,7 @@ def narrowed(typing, lower, upper):
 
 @intrinsic
 def widened(typing, a):
-    """Convert the lower and the upper half of a vector of float32 to float64.
-
-    Parameters
-    ----------
-    typing
-    a : numba type
-        Type of the vector.
-    """
+    """Convert the lower and the upper half of a vector of float32 to float64."""
 
     def generate(context, builder, sig, args):
         kind = context.get_value_type(_DOUBLES[0])
@@ -402,28 +347,14 @@ def _select(order):
 
 @intrinsic
 def minimum(typing, a, b):
-    """Return a in lanes with ``a < b``, else b.
-
-    Parameters
-    ----------
-    typing
-    a, b : numba type
-        Types of the operands.
-    """
+    """Return a in lanes with ``a < b``, else b."""
     kind = _common((a, b))
     return kind(kind, kind), _select("<")
 
 
 @intrinsic
 def maximum(typing, a, b):
-    """Return a in lanes with ``a > b``, else b.
-
-    Parameters
-    ----------
-    typing
-    a, b : numba type
-        Types of the operands.
-    """
+    """Return a in lanes with ``a > b``, else b."""
     kind = _common((a, b))
     return kind(kind, kind), _select(">")
 
@@ -446,14 +377,7 @@ where_less, where_greater = _where("<"), _where(">")
 
 @intrinsic
 def root(typing, a):
-    """Return the square roots.
-
-    Parameters
-    ----------
-    typing
-    a : numba type
-        Type of the vector.
-    """
+    """Return the square roots."""
 
     def generate(context, builder, sig, args):
         kind = args[0].type
@@ -495,28 +419,14 @@ total_of, largest_of = _folding(lambda builder, a, b: builder.fadd(a, b)), _fold
 
 @intrinsic
 def lowest_bit(typing, word):
-    """Return the index of the lowest set bit of a nonzero 64-bit word.
-
-    Parameters
-    ----------
-    typing
-    word : numba type
-        Type of the word.
-    """
+    """Return the index of the lowest set bit of a nonzero 64-bit word."""
     never_zero = ir.Constant(ir.IntType(1), 1)
     return types.int64(types.uint64), _emitted(lambda builder, t, a: builder.cttz(a, never_zero))
 
 
 @intrinsic
 def zeros_of(typing, a):
-    """Return a 64-bit word whose lowest bits mark the lanes that are 0.
-
-    Parameters
-    ----------
-    typing
-    a : numba type
-        Type of the vector.
-    """
+    """Return a 64-bit word whose lowest bits mark the lanes that are 0."""
 
     def generate(context, builder, sig, args):
         kind = args[0].type
@@ -541,12 +451,5 @@ singles, doubles = _view(types.float32), _view(types.float64)
 
 @intrinsic
 def floated(typing, a):
-    """Convert integers to float32, with rounding.
-
-    Parameters
-    ----------
-    typing
-    a : numba type
-        Type of the vector.
-    """
+    """Convert integers to float32, with rounding."""
     return Vector(types.float32, a.lanes)(a), _emitted(lambda builder, t, a: builder.sitofp(a, t))

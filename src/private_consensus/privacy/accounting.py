@@ -181,7 +181,6 @@ def epsilon_by_method(releases: Iterable[Release], delta: float) -> dict[str, fl
 
     Parameters
     ----------
-    releases
     delta : float
         delta of the guarantee, in [0, 1).
 
@@ -207,7 +206,6 @@ def epsilon(
 
     Parameters
     ----------
-    releases
     delta : float
         delta of the guarantee, in [0, 1).
     method : {"best", "pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld"}

@@ -41,8 +41,6 @@ from .conversions import gaussian_epsilon
 from .discrete import discrete_gaussian_pmf
 from .releases import Release
 
-LOWER_METHODS = ("exact", "gaussian", "largest loss", "losses rounded down", "none")
-
 SMALLEST_DELTA = 1e-10
 """A smaller delta is replaced by this one, at which Fourier transforms are accurate enough."""
 MARGIN = 1e-6
@@ -73,7 +71,7 @@ class LowerBound:
     epsilon : float
         Lower bound; 0 if no attack is known.
     method : str
-        One of :data:`LOWER_METHODS`.
+        ``exact``, ``gaussian``, ``largest loss``, ``losses rounded down`` or ``none``.
     because : str
         Reasons why the bound may be too low: fractions of sensitivities that are attained, and
         releases without a known attack. Empty if there are none.
@@ -106,7 +104,6 @@ def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
 
     Parameters
     ----------
-    releases
     delta : float
         delta of the guarantee, in [0, 1).
 
@@ -420,17 +417,11 @@ def _discrete_losses(steps: float, sigma: float) -> tuple[np.ndarray, np.ndarray
 
 
 def _sum_of_losses(laws, step: float, tail_mass: float) -> tuple[int, np.ndarray, float]:
-    """Return the distribution of a sum of rounded losses, by a Fourier transform of limited length.
+    """Return the distribution of a sum of rounded losses, by a Fourier transform.
 
-    Returns
-    -------
-    lowest : int
-        First grid point, in steps.
-    masses : ndarray
-        Mass of each grid point.
-    misplaced : float
-        Mass that may be misplaced: mass outside the grid (Chernoff), and rounding errors, estimated
-        from the negative masses.
+    It has the first grid point in steps, the masses, and the mass that may be misplaced: that
+    outside
+    the grid (Chernoff), and rounding errors, estimated from the negative masses.
     """
     low, high = _span(laws, step, tail_mass)
     size = 2 ** math.ceil(math.log2(high - low + 1))

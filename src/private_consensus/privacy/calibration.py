@@ -35,7 +35,6 @@ def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:
     ----------
     budget : Budget
         Budget of all releases together; delta above 0.
-    count
 
     Returns
     -------
@@ -136,10 +135,8 @@ def laplace_scale(budget: Budget, sensitivity: float = 1.0, count: int = 1) -> f
 
     Parameters
     ----------
-    budget
     sensitivity : float
         :math:`\Delta_1`, in l1.
-    count
     """
     _check(budget, sensitivity, count)
     return count * sensitivity / budget.epsilon

@@ -28,7 +28,6 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr
 
 from private_consensus.common.errors import InvalidInput, arguments
-from private_consensus.common.grouping import grouped
 
 CONVERSIONS = ("shortcut", "safe", "cks")
 
@@ -158,37 +157,6 @@ def _epsilons(mu: Any, delta: Any) -> np.ndarray:
     inner = (mu > 0) & (mu < _LARGEST_MU) & (delta > 0)
     result[inner] = _narrowed(mu[inner][None], log_delta[inner][None])[0]
     return result
-
-
-def gaussian_epsilons(mus: Sequence[np.ndarray], delta: float) -> list[np.ndarray]:
-    """Return :func:`gaussian_epsilon` of several arrays, with results equal to separate calls.
-
-    The last digit depends on how many numbers are converted in one call. Therefore only arrays with
-    equal numbers of positive finite entries are converted together.
-
-    Parameters
-    ----------
-    mus : sequence of ndarray
-        Values of mu, at least 0.
-    delta : float
-        In [0, 1).
-
-    Returns
-    -------
-    list of ndarray
-        One array per array of ``mus``.
-    """
-    with np.errstate(divide="ignore"):
-        target = np.log(_deltas(delta))
-    epsilons = [np.where(mu > 0, np.inf, 0.0) for mu in mus]
-    inner = [(mu > 0) & (mu < _LARGEST_MU) & (delta > 0) for mu in mus]
-    by_count = grouped(range(len(inner)), lambda index: int(inner[index].sum()))
-    for indices in by_count.values():
-        rows = np.array([mus[index][inner[index]] for index in indices])
-        values = _narrowed(rows, np.full_like(rows, target))
-        for index, row in zip(indices, values, strict=True):
-            epsilons[index][inner[index]] = row
-    return epsilons
 
 
 def _narrowed(m: np.ndarray, target: np.ndarray) -> np.ndarray:

@@ -30,7 +30,6 @@ def derive(releases: Sequence[Release], budget: Budget) -> list[str]:
 
     Parameters
     ----------
-    releases
     budget : Budget
         Budget for which the noise was calibrated; epsilon is stated at its delta.
 

@@ -127,8 +127,6 @@ class Sensitivity:
         ----------
         part_scale : float
             Laplace scale of the coefficients that involve some ``columns``.
-        rest_scale : float
-            Laplace scale of all other coefficients.
         columns : int
             Number of columns with ``part_scale``.
 
@@ -159,7 +157,6 @@ class Sensitivity:
         ----------
         part_scale : float
             Laplace scale of the coefficients that involve some ``columns``.
-        rest_scale
         columns : int
             Number of columns with ``part_scale``.
         """
@@ -225,12 +222,10 @@ def pair_l1(columns: int, width: int, first, second, *, quadratic: float = 1 / 8
 
     Parameters
     ----------
-    columns
     width : int
         Number of non-zero entries of x and of x'.
     first, second : ndarray, [blocks]
         Weights v and v'.
-    quadratic
     """
     shared = max(0, 2 * width - columns)
     separate = (width - shared) * float(np.abs(first).sum() + np.abs(second).sum())

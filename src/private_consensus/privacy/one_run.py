@@ -28,14 +28,12 @@ def one_run_pvalue(
 
     Parameters
     ----------
-    epsilon
     right : int
         v, number of right guesses.
     guesses : int
         r, number of guesses.
     records : int
         m, number of records that are included at random.
-    delta
 
     Returns
     -------
@@ -66,7 +64,6 @@ def one_run_epsilon(
         r, number of guesses.
     records : int
         m, number of records that are included at random.
-    delta
     confidence : float
         Probability with which the result is at most the true epsilon.
 

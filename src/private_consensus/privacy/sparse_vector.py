@@ -63,8 +63,6 @@ def sparse_vector_release(
     redrawn : {"once", "after_release", "each"}
         When the threshold's noise is sampled: before the first test only; again after each "above";
         or before every test.
-    **options
-        Further fields of the release.
 
     Returns
     -------
@@ -115,7 +113,6 @@ def least_answers(
         Threshold before noise.
     threshold_scale, query_scale : float
         Laplace scales of threshold and queries; 0 for no noise.
-    count, tests
     redrawn : {"once", "after_release", "each"}
         When the threshold's noise is sampled, see :func:`sparse_vector_release`.
 
@@ -146,7 +143,6 @@ def capped_binomial(rates: float | np.ndarray, count: int, tests: int) -> np.nda
     ----------
     rates : float or ndarray
         Success probabilities, of equal weight.
-    count, tests
 
     Returns
     -------
@@ -278,12 +274,10 @@ class SparseVector:
         ----------
         epsilon : float
             Total pure epsilon, above 0.
-        sensitivity
         count : int
             c, largest number of answers "above".
         monotonic : bool
             True if all queries move in one direction between neighbours.
-        equal
         """
         key, expected = "sparse_vector.epsilon", "a finite number above 0"
         arguments.number(key, epsilon, expected, lambda v: 0 < v < math.inf)

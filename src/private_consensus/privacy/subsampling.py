@@ -178,7 +178,6 @@ class SampledNoise:
         ----------
         sigma : float
             Noise multiplier, at least 0.
-        count
         """
         expected = "a finite number >= 0"
         arguments.number("sigma", sigma, expected, lambda v: 0 <= v < math.inf)
@@ -290,7 +289,6 @@ def noisy_mean(batches: Batches, records: int, *, sampling: str = "fixed_size") 
     ----------
     batches : Batches
         Distribution of the batch size s.
-    records
     sampling : {"fixed_size", "poisson"}
         It determines the neighbouring relation: replace, or add and remove, one record.
 
@@ -323,7 +321,6 @@ def noisy_sum(batches: Batches, records: int, *, sampling: str = "fixed_size") -
     ----------
     batches : Batches
         Distribution of the batch size s.
-    records
     sampling : {"fixed_size", "poisson"}
         It determines the neighbouring relation: replace, or add and remove, one record.
     """
@@ -356,7 +353,6 @@ def noisy_message(
     ----------
     batches : Batches
         Distribution of the batch size s.
-    records
     step : float
         :math:`\alpha\varepsilon`, factor of the gradient in a step.
     resolution : float
@@ -393,8 +389,6 @@ def renyi_curve(noise: SampledNoise, sigma: float) -> tuple[float, ...]:
 
     Parameters
     ----------
-    noise : SampledNoise
-        Batch sizes and sensitivities.
     sigma : float
         Noise multiplier.
 

@@ -11,9 +11,8 @@ seed are correlated, which makes the test conservative. A number without an erro
 be equal up to rounding.
 
 An exact comparison ignores Monte-Carlo errors. It compares all tables (figure data, claims,
-privacy, statements, audits, observers). Numbers may differ by a relative :data:`ROUNDING`; words,
-counts and truth values must be identical. Statistics of claims may also differ by
-:data:`ROUNDING_OF_CLAIMS`.
+privacy, statements, audits). Numbers may differ by a relative :data:`ROUNDING`; words, counts and
+truth values must be identical. Statistics of claims may also differ by :data:`ROUNDING_OF_CLAIMS`.
 """
 
 from __future__ import annotations
@@ -248,11 +247,7 @@ def _label(frame: pl.DataFrame, key: str) -> pl.Expr:
 
 
 def _error(frame: pl.DataFrame) -> pl.Expr:
-    """Compute standard errors from the plotted intervals.
-
-    For quartiles, sd = IQR / 1.349, and the error of the median is 1.2533 sd / sqrt(runs). For a
-    range, sd is at most half the range. Numbers with other intervals are treated as exact.
-    """
+    """Compute standard errors from the plotted intervals."""
     if "se" in frame.columns:
         return pl.col("se").fill_null(0.0).cast(pl.Float64)
     if not {"low", "high", "interval", "runs"} <= set(frame.columns):
@@ -350,13 +345,6 @@ def table_differences(
     """Describe the columns in which two tables with the same order of rows differ.
 
     Values of tables with different numbers of rows are not compared.
-
-    Parameters
-    ----------
-    before, after : DataFrame
-        Table of the reference and of the run.
-    relative, absolute : float
-        Largest relative and absolute difference of two equal numbers.
 
     Yields
     ------

@@ -22,8 +22,8 @@ from .manifest import manifest
 
 MAX_BYTES = 25_000_000
 """Largest size of the folder of reference results."""
-LONG_TABLES = ("privacy", "audit/observers")
-"""Tables with thousands of rows, which are not converted to CSV; a CSV of the run is copied."""
+LONG_TABLE = "privacy"
+"""Table with thousands of rows, which is not converted to CSV."""
 WIDTH = 1600.0
 """Width of published PNG files, in pixels."""
 TABLES = ("csv", "md", "tex")
@@ -47,14 +47,10 @@ def publish(
 
     Parameters
     ----------
-    results
     run : path
         ``results/<scale>``.
-    folder
     config : mapping
         Configuration of the run, with ``seed``, ``papers`` and ``runs``.
-    papers : iterable of str
-        Keys of all available papers.
     stamped : iterable of str
         Paths of the results whose provenance is written to the manifest.
     partial : bool
@@ -98,7 +94,6 @@ def require_citable(
 
     Parameters
     ----------
-    results, config, missing
     partial : bool
         True if papers may be missing.
 
@@ -161,11 +156,9 @@ def _write(results: Results, run: Path, folder: Path) -> None:
     theorems = ["theorems"] if results.theorems else []
     for name in ("claims", "privacy", *theorems, *audited):
         _copy(f"{name}.parquet", run, folder)
-        if name not in LONG_TABLES:
+        if name != LONG_TABLE:
             text = csv(rows_of(run / f"{name}.parquet"))
             write_text(folder / f"{name}.csv", text)
-        else:
-            _copy(f"{name}.csv", run, folder, missing_ok=True)
     for name, text in scorecard.files(scorecard.scored(results)).items():
         write_text(folder / name, text)
     write_text(folder / "README.md", gallery(results))

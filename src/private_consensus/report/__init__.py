@@ -6,7 +6,7 @@ and ``site`` writes the folder.
 
 from private_consensus.reproduction.experiments.results import CHECKSUMS
 
-from .reading import described_commit, optional_parts, read_results
+from .reading import described_commit, read_results
 from .site import assets_hash, write_site
 from .views.scorecard import FILES
 
@@ -15,7 +15,6 @@ __all__ = [
     "FILES",
     "assets_hash",
     "described_commit",
-    "optional_parts",
     "read_results",
     "write_site",
 ]

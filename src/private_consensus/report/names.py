@@ -73,7 +73,6 @@ def heading(title: str, number: str) -> str:
 
     Parameters
     ----------
-    title
     number : str
         Number of the paper, such as ``001``.
     """
@@ -86,7 +85,6 @@ def short_title(title: str, number: str) -> str:
 
     Parameters
     ----------
-    title
     number : str
         Number of the paper, such as ``001``.
     """

@@ -19,7 +19,6 @@ from .views import (
     algorithms,
     answer,
     delivered,
-    documents,
     figures,
     privacy,
     scorecard,
@@ -32,7 +31,6 @@ TOPICS = {
     "scorecard": "Scorecard: all claims",
     "privacy": "Privacy of each algorithm",
     "audits": "Audits",
-    "observers": "Privacy against single observers",
     "theorems": "Theorems of the papers",
     "errata": "Errata of the papers",
     "data": "Data",
@@ -47,13 +45,30 @@ Each page has a template ``<name>_page.html.j2`` and a function ``page(results)`
 
 def page(results: Results) -> str:
     """Render the front page: the result in words, the papers, and the delivered privacy."""
-    location = {"here": "", "root": "", "home": ""}
-    variables = {**navigation(results), **location, **shared_content(results)}
+    papers = results.papers
+    first = next((name for paper in papers.values() for name in paper["figures"]), "")
+    variables = {
+        **navigation(results),
+        "here": "",
+        "root": "",
+        "home": "",
+        "scale": results.scale,
+        "decides": results.decides,
+        "answer": answer.summary(results),
+        "command": command("", results.scale),
+        "one_figure": command(first, results.scale),
+        "counts": scorecard.counts(scorecard.scored(results)),
+        "delivered": delivered.rows(results),
+        "as_claimed": delivered.AS_CLAIMED,
+        "privacy_counts": privacy.privacy_counts(results),
+        "papers": [paper_view(key, results) for key in papers],
+        "surrogates": surrogates_in(fact["source"] for fact in results.facts.values()),
+    }
     return environment().get_template("index.html.j2").render(variables)
 
 
 def pages(results: Results) -> dict[str, str]:
-    """Render the other pages, one per paper, algorithm, topic and document, by file name."""
+    """Render the other pages, one per paper, algorithm and topic, by file name."""
     shared = {"scale": results.scale, "decides": results.decides, **navigation(results)}
     papers = {key: paper_view(key, results) for key in results.papers}
     texts = {f"papers/{key}.html": _rendered("paper_page", shared, f"papers/{key}.html", paper=view)
@@ -68,10 +83,6 @@ def pages(results: Results) -> dict[str, str]:
         name = f"{topic}.html"
         content = import_module(f"{__package__}.views.{topic}").page(results)
         texts[name] = _rendered(f"{topic}_page", shared, name, title=title, **content)
-    for document, title in documents.titles(results.documents).items():
-        name = f"docs/{document}.html"
-        content = documents.html(results.documents[document])
-        texts[name] = _rendered("document", shared, name, title=title, content=content)
     return texts
 
 
@@ -80,8 +91,7 @@ def navigation(results: Results) -> dict[str, object]:
     return {
         "paper_names": results.names,
         "algorithms": algorithms_used(results),
-        "documents": documents.titles(results.documents),
-        "library": results.library,
+        "is_reference": results.is_reference,
         "topics": TOPICS,
     }
 
@@ -125,39 +135,9 @@ def environment() -> Environment:
     return templates
 
 
-@lru_cache(maxsize=1)
-def shared_content(results: Results) -> dict[str, object]:
-    """Return the variables of the front page and of the PDF."""
-    papers = results.papers
-    claims = scorecard.scored(results)
-    first = next((name for paper in papers.values() for name in paper["figures"]), "")
-    return {
-        "scale": results.scale,
-        "decides": results.decides,
-        "answer": answer.summary(results),
-        "command": command("", results.scale),
-        "one_figure": command(first, results.scale),
-        "counts": scorecard.counts(claims),
-        "scorecard": claims,
-        "privacy_by_variant": privacy.privacy_by_variant(results),
-        "delivered": delivered.rows(results),
-        "as_claimed": delivered.AS_CLAIMED,
-        "privacy_counts": privacy.privacy_counts(results),
-        "papers": [paper_view(key, results) for key in papers],
-        "surrogates": surrogates_in(fact["source"] for fact in results.facts.values()),
-        "commit": results.commit,
-    }
-
-
 @lru_cache(maxsize=16)
 def paper_view(key: str, results: Results) -> dict[str, Any]:
-    """Collect the content of a paper's page: figures and tables with claims, details, privacy.
-
-    Returns
-    -------
-    dict
-        Variables of the page template.
-    """
+    """Collect the content of a paper's page: figures and tables with claims, details, privacy."""
     paper = results.papers[key]
     primary = [row for row in scorecard.scored(results) if row["paper"] == key]
     paper_figures = [figures.figure(name, paper, results) for name in paper["figures"]]

@@ -25,11 +25,6 @@ SVG_SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', 
 UNKNOWN_COMMIT = "unknown"
 REFERENCE = "reference"
 """Folder of the published results."""
-OPTIONAL_PARTS = {
-    "mutants": "{scale}/audit/mutants.parquet",
-    "docs": "docs/index.html",
-}
-"""Optional parts of a report: target of ``make`` to the path of its result, in ``results``."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,16 +50,12 @@ class Results:
     cards : list of mapping
         Data cards.
     audit : mapping
-        Rows of the tables in ``audit``, by name: ``audits``, ``errata``, ``repairs``, ``observers``
-        and ``mutants``.
+        Rows of the tables in ``audit``, by name: ``audits``, ``errata``, ``repairs`` and
+        ``mutants``.
     theorems : list of rows
         Rows of ``theorems.parquet``.
     labels : mapping
         ``algorithm.variant`` to the label of its curves.
-    documents : mapping
-        Name to the Markdown of a page of ``docs``.
-    library : bool
-        True if the documentation of the library exists in ``results/docs``.
     is_reference : bool
         True for the published reference. It has no PDF files and no specifications of figures, and
         no figure of the corrected variants.
@@ -84,8 +75,6 @@ class Results:
     audit: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     theorems: Sequence[Row] = field(default_factory=list)
     labels: Mapping[str, str] = field(default_factory=dict)
-    documents: Mapping[str, str] = field(default_factory=dict)
-    library: bool = False
     is_reference: bool = False
     seed: int | None = None
     commit: str = UNKNOWN_COMMIT
@@ -113,14 +102,7 @@ class Results:
         return may_decide(self.scale)
 
 
-def read_results(
-    plan: Row,
-    files: Any,
-    *,
-    scale: str,
-    commit: str,
-    folder: str | Path | None = None,
-) -> Results:
+def read_results(plan: Row, files: Any, *, scale: str, commit: str) -> Results:
     """Read the results from the files of the workflow.
 
     Parameters
@@ -132,13 +114,9 @@ def read_results(
         Paths by kind. Parquet files are ``claims``, ``privacy``, and those of each figure
         (``numbers``) and table (``tables``, optional). Each figure has an SVG file (``svg``), each
         data card a JSON file (``cards``). Also optional: Parquet files of audits, errata, corrected
-        variants and observers (``audit``), and of numbered statements (``theorems``);
-        Markdown files of the documentation (``documents``).
-    scale, commit
-    folder : path, optional
-        Folder of the results of all scales, which may contain the :data:`OPTIONAL_PARTS`.
+        variants (``audit``), of audits of algorithms with faults (``mutants``), and
+        of numbered statements (``theorems``).
     """
-    parts = optional_parts(folder, scale) if folder else {}
     sizes = {
         Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in files["svg"]
     }
@@ -150,11 +128,6 @@ def read_results(
         labels=plan["labels"],
         commit=commit,
         versions=versions(),
-        documents={
-            Path(path).stem: Path(path).read_text(encoding="utf-8")
-            for path in files.get("documents", ())
-        },
-        library="docs" in parts,
         seed=plan["config"]["seed"],
         claims=rows_of(files["claims"]).to_dicts(),
         privacy=rows_of(files["privacy"]).to_dicts(),
@@ -163,31 +136,11 @@ def read_results(
         cards=[read_json(path) for path in sorted(set(files["cards"]))],
         audit={
             Path(path).stem: rows_of(path).to_dicts()
-            for path in [*files.get("audit", ()), *filter(None, [parts.get("mutants")])]
+            for path in [*files.get("audit", ()), *files.get("mutants", ())]
         },
         theorems=rows_of(theorems).to_dicts() if theorems else [],
         timings=[timing(path) for path in map(Path, plan["timings"]) if was_measured(path)],
     )
-
-
-def optional_parts(folder: str | Path, scale: str) -> dict[str, Path]:
-    """Return the paths of the :data:`OPTIONAL_PARTS` that exist.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Folder with the results of all scales.
-    scale
-
-    Returns
-    -------
-    dict of str to Path
-        Target of ``make`` to its file.
-    """
-    candidates = {
-        name: Path(folder, file.format(scale=scale)) for name, file in OPTIONAL_PARTS.items()
-    }
-    return {name: path for name, path in candidates.items() if path.is_file()}
 
 
 def figure_facts(path: str | Path) -> dict[str, Any]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
-from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,12 +21,10 @@ from private_consensus.common.provenance import (
 from private_consensus.common.spreadsheets import csv
 from private_consensus.reproduction.experiments.results import CHECKSUMS
 
-from . import search
-from .page import page, pages, private_papers, shared_content
+from .page import page, pages, private_papers
 from .reading import Results
-from .views import observers, privacy, scorecard
+from .views import privacy, scorecard
 from .views.tables import LINKS as TABLE_LINKS
-from .views.verdicts import HEADINGS
 
 CORRECTIONS = "repairs"
 """Name of the figure of corrected variants, which belongs to no paper."""
@@ -37,38 +33,18 @@ IMAGE_KINDS = ("svg", "png", "pdf")
 CSV_DIGITS = 6
 """Significant digits of numbers in CSV files; Parquet files have all digits."""
 
-PDF_TEMPLATE = "report.typ"
-"""Typst document of the PDF, which reads its content from ``report.json``."""
 
-
-def write_site(
-    results: Results,
-    source: str | Path,
-    folder: str | Path,
-    *,
-    documentation: Iterable[Mapping[str, str]] = (),
-) -> None:
+def write_site(results: Results, source: str | Path, folder: str | Path) -> None:
     """Write the report as a folder.
 
     Parameters
     ----------
-    results
     source : path
         Folder of the scale, with subfolders ``figures``, ``tables`` and ``data``.
-    folder
-    documentation : iterable of mapping, optional
-        Search entries of pages outside the report.
     """
     source, folder = Path(source), Path(folder)
     rendered = pages(results)
-    entries = json.dumps([*search.entries(results, rendered), *documentation])
-    losses = json.dumps(observers.script_data(results.audit.get("observers", [])), allow_nan=False)
-    scripts = {
-        **_texts("assets"),
-        "search.js": f"searchable({entries});\n",
-        "losses.js": f"losses({losses});\n",
-    }
-    for name, text in scripts.items():
+    for name, text in _texts("assets").items():
         write_text(folder / "assets" / name, text)
     write_downloads(results, source, folder / "figures")
     for name in results.tables:
@@ -84,48 +60,10 @@ def write_site(
     for kind in IMAGE_KINDS if has_figure else ():
         name = f"{CORRECTIONS}.{kind}"
         copy(source / "audit" / name, folder / "figures" / name)
-    write_pdf(results, source, folder / "report.pdf")
     if not results.is_reference:
         write_runtime(folder / "assets" / "vega.js")
     written = [file for file in folder.rglob("*") if file.is_file() and file.name != CHECKSUMS]
     write_json(folder / CHECKSUMS, checksums(written, folder))
-
-
-def write_pdf(results: Results, source: Path, path: Path) -> None:
-    """Typeset the report as PDF; equal results of one commit give byte-identical files.
-
-    The PDF contains the front page and the papers.
-
-    Parameters
-    ----------
-    results
-    source : Path
-        Folder of the scale, which contains the subfolder ``figures``.
-    path : Path
-        Target file.
-    """
-    import typst
-
-    content = as_text({**shared_content(results), "headings": HEADINGS})
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        (folder / "figures").mkdir()
-        for name in results.facts:
-            shutil.copy(source / "figures" / f"{name}.svg", folder / "figures")
-        (folder / PDF_TEMPLATE).write_text(_texts("templates")[PDF_TEMPLATE], encoding="utf-8")
-        (folder / "report.json").write_text(json.dumps(content), encoding="utf-8")
-        typeset = typst.compile(str(folder / PDF_TEMPLATE), root=str(folder))
-    with atomic_write(path) as temporary:
-        temporary.write_bytes(typeset)
-
-
-def as_text(content: object) -> object:
-    """Convert all values of nested mappings and lists to text, so that none is read as markup."""
-    if isinstance(content, Mapping):
-        return {str(key): as_text(value) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [as_text(value) for value in content]
-    return "" if content is None else str(content)
 
 
 def write_runtime(path: Path) -> None:
@@ -145,7 +83,6 @@ def write_downloads(results: Results, source: Path, folder: Path) -> None:
         Results with the figures. The published reference has no PDF files and no specifications.
     source : Path
         Folder with subfolders ``figures`` and ``data``.
-    folder
     """
     for name in results.facts:
         for kind in IMAGE_KINDS[:2] if results.is_reference else IMAGE_KINDS:
@@ -167,7 +104,6 @@ def write_zipped(path: Path, text: str) -> None:
     ----------
     path : Path
         Path of the archive; the file in it has this name without ``.zip``.
-    text
     """
     with atomic_write(path) as temporary, ZipFile(temporary, "w") as archive:
         archive.writestr(ZipInfo(path.stem), text, ZIP_DEFLATED)

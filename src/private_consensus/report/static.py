@@ -21,7 +21,6 @@ from private_consensus.common.readable import read_json
 from private_consensus.reproduction.experiments.plan import load
 from private_consensus.reproduction.experiments.schema import read_yaml
 
-from . import search
 from .reading import REFERENCE, Results, read_results
 from .site import write_site
 
@@ -32,7 +31,6 @@ IGNORED = (".*", "_sources", "webpack-macros.html")
 LINK = re.compile(r'\b(?:href|src)="([^"]*)"')
 NAME = re.compile(r'\b(?:id|name)="([^"]*)"')
 REMOTE = re.compile(r"(?i)^(?:[a-z]+:|//)")
-TITLE = re.compile(r"<title>(.*?)</title>", re.S)
 INDEX = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>private-consensus</title>
 <meta http-equiv="refresh" content="0; url={report}/index.html"></head>
@@ -75,7 +73,6 @@ def reference_results(root: Path) -> Results:
         "tables": [folder / "data" / f"{name}.parquet" for name in tables],
         "audit": sorted((folder / "audit").glob("*.parquet")),
         "theorems": folder / "theorems.parquet",
-        "documents": (root / "docs").glob("*.md"),
         "cards": (),
     }
     results = read_results(described, files, scale=manifest["scale"], commit=manifest["commit"])
@@ -83,18 +80,15 @@ def reference_results(root: Path) -> Results:
         results,
         claims=[row for row in results.claims if row["figure"] in published],
         versions={},
-        library=True,
         is_reference=True,
     )
 
 
 def write_static(root: Path, documentation: Path, site: Path) -> None:
-    """Write documentation and reference report as one site with a common search.
+    """Write documentation and reference report as one site.
 
     Parameters
     ----------
-    root : Path
-        Folder of the repository.
     documentation : Path
         Folder of the HTML pages that ``make docs`` writes.
     site : Path
@@ -104,25 +98,8 @@ def write_static(root: Path, documentation: Path, site: Path) -> None:
     shutil.copytree(documentation, site / DOCS, ignore=shutil.ignore_patterns(*IGNORED))
     results = reference_results(root)
     published = root / "results" / REFERENCE
-    write_site(results, published, site / REPORT, documentation=list(documentation_entries(site)))
+    write_site(results, published, site / REPORT)
     write_text(site / "index.html", INDEX.format(report=REPORT, docs=DOCS))
-
-
-def documentation_entries(site: Path) -> Iterator[dict[str, str]]:
-    """Yield one search entry per page of the documentation."""
-    to_root = "../" * (REPORT.count("/") + 1)
-    for file in sorted((site / DOCS).rglob("*.html")):
-        text = file.read_text(encoding="utf-8")
-        title = TITLE.search(text)
-        name = file.relative_to(site).as_posix()
-        title_text = unescape(title[1]).split("—")[0].strip() if title else name
-        other_names = name.replace("/", " ")
-        yield {
-            "href": to_root + name,
-            "text": title_text,
-            "names": other_names,
-            "words": search.page_words(text),
-        }
 
 
 def dead_links(site: Path) -> Iterator[str]:

@@ -7,7 +7,7 @@ The subpackages, in the order of the workflow:
 3. ``claims`` tests the claims of the papers, ``statements`` their theorems and errata.
 4. ``plotting`` draws the figures.
 
-``audits`` and ``observers`` select the settings of the papers that the package ``audits`` examines.
+``audits`` selects the settings of the papers that the package ``audits`` examines.
 ``studies`` applies these steps to experiments of a user. The packages ``report`` and ``publishing``
 use the results.
 """

@@ -219,16 +219,7 @@ class CanaryAudit(QDPSGD):
 
 
 def guessed(scores: np.ndarray, signs: np.ndarray, guesses: int) -> tuple[int, int]:
-    """Count the correct guesses: signs of the scores with the largest absolute values.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (m,)
-        Sum of the observed values along the axis of each canary.
-    signs : ndarray, shape (m,)
-        True signs, -1 or 1.
-    guesses
-    """
+    """Count the correct guesses of signs, [m], by the largest absolute ``scores``, [m]."""
     furthest = np.argsort(-np.abs(scores), kind="stable")[:guesses]
     return int(np.sum(np.sign(scores[furthest]) == signs[furthest])), len(furthest)
 

@@ -184,13 +184,7 @@ class Constants(NamedTuple):
 
 
 def constants_of(problem: Any, network: Network, horizon: int) -> Constants:
-    """Return the constants of the theorems for the times 0, ..., horizon - 1.
-
-    Returns
-    -------
-    Constants
-        Constants over all these times.
-    """
+    """Return the constants of the theorems for the times 0, ..., horizon - 1."""
     times = range(horizon)
     lap = np.linalg.eigvalsh(laplacian(network.adjacency))
     couplings = np.stack([coupling(problem, network, t) for t in times])

@@ -171,18 +171,7 @@ class ReleaseAudit(DZOA):
 def neighbours(problem: Any, run: int, curvature: float, c1: float) -> AuditCase:
     r"""Return agent 1 at the optimum, with one response at its largest and smallest allowed value.
 
-    Parameters
-    ----------
-    problem, run
-    curvature : float
-        :math:`2\rho|N_k|`.
-    c1 : float
-        Bound on the gradient of a record.
-
-    Returns
-    -------
-    AuditCase
-        Two neighbouring data sets and their minimisers.
+    ``curvature`` is :math:`2\rho|N_k|`, and ``c1`` bounds the gradient of a record.
     """
     optimum = problem.optimum[run]
     fitted = problem.features[run, 0] @ optimum
@@ -204,23 +193,10 @@ def neighbours(problem: Any, run: int, curvature: float, c1: float) -> AuditCase
 def minimisers(
     gram: np.ndarray, curvature: float, linear: np.ndarray, penalty: float
 ) -> np.ndarray:
-    r"""Compute the exact minimisers of the two augmented objectives.
+    r"""Compute the exact minimisers, [2, P], of the two augmented objectives.
 
-    Parameters
-    ----------
-    gram : ndarray, shape (P, P)
-        Hessian of the loss.
-    curvature : float
-        :math:`2\rho|N_k|`.
-    linear : ndarray, shape (2, P)
-        Linear terms of the two objectives.
-    penalty : float
-        Weight of the l1 norm.
-
-    Returns
-    -------
-    ndarray, shape (2, P)
-        One minimiser per data set.
+    The loss has the Hessian ``gram``, [P, P], and the objectives the terms ``linear``, [2, P].
+    ``curvature`` is :math:`2\rho|N_k|`, and ``penalty`` the weight of the l1 norm.
     """
     hessian = gram + curvature * np.eye(len(gram))
     return lasso(np.stack([hessian, hessian]), -linear, penalty)
@@ -234,22 +210,11 @@ def measured(
     confidence: float,
     case: AuditCase,
 ) -> dict:
-    """Compute the privacy bounds and distribution statistics of sampled outputs.
+    """Compute the privacy bounds and distribution statistics of outputs, [2, replicates, P].
 
     Outputs that are not finite count as infinitely far along the direction. The bound on mu holds
-    for any mu-GDP mechanism, whatever the distribution of its outputs.
-
-    Parameters
-    ----------
-    outputs : ndarray, shape (2, replicates, P)
-        Outputs on the two data sets.
-    sigma : float
-        Standard deviation of (25).
-    epsilon, delta
-    confidence : float
-        Confidence of the bounds on epsilon and mu together.
-    case : AuditCase
-        Minimisers without noise.
+    for any mu-GDP mechanism, whatever the distribution of its outputs. ``sigma`` is the standard
+    deviation of (25). The bounds on epsilon and mu hold together with probability ``confidence``.
     """
     # Slow to import, and reading a plan loads every algorithm.
     from scipy import stats

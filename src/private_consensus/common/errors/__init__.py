@@ -85,12 +85,8 @@ def require(condition: bool, key: str, value: Any, expected: str) -> None:
 
     Parameters
     ----------
-    condition
     key : str
         Configuration key, argument or file that the error names.
-    value
-    expected : str
-        Description of the valid values.
     """
     if not condition:
         raise InvalidInput(key, value, expected)

@@ -38,7 +38,6 @@ def number(key: str, value: Any, expected: str, holds: Check = lambda v: v == v)
 
     Parameters
     ----------
-    key, value
     expected : str
         Description of the accepted values, for the message.
     holds : callable
@@ -59,7 +58,6 @@ def array(key: str, value: Any, expected: str, holds: Check = lambda v: v == v) 
 
     Parameters
     ----------
-    key
     value : float or array_like
         Numbers to check; an array of floats is not copied.
     expected : str
@@ -107,7 +105,6 @@ def whole(key: str, value: Any, low: int, high: int | None = None) -> int:
 
     Parameters
     ----------
-    key, value
     low, high : int
         Smallest and largest accepted number; no upper limit if ``high`` is None.
     """
@@ -131,7 +128,6 @@ def flag(key: str, value: Any) -> bool:
 
     Parameters
     ----------
-    key
     value : object
         Value to check: a Python or NumPy Boolean.
     """
@@ -150,7 +146,6 @@ def path(key: str, value: Any, expected: str) -> Path:
 
     Parameters
     ----------
-    key, value
     expected : str
         Description of the file or folder, for the message.
     """
@@ -161,12 +156,6 @@ def path(key: str, value: Any, expected: str) -> Path:
 
 def instance(key: str, value: Any, kind: Kind, expected: str) -> Any:
     """Return a value that is an instance of a type.
-
-    Parameters
-    ----------
-    key, value, kind
-    expected : str
-        The type in words, for the message.
 
     Returns
     -------
@@ -184,16 +173,7 @@ def function(key: str, value: Any) -> Callable:
 
 
 def items(key: str, value: Any, kind: Kind, expected: str) -> tuple:
-    """Return the items of an iterable, all of one type.
-
-    Parameters
-    ----------
-    key, value
-    kind : type, union or tuple of types
-        Accepted types of every item.
-    expected : str
-        The items in words, for the message.
-    """
+    """Return the items of an iterable, all of one type."""
     several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
     require(several, key, value, expected)
     collected = tuple(value)

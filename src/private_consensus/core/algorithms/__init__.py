@@ -44,10 +44,7 @@ def names() -> list[str]:
 def module_of(name: str) -> str:
     """Return the dotted name of the module that defines an algorithm.
 
-    Raises
-    ------
-    InvalidInput
-        For an unknown name, and for an entry point that cannot be used.
+    An unknown name, and an entry point that cannot be used, raise ``InvalidInput``.
     """
     return _module_of(text("algorithm.name", name))
 
@@ -71,27 +68,15 @@ def modules() -> list[str]:
 def load(name: str) -> type[Algorithm]:
     """Return the class of an algorithm.
 
-    Returns
-    -------
-    type
-        Subclass of :class:`.base.Algorithm`.
-
-    Raises
-    ------
-    InvalidInput
-        For an unknown name, and for an entry point that cannot be used.
+    An unknown name, and an entry point that cannot be used, raise ``InvalidInput``.
     """
     return import_module(module_of(name)).ALGORITHM
 
 
 def unusable() -> dict[str, str]:
-    """Return the reason for each entry point that is not used.
+    """Return the reason, in one line, for each entry point that is not used.
 
-    Returns
-    -------
-    dict
-        Reason, in one line, by name of the entry point. A built-in algorithm of this name remains
-        usable; the reason then states both modules.
+    A built-in algorithm of its name remains usable; the reason then states both modules.
     """
     return dict(sorted((collisions() | _broken()).items()))
 
@@ -122,13 +107,7 @@ def _points() -> dict[str, list[EntryPoint]]:
 
 
 def collisions() -> dict[str, str]:
-    """Return the names that several entry points, or an entry point and a built-in algorithm, have.
-
-    Returns
-    -------
-    dict
-        By name, a sentence that lists the modules with this name.
-    """
+    """Return a sentence for each name that several modules claim, one of which may be built in."""
     reasons = {}
     for name, points in _points().items():
         sources = [_described(point) for point in points]

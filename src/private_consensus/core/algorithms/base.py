@@ -688,19 +688,7 @@ DRAW = "draw"
 
 
 def draws_of(algorithm: Any, problem: Problem, network: Network, streams: Streams) -> Iterator[Any]:
-    """Return the random draws of an iterative algorithm on a network, at unit scale.
-
-    Parameters
-    ----------
-    algorithm : Iterative
-        Algorithm or batch of settings.
-    problem, network, streams
-
-    Returns
-    -------
-    iterator
-        One item per iteration.
-    """
+    """Return the random draws of an iterative algorithm, at unit scale, one item per iteration."""
     if algorithm.draws_per_edge:
         return algorithm.draws(problem, streams, network)
     return algorithm.draws(problem, streams)
@@ -732,80 +720,26 @@ class BoundedGradients:
         return self.problem.assumed_gradient_share(self.bound)
 
     def attained_minimiser_share(self, norm: str, curvature: float) -> float | None:
-        """Return the fraction of the largest change of a minimiser that one pair attains.
-
-        Parameters
-        ----------
-        norm : {"l2"}
-            Norm of the change.
-        curvature : float
-            Curvature that is added to the objective.
-
-        Returns
-        -------
-        float or None
-            None if it is unknown.
-        """
+        """Return the attained fraction of the l2 change of a minimiser; None if unknown."""
         return self.problem.assumed_minimiser_share(self.bound)
 
 
-def origin(problem: Problem, release: Any, settings: int | None = None) -> np.ndarray:
-    """Return iterates of 0, the starting point of all agents.
+def origin(problem: Problem, release: Any) -> np.ndarray:
+    """Return iterates of 0, [settings, runs, agents, dim], the starting point of all agents."""
+    return np.zeros((release.settings, release.runs, problem.n_agents, problem.dim))
 
-    Parameters
-    ----------
-    problem : Problem
-    release : function
-        Function that :meth:`Iterative.start` receives.
 
-    Returns
-    -------
-    ndarray, shape (settings, runs, agents, dim)
+def normal_start(problem: Problem, release: Any, std: Any) -> np.ndarray:
+    """Return normal starting points, [settings, runs, agents, dim], that all algorithms share.
+
+    The standard deviation ``std`` of each coordinate may differ between settings.
     """
-    return np.zeros((*_batch(release, settings), problem.n_agents, problem.dim))
-
-
-def normal_start(problem: Problem, release: Any, *options: Any) -> np.ndarray:
-    """Return normally distributed starting points, from draws that all algorithms share.
-
-    Parameters
-    ----------
-    problem : Problem
-    release : function
-        Function that :meth:`Iterative.start` receives.
-    std : float or ndarray, shape (settings,)
-        Standard deviation of each coordinate.
-
-    Returns
-    -------
-    ndarray, shape (settings, runs, agents, dim)
-        The draws times ``std``.
-    """
-    *settings, std = options
-    shape = problem.n_agents, problem.dim
-    if isinstance(release, Streams):
-        unit = release.draw("data", "normal", shape, "start")
-    else:
-        unit = release.once("start", "normal", shape)
-    count = _batch(release, settings[0] if settings else None)[0]
-    return np.broadcast_to(column(std) * unit, (count, *unit.shape)).copy()
-
-
-def _batch(release: Any, settings: int | None) -> tuple[int, int]:
-    if isinstance(release, Streams) or settings is not None:
-        return settings, len(release.runs)
-    return release.settings, release.runs
+    unit = release.once("start", "normal", (problem.n_agents, problem.dim))
+    return np.broadcast_to(column(std) * unit, (release.settings, *unit.shape)).copy()
 
 
 def overrides(instance: Any, kind: type, *names: str) -> bool:
-    """Return True if the class of an object overrides a method of a base class.
-
-    Parameters
-    ----------
-    instance : object
-        Instance of a subclass of ``kind``.
-    kind, *names
-    """
+    """Return True if the class of an object overrides a method of its base class ``kind``."""
     return any(getattr(type(instance), name) is not getattr(kind, name) for name in names)
 
 
@@ -829,19 +763,9 @@ def step_parameters(algorithm: Algorithm) -> list[str]:
 
 
 def unstable_steps(algorithm: Algorithm, problem: Problem) -> dict[str, tuple[float, float]]:
-    """Return the step sizes above 2/L, with which gradient descent diverges.
+    """Return the largest value and 2/L of each step size above 2/L, with which descent diverges.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Algorithm whose :func:`step_parameters` are tested.
-    problem : Problem
-        Problem whose largest ``smoothness`` is L.
-
-    Returns
-    -------
-    dict of str to (float, float)
-        For each such parameter, its largest value and 2/L.
+    L is the largest ``smoothness`` of the problem. The step sizes are :func:`step_parameters`.
     """
     if not problem.offers("smoothness"):
         return {}
@@ -882,12 +806,8 @@ def stack(settings: Sequence[AnyAlgorithm]) -> AnyAlgorithm:
 def join_runs(algorithms: Sequence[Algorithm]) -> Algorithm:
     """Combine the copies of a setting for single runs into one setting for all runs.
 
-    Numbers that differ between the runs become arrays [runs, 1, 1].
-
-    Raises
-    ------
-    ValueError
-        If the copies differ in anything but scalars.
+    Numbers that differ between the runs become arrays [runs, 1, 1]. Copies that differ in anything
+    else raise ``ValueError``.
     """
     first = algorithms[0]
     if all(copy is first for copy in algorithms):

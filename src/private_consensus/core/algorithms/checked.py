@@ -103,13 +103,7 @@ CHECKS_OF_RUN = {**CHECKS, "horizon": _horizons}
 
 
 def check_arguments(kind: type) -> None:
-    """Replace the methods that a class defines by methods that check their arguments first.
-
-    Parameters
-    ----------
-    kind : type
-        Class of an algorithm, changed in place.
-    """
+    """Replace the methods that a class defines by methods that check their arguments first."""
     for name in CHECKED.keys() & vars(kind).keys():
         if callable(method := vars(kind)[name]):
             checks = CHECKS_OF_RUN if name == "run" else CHECKS
@@ -141,10 +135,7 @@ def _with_finite_noise(calibrate: Callable) -> Callable:
 def _checked(
     method: Callable, checks: Mapping[str, Callable[[str, Any], Any]], *, of_one_setting: bool
 ) -> Callable:
-    """Return a method that checks its arguments before it computes.
-
-    It also refuses a problem and a network with different numbers of agents.
-    """
+    """Return a method that checks its arguments before it computes."""
 
     @wraps(method)
     def checked(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -96,13 +96,7 @@ class DZOA(ConsensusADMM):
         return release("estimate", estimate)
 
     def step_length(self, problem, network) -> np.ndarray:
-        r"""Return the first step size :math:`\alpha_0R/(L\sqrt{P\ln 2P})`.
-
-        Returns
-        -------
-        ndarray
-            Broadcastable to (settings, runs, agents).
-        """
+        r"""Return the first step size :math:`\alpha_0R/(L\sqrt{P\ln 2P})` of each agent."""
         dim = problem.dim
         T, J, L, c = (per_agent(field) for field in (self.T, self.J, self.L, self.c))
         noise = per_agent(self.noise) / neighbourhood_sizes(network)
@@ -112,21 +106,10 @@ class DZOA(ConsensusADMM):
 
 
 def step_sum(T, dim: int):
-    r"""Return the sum of step sizes :math:`S = s_1(1+\ln P) + s_2` in (27).
+    r"""Return the sum of step sizes :math:`S = s_1(1+\ln P) + s_2` in (27), in the shape of ``T``.
 
-    It has the sums :math:`s_1 = \sum_t 1/t` and :math:`s_2 = \sum_t t^{-1.5}` over the inner steps.
-
-    Parameters
-    ----------
-    T : int or ndarray of int
-        Number of inner steps and of terms in both sums.
-    dim : int
-        Number P of coordinates.
-
-    Returns
-    -------
-    float or ndarray
-        With the shape of ``T``.
+    It has the sums :math:`s_1 = \sum_t 1/t` and :math:`s_2 = \sum_t t^{-1.5}` over the T inner
+    steps. P is ``dim``.
     """
     t = np.arange(1, int(np.max(T)) + 1)
     s1, s2 = np.cumsum(1.0 / t), np.cumsum(t**-1.5)
@@ -135,19 +118,7 @@ def step_sum(T, dim: int):
 
 
 def per_setting(value: Any, settings: int) -> np.ndarray:
-    """Return an integer field of a batch as one value per setting.
-
-    Parameters
-    ----------
-    value : int or ndarray of int
-        Field of an algorithm.
-    settings
-
-    Returns
-    -------
-    ndarray of int64, shape (settings,)
-        Read-only view.
-    """
+    """Return an integer field of a batch as a read-only array of int64, [settings]."""
     return np.broadcast_to(np.asarray(value, dtype=np.int64), (settings,))
 
 

@@ -107,19 +107,7 @@ class FairClassification(FunctionalMechanism):
 
         With ``average``, :math:`\delta_s = \delta_n = 1 - \sqrt{1-\delta}`. With ``max``, all
         coefficients together are one Gaussian release, with :math:`\delta_s = \delta_n = \delta`.
-
-        Parameters
-        ----------
-        budget
-        columns : int
-            Number of selected columns, k.
-        dim : int
-            Number of columns, d.
-
-        Returns
-        -------
-        (Budget, Budget)
-            Budgets of the selected and of the other columns.
+        ``columns`` is the number k of selected columns, and ``dim`` the number d of columns.
         """
         if columns == 0:
             return budget, budget
@@ -201,17 +189,11 @@ ALGORITHM = FairClassification
 
 
 def extended_gaussian_epsilon(ratio: float, delta: float) -> float:
-    r"""Return the epsilon of Theorem 19 for Gaussian noise.
+    r"""Return the epsilon of Theorem 19 for the ratio :math:`\Delta_2/\sigma`.
 
     With :math:`q = \sqrt2\,\sigma/\Delta_2` and :math:`L = \ln(\sqrt{2/\pi}/\delta)`, the condition
     :math:`q\epsilon - \sqrt L = \sqrt{L+\epsilon}` has the root
     :math:`\epsilon = (1 + 2q\sqrt L)/q^2`.
-
-    Parameters
-    ----------
-    ratio : float
-        Ratio of l2 sensitivity to standard deviation, :math:`\Delta_2/\sigma`.
-    delta
     """
     q = np.sqrt(2.0) / ratio
     tail = np.log(np.sqrt(2.0 / np.pi) / delta)

@@ -68,21 +68,10 @@ ALGORITHM = Logistic
 
 
 def fit(problem, ridge: float) -> np.ndarray:
-    r"""Compute the minimisers of (97) on the training rows of each run.
+    r"""Compute the minimisers of (97), [runs, d], on the training rows of each run.
 
     All runs start from the minimiser for all rows and use the Hessian at this point in all steps.
-
-    Parameters
-    ----------
-    problem : Problem
-        Features, labels and training rows of all runs.
-    ridge : float
-        Coefficient :math:`\lambda > 0` of the ridge.
-
-    Returns
-    -------
-    ndarray, shape (runs, d)
-        Coefficients of each run.
+    ``ridge`` is the coefficient :math:`\lambda > 0`.
     """
     rows, dim = problem.features.shape
     centre, curvature_of_all_rows, magnitude = _of_all_rows(problem, ridge)

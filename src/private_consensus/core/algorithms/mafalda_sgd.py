@@ -5,7 +5,7 @@ r"""MAFALDA-SGD: noise that is correlated over rounds (Bellet et al., ICLR 2026)
     \qquad z_{t+1} = W y_t, \qquad n_r \sim N(0, I)
 
 All agents use one lower triangular matrix C, which minimises the error that the noise causes in the
-models after mixing (arXiv 2510.17480; :mod:`private_consensus.privacy.observers.temporal` has the
+models after mixing (arXiv 2510.17480; :mod:`private_consensus.privacy.correlated_noise` has the
 objective). With b ``batches`` in a fixed cycle, a record affects the rounds s, s + b, ... Let
 sens(C) be the largest :math:`|C\Delta|` for changes of at most 1 in these rounds. For the
 eavesdropper, all messages together are one Gaussian mechanism with
@@ -26,8 +26,12 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from private_consensus.common.errors import require
-from private_consensus.privacy.observers.changes import Cyclic
-from private_consensus.privacy.observers.temporal import cyclic_factor, error_gram, gram_of_powers
+from private_consensus.privacy.correlated_noise import (
+    cyclic_factor,
+    cyclic_sensitivity,
+    error_gram,
+    gram_of_powers,
+)
 
 from ..networks import SparseNetwork
 from .base import DRAW, origin
@@ -104,9 +108,8 @@ class MAFALDASGD(ClippedDescent):
 
     def losses(self, problem, network, horizon):
         """Return an upper bound on the sensitivity of all rounds together."""
-        C = self._inverse_filter(horizon)
-        squared = Cyclic(period=int(self.batches)).maximum(C.T @ C, 0.0)[1]
-        return np.array([self.change(problem) * np.sqrt(squared) * (1 + 1e-9)])
+        sensitivity = cyclic_sensitivity(self._inverse_filter(horizon), int(self.batches))
+        return np.array([self.change(problem) * sensitivity * (1 + 1e-9)])
 
     def filter_of(self, horizon: int) -> np.ndarray:
         """Return the matrix :math:`C^{-1}` that correlates the noise of the first rounds.
@@ -184,16 +187,7 @@ def _require_batches(problem: Any, batches: int) -> None:
 def batch_of(problem: Any, t: int, batches: Any):
     """Return the problem restricted to the batch of round t.
 
-    Parameters
-    ----------
-    problem, t
-    batches : int or ndarray of int
-        Number of batches, equal for all settings.
-
-    Returns
-    -------
-    Problem
-        Problem whose weight per record is multiplied by the number of batches.
+    Its weight per record is multiplied by the number of batches, which is equal for all settings.
     """
     counts = np.unique(batches)
     require(len(counts) == 1, "algorithm.batches", counts, "an equal number for all settings")

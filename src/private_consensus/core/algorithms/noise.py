@@ -133,19 +133,7 @@ class Noise:
         return self.scale / self.growth ** np.arange(1, horizon + 1)
 
     def units(self, problem: Any, streams: Any) -> Iterator[np.ndarray]:
-        """Return the draws of scale 1 of all iterations.
-
-        Parameters
-        ----------
-        problem : Problem
-            Number of agents and dimension.
-        streams
-
-        Returns
-        -------
-        iterator of ndarray, shape (runs, agents, dim)
-            One array per iteration.
-        """
+        """Return the draws of scale 1, [runs, agents, dim], of all iterations."""
         return streams.sequence("noise", LAWS[self.law].unit, (problem.n_agents, problem.dim))
 
     def site(self, scale: np.ndarray, moved: np.ndarray, name: str = "message") -> NoiseSite:
@@ -157,30 +145,14 @@ class Noise:
             Scale in the unit of the noised quantity.
         moved : ndarray, shape (iterations,)
             Bound on the change of that quantity by one record, divided by the scale.
-        name : str
-            Noised quantity.
-
-        Returns
-        -------
-        NoiseSite
-            Site with the distribution and norm of this noise.
         """
         return NoiseSite(name, self.law, scale, self.norm, moved)
 
     def site_of(self, release: Release, scales: np.ndarray) -> NoiseSite:
-        """Return the site of this noise on messages, with the ratios that a release states.
+        """Return the site ``message`` of this noise, with the ratios that a release states.
 
-        Parameters
-        ----------
-        release : Release
-            Release whose losses are the ratios of sensitivity to scale.
-        scales : ndarray, shape (horizon,)
-            Noise scale of each iteration.
-
-        Returns
-        -------
-        NoiseSite
-            Site named ``message``.
+        The losses of the release are ratios of sensitivity to scale. ``scales``, [horizon], are
+        those of the iterations.
         """
         moved = np.broadcast_to(release.losses(), len(scales))
         return self.site(scales[:, None, None], moved)
@@ -202,21 +174,12 @@ class Noise:
         return [Release(self.law, sensitivity=sensitivity, scale=scales, **attack_fields)]
 
     def reached(self, problem: Any, horizon: int, first: float | None) -> np.ndarray | None:
-        """Return the fraction of the gradient's sensitivity that an attack at delta 0 attains.
+        """Return the fraction of the sensitivity that an attack at delta 0 attains, [horizon].
 
-        In iteration 1, the gradient is evaluated at a fixed point. In later iterations, every
-        point has a positive density. The fraction is that at points far from the origin.
-
-        Parameters
-        ----------
-        problem, horizon
-        first : float or None
-            Additional factor in iteration 1; None, for 0, if it is unknown.
-
-        Returns
-        -------
-        ndarray, shape (horizon,), or None
-            None if the fraction of later iterations is unknown.
+        In iteration 1, the gradient is evaluated at a fixed point, and the fraction has the
+        additional factor ``first``; None, for 0, if it is unknown. In later iterations, every point
+        has a positive density. The fraction is that at points far from the origin. The result is
+        None if it is unknown.
         """
         later = problem.reached_gradient_share(self.norm)
         if later is None:
@@ -225,18 +188,9 @@ class Noise:
 
 
 def calibrated(algorithm: Any, budget, problem, network, horizon: int) -> Any:
-    """Return a copy of an algorithm with one noise, calibrated to a budget.
+    """Return a copy of an algorithm with one noise, calibrated to a budget; itself if it is fixed.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Algorithm with the fields ``law``, ``noise``, ``growth`` and ``calibration``.
-    budget, problem, network, horizon
-
-    Returns
-    -------
-    Algorithm
-        The algorithm itself if its noise is fixed.
+    The algorithm has the fields ``law``, ``noise``, ``growth`` and ``calibration``.
     """
     if algorithm.noise_is_given:
         return algorithm
@@ -248,16 +202,7 @@ def calibrated(algorithm: Any, budget, problem, network, horizon: int) -> Any:
 def least_noise(algorithm: Any, budget, problem, network, horizon: int) -> float:
     """Return the smallest noise scale that meets a finite budget, by accountant or formula.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Algorithm whose field ``calibration`` names the rule.
-    budget, problem, network, horizon
-
-    Returns
-    -------
-    float
-        Value for the field ``noise``.
+    The field ``calibration`` of the algorithm names the rule.
     """
     if algorithm.calibration == "formula":
         return _by_formula(algorithm, budget, problem, network, horizon)

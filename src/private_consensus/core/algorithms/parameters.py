@@ -38,15 +38,9 @@ class Rule(NamedTuple):
 
 
 def one_of(default: str | None, names: Iterable[str], *, calibration: bool = False) -> Any:
-    """Declare a field with a fixed set of values.
+    """Declare a field with a fixed set of values; None is allowed if it is the default.
 
-    Parameters
-    ----------
-    default : str or None
-        Default value; None is then allowed as well.
-    names
-    calibration : bool
-        Whether the field affects only how the noise is set.
+    A field with ``calibration`` affects only how the noise is set.
     """
     allowed = tuple(names)
     rule = Rule(partial(_is_one_of, allowed), f"one of {', '.join(allowed)}")
@@ -58,31 +52,18 @@ def _is_one_of(allowed: tuple[str | None, ...], value: Any) -> bool:
 
 
 def positive(default: Any, *, expected: str = "a number > 0", calibration: bool = False) -> Any:
-    """Declare a number above 0.
+    """Declare a number above 0; None is allowed if it is the default.
 
-    Parameters
-    ----------
-    default : float or None
-        Default value; None is then allowed as well.
-    expected : str
-        Description of the allowed values, for error messages.
-    calibration : bool
-        Whether the field affects only how the noise is set.
+    ``expected`` describes the allowed values in error messages. A field with ``calibration``
+    affects only how the noise is set.
     """
     return _field(default, Rule(_all(lambda v: v > 0), expected), calibration)
 
 
 def nonnegative(default: Any, *, max_value: float = np.inf, calibration: bool = False) -> Any:
-    """Declare a number of at least 0.
+    """Declare a number from 0 to ``max_value``; None is allowed if it is the default.
 
-    Parameters
-    ----------
-    default : float or None
-        Default value; None is then allowed as well.
-    max_value : float
-        Inclusive upper limit.
-    calibration : bool
-        Whether the field affects only how the noise is set.
+    A field with ``calibration`` affects only how the noise is set.
     """
     expected = "a number >= 0" if np.isinf(max_value) else f"a number in [0, {max_value:g}]"
     return _field(default, Rule(_all(lambda v: (v >= 0) & (v <= max_value)), expected), calibration)
@@ -99,23 +80,11 @@ class NoiseDeclaration(NamedTuple):
 def noise_field(
     added_to: str | None = "message", law: str | None = "gaussian", *, scheduled: bool = False
 ) -> Any:
-    """Declare a noise whose scale the calibration sets; the default scale is 0.
+    """Declare a :class:`.noise.Noise` whose scale the calibration sets; the default scale is 0.
 
-    The value of the field is a :class:`.noise.Noise`.
-
-    Parameters
-    ----------
-    added_to : str or None
-        Quantity to which the noise is added; None for the value of the algorithm's ``where``.
-    law : str or None
-        Distribution; None for the value of the algorithm's ``law``.
-    scheduled : bool
-        Whether the scale is divided by the algorithm's ``growth`` in every iteration.
-
-    Returns
-    -------
-    Field
-        Dataclass field with its rule and declaration.
+    The noise is added to the quantity ``added_to``, or to that of the algorithm's ``where`` if it
+    is None. Its distribution is ``law``, or the algorithm's ``law`` if it is None. If
+    ``scheduled``, the scale is divided by the algorithm's ``growth`` in every iteration.
     """
     declared = NoiseDeclaration(law, added_to, scheduled)
     return field(default=0.0, metadata={**nonnegative(0.0).metadata, NOISE: declared})
@@ -124,19 +93,10 @@ def noise_field(
 def fraction(
     default: Any = MISSING, *, below: float = 1.0, expected: str = "", calibration: bool = False
 ) -> Any:
-    """Declare a number strictly between 0 and ``below``.
+    """Declare a number strictly between 0 and ``below``; None is allowed if it is the default.
 
-    Parameters
-    ----------
-    default : float or None, optional
-        Default value; None is then allowed as well. Without a default, the value is
-        required.
-    below : float
-        Exclusive upper limit.
-    expected : str
-        Description of the allowed values, for error messages.
-    calibration : bool
-        Whether the field affects only how the noise is set.
+    Without a default, the value is required. ``expected`` describes the allowed values in error
+    messages. A field with ``calibration`` affects only how the noise is set.
     """
     expected = expected or f"a number in (0, {below:g})"
     return _field(default, Rule(_all(lambda v: (v > 0) & (v < below)), expected), calibration)
@@ -148,16 +108,9 @@ def unit_interval(default: Any) -> Any:
 
 
 def positive_integer(default: Any, *, max_value: float = np.inf, calibration: bool = False) -> Any:
-    """Declare a whole number of at least 1.
+    """Declare a whole number from 1 to ``max_value``; None is allowed if it is the default.
 
-    Parameters
-    ----------
-    default : int or None
-        Default value; None is then allowed as well.
-    max_value : float
-        Inclusive upper limit.
-    calibration : bool
-        Whether the field affects only how the noise is set.
+    A field with ``calibration`` affects only how the noise is set.
     """
     expected = "a whole number >= 1" + (f" and <= {max_value}" if np.isfinite(max_value) else "")
     holds = _all(lambda v: (v >= 1) & (v <= max_value) & (v < np.inf) & (v == np.floor(v)))
@@ -167,23 +120,16 @@ def positive_integer(default: Any, *, max_value: float = np.inf, calibration: bo
 def only(default: Any, because: str = "") -> Any:
     """Declare a number with a single allowed value, for a field that a subclass fixes.
 
-    Parameters
-    ----------
-    default
-    because : str
-        Reason for the restriction, for error messages.
+    ``because`` is the reason for error messages.
     """
     expected = f"{default:g}{because and ': '}{because}"
     return _field(default, Rule(_all(lambda v: v == default), expected), False)
 
 
 def check_parameters(algorithm: Any) -> None:
-    """Raise an error for the first field whose value violates its rule or its declared type.
+    """Raise ``InvalidInput`` for the first field that violates its rule or declared type.
 
-    Raises
-    ------
-    InvalidInput
-        With key ``algorithm.<name>``.
+    The key of the error is ``algorithm.<name>``.
     """
     for name, (rule, optional) in rules(type(algorithm)).items():
         value = _scale(getattr(algorithm, name))

@@ -54,14 +54,7 @@ def class_of(name: str) -> type[Problem]:
 
 
 def shared_by_runs(module: ModuleType, parameters: Mapping[str, Any]) -> bool:
-    """Return True if a problem with these parameters is equal in all runs.
-
-    Parameters
-    ----------
-    module
-    parameters : mapping
-        Parameters of its ``build`` function.
-    """
+    """Return True if a problem with these parameters of ``build`` is equal in all runs."""
     instance("module", module, ModuleType, "the module of a problem")
     instance("parameters", parameters, Mapping, "a mapping of parameters")
     options = signature(module.build).parameters

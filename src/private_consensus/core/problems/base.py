@@ -470,15 +470,6 @@ class Problem(ABC):
 def consensus_error(problem: Problem | None, x: np.ndarray) -> np.ndarray:
     r"""Compute the consensus error :math:`\frac1n\sum_i \|x_i - \bar x\|_2^2`.
 
-    Parameters
-    ----------
-    problem : Problem or None
-        Ignored; it is present because all metrics have this argument.
-    x : ndarray, shape (..., agents, dim)
-        Local models.
-
-    Returns
-    -------
-    ndarray, shape (...)
+    The problem is ignored; all metrics have this argument.
     """
     return ((x - x.mean(-2, keepdims=True)) ** 2).sum(-1).mean(-1)

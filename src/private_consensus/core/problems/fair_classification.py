@@ -164,11 +164,6 @@ class FairLogisticRegression(Problem):
             change of the mean.
         coefficients : {"ordered", "unique"}
             Either all :math:`d^2` quadratic coefficients, or one coefficient per monomial.
-
-        Returns
-        -------
-        Sensitivity
-            See :class:`private_consensus.privacy.functional.Sensitivity`.
         """
         return Sensitivity(self.dim, fair, self.mean, public_mean, coefficients)
 

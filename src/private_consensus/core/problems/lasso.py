@@ -259,37 +259,15 @@ def _steps(rate: np.ndarray) -> np.ndarray:
 
 
 def soft_threshold(x: np.ndarray, threshold) -> np.ndarray:
-    r"""Compute the soft threshold :math:`\mathrm{sign}(x)\max(|x| - \tau, 0)`.
-
-    Parameters
-    ----------
-    x : ndarray
-        Argument of any shape.
-    threshold : float or ndarray, broadcastable to x
-        Threshold :math:`\tau \ge 0`.
-
-    Returns
-    -------
-    ndarray
-    """
+    r"""Compute the soft threshold :math:`\mathrm{sign}(x)\max(|x| - \tau, 0)`."""
     return np.copysign(np.maximum(np.abs(x) - threshold, 0.0), x)
 
 
 def lasso(gram: np.ndarray, pull: np.ndarray, penalty: float) -> np.ndarray:
     r"""Minimise :math:`\tfrac12 b^TGb - p^Tb + \lambda\|b\|_1` by coordinate descent.
 
-    Parameters
-    ----------
-    gram : ndarray, shape (R, P, P)
-        Matrices G, one per run.
-    pull : ndarray, shape (R, P)
-        Vectors p, one per run.
-    penalty : float
-        Coefficient :math:`\lambda` of the l1 norm.
-
-    Returns
-    -------
-    ndarray, shape (R, P)
+    G is ``gram``, [R, P, P]; p is ``pull``, [R, P]; and :math:`\lambda` is ``penalty``. The result
+    is [R, P].
     """
     b = np.zeros_like(pull)
     scale = np.abs(pull).max(-1, initial=1e-300)

@@ -122,18 +122,9 @@ class LinearObservation(Problem):
         return streams.sequence("data", "uniform", self.constant.shape[:2], "observations")
 
     def data(self, t: float, unit: np.ndarray) -> np.ndarray:
-        """Compute the measurements :math:`y_i(t)`.
+        """Compute the measurements :math:`y_i(t)`, [runs, agents, m], at time t in radians.
 
-        Parameters
-        ----------
-        t : float
-            Time, in radians.
-        unit : ndarray, shape (runs, agents, m)
-            Array of :meth:`observation_noise` for time t.
-
-        Returns
-        -------
-        ndarray, shape (runs, agents, m)
+        ``unit`` is an array of :meth:`observation_noise` for time t.
         """
         return self.matrices(t) @ self.theta + self.noise * (2.0 * unit - 1.0)
 

@@ -35,7 +35,6 @@ from private_consensus.common.arrays import (
 from private_consensus.common.errors import arguments, require
 from private_consensus.kernels import backpropagation
 
-from ..partition import partition_iid
 from ..randomness import Streams
 from .base import Problem, consensus_error
 
@@ -146,22 +145,12 @@ class Perceptron(Problem):
         )
 
     def initial(self, init: str, release: Any) -> np.ndarray:
-        """Return the common starting point of all agents of a run.
+        """Return the common starting point, [runs, 1, p], of all agents of a run.
 
         It is sampled from the stream ``data``, so that all algorithms of a figure have the same
-        starting point.
-
-        Parameters
-        ----------
-        init : {"zero", "random", "u05"}
-            ``zero`` (as published), ``random`` (normal weights of variance 1/fan-in, biases 0) or
-            ``u05`` (all parameters uniform in [-0.5, 0.5], the code of the predecessor paper).
-        release : function
-            Function that a step receives.
-
-        Returns
-        -------
-        ndarray, shape (runs, 1, p)
+        starting point: ``zero`` (as published), ``random`` (normal weights of variance 1/fan-in,
+        biases 0) or ``u05`` (all parameters uniform in [-0.5, 0.5], the code of the predecessor
+        paper).
         """
         arguments.choice("algorithm.init", init, INITS)
         shape = (1, self.dim)
@@ -260,19 +249,7 @@ class Perceptron(Problem):
             np.sum(slopes, axis=-1, out=g[..., 0, :])
 
     def outputs(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Compute the outputs o of models on a subset of rows.
-
-        Parameters
-        ----------
-        x : ndarray, shape (models, p)
-            Models.
-        rows : ndarray of int, shape (rows,)
-            Rows of the features.
-
-        Returns
-        -------
-        ndarray, shape (models, classes, rows)
-        """
+        """Compute the outputs o, [models, classes, rows], of models on a subset of rows."""
         if x.dtype == self.features.dtype == np.float32:
             return backpropagation.outputs(x, self._records, rows, self.hidden)
         a = self.features[rows].T.astype(x.dtype)
@@ -302,19 +279,7 @@ class Perceptron(Problem):
         return o
 
     def evaluate(self, x: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the mean loss and the accuracy of models on a subset of rows.
-
-        Parameters
-        ----------
-        x : ndarray, shape (..., p)
-            Models.
-        rows : ndarray of int, shape (rows,)
-            Rows of the features.
-
-        Returns
-        -------
-        loss, accuracy : ndarray, shape (...)
-        """
+        """Compute the mean loss and the accuracy of models, [..., p], on a subset of rows."""
         models = x.reshape(-1, x.shape[-1])
         # Images of one class have similar black pixels, which the compiled code skips.
         rows = rows[np.argsort(self.labels[rows], kind="stable")]
@@ -347,19 +312,9 @@ class Perceptron(Problem):
         return np.log(np.exp(o, out=o).sum(-2)) + maximum - label_outputs, is_correct
 
     def average_model_measures(self, subset: str, x: np.ndarray) -> np.ndarray:
-        """Compute loss and accuracy of the average of the agents' models.
+        """Compute loss and accuracy, [2, settings, runs], of the average of the agents' models.
 
-        Parameters
-        ----------
-        subset : {"training", "test"}
-            Records of all agents of the run, or the test set.
-        x : ndarray, shape (settings, runs, agents, p)
-            Local models.
-
-        Returns
-        -------
-        ndarray, shape (2, settings, runs)
-            Loss and accuracy.
+        ``subset`` is ``training``, the records of all agents of the run, or ``test``.
         """
         average = x.mean(-2)
         cached_average, measures = self._evaluated.get(subset, (None, None))
@@ -471,7 +426,9 @@ def build(
     require(coded, "problem.prepared", (labels.min(), labels.max()), "labels from 0 to 9")
     records_per_agent = records // agents
     generators = [streams.shared("data")] if partition == "shared" else streams.generators("data")
-    agent_rows = train[partition_iid(train, [records_per_agent] * agents, generators)]
+    used = agents * records_per_agent
+    rows = np.stack([generator.permutation(len(train))[:used] for generator in generators])
+    agent_rows = train[rows.reshape(len(generators), agents, records_per_agent)]
     features = np.asarray(prepared.features, PRECISIONS[precision])
     test = np.asarray(prepared.splits["test"])[:test_rows]
     return Perceptron(features, labels, agent_rows, test, hidden, loss)

@@ -72,12 +72,10 @@ def minimise(
         as zero.
     tolerance : float
         l2 norm of the gradient at which a problem counts as solved.
-    max_steps
 
     Returns
     -------
     ndarray, shape (..., d)
-        Approximate minimisers.
 
     Raises
     ------
@@ -120,20 +118,7 @@ class _Accelerated:
         self.last_point = self.last_step = None
 
     def next(self, x: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """Compute the next iterate.
-
-        Parameters
-        ----------
-        x : ndarray, shape (..., d)
-            Current points.
-        slope : ndarray, shape (..., d)
-            Gradients at ``x``.
-
-        Returns
-        -------
-        ndarray, shape (..., d)
-            Next points; ``x`` itself without a Hessian bound.
-        """
+        """Compute the next iterate."""
         if self.descend is None:
             return x
         step = -self.descend(slope)
@@ -160,7 +145,7 @@ def newton_step_length(
     size: np.ndarray,
     selected: np.ndarray,
 ) -> np.ndarray:
-    r"""Compute the step length of each problem along its Newton step :math:`\Delta`.
+    r"""Compute the step length, in (0, 1], of each problem along its Newton step :math:`\Delta`.
 
     The length is :math:`\ln(1+r)/r` with :math:`r = \|\Delta\|_2`. For selected problems with r
     above ``FAR``, longer steps are tried.
@@ -175,11 +160,6 @@ def newton_step_length(
         l2 norms of the gradients at ``x``.
     selected : ndarray of bool, shape (...)
         Problems for which longer steps are tried.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        Step lengths in (0, 1].
     """
     norm = np.linalg.norm(step, axis=-1)
     damped = np.divide(np.log1p(norm), norm, out=np.ones_like(norm), where=norm > 1e-12)

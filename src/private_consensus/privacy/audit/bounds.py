@@ -289,7 +289,6 @@ def tabled_limits(hits: np.ndarray, runs: int, tail: float) -> tuple[np.ndarray,
     ----------
     hits : ndarray of int
         Numbers of successes.
-    runs
     tail : float
         One-sided error level.
 
@@ -403,17 +402,6 @@ class _Ordering:
 
         For a smaller k, m would have to be so small that even at q = ``low`` it has a
         ``negligible`` probability. A larger k does not occur at rates that matter.
-
-        Parameters
-        ----------
-        low : float
-            Smallest rate q.
-        negligible : float
-            Probability that may be neglected.
-
-        Returns
-        -------
-        ndarray of int
         """
         counts = self.counts
         last = math.ceil(counts.runs * clopper_pearson(counts.hits, counts.runs, 1e-14)[1])

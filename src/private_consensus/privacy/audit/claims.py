@@ -46,7 +46,6 @@ class Measure(Protocol):
         ----------
         q : float or array
             Rate of an event on D'.
-        value
 
         Returns
         -------
@@ -60,7 +59,6 @@ class Measure(Protocol):
         ----------
         p : float or array
             Rate of an event on D.
-        value
 
         Returns
         -------
@@ -107,7 +105,6 @@ class Epsilon:
         ----------
         q : float or array
             Rate of an event on D'.
-        value
 
         Returns
         -------
@@ -124,7 +121,6 @@ class Epsilon:
         ----------
         p : float or array
             Rate of an event on D.
-        value
 
         Returns
         -------
@@ -164,7 +160,6 @@ class Mu:
         ----------
         q : float or array
             Rate of an event on D'.
-        value
 
         Returns
         -------
@@ -179,7 +174,6 @@ class Mu:
         ----------
         p : float or array
             Rate of an event on D.
-        value
 
         Returns
         -------

@@ -49,8 +49,6 @@ def fit_distinguishers(
     ----------
     features_one, features_other : ndarray, [runs, features]
         Features of runs for fitting, under D and under D'.
-    seed : int
-        Seed of the boosted trees.
 
     Returns
     -------

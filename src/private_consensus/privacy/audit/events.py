@@ -50,7 +50,6 @@ def best_event(
     ----------
     statistic, statistic_other : ndarray, [runs]
         Statistic of each run under D and under D'.
-    measure, level
 
     Returns
     -------
@@ -89,8 +88,6 @@ def scalar_statistic(name: str, values: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    name : str
-        Name of the statistic, for the error message.
     values : array_like, [runs]
         Values without NaN, for at least 4 runs.
 

@@ -69,14 +69,10 @@ def scale_p_values(
     ----------
     total : ndarray
         Sums of :func:`energy` over ``count`` coordinates.
-    count : int
-        Number of coordinates of each sum.
     law : str
         One of :data:`LAWS`.
     sigma : float
         Parameter of ``discrete_gaussian``, not used by other distributions.
-    ratio : float
-        Scale over the declared scale.
 
     Returns
     -------
@@ -193,7 +189,6 @@ def cumulative_size(length: np.ndarray, law: str, dim: int) -> np.ndarray:
         Sizes.
     law : {"gaussian", "laplace", "gamma_norm"}
         Distribution of the noise.
-    dim
 
     Returns
     -------
@@ -284,7 +279,6 @@ def drawn(law: str, generator: np.random.Generator, shape: tuple[int, ...]) -> n
     ----------
     law : {"gaussian", "laplace", "gamma_norm"}
         Distribution of the noise.
-    generator
     shape : tuple of int
         Shape of the result; the last axis is that of coordinates.
 

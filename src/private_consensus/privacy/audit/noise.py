@@ -372,9 +372,6 @@ def reused(
 
     Parameters
     ----------
-    name : str
-        Description of the columns, for the finding.
-    columns
     values : ndarray, [rows, columns]
         Lengths; all pairs of columns are compared.
     chance : float

@@ -37,12 +37,6 @@ def planned_looks(runs: int, *, first: int) -> tuple[Look, ...]:
     ----------
     runs : int
         Runs of the last look on each data set.
-    first
-
-    Returns
-    -------
-    tuple of Look
-        In ascending order of runs.
     """
     require(0 < first <= runs, "first", first, f"a number of runs from 1 to {runs}")
     counts = [runs]
@@ -60,10 +54,8 @@ def detectable_epsilon(runs: int, *, delta: float, confidence: float) -> float:
 
     Parameters
     ----------
-    runs
     delta : float
         delta of the claim.
-    confidence
     """
     test_runs = runs - runs // 2
     require(test_runs >= 1, "runs", runs, "at least 1")

@@ -1,5 +1,5 @@
-// Draw interactive charts when they become visible; filter tables; search; unfold the targets of links. Without this
-// script, the page shows each figure as a picture.
+// Draw interactive charts when they become visible; filter tables; unfold the targets of links. Without this script,
+// the page shows each figure as a picture.
 "use strict";
 
 (() => {
@@ -17,11 +17,8 @@
   const specifications = new Map();
   const drawn = new Map();
 
-  let findable = [];
-
   // Called by data scripts; a page that is opened from a disk can load scripts but no JSON.
   window.figure = (name, specification) => specifications.set(name, specification);
-  window.searchable = (rows) => { findable = rows; };
 
   function load(source) {
     if (!scripts.has(source)) {
@@ -303,73 +300,7 @@
     if (matchMedia("(max-width: 74rem)").matches) contents.open = false;
   }
 
-  const COMMON = new Set(("a an and are as at by do does for from how i in is it my of on or should that the this to use what when where "
-    + "which who why with").split(" "));
-  const WEIGHTS = { text: 4, names: 2, words: 1 };   // title; other names; all words of the page
-
-  // Return the twelve best entries that contain every word of the query, in descending order of their match.
-  function matches(query) {
-    const all = query.toLowerCase().split(/\s+/).filter(Boolean);
-    const rare = all.filter((word) => !COMMON.has(word));
-    const words = rare.length ? rare : all;
-    if (!words.length) return [];
-    const weigh = (row, word) => Object.entries(WEIGHTS).reduce(
-      (sum, [key, weight]) => sum + ((row[key] ?? "").toLowerCase().includes(word) ? weight : 0), 0);
-    const phrase = all.join(" ");
-    const named = ({ text, names }) => text.toLowerCase() === phrase || ` ${(names ?? "").toLowerCase()}`.includes(` ${phrase} `);
-    const title = (row) => (named(row) ? 8 : 0) + all.filter((word) => row.text.toLowerCase().includes(word)).length / all.length;
-    return findable
-      .map((row) => ({ row, weights: words.map((word) => weigh(row, word)) }))
-      .filter(({ weights }) => weights.every((weight) => weight > 0))
-      .map(({ row, weights }) => ({ row, weight: weights.reduce((a, b) => a + b) + title(row) }))
-      .sort((a, b) => b.weight - a.weight)
-      .slice(0, 12)
-      .map(({ row }) => row);
-  }
-
-  function watchSearch() {
-    const form = document.getElementById("search");
-    const hits = document.getElementById("hits");
-    const field = form.elements.for;
-    const apply = async () => {
-      await load(`${ROOT}assets/search.js`);
-      const query = field.value.trim();
-      const entries = matches(query);
-      hits.replaceChildren(...(entries.length || !query ? entries : [{ text: "No page contains all these words" }]).map((row) => {
-        const item = document.createElement("li");
-        const link = document.createElement(row.href ? "a" : "span");
-        if (row.href) link.href = `${ROOT}${row.href}`;
-        link.textContent = row.text;
-        item.append(link);
-        return item;
-      }));
-      hits.hidden = !query;
-    };
-    field.addEventListener("input", apply);
-    hits.addEventListener("click", () => { hits.hidden = true; });
-    form.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") { field.value = ""; field.focus(); apply(); }
-      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-      const stops = [field, ...hits.querySelectorAll("a")];
-      if (!step || stops.length < 2) return;
-      event.preventDefault();
-      stops[(stops.indexOf(document.activeElement) + step + stops.length) % stops.length].focus();
-    });
-    // The key / moves the focus to the search field, except within another field.
-    document.addEventListener("keydown", (event) => {
-      if (event.key !== "/" || event.target.closest("input, select, textarea")) return;
-      event.preventDefault();
-      field.focus();
-    });
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      hits.querySelector("a")?.click();
-    });
-    form.hidden = false;
-  }
-
   foldContents();
-  watchSearch();
   watchFilters();
   watchTarget();
   watchCharts();

@@ -64,13 +64,7 @@ def algorithm(name: str) -> dict[str, object]:
 
 
 def page(name: str, results: Results) -> dict[str, object]:
-    """Collect the content of the page of an algorithm, with delivered privacy and figures.
-
-    Returns
-    -------
-    dict
-        Template variables.
-    """
+    """Collect the content of the page of an algorithm, with delivered privacy and figures."""
     return {
         **algorithm(name),
         "privacy": [row for row in variant_rows(results) if row["name"] == name],

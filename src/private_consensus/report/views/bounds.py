@@ -47,7 +47,6 @@ def closeness(low: float, high: float) -> str:
 
     Parameters
     ----------
-    low
     high : float
         Upper bound, possibly infinite.
     """

@@ -57,7 +57,6 @@ def marginal(name: str, histogram: Row) -> dict[str, object]:
 
     Parameters
     ----------
-    name
     histogram : mapping
         Numbers of rows ``counts``, with the ``values`` or the bin ``edges`` that they belong to.
 

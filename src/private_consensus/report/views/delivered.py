@@ -69,10 +69,7 @@ def _row(title: str, verdict: str, low: float, high: float, settings: list[Row])
 
 
 def _worst(settings: list[Row]) -> tuple[str, float, float]:
-    """Return the worst verdict, and the lower and upper bound of its worst setting.
-
-    Both bounds are multiples of the claimed epsilon.
-    """
+    """Return the worst verdict, and the lower and upper bound of its worst setting."""
     verdict = min((row["verdict"] for row in settings), key=[*ICONS].index)
     worst = (row for row in settings if row["verdict"] == verdict)
     high, low = max(

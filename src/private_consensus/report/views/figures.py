@@ -24,16 +24,10 @@ def figure(name: str, paper: Row, results: Results) -> dict[str, object]:
 
     Parameters
     ----------
-    name
     paper : mapping
         Paper of the figure, with its experiments.
     results : Results
         Results of one scale. The published reference has no interactive charts.
-
-    Returns
-    -------
-    dict
-        Template variables.
     """
     spec, facts, scale = paper["figures"][name], results.facts[name], results.scale
     used = dict.fromkeys(panel["experiment"] for panel in spec["panels"] if panel["experiment"])
@@ -71,7 +65,6 @@ def alt_text(spec: Row, labels: Mapping[str, str]) -> str:
 
     Parameters
     ----------
-    spec
     labels : mapping of str to str
         ``algorithm.variant`` to the label of its curve.
     """
@@ -86,24 +79,10 @@ def alt_text(spec: Row, labels: Mapping[str, str]) -> str:
     return f"{spec['title']}.{count} {' '.join(panels)}{legend}"
 
 
-VIEWS = {
-    "graph": "the graph, with the privacy loss (epsilon) of each agent to one marked agent.",
-    "map": "a heat map of the privacy loss (epsilon) of each agent to each other agent.",
-    "distance": "epsilon of pairs of agents against their distance in edges, as dots and lines.",
-    "rounds": "epsilon of kinds of observers against the number of rounds, as lines.",
-    "coalitions": "epsilon of one agent to a coalition, against the size of the coalition.",
-}
-"""Descriptions of panels on the privacy loss to observers."""
-
-
 def _panel_text(panel: Row) -> str:
     if panel.get("graph"):
         return "The communication graph: agents and edges."
     title = f"{panel['title']}: " if panel["title"] else ""
-    if panel.get("partition"):
-        return f"{title}records per agent, by label, as bars."
-    if views := panel.get("privacy_loss"):
-        return title + VIEWS[views["show"]]
     return f"{title}{panel['y_title']} against {panel['x_title']}."
 
 
@@ -115,20 +94,7 @@ def _curve_text(curve: Row, labels: Mapping[str, str]) -> str:
 
 
 def experiment(key: str, spec: Row, scale: str) -> dict[str, object]:
-    """Add the name of an experiment, its common settings and its reductions in words.
-
-    Parameters
-    ----------
-    key
-    spec : mapping
-        Experiment as the configuration states it.
-    scale
-
-    Returns
-    -------
-    dict
-        Template variables.
-    """
+    """Add the name of an experiment, its common settings and its reductions in words."""
     return {
         **spec,
         "name": key,

@@ -169,7 +169,6 @@ def audit_in_words(name: str, audits: Iterable[Row], *, has_bound: bool) -> str:
 
     Parameters
     ----------
-    name, audits
     has_bound : bool
         True if a setting of a figure has a lower bound. Otherwise, the description contains the
         lower bound of a small setting.
@@ -313,7 +312,6 @@ def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.Dat
     ----------
     privacy : iterable of rows
         One row per setting.
-    experiments
 
     Returns
     -------

@@ -36,8 +36,6 @@ def seconds_of_figures(papers: Mapping[str, Row], timings: Iterable[Row]) -> dic
 
     Parameters
     ----------
-    papers : mapping
-        Key to paper, with its figures and tables.
     timings : iterable of rows
         Columns ``job`` and ``seconds``.
 
@@ -56,7 +54,7 @@ def seconds_of_figures(papers: Mapping[str, Row], timings: Iterable[Row]) -> dic
     return totals
 
 
-FIGURE_JOBS = ("figure", "table", "summarize_partition", "compute_views")
+FIGURE_JOBS = ("figure", "table")
 """Jobs whose log files are named by a figure or table."""
 
 

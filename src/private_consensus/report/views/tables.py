@@ -19,15 +19,8 @@ def table(name: str, paper: Row, results: Results) -> dict[str, object]:
 
     Parameters
     ----------
-    name
     paper : mapping
         Paper with its tables and experiments.
-    results
-
-    Returns
-    -------
-    dict
-        Template variables.
     """
     spec, numbers, scale = paper["tables"][name], results.tables[name], results.scale
     titles, rows = formatted(numbers, spec)

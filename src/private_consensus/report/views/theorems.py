@@ -12,9 +12,6 @@ from private_consensus.reproduction.experiments.schema import cited
 from ..reading import Results, Row
 from .verdicts import ICONS
 
-OTHER_GROUPS = {"observers": "Methods for single observers"}
-"""Titles of groups of statements that are not of a reproduced paper."""
-
 
 def page(results: Results) -> dict[str, object]:
     """Collect the content of the page of theorems."""
@@ -51,7 +48,7 @@ def by_paper(rows: Iterable[Row], papers: Mapping[str, Row]) -> list[dict[str, o
     return [
         {
             "key": key,
-            "name": cited(papers[key]) if key in papers else OTHER_GROUPS.get(key, key),
+            "name": cited(papers[key]) if key in papers else key,
             "title": papers[key]["title"] if key in papers and papers[key]["authors"] else "",
             "counts": counts(group),
             "statements": [_statement(row) for row in group],

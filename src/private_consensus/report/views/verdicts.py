@@ -68,7 +68,6 @@ def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, object]]:
     ----------
     claims : iterable of rows
         One row per claim and variant.
-    figure
     """
     formatted_rows = [formatted(row) for row in claims if row["figure"] == figure]
     return [
@@ -194,10 +193,7 @@ def _restrictions(row: Row) -> list[str]:
 
 
 def _methods(lines: Iterable[Row]) -> str:
-    """Join methods by setting, such as "DVP, R-ADMM at epsilon 1".
-
-    Variants are named if those of an algorithm have different settings.
-    """
+    """Join methods by setting, such as "DVP, R-ADMM at epsilon 1"."""
     by_setting = grouped(lines, itemgetter("setting"))
     counts = Counter(
         name for group in by_setting.values() for name in {m["algorithm"] for m in group}

@@ -65,7 +65,6 @@ def check_level(audits: Audits, cells: Iterable[Mapping[str, Any]], scale: str) 
 
     Parameters
     ----------
-    audits, cells
     scale : str
         Scale, which determines how many settings of a cell are audited.
 
@@ -106,7 +105,6 @@ def validate_audit_entries(
     entries : iterable of mappings
         ``experiment`` and ``algorithm``, and optionally ``variant`` and, under ``where``, columns.
         Entries of other experiments, such as those of an omitted paper, are ignored.
-    experiments
 
     Raises
     ------
@@ -134,7 +132,6 @@ def selected_settings(
 
     Parameters
     ----------
-    cell, entries
     max_count : int, optional
         Maximum number of settings, the first ones; all by default.
     """

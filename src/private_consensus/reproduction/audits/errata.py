@@ -64,8 +64,6 @@ def concerns(names: Iterable[str], algorithm: str, variant: str) -> bool:
     ----------
     names : iterable of str
         Names ``algorithm``, for all variants, or ``algorithm.variant``.
-    algorithm, variant : str
-        Variant to look up.
     """
     return bool({algorithm, f"{algorithm}.{variant}"} & set(names))
 

@@ -43,7 +43,6 @@ def compared(pairs: Pairs, runs: pl.DataFrame, privacy: pl.DataFrame) -> list[di
     ----------
     pairs : iterable of mappings
         Pairs of variants, each with an optional filter ``where``.
-    runs, privacy
 
     Returns
     -------

@@ -49,12 +49,8 @@ def audit_cell(
 
     Parameters
     ----------
-    cell, entries
-    prepared : mapping
-        Prepared data sets by name.
     runs : int
         Number of runs on each of two data sets.
-    confidence
     max_count : int, optional
         Maximum number of settings; all by default.
 
@@ -93,7 +89,6 @@ def audit_examples(runs: int, confidence: float) -> list[dict[str, Any]]:
     ----------
     runs : int
         Number of runs on each of two data sets.
-    confidence
 
     Returns
     -------
@@ -184,7 +179,6 @@ def as_rows(
 
     Parameters
     ----------
-    result
     level : str
         Audited part, such as :data:`LEVEL`.
     experiment, algorithm, variant, setting : str

@@ -61,7 +61,6 @@ def judged(
     ----------
     privacy : DataFrame
         Rows of :func:`~private_consensus.reproduction.experiments.cells.privacy_rows`.
-    errata
     audits : iterable of mappings
         Rows of :func:`.settings.decided`. ``variant`` is empty for the small example of an
         algorithm. ``experiment`` is empty for audits that are experiments of their own.

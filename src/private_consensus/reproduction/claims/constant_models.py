@@ -68,8 +68,6 @@ def no_better(tests: Sequence[Test], runs: pl.DataFrame) -> str:
     ----------
     tests : sequence of Test
         Tests of one variant of a claim.
-    runs : DataFrame
-        Measurements of the runs of all series.
 
     Returns
     -------

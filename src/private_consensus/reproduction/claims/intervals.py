@@ -44,7 +44,6 @@ def quantile(alpha: float | np.ndarray, runs: int) -> np.ndarray:
     Returns
     -------
     ndarray
-        Quantile for each level.
     """
     return -stdtrit(runs - 1, np.asarray(alpha) / 2)
 

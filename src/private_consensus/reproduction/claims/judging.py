@@ -171,7 +171,6 @@ def evaluate(
 
     Parameters
     ----------
-    tests
     runs : DataFrame
         Columns experiment, algorithm, variant, quantity, metric, run, value and those of the axes.
     privacy : DataFrame
@@ -189,7 +188,6 @@ def judge(estimates: Sequence[Estimates], deterministic: Collection[str] = ()) -
 
     Parameters
     ----------
-    estimates
     deterministic : collection of str
         Names of algorithms without randomness, whose single run is exact.
 

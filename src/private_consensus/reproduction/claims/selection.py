@@ -49,7 +49,6 @@ def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
     ----------
     series : Series
         Experiment, algorithm, variant and axis values.
-    frame
 
     Returns
     -------
@@ -82,7 +81,6 @@ def measured(
 
     Parameters
     ----------
-    series, runs
     x : str or None
         Axis of the points; None is an error.
     other_axes : sequence of str
@@ -135,7 +133,6 @@ def paired(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarra
     Returns
     -------
     (ndarray, ndarray)
-        Values of both series, with equal numbers of runs.
     """
     runs = max(first.shape[1], second.shape[1])
     first, second = (

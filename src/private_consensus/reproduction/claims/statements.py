@@ -98,9 +98,6 @@ def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimate
 
     Parameters
     ----------
-    test : Test
-        Test of any kind.
-    runs
     privacy : DataFrame
         Privacy rows, used by the kinds ``private`` and ``tight``.
 
@@ -125,7 +122,6 @@ def estimated(
 
     Parameters
     ----------
-    test
     labels : sequence of str
         Labels of the groups, one per combination of values of ``other_axes``.
     values : ndarray, [points, runs]

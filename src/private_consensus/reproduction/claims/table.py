@@ -41,12 +41,10 @@ def judge_all(
 
     Parameters
     ----------
-    claims
     runs : DataFrame
         Measurements as in :func:`.judging.evaluate`.
     privacy : DataFrame
         Privacy rows as in :func:`.judging.evaluate`, with the additional column ``source``.
-    paper
     deterministic : collection of str
         Algorithms without randomness, whose single run is exact.
     reduced : bool

@@ -273,11 +273,7 @@ def _cache_folder(about: Entry, acquisition: Acquisition, identity: str) -> Path
 
 
 def _read_cache(folder: Path, dataset: str, pinned: str | None) -> tuple[Raw, Provenance]:
-    """Read a cached data set; raise :class:`Unavailable` if it is missing or was changed.
-
-    The checksum in ``sources.yaml`` detects contents that were replaced together with their
-    provenance.
-    """
+    """Read a cached data set; raise :class:`Unavailable` if it is missing or was changed."""
     try:
         provenance = read_provenance(folder / "provenance.json")
         raw = read_raw(next(folder.glob("raw.*")))
@@ -370,7 +366,6 @@ def write_provenance(path: str | Path, provenance: Provenance) -> None:
 
     Parameters
     ----------
-    path
     provenance : Provenance
         Source, version and checksum of the contents.
     """

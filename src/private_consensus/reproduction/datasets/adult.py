@@ -142,14 +142,8 @@ def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
 
     Parameters
     ----------
-    downloads
     publisher : Publisher
         ``ucimlrepo`` or the host of the archive.
-
-    Returns
-    -------
-    polars.DataFrame
-        Canonical table.
     """
     if publisher.name == "ucimlrepo":
         return _from_ucimlrepo(downloads, publisher.url)
@@ -191,12 +185,6 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
     ----------
     rows : int or None
         Number of rows; None means 48,842, as in Adult.
-    generator
-
-    Returns
-    -------
-    polars.DataFrame
-        Table that satisfies the schema, with missing values.
     """
     rows = rows or ROWS
     drawn = surrogates.draw(aggregates("adult"), rows, generator, make_consistent=_make_consistent)

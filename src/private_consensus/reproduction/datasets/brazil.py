@@ -95,7 +95,6 @@ def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
     ----------
     downloads : Downloads
         Time limit of the connection.
-    publisher
     """
     return from_ipums(ipums.extract(downloads, publisher))
 
@@ -107,7 +106,6 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
     ----------
     rows : int or None
         Number of rows; None means 38,000, as in the extract.
-    generator
     """
     return expand(surrogates.draw(aggregates("brazil"), rows or ROWS, generator))
 

@@ -78,7 +78,6 @@ class Card:
 
         Parameters
         ----------
-        spec, provenance
         **facts
             All other fields of the card, without names and citation.
         """

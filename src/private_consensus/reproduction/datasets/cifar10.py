@@ -120,7 +120,6 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.
     ----------
     rows : int or None
         Number of training images; None means 12,000. There are a sixth as many test images.
-    generator
 
     Returns
     -------

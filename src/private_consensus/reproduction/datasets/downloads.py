@@ -62,7 +62,6 @@ class Downloads:
         ----------
         url : str
             http or https address.
-        name
         checksum : str, optional
             SHA-256 of the file; without it the caller has to check the contents.
 
@@ -142,13 +141,7 @@ def _reason(error: requests.RequestException) -> str:
 
 
 def unzipped(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Read a member of an archive, at most :data:`LARGEST` bytes of it.
-
-    Returns
-    -------
-    bytes
-        Uncompressed contents.
-    """
+    """Read a member of an archive, at most :data:`LARGEST` bytes of it."""
     with archive.open(name) as stream:
         return stream.read(LARGEST)
 

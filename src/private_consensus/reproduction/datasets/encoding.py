@@ -22,10 +22,8 @@ def encode(
 
     Parameters
     ----------
-    table
     schema : Schema
         Schema of the table, with the values of each categorical column in the order of their codes.
-    attributes
     indicators : bool
         True for one 0/1 column per value; False for one column of codes 0, 1, ..., in which a
         missing value has the code 0.
@@ -58,7 +56,6 @@ def domain(schema: Schema, attribute: str, *, complete: bool, gaps: bool) -> tup
 
     Parameters
     ----------
-    schema, attribute
     complete : bool
         True if rows with missing values were dropped. Values that occur only in such rows are
         then left out.

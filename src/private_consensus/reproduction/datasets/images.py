@@ -28,8 +28,6 @@ def prepare(spec: Preparation, raw: Mapping[str, np.ndarray], provenance: Proven
         Preparation with the encoding ``pixels``.
     raw : mapping of str to ndarray
         Images ``x_train`` and ``x_test``, labels ``y_train`` and ``y_test``.
-    provenance : Provenance
-        Provenance of the images, for the data card.
 
     Returns
     -------

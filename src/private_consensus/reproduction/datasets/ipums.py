@@ -81,7 +81,6 @@ def read(folder: Path, columns: Sequence[str]) -> pl.DataFrame:
     ----------
     folder : Path
         Folder with the code book (``.xml``) and the data (``.dat.gz``).
-    columns
 
     Returns
     -------

@@ -39,7 +39,6 @@ def fetch(downloads: Downloads, publisher: Publisher) -> dict[str, np.ndarray]:
     Returns
     -------
     dict of str to ndarray
-        Images and labels.
     """
     return {
         name: read_idx(downloads.fetch(f"{publisher.url}/{file}", file))
@@ -72,7 +71,6 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.
     ----------
     rows : int or None
         Number of training images; None means 12,000. There are a sixth as many test images.
-    generator
 
     Returns
     -------

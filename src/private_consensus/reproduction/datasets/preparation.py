@@ -190,7 +190,6 @@ def prepare(spec: str | Preparation, raw: Raw, provenance: Provenance) -> Prepar
         Name of a registered preparation, or a preparation.
     raw : polars.DataFrame or mapping of str to ndarray
         Contents of the data set, from :func:`.acquisition.acquire`.
-    provenance
 
     Returns
     -------

@@ -23,7 +23,6 @@ def summary(acquisition: Acquisition, *, seed: int = 0) -> list[dict[str, Any]]:
     ----------
     acquisition : Acquisition
         Sources that may be used.
-    seed
 
     Returns
     -------

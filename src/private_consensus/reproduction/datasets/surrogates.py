@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from private_consensus.core.partition import largest_remainders
-
 from .tables import Schema
 
 Columns = dict[str, np.ndarray]
@@ -33,9 +31,6 @@ def aggregate(
 
     Parameters
     ----------
-    table, schema
-    digits : int
-        Number of decimals of fractions and rates.
     smallest : int
         Smallest number of records of a category; smaller categories are omitted, so that no record
         can be identified.
@@ -76,7 +71,6 @@ def draw(
         Result of :func:`aggregate`, with a ``model``: ``label`` (its name, and its two values or
         their quantiles), ``loading`` (correlation of columns with the latent factor), ``sharpness``
         (scale of the log-odds) and ``products`` (pairs of columns with a weight).
-    rows, generator
     make_consistent : callable
         Function that changes columns whose values contradict each other.
 
@@ -149,10 +143,18 @@ def _draw_column(
     if "quantiles" in about:
         return _draw_numbers(about, order, generator)
     values = sorted(about, key=lambda v: about[v][1])
-    counts = largest_remainders(np.array([about[v][0] for v in values]), len(factor))
+    counts = _largest_remainders(np.array([about[v][0] for v in values]), len(factor))
     column = np.empty(len(factor), dtype=object)
     column[order] = np.repeat(np.array(values, dtype=object), counts)
     return column
+
+
+def _largest_remainders(shares: np.ndarray, total: int) -> np.ndarray:
+    """Round proportional counts to integers that sum to ``total``; ties go to the earlier count."""
+    exact = shares / shares.sum() * total
+    counts = np.floor(exact).astype(int)
+    counts[np.argsort(counts - exact, kind="stable")[: total - counts.sum()]] += 1
+    return counts
 
 
 def _draw_numbers(

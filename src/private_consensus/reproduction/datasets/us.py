@@ -88,7 +88,6 @@ def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
 
     Parameters
     ----------
-    downloads
     publisher : Publisher
         IPUMS USA, which needs a key, or the Census Bureau.
     """
@@ -109,7 +108,6 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
     ----------
     rows : int or None
         Number of rows; None means as many as the excerpt has.
-    generator
     """
     about = aggregates("us")
     drawn = surrogates.draw(

@@ -52,8 +52,6 @@ def run_cell(
     ----------
     cell : mapping
         One algorithm of one experiment, with all its settings.
-    prepared : mapping
-        Name of each prepared data set to the data set.
     progress : callable, optional
         Called with the number of completed runs and the number of all runs.
     tuning_runs : DataFrame, optional
@@ -141,12 +139,6 @@ def unaccounted_uses(
 ) -> list[str]:
     """List the uses of private data whose privacy cost is not counted in the budget.
 
-    Parameters
-    ----------
-    algorithm, problem
-    specification : mapping
-        Setting of a cell.
-
     Returns
     -------
     list of str
@@ -182,12 +174,6 @@ def calibrated_cell(
     """Calibrate the noise of the settings of a cell that share one problem and one network.
 
     The simulation, the privacy rows and the audits all use this calibration.
-
-    Parameters
-    ----------
-    cell, specifications
-    prepared : mapping
-        Name of each prepared data set to the data set.
 
     Returns
     -------
@@ -249,8 +235,6 @@ def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Envi
     ----------
     specification : mapping
         One setting; its keys ``problem`` and ``network`` are used.
-    prepared : mapping
-        Name of each prepared data set to the data set.
 
     Returns
     -------
@@ -280,14 +264,8 @@ def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
 
     Parameters
     ----------
-    algorithm
     specification : mapping
         Budget, horizon, parameters of the algorithm, variant and axis values.
-
-    Returns
-    -------
-    Setting
-        The setting, not yet calibrated.
     """
     budget = Budget(specification["budget"]["epsilon"], specification["budget"]["delta"])
     built = _build("algorithm", algorithms.load(algorithm), **specification["algorithm"])
@@ -354,11 +332,7 @@ def _privacy_rows(case: Case, setting: Setting, problem) -> list[dict[str, Any]]
 
 
 def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) -> dict[str, Any]:
-    """Compute the privacy row of a setting on one graph.
-
-    It has the claimed epsilon, the epsilon of the paper's formula, that of the accountant, and a
-    lower bound from an attack whose output distribution is known.
-    """
+    """Compute the privacy row of a setting on one graph."""
     delta, horizon = setting.budget.delta, setting.horizon
     releases = algorithm.releases(problem, network, horizon)
     assumed = algorithm.releases_if_assumed(problem, network, horizon)
@@ -416,10 +390,7 @@ def _by_environment(settings: list[Mapping[str, Any]]) -> list[Distinct]:
 
 
 def _build(key: str, function: Callable, *args, **parameters):
-    """Build an object from parameters of the configuration.
-
-    Unknown or missing parameters raise :class:`InvalidInput`, which names ``key``.
-    """
+    """Build an object from parameters of the configuration."""
     try:
         return function(*args, **parameters)
     except TypeError as error:

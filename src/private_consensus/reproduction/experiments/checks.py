@@ -157,13 +157,8 @@ def unknown_variant(
 
     Parameters
     ----------
-    key_path : str
-        Key of the reference in the configuration.
-    algorithm
     variant : str or None
         Name of the variant; not checked if None.
-    experiment : Experiment
-        Experiment to which the reference points.
 
     Returns
     -------
@@ -356,7 +351,7 @@ def _wrong_panel(key_path: str, panel: FigurePanel, paper: Paper) -> Iterator[st
         )
         yield from _wrong_use(use, paper)
         if experiment := paper.experiments.get(use.experiment):
-            yield from _wrong_x(use, curve.x or panel.x, experiment)
+            yield from _wrong_x(use, panel.x, experiment)
             if curve.by is not None and curve.by not in experiment.axes:
                 yield expected(f"{key_path}.by", curve.by, experiment.axes)
 
@@ -373,7 +368,7 @@ def _wrong_table(key_path: str, table: Table, paper: Paper) -> Iterator[str]:
     measures = [table.measure, *table.extra_columns.values()]
     for block in table.blocks:
         for row in block.methods:
-            use = Use(key_path, block.experiment, row.method, row.variant, measures, row.where)
+            use = Use(key_path, block.experiment, row.method, row.variant, measures, {})
             yield from _wrong_use(use, paper)
         if experiment := paper.experiments.get(block.experiment):
             selection = {table.row_axis: table.row_values}
@@ -465,9 +460,6 @@ def integer_errors(key: str, value: Any, minimum: int, maximum: int | None = Non
 
     Parameters
     ----------
-    key, value
-    minimum : int
-        Smallest allowed value.
     maximum : int, optional
         Largest allowed value; unbounded if omitted.
 
@@ -488,7 +480,6 @@ def too_many(limit_key: str, factors: Mapping[str, int]) -> Iterator[str]:
     ----------
     limit_key : str
         Key of :data:`MAX_SIZES`, whose entry is the limit.
-    factors
 
     Returns
     -------

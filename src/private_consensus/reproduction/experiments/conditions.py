@@ -65,12 +65,6 @@ class CurveConditions:
 def conditions_of(plan: Plan, figure: str) -> str:
     """Describe the conditions of a figure in one line.
 
-    Parameters
-    ----------
-    plan : Plan
-        Validated configuration.
-    figure
-
     Returns
     -------
     str
@@ -86,16 +80,9 @@ def conditions_of(plan: Plan, figure: str) -> str:
 
 def _curves(plan: Plan, figure: str) -> Iterator[CurveConditions]:
     for index, panel in enumerate(plan.figures[figure].panels):
-        if panel.privacy_loss:
-            views = panel.privacy_loss.at(plan.config.scale).request()
-            yield CurveConditions(index, _values([views]))
-        elif panel.graph:
+        if panel.graph:
             agents = float(plan.experiments[panel.experiment].network.agents)
             yield CurveConditions(index, {"agents": frozenset([agents])})
-        elif panel.partition:
-            datasets = frozenset([PREPARATIONS[panel.partition.prepared].dataset])
-            values = {"agents": frozenset([float(panel.partition.agents)])}
-            yield CurveConditions(index, values, datasets=datasets, runs=1)
         for curve in panel.curves:
             yield _curve(plan, index, panel, curve)
 
@@ -109,20 +96,19 @@ def _curve(plan: Plan, index: int, panel: FigurePanel, curve: Curve) -> CurveCon
         for setting in cell["settings"]
         if setting["variant"] == curve.variant and _matches(setting["columns"], selection)
     ]
-    axis = experiment.axes.get(curve.x or panel.x)
+    axis = experiment.axes.get(panel.x)
     target = axis.set if axis else ""
     on_axis = (q for q, (_, path) in QUANTITIES.items() if target.startswith(".".join(path)))
     prepared = {setting["problem"].get("prepared") for setting in settings}
     runs = 1 if "run" in selection else cell["runs"]
-    statistic = curve.statistic or panel.statistic
-    kind = "quartiles" if statistic == "median" else curve.interval
+    kind = "quartiles" if panel.statistic == "median" else curve.interval
     return CurveConditions(
         panel=index,
         values=_values(settings),
         on_x_axis=frozenset(on_axis),
         datasets=frozenset(PREPARATIONS[p].dataset if p else SYNTHETIC for p in prepared),
         runs=runs,
-        statistic=statistic if runs > 1 else "",
+        statistic=panel.statistic if runs > 1 else "",
         band=curve.band if curve.low else BANDS[kind] if runs > 1 else "",
     )
 

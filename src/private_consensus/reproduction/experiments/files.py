@@ -51,7 +51,7 @@ DESCRIPTION = {"extends", "title", "caption", "note"}
 """Keys that a figure does not inherit from the figure that it extends."""
 FIGURE_KEYS = {*DESCRIPTION, "columns", "panel_title", "panels"}
 """Keys of a figure that its panels do not inherit."""
-PANEL_KEYS = {*FigurePanel.model_fields} - {"graph", "partition", "privacy_loss", "curves"}
+PANEL_KEYS = {*FigurePanel.model_fields} - {"graph", "curves"}
 ADDED = "_extra_"
 """Part of the name of figures that are not figures of the paper."""
 
@@ -102,7 +102,6 @@ def complete(content: Entry, key: str) -> dict[str, Any]:
 
     Parameters
     ----------
-    content
     key : str
         Key of the paper, with which error lines start.
 
@@ -153,10 +152,7 @@ def _check(content: Entry, key: str) -> None:
 
 
 def _keys_of_file(error: Entry, content: Any) -> Iterator[str | int]:
-    """Yield the location of a validation error as keys and indices of the file.
-
-    Pydantic also reports which of several allowed types failed; these steps are omitted.
-    """
+    """Yield the location of a validation error as keys and indices of the file."""
     for step in error["loc"]:
         inside = isinstance(content, Mapping) and step in content
         inside |= isinstance(content, list) and isinstance(step, int) and step < len(content)
@@ -213,10 +209,7 @@ def _extended(entries: Entry, name: str, key_path: str, kind: str) -> Any:
 
 
 def _method_and_variant(entry: Entry) -> tuple[str, str | None]:
-    """Return the algorithm and the variant of an entry.
-
-    ``method`` is algorithm.variant, or an algorithm whose variant is in the key ``variant``.
-    """
+    """Return the algorithm and the variant of an entry."""
     algorithm, _, variant = entry.get("method", "").partition(".")
     return algorithm, variant or entry.get("variant")
 
@@ -419,17 +412,13 @@ class _Panels:
                     coordinates = {**point, **inner}
                     base = _merge(common, {"where": coordinates}, {"where"})
                     changes = _omit(panel_entry, {"grid"})
-                    panel = _merge(base, changes, {"where", "privacy_loss"})
+                    panel = _merge(base, changes, {"where"})
                     panel["title"] = _title(figure, panel_entry, coordinates)
                     yield self._panel(panel)
 
     def _panel(self, panel: dict[str, Any]) -> dict[str, Any]:
         if panel.get("graph"):
             return _select(panel, ("title", "experiment", "graph"))
-        if "partition" in panel:
-            return _select(panel, ("title", "x_title", "y_title", "partition"))
-        if "privacy_loss" in panel:
-            return _select(panel, ("title", "x_title", "y_title", "privacy_loss"))
         panel = {**self.file["defaults"].get("panel", {}), **panel}
         expanded = _select(panel, PANEL_KEYS)
         titles = self.file["titles"]
@@ -567,10 +556,7 @@ def _claim(_: str, claim: Entry, file: Entry, runs: Entry, key_path: str) -> dic
 
 
 def _variants_of_claim(claim: Entry, sets: Entry, key_path: str) -> dict[str, Any]:
-    """Return the changes of each variant of a claim, by name.
-
-    A claim without ``variants`` has one variant without changes, whose name is ``primary_variant``.
-    """
+    """Return the changes of each variant of a claim, by name."""
     if claim.get("untestable") and not TESTED & claim.keys():
         return {}
     for key, members in sets.items():

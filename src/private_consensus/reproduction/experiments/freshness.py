@@ -33,11 +33,6 @@ def expected_stamps(
         For each job: the paths of its results, its settings, the hash of its code, and the paths of
         the prepared data that it reads. Settings of ``None`` are not compared. The prepared data
         need not exist yet: :func:`require_current` computes their checksum.
-
-    Returns
-    -------
-    dict
-        Path of each result to its stamp as plain JSON.
     """
     return {
         path: {
@@ -69,8 +64,6 @@ def require_current(expected: Mapping[str, Mapping[str, Any]], *, scale: str) ->
     ----------
     expected : mapping
         Stamps from :func:`expected_stamps`. An empty stamp requires undamaged files only.
-    scale : str
-        Name of the scale, for the command in the message.
 
     Raises
     ------

@@ -12,11 +12,8 @@ from private_consensus.common.errors import require
 from private_consensus.common.fields import split_measure
 from private_consensus.common.row_filters import selected
 from private_consensus.core import networks
-from private_consensus.core import partition as partitioning
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy.verdicts import HOLDS, HOLDS_BY_SLACK, NO_CLAIM, VIOLATED
-
-from ..datasets import Prepared
 
 FIXED = (
     "experiment",
@@ -51,7 +48,6 @@ def figure_numbers(
     cells: Mapping[tuple[str, str], tuple[pl.DataFrame, pl.DataFrame]],
     *,
     source: str,
-    other_points: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Compute all points of a figure.
 
@@ -61,11 +57,6 @@ def figure_numbers(
         Panels as :class:`.schema.FigurePanel` serializes them.
     cells : mapping
         (experiment, algorithm) to runs and privacy of the cell.
-    source : str
-        Origin of the data.
-    other_points : DataFrame, optional
-        Points of panels that show partitions of data or privacy losses to observers; the column
-        ``panel`` contains the title of the panel.
 
     Returns
     -------
@@ -79,9 +70,8 @@ def figure_numbers(
             experiment = curve.get("experiment") or panel["experiment"]
             runs, privacy = cells[experiment, curve["method"]]
             selection = {**panel["where"], **curve["where"]}
-            statistic = curve.get("statistic") or panel.get("statistic", "mean")
-            filtered_curve = {**curve, "where": selection, "statistic": statistic}
-            points = curve_points(runs, privacy, filtered_curve, curve["x"] or panel["x"])
+            filtered_curve = {**curve, "where": selection, "statistic": panel["statistic"]}
+            points = curve_points(runs, privacy, filtered_curve, panel["x"])
             points = points.with_columns(guarantee=pl.lit(guarantee_of(privacy, filtered_curve)))
             if panel.get("goals"):
                 points = cost_to_reach(points, panel["goals"])
@@ -89,9 +79,6 @@ def figure_numbers(
         if panel["graph"]:
             points = graph_points(panel["network"], panel["seed"])
             frames.append(points.with_columns(panel=pl.lit(panel["title"])))
-        if panel["partition"] or panel.get("privacy_loss"):
-            assert other_points is not None
-            frames.append(other_points.filter(pl.col("panel") == panel["title"]))
     numbers = pl.concat(frames, how="diagonal_relaxed").with_columns(source=pl.lit(source))
     if "guarantee" not in numbers.columns:
         numbers = numbers.with_columns(guarantee=pl.lit(""))
@@ -109,9 +96,6 @@ def curve_points(
 
     Parameters
     ----------
-    runs : DataFrame
-        Measurements of a cell.
-    privacy
     curve : mapping
         Curve with its variant, measure, ``where``, statistic and interval.
     x : str
@@ -177,7 +161,6 @@ def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
 
     Parameters
     ----------
-    privacy
     curve : mapping
         Curve with its ``variant``, ``measure`` and ``where``.
 
@@ -211,7 +194,6 @@ def cost_to_reach(points: pl.DataFrame, goals: Sequence[float]) -> pl.DataFrame:
     ----------
     points : DataFrame
         Points of one curve in ascending order of x.
-    goals
 
     Returns
     -------
@@ -289,7 +271,6 @@ def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
     ----------
     network : mapping
         Parameters of :func:`private_consensus.core.networks.build`.
-    seed
 
     Returns
     -------
@@ -298,7 +279,13 @@ def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
         of a node or of the start of an edge; x_end and y_end that of the end of an edge.
     """
     built = networks.build(Streams(seed, (0,)), **network)
-    x, y, edges = on_circle(built.of_run(0).adjacency)
+    angle = 2.0 * np.pi * np.arange(built.n_agents) / built.n_agents
+    x, y = np.sin(angle).round(12), np.cos(angle).round(12)
+    edges = [
+        {"kind": "edge", "edge_from": int(i) + 1, "edge_to": int(j) + 1, "x": x[i], "y": y[i],
+         "x_end": x[j], "y_end": y[j]}
+        for i, j in zip(*np.nonzero(np.triu(built.of_run(0).adjacency)), strict=True)
+    ]  # fmt: skip
     nodes = [{"kind": "node", "node": i + 1, "x": x[i], "y": y[i]} for i in range(built.n_agents)]
     fixed = {"algorithm": "", "variant": "graph", "interpretation": "resolved", "series": "",
              "low": None, "high": None, "runs": 0, "interval": ""}  # fmt: skip
@@ -306,64 +293,3 @@ def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
     return points.cast(
         {"edge_from": pl.Int64(), "edge_to": pl.Int64(), "low": pl.Float64(), "high": pl.Float64()}
     )
-
-
-def on_circle(adjacency: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[dict[str, Any]]]:
-    """Place agents on a circle, clockwise from the top; return x, y, and one row per edge."""
-    angle = 2.0 * np.pi * np.arange(len(adjacency)) / len(adjacency)
-    x, y = np.sin(angle).round(12), np.cos(angle).round(12)
-    edges = [
-        {"kind": "edge", "edge_from": int(i) + 1, "edge_to": int(j) + 1, "x": x[i], "y": y[i],
-         "x_end": x[j], "y_end": y[j]}
-        for i, j in zip(*np.nonzero(np.triu(adjacency)), strict=True)
-    ]  # fmt: skip
-    return x, y, edges
-
-
-def partition_summary(prepared: Prepared, partition: Mapping[str, Any], seed: int) -> pl.DataFrame:
-    """Count the records that each agent holds in run 0.
-
-    Parameters
-    ----------
-    prepared : Prepared
-        Prepared data set.
-    partition : mapping
-        Partition as :class:`.schema.Partition` serializes it.
-    seed : int
-        Root seed of the random streams.
-
-    Returns
-    -------
-    DataFrame
-        One row per agent and label. ``x`` is the agent, from 1; ``y`` its number of records with
-        that label; ``size`` its number of records; ``share`` the ratio y / size.
-    """
-    rows_of_agents = _agent_rows(prepared.labels, partition, Streams(seed, (0,)).generators("data"))
-    sizes = partitioning.sizes_of(rows_of_agents)[0]
-    shares = partitioning.label_shares(prepared.labels, rows_of_agents)[0]
-    rows = [
-        {"agent": agent + 1, "label": int(label), "size": int(size), "share": float(share),
-         "x": float(agent + 1), "y": float(round(share * size)), "series": f"label {label:+d}"
-         if label < 0 or len(shares[0]) == 2 else f"class {label}"}
-        for agent, size in enumerate(sizes)
-        for label, share in zip(np.unique(prepared.labels), shares[agent], strict=True)
-    ]  # fmt: skip
-    empty = pl.lit(None, pl.Float64)
-    return pl.DataFrame(rows).with_columns(
-        algorithm=pl.lit(""), variant=pl.lit(partition["kind"]), interpretation=pl.lit("resolved"),
-        low=empty, high=empty, runs=pl.lit(1), interval=pl.lit(""),
-    )  # fmt: skip
-
-
-def _agent_rows(labels: np.ndarray, partition: Mapping[str, Any], generators) -> np.ndarray:
-    agents, records = partition["agents"], partition["records"]
-    if partition["kind"] == "unequal":
-        return partitioning.partition_unequal(
-            labels, agents, agents * records, generators, concentration=partition["concentration"]
-        )
-    sizes = [records] * agents
-    if partition["kind"] == "dirichlet":
-        return partitioning.partition_dirichlet(
-            labels, sizes, generators, concentration=partition["concentration"]
-        )
-    return partitioning.partition_iid(labels, sizes, generators)

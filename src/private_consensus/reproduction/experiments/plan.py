@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +42,10 @@ NUMBERED = re.compile(r"Figure \w")
 RESERVED = "reference"
 """Folder of the published results, whose name no scale may have."""
 RULES = (
-    "acquire", "acquire_images", "audit", "audit_settings", "compare_repairs", "compute_views",
-    "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table", "observers",
+    "acquire", "acquire_images", "audit", "audit_settings", "compare_repairs",
+    "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table",
     "prepare", "publish", "publish_partial", "run_cell", "study",
-    "summarize_partition", "theorems", "write_plan", "write_report", "wrong_target", *DATA_SETS,
+    "theorems", "write_plan", "write_report", "wrong_target", *DATA_SETS,
 )  # fmt: skip
 """Names of the rules of the workflow, which no figure or table may have."""
 
@@ -154,8 +154,7 @@ class Plan:
     def drawing(self, figure: str) -> dict[str, Any]:
         """Return a figure as plain JSON, with its conditions, and with the authors in its title.
 
-        Panels that show a graph contain the network and the seed. Panels with privacy losses have
-        the values of the configured scale.
+        Panels that show a graph contain the network and the seed.
         """
         drawing = self.figures[figure].model_dump(mode="json")
         paper = self.papers[self.paper_of(figure)].paper
@@ -163,58 +162,19 @@ class Plan:
             mark = ", " if NUMBERED.match(drawing["title"]) else ": "
             drawing["title"] = f"{paper.citation}{mark}{drawing['title']}"
         drawing["conditions"] = conditions_of(self, figure)
-        panels = self.figures[figure].panels
-        for panel, panel_model in zip(drawing["panels"], panels, strict=True):
+        for panel in drawing["panels"]:
             if panel["graph"]:
                 network = self.experiments[panel["experiment"]].network
                 panel["network"] = network.model_dump(mode="json", exclude_none=True)
                 panel["seed"] = self.config.seed
-            if panel_model.privacy_loss:
-                reduced = panel_model.privacy_loss.at(self.config.scale)
-                panel["privacy_loss"] = reduced.model_dump(mode="json", exclude={"scales"})
         return drawing
 
-    def partitions(self, figure: str) -> dict[str, Any]:
-        """Return the seed and the partitions of records that a figure shows, by panel, as plain
-        JSON; empty if there are none.
-        """
-        panels = {
-            panel.title: panel.partition.model_dump(mode="json")
-            for panel in self.figures[figure].panels
-            if panel.partition
-        }
-        return {"seed": self.config.seed, "panels": panels} if panels else {}
-
-    def views(self, figure: str) -> dict[str, Any]:
-        """Return the seed and the privacy losses to observers that a figure shows, by panel, as
-        plain JSON; empty if there are none.
-        """
-        panels = {
-            panel.title: panel.privacy_loss.at(self.config.scale).request()
-            for panel in self.figures[figure].panels
-            if panel.privacy_loss
-        }
-        return {"seed": self.config.seed, "panels": panels} if panels else {}
-
-    def preparations_of_partitions(self, figure: str) -> list[str]:
-        """Return the prepared data sets whose partitions a figure shows."""
-        panels = self.partitions(figure).get("panels", {})
-        return sorted({partition["prepared"] for partition in panels.values()})
-
     def preparations_in_use(self) -> list[str]:
-        """Return the prepared data sets that the experiments and figures of the plan read."""
-        lists = [self.preparations(name) for name in self.experiments]
-        lists += [self.preparations_of_partitions(name) for name in self.figures]
-        return sorted({name for names in lists for name in names})
+        """Return the prepared data sets that the experiments of the plan read."""
+        return sorted({data for name in self.experiments for data in self.preparations(name)})
 
     def tunings(self, experiment: str, algorithm: str) -> list[tuple[str, str]]:
-        """Return the cells whose runs determine tuned parameters of a cell.
-
-        Returns
-        -------
-        list of (str, str)
-            Sorted (experiment, algorithm) pairs.
-        """
+        """Return the cells whose runs determine tuned parameters of a cell."""
         variants = self.experiments[experiment].algorithms[algorithm].values()
         return sorted({(v.tuned.experiment, algorithm) for v in variants if v.tuned})
 
@@ -229,7 +189,6 @@ class Plan:
 
         Parameters
         ----------
-        experiment
         *names : str
             Some of its algorithms; all if omitted.
         """
@@ -336,14 +295,8 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
 
     Parameters
     ----------
-    experiment, name, algorithm
     config : Config
         Scale, seed and, optionally, number of runs.
-
-    Returns
-    -------
-    dict
-        The cell as plain JSON.
     """
     grids, reduced = _reduced(experiment, config.scale)
     restriction = experiment.intermediate_measures
@@ -471,9 +424,6 @@ def _wrong_scales(configured_scale: str, papers: Mapping[str, Paper]) -> Iterato
         for path, scales in used.items():
             for scale in sorted(set(paper.scales) - scales):
                 yield f"{key}.{path}.{scale}: missing, expected the changes at this scale"
-        for name, figure in paper.figures.items():
-            losses = [panel.privacy_loss for panel in figure.panels if panel.privacy_loss]
-            used[f"figures.{name}.privacy_loss.scales"] = set(chain(*(v.scales for v in losses)))
         for path, scales in used.items():
             for scale in sorted(scales - {SMOKE, *paper.scales}):
                 yield expected(f"{key}.{path}", scale, (SMOKE, *paper.scales))

@@ -36,9 +36,6 @@ def stamp(
 
     Parameters
     ----------
-    settings : object
-        Settings as plain JSON.
-    code, source
     prepared : iterable of paths
         Files of prepared data from which the result was computed.
 
@@ -56,27 +53,20 @@ def write(
     path: str | Path,
     provenance: Mapping[str, str],
     companions: Iterable[str] = (),
-    *,
-    compression_level: int | None = None,
 ) -> None:
     """Write a result as Parquet, with its provenance and the checksums of this and other files.
 
     Parameters
     ----------
-    frame
-    path : path
-        Target file.
     provenance : mapping
         Provenance as :func:`stamp` returns it.
     companions : iterable of paths
         Further files of the result that the same job has written, such as the drawing of a figure.
-    compression_level : int, optional
-        Level of Zstandard, up to 22; a high one is slow.
     """
     files = json.dumps(checksums(companions, Path(path).parent))
     with atomic_write(path) as temporary:
         metadata = {**provenance, "files": files, "checksum": UNKNOWN}
-        frame.write_parquet(temporary, metadata=metadata, compression_level=compression_level)
+        frame.write_parquet(temporary, metadata=metadata)
         before, _, after = temporary.read_bytes().rpartition(UNKNOWN.encode())
         temporary.write_bytes(before + _checksum(before, after) + after)
 

@@ -402,11 +402,6 @@ class CurveFields(CurveKeys):
     """Label in the legend, instead of the label of the style."""
     where: Selection = {}
     """Value or range [low, high] of each axis, of t or of run; other measurements are omitted."""
-    x: str = ""
-    """Quantity on the horizontal axis: an axis of the experiment, t, a measure, or a column of the
-    privacy table."""
-    statistic: Statistic | None = None
-    """Statistic over the runs: mean with standard error, or median with quartiles."""
     low: Measure | None = None
     """Measure that is drawn as the lower end of the band."""
     high: Measure | None = None
@@ -448,98 +443,6 @@ class CurveEntry(CurveFields, MeasureParts):
         return measures
 
 
-class Partition(Strict):
-    """Partition of the records of a prepared data set among agents."""
-
-    prepared: PreparedName
-    """Prepared data set whose records are partitioned."""
-    kind: Literal["iid", "dirichlet", "unequal"]
-    """iid: equal sizes, random records; dirichlet: skewed labels; unequal: different sizes."""
-    agents: Whole = Field(ge=2)
-    """Number of agents."""
-    records: Positive
-    """Mean number of records per agent."""
-    concentration: Number | None = Field(default=None, gt=0)
-    """Parameter of the Dirichlet distribution of labels (dirichlet) or sizes (unequal); smaller
-    values give a stronger skew."""
-
-    @model_validator(mode="after")
-    def _concentrated_or_not(self):
-        if (self.kind == "iid") != (self.concentration is None):
-            raise ValueError(
-                "expected a concentration for dirichlet and unequal, none for other kinds"
-            )
-        return self
-
-
-class AlgorithmConfig(Open):
-    """Algorithm; keys that are not listed are its parameters."""
-
-    name: Annotated[str, AfterValidator(one_of(algorithms.names))]
-    """Name of the algorithm, as `private-consensus list` shows it."""
-
-
-class ReducedViews(Strict):
-    """Network and numbers of rounds of a privacy-loss panel at a smaller scale."""
-
-    network: NetworkConfig | None = None
-    """Communication network at this scale."""
-    horizon: Whole | None = Field(default=None, ge=1)
-    """Number of rounds of messages at this scale."""
-    rounds: list[Whole] | None = None
-    """Rounds that are plotted at this scale."""
-
-
-class Views(Strict):
-    """Privacy loss to observers of messages, with noise calibrated for the eavesdropper."""
-
-    show: Literal["graph", "map", "distance", "rounds", "coalitions"]
-    """graph: the network, coloured by the loss of each agent to the observing agent; map: all pairs
-    of agents; distance: loss against the number of edges between two agents; rounds: loss against
-    the number of rounds, by kind of observer; coalitions: loss against the size of a coalition."""
-    problem: ProblemConfig
-    """Optimisation problem: its name and parameters."""
-    network: NetworkConfig
-    """Communication network."""
-    algorithm: AlgorithmConfig
-    """Algorithm whose messages are observed."""
-    budget: BudgetConfig
-    """Privacy budget against an eavesdropper who receives every message."""
-    horizon: Whole = Field(ge=1)
-    """Number of rounds of messages."""
-    observer: Literal["agent", "secure sums"] = "agent"
-    """Messages that the observing agent receives: each message of its neighbours (agent), or only
-    their sum (secure sums). For show: graph, map and distance."""
-    agent: Whole = Field(default=1, ge=1)
-    """Number of the observing agent (show: graph), or of the agent that the coalition observes
-    (show: coalitions); the first agent is 1."""
-    rounds: list[Whole] = []
-    """Numbers of rounds on the horizontal axis (show: rounds)."""
-    scales: dict[str, ReducedViews] = {}
-    """Reductions by name of the smaller scale, such as smoke."""
-
-    @model_validator(mode="after")
-    def _within(self):
-        if self.agent > self.network.agents:
-            raise ValueError(f"agent: expected 1 to {self.network.agents}")
-        if (self.show == "rounds") != bool(self.rounds):
-            raise ValueError("rounds: required if show is rounds, and not allowed otherwise")
-        if not all(1 <= t <= self.horizon for t in self.rounds):
-            raise ValueError(f"rounds: expected 1 to {self.horizon}, the horizon")
-        for scale in self.scales:
-            self.at(scale)
-        return self
-
-    def at(self, scale: str) -> Views:
-        """Return the views at a scale, without further scales."""
-        changed = self.scales.get(scale, ReducedViews()).model_dump(exclude_none=True)
-        return Views(**{**self.model_dump(exclude={"scales"}), **changed})
-
-    def request(self) -> dict[str, Any]:
-        """Return the request as plain JSON, without parameters that are None."""
-        return self.model_dump(mode="json", exclude={"scales"}, exclude_none=True)
-
-
 class PanelFields(FileEntry):
     """Axes and curves of a panel."""
 
@@ -569,30 +472,19 @@ class PanelFields(FileEntry):
 
 
 class FigurePanel(PanelFields):
-    """Complete panel: curves, a communication graph, a partition, or privacy losses."""
+    """Complete panel: curves or a communication graph."""
 
     title: str
     """Title of the panel."""
     graph: Flag = False
     """True: draw the communication graph of the experiment."""
-    partition: Partition | None = None
-    """Partition of records that the panel shows instead of curves."""
-    privacy_loss: Views | None = None
-    """Privacy loss to observers that the panel shows instead of curves."""
     curves: list[Curve] = []
     """Curves of the panel."""
 
     @model_validator(mode="after")
-    def _one_of_four(self):
-        without_experiment = (self.partition is not None) + (self.privacy_loss is not None)
-        drawn = self.graph + without_experiment
-        if drawn > 1 or bool(drawn) == bool(self.curves) or bool(drawn) == bool(self.x):
-            kinds = "graph: true, or partition, or privacy_loss"
-            raise ValueError(f"expected either x and at least one curve, or {kinds}")
-        if bool(self.experiment) == bool(without_experiment):
-            raise ValueError(
-                "expected an experiment for curves and graph, none for partition and privacy_loss"
-            )
+    def _curves_or_graph(self):
+        if not self.experiment or self.graph == bool(self.curves) or self.graph == bool(self.x):
+            raise ValueError("expected an experiment, and either x and curves, or graph: true")
         return self
 
 
@@ -609,17 +501,10 @@ class PanelKeys(PanelFields, CurveKeys, MeasureParts):
 
 
 class PanelEntry(PanelKeys):
-    """Panel with curves, a communication graph, a partition, or privacy losses."""
+    """Panel of a figure."""
 
     title: str = ""
     """Title of the panel; {axis} is replaced by the value of an axis of the grid."""
-    graph: Flag = False
-    """True: draw the communication graph of the experiment instead of curves."""
-    partition: Partition | None = None
-    """Partition of records among agents that the panel shows instead of curves."""
-    privacy_loss: dict[str, Any] = {}
-    """Privacy loss to observers that the panel shows instead of curves; keys override those of the
-    figure."""
 
 
 class FigureFields(FileEntry):
@@ -662,8 +547,6 @@ class FigureEntry(FigureFields, PanelKeys):
     value of an axis of the grid."""
     graph: Flag = False
     """True: draw the communication graph of the experiment instead of curves."""
-    privacy_loss: dict[str, Any] = {}
-    """Privacy loss to observers that all panels show instead of curves."""
     panels: Annotated[list[PanelEntry], Field(min_length=1)] | None = None
     """Panels of the figure; default: one panel with the keys of the figure."""
 
@@ -683,8 +566,6 @@ class TabulatedMethod(FileEntry):
     interpretation: Interpretation | None = None
     """literal (as the paper states it), resolved (corrected or completed) or ablation (with one
     component changed); default: that of the variant."""
-    where: Selection = {}
-    """Value of each further axis; other measurements are omitted."""
     published: list[tuple[Number, Number, Number]] = []
     """Published numbers, one [row value, mean, standard deviation] per row."""
 
@@ -888,14 +769,8 @@ def resolve_delta(delta: Any, *, agents: int, records: int) -> float:
     ----------
     delta : float or mapping
         Number in [0, 1), or a mapping with the negative exponent ``records_power``.
-    agents
     records : int
         Number of records per agent.
-
-    Returns
-    -------
-    float
-        The resolved delta.
 
     Raises
     ------

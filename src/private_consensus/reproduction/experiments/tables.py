@@ -10,7 +10,6 @@ import polars as pl
 
 from private_consensus.common.errors import require
 from private_consensus.common.fields import split_measure
-from private_consensus.common.row_filters import selected
 from private_consensus.common.spreadsheets import markdown as escaped
 from private_consensus.common.spreadsheets import markdown_table
 
@@ -52,7 +51,7 @@ def table_numbers(
 
 def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
     runs = cells[block["experiment"], method["method"]]
-    runs = runs.filter(pl.col("variant") == method["variant"], *selected(method["where"]))
+    runs = runs.filter(pl.col("variant") == method["variant"])
     published = {row: (mean, std) for row, mean, std in method["published"]}
     axis = table["row_axis"]
     require(axis in runs.columns, "table.row_axis", axis, "an axis of the experiment")

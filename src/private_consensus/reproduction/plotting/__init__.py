@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 SHARED = {
-    "axes", "captions", "coinciding", "curves", "drawings", "figure_styles", "panels", "printing",
+    "axes", "captions", "coinciding", "curves", "drawings", "figure_styles", "panels",
     "repairs", "specifications", "theme",
 }  # fmt: skip
 """Modules that the drawings of all papers use."""
@@ -38,7 +38,6 @@ def draw(
 
     Parameters
     ----------
-    name, paper, numbers, figure
     styles : mapping
         Label, colour and dash by ``algorithm.variant``.
     """

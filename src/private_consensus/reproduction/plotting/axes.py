@@ -77,12 +77,6 @@ class Extent:
         """Return the ticks and labels of the axis as Vega-Lite options.
 
         A logarithmic axis with few points has one tick per point; other axes have regular ticks.
-
-        Parameters
-        ----------
-        values
-        strip_labels : tuple of str
-            Labels of the strips above and below the axis.
         """
         tick_per_point = self.log and 0 < len(set(values)) <= MAX_POINT_TICKS
         ticks = sorted(set(values)) if tick_per_point else []
@@ -130,15 +124,8 @@ def extent(values: Iterable[float], *, log: bool, ends: Sequence[float] | None =
     ----------
     values : iterable of float
         Coordinates of the points; a logarithmic axis ignores values that are not positive.
-    log : bool
-        True for a logarithmic axis.
     ends : sequence of float, optional
         Ends of the axis, which then replace those of the values.
-
-    Returns
-    -------
-    Extent
-        Range of the axis, without strips.
     """
     if ends is not None:
         return Extent(low=float(ends[0]), high=float(ends[1]), log=log)
@@ -194,8 +181,6 @@ def linear_ticks(low: float, high: float, max_count: int = 7) -> list[float]:
 
     Parameters
     ----------
-    low : float
-        Lower end.
     high : float
         Upper end.
     max_count : int, default 7
@@ -231,7 +216,6 @@ def labels(ticks: Sequence[float], *, log: bool) -> list[str]:
 
     Parameters
     ----------
-    ticks
     log : bool
         True for a logarithmic axis.
     """

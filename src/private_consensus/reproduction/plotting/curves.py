@@ -70,7 +70,6 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
 
     Parameters
     ----------
-    numbers, figure
     styles : mapping
         Label, colour and dash by ``algorithm.variant``.
     """
@@ -94,14 +93,8 @@ def arranged(panels: Sequence[dict[str, Any]], columns: int) -> dict[str, Any]:
 
     Parameters
     ----------
-    panels
     columns : int
         Largest number of panels per row.
-
-    Returns
-    -------
-    dict
-        Vega-Lite chart.
     """
     if len(panels) == 1:
         return panels[0]
@@ -114,14 +107,8 @@ def switched(chart: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
 
     Parameters
     ----------
-    chart
     first : dict
         Chart of the first panel; it is modified in place.
-
-    Returns
-    -------
-    dict
-        Vega-Lite chart.
     """
     first["layer"][0]["name"] = SWITCHED
     select = {"type": "point", "fields": ["curve"], "toggle": "true"}
@@ -138,7 +125,6 @@ def legend_of(names: Sequence[str], width: float) -> dict[str, Any]:
     ----------
     names : sequence of str
         Names of the curves, at least one.
-    width
 
     Returns
     -------
@@ -184,7 +170,6 @@ def on_axis(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
     ----------
     points : polars.DataFrame
         Columns ``curve``, ``y``, ``low`` and ``high``.
-    y
 
     Returns
     -------
@@ -259,7 +244,6 @@ def marked_beyond(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
     ----------
     points : polars.DataFrame
         Columns ``curve`` and ``place``.
-    y
 
     Returns
     -------
@@ -288,18 +272,10 @@ def panel_chart(
 
     Parameters
     ----------
-    panel
     looks : CurveStyles
         Colours and dashes of all curves of the figure.
     size : (int, int)
         Width and height in pixels.
-    legend : dict
-        Options of the shared legend.
-
-    Returns
-    -------
-    dict
-        Vega-Lite chart.
     """
     points, spec = panel.points, panel.spec
     x = field("x", title=typeset(spec["x_title"]), scale=panel.x.scale(),

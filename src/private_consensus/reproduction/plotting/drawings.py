@@ -44,9 +44,6 @@ def save(
     ----------
     chart : mapping
         Finished Vega-Lite specification.
-    json_path : Path
-        Target of the specification.
-    svg, png, pdf
     png_scale : float, default 2
         Pixels per unit of the drawing, if below ``MIN_SCALE``. Otherwise the PNG is at least
         ``PIXELS`` wide.
@@ -105,7 +102,6 @@ def png_of(svg: str, scale: float) -> bytes:
 
     Parameters
     ----------
-    svg
     scale : float
         Pixels per unit of the drawing.
     """

@@ -44,9 +44,6 @@ class CurveStyles:
 
         Parameters
         ----------
-        name
-        colour : str
-            Colour in hexadecimal notation.
         dash : sequence of int
             Lengths of dashes and gaps; empty for a solid line.
         """

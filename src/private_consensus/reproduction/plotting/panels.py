@@ -27,14 +27,7 @@ class Chart(alt.Chart):
     """Chart whose mark is set by a method that has a type for its result, unlike Altair's."""
 
     def marked(self, kind: str, **options: Any) -> Self:
-        """Return the chart with a mark.
-
-        Parameters
-        ----------
-        kind : str
-            Vega-Lite type of the mark.
-        **options
-        """
+        """Return the chart with a mark of a Vega-Lite type."""
         return self.properties(mark={"type": kind, **options})
 
 
@@ -45,7 +38,6 @@ def graph(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     ----------
     numbers : polars.DataFrame
         Positions of nodes and ends of edges, per panel.
-    figure
     """
     chart = alt.hconcat(*drawn_panels(_graph, numbers, figure))
     return finish(chart, figure["title"], numbers["source"][0], facts(figure))
@@ -75,39 +67,24 @@ def _graph(points: pl.DataFrame, panel: Spec) -> ChartType:
 
 
 def drawn_panels(draw: DrawPanel, numbers: pl.DataFrame, figure: Spec) -> list[ChartType]:
-    """Draw each panel of a figure.
-
-    Parameters
-    ----------
-    draw : callable
-        Draws a panel from its points and its specification.
-    numbers, figure
-    """
+    """Draw each panel of a figure."""
     return [
         draw(numbers.filter(pl.col("panel") == panel["title"]), panel) for panel in figure["panels"]
     ]
 
 
 def side_by_side(
-    draw: DrawPanel, numbers: pl.DataFrame, figure: Spec,
-    *notes: str, columns: int = 2, spacing: Any = GAPS,
-) -> dict[str, Any]:  # fmt: skip
-    """Draw the panels of a figure in rows, with title, data source and conditions.
+    draw: DrawPanel, numbers: pl.DataFrame, figure: Spec, *notes: str
+) -> dict[str, Any]:
+    """Draw the panels of a figure in rows of two, with title, data source and conditions.
 
     Parameters
     ----------
-    draw : callable
-        Draws a panel from its points and its specification.
-    numbers, figure
     *notes : str
         Further lines below the title.
-    columns : int, default 2
-        Panels per row.
-    spacing : int or dict
-        Gaps between panels in pixels; a dictionary has the keys ``row`` and ``column``.
     """
     panels = drawn_panels(draw, numbers, figure)
-    chart = alt.concat(*panels, columns=columns, spacing=spacing)
+    chart = alt.concat(*panels, columns=2, spacing=GAPS)
     return finish(chart, figure["title"], numbers["source"][0], facts(figure), *notes)
 
 
@@ -116,7 +93,6 @@ def axes(panel: Spec, x: tuple[str, Any, Any], y: tuple[str, Any, Any]) -> tuple
 
     Parameters
     ----------
-    panel
     x, y : tuple
         Column with its type, scale, and ticks of the axis.
     """
@@ -128,35 +104,13 @@ def axes(panel: Spec, x: tuple[str, Any, Any], y: tuple[str, Any, Any]) -> tuple
 
 
 def layered(layers: Sequence[alt.Chart], panel: Spec, width: float, height: float) -> ChartType:
-    """Combine charts to the layers of a panel, with the title of the panel.
-
-    Parameters
-    ----------
-    layers : sequence of altair.Chart
-        Charts, the bottom layer first.
-    panel
-    width, height : float
-        Size in pixels.
-    """
+    """Combine charts to the layers of a panel, with the title of the panel."""
     return alt.layer(*layers).properties(width=width, height=height, title=typeset(panel["title"]))
 
 
-def series_colour(colours: Mapping[str, str], dashes: Mapping[str, list[int]] | None = None) -> Any:
-    """Return the colour channel of the column ``series``, or the channels for colour and dash.
-
-    Parameters
-    ----------
-    colours : mapping
-        Colour of each series, in the order of the legend.
-    dashes : mapping, optional
-        Dashes of series; other series are solid lines.
-    """
-    names = list(colours)
-    colour = alt.Color("series:N").scale(domain=names, range=list(colours.values()))
-    if dashes is None:
-        return colour
-    lengths = [dashes.get(name, [1, 0]) for name in names]
-    return colour, alt.StrokeDash("series:N").scale(domain=names, range=lengths)
+def series_colour(colours: Mapping[str, str]) -> alt.Color:
+    """Return the colour channel of the column ``series``."""
+    return alt.Color("series:N").scale(domain=list(colours), range=list(colours.values()))
 
 
 def table(points: pl.DataFrame, *columns: str) -> Chart:

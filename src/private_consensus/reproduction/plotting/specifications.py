@@ -21,10 +21,8 @@ def field(name: str, kind: str = "quantitative", **options: Any) -> dict[str, An
 
     Parameters
     ----------
-    name
     kind : str, default "quantitative"
         Vega-Lite type.
-    **options
     """
     return {"field": name, "type": kind, **options}
 

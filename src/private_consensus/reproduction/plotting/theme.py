@@ -74,7 +74,6 @@ def finish(
 
     Parameters
     ----------
-    chart, title
     source : str
         Data source, for the first line of the subtitle.
     *notes : str

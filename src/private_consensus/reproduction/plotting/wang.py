@@ -38,13 +38,11 @@ def wang_fig2(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     ----------
     numbers : polars.DataFrame
         Estimates per panel, agent and iteration.
-    figure
     """
     return side_by_side(_trajectories, numbers, figure)
 
 
 wang_fig3 = wang_fig2
-wang_extra_fig2_before_noise = wang_fig2
 
 
 def wang_extra_mse(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
@@ -54,7 +52,6 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     ----------
     numbers : polars.DataFrame
         Exact and measured errors per panel.
-    figure
     """
     titles = [panel["title"] for panel in figure["panels"]]
     points_of_panels = [numbers.filter(pl.col("panel") == title) for title in titles]
@@ -71,10 +68,7 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
 
 
 def _trajectories(points: pl.DataFrame, panel: Spec) -> ChartType:
-    """Draw the trajectories near their limit.
-
-    If their range is larger, a view of the first iterations is added above.
-    """
+    """Draw the trajectories near their limit."""
     points = points.with_columns(exact=pl.col("y"))
     lines = points.filter(pl.col("series").str.starts_with("agent"))
     scale = alt.Scale(type="linear", domain=list(ZOOM), nice=False)
@@ -147,10 +141,7 @@ def _errors(points: pl.DataFrame, panel: Spec, ends: Extent) -> ChartType:
 
 
 def _guide(points: pl.DataFrame) -> pl.DataFrame:
-    """Return two points of a line with slope -gamma over the last decade, above the highest curve.
-
-    The default of gamma is 1.
-    """
+    """Return two points of a line with slope -gamma over the last decade."""
     top = points.filter(pl.col("epsilon") == points["epsilon"].min(), pl.col("variant") == "exact")
     end = top.sort("x").tail(1)
     gamma = end["gamma"][0] if "gamma" in end.columns and end["gamma"][0] is not None else 1.0

@@ -45,7 +45,6 @@ def xiao_fig1(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     ----------
     numbers : polars.DataFrame
         Points per panel and variant.
-    figure
     """
     compared = numbers.filter(pl.col("variant") != "excess")["y"]
     common_scale = alt.Scale(scheme="viridis", domain=[min(compared), max(compared)])
@@ -70,7 +69,6 @@ def xiao_figA(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     ----------
     numbers : polars.DataFrame
         Positions of the agents, per panel.
-    figure
     """
     titles = [panel["title"] for panel in figure["panels"]]
     elements = dict(zip(titles, (_exchanged, _relayed), strict=True))
@@ -84,10 +82,7 @@ def xiao_figA(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
 
 
 def _exchanged(nodes: pl.DataFrame) -> Messages:
-    """Return positions, arrows and texts of the direct exchange of shares.
-
-    There is one arrow per share. The texts state how each agent splits its value and sums shares.
-    """
+    """Return positions, arrows and texts of the direct exchange of shares."""
     at = {node: complex(x, y) for node, x, y in nodes.select("node", "x", "y").iter_rows()}
     arrows = [_arrow(at[i], at[j], f"s{i}{j}") for i in at for j in at if i != j]
     texts = [

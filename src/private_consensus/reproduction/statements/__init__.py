@@ -29,7 +29,6 @@ from . import (
     local,
     local_remarks,
     objectives,
-    observers,
     schedules,
     sgd,
     sgd_remarks,
@@ -41,14 +40,13 @@ from .base import Part, StatementResult
 STATEMENTS = (
     "theorem", "lemma", "proposition", "corollary", "gaussian_divergence", "serial_composition",
     "remark", "sentence", "equation", "footnote", "rate", "scales", "gaussian_against",
-    "muffliato", "chebyshev", "secure_sums", "decor", "mafalda", "zip_dl",
 )  # fmt: skip
 """Prefixes of the names of functions that compute a statement."""
 
 MODULES = (
     gradient_descent, schedules, descent_remarks, local, local_remarks, constrained, zeroth_order,
     zeroth_order_remarks, consensus_innovation, consensus_remarks, concentrated, admm, admm_remarks,
-    objectives, sgd, sgd_remarks, functional, observers,
+    objectives, sgd, sgd_remarks, functional,
 )  # fmt: skip
 
 

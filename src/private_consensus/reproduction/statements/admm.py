@@ -198,7 +198,6 @@ def excess_of_run(schedule: str, T: int, sigma: float) -> tuple[float, float]:
     ----------
     schedule : {"periodic", "iteration"}
         Decay of the noise variance: per period (here one iteration) or by the iteration number.
-    T
     sigma : float
         Standard deviation of the first noise.
 
@@ -343,7 +342,6 @@ def below_given_threshold(
         Value of the query without noise.
     threshold_scale, query_scale : float
         Scales of the Laplace noise of threshold and query.
-    points
 
     Returns
     -------

@@ -113,7 +113,6 @@ def noisy_delta(
         Descent on the data, and on data that differ in a record.
     output_noise : float
         Standard deviation of the noise on the output.
-    epsilon
 
     Returns
     -------
@@ -191,14 +190,8 @@ def least_binomial_variance(epsilon: float, delta: float, shift: int) -> float:
 
     Parameters
     ----------
-    epsilon, delta
     shift : int
         Sensitivity in steps of the grid.
-
-    Returns
-    -------
-    float
-        Variance in squared steps.
     """
     low, high = shift, 2 * shift
     while _binomial_delta(high, shift, epsilon) > delta:
@@ -215,7 +208,6 @@ def least_gaussian_variance(epsilon: float, delta: float, shift: int) -> float:
 
     Parameters
     ----------
-    epsilon, delta
     shift : int
         Sensitivity in steps of the grid.
 
@@ -242,7 +234,6 @@ def variance_by_analysis(epsilon: float, delta: float, shift: int) -> float:
 
     Parameters
     ----------
-    epsilon, delta
     shift : int
         Sensitivity in steps of the grid.
 

@@ -120,7 +120,6 @@ def conclude(
 
     Parameters
     ----------
-    *inequalities
     description : str
         Description of the computation with its numbers. An empty one stands for the docstring of
         the computation without its summary.
@@ -233,7 +232,6 @@ def falls_as(
 
     Parameters
     ----------
-    quantity
     t, values : array_like, shape (points,)
         Increasing numbers of iterations, and the positive values at them.
     exponent : float
@@ -261,7 +259,6 @@ def grows_as(
 
     Parameters
     ----------
-    quantity
     x, values : array_like, shape (points,)
         Positive arguments, and the positive values at them.
     exponent : float
@@ -290,7 +287,6 @@ def geometric(
 
     Parameters
     ----------
-    quantity
     k, values : array_like, shape (points,)
         Numbers of iterations, and the positive values at them.
     slack : float, default 0.1

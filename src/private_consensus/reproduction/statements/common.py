@@ -18,7 +18,6 @@ def adjacency_of(name: str, agents: int) -> np.ndarray:
     ----------
     name : {"ring", "path", "star", "complete"}
         Family of graphs.
-    agents
 
     Returns
     -------
@@ -38,7 +37,6 @@ def lazy_ring_mixing(agents: int, self_weight: float) -> np.ndarray:
 
     Parameters
     ----------
-    agents
     self_weight : float
         Weight of an agent's own value, in [0, 1].
 
@@ -81,7 +79,6 @@ def vectors_of_norm(rng: np.random.Generator, norm: float, shape: tuple[int, ...
 
     Parameters
     ----------
-    rng
     norm : float
         l2 norm of each vector.
     shape : tuple of int

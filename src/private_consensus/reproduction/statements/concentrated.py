@@ -38,7 +38,6 @@ def renyi_divergence(
     Returns
     -------
     ndarray, shape (orders, ...)
-        Divergence of p from q at each order.
     """
     orders = np.reshape(orders, (-1,) + (1,) * log_p.ndim)
     return logsumexp(orders * log_p + (1 - orders) * log_q, axis=-1) / (orders[..., 0] - 1)

@@ -162,19 +162,7 @@ def theorem_4_11() -> StatementResult:
     index = np.unique(np.geomspace(100, T, 30).astype(int)) - 1
 
     def error(h2, gamma):
-        r"""Return the exact :math:`E\,V(t)`, shape (T,).
-
-        Parameters
-        ----------
-        h2 : float
-            Squared measurement coefficient of each agent.
-        gamma : float
-            Exponent by which steps and noise decrease.
-
-        Returns
-        -------
-        ndarray, shape (T,)
-        """
+        r"""Return the exact :math:`E\,V(t)`, shape (T,)."""
         eigenvalues = np.array([h2, 5.0 + h2])  # the complete graph of five agents
         times = t + 20.0  # skip the first steps, which exceed 1 / lambda
         start = np.array([3.0, 2.0])

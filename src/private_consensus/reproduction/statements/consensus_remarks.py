@@ -182,7 +182,6 @@ def example_error(
     scales : callable
         Map the l1 norms of the five measurement rows to the noise scales of the agents, each over
         :math:`\alpha(t-1)\delta/\epsilon`.
-    horizon
 
     Returns
     -------

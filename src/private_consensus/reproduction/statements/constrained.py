@@ -124,10 +124,8 @@ def run(
 
     Parameters
     ----------
-    problem
     first_order : bool
         True for the gradient step (13), False for exact minimisation (12).
-    rounds
     spread : float
         The diagonal of each :math:`\rho_i` is uniform on rho (1 - spread) to rho (1 + spread),
         sampled independently for each agent, row and round.

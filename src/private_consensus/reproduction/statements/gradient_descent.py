@@ -294,7 +294,9 @@ def lemma_2() -> StatementResult:
         H = axes * rng.choice([mu, L, rng.uniform(mu, L)], size=3) @ axes.T
         x = rng.normal(size=3)
         pairs.append((x @ H @ x, mu * L / (mu + L) * x @ x + (H @ x) @ (H @ x) / (mu + L)))
-    return conclude(bound("inner product over the right side", *np.array(pairs).T))
+    # Quotients, because rounding decides which of the equal points has the smallest margin.
+    inner_products, right_sides = np.array(pairs).T
+    return conclude(bound("right side over the inner product", 1.0, right_sides / inner_products))
 
 
 def lemma_3() -> StatementResult:

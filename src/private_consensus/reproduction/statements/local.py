@@ -278,7 +278,6 @@ def contraction(
 
     Parameters
     ----------
-    quantity
     setting : QuadraticSetting
         Losses, constraint, penalties and step sizes.
     first_order : bool
@@ -426,16 +425,7 @@ def theorem_3_4() -> StatementResult:
     minimiser, min_loss = float(points[values.argmin()]), float(values.min())
 
     def excess(horizons, V: float, runs: int) -> list[float]:
-        """Return the mean excess of the averaged iterate at each horizon.
-
-        Parameters
-        ----------
-        horizons : list of int
-            Numbers of iterations.
-        V : float
-            Standard deviation of the noise of one agent.
-        runs
-        """
+        """Return the mean excess of the averaged iterate at each horizon."""
         mean, total, excesses = np.full(runs, 3.0), np.zeros(runs), []
         for k in range(1, max(horizons) + 1):
             total += mean

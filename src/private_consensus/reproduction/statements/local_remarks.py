@@ -42,7 +42,6 @@ def mu_of_coordinate_descent(
     Returns
     -------
     ndarray, shape (...)
-        Mu of the messages together.
     """
     squares = changes**2
     mean_count = counts.sum(-1) / counts.shape[-1]
@@ -96,20 +95,7 @@ def sentence_1() -> StatementResult:
 
 
 def _largest_loss(shift: float, moved_fraction: float) -> float:
-    """Return the largest log-ratio of a mixture of two Laplace densities to the first density.
-
-    Parameters
-    ----------
-    shift : float
-        Distance of the two centres.
-    moved_fraction : float
-        Weight of the second density.
-
-    Returns
-    -------
-    float
-        Largest log-ratio over outputs, in either direction.
-    """
+    """Return the largest log-ratio of a mixture of two Laplace densities to the first density."""
     outputs = np.linspace(-20, shift + 20, 4001)
     first, second = np.exp(-np.abs(outputs)), np.exp(-np.abs(outputs - shift))
     mixture = (1 - moved_fraction) * first + moved_fraction * second
@@ -166,12 +152,10 @@ def excess_on_a_graph(
         Numbers of iterations K.
     noise : float
         Standard deviation of the noise over the step size, V.
-    runs
 
     Returns
     -------
     ndarray, shape (horizons,)
-        Excess of the sum of losses at the average of all iterates of all agents.
     """
     rng, agents = np.random.default_rng(4), len(weights)
     targets, _, min_loss = _losses(agents)

@@ -87,18 +87,7 @@ def remark_3() -> StatementResult:
     xi, beta = 0.05, 0.0
 
     def noise(d: int, sigma: float):
-        """Return the term H of Theorem 9 for noise of standard deviation ``sigma``.
-
-        Parameters
-        ----------
-        d
-        sigma : float
-            Standard deviation per coordinate.
-
-        Returns
-        -------
-        float
-        """
+        """Return the term H of Theorem 9 for noise of standard deviation ``sigma``."""
         root = math.sqrt(2 * d * math.log(1 / xi))
         return sigma * gap * root / reference**2 + 2 * sigma**2 * d * math.log(1 / xi)
 

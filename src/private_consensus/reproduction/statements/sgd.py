@@ -102,7 +102,6 @@ def mean_square_error(T: float, sizes: tuple[float, float], rate: float) -> floa
 
     Parameters
     ----------
-    T
     sizes : tuple of float
         Standard deviations of quantisation and of DP noise.
     rate : float

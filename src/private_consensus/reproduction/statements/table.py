@@ -49,7 +49,6 @@ def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
     ----------
     raw : mapping
         Content of ``config/theorems.yaml``.
-    errata
 
     Raises
     ------

@@ -27,7 +27,6 @@ def step_sizes(first: float, horizon: int = T) -> np.ndarray:
     ----------
     first : float
         alpha_0 R / L.
-    horizon
 
     Returns
     -------
@@ -317,19 +316,7 @@ def equation_30() -> StatementResult:
     radius = float(np.linalg.norm(best))
 
     def stated(L: float, first: float) -> np.ndarray:
-        """Return the bound (30) at all horizons.
-
-        Parameters
-        ----------
-        L : float
-            Lipschitz constant.
-        first : float
-            Factor alpha_0 of the steps.
-
-        Returns
-        -------
-        ndarray, shape (horizons,)
-        """
+        """Return the bound (30) at all horizons."""
         run_lengths = np.array(horizons, float)
         constant_term = max(first, 1 / first) * math.sqrt(math.log(2 * P))
         growth = constant_term + np.log(2 * run_lengths) / np.sqrt(run_lengths)

@@ -50,7 +50,6 @@ def iterations_of_admm(
 
     Parameters
     ----------
-    seed, rho
     coordinator : bool
         True if a coordinator averages all models, False for exchanges between neighbours.
     eta_0 : float, optional
@@ -168,7 +167,6 @@ def centralised_median_fit(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray, shape (dim,)
-        Minimiser.
     """
     rows = np.vstack([X, np.eye(X.shape[1])])
     right_sides = np.append(y, np.zeros(X.shape[1]))

@@ -27,7 +27,6 @@ def reproduce(
 
     Parameters
     ----------
-    study
     scale : str, optional
         Scale of the study; that of its configuration if omitted.
     cores : int
@@ -65,16 +64,10 @@ def command(folder: Path, scale: str | None, cores: int) -> list[str]:
 
     Parameters
     ----------
-    folder
     scale : str or None
         Scale of the study; that of its configuration if None.
     cores : int
         Maximum number of parallel jobs.
-
-    Returns
-    -------
-    list of str
-        Program and arguments.
     """
     return [
         sys.executable, "-m", "snakemake", "--cores", str(cores),

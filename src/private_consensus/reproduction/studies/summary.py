@@ -35,14 +35,6 @@ def summary(
     ----------
     figures, tables : iterable of str
         Paths of the files; the files of one figure share one line.
-    claims, privacy, audits, errata
-    level : float
-        Error level of all audits together.
-
-    Returns
-    -------
-    str
-        A page with a section for each kind that has rows.
     """
     audited = decided(read_all(audits).to_dicts(), level)
     settings = judged(read_all(privacy), errata, audited).to_dicts()

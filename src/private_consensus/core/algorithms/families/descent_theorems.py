@@ -26,16 +26,7 @@ Calibration = Annotated[
 def allowance(calibration: str, epsilon: float, delta: float, horizon: int) -> float:
     r"""Return the largest :math:`\sum_t \Delta_t^2/M_t^2` that a privacy condition permits.
 
-    Parameters
-    ----------
-    calibration : {"theorem_1", "gaussian_dp", "zcdp", "advanced_composition"}
-        Privacy condition, see :class:`..gradient_descent.GradientDescent`.
-    epsilon, delta, horizon
-
-    Returns
-    -------
-    float
-        Sum of squared ratios of sensitivity to noise.
+    The conditions are those of :class:`..gradient_descent.GradientDescent`.
     """
     if calibration == "theorem_1":
         return theorem_1_allowance(epsilon, delta)
@@ -50,11 +41,6 @@ def theorem_1_allowance(epsilon: float, delta: float) -> float:
     r"""Return the largest :math:`\sum_t \Delta_t^2/M_t^2` that Theorem 1 permits.
 
     It is :math:`\varepsilon^2/(\varepsilon + 2\ln(2/\delta))`, the right side of eq. (14).
-
-    Returns
-    -------
-    float
-        Largest :math:`\sum_t \Delta_t^2/M_t^2`.
     """
     squared = epsilon**2 if epsilon < 1e150 else np.inf
     return squared / (epsilon + 2.0 * np.log(2.0 / delta))
@@ -77,13 +63,9 @@ def advanced_composition_allowance(epsilon: float, delta: float, steps: int) -> 
 
 
 def theorem_1_epsilon(squared_ratio_sum: float, delta: float) -> float:
-    r"""Return the epsilon of Theorem 1 for a noise schedule, for which eq. (14) is an equality.
+    r"""Return the epsilon for which eq. (14) of Theorem 1 is an equality.
 
-    Parameters
-    ----------
-    squared_ratio_sum : float
-        Sum of squared ratios of sensitivity to noise, :math:`\sum_t \Delta_t^2/M_t^2`.
-    delta
+    The argument is :math:`\sum_t \Delta_t^2/M_t^2`.
     """
     return (
         squared_ratio_sum
@@ -96,16 +78,12 @@ def theorem_2_bound(T, inverse_kappa, G, first, p, beta, *, distance):
 
     Parameters
     ----------
-    T : int
-        Number of steps.
     inverse_kappa : float or ndarray
         :math:`1/\kappa = m^2/(2\sqrt T)`.
     G : float
         Lipschitz constant of the local sum.
     first : float
         First step size :math:`\eta_1`.
-    p : int
-        Number of coordinates.
     beta : float or ndarray
         Second largest absolute eigenvalue of the mixing matrix.
     distance : float or ndarray

@@ -30,19 +30,7 @@ class Received(NamedTuple):
 
 
 def no_distance(network: Any, x: np.ndarray) -> np.ndarray:
-    """Return the accumulated distances before the first exchange.
-
-    Parameters
-    ----------
-    network
-    x : ndarray, shape (settings, runs, agents, dim)
-        Messages of the iteration.
-
-    Returns
-    -------
-    ndarray
-        Zeros, [settings, runs, agents, agents], or per edge on a sparse network.
-    """
+    """Return accumulated distances of 0, of all pairs of agents or per edge if sparse."""
     if isinstance(network, SparseNetwork):
         return np.zeros(network.own_ends(x).shape[:-1])
     return np.zeros((*x.shape[:-1], x.shape[-2]))
@@ -53,22 +41,9 @@ def received_within(
 ) -> Received:
     """Apply the threshold to the new values that agents receive from their neighbours.
 
-    Parameters
-    ----------
-    network
-    x : ndarray, shape (settings, runs, agents, dim)
-        New messages.
-    distance : ndarray
-        Accumulated distances before this exchange.
-    limit : float or ndarray, shape (settings,)
-        Threshold U.
-    forgets : bool
-        If True, the distance of a replaced value is not added, so that the next value may be used.
-
-    Returns
-    -------
-    Received
-        Sums of the used values, accumulated distances, and fraction of replaced values.
+    The threshold ``limit`` is U. If ``forgets``, the distance of a replaced value is not added, so
+    that the next value may be used. The result has the sums of the used values, the accumulated
+    distances, and the fraction of replaced values.
     """
     if isinstance(network, SparseNetwork):
         return _over_links(network, x, distance, limit, forgets)

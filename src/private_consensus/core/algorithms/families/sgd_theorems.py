@@ -28,20 +28,9 @@ def reused_state_releases(
     round, a change is multiplied by :math:`c = |1-\varepsilon+\varepsilon w_{ii}|`, and the next
     gradients are evaluated at different points. Two clipped means differ by at most 2K. The models
     therefore differ by at most :math:`\Delta_t = 2\alpha\varepsilon K\,(1-c^t)/(1-c)`, and no
-    amplification by sampling applies.
-
-    Parameters
-    ----------
-    sigma, step, resolution, dim, clip
-        See :func:`private_consensus.privacy.noisy_message`.
-    horizon
-    keep : float
-        Largest c of any agent; above 1 for large mixing steps.
-
-    Returns
-    -------
-    list of Release
-        One discrete Gaussian release that covers all rounds.
+    amplification by sampling applies. ``keep`` is the largest c of any agent, above 1 for large
+    mixing steps. The other parameters are those of :func:`private_consensus.privacy.noisy_message`.
+    One discrete Gaussian release covers all rounds.
     """
     require(0 <= keep < math.inf, "keep", keep, "a finite number of at least 0")
     t = np.arange(1, horizon + 1)
@@ -58,24 +47,18 @@ def reused_state_releases(
 def theorem11_sigma(
     budget: Budget, records: int, horizon: int, *, proof: bool = False, factor: float = 1.0
 ) -> float:
-    r"""Return the sigma of Theorem 11 and Remark 6 of Ding.
+    r"""Return the sigma of Theorem 11 and Remark 6 of Ding; 0 for an infinite budget.
 
     .. math:: \sigma^2 = \frac{16T}{m^2\epsilon}\left(\frac{2\ln(1/\delta)}{\epsilon}+1\right)c^2
 
     Parameters
     ----------
-    budget
     records, horizon : int
         Number of records m of an agent and number of rounds T.
     proof : bool
         Whether m replaces :math:`m^2`, as in the proof.
     factor : float
         c: 1 for Q-DPSGD-1, :func:`theorem15_factor` for Q-DPSGD-2.
-
-    Returns
-    -------
-    float
-        :math:`\sigma`; 0 for an infinite budget.
     """
     if not budget.private:
         return 0.0
@@ -97,26 +80,8 @@ def theorem11_epsilon(
     r"""Return the epsilon of Theorem 11 for a sigma; the inverse of :func:`theorem11_sigma`.
 
     :math:`\epsilon = T\,8\rho c^2/(m^2\sigma^2) + \ln(1/\delta)/(\rho-1)` with
-    :math:`\rho = 2\ln(1/\delta)/\epsilon+1`, solved for epsilon.
-
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation of the noise over the clipping norm.
-    delta
-    records : int
-        Number of records m of an agent.
-    horizon : int
-        Number of rounds T.
-    proof : bool
-        Whether m replaces :math:`m^2`, as in the proof.
-    factor : float
-        Factor c of :func:`theorem11_sigma`.
-
-    Returns
-    -------
-    float
-        Infinite without noise.
+    :math:`\rho = 2\ln(1/\delta)/\epsilon+1`, solved for epsilon. It is infinite without noise.
+    ``sigma`` is the standard deviation of the noise over the clipping norm.
     """
     if sigma == 0:
         return math.inf
@@ -127,7 +92,7 @@ def theorem11_epsilon(
 def theorem15_factor(
     *, step: float, resolution: float, dim: int, clip: float, size: float
 ) -> float:
-    r"""Return the factor :math:`\alpha\varepsilon + \eta\sqrt p\,|S|/K` of Theorem 15.
+    r"""Return the factor :math:`c = \alpha\varepsilon + \eta\sqrt p\,|S|/K` of Theorem 15.
 
     Parameters
     ----------
@@ -135,17 +100,8 @@ def theorem15_factor(
         Product of gradient step and mixing step, :math:`\alpha\varepsilon`.
     resolution : float
         Resolution :math:`\eta` of the grid; 0 to omit the second term.
-    dim : int
-        Number p of coordinates.
-    clip : float
-        Clipping norm K.
-    size : float
-        Batch size :math:`|S|`.
-
-    Returns
-    -------
-    float
-        Factor c of :func:`theorem11_sigma`.
+    dim, clip, size : float
+        Number p of coordinates, clipping norm K, and batch size :math:`|S|`.
     """
     return step + resolution * math.sqrt(dim) * size / clip
 
@@ -153,19 +109,9 @@ def theorem15_factor(
 def sgd_sigma(rule: str, budget: Budget, noise: SampledNoise, horizon: int) -> float:
     """Return the sigma that meets a budget by a named rule; 0 for an infinite budget.
 
-    Parameters
-    ----------
-    rule : {"thm11", "proof11", "accountant"}
-        Theorem 11 with Remark 6, the formula in its proof, or :meth:`SampledNoise.sigma`.
-    budget
-    noise : SampledNoise
-        Noisy batch, as input of the accountant.
-    horizon
-
-    Returns
-    -------
-    float
-        Standard deviation of the noise over the clipping norm.
+    The rules are ``thm11``, Theorem 11 with Remark 6; ``proof11``, the formula in its proof; and
+    ``accountant``, :meth:`SampledNoise.sigma`. Sigma is the standard deviation of the noise over
+    the clipping norm.
     """
     arguments.choice("algorithm.sigma_rule", rule, SIGMA_RULES)
     if rule == "accountant":

@@ -14,19 +14,7 @@ SOLVER_ERROR = 1e-9
 
 
 def excess(problem: Any, estimate: np.ndarray) -> np.ndarray:
-    r"""Compute the excess loss per record, :math:`(f(\hat x) - f(x^*)) / N`.
-
-    Parameters
-    ----------
-    problem : LogisticRegression
-        Problem with the reference optimum.
-    estimate : ndarray, shape (..., dim)
-        Estimates.
-
-    Returns
-    -------
-    ndarray, shape (...)
-    """
+    r"""Compute the excess loss per record, :math:`(f(\hat x) - f(x^*)) / N`."""
     same_model = np.broadcast_to(
         estimate[..., None, :], (*estimate.shape[:-1], problem.n_agents, problem.dim)
     )
@@ -40,18 +28,7 @@ def excess(problem: Any, estimate: np.ndarray) -> np.ndarray:
 
 
 def misclassified(problem: Any, estimate: np.ndarray) -> np.ndarray:
-    """Compute the fraction of misclassified test records; margin 0 predicts the negative class.
-
-    Parameters
-    ----------
-    problem
-    estimate : ndarray, shape (..., dim)
-        Estimates.
-
-    Returns
-    -------
-    ndarray, shape (...)
-    """
+    """Compute the fraction of misclassified test records; margin 0 predicts the negative class."""
     if problem.test_features.ndim == 2:
         positive = estimate @ problem.test_features.T > 0
     else:
@@ -60,38 +37,15 @@ def misclassified(problem: Any, estimate: np.ndarray) -> np.ndarray:
 
 
 def log_distance(problem: Any, x: np.ndarray) -> np.ndarray:
-    r"""Compute the mean over agents of :math:`\ln(\|x_i - x^*\|_2 / d)` (Xiao et al., Appendix E).
-
-    Parameters
-    ----------
-    problem : LogisticRegression
-        Problem with the optimum :math:`x^*`.
-    x : ndarray, shape (..., agents, dim)
-        Local models.
-
-    Returns
-    -------
-    ndarray, shape (...)
-    """
+    r"""Compute the mean of :math:`\ln(\|x_i - x^*\|_2 / d)` (Xiao et al., Appendix E)."""
     distance = np.linalg.norm(x - problem.optimum[..., None, :], axis=-1)
     return np.log(np.maximum(distance, SOLVER_ERROR) / problem.dim).mean(-1)
 
 
 def squared_distance(problem: Any, x: np.ndarray) -> np.ndarray:
-    r"""Compute the mean over agents of the squared distance to the optimum.
+    """Compute the mean over agents of the squared distance to the optimum.
 
     It is the error in Ding, Theorems 12 and 16.
-
-    Parameters
-    ----------
-    problem : LogisticRegression
-        Problem with the optimum :math:`x^*`.
-    x : ndarray, shape (..., agents, dim)
-        Local models.
-
-    Returns
-    -------
-    ndarray, shape (...)
     """
     return ((x - problem.optimum[..., None, :]) ** 2).sum(-1).mean(-1)
 
@@ -100,16 +54,6 @@ def local_loss(problem: Any, x: np.ndarray) -> np.ndarray:
     r"""Compute the mean over agents of the local loss, without weight and ridge.
 
     The local loss is :math:`\frac1{|D_i|}\sum\ln(1+e^{-m})`.
-
-    Parameters
-    ----------
-    problem
-    x : ndarray, shape (..., agents, dim)
-        Local models.
-
-    Returns
-    -------
-    ndarray, shape (...)
     """
     losses = problem.clipped_loss(x, np.inf, np.ones(x.shape[:-1], bool))
     if problem.sizes is None:
@@ -119,34 +63,12 @@ def local_loss(problem: Any, x: np.ndarray) -> np.ndarray:
 
 
 def local_error(problem: Any, x: np.ndarray) -> np.ndarray:
-    """Compute the fraction of all local records that their agent's model misclassifies.
-
-    Parameters
-    ----------
-    problem
-    x : ndarray, shape (..., agents, dim)
-        Local models.
-
-    Returns
-    -------
-    ndarray, shape (...)
-    """
+    """Compute the fraction of all local records that their agent's model misclassifies."""
     return problem.local_error_counts(x).sum(-1) / problem.record_counts.sum()
 
 
 def local_test_error(problem: Any, x: np.ndarray) -> np.ndarray:
-    """Compute the mean over agents of the local model's error on the test rows.
-
-    Parameters
-    ----------
-    problem
-    x : ndarray, shape (..., agents, dim)
-        Local models.
-
-    Returns
-    -------
-    ndarray, shape (...)
-    """
+    """Compute the mean over agents of the local model's error on the test rows."""
     rows = np.swapaxes(problem.test_features, -1, -2)
     if rows.ndim == 2:
         margins = x @ rows

@@ -246,20 +246,11 @@ class LogisticRegression(Problem):
         return np.where(rising & inside, 0.5, np.where(small, 0.25, 0.0))
 
     def upper_face_steps(self, step: float) -> tuple[float, float] | None:
-        r"""Compute gradient steps along one axis from the upper face of the box, for either label.
+        r"""Compute gradient steps of length s along one axis from the upper face, for either label.
 
-        The record is a unit row along the axis, and the other rows of the agent are zero:
-        :math:`R - s\lambda R \pm sw\sigma(\mp R)`, which differ by :math:`sw`.
-
-        Parameters
-        ----------
-        step : float
-            Step length s.
-
-        Returns
-        -------
-        tuple of float or None
-            Coordinates after the steps, the larger first. None for labels in {0, 1}.
+        The record is a unit row along the axis, and the other rows of the agent are zero. The
+        result is :math:`R - s\lambda R \pm sw\sigma(\mp R)`, which differ by :math:`sw`, the larger
+        one first. It is None for labels in {0, 1}.
         """
         if not self._both_labels:
             return None
@@ -350,18 +341,10 @@ class LogisticRegression(Problem):
         return first + np.arange(math.prod(shape)).reshape(shape)
 
     def initial(self, init: str, release: Any) -> np.ndarray:
-        """Return the common starting point of all agents of a run.
+        """Return the common starting point, [runs, 1, dim], of all agents of a run.
 
-        Parameters
-        ----------
-        init : {"zero", "random"}
-            The origin, or a normal vector whose squared norm has the mean 1.
-        release : function
-            Function that a step receives; the point comes from the stream ``data``.
-
-        Returns
-        -------
-        ndarray, shape (runs, 1, dim)
+        It is 0, or for ``random`` a normal vector, from the stream ``data``, whose squared norm has
+        the mean 1.
         """
         arguments.choice("algorithm.init", init, INITS)
         if init == "zero":
@@ -440,19 +423,7 @@ class LogisticRegression(Problem):
         return weighted @ self._signed + self.ridge * np.eye(self.dim)
 
     def hessian_of(self, x: np.ndarray, selected: np.ndarray) -> np.ndarray:
-        """Compute the Hessians at selected points.
-
-        Parameters
-        ----------
-        x : ndarray, shape (..., agents, dim)
-            Local models.
-        selected : ndarray of bool, shape (..., agents)
-            Selected points.
-
-        Returns
-        -------
-        ndarray, shape (selected, dim, dim)
-        """
+        """Compute the Hessians, [selected, dim, dim], at selected points."""
         batch_axes = selected.shape[1 - self.labels.ndim :]  # several runs can share the records
         rows = np.broadcast_to(self._signed, (*batch_axes, *self._signed.shape[-2:]))
         agent_indices = np.nonzero(selected)[1 - self.labels.ndim :]

@@ -44,16 +44,8 @@ def losses_of(margins: np.ndarray) -> np.ndarray:
 def per_agent(x: np.ndarray, matrices: np.ndarray) -> np.ndarray:
     """Multiply the rows of each agent by the matrix of the agent.
 
-    Parameters
-    ----------
-    x : ndarray, shape (..., [runs,] agents, k)
-        Rows of the products.
-    matrices : ndarray, shape ([runs,] agents, k, m)
-        One matrix per agent.
-
-    Returns
-    -------
-    ndarray, shape (..., [runs,] agents, m)
+    The rows are [..., agents, k] and the matrices [agents, k, m]. Both may have an axis of runs
+    before that of agents.
     """
     if matrices.ndim > 3:
         # [..., runs, agents, k]: all axes before the runs become rows of one product.
@@ -141,19 +133,9 @@ class AgentRecords:
         return array.reshape(-1, *array.shape[-2:])
 
     def solve(self, problems: _LocalProblems, weight: float, far: bool) -> np.ndarray:
-        """Compute the minimisers of problems whose losses have a weight.
+        """Compute the minimisers of problems, in the shape of ``problems.start``.
 
-        Parameters
-        ----------
-        problems
-        weight : float
-            Weight w of one record's loss.
-        far : bool
-            True if the minimisers are far from the origin.
-
-        Returns
-        -------
-        ndarray, shape of ``problems.start``
+        The loss of one record has the weight w. ``far`` is True if the minimisers are far from 0.
         """
         solutions = np.empty(problems.start.shape)
         (_, sums, gradient_counts), sums_known = self._last(problems.start)
@@ -186,10 +168,7 @@ class AgentRecords:
         return solutions
 
     def _last(self, start: np.ndarray) -> tuple[_Solutions, np.ndarray]:
-        """Return the last solutions, and True for problems whose sums over records are known.
-
-        The sums are known if a problem starts at its last solution.
-        """
+        """Return the last solutions, and True for problems whose sums over records are known."""
         if self.last_solutions is not None and self.last_solutions.x.shape == start.shape:
             return self.last_solutions, (self.last_solutions.x == start).all(-1)
         batch_shape, dim = start.shape[:-1], start.shape[-1]
@@ -228,8 +207,6 @@ def solve_in_lanes(loss, linear, penalty, centre, start, tolerance=None):
 
     Parameters
     ----------
-    loss : LogisticRegression
-        Local objectives.
     linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
         Linear coefficient a and centre c of the quadratic penalty.
     penalty : ndarray, broadcastable to (settings, runs, agents, 1)
@@ -238,10 +215,6 @@ def solve_in_lanes(loss, linear, penalty, centre, start, tolerance=None):
         Initial points.
     tolerance : float or ndarray, optional
         l2 norm of the gradient at the result.
-
-    Returns
-    -------
-    ndarray, shape (settings, runs, agents, dim)
     """
     batch_shape = start.shape[:-1]
     pull = np.broadcast_to(linear - penalty * centre, start.shape)
@@ -262,22 +235,7 @@ def solve_in_lanes(loss, linear, penalty, centre, start, tolerance=None):
 def solve_by_arrays(loss, linear, penalty, centre, start, tolerance=None):
     """Solve the problems by array operations on all agents, for small problems.
 
-    Parameters
-    ----------
-    loss : LogisticRegression
-        Local objectives.
-    linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
-        Linear coefficient a and centre c of the quadratic penalty.
-    penalty : ndarray, broadcastable to (settings, runs, agents, 1)
-        Coefficient D > 0 of the quadratic penalty.
-    start : ndarray, shape (settings, runs, agents, dim)
-        Initial points.
-    tolerance : float or ndarray, optional
-        l2 norm of the gradient at the result.
-
-    Returns
-    -------
-    ndarray, shape (settings, runs, agents, dim)
+    The parameters are those of :func:`solve_in_lanes`.
     """
     values, vectors = loss.hessian_bound
     inverse = 1.0 / (values + penalty)

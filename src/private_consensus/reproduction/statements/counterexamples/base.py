@@ -53,11 +53,8 @@ def finding(
     ----------
     quantity : str
         Compared quantity, with its unit.
-    claimed, computed : float
-        Value according to the paper, and computed value.
     holds : bool
         True if the numbers show the suspected error.
-    description
     partly : bool, default False
         True if the error affects only a part of the statement.
     """

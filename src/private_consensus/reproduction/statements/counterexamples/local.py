@@ -54,12 +54,7 @@ def label_coding() -> ErratumResult:
     weight = 20.0
 
     def gradient(x: list[float], y: int) -> np.ndarray:
-        """Return the gradient of a record at w.
-
-        Returns
-        -------
-        ndarray
-        """
+        """Return the gradient of a record at w."""
         return -y * np.asarray(x) * expit(-y * np.dot(x, w))
 
     w = np.array([0.0, -weight, weight])

@@ -1,8 +1,8 @@
-r"""Noise correlated over rounds, optimised for the eavesdropper (MAFALDA-SGD).
+r"""Gaussian noise correlated over rounds: optimal correlation and privacy loss (MAFALDA-SGD).
 
-Each agent adds :math:`\sigma\,(C^{-1}z)_t` in round t, C lower triangular. If inputs do not
-react, or react only to messages that every agent receives, the privacy loss to the eavesdropper is
-:math:`|C\Delta|^2/\sigma^2`. The effect of the noise on the models of all rounds after mixing, at
+Each agent adds :math:`\sigma\,(C^{-1}z)_t` in round t, C lower triangular. The privacy loss to an
+eavesdropper who receives every message is :math:`|C\Delta|^2/\sigma^2` for the changes
+:math:`\Delta` of the rounds. The effect of the noise on the models of all rounds after mixing, at
 equal privacy, is
 
 .. math::
@@ -20,14 +20,12 @@ import numpy as np
 from scipy.linalg import cholesky, sqrtm
 from scipy.optimize import minimize
 
-from private_consensus.common.errors import require
-
-from .systems import one_graph, positive_integer
-
 _STEPS = 500
 _TOLERANCE = 1e-12
 _OUTSIDE = 1e6
 """Penalty of a matrix that is not positive definite, relative to the error at the start."""
+_NEARLY = 1e-8
+_ASCENT = {"maxiter": 3000, "maxfun": 6000, "maxcor": 12, "ftol": 0.0, "gtol": 1e-9}
 
 
 def error_gram(mixing: np.ndarray, horizon: int) -> np.ndarray:
@@ -44,9 +42,6 @@ def error_gram(mixing: np.ndarray, horizon: int) -> np.ndarray:
     -------
     ndarray, [T, T]
     """
-    mixing, horizon = one_graph(mixing), positive_integer(horizon, "horizon")
-    symmetric = bool(np.allclose(mixing, mixing.T, rtol=0, atol=1e-12))
-    require(symmetric, "mixing", "not symmetric", "symmetric weights")
     squares = np.linalg.eigvalsh(mixing)[:, None] ** np.arange(2 * horizon + 1)
     return gram_of_powers(squares.sum(0), horizon)
 
@@ -68,29 +63,6 @@ def gram_of_powers(powers: np.ndarray, horizon: int) -> np.ndarray:
     s, t, r = np.ogrid[:horizon, :horizon, :horizon]
     later = r >= np.maximum(s, t)
     return np.where(later, powers[np.where(later, 2 * r - s - t + 2, 0)], 0.0).sum(-1)
-
-
-def noise_energy(gram: np.ndarray, factor: np.ndarray) -> float:
-    r"""Return the squared error of all models.
-
-    .. math:: \mathrm{sens}(C)^2\,\mathrm{tr}(G (C^TC)^{-1})
-
-    The input of one round of any agent changes by at most 1. Therefore sens is the largest column
-    norm of C.
-
-    Parameters
-    ----------
-    gram : ndarray, [T, T]
-        G.
-    factor : ndarray, [T, T]
-        C.
-
-    Returns
-    -------
-    float
-    """
-    inverse = np.linalg.inv(factor)
-    return float((factor**2).sum(0).max() * np.trace(inverse.T @ gram @ inverse))
 
 
 def optimal_factor(gram: np.ndarray) -> np.ndarray:
@@ -132,14 +104,12 @@ def cyclic_factor(gram: np.ndarray, period: int) -> np.ndarray:
     ----------
     gram : ndarray, [T, T]
         G.
-    period : int
-        Rounds from one use of a record to the next.
 
     Returns
     -------
     ndarray, [T, T]
     """
-    period, size = positive_integer(period, "period"), len(gram)
+    size = len(gram)
     if period >= size:
         return optimal_factor(gram)
     phase = np.arange(size) % period
@@ -172,3 +142,83 @@ def cyclic_factor(gram: np.ndarray, period: int) -> np.ndarray:
     solution = minimize(error, start, jac=True, method="L-BFGS-B", options=options)
     best = solution.x if error(solution.x)[0] <= start_error else start
     return cholesky(matrix(best)[0][::-1, ::-1], lower=False)[::-1, ::-1].copy()
+
+
+def cyclic_sensitivity(factor: np.ndarray, period: int) -> float:
+    r"""Return an upper bound on :math:`|C\Delta|` over the changes by one record.
+
+    The record changes the rounds s, s + period, ... by at most 1 each, in any directions.
+
+    Parameters
+    ----------
+    factor : ndarray, [T, T]
+        C.
+    """
+    information = factor.T @ factor
+    starts = range(min(period, len(information)))
+    parts = (information[s::period, s::period] for s in starts)
+    return float(np.sqrt(max(correlation_maximum(part)[1] for part in parts)))
+
+
+def correlation_maximum(matrix: np.ndarray) -> tuple[float, float]:
+    r"""Return bounds on :math:`\max \mathrm{tr}(M X)` over correlation matrices X, for M >= 0.
+
+    X satisfies :math:`X \succeq 0,\ X_{tt} = 1`.
+
+    With :math:`X = V V^T` and unit rows (Burer, Monteiro, 2003), by quasi-Newton ascent. At a
+    solution :math:`\lambda_t = |(M V)_t|`. If :math:`\mathrm{diag}(\lambda)-M` is not definite, the
+    missing amount is added, so that the second bound holds wherever the ascent stopped.
+    """
+    matrix = (matrix + matrix.T) / 2
+    total, size = float(matrix.sum()), float(np.abs(matrix).sum())
+    largest = size * (1 + 1e-14 * len(matrix))
+    if size - total <= _NEARLY * size:
+        return total, largest
+    vectors = _ascended(matrix / size * len(matrix), _start(matrix))
+    value = float(np.einsum("ti,ts,si->", vectors, matrix, vectors, optimize=True))
+    lengths = np.linalg.norm(matrix @ vectors, axis=1)
+    return max(value, total), min(_dual(matrix, lengths), largest)
+
+
+def _ascended(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return unit rows at which tr(V^T M V) is stationary."""
+
+    def unit(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rows_ = flat.reshape(rows.shape)
+        lengths = np.linalg.norm(rows_, axis=1, keepdims=True)
+        return rows_ / lengths, lengths
+
+    def descent(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        vectors, lengths = unit(flat)
+        pulls = matrix @ vectors
+        projections = (vectors * pulls).sum(1, keepdims=True)
+        return -float(projections.sum()), (-2 * (pulls - vectors * projections) / lengths).ravel()
+
+    solution = minimize(descent, rows.ravel(), jac=True, method="L-BFGS-B", options=_ASCENT)
+    return unit(solution.x)[0]
+
+
+def _start(matrix: np.ndarray) -> np.ndarray:
+    """Return unit rows near the leading eigenvectors, as many as a solution needs."""
+    rank = int(np.ceil(np.sqrt(2 * len(matrix)))) + 1
+    values, vectors = np.linalg.eigh(matrix)
+    rows = vectors[:, ::-1][:, :rank] * np.sqrt(np.maximum(values[::-1][:rank], 0))
+    rows = rows + 1e-3 * np.cos(np.arange(rows.size)).reshape(rows.shape)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def _dual(matrix: np.ndarray, multipliers: np.ndarray) -> float:
+    """Return the smallest computed sum of multipliers that dominates the matrix.
+
+    Rounding errors are included.
+    """
+    size = len(matrix)
+    rounding = 8 * size * 2.0**-52 * (np.abs(matrix).sum(1).max() + multipliers.max())
+    smallest = np.linalg.eigvalsh(np.diag(multipliers) - matrix)[0]
+    added = multipliers.sum() + size * (max(-smallest, 0.0) + rounding)
+    if multipliers.min() <= 0:
+        return float(added)
+    roots = np.sqrt(multipliers)
+    factor = np.linalg.eigvalsh(matrix / np.multiply.outer(roots, roots))[-1]
+    scaled = multipliers.sum() * max(factor, 0.0) * (1 + 1e-12) + size * rounding
+    return float(min(added, scaled))

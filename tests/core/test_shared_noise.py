@@ -1,4 +1,4 @@
-"""Test methods for partial observers: convergence, noise and privacy cost."""
+"""Test methods with shared or correlated noise: convergence, noise and privacy cost."""
 
 from __future__ import annotations
 
@@ -8,31 +8,16 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms, networks
-from private_consensus.audits.views import epsilon_for, observation, observed_system
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.base import stack
 from private_consensus.core.algorithms.decor import DECORDraw
 from private_consensus.core.algorithms.mafalda_sgd import batch_of
-from private_consensus.core.algorithms.muffliato import chebyshev_weight
 from private_consensus.core.algorithms.zip_dl import hiding_energy
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.core.randomness import Streams
-from private_consensus.privacy import Budget, account, gaussian_epsilon, gaussian_mu
-from private_consensus.privacy.observers import (
-    Coalition,
-    Eavesdropper,
-    FinalModels,
-    SecureSums,
-    agent,
-    mu,
-)
-from private_consensus.privacy.observers.temporal import (
-    cyclic_factor,
-    error_gram,
-    noise_energy,
-    optimal_factor,
-)
+from private_consensus.privacy import Budget, account, gaussian_mu
+from private_consensus.privacy.correlated_noise import cyclic_factor, error_gram, optimal_factor
 
 STREAMS = Streams(3, (0,))
 BUDGET = Budget(2.0, 1e-5)
@@ -115,7 +100,6 @@ def test_muffliato_cost_is_independent_of_rounds_and_chebyshev_converges_faster(
     noisy = algorithms.load("muffliato")(noise=1.0, acceleration="chebyshev")
     mixed = states(noisy, problem, graph, 12, quiet=False)
     assert mixed[-1].x.mean(-2) == pytest.approx(mixed[0].x.mean(-2), rel=1e-12)
-    assert 1 < chebyshev_weight(graph.mixing)[0, 0] < 2
 
 
 def test_muffliato_gd_steps_start_from_the_gossip_average():
@@ -170,32 +154,6 @@ def test_a_filter_with_a_round_without_noise_is_refused(rows):
         algorithms.load("mafalda_sgd")(noise=1.0, filter=rows)
 
 
-def test_loss_to_agents_with_shared_secrets_exceeds_loss_to_the_eavesdropper():
-    """Both neighbours together know all pair noise of agent 0, so only its local noise remains."""
-    graph, problem = network(agents=5), means(5)
-    noisy = algorithms.load("decor")(eta=0.05, clip=0.3).calibrate(BUDGET, problem, graph, 4)
-    observables = observation(noisy, problem, graph, 4)
-    alone = 0.6 / noisy.noise.scale * np.sqrt(4)
-    coalition_loss = epsilon_for(observables, Coalition((1, 4)), 0, BUDGET.delta)
-    assert coalition_loss.formula == pytest.approx(gaussian_epsilon(alone, BUDGET.delta), rel=1e-5)
-    assert coalition_loss.guarantee >= coalition_loss.formula * (1 - 1e-9) > 1.5 * BUDGET.epsilon
-    eavesdropper_loss = epsilon_for(observables, Eavesdropper(), 0, BUDGET.delta)
-    assert eavesdropper_loss.guarantee == pytest.approx(BUDGET.epsilon, rel=1e-3)
-
-
-@pytest.mark.parametrize("clip", [None, 0.3])
-def test_the_mean_of_zip_dl_models_is_not_private(clip):
-    """The mean contains no noise; the accounting covers messages, not models."""
-    graph, problem = network("path", 4), means(4)
-    noisy = algorithms.load("zip_dl")(eta=0.05, clip=clip).calibrate(BUDGET, problem, graph, 3)
-    observables = observation(noisy, problem, graph, 3)
-    mean_model_loss = epsilon_for(observables, FinalModels(mean=True), 1, BUDGET.delta)
-    assert mean_model_loss.guarantee > 1e6  # finite, since the noise cancels within rounding
-    assert epsilon_for(observables, Eavesdropper(), 1, BUDGET.delta).guarantee <= BUDGET.epsilon * (
-        1 + 1e-6
-    )
-
-
 @pytest.mark.parametrize("name", ["ring", "path", "star", "complete"])
 def test_mu_squared_of_decor_is_within_a_factor_of_two_of_a_server(name):
     graph = network(name, 7)
@@ -213,51 +171,6 @@ def test_noise_of_zip_dl_cancels_at_its_sender():
     assert np.abs(ends[1].sent - ends[0].sent).max() > 0.05
     assert hiding_energy(network("ring", 6).mixing) == pytest.approx(6, rel=1e-6)
     assert hiding_energy(network("complete", 4).mixing) == pytest.approx(12, rel=1e-6)
-
-
-def test_the_accounted_loss_of_zip_dl_bounds_the_loss_of_its_linear_view():
-    """The accounted loss equals that of the linear view in one round and bounds it in several.
-
-    The state has no noise and is released again in every round. The loss is infinite for steps that
-    are too large if gradients are not clipped.
-    """
-    graph, problem = network("ring", 6), means(6)
-    algorithm = algorithms.load("zip_dl")(noise=2.0, eta=0.02)
-    for rounds in (1, 4):
-        (release,) = algorithm.releases(problem, graph, rounds)
-        bound = float(np.sqrt((release.losses() ** 2).sum()))
-        observed = observed_system(algorithm, problem, graph, rounds)
-        exact = mu(observed.channels[0], Eavesdropper(), 1, observed.changes).upper
-        assert exact <= bound * (1 + 1e-9)
-        if rounds == 1:
-            assert exact == pytest.approx(bound, rel=1e-6)
-        else:
-            assert exact**2 > rounds * (problem.record_change("l2") / 2.0) ** 2 * 6 * 0.9
-    steep = algorithms.load("zip_dl")(noise=2.0, eta=1.0)
-    assert account(steep.releases(problem, graph, 2), 1e-3).epsilon == np.inf
-    with pytest.raises(InvalidInput, match="clip"):
-        steep.calibrate(BUDGET, problem, graph, 2)
-
-
-def test_correlated_noise_of_mafalda_is_accounted_as_one_mechanism():
-    """Accountant, filter and linear view agree.
-
-    The gradients of the batches of one cycle average to the full gradient.
-    """
-    graph, problem = network("path", 4), classified()
-    algorithm = algorithms.load("mafalda_sgd")(batches=3, eta=0.2)
-    noisy = algorithm.calibrate(BUDGET, problem, graph, 6)
-    assert algorithm.calibrate(BUDGET, problem, graph, 6) == noisy
-    observed = observed_system(noisy, problem, graph, 6)
-    mu_bounds = mu(observed.channels[0], Eavesdropper(), 2, observed.changes)
-    assert mu_bounds.upper == pytest.approx(gaussian_mu(2.0, 1e-5), rel=1e-5)
-    x = np.ones((1, 1, 4, 2))
-    batch_gradients = [batch_of(problem, t, 3).gradient(x) for t in (1, 2, 3)]
-    assert np.mean(batch_gradients, axis=0) == pytest.approx(problem.gradient(x), rel=1e-12)
-    with pytest.raises(InvalidInput, match="divisor"):
-        replace(algorithm, batches=4).calibrate(BUDGET, problem, graph, 6)
-    longer = account(noisy.releases(problem, graph, 7), 1e-5)
-    assert longer.epsilon > 2.0 and noisy.filter_of(7)[6].tolist() == [0] * 6 + [1]
 
 
 def test_the_cyclic_factor_has_norm_at_most_one_and_reduces_the_error():
@@ -312,64 +225,80 @@ def test_secure_aggregation_equals_central_gradient_descent():
     assert unit.var() == pytest.approx(1.0, abs=5 * np.sqrt(2 / unit.size))
 
 
-@pytest.mark.parametrize("clip", [None, 0.3])
-def test_known_noise_shares_increase_the_loss_of_a_secure_sum(clip):
-    """A coalition of k of N agents has N/(N - k) times the mu^2 of the eavesdropper.
-
-    The loss to the eavesdropper is T (D/s)^2 for the effect of a single record, with any loss
-    function.
-    """
-    graph, problem = network("path", 5), means(5)
-    algorithm = algorithms.load("secure_aggregation")(eta=0.05, clip=clip)
-    noisy = algorithm.calibrate(BUDGET, problem, graph, 4)
-    observed = observed_system(noisy, problem, graph, 4)
-    alone = 4 * (noisy.change(problem) / noisy.noise.scale) ** 2
-    assert np.sqrt(alone) == pytest.approx(gaussian_mu(2.0, 1e-5), rel=1e-9)
-    views = {
-        Eavesdropper(): 0, agent(0): 1, SecureSums((2,)): 1, Coalition((0, 2)): 2,
-        Coalition((0, 1, 3)): 3, Eavesdropper((0, 1)): 2,
-    }  # fmt: skip
-    observables = observation(noisy, problem, graph, 4)
-    for view, n_known_shares in views.items():
-        mu_bounds = mu(observed.channels[0], view, 4, observed.changes)
-        assert mu_bounds.upper**2 == pytest.approx(alone * 5 / (5 - n_known_shares), rel=1e-9)
-        stated = epsilon_for(observables, view, 4, BUDGET.delta)
-        expected = gaussian_epsilon(mu_bounds.upper, BUDGET.delta)
-        assert stated.guarantee == pytest.approx(expected, rel=1e-9)
-        assert stated.rule == ("exact" if clip is None else "adaptive")
-    last = epsilon_for(observables, FinalModels(), 4, BUDGET.delta)
-    assert last.guarantee <= BUDGET.epsilon * (1 + 1e-6)
-
-
-def test_local_training_has_privacy_loss_only_through_released_models():
-    """The released model gives all observers an equal loss, at most the accounted one.
-
-    For means, the loss is exact: the squared sum of the remaining step effects over the remaining
-    noise variance.
-    """
-    graph, problem, decay_per_step = network("path", 4), means(4), 1 - 0.05 * 5
-    noisy = algorithms.load("local_training")(eta=0.05).calibrate(BUDGET, problem, graph, 6)
-    observables = observation(noisy, problem, graph, 6)
-    with pytest.raises(InvalidInput, match="who receives messages"):
-        epsilon_for(observables, agent(0), 3, BUDGET.delta)
-    powers = decay_per_step ** np.arange(6)
-    ratio = noisy.change(problem) / noisy.noise.scale * powers.sum() / np.sqrt((powers**2).sum())
-    expected = gaussian_epsilon(ratio, BUDGET.delta)
-    for view in (Coalition((0,), last_states=True), FinalModels(), FinalModels(of=(3,))):
-        assert epsilon_for(observables, view, 3, BUDGET.delta).guarantee == pytest.approx(
-            expected, rel=1e-9
-        )
-    assert epsilon_for(observables, FinalModels(of=(0, 1)), 3, BUDGET.delta).formula == 0
-    eavesdropper_epsilon = epsilon_for(observables, Eavesdropper(), 3, BUDGET.delta).guarantee
-    assert expected < eavesdropper_epsilon == pytest.approx(BUDGET.epsilon, rel=1e-6)
-    clipped = replace(noisy, clip=0.3).calibrate(BUDGET, problem, graph, 6)
-    bound = epsilon_for(observation(clipped, problem, graph, 6), FinalModels(), 3, BUDGET.delta)
-    assert bound.guarantee == pytest.approx(BUDGET.epsilon, rel=1e-6) and bound.label == "F0"
-
-
 def test_local_training_converges_to_the_local_optimum():
     """Local training converges to the local mean instead of the mean of all agents."""
     graph, problem = network("ring", 5), means(5)
     last = states(algorithms.load("local_training")(eta=0.05), problem, graph, 80)[-1].x[0, 0]
     assert last == pytest.approx(problem.means[0], abs=1e-8)
     assert np.abs(last - problem.target).max() > 0.1
+
+
+def test_the_optimal_noise_factor_has_the_smallest_error_on_a_ring_of_ten():
+    """At equal privacy, errors are 77 (independent), 247 (differences) and 48 (optimum)."""
+    gram = error_gram(network("ring", 10).mixing, 8)
+    best = optimal_factor(gram)
+    errors = [noise_energy(gram, C) for C in (np.eye(8), np.tril(np.ones((8, 8))), best)]
+    assert errors == pytest.approx([77, 247, 48], abs=1)
+    assert np.array_equal(best, np.tril(best))
+    assert (best**2).sum(0) == pytest.approx(np.ones(8), rel=1e-9)
+
+
+def test_the_error_gram_equals_the_sum_of_model_responses():
+    W = network("ring", 5).mixing
+    total = np.zeros((3, 3))
+    for i in range(5):  # unit noise of agent i in round s, models W y_r of all rounds
+        responses = np.zeros((3, 3, 5))
+        for s in range(3):
+            for r in range(s, 3):
+                responses[s, r] = np.linalg.matrix_power(W, r - s + 1)[:, i]
+        total += np.einsum("srj,trj->st", responses, responses)
+    assert error_gram(W, 3) == pytest.approx(total, rel=1e-12)
+
+
+def test_the_optimal_factor_satisfies_its_optimality_condition():
+    """X^{-1} G X^{-1} is diagonal, and no perturbation of C with unit columns is better."""
+    gram = error_gram(network("path", 5).mixing, 6)
+    best = optimal_factor(gram)
+    inverse = np.linalg.inv(best.T @ best)
+    dual = inverse @ gram @ inverse
+    assert np.abs(dual - np.diag(np.diag(dual))).max() < 1e-6 * dual.max()
+    generator = np.random.default_rng(2)
+    least = noise_energy(gram, best)
+    for _ in range(20):
+        moved = np.tril(best + 0.05 * generator.normal(size=best.shape))
+        assert noise_energy(gram, moved / np.linalg.norm(moved, axis=0)) >= least
+
+
+def noise_energy(gram, factor) -> float:
+    """Return the squared error of all models, if a record changes one round by at most 1."""
+    inverse = np.linalg.inv(factor)
+    return float((factor**2).sum(0).max() * np.trace(inverse.T @ gram @ inverse))
+
+
+def test_zip_dl_without_clipping_and_with_large_steps_has_no_finite_loss():
+    graph, problem = network("ring", 6), means(6)
+    steep = algorithms.load("zip_dl")(noise=2.0, eta=1.0)
+    assert account(steep.releases(problem, graph, 2), 1e-3).epsilon == np.inf
+    with pytest.raises(InvalidInput, match="clip"):
+        steep.calibrate(BUDGET, problem, graph, 2)
+
+
+def test_batches_of_mafalda_average_to_the_gradient_and_its_loss_is_that_of_one_mechanism():
+    graph, problem = network("path", 4), classified()
+    algorithm = algorithms.load("mafalda_sgd")(batches=3, eta=0.2)
+    noisy = algorithm.calibrate(BUDGET, problem, graph, 6)
+    assert algorithm.calibrate(BUDGET, problem, graph, 6) == noisy
+    # A record affects the rounds s and s + 3; its changes may point in any directions.
+    columns = np.linalg.inv(noisy.filter_of(6)).T
+    sensitivity = max(
+        np.linalg.norm(columns[s] + sign * columns[s + 3]) for s in range(3) for sign in (-1, 1)
+    )
+    mu = noisy.change(problem) * sensitivity / noisy.noise.scale
+    assert mu == pytest.approx(gaussian_mu(2.0, 1e-5), rel=1e-5)
+    x = np.ones((1, 1, 4, 2))
+    batch_gradients = [batch_of(problem, t, 3).gradient(x) for t in (1, 2, 3)]
+    assert np.mean(batch_gradients, axis=0) == pytest.approx(problem.gradient(x), rel=1e-12)
+    with pytest.raises(InvalidInput, match="divisor"):
+        replace(algorithm, batches=4).calibrate(BUDGET, problem, graph, 6)
+    longer = account(noisy.releases(problem, graph, 7), 1e-5)
+    assert longer.epsilon > 2.0 and noisy.filter_of(7)[6].tolist() == [0] * 6 + [1]

@@ -1,1 +1,0 @@
-"""Privacy losses to observers of a part of the messages, for ``config/observers.yaml``."""

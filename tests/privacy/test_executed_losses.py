@@ -1,0 +1,162 @@
+"""Compare the accounted privacy loss with the exact loss of the executed messages.
+
+All algorithms are affine in their noise and in the inputs of the agents. Their messages are
+therefore Gaussian, and an execution per unit of noise and input gives covariance and means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from private_consensus import algorithms, networks
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.algorithms.muffliato import ACCELERATIONS
+from private_consensus.core.algorithms.secure_aggregation import SecureAggregation
+from private_consensus.core.problems.base import Problem
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.randomness import Streams
+from private_consensus.privacy.correlated_noise import correlation_maximum
+
+T, RECORDS = 3, 4
+NETWORK = networks.build(Streams(0, (0,)), "path", 4, weights="metropolis")
+
+
+def means(values=None) -> MeanEstimation:
+    """Return a one-dimensional mean estimation problem in a box that no iterate leaves."""
+    values = np.zeros(4) if values is None else values
+    return MeanEstimation(np.reshape(values, (1, -1, 1)), RECORDS, 1e9)
+
+
+@dataclass
+class GivenGradients(Problem):
+    """Problem with fixed gradients [T, N], which do not depend on the iterate."""
+
+    gradients: np.ndarray
+    t: int = 0
+    dim: int = 1
+    strong_convexity: float = 2.0
+    smoothness: float = 2.0
+    record_gradient_change = 1.0
+
+    def __post_init__(self):
+        self.n_agents = self.gradients.shape[1]
+
+    def gradient(self, x):
+        return np.broadcast_to(self.gradients[self.t - 1][:, None], x.shape)
+
+
+GAUSSIAN = {"law": "gaussian", "noise": 0.7, "growth": 1.1, "init_std": 0.0}
+FILTER = ((1.0, 0.0, 0.0), (-0.5, 0.9, 0.0), (0.2, 0.1, 1.2))
+CASES = {
+    "gradient_descent": [({"noise": 0.7}, "means"), ({"noise": 0.7}, "given")],
+    "pdop": [({**GAUSSIAN, "eta": 0.1}, "means"), ({**GAUSSIAN, "eta": 0.1}, "given")],
+    "ldp_gradient_descent": [
+        ({**GAUSSIAN, "eta": 0.1, "weights": "fixed"}, kind) for kind in ("means", "given")
+    ],
+    "p_admm": [(GAUSSIAN, "means")],
+    "pr_admm": [({"noise": 0.7, "threshold": "none"}, "means")],
+    "ldp_admm": [
+        ({**GAUSSIAN, "weights": "fixed", "minimisation": how}, "means")
+        for how in ("first_order", "exact")
+    ],
+    "exact_admm": [({"noise": 0.7, "rho": 0.8}, "means")],
+    "muffliato": [({"noise": 0.7, "acceleration": how}, "means") for how in ACCELERATIONS],
+    "muffliato_gd": [
+        ({"noise": 0.7, "rounds": k, "acceleration": how}, kind)
+        for k in (1, 2) for how in ACCELERATIONS for kind in ("means", "given")
+    ],
+    "mafalda_sgd": [({"noise": 0.7, "filter": FILTER}, kind) for kind in ("means", "given")],
+    "decor": [({"noise": 0.7, "ratio": 1.3}, kind) for kind in ("means", "given")],
+    "zip_dl": [({"noise": 0.7, "eta": 0.1}, "means")],
+    "secure_aggregation": [({"noise": 0.7}, kind) for kind in ("means", "given")],
+    "local_training": [({"noise": 0.7}, kind) for kind in ("means", "given")],
+}  # fmt: skip
+BOUNDS = {
+    # The accountant bounds the change of a minimiser, changes in all directions, and the sum of the
+    # differences of states.
+    ("exact_admm", "means"),
+    ("mafalda_sgd", "means"),
+    ("zip_dl", "means"),
+}
+"""Algorithms and inputs for which the accounted loss is a bound; it is exact for all others."""
+ALL = [(name, *case) for name, cases in CASES.items() for case in cases]
+
+
+def with_noise(draw, flat):
+    """Return the draw with the noise of one run replaced by the numbers in ``flat``."""
+    noise = getattr(draw, "noise", draw)
+    arrays, replaced = noise if isinstance(noise, tuple) else (noise,), []
+    for array in arrays:
+        numbers, flat = np.split(flat, [array[0].size])
+        replaced.append(numbers.reshape(1, *array.shape[1:]))
+    changed = tuple(replaced) if isinstance(noise, tuple) else replaced[0]
+    return draw._replace(noise=changed) if hasattr(draw, "noise") else changed
+
+
+def unit_noises(draw) -> int:
+    """Return the number of noise coordinates of one round."""
+    noise = getattr(draw, "noise", draw)
+    return sum(array[0].size for array in (noise if isinstance(noise, tuple) else (noise,)))
+
+
+def sent(algorithm, problem, unit: int | None = None) -> np.ndarray:
+    """Return all messages for one unit of noise, counted over all rounds; None: no noise."""
+    batch, streams = stack([algorithm]), Streams(0, (0,))
+    state = batch.start(problem, NETWORK, streams, 1)
+    draws, messages = batch.draws(problem, streams), []
+    for t in range(1, T + 1):
+        draw = next(draws)
+        flat = np.zeros(unit_noises(draw))
+        if unit is not None and t - 1 == unit // len(flat):
+            flat[unit % len(flat)] = 1.0
+        if isinstance(problem, GivenGradients):
+            problem.t = t
+        state = batch.step(state, problem, NETWORK, with_noise(draw, flat), t)
+        messages.append(messages_of(batch, state, problem, t))
+    return np.concatenate(messages)
+
+
+def messages_of(algorithm, state, problem, t: int) -> np.ndarray:
+    """Return the messages of a round, broadcast or per edge."""
+    if hasattr(state, "mean"):
+        return state.sent[0][:, NETWORK.adjacency].ravel()
+    released = algorithm.observables(state, problem, t)["released"][0]
+    # In secure aggregation, all agents receive one message.
+    return (released[:, :1] if isinstance(algorithm, SecureAggregation) else released).ravel()
+
+
+def exact_mu_squared(algorithm, kind: str, size: float) -> float:
+    """Return mu^2 of all messages for a gradient change of ``size``, of the most exposed agent."""
+    problem = means() if kind == "means" else GivenGradients(np.zeros((T, 4)))
+    base = sent(algorithm, problem)
+    count = T * unit_noises(next(stack([algorithm]).draws(problem, Streams(0, (0,)))))
+    noise = np.array([sent(algorithm, problem, unit) - base for unit in range(count)])
+    if kind == "means":  # the gradient of an agent changes by 1 in all rounds
+        changes = [[means(row / RECORDS)] for row in np.eye(4)]
+    else:
+        changes = [
+            [GivenGradients(np.outer(times, agent)) for times in np.eye(T)] for agent in np.eye(4)
+        ]
+    inverse, losses = np.linalg.pinv(noise.T @ noise, hermitian=True), []
+    for of_agent in changes:
+        responses = np.array([sent(algorithm, changed) - base for changed in of_agent])
+        assert responses @ (noise.T @ noise) @ inverse == pytest.approx(responses, abs=1e-9)
+        losses.append(correlation_maximum(responses @ inverse @ responses.T)[0])
+    return size**2 * max(losses)
+
+
+@pytest.mark.parametrize(("name", "options", "kind"), ALL)
+def test_the_accounted_loss_equals_or_bounds_the_loss_of_the_messages(name, options, kind):
+    algorithm = algorithms.load(name)(**options)
+    problem = means() if kind == "means" else GivenGradients(np.zeros((T, 4)))
+    releases = algorithm.releases(problem, NETWORK, T)
+    assert {release.mechanism for release in releases} == {"gaussian"}
+    accounted = sum(float((release.losses() ** 2).sum()) for release in releases)
+    exact = exact_mu_squared(algorithm, kind, problem.record_change("l2"))
+    if (name, kind) in BOUNDS:
+        assert 0.5 * accounted < exact < accounted
+    else:
+        assert exact == pytest.approx(accounted, rel=1e-6)
