@@ -110,7 +110,8 @@ def costs_of(
     for name, t, cost, loss in replay.costs:
         cost, loss = np.broadcast_arrays(cost, np.asarray(loss, float))
         others = _of_others(cost, agent)
-        if np.any(others != 0) and mechanisms[name].separates_agents:
+        separate = mechanisms[name].separates_agents and "agents" in mechanisms[name].shape
+        if separate and np.any(others != 0):
             return reached, (
                 f"the query {name!r} of another agent in iteration {t} depends on records of "
                 f"agent {agent} that were not released"

@@ -38,15 +38,11 @@ class ApproximateMinimiser(ObjectivePerturbation):
     ----------
     tolerance : float or ndarray
         Gradient norm at which a minimisation ends, broadcastable to [settings, runs, agents].
-    kappa : float, optional
-        Largest ratio of the curvature of a record to that of the objective, for a generalised
-        linear model. The loss is then proven by Rényi divergences.
     sent : int, optional
         Largest number of minimisers that are released with noise; None for all.
     """
 
     tolerance: Any = 0.0
-    kappa: float | None = None
     sent: int | None = None
 
     def output(self, query, unit, t):

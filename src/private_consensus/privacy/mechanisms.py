@@ -21,6 +21,7 @@ import numpy as np
 
 from private_consensus.common.errors import InvalidInput, arguments, require
 
+from .objective_perturbation import PerturbedObjective
 from .releases import Release
 
 UNBOUNDED = "the problem states no bound on a record's gradient"
@@ -611,11 +612,15 @@ class ObjectivePerturbation(Mechanism):
         Bound on the Jacobian term, per iteration.
     weight : float, ndarray or list
         Factor of the noise in the linear term: -D for noise of the centre of a penalty D.
+    kappa : float, optional
+        Largest ratio of the curvature of a record to that of the objective, for a generalised
+        linear model. The loss of Gaussian noise is then proven by Rényi divergences.
     """
 
     distribution: str = "gaussian"
     jacobian: Any = 0.0
     weight: Any = 1.0
+    kappa: float | None = None
     takes_array: ClassVar[bool] = False
 
     @property
@@ -637,7 +642,8 @@ class ObjectivePerturbation(Mechanism):
         return query.solve(self.at(self.scale, t) * unit)
 
     def loss(self, t):
-        return super().loss(t) + self.at(self.jacobian, t)
+        jacobian = self.at(self.jacobian, t) if self.kappa is None else np.log1p(self.kappa)
+        return super().loss(t) + jacobian
 
     def evidence(self, query, unit, output, t):
         return query.gradient(output), log_determinant(query, output)
@@ -700,6 +706,12 @@ class ObjectivePerturbation(Mechanism):
             return super().releases(horizon)
         if self.distribution != "gaussian":
             return [Release("pure", epsilon=change / scales + jacobians)]
+        if self.kappa == 0:
+            return [Release("gaussian", change, scales, proven=self.proven, note=self.note)]
+        if self.kappa is not None:
+            mus = (change / scales).tolist()
+            profiles = [PerturbedObjective(mu, self.kappa, one_sign=True) for mu in mus]
+            return [Release("profile", profile=profile) for profile in profiles]
         note = "the Jacobian term of Gaussian objective perturbation depends on the noise"
         return [
             Release("gaussian", change, scales, proven=self.proven, note=self.note),

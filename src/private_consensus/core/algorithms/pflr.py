@@ -96,7 +96,8 @@ class Pflr(FunctionalMechanism):
             loss if loss.size > 1 else loss.item(), 1.0, coding=self.coeffs,
             scales={"linear": scales.linear, "quadratic": scales.quadratic},
         )  # fmt: skip
-        covariance = Laplace(fairness, scales.fairness, stream="fairness", shape=("dim",))
+        scale = np.reshape(self.noise_fairness, (-1, 1, 1))
+        covariance = Laplace(fairness, scale, stream="fairness", shape=("dim",))
         if self.shift == "raw":
             covariance = Exact(reason="the mean of the noise is the covariance", shape=("dim",))
         return {"fairness": covariance, "objective": coefficients}

@@ -103,13 +103,19 @@ class QDPSGD2(QDPSGD):
         message = self._message(problem, horizon)
         return reused_state_releases(self.sigma, int(horizon), keep=retained_factor, **message)
 
+    def _largest_change(self, problem, horizon, releases) -> float:
+        """Return the largest l2 change of a rounded model by one record."""
+        if self.own == "exact":
+            return float(np.max(releases[0].losses())) * float(self.sigma * self.K)
+        return max(self.sampled(problem, int(horizon)).losses) * float(self.K)
+
     def mechanisms(self, problem, network, horizon):
         scale = np.multiply(self.sigma, self.K)
         if np.ndim(scale):
             message = DiscreteMessage(np.inf, scale)
         else:
             releases = tuple(self.message_releases(problem, network, horizon))
-            largest = float(np.max([np.max(release.losses()) for release in releases])) * scale
+            largest = self._largest_change(problem, horizon, releases)
             message = DiscreteMessage(largest, scale, accounted=releases)
         return {"message": replace(message, largest=self.max_batch_size)}
 

@@ -76,7 +76,21 @@ def _tails(algorithm, problem, network, horizon, releases):
     return [replace(releases[0], reached=1.0)]
 
 
+def _one_shot(algorithm, problem, network, horizon, releases):
+    if not algorithm.noise or releases[0].profile is not None:
+        return releases
+    if algorithm.perturbed == "output":
+        attained = problem.attained_minimiser_share("l2", algorithm.D)
+    else:
+        attained = problem.attained_gradient_share("l2")
+    attained = None if attained is None else float(np.max(attained))
+    return [replace(releases[0], attained=attained)]
+
+
 ATTACKS = {
+    "OneShotAveraging": Attack(
+        "a changed label changes the minimiser or the gradient by the attained fraction", _one_shot
+    ),
     "RandomAggregation": Attack(
         "outside of its interval, a random aggregate has the tails of the Laplace noise", _tails
     ),
