@@ -1,6 +1,6 @@
 """Test the rules of parameters: valid and invalid values, in subclasses and batches."""
 
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 
 import numpy as np
 import pytest
@@ -10,11 +10,9 @@ from private_consensus.audits.examples import example_names, examples
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.base import parameters, stack, structure
 from private_consensus.core.algorithms.local_training import LocalTraining
-from private_consensus.core.algorithms.noise import Noise
 from private_consensus.core.algorithms.parameters import (
     check_parameters,
     fraction,
-    noises,
     nonnegative,
     one_of,
     only,
@@ -107,17 +105,12 @@ def test_default_parameters_of_each_algorithm_satisfy_its_rules(name):
         assert not has_default or (optional and defaults[key] is None) or rule.holds(defaults[key])
 
 
-def test_a_numeric_noise_parameter_becomes_a_noise_object_of_that_scale():
-    """The number may come from a configuration, a calibration or a batch."""
+def test_noise_is_a_number_and_an_array_in_a_batch():
     algorithm = algorithms.load("dvp")(noise=0.5, law="gamma_norm")
-    assert algorithm.noise == Noise(0.5, "gamma_norm", "dual")
-    assert replace(algorithm, law="gaussian").noise == Noise(0.5, "gaussian", "dual")
-    assert replace(algorithm, noise=2 * algorithm.noise.scale).noise.scale == 1.0
-    assert parameters(algorithm)["noise"] == 0.5 and structure(algorithm) == structure(
-        replace(algorithm, noise=1)
-    )
+    assert parameters(algorithm)["noise"] == 0.5
+    assert structure(algorithm) == structure(replace(algorithm, noise=1))
     batch = stack([algorithm, replace(algorithm, noise=0.0)])
-    assert batch.noise.scale.tolist() == [0.5, 0.0] and not batch.noise
+    assert batch.noise.tolist() == [0.5, 0.0] and not batch.noisy
     with pytest.raises(InvalidInput, match=r"algorithm\.noise: found -1"):
         replace(algorithm, noise=-1.0)
 
@@ -127,13 +120,11 @@ def test_calibrated_algorithms_have_noise_and_an_infinite_loss_without_it(name):
     """A calibrated algorithm has a nonzero noise; if all noises are 0, epsilon is infinite."""
     _, problem, network, budget, horizon = examples(name)[0].world
     private = examples(name)[0].algorithm.calibrate(budget, problem, network, horizon)
-    noise_objects = [getattr(private, field) for field in noises(type(private))]
-    assert (
-        noise_objects
-        and all(isinstance(noise, Noise) for noise in noise_objects)
-        and any(map(bool, noise_objects))
-    )
-    bare = replace(private, **dict.fromkeys(noises(type(private)), 0.0))
+    values = {field.name: getattr(private, field.name) for field in fields(private)}
+    numbers = [name for name, value in values.items() if type(value) is float]
+    names = [name for name in numbers if "noise" in name or name == "sigma"]
+    assert any(getattr(private, name) for name in names)
+    bare = replace(private, **dict.fromkeys(names, 0.0))
     releases = bare.releases(problem, network, horizon)
     assert account(releases, budget.delta).epsilon == np.inf
 
