@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from private_consensus.core.algorithms.muffliato import chebyshev_weight
-from private_consensus.core.networks import Network
+from private_consensus.core.networks import Network, second_eigenvalue
 from private_consensus.privacy.observers import (
     LinearSystem,
     Round,
@@ -47,7 +47,7 @@ def averaging(algorithm: Any, network: Network, horizon: int) -> LinearSystem:
     options = {"noise": noise, "output": MESSAGE, "adjacency": adjacency}
     if algorithm.acceleration == "none":
         return gossip(network.mixing, horizon, **options)
-    weight = float(chebyshev_weight(network.mixing)[0, 0])
+    weight = float(chebyshev_weight(second_eigenvalue(network.mixing))[0, 0])
     return chebyshev_gossip(network.mixing, horizon, weight=weight, **options)
 
 
@@ -78,7 +78,7 @@ def phases(algorithm: Any, network: Network, horizon: int, point_factor: float) 
         moves = np.where(is_noised, point_factor, 1.0)[:, None, None] * W
         options = {"gain": gains, "noise": scales, "adjacency": network.adjacency}
         return noised_descent(W, horizon, transition=moves, **options)
-    n, weight = len(W), float(chebyshev_weight(W)[0, 0])
+    n, weight = len(W), float(chebyshev_weight(second_eigenvalue(W))[0, 0])
     identity, none = np.eye(n), np.zeros((n, n))
     sent = Broadcast(W, network.adjacency)
     rounds = []
