@@ -14,9 +14,10 @@ from private_consensus.core.algorithms.dp_ci import DPCI
 from private_consensus.core.algorithms.dvp import DualVariablePerturbation
 from private_consensus.core.algorithms.exact_admm import ExactADMM
 from private_consensus.core.algorithms.fair_classification import FairClassification
-from private_consensus.core.algorithms.families.approximate_minimisers import COARSE_SOLVER
 from private_consensus.core.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM
 from private_consensus.core.algorithms.pp_admm import PlausiblyPrivateADMM
+from private_consensus.core.lower_bounds import lower_bound_of
+from private_consensus.core.lower_bounds.approximate_admm import COARSE_SOLVER
 from private_consensus.core.problems import linear_observation
 from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
@@ -246,7 +247,8 @@ def test_objective_perturbation_has_a_lower_bound_near_epsilon_at_delta_0():
         for delta in (0.0, 1e-4):
             noisy = algorithm.calibrate(Budget(1.0, delta), problem, NETWORK, 10)
             releases = noisy.releases(problem, NETWORK, 10)
-            lower, upper = lower_bound(releases, delta).epsilon, account(releases, delta).epsilon
+            lower = lower_bound_of(noisy, problem, NETWORK, 10, delta).epsilon
+            upper = account(releases, delta).epsilon
             assert (min_fraction if delta == 0 else 0.1) * upper < lower <= upper
 
 
@@ -273,10 +275,11 @@ def test_pp_admm_has_a_positive_lower_bound_on_epsilon_unless_solved_coarsely():
         algorithm = PlausiblyPrivateADMM(perturbed=perturbed, eta=2.0, beta=1e-5)
         noisy = algorithm.calibrate(Budget(1.0, 1e-4), problem, NETWORK, 10)
         releases = noisy.releases(problem, NETWORK, 10)
-        lower, upper = lower_bound(releases, 1e-4).epsilon, account(releases, 1e-4).epsilon
+        lower = lower_bound_of(noisy, problem, NETWORK, 10, 1e-4).epsilon
+        upper = account(releases, 1e-4).epsilon
         assert 0.25 * upper < lower < upper
     coarse = replace(noisy, beta=0.05)
-    assert lower_bound(coarse.releases(problem, NETWORK, 10), 1e-4).epsilon == 0
+    assert lower_bound_of(coarse, problem, NETWORK, 10, 1e-4).epsilon == 0
 
 
 @pytest.mark.parametrize(
@@ -331,9 +334,8 @@ def test_the_lower_bound_of_ipp_admm_agrees_with_numerical_integration(tested, i
     both = replace(
         pair[0], features=np.tile(features[0], (2, 1, 1)), labels=np.tile(labels[0], (2, 1))
     )
-    releases = algorithm.releases(both, network, 1)
     for delta in (1e-3, 0.03):
-        epsilon = lower_bound(releases, delta).epsilon
+        epsilon = lower_bound_of(algorithm, both, network, 1, delta).epsilon
         assert epsilon > 0
         excess = np.trapezoid(
             np.maximum(positive_density - np.exp(epsilon) * negative_density, 0), x
@@ -353,7 +355,7 @@ def test_ipp_admm_has_a_positive_lower_bound_on_epsilon_unless_solved_coarsely()
         )
         noisy = algorithm.calibrate(Budget(1.0, 1e-4), problem, NETWORK, 10)
         releases = noisy.releases(problem, NETWORK, 10)
-        bounds[key] = lower_bound(releases, 1e-4)
+        bounds[key] = lower_bound_of(noisy, problem, NETWORK, 10, 1e-4)
         assert bounds[key].epsilon < account(releases, 1e-4).epsilon
     least = [bounds[key].epsilon for key in ("coin", "once", "literal")]
     assert min(least) > 0.1

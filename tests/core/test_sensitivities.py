@@ -456,7 +456,7 @@ def test_the_sparse_vector_technique_uses_the_loss_sensitivity_of_the_problem():
     algorithm = algorithms.load("ipp_admm")(c=count, threshold_scale="standard")
     noisy = algorithm.calibrate(Budget(1.0, 1e-4), problem, graph(), 5)
     change = 2 * problem.clipped_loss_change(algorithm.C_loss)
-    epsilon = change / noisy.threshold_noise.scale + 2 * count * change / noisy.query_noise.scale
+    epsilon = change / noisy.threshold_noise + 2 * count * change / noisy.query_noise
     assert epsilon == pytest.approx(noisy.svt_epsilon)
 
 

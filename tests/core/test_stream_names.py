@@ -16,7 +16,7 @@ ROUNDS = {
 }  # fmt: skip
 POLYNOMIAL = {"noise fairness", "noise linear", "noise quadratic"}
 NAMES = {
-    "admm": {START, NOISE},
+    "admm": {START},
     "canary_audit": ROUNDS | {"data canaries"},
     "coordinate_descent": {START, NOISE, "sampling coordinate"},
     "d_zoa": {NOISE},
@@ -30,9 +30,7 @@ NAMES = {
     "exact_admm": {NOISE},
     "fair_classification": POLYNOMIAL,
     "gradient_descent": {NOISE},
-    "ipp_admm": {
-        START, NOISE, "noise output", "noise query", "noise threshold", "sampling coin",
-    },
+    "ipp_admm": {START, "noise output", "noise query", "noise threshold"},
     "ldp_admm": {START, NOISE, "sampling weights"},
     "ldp_gradient_descent": {START, NOISE, "sampling weights"},
     "ldp_subgradient": {START, NOISE, "sampling weights"},
@@ -46,7 +44,7 @@ NAMES = {
     "p_admm": {START, NOISE},
     "pdop": {START, NOISE},
     "pflr": POLYNOMIAL,
-    "pp_admm": {START, NOISE, "noise output"},
+    "pp_admm": {START, "noise output"},
     "pp_admm_renyi": {START, NOISE, "noise output"},
     "pr_admm": {START, NOISE},
     "q_dpsgd_1": ROUNDS,

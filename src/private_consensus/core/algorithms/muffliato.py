@@ -105,10 +105,14 @@ def gossip(network, state, first, acceleration: str) -> np.ndarray:
     mixed = network.mix(state.x)
     if acceleration == "none":
         return mixed
-    rate = network.consensus_rate
-    gap = np.reshape(1.0 - rate, (*np.shape(rate), 1, 1))
-    weight = 2.0 * (1.0 - np.sqrt(gap * (1.0 - gap / 4.0))) / (1.0 - gap / 2.0) ** 2
+    weight = chebyshev_weight(network.consensus_rate)
     return np.where(first, mixed, weight * mixed + (1 - weight) * state.before)
+
+
+def chebyshev_weight(rate) -> np.ndarray:
+    r"""Return the weight :math:`\gamma` of the acceleration for a consensus rate, [..., 1, 1]."""
+    gap = np.reshape(1.0 - rate, (*np.shape(rate), 1, 1))
+    return 2.0 * (1.0 - np.sqrt(gap * (1.0 - gap / 4.0))) / (1.0 - gap / 2.0) ** 2
 
 
 def _change(problem) -> float:
