@@ -178,17 +178,7 @@ def preparation(name: str) -> Preparation:
 def prepare(spec: str | Preparation, raw: Raw, provenance: Provenance) -> Prepared:
     """Compute features, labels and protected attributes from acquired contents.
 
-    Parameters
-    ----------
-    spec : str or Preparation
-        Name of a registered preparation, or a preparation.
-    raw : polars.DataFrame or mapping of str to ndarray
-        Contents of the data set, from :func:`.acquisition.acquire`.
-
-    Returns
-    -------
-    Prepared
-        Features, labels, protected attributes, splits and the data card.
+    ``spec`` is a preparation or the name of a registered one.
     """
     spec = preparation(spec) if isinstance(spec, str) else spec
     require(
