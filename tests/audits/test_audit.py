@@ -215,7 +215,7 @@ def test_equal_calls_give_equal_results():
     ("changes", "key"),
     [
         ({"runs": 3}, "runs"), ({"confidence": 1.0}, "confidence"), ({"delta": 1.0}, "delta"),
-        ({"delta": 1e-6}, "delta"), ({"observer": "neighbour"}, "observer"),
+        ({"delta": 1e-6}, "delta"),
         ({"budget": Budget(float("inf"), 1e-5)}, "budget.epsilon"),
     ],
 )  # fmt: skip
@@ -262,7 +262,7 @@ def test_ipp_admm_declares_selection_by_noise_unless_it_tests_the_minimiser():
 def result(*findings, **changes):
     values = {
         "claimed": 1.0, "delta": 1e-5, "declared": 0.9, "lower": 0.1, "ceiling": 4.0,
-        "confidence": 0.99, "relation": "", "observer": "global", "runs": 100, "power": 1.0,
+        "confidence": 0.99, "relation": "", "runs": 100, "power": 1.0,
         "executed": "", "proven": True, "findings": findings,
     }  # fmt: skip
     return AuditResult(**(values | changes))

@@ -82,15 +82,15 @@ def interface(module: ast.AST) -> set[ast.AST]:
 def lacks_parameters(node: ast.AST) -> bool:
     """Return True for a function with a parameter that has neither a type nor a description.
 
-    A description is a section ``Parameters``, or a sentence with the name of the parameter.
-    Functions with fewer than two parameters need none.
+    A description is a section ``Parameters``, a sentence with the name of the parameter, or a link
+    to a function that describes it. Functions with fewer than two parameters need none.
     """
     arguments = (*node.args.args, *node.args.kwonlyargs)
     names = {a.arg for a in arguments} - {"self", "cls"}
     typed = {a.arg for a in arguments if a.annotation}
-    words = set(re.findall(r"\w+", ast.get_docstring(node) or ""))
-    needed = names - typed - DOCUMENTED_ONCE - words
-    return len(names) >= 2 and bool(needed) and not has_parameters(node)
+    text = ast.get_docstring(node) or ""
+    needed = names - typed - DOCUMENTED_ONCE - set(re.findall(r"\w+", text))
+    return len(names) >= 2 and bool(needed) and not (has_parameters(node) or ":func:" in text)
 
 
 def overrides(classes: list[ast.ClassDef]) -> set[ast.AST]:

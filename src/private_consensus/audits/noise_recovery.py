@@ -188,7 +188,6 @@ class Recovery:
         Parameters
         ----------
         draw
-            Unit draws of the iteration.
         noise_by_site : dict
             Noise over its scale by site, [runs, agents, dim], as :meth:`residual` returns it.
         """

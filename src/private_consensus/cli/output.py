@@ -24,13 +24,7 @@ MAX_MESSAGE = 10_000
 
 
 def emit(options: Namespace, contents: Mapping[str, object], *output: str | Table) -> None:
-    """Print the result of a command as JSON, or as lines and tables.
-
-    Parameters
-    ----------
-    options : Namespace
-        Options of the command; ``json`` selects JSON.
-    """
+    """Print the result of a command as JSON, if ``json`` is set, or as lines and tables."""
     if options.json:
         print(to_json(contents))
         return
@@ -48,25 +42,14 @@ def print_error(message: str) -> None:
 def progress(description: str, total: int | None = None) -> Generator[Callable[..., None]]:
     """Show on a terminal that a computation runs, and yield the function that updates the bar.
 
-    Parameters
-    ----------
-    total : int, optional
-        Number of steps; by default the length is unknown.
+    By default, the number of steps is unknown.
     """
     with Progress(console=ERR, transient=True, disable=not ERR.is_terminal) as bar:
         yield partial(bar.update, bar.add_task(description, total=total))
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> Table:
-    """Return a table of texts whose cells have no markup.
-
-    Parameters
-    ----------
-    rows : sequence of sequence of str
-        One text per column.
-    caption : str, default ""
-        Text below the table.
-    """
+    """Return a table of texts whose cells have no markup, with a caption below."""
     columns = [Column(title, overflow="fold") for title in titles]
     built = Table(*columns, caption=caption or None, caption_justify="left")
     for row in rows:

@@ -163,13 +163,7 @@ def _prepared(cell: Mapping[str, Any], options: Namespace) -> Prepared:
 
 
 def prepared_data(names: Sequence[str], options: Namespace) -> Prepared:
-    """Return prepared data sets from the sources that the options state.
-
-    Parameters
-    ----------
-    options : Namespace
-        Options of the command: source, mirror, seed and output format.
-    """
+    """Return prepared data sets from the sources that the options state."""
     from ..reproduction.datasets import PREPARATIONS, Acquisition, acquire, prepare
 
     data = {}

@@ -61,49 +61,24 @@ def float_array(
 ) -> np.ndarray:
     """Return an array of numbers in float32 or float64, without a copy if it has one of them.
 
-    Other types become float64, since sums of short types overflow.
-
-    Parameters
-    ----------
-    key, value, axes, optional, empty
-        See :func:`require_array`.
-
-    Returns
-    -------
-    ndarray of float32 or float64
+    Other types become float64, since sums of short types overflow. The parameters are those of
+    :func:`require_array`.
     """
     require_array(key, value, axes, optional=optional, empty=empty)
     return np.asarray(value, None if value.dtype in (np.float32, np.float64) else float)
 
 
 def require_shape(key: str, value: np.ndarray, shape: tuple[int, ...], of: str) -> None:
-    """Raise :class:`.InvalidInput` unless an array has a shape.
-
-    Parameters
-    ----------
-    value : ndarray
-        The array to check.
-    shape : tuple of int
-        Required shape.
-    of : str
-        Name of the quantity with this shape, such as "features".
-    """
+    """Raise :class:`.InvalidInput` unless an array has the shape of a quantity."""
     require(value.shape == shape, key, value.shape, f"the shape {shape} of {of}")
 
 
 def require_each(
     valid: np.ndarray, key: str, values: np.ndarray, axes: Sequence[str], expected: str
 ) -> None:
-    """Raise :class:`.InvalidInput` for the first entry that is not valid.
+    """Raise :class:`.InvalidInput` for the first of ``values`` that is not ``valid``.
 
-    Parameters
-    ----------
-    valid : ndarray of bool
-        True for each valid entry.
-    values : ndarray, shape of ``valid``
-        Values to report.
-    axes : sequence of str
-        Names of the axes. If there are more names than axes, the last names are used.
+    If there are more names of axes than axes, the last names are used.
     """
     if valid.all():
         return
@@ -114,15 +89,7 @@ def require_each(
 
 
 def require_finite(key: str, array: np.ndarray, axes: Sequence[str]) -> None:
-    """Raise :class:`.InvalidInput` for the first entry that is infinite or not a number.
-
-    Parameters
-    ----------
-    array : ndarray
-        The array to check.
-    axes : sequence of str
-        Names of the axes, see :func:`require_each`.
-    """
+    """Raise :class:`.InvalidInput` for the first entry that is infinite or not a number."""
     with np.errstate(over="ignore", invalid="ignore"):
         # A sum is finite only if each term is; it needs no temporary array.
         if np.isfinite(array.sum()):
@@ -133,14 +100,7 @@ def require_finite(key: str, array: np.ndarray, axes: Sequence[str]) -> None:
 def require_rows_within(key: str, rows: np.ndarray, bound: float, axes: Sequence[str]) -> None:
     """Raise :class:`.InvalidInput` for the first row that is not finite or has too large a norm.
 
-    Parameters
-    ----------
-    rows : ndarray of float32 or float64, shape (..., dim)
-        Rows to check.
-    bound : float
-        Largest l2 norm of a row; rounding errors of :func:`tolerance_of` are allowed.
-    axes : sequence of str
-        Names of all axes of ``rows``.
+    ``bound`` is the largest l2 norm of a row, up to rounding errors of :func:`tolerance_of`.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.einsum("...k,...k->...", rows, rows)
@@ -163,14 +123,7 @@ def require_number(
 ) -> None:
     """Raise :class:`.InvalidInput` unless ``value`` is a real number in a range.
 
-    Parameters
-    ----------
-    above : float, optional
-        Bound that the number has to exceed.
-    least : float, optional
-        Smallest accepted number.
-    infinite : bool, default False
-        True if plus infinity is accepted.
+    The number has to exceed ``above``, be at least ``least``, and may be infinite if ``infinite``.
     """
     lower = f" > {above:g}" if above > -math.inf else f" >= {least:g}" if least > -math.inf else ""
     expected = f"a {'' if infinite else 'finite '}number{lower}"

@@ -106,24 +106,9 @@ class FileEntry(Strict):
 
 
 def validate(model: type[M], content: Mapping[str, Any], *, prefix: str = "") -> M:
-    """Build a model from a configuration, or raise an error with one line per invalid key.
+    """Build a model from a configuration, or raise ``Refused`` with one line per invalid key.
 
-    Parameters
-    ----------
-    content : mapping
-        Content of a file or of one of its sections.
-    prefix : str, optional
-        Key with which each error line starts.
-
-    Returns
-    -------
-    BaseModel
-        Instance of ``model``.
-
-    Raises
-    ------
-    Refused
-        If the contents do not match the model.
+    Each error line starts with the key ``prefix``.
     """
     try:
         return model.model_validate(content)
@@ -132,18 +117,7 @@ def validate(model: type[M], content: Mapping[str, Any], *, prefix: str = "") ->
 
 
 def error_line(prefix: str, error: Mapping[str, Any]) -> str:
-    """Format a validation error of pydantic as one line.
-
-    Parameters
-    ----------
-    error : mapping
-        Entry of ``ValidationError.errors()``.
-
-    Returns
-    -------
-    str
-        Key, message and invalid value.
-    """
+    """Format an entry of ``ValidationError.errors()`` as a line with key, message and value."""
     key = ".".join(str(step) for step in (prefix, *error["loc"]) if step != "")
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "missing":

@@ -10,13 +10,7 @@ K = TypeVar("K")
 
 
 def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Group items by a key; groups are ordered by their first item.
-
-    Parameters
-    ----------
-    items : iterable
-        Items such as the rows of a table.
-    """
+    """Group items by a key; groups are ordered by their first item."""
     groups: dict[K, list[T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

@@ -27,20 +27,11 @@ def job_logging(
 ) -> Generator[None]:
     """Write a log file; an error ends the process with its message or traceback.
 
-    Neither the log nor the output of the process contains secrets.
-
-    Parameters
-    ----------
-    settings : object, optional
-        Settings of the job as JSON; the log has the first :data:`MAX_SETTINGS` characters.
-    usage : path, optional
-        File to which :func:`.usage.measured` writes time and memory if the job ends normally.
-
-    Raises
-    ------
-    SystemExit
-        For every error, with the message of :class:`.InvalidInput` and :class:`.Diverged`, or the
-        traceback of other errors.
+    Neither the log nor the output of the process contains secrets. The log has the first
+    :data:`MAX_SETTINGS` characters of the settings as JSON. If the job ends normally,
+    :func:`.usage.measured` writes time and memory to the file ``usage``. Every error becomes a
+    ``SystemExit``, with the message of :class:`.InvalidInput` and :class:`.Diverged`, or the
+    traceback of other errors.
     """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     handler = logging.FileHandler(path, mode="w", encoding="utf-8")

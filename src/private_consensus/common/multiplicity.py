@@ -15,19 +15,9 @@ ALPHA = 0.05
 
 
 def holm(p: Sequence[float], alpha: float = ALPHA) -> tuple[np.ndarray, np.ndarray]:
-    """Compute Holm-adjusted p-values and the level of each test.
+    """Compute Holm-adjusted p-values and the level of each test, in the order of ``p``.
 
-    Parameters
-    ----------
-    p : sequence of float
-        Unadjusted p-values.
-    alpha : float, default ALPHA
-        Familywise error rate.
-
-    Returns
-    -------
-    adjusted, levels : ndarray
-        Adjusted p-values and levels, in the order of ``p``.
+    ``alpha`` is the familywise error rate.
     """
     values = np.asarray(p, float)
     order = np.argsort(values, kind="stable")

@@ -46,11 +46,6 @@ def files_hash(paths: Iterable[str | Path]) -> str:
     """Compute a digest of the names and contents of files; an empty text without files.
 
     The digest does not depend on the order of the files.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
     """
     hashes = {Path(path).name: file_hash(path) for path in paths}
     return settings_hash(hashes) if hashes else ""
@@ -63,25 +58,13 @@ def file_hash(path: str | Path) -> str:
 
 
 def checksums(paths: Iterable[str | Path], folder: str | Path) -> dict[str, str]:
-    """Compute the SHA-256 checksums of files, sorted by path.
-
-    Returns
-    -------
-    dict of str to str
-        Checksum of each file, by its relative path with forward slashes.
-    """
+    """Compute the SHA-256 checksums of files, sorted by relative path with forward slashes."""
     hashes = {Path(os.path.relpath(path, folder)).as_posix(): file_hash(path) for path in paths}
     return dict(sorted(hashes.items()))
 
 
 def changed(expected_hashes: Mapping[str, str], folder: str | Path) -> list[str]:
-    """Return the paths of files that are missing or have another checksum.
-
-    Parameters
-    ----------
-    expected_hashes : mapping of str to str
-        Expected checksums, as returned by :func:`checksums`.
-    """
+    """Return the paths of files that are missing or have another checksum than expected."""
     return [
         os.path.normpath(Path(folder, name))
         for name, expected in expected_hashes.items()
@@ -92,12 +75,8 @@ def changed(expected_hashes: Mapping[str, str], folder: str | Path) -> list[str]
 def code_hash(*modules: str, files: Iterable[str | Path] = ()) -> str:
     """Return a digest of the code of modules, of the modules that they import, and of scripts.
 
-    Imports are followed within this package and within the package of each module.
-
-    Returns
-    -------
-    str
-        Digest of the abstract syntax without docstrings.
+    Imports are followed within this package and within the package of each module. The digest is
+    that of the abstract syntax without docstrings.
     """
     starts = set(modules)
     for file in files:
@@ -177,13 +156,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write JSON atomically, with sorted keys.
-
-    Parameters
-    ----------
-    value : object
-        Value that :func:`json.dumps` accepts.
-    """
+    """Write JSON atomically, with sorted keys."""
     write_text(path, json.dumps(value, indent=1, sort_keys=True) + "\n")
 
 

@@ -29,12 +29,9 @@ DAMAGE_ERRORS = (
 
 @contextmanager
 def readable(path: str | Path) -> Generator[None]:
-    """Replace errors of reading a file within the context by one that names the file.
+    """Replace errors of reading a file within the context by ``InvalidInput`` with its name.
 
-    Raises
-    ------
-    InvalidInput
-        If the file is missing, damaged, or may not be read.
+    The file may be missing, damaged, or may not be read.
     """
     try:
         yield

@@ -22,13 +22,8 @@ CREDENTIALS = re.compile(r"(?<=:/)(/?)[^\s'\"]*@")
 def key_in(variable: str) -> str | None:
     """Return the key in an environment variable; None if it is empty.
 
-    Leading and trailing whitespace is removed.
-
-    Raises
-    ------
-    InvalidInput
-        If the key contains a blank or a character that is not allowed in HTTP headers. The message
-        does not contain the key.
+    Leading and trailing whitespace is removed. A key with a blank or a character that is not
+    allowed in HTTP headers raises ``InvalidInput``, whose message does not contain the key.
     """
     key = os.environ.get(variable, "").strip()
     if not re.fullmatch(r"[!-~]*", key):
@@ -47,13 +42,9 @@ def mirror_location(configured: str | None) -> str | None:
     """Return the location of the mirror, from the configuration or from the environment.
 
     A configured URL from which :func:`redacted` has removed the credentials is replaced by the URL
-    of the environment with its credentials.
-
-    Raises
-    ------
-    InvalidInput
-        If the configured URL contains credentials. Command lines and configurations are stored and
-        printed, so that they must not contain any.
+    of the environment with its credentials. A configured URL with credentials raises
+    ``InvalidInput``: command lines and configurations are stored and printed, so that they must not
+    contain any.
     """
     environment_value = os.environ.get(MIRROR_VARIABLE) or None
     if not configured or (environment_value and configured == redacted(environment_value)):

@@ -24,18 +24,7 @@ def csv(frame: pl.DataFrame) -> str:
 
 
 def markdown_table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
-    """Format a Markdown table.
-
-    Parameters
-    ----------
-    rows : iterable of iterable of str
-        Cells, with markup that :func:`markdown` has escaped.
-
-    Returns
-    -------
-    str
-        Lines of the table, each ending with a newline.
-    """
+    """Format a Markdown table with cells that :func:`markdown` has escaped."""
     lines = [titles, ["---"] * len(titles), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 

@@ -24,11 +24,7 @@ def measured(path: str | Path | None) -> Generator[None]:
 
     CPU seconds and peak memory are the counts of the operating system since the start of this
     process, with imports and with finished child processes. Wall seconds are those of the context.
-
-    Parameters
-    ----------
-    path : path, optional
-        File for a table with one row and the columns ``TITLES``; None to write no file.
+    The file has one row with the columns ``TITLES``; without a path, no file is written.
     """
     begin = time.perf_counter()
     yield

@@ -53,22 +53,10 @@ def _require_no_cycle(content: Any, ancestors: set[int], finished: set[int]) -> 
 
 
 def parse(text: str, name: str) -> Any:
-    """Parse a YAML text.
+    """Parse a YAML text into mappings, lists and scalars.
 
-    Parameters
-    ----------
-    name : str
-        Name of the file for the error message.
-
-    Returns
-    -------
-    object
-        Mappings, lists and scalars.
-
-    Raises
-    ------
-    InvalidInput
-        If the text is not valid YAML, or a mapping has a key twice.
+    A text that is not valid YAML, or a mapping that has a key twice, raises ``InvalidInput`` with
+    the name of the file.
     """
     try:
         content = yaml.load(text, Loader=_UniqueKeyLoader)

@@ -378,13 +378,7 @@ def _backpropagate_all(
 
 @inlined
 def copy(source, target):
-    """Copy one row to another that does not overlap it.
-
-    Parameters
-    ----------
-    source, target : ndarray, shape (n,)
-        Rows; ``target`` may be longer.
-    """
+    """Copy the row ``source`` to ``target``, which may be longer and does not overlap it."""
     for c in range(source.size):
         target[c] = source[c]
 
@@ -424,21 +418,7 @@ def _outputs(x, records, rows, shape, h, four_outputs, out):
 
 
 def outputs(x: np.ndarray, records: PackedRecords, rows: np.ndarray, hidden: int) -> np.ndarray:
-    """Compute the outputs of models on a subset of records.
-
-    Parameters
-    ----------
-    x : ndarray of float32, shape (models, p)
-        Models.
-    rows : ndarray of int, shape (rows,)
-        Selected records.
-    hidden : int
-        Number of hidden units.
-
-    Returns
-    -------
-    ndarray of float32, shape (models, classes, rows)
-    """
+    """Compute the outputs, [models, classes, rows], of models, [models, p], on selected records."""
     shape = _shape(records, hidden)
     require_layout("outputs", "x", x, (-1, -1))
     require_parameters("outputs", x, shape)
@@ -498,13 +478,7 @@ def clipped_gradients(
 
 
 def require_parameters(kernel: str, x: np.ndarray, shape: Shape) -> None:
-    """Raise :class:`.InvalidInput` unless models have as many parameters as the layers need.
-
-    Parameters
-    ----------
-    x : ndarray, shape (models, p)
-        Models.
-    """
+    """Raise :class:`.InvalidInput` unless models have as many parameters as the layers need."""
     parameters = (shape.inputs + 1) * shape.hidden + (shape.hidden + 1) * CLASSES
     require_layout(kernel, "x", x, (-1, parameters), np.float32)
 

@@ -156,14 +156,7 @@ def threads() -> int:
 def share_out(task: Callable[[int, int], Any], items: int, workers: int | None = None) -> None:
     """Call ``task(begin, end)`` on contiguous parts of ``range(items)``, with one thread per part.
 
-    Parameters
-    ----------
-    task : callable
-        Computes the items from ``begin`` to before ``end``.
-    items : int
-        Number of items, at least 1.
-    workers : int, optional
-        Largest number of threads; by default :func:`threads`.
+    The largest number of threads is ``workers``, by default :func:`threads`.
     """
     workers = min(workers or threads(), items)
     bounds = [items * i // workers for i in range(workers + 1)]

@@ -14,14 +14,8 @@ def require_layout(
 ) -> None:
     """Raise :class:`.InvalidInput` unless an array has the shape and type that a kernel requires.
 
-    Parameters
-    ----------
-    array : ndarray
-        Argument to check.
-    shape : tuple of int
-        Required shape; -1 stands for any length.
-    kind : dtype, optional
-        Required dtype; the array must then be C-contiguous and aligned. None: any layout is valid.
+    A length of -1 stands for any length. An array with a required dtype ``kind`` must be
+    C-contiguous and aligned; without one, any layout is valid.
     """
     actual = np.shape(array)
     fits = len(actual) == len(shape) and all(
@@ -40,15 +34,7 @@ def require_layout(
 
 
 def require_indices(kernel: str, name: str, indices: np.ndarray, end: int) -> None:
-    """Raise :class:`.InvalidInput` unless all indices are integers from 0 to ``end`` - 1.
-
-    Parameters
-    ----------
-    indices : ndarray of int
-        Indices to check.
-    end : int
-        Length of the indexed axis.
-    """
+    """Raise :class:`.InvalidInput` unless all indices are integers from 0 to ``end`` - 1."""
     indices = np.asarray(indices)
     if indices.dtype.kind not in "iu":
         raise InvalidInput(f"{kernel}.{name}", f"an array of {indices.dtype}", "whole numbers")

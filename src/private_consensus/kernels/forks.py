@@ -17,24 +17,9 @@ def map_in_forks(
     """Compute ``map(function, items)`` in forked processes, in the order of the items.
 
     Each fork uses one thread, also in linear algebra. With one process, and in a process that must
-    not have children, nothing is forked.
-
-    Parameters
-    ----------
-    function : callable
-        Function whose results and exceptions can be pickled. The function itself is inherited.
-    items : sequence
-        Arguments, one per call.
-
-    Yields
-    ------
-    object
-        Result of the next item.
-
-    Raises
-    ------
-    Exception
-        The exception of the first item that fails; calls that have not started are cancelled.
+    not have children, nothing is forked. The function is inherited; its results and exceptions are
+    pickled. The exception of the first item that fails is raised, and calls that have not started
+    are cancelled.
     """
     processes = min(processes, len(items))
     if processes <= 1 or multiprocessing.current_process().daemon:
@@ -61,11 +46,6 @@ def fewest(items: int, limit: int) -> int:
     """Return the smallest number of processes that are as fast as ``limit`` processes.
 
     All items are assumed to take equal time, so that the number of rounds counts.
-
-    Parameters
-    ----------
-    items : int
-        Number of items, at least 1.
     """
     rounds = -(-items // limit)
     return -(-items // rounds)

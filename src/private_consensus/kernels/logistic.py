@@ -279,15 +279,7 @@ def _lanes(indices: np.ndarray) -> np.ndarray:
 
 
 def model(eigenvalues: np.ndarray, vectors: np.ndarray) -> SpectralForm:
-    """Build a model of the Hessian.
-
-    Parameters
-    ----------
-    eigenvalues : ndarray, shape (d,)
-        Eigenvalues, >= 0.
-    vectors : ndarray, shape (d, d)
-        Matrix of eigenvectors, one per column.
-    """
+    """Build a model of the Hessian from eigenvalues >= 0 and eigenvectors, one per column."""
     return SpectralForm(np.array(eigenvalues), vectors.ravel(), vectors.T.ravel())
 
 
@@ -396,18 +388,7 @@ def _side_by_side(counts: Sequence[int]) -> list[np.ndarray]:
 def mean_losses(records: SignedRecords, x: np.ndarray, bound: np.ndarray) -> np.ndarray:
     r"""Compute means over the records of :math:`\min(\ln(1 + e^{-z_j^Tx}), C)`, up to rounding.
 
-    The result for a point depends on no other point.
-
-    Parameters
-    ----------
-    x : ndarray, shape (points, d)
-        Points.
-    bound : ndarray, shape (points,)
-        C of each point.
-
-    Returns
-    -------
-    ndarray, shape (points,)
+    The bound C, [points], is that of each point. The result for a point depends on no other point.
     """
     _require_columns("mean_losses", records, x.shape[1])
     require_layout("mean_losses", "bound", bound, x.shape[:1])
@@ -420,16 +401,7 @@ def mean_losses(records: SignedRecords, x: np.ndarray, bound: np.ndarray) -> np.
 def misclassified(records: SignedRecords, x: np.ndarray, positive: np.ndarray) -> np.ndarray:
     """Count the misclassified records at each point; margin 0 predicts the negative class.
 
-    Parameters
-    ----------
-    x : ndarray, shape (points, d)
-        Points.
-    positive : ndarray of bool, shape (N,)
-        True for records with label 1, False for label -1.
-
-    Returns
-    -------
-    ndarray of float64, shape (points,)
+    ``positive``, [N], is True for records with label 1, and False for label -1.
     """
     _require_columns("misclassified", records, x.shape[1])
     require_layout("misclassified", "positive", positive, records.scale.shape)
@@ -457,16 +429,7 @@ def _scratch_of_points(records: SignedRecords, x: np.ndarray) -> tuple[np.ndarra
 def sigmoid_sums(records: SignedRecords, x: np.ndarray) -> np.ndarray:
     r"""Sum the sigmoid times the row, :math:`\sigma_j z_j`, over all records at each point.
 
-    The result for a point does not depend on other points.
-
-    Parameters
-    ----------
-    x : ndarray, shape (points, d)
-        Points.
-
-    Returns
-    -------
-    ndarray, shape (points, d)
+    The result for a point, [points, d], does not depend on other points.
     """
     _require_columns("sigmoid_sums", records, x.shape[1])
     counts = (x.shape[1], x.shape[1], 2, *(len(records.patterns.begin) - 1,) * 2, BLOCK_ROWS)
@@ -491,16 +454,8 @@ def small_record_set(signed: np.ndarray) -> np.ndarray:
 def small_sigmoid_sums(records: np.ndarray, x: np.ndarray) -> np.ndarray:
     r"""Sum :math:`\sigma_j z_j` over the records of each agent, at the points of the agent.
 
-    Parameters
-    ----------
-    records : ndarray, shape (agents, d, padded records)
-        Signed records of all agents, from :func:`small_record_set`.
-    x : ndarray, shape (points, agents, d)
-        Points.
-
-    Returns
-    -------
-    ndarray, shape (points, agents, d)
+    ``records`` is the result of :func:`small_record_set`, [agents, d, padded records]. Points and
+    sums are [points, agents, d].
     """
     agents, dim, padded_records = records.shape
     expected = f"an array of shape (any, {agents}, {dim})"

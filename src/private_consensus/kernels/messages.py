@@ -38,21 +38,10 @@ def quantize(x, resolution, lowest, highest, key, counter, out) -> int:
     .. math:: Q(x) = \eta k \text{ or } \eta(k+1), \quad P(k+1) = x/\eta - k, \quad
               k = \lfloor x/\eta \rfloor
 
-    Parameters
-    ----------
-    x, out : ndarray of float32, shape (agents, p)
-        Models, and the array for the result.
-    resolution : float
-        Distance :math:`\eta` of two grid points.
-    lowest, highest : float
-        Ends of the grid in steps; infinite for none.
-    key : ndarray of uint32, shape (2,)
-        Key of the random stream.
-
-    Returns
-    -------
-    int
-        Number of clipped coordinates.
+    The models ``x`` and the result ``out`` are arrays of float32, [agents, p]; ``resolution`` is
+    :math:`\eta`. The ends ``lowest`` and ``highest`` are in steps, and infinite for none. ``key``
+    (two words) and ``counter`` (of the first agent) determine the random numbers. Return the number
+    of clipped coordinates.
     """
     _require_models("quantize", x, key, out=out)
     if x.dtype == np.float32:
@@ -128,18 +117,10 @@ def sparsify(x, mixed, gradient, theta, step, scale, fraction, key, mask, counte
 
 
 def add_discrete(z, resolution, lowest, highest, table: NoiseTable, key, counter) -> int:
-    """Add discrete Gaussian noise to ``z`` in place and clip the result to the grid.
+    """Add discrete Gaussian noise to ``z``, [agents, p], in place and clip the result to the grid.
 
-    Every coordinate has its own pair of words.
-
-    Parameters
-    ----------
-    z : ndarray of float32, shape (agents, p)
-        Overwritten; values on the grid.
-    table : NoiseTable
-        Cumulative probabilities of the noise.
-    key : ndarray of uint32, shape (2,)
-        Key of the random stream.
+    The values of ``z`` are on the grid. Every coordinate has its own pair of words. ``table`` has
+    the cumulative probabilities of the noise. Grid, key and counter are those of :func:`quantize`.
     """
     _require_models("add_discrete", z, key)
     require_layout("add_discrete", "table.low", table.low, table.high.shape)
@@ -175,57 +156,20 @@ def _require_models(kernel: str, x: np.ndarray, key: np.ndarray, **arrays: np.nd
 
 
 def uniforms(key, counter, shape: tuple[int, int]) -> np.ndarray:
-    """Compute the uniform random numbers of :func:`quantize`.
-
-    Parameters
-    ----------
-    key : ndarray of uint32, shape (2,)
-        Key of the random stream.
-    shape : tuple of int
-        (agents, p).
-
-    Returns
-    -------
-    ndarray of float64, shape (agents, p)
-    """
+    """Compute the uniform random numbers of :func:`quantize` in float64, [agents, p]."""
     first, second = _pairs(threefry, key, counter, shape)
     return _both_halves(*((word >> _EIGHT) * 2.0**-24 for word in (first, second)), shape[1])
 
 
 def normals_of(key, counter, shape: tuple[int, int]) -> np.ndarray:
-    """Compute the normal random numbers of :func:`descend` in float64.
-
-    Parameters
-    ----------
-    key : ndarray of uint32, shape (2,)
-        Key of the random stream.
-    shape : tuple of int
-        (agents, p).
-
-    Returns
-    -------
-    ndarray of float64, shape (agents, p)
-    """
+    """Compute the normal random numbers of :func:`descend` in float64, [agents, p]."""
     return _both_halves(*_pairs(normals, key, counter, shape), shape[1])
 
 
 def discrete_of(table: NoiseTable, key, counter, shape: tuple[int, int]) -> np.ndarray:
-    """Compute the discrete Gaussian samples of :func:`add_discrete`.
+    """Compute the discrete Gaussian samples of :func:`add_discrete`, [agents, p].
 
     The second 64 bits of a sample are generated only if the first 64 equal those of a bound.
-
-    Parameters
-    ----------
-    table : NoiseTable
-        Cumulative probabilities of the noise.
-    key : ndarray of uint32, shape (2,)
-        Key of the random stream.
-    shape : tuple of int
-        (agents, p).
-
-    Returns
-    -------
-    ndarray of int64, shape (agents, p)
     """
     counters, columns = _counters(counter, shape[0]), np.arange(shape[1], dtype=np.uint32)
     word = _concatenated(*threefry(np.asarray(key), counters, columns))

@@ -74,12 +74,7 @@ def _mixed(x, y, rotation):
 
 @inlined
 def threefry_words(k0, k1, x, y):
-    """Compute two vectors of words from a key (k0, k1) and counters (x, y).
-
-    Returns
-    -------
-    tuple of vector of uint32
-    """
+    """Compute two vectors of words from a key (k0, k1) and counters (x, y)."""
     k2 = np.uint32(PARITY ^ np.uint32(k0 ^ k1))
     x, y = x + k0, y + k1
     x, y = _mixed(x, y, _R0)
@@ -132,12 +127,7 @@ def _half_angle(word):
 
 @inlined
 def normal_pairs(k0, k1, x, y):
-    """Compute two vectors of normals from a key (k0, k1) and vectors of counters (x, y).
-
-    Returns
-    -------
-    tuple of vector of float32
-    """
+    """Compute two vectors of normals from a key (k0, k1) and vectors of counters (x, y)."""
     radius_words, angle_words = threefry_words(k0, k1, x, y)
     radius = _radius(radius_words)
     sine, cosine = _half_angle(angle_words)
@@ -173,15 +163,7 @@ def fill_words(k0, k1, x, start, first, second):
 
 @uncounted
 def fill_first_words(k0, k1, x, start, first):
-    """Compute the first words of the pairs of :func:`fill_words`.
-
-    Parameters
-    ----------
-    k0, k1, x, start : uint32
-        Key and counters, see :func:`fill_words`.
-    first : ndarray of uint32, shape (n,)
-        Overwritten; n is a multiple of ``WIDE``.
-    """
+    """Compute the first words of the pairs of :func:`fill_words`."""
     _require_whole(first, first)
     for i in range(0, first.size, WIDE):
         first_words, _ = threefry_words(
@@ -192,15 +174,7 @@ def fill_first_words(k0, k1, x, start, first):
 
 @uncounted
 def fill_normals(k0, k1, x, start, first, second):
-    """Compute pairs of normals of the counters of :func:`fill_words`.
-
-    Parameters
-    ----------
-    k0, k1, x, start : uint32
-        Key and counters, see :func:`fill_words`.
-    first, second : ndarray of float32, shape (n,)
-        Overwritten; n is a multiple of ``WIDE``.
-    """
+    """Compute pairs of normals, in float32, of the counters of :func:`fill_words`."""
     _require_whole(first, second)
     for i in range(0, first.size, WIDE):
         first_normals, second_normals = normal_pairs(
@@ -212,15 +186,7 @@ def fill_normals(k0, k1, x, start, first, second):
 
 @uncounted
 def fill_uniforms(k0, k1, x, start, first, second):
-    """Compute pairs of uniforms in [0, 1) with 24 bits, of the counters of :func:`fill_words`.
-
-    Parameters
-    ----------
-    k0, k1, x, start : uint32
-        Key and counters, see :func:`fill_words`.
-    first, second : ndarray of float32, shape (n,)
-        Overwritten; n is a multiple of ``WIDE``.
-    """
+    """Compute pairs of uniforms in [0, 1) with 24 bits, of the counters of :func:`fill_words`."""
     _require_whole(first, second)
     for i in range(0, first.size, WIDE):
         first_words, second_words = threefry_words(
@@ -234,19 +200,7 @@ def fill_uniforms(k0, k1, x, start, first, second):
 
 
 def threefry(keys: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Compute two words from keys and counters (x, y), broadcast together.
-
-    Parameters
-    ----------
-    keys : ndarray of uint32, shape (..., 2)
-        Keys.
-    x, y : ndarray of uint32
-        Counters.
-
-    Returns
-    -------
-    tuple of ndarray of uint32
-    """
+    """Compute two words from keys, [..., 2], and counters (x, y), broadcast together."""
     k0, k1 = np.uint32(keys[..., 0]), np.uint32(keys[..., 1])
     key = (k0, k1, PARITY ^ k0 ^ k1)
     x, y = x + k0, y + k1
@@ -261,19 +215,7 @@ def threefry(keys: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray
 
 
 def normals(keys: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Compute pairs of standard normals, one pair per key and counter.
-
-    Parameters
-    ----------
-    keys : ndarray of uint32, shape (..., 2)
-        Keys.
-    x, y : ndarray of uint32
-        Counters, broadcast against the keys.
-
-    Returns
-    -------
-    tuple of ndarray of float64
-    """
+    """Compute pairs of standard normals in float64, one pair per key and counter (x, y)."""
     first, second = threefry(keys, x, y)
     radius = np.sqrt(-2.0 * np.log(((first >> np.uint32(1)) + 0.5) / 2.0**31))
     angle = np.pi * second.view(np.int32) / 2.0**31

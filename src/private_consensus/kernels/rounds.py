@@ -88,14 +88,8 @@ class Sparse(NamedTuple):
 def steps_of(*, weights, keep, scale, step) -> Steps:
     """Build the coefficients of the steps from matrices and numbers per setting.
 
-    Parameters
-    ----------
-    weights : sequence of ndarray, shape (agents, agents)
-        Mixing matrices w.
-    keep, scale : array_like, shape (settings, agents)
-        Weights k of the base points, and noise scales s.
-    step : array_like, shape (settings,)
-        Step lengths a.
+    Each setting has ``weights``, its mixing matrix w, and a ``step`` length a. The weights k of the
+    base points, ``keep``, and the noise scales s, ``scale``, are [settings, agents].
     """
     rounded = np.array([np.ravel(matrix) for matrix in weights], np.float32)
     return Steps(rounded, *(np.array(values, np.float32) for values in (keep, scale, step)))
@@ -110,13 +104,7 @@ class Keys(NamedTuple):
 
 
 def keys(key: np.ndarray, counter: int) -> Keys:
-    """Build the stream of a round.
-
-    Parameters
-    ----------
-    key : ndarray of uint32, shape (2,)
-        Key of the random stream.
-    """
+    """Build the stream of a round from a key of two words and a counter."""
     return Keys(np.uint32(key[0]), np.uint32(key[1]), np.uint32(counter))
 
 
@@ -391,23 +379,8 @@ def round_with_noise(
 ) -> np.ndarray:  # fmt: skip
     """Compute messages: rounded models with discrete Gaussian noise.
 
-    Parameters
-    ----------
-    x : ndarray of float32, shape (rows, p)
-        Models; those of the agents of setting s are the rows from ``first[s]`` on.
-    message : ndarray of float32, shape (rows, p)
-        Overwritten with the messages.
-    first : ndarray of int, shape (settings,)
-        First row of each setting.
-    variances : tuple of float
-        Variances of the noise in squared steps of the grid; 0 for none.
-    rounding, discrete : Keys
-        Streams of the rounding and of the noise.
-
-    Returns
-    -------
-    ndarray of int64, shape (settings,)
-        Number of coordinates clipped to the ends of the grid.
+    ``message`` is overwritten. The other arguments are those of :func:`round_and_step`. Return the
+    number of coordinates per setting that are clipped to the ends of the grid.
     """
     settings = len(first)
     require_layout("round_with_noise", "x", x, (-1, -1), np.float32)

@@ -90,21 +90,11 @@ def discrete_table(variance: float) -> NoiseTable:
 
 
 def bounds_of(table: NoiseTable, width: float) -> np.ndarray:
-    r"""Compute the bounds of :func:`round_to_few`.
+    r"""Compute the bounds of :func:`round_to_few`: the first 32 bits of those of negative samples.
 
     On a grid that is w steps wide, samples beyond :math:`\pm(w+1)` have the effect of
-    :math:`\pm(w+1)`: they leave the grid from every point.
-
-    Parameters
-    ----------
-    table : NoiseTable
-        Cumulative probabilities of the noise.
-
-    Returns
-    -------
-    ndarray of uint32, shape (BOUNDS,)
-        First 32 bits of the bounds of the negative samples, in increasing order after leading
-        zeros. All are 0 if the grid is wider or these bits are not symmetric.
+    :math:`\pm(w+1)`: they leave the grid from every point. The bounds, [BOUNDS], are in increasing
+    order after leading zeros. All are 0 if the grid is wider or these bits are not symmetric.
     """
     bounds = np.zeros(BOUNDS, np.uint32)
     if width + 1 > BOUNDS:
@@ -131,19 +121,10 @@ def _first_ratio(variance: float) -> int:
 
 @uncounted
 def round_row(x, u, resolution, inverse, lowest, highest, out):
-    """Round a row stochastically to the grid and clip it to the ends of the grid.
+    """Round a row ``x`` stochastically to the grid with uniforms ``u``, and clip it to the grid.
 
-    Parameters
-    ----------
-    x, u : ndarray of float32, shape (n,)
-        Values, and uniforms in [0, 1).
-    out : ndarray of float32, shape (n,)
-        Overwritten with the result.
-
-    Returns
-    -------
-    int
-        Number of clipped values.
+    The grid has a ``resolution``, its ``inverse``, and the ends ``lowest`` and ``highest`` in
+    steps. ``out`` is overwritten with the result. Return the number of clipped values.
     """
     clip_count = np.uint32(0)  # of 32 bits, as the values, so that the loop uses whole vectors
     for j in range(x.size):
@@ -218,18 +199,8 @@ def _concatenated(high, low):
 def find(word, further, high, low, guide):
     """Return the index of the first bound above the 128 bits (word, further).
 
-    Parameters
-    ----------
-    word, further : uint64
-        First and second 64 bits.
-    high, low : ndarray of uint64
-        First and second 64 bits of the bounds.
-    guide : ndarray of int32
-        Index at which the search begins, by the first ``GUIDE_BITS`` bits.
-
-    Returns
-    -------
-    uint64
+    ``high`` and ``low`` are the first and second 64 bits of the bounds. ``guide`` is the index at
+    which the search begins, by the first ``GUIDE_BITS`` bits.
     """
     k = np.uint64(guide[word >> _BUCKET])
     last = np.uint64(high.size - 1)
@@ -242,18 +213,10 @@ def find(word, further, high, low, guide):
 def find_steps(table, k0, k1, counter, start, first, second, ties, steps):
     """Compute discrete Gaussian samples with indices start, start + 1, ... from pairs of words.
 
-    Parameters
-    ----------
-    table : NoiseTable
-        Cumulative probabilities.
-    k0, k1, counter, start : uint32
-        Key, first half of the counters, and second half of the first counter.
-    first, second : ndarray of uint32
-        Pairs of words, at least as many as samples.
-    ties : ndarray of uint32, shape (2, WIDE)
-        Scratch for further words, which are generated if the first 64 bits do not decide.
-    steps : ndarray of float32, shape (n,)
-        Overwritten with the samples, in steps of the grid.
+    ``first`` and ``second`` are the words, and ``table`` has the cumulative probabilities. The key
+    is (k0, k1), and counter and start are the halves of the first counter. ``ties`` is scratch for
+    further words, which are generated if the first 64 bits do not decide. ``steps`` is overwritten
+    with the samples, in steps of the grid.
     """
     for j in range(steps.size):
         word = _concatenated(first[j], second[j])
@@ -270,19 +233,9 @@ def find_steps(table, k0, k1, counter, start, first, second, ties, steps):
 
 @uncounted
 def add_steps(z, steps, resolution, inverse, lowest, highest):
-    """Add steps of the grid to rounded values and clip the result.
+    """Add integer ``steps`` of the grid to rounded values ``z`` in place, and clip the result.
 
-    Parameters
-    ----------
-    z : ndarray of float32, shape (n,)
-        Overwritten; values on the grid.
-    steps : ndarray of float32, shape (n,)
-        Integers to add.
-
-    Returns
-    -------
-    int
-        Number of clipped values.
+    The grid is that of :func:`round_row`. Return the number of clipped values.
     """
     clip_count = 0
     for j in range(z.size):
@@ -298,22 +251,9 @@ def round_to_few(x, u, words, bounds, resolution, inverse, lowest, highest, out)
     """Round as :func:`round_row`, then add noise as :func:`add_steps`, on a grid with few points.
 
     The first bit of a word is the sign of its sample. The number of bounds that exceed the other
-    bits is the absolute value.
-
-    Parameters
-    ----------
-    x, u, resolution, inverse, lowest, highest, out
-        See :func:`round_row`.
-    words : ndarray of uint32, shape (n,)
-        First words of the noise samples.
-    bounds : ndarray of uint32, shape (BOUNDS,)
-        Result of :func:`bounds_of`.
-
-    Returns
-    -------
-    int
-        Number of clipped values, or -1 if 32 bits do not decide a sample. That is so for about one
-        in a hundred million samples.
+    bits is the absolute value. ``words`` are the first words of the noise samples, and ``bounds``
+    the result of :func:`bounds_of`. Return the number of clipped values, or -1 if 32 bits do not
+    decide a sample. That is so for about one in a hundred million samples.
     """
     clip_count, tied = np.uint32(0), np.uint32(0)
     for j in range(x.size):

@@ -186,25 +186,15 @@ def _solve_equal_samples(
 
 
 def first_counter(counter: int, agents: int, loops: np.ndarray) -> int:
-    """Return the first counter of a solve.
+    """Return the first counter of a solve, whose largest number of loops is T.
 
     Agent k in loop t has the counter with the offset k T + t - 1, with t from 1 to T.
-
-    Parameters
-    ----------
-    loops : int or ndarray of int
-        :math:`T`; the largest one counts.
     """
     return counter * agents * int(np.max(loops))
 
 
 def counter_offsets(dim: int, samples: int) -> np.ndarray:
-    """Return the second word of the counter of each coordinate and direction.
-
-    Returns
-    -------
-    ndarray of uint32, shape (dim, samples)
-    """
+    """Return the second word of the counter of each coordinate and direction, [dim, samples]."""
     i, j = np.indices((dim, samples), dtype=np.uint32)
     return (i << np.uint32(_DIRECTION_BITS)) | j
 
@@ -548,20 +538,8 @@ def solve_reference(
 ):
     """Compute the result of :func:`solve` in NumPy and float64, for tests.
 
-    Parameters
-    ----------
-    gram, curvature, linear, penalty, step, loops, samples
-        See :func:`solve`.
-    keys : ndarray of uint32, shape (R, 2)
-        One key per run.
-    u1 : float
-        Smoothing length :math:`u_1` of the first step.
-    draw : callable
-        Maps keys and counters to pairs of normals.
-
-    Returns
-    -------
-    ndarray, shape (S, R, K, P)
+    ``draw`` maps keys and counters to pairs of normals. The other parameters are those of
+    :func:`solve`.
     """
     settings, runs, agents, dim = np.shape(linear)
     curvature = np.broadcast_to(curvature, (settings, runs, agents))[..., None, None]
@@ -585,20 +563,9 @@ def solve_reference(
 
 
 def directions_of(keys, counters, dim: int, samples: int, draw=normals):
-    """Compute the normals n and m of one loop, as in :func:`solve`.
+    """Compute the normals n and m, [R, K, J, P], of one loop, as in :func:`solve`.
 
-    Parameters
-    ----------
-    keys : ndarray of uint32, shape (R, 2)
-        One key per run.
-    counters : ndarray of int, shape (K,)
-        Counters of the agents.
-    draw : callable
-        Maps keys and counters to pairs of normals.
-
-    Returns
-    -------
-    tuple of ndarray, shape (R, K, J, P)
+    The keys are [R, 2], and the counters of the agents [K]. ``draw`` maps them to pairs of normals.
     """
     counters = np.asarray(counters, np.uint32)[:, None, None]
     pairs = draw(keys[:, None, None, None, :], counters, counter_offsets(dim, samples))
@@ -606,24 +573,11 @@ def directions_of(keys, counters, dim: int, samples: int, draw=normals):
 
 
 def difference_quotient(hessian, linear, penalty, b, n, m, u: float, v: float) -> np.ndarray:
-    r"""Compute the difference quotients :math:`[F(b + u n + v m) - F(b + u n)]/v`.
+    r"""Compute the difference quotients :math:`[F(b + u n + v m) - F(b + u n)]/v`, [..., J].
 
-    Parameters
-    ----------
-    hessian : ndarray, shape (..., P, P)
-        Hessians :math:`G + hI`.
-    linear, b : ndarray, shape (..., P)
-        Linear coefficients :math:`q` and points b.
-    penalty : float or ndarray
-        Coefficient :math:`\lambda` of the l1 norm, broadcast against (..., J).
-    n, m : ndarray, shape (..., J, P)
-        Directions.
-    u, v : float
-        Lengths of the two displacements.
-
-    Returns
-    -------
-    ndarray, shape (..., J)
+    ``hessian``, :math:`G + hI`, is [..., P, P], ``linear`` coefficients q and points b are [...,
+    P], the directions n and m [..., J, P]. ``penalty`` is the coefficient :math:`\lambda` of the l1
+    norm.
     """
     p = b[..., None, :] + u * n
     middle = p + v / 2 * m

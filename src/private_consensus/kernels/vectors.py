@@ -38,12 +38,7 @@ def intrinsic(function: Callable) -> Callable[..., Any]:
 
 
 def aligned(count: int, kind=np.float32) -> np.ndarray:
-    """Allocate zeros aligned to 64 bytes, so that no vector crosses a cache line.
-
-    Returns
-    -------
-    ndarray, shape (count,)
-    """
+    """Allocate zeros, [count], aligned to 64 bytes, so that no vector crosses a cache line."""
     size = np.dtype(kind).itemsize
     raw = np.zeros(count * size + 64, np.uint8)
     begin = -raw.ctypes.data % 64
@@ -58,12 +53,7 @@ class Vector(types.Type):
         super().__init__(f"vector({element}, {lanes})")
 
     def can_convert_from(self, typingctx, other):
-        """Return the kind of conversion from another type; numbers can be broadcast.
-
-        Returns
-        -------
-        Conversion or None
-        """
+        """Return the kind of conversion from another type; numbers can be broadcast."""
         return Conversion.unsafe if isinstance(other, types.Number) else None
 
 
@@ -313,13 +303,7 @@ def counted_from(typing, first):
 
 @intrinsic
 def narrowed(typing, lower, upper):
-    """Convert two vectors of float64 to one vector of float32.
-
-    Parameters
-    ----------
-    lower, upper : numba type
-        Types of the vectors for the lower and the upper half.
-    """
+    """Convert two vectors of float64, ``lower`` and ``upper`` half, to one vector of float32."""
     both = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(range(LANES)))
     return _SINGLES[0](lower, upper), _emitted(
         lambda builder, t, a, b: builder.fptrunc(builder.shuffle_vector(a, b, both), t)

@@ -32,23 +32,9 @@ def log_mass(distance: np.ndarray, length: np.ndarray, beta: np.ndarray) -> np.n
 
     .. math:: G(r) = \ln\frac1{\omega}\int_0^\omega e^{-\beta|x-y|}dy
 
-    with r the distance of x from the middle. With :math:`m = \omega/2`: for :math:`r \le m` it is
-    :math:`\ln\frac{2 - e^{-\beta(m+r)} - e^{-\beta(m-r)}}{\beta\omega}`; beyond m it falls by
-    :math:`\beta` per unit. An interval of length 0 is a point.
-
-    Parameters
-    ----------
-    distance : ndarray
-        r >= 0.
-    length : ndarray
-        :math:`\omega \ge 0`.
-    beta : ndarray
-        Inverse scale of the Laplace noise.
-
-    Returns
-    -------
-    ndarray
-        Broadcast over the parameters.
+    with r, ``distance``, the distance of x from the middle. With :math:`m = \omega/2`: for :math:`r
+    \le m` it is :math:`\ln\frac{2 - e^{-\beta(m+r)} - e^{-\beta(m-r)}}{\beta\omega}`; beyond m it
+    falls by :math:`\beta` per unit. An interval of ``length`` :math:`\omega = 0` is a point.
     """
     half = length / 2
     beyond = np.maximum(distance - half, 0.0)
@@ -64,21 +50,9 @@ def realised_loss(
 ) -> np.ndarray:
     r"""Return :math:`\Theta`, the loss of one output in one coordinate (Theorem 2.2, eq. (10)).
 
-    Parameters
-    ----------
-    position : ndarray
-        Output minus the interval's lower end.
-    length : ndarray
-        :math:`\omega \ge 0`.
-    beta : float or ndarray
-        Inverse scale of the Laplace noise.
-    change : float or ndarray
-        :math:`h = \alpha\mathcal B_\infty`.
-
-    Returns
-    -------
-    ndarray
-        Broadcast over the parameters.
+    ``position`` is the output minus the interval's lower end, ``length`` is :math:`\omega \ge 0`,
+    and ``change`` is :math:`h = \alpha\mathcal B_\infty`. The result is broadcast over the
+    parameters.
     """
     return realised_losses(position, length, beta, [change])[0]
 
@@ -86,24 +60,7 @@ def realised_loss(
 def realised_losses(
     position: np.ndarray, length: np.ndarray, beta: np.ndarray, changes: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
-    r"""Return :func:`realised_loss` for several changes, with one evaluation of :math:`G(r)`.
-
-    Parameters
-    ----------
-    position : ndarray
-        Output minus the interval's lower end.
-    length : ndarray
-        :math:`\omega \ge 0`.
-    beta : float or ndarray
-        Inverse scale of the Laplace noise.
-    changes : sequence of ndarray
-        Values of :math:`h = \alpha\mathcal B_\infty`.
-
-    Returns
-    -------
-    list of ndarray
-        One array per change.
-    """
+    """Return :func:`realised_loss` for several changes, with one evaluation of :math:`G(r)`."""
     position, length, beta = np.broadcast_arrays(position, length, beta)
     distance = np.abs(position - length / 2)
     log_mass_at_output, outside = log_mass(distance, length, beta), distance >= length / 2
@@ -115,20 +72,9 @@ def realised_losses(
 
 
 def share_inside(length: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    r"""Return the probability that the output lies in the interval.
+    r"""Return the probability :math:`1 - (1-e^{-\beta\omega})/(\beta\omega)` of the interval.
 
-    It is :math:`1 - (1-e^{-\beta\omega})/(\beta\omega)`.
-
-    Parameters
-    ----------
-    length : ndarray
-        :math:`\omega > 0`.
-    beta : ndarray
-        Inverse scale of the Laplace noise.
-
-    Returns
-    -------
-    ndarray
+    ``length`` is :math:`\omega > 0`.
     """
     return 1.0 + np.expm1(-beta * length) / (beta * length)
 
@@ -138,21 +84,7 @@ def exact_average(length: np.ndarray, beta: np.ndarray, change: np.ndarray) -> n
 
     Gauss-Legendre quadrature over half of the interval, separately on the two sides of the kink
     at distance h from its end. The expectation includes outputs outside the interval, where the
-    loss is :math:`\beta h`.
-
-    Parameters
-    ----------
-    length : ndarray
-        :math:`\omega > h`.
-    beta : ndarray
-        Inverse scale of the Laplace noise.
-    change : ndarray
-        :math:`h > 0`.
-
-    Returns
-    -------
-    ndarray
-        Broadcast over the parameters.
+    loss is :math:`\beta h`. ``length`` is :math:`\omega > h`, and ``change`` is :math:`h > 0`.
     """
     length, beta, change = map(np.asarray, np.broadcast_arrays(length, beta, change))
     _require_wide(length, change)
@@ -177,24 +109,10 @@ def _integral(low, high, length, beta, change) -> np.ndarray:
 
 
 def printed_bound(length: np.ndarray, beta: np.ndarray, change: np.ndarray) -> np.ndarray:
-    r"""Return the right side of eq. (11) in closed form.
+    r"""Return the right side of eq. (11) in closed form, for :math:`\omega > h > 0`.
 
     Its proof uses the loss where the interval moves towards the output. The loss is larger where
     the interval moves away from it. The bound is too small by a term of second order in h.
-
-    Parameters
-    ----------
-    length : ndarray
-        :math:`\omega > h`.
-    beta : ndarray
-        Inverse scale of the Laplace noise.
-    change : ndarray
-        :math:`h > 0`.
-
-    Returns
-    -------
-    ndarray
-        Broadcast over the parameters.
     """
     length, beta, change = map(np.asarray, np.broadcast_arrays(length, beta, change))
     _require_wide(length, change)
@@ -211,20 +129,9 @@ def printed_bound(length: np.ndarray, beta: np.ndarray, change: np.ndarray) -> n
 
 
 def limiting_average(length: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    r"""Return the limit of :math:`\gamma` as h tends to 0.
+    r"""Return the limit of :math:`\gamma` as h tends to 0, for :math:`\omega \ge 0`.
 
     :math:`\gamma \to (1-e^{-s})/s`, :math:`s = \beta\omega/2`.
-
-    Parameters
-    ----------
-    length : ndarray
-        :math:`\omega \ge 0`.
-    beta : ndarray
-        Inverse scale of the Laplace noise.
-
-    Returns
-    -------
-    ndarray
     """
     s = np.asarray(beta) * length / 2
     return np.divide(-np.expm1(-s), s, out=np.ones_like(s), where=s > 0)

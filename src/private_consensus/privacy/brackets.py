@@ -102,20 +102,7 @@ class _EqualLosses:
 def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
     """Return a lower bound on the epsilon of releases at ``delta``, from known attacks.
 
-    Parameters
-    ----------
-    delta : float
-        delta of the guarantee, in [0, 1).
-
-    Returns
-    -------
-    LowerBound
-        At most the epsilon of :func:`private_consensus.privacy.account`.
-
-    Raises
-    ------
-    InvalidInput
-        With key ``delta``.
+    It is at most the epsilon of :func:`private_consensus.privacy.account`.
     """
     require(0 <= delta < 1, "delta", delta, "a number in [0, 1)")
     releases = [release for release in releases if release.count]

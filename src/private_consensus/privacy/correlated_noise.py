@@ -29,37 +29,13 @@ _ASCENT = {"maxiter": 3000, "maxfun": 6000, "maxcor": 12, "ftol": 0.0, "gtol": 1
 
 
 def error_gram(mixing: np.ndarray, horizon: int) -> np.ndarray:
-    """Return G, [T, T], of a symmetric mixing matrix.
-
-    Parameters
-    ----------
-    mixing : ndarray, [N, N]
-        W, symmetric.
-    horizon : int
-        T, number of rounds.
-
-    Returns
-    -------
-    ndarray, [T, T]
-    """
+    """Return G, [T, T], of a symmetric mixing matrix W, [N, N], and T rounds."""
     squares = np.linalg.eigvalsh(mixing)[:, None] ** np.arange(2 * horizon + 1)
     return gram_of_powers(squares.sum(0), horizon)
 
 
 def gram_of_powers(powers: np.ndarray, horizon: int) -> np.ndarray:
-    r"""Return G from the traces of the powers 0, ..., 2 T of the mixing matrix.
-
-    Parameters
-    ----------
-    powers : ndarray, [2 T + 1]
-        :math:`\mathrm{tr}(W^k)`.
-    horizon : int
-        T, number of rounds.
-
-    Returns
-    -------
-    ndarray, [T, T]
-    """
+    r"""Return G, [T, T], from the traces :math:`\mathrm{tr}(W^k)` of the powers 0, ..., 2 T."""
     s, t, r = np.ogrid[:horizon, :horizon, :horizon]
     later = r >= np.maximum(s, t)
     return np.where(later, powers[np.where(later, 2 * r - s - t + 2, 0)], 0.0).sum(-1)
@@ -92,22 +68,13 @@ def optimal_factor(gram: np.ndarray) -> np.ndarray:
 
 
 def cyclic_factor(gram: np.ndarray, period: int) -> np.ndarray:
-    r"""Return a C of small error for records that participate in rounds s, s + period, ...
+    r"""Return a C, [T, T], of small error for records that participate in rounds s, s + period, ...
 
     C is lower triangular, with :math:`|C\Delta| \le 1` for all changes of at most 1 in these
     rounds. It minimises :math:`\mathrm{tr}(G X^{-1})` over :math:`X = C^T C` with :math:`X_{st} =
     0` for two rounds of one record and :math:`\sum_t X_{tt} = 1` over its rounds (Bellet et al.,
     2026): then :math:`|C\Delta|^2 = \sum_t X_{tt}|\Delta_t|^2`, for all directions. L-BFGS starts
     from independent noise, so that the result is never worse.
-
-    Parameters
-    ----------
-    gram : ndarray, [T, T]
-        G.
-
-    Returns
-    -------
-    ndarray, [T, T]
     """
     size = len(gram)
     if period >= size:
@@ -148,11 +115,6 @@ def cyclic_sensitivity(factor: np.ndarray, period: int) -> float:
     r"""Return an upper bound on :math:`|C\Delta|` over the changes by one record.
 
     The record changes the rounds s, s + period, ... by at most 1 each, in any directions.
-
-    Parameters
-    ----------
-    factor : ndarray, [T, T]
-        C.
     """
     information = factor.T @ factor
     starts = range(min(period, len(information)))

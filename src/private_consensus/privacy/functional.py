@@ -121,19 +121,7 @@ class Sensitivity:
         """Return a lower bound on the Laplace loss, from the known pairs of :func:`pair_l1`.
 
         The pairs are evaluated under the larger of the two scales, or restricted to the columns
-        that have the second scale.
-
-        Parameters
-        ----------
-        part_scale : float
-            Laplace scale of the coefficients that involve some ``columns``.
-        columns : int
-            Number of columns with ``part_scale``.
-
-        Returns
-        -------
-        float
-            0 if no pair is known.
+        that have the second scale. The result is 0 if no pair is known.
         """
         if not self.known:
             return 0.0
@@ -151,14 +139,7 @@ class Sensitivity:
         """Return a bound on the privacy loss of Laplace noise with two scales.
 
         The loss is linear in the changes of both groups of coefficients. Each change and their sum
-        are bounded.
-
-        Parameters
-        ----------
-        part_scale : float
-            Laplace scale of the coefficients that involve some ``columns``.
-        columns : int
-            Number of columns with ``part_scale``.
+        are bounded. ``part_scale`` is that of the coefficients that involve some ``columns``.
         """
         total, part_change, rest_change = self.l1, self.part_l1(columns), self.rest_l1(columns)
         if columns == 0:
@@ -170,18 +151,10 @@ class Sensitivity:
         return rest_change / rest_scale + min(part_change, total - rest_change) / part_scale
 
     def gaussian_loss(self, part_scale: float, rest_scale: float, columns: int) -> float:
-        r"""Return :math:`\mu` of Gaussian noise with two scales.
+        r"""Return :math:`\mu` of Gaussian noise with two standard deviations.
 
-        The largest change may affect only coefficients with less noise.
-
-        Parameters
-        ----------
-        part_scale : float
-            Standard deviation of the noise on coefficients that involve some ``columns``.
-        rest_scale : float
-            Standard deviation of the noise on all other coefficients.
-        columns : int
-            Number of columns with ``part_scale``.
+        The largest change may affect only coefficients with less noise. ``part_scale`` is that of
+        the coefficients that involve some ``columns``.
         """
         return self.l2 / (min(part_scale, rest_scale) if columns else rest_scale)
 
@@ -189,16 +162,7 @@ class Sensitivity:
 def weights(fair: str, mean: float) -> np.ndarray:
     r"""Return the weights v that a record can have, [weights, blocks].
 
-    Parameters
-    ----------
-    fair : {"off", "perrec", "plus", "penal"}
-        Fairness term, see :class:`Sensitivity`.
-    mean : float
-        Mean :math:`\bar z` of the protected attribute.
-
-    Returns
-    -------
-    ndarray, [weights, blocks]
+    ``mean`` is the mean :math:`\bar z` of the protected attribute.
     """
     outcomes = np.array(list(product((0.0, 1.0), repeat=2)))
     label, group = 0.5 - outcomes[:, 0], outcomes[:, 1] - mean
@@ -219,13 +183,7 @@ def pair_l1(columns: int, width: int, first, second, *, quadratic: float = 1 / 8
     r"""Return the l1 change of :math:`v \otimes x` and of the products between two records.
 
     x has equal entries in the first ``width`` columns, and x' in the last; both have l2 norm one.
-
-    Parameters
-    ----------
-    width : int
-        Number of non-zero entries of x and of x'.
-    first, second : ndarray, [blocks]
-        Weights v and v'.
+    ``first`` and ``second`` are the weights v and v', [blocks].
     """
     shared = max(0, 2 * width - columns)
     separate = (width - shared) * float(np.abs(first).sum() + np.abs(second).sum())
@@ -240,18 +198,10 @@ def _largest_products(dim: int, columns: int) -> float:
 
 
 def covariance_l1(dim: int, mean: float, *, public_mean: bool = True) -> float:
-    r"""Return the l1 sensitivity of :math:`\sum_i (z_i - \bar z) x_i`.
+    r"""Return the l1 sensitivity of :math:`\sum_i (z_i - \bar z) x_i`, of dimension d.
 
-    The paper states 2d for the box.
-
-    Parameters
-    ----------
-    dim : int
-        d.
-    mean : float
-        Mean :math:`\bar z` of the protected attribute.
-    public_mean : bool
-        True if the mean is public; if False, its change is counted.
+    The paper states 2d for the box. If the mean :math:`\bar z` of the protected attribute is not
+    public, its change is counted.
     """
     largest = max(mean, 1.0 - mean) if public_mean else 1.0
     return (2 * largest + (0.0 if public_mean else 1.0)) * math.sqrt(dim)

@@ -26,19 +26,7 @@ def one_run_pvalue(
 ) -> float:
     """Return an upper bound on the probability of ``right`` or more right guesses.
 
-    Parameters
-    ----------
-    right : int
-        v, number of right guesses.
-    guesses : int
-        r, number of guesses.
-    records : int
-        m, number of records that are included at random.
-
-    Returns
-    -------
-    float
-        At most 1.
+    v right ones of r guesses are made about m records that are included at random.
     """
     from scipy.stats import binom  # slow to import, and reading a plan loads every algorithm
 

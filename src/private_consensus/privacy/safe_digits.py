@@ -10,37 +10,17 @@ SLACK = 1e-9
 
 
 def rounded_up(value: float, digits: int = 4) -> str:
-    """Format an upper bound on epsilon or a noise scale, rounded up.
+    """Format an upper bound on epsilon or a noise scale, rounded up; infinity and NaN by name.
 
-    Parameters
-    ----------
-    value : float
-        Number, at least 0; infinity and NaN are formatted by name.
-    digits : int, default 4
-        Number of significant digits.
-
-    Returns
-    -------
-    str
-        A number of at least ``value``, up to the relative amount :data:`SLACK`.
+    The number is at least ``value``, up to the relative amount :data:`SLACK`.
     """
     return _rounded(value * (1 - SLACK), digits, ROUND_CEILING)
 
 
 def rounded_down(value: float, digits: int = 4) -> str:
-    """Format a lower bound on epsilon, rounded down.
+    """Format a lower bound on epsilon, rounded down; infinity and NaN by name.
 
-    Parameters
-    ----------
-    value : float
-        Number, at least 0; infinity and NaN are formatted by name.
-    digits : int, default 4
-        Number of significant digits.
-
-    Returns
-    -------
-    str
-        A number of at most ``value``, up to the relative amount :data:`SLACK`.
+    The number is at most ``value``, up to the relative amount :data:`SLACK`.
     """
     return _rounded(value * (1 + SLACK), digits, ROUND_FLOOR)
 

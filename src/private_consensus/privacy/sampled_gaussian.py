@@ -22,16 +22,9 @@ def log_moment(order: float, rate: float, mu: float) -> float:
         \big(e^{i(i-1)\mu^2/2}-1\big)\Big),
 
     a sum of positive terms, so that small values keep their relative accuracy. The function is
-    convex in the order; between integers it is bounded by linear interpolation.
-
-    Parameters
-    ----------
-    order : float
-        :math:`\alpha > 1`.
-    rate : float
-        :math:`\gamma` in (0, 1), probability of each record.
-    mu : float
-        Sensitivity over standard deviation, for adding or removing a record; above 0.
+    convex in the order :math:`\alpha > 1`; between integers it is bounded by linear interpolation.
+    ``rate`` is the probability :math:`\gamma` of each record. ``mu`` is sensitivity over standard
+    deviation, for adding or removing a record.
     """
     below, above = math.floor(order), math.ceil(order)
     if below != above:

@@ -137,18 +137,7 @@ def least_answers(
 
 
 def capped_binomial(rates: float | np.ndarray, count: int, tests: int) -> np.ndarray:
-    """Return the distribution of min(``count``, binomial), averaged over ``rates``.
-
-    Parameters
-    ----------
-    rates : float or ndarray
-        Success probabilities, of equal weight.
-
-    Returns
-    -------
-    ndarray, shape (count + 1,)
-        Probabilities of 0, ..., ``count``.
-    """
+    """Return the distribution of min(``count``, binomial), averaged over ``rates``."""
     k, rates = np.arange(count), np.reshape(rates, (-1, 1))
     probabilities = (comb(tests, k) * rates**k * (1.0 - rates) ** np.maximum(tests - k, 0)).mean(0)
     return np.append(probabilities, max(1.0 - probabilities.sum(), 0.0))

@@ -385,17 +385,9 @@ def noisy_message(
 
 @lru_cache(maxsize=4096)  # used by a release, by its grouping and by each accountant
 def renyi_curve(noise: SampledNoise, sigma: float) -> tuple[float, ...]:
-    """Return the Renyi divergence of one noisy batch, with its size revealed.
+    """Return the Renyi divergence of one noisy batch, with its size revealed, per ``RENYI_ORDERS``.
 
-    Parameters
-    ----------
-    sigma : float
-        Noise multiplier.
-
-    Returns
-    -------
-    tuple of float
-        One divergence per order of ``RENYI_ORDERS``.
+    ``sigma`` is the noise multiplier.
     """
     moment = (_gaussian_moments if noise.gaussian else _concentrated_moments)(noise, sigma)
     orders = np.asarray(RENYI_ORDERS)
@@ -499,24 +491,11 @@ def _gaussian_delta(loss: np.ndarray, mu: float) -> np.ndarray:
 def wang_balle_kasiviswanathan(order: int, rate: Any, mu: Any) -> np.ndarray:
     r"""Bound the Renyi divergence of a :math:`\mu^2/2`-zCDP mechanism on a fixed-size sample.
 
-    Theorem 9, for replacing one record:
+    Theorem 9, for replacing one record, order :math:`\alpha \ge 2` and rate :math:`\gamma`:
 
     .. math:: \epsilon'(\alpha) \le \frac{1}{\alpha-1}\ln\Big(1
         + \gamma^2\tbinom\alpha2\min\{4(e^{\epsilon(2)}-1), 2e^{\epsilon(2)}\}
         + \sum_{j=3}^\alpha 2\gamma^j\tbinom\alpha j e^{(j-1)\epsilon(j)}\Big)
-
-    Parameters
-    ----------
-    order : int
-        :math:`\alpha \ge 2`.
-    rate : float or ndarray
-        :math:`\gamma`.
-    mu : float or ndarray
-        Broadcast against ``rate``.
-
-    Returns
-    -------
-    ndarray
     """
     rate, mu = (np.asarray(value, float)[..., None] for value in (rate, mu))
     j = np.arange(2, order + 1)
@@ -528,25 +507,13 @@ def wang_balle_kasiviswanathan(order: int, rate: Any, mu: Any) -> np.ndarray:
 def zhu_wang(order: int, rate: Any, mu: Any) -> np.ndarray:
     r"""Bound the Renyi divergence of a :math:`\mu^2/2`-zCDP mechanism on a Poisson sample.
 
-    Theorem 6, for adding or removing one record:
+    Theorem 6, for adding or removing one record, order :math:`\alpha \ge 2` and rate
+    :math:`\gamma`:
 
     .. math:: \epsilon'(\alpha) \le \frac{1}{\alpha-1}\ln\Big(
         (1-\gamma)^{\alpha-1}(\alpha\gamma-\gamma+1)
         + \tbinom\alpha2\gamma^2(1-\gamma)^{\alpha-2}e^{\epsilon(2)}
         + 3\sum_{l=3}^\alpha\tbinom\alpha l(1-\gamma)^{\alpha-l}\gamma^l e^{(l-1)\epsilon(l)}\Big)
-
-    Parameters
-    ----------
-    order : int
-        :math:`\alpha \ge 2`.
-    rate : float or ndarray
-        :math:`\gamma`.
-    mu : float or ndarray
-        Broadcast against ``rate``.
-
-    Returns
-    -------
-    ndarray
     """
     rate, mu = (np.asarray(value, float)[..., None] for value in (rate, mu))
     log_complement = np.log1p(-np.minimum(rate, 1 - 1e-15))

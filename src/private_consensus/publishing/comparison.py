@@ -87,26 +87,10 @@ class Comparison:
 
 
 def compare(run: str | Path, reference: str | Path, *, exact: bool = False) -> Comparison:
-    """Compare numbers, privacy and verdicts of a run with the reference.
+    """Compare numbers, privacy and verdicts of a run, ``results/<scale>``, with the reference.
 
-    Parameters
-    ----------
-    run : path
-        ``results/<scale>``.
-    reference : path
-        Folder of reference results, written by :func:`..reference.publish`.
-    exact : bool, default False
-        True to compare every published value, without regard to Monte-Carlo errors.
-
-    Returns
-    -------
-    Comparison
-        Number of compared values, and one line per difference.
-
-    Raises
-    ------
-    InvalidInput
-        If a folder lacks its results, or the scales differ.
+    If ``exact``, every published value is compared, without regard to Monte-Carlo errors. A folder
+    that lacks its results, and different scales raise ``InvalidInput``.
     """
     run, reference = _require_comparable(run, reference)
     return _compare_exactly(run, reference) if exact else _compare_within_errors(run, reference)
@@ -194,20 +178,10 @@ def _machines(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def paired(reference: pl.DataFrame, run: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Join the numbers of two tables by their labels.
+    """Join the numbers of a figure or table in the reference and in the run by their labels.
 
-    Parameters
-    ----------
-    reference, run : DataFrame
-        Numbers of one figure or table in the reference and in the run.
-    name : str
-        Name of the figure or table.
-
-    Returns
-    -------
-    DataFrame
-        Column ``label``, which identifies the number. ``y``, ``error`` and ``runs`` are of the
-        reference; ``y_run``, ``error_run`` and ``runs_run`` are of the run.
+    The columns ``y``, ``error`` and ``runs`` are of the reference; ``y_run``, ``error_run`` and
+    ``runs_run`` are of the run.
     """
     published, rerun = _numbers(reference, name), _numbers(run, name)
     joined = published.join(rerun, on="label", how="full", suffix="_run", coalesce=True)
@@ -283,19 +257,10 @@ def changed(numbers: pl.DataFrame) -> list[str]:
 
 
 def quantile(runs: np.ndarray, count: int) -> np.ndarray:
-    """Return the two-sided quantile of Student's distribution at the level of one number.
+    """Return the two-sided quantile of Student's distribution for one of ``count`` values.
 
-    Parameters
-    ----------
-    runs : ndarray
-        Number of runs; below 2, the quantile is that of the normal distribution.
-    count : int
-        Number of values among which the level :data:`ALPHA` is divided (Bonferroni).
-
-    Returns
-    -------
-    ndarray
-        Quantile for each entry of ``runs``.
+    The level :data:`ALPHA` is divided among them (Bonferroni). Below 2 runs, the quantile is that
+    of the normal distribution.
     """
     tail_probability = ALPHA / (2 * max(1, count))
     degrees_of_freedom = np.asarray(runs, float) - 1
@@ -342,14 +307,10 @@ def _verdicts_by_key(path: Path, keys: tuple[str, ...], column: str) -> dict[tup
 def table_differences(
     before: pl.DataFrame, after: pl.DataFrame, *, relative: float = ROUNDING, absolute: float = 0.0
 ) -> Iterator[str]:
-    """Describe the columns in which two tables with the same order of rows differ.
+    """Yield one line per column in which two tables with the same order of rows differ.
 
-    Values of tables with different numbers of rows are not compared.
-
-    Yields
-    ------
-    str
-        One line per column, with the number of rows that differ and the first of them.
+    It has the number of rows that differ and the first of them. Values of tables with different
+    numbers of rows are not compared.
     """
     if before.height != after.height:
         yield f"{before.height} rows became {after.height}, and values were not compared"

@@ -33,10 +33,6 @@ def manifest(
 
     Parameters
     ----------
-    results : Results
-        Results of the run; scale, commit, data cards and wall times are used.
-    config : mapping
-        Configuration of the run; ``seed`` and ``papers`` are used.
     missing : iterable of str
         Papers that are intentionally absent.
     stamped : iterable of str

@@ -43,23 +43,11 @@ def publish(
     stamped: Iterable[str] = (),
     partial: bool = False,
 ) -> None:
-    """Write the reference results, and replace earlier ones.
+    """Write the reference results of a run, ``results/<scale>``, and replace earlier ones.
 
-    Parameters
-    ----------
-    run : path
-        ``results/<scale>``.
-    config : mapping
-        Configuration of the run, with ``seed``, ``papers`` and ``runs``.
-    stamped : iterable of str
-        Paths of the results whose provenance is written to the manifest.
-    partial : bool
-        True if papers may be missing; the manifest lists them.
-
-    Raises
-    ------
-    InvalidInput
-        If the run cannot serve as a reference. Nothing is written then.
+    The provenance of the results ``stamped`` is written to the manifest. If ``partial``, papers may
+    be missing, and the manifest lists them. A run that cannot serve as a reference raises
+    ``InvalidInput``, and nothing is written.
     """
     run, folder = Path(run), Path(folder)
     missing = sorted(set(papers) - set(config["papers"]))
@@ -90,17 +78,9 @@ def publish(
 def require_citable(
     results: Results, config: Mapping[str, Any], missing: Sequence[str], *, partial: bool
 ) -> None:
-    """Raise an error for a reduced run, surrogate data, or missing papers.
+    """Raise ``InvalidInput`` for a reduced run, surrogate data, or papers that are missing.
 
-    Parameters
-    ----------
-    partial : bool
-        True if papers may be missing.
-
-    Raises
-    ------
-    InvalidInput
-        If the run cannot serve as a reference.
+    If ``partial``, papers may be missing.
     """
     scale, runs, surrogates = results.scale, config.get("runs"), _surrogates(results)
     require(scale == "paper", "scale", scale, "paper: only a full run is a reference")
@@ -120,13 +100,10 @@ def _surrogates(results: Results) -> str:
 
 
 def require_aggregates(name: str, frame: pl.DataFrame) -> None:
-    """Raise an error if a table could contain individual records.
+    """Raise ``InvalidInput`` if a table could contain individual records.
 
-    Raises
-    ------
-    InvalidInput
-        If a column identifies single records or runs, a column has lists or bytes, or there are
-        more than :data:`MAX_ROWS` rows.
+    That is a column that identifies single records or runs, a column of lists or bytes, or more
+    than :data:`MAX_ROWS` rows.
     """
     identifiers = sorted(IDENTIFIERS & set(frame.columns))
     nested = [

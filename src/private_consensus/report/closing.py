@@ -15,19 +15,9 @@ REAL_DATA_HINT = (
 def closing_lines(results: str | Path, provenances: Iterable[str | Path] = ()) -> list[str]:
     """Return the lines that are printed at the end of a run.
 
-    Parameters
-    ----------
-    results : path
-        Folder of a scale, such as ``results/paper``.
-    provenances : iterable of path
-        Files ``<dataset>.provenance.json`` of the data sets that the requested results use. The
-        folder can contain those of earlier runs as well.
-
-    Returns
-    -------
-    list of str
-        Path of the report if it exists, one line with the reason per surrogate data set, and, if
-        there are surrogates, how to use real data.
+    They are the path of the report if it exists, one line with the reason per surrogate data set,
+    and, if there are surrogates, how to use real data. ``provenances`` are the files of the data
+    sets that the requested results use; the folder can contain those of earlier runs as well.
     """
     results = Path(results)
     page = results / "report" / "index.html"

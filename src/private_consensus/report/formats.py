@@ -14,14 +14,9 @@ NONE = "–"
 
 
 def number(value: float | int | None, digits: int = 3) -> str:
-    """Format a number with a few significant digits, or with a power of ten.
+    """Format a number with significant ``digits``, or with a power of ten; None and NaN as a dash.
 
-    Parameters
-    ----------
-    value : float, int or None
-        None and NaN are formatted as a dash.
-    digits : int, default 3
-        Number of significant digits. Integers, and integral floats below 10^6, have all digits.
+    Integers, and integral floats below 10^6, have all digits.
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return NONE
@@ -44,33 +39,13 @@ def value_range(values: Iterable[float | None]) -> str:
 
 
 def interval(low: float | None, high: float | None, digits: int = 3) -> str:
-    """Format an interval as ``[low, high]``; empty if an end is missing.
-
-    Parameters
-    ----------
-    low : float or None
-        Lower end.
-    high : float or None
-        Upper end.
-    digits : int, default 3
-        Number of significant digits.
-    """
+    """Format an interval as ``[low, high]``; empty if an end is missing."""
     ends = number(low, digits), number(high, digits)
     return "" if NONE in ends else f"[{ends[0]}, {ends[1]}]"
 
 
 def region(low: float | None, high: float | None, digits: int = 3) -> str:
-    """Describe the values for which a claim is true; a dash if an end is missing.
-
-    Parameters
-    ----------
-    low : float or None
-        Smallest accepted value, possibly -inf.
-    high : float or None
-        Largest accepted value, possibly inf.
-    digits : int, default 3
-        Number of significant digits.
-    """
+    """Describe the values for which a claim is true; a dash if an end is missing."""
     first, last = number(low, digits), number(high, digits)
     if NONE in (first, last):
         return NONE

@@ -69,25 +69,13 @@ def figure_name(name: str) -> str:
 
 
 def heading(title: str, number: str) -> str:
-    """Remove the number of the paper from the title of a figure.
-
-    Parameters
-    ----------
-    number : str
-        Number of the paper, such as ``001``.
-    """
+    """Remove the number of the paper, such as ``001``, from the title of a figure."""
     text = title.removeprefix(f"Paper {number}").lstrip(",: ")
     return text[:1].upper() + text[1:] if text[:1].isascii() else text
 
 
 def short_title(title: str, number: str) -> str:
-    """Return the part of a title before the colon, without the number of the paper.
-
-    Parameters
-    ----------
-    number : str
-        Number of the paper, such as ``001``.
-    """
+    """Return the part of a title before the colon, without the number of the paper."""
     return heading(title, number).partition(":")[0]
 
 

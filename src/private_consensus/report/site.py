@@ -35,13 +35,7 @@ CSV_DIGITS = 6
 
 
 def write_site(results: Results, source: str | Path, folder: str | Path) -> None:
-    """Write the report as a folder.
-
-    Parameters
-    ----------
-    source : path
-        Folder of the scale, with subfolders ``figures``, ``tables`` and ``data``.
-    """
+    """Write the report as a folder, from the folder of a scale."""
     source, folder = Path(source), Path(folder)
     rendered = pages(results)
     for name, text in _texts("assets").items():
@@ -77,12 +71,7 @@ def write_runtime(path: Path) -> None:
 def write_downloads(results: Results, source: Path, folder: Path) -> None:
     """Copy the files of figures, and write their numbers as zipped CSV, for download.
 
-    Parameters
-    ----------
-    results : Results
-        Results with the figures. The published reference has no PDF files and no specifications.
-    source : Path
-        Folder with subfolders ``figures`` and ``data``.
+    The published reference has no PDF files and no specifications.
     """
     for name in results.facts:
         for kind in IMAGE_KINDS[:2] if results.is_reference else IMAGE_KINDS:
@@ -100,10 +89,7 @@ def write_downloads(results: Results, source: Path, folder: Path) -> None:
 def write_zipped(path: Path, text: str) -> None:
     """Write a text as a ZIP archive of one file; equal texts give byte-identical archives.
 
-    Parameters
-    ----------
-    path : Path
-        Path of the archive; the file in it has this name without ``.zip``.
+    The file in it has the name of the archive without ``.zip``.
     """
     with atomic_write(path) as temporary, ZipFile(temporary, "w") as archive:
         archive.writestr(ZipInfo(path.stem), text, ZIP_DEFLATED)

@@ -43,11 +43,6 @@ def reference_results(root: Path) -> Results:
     """Read the published results of a repository.
 
     Figures and claims of the configuration that the reference does not contain are omitted.
-
-    Parameters
-    ----------
-    root : Path
-        Folder of the repository, with ``config``, ``docs`` and ``results/reference``.
     """
     folder = root / "results" / REFERENCE
     manifest = read_json(folder / "manifest.json")
@@ -85,14 +80,9 @@ def reference_results(root: Path) -> Results:
 
 
 def write_static(root: Path, documentation: Path, site: Path) -> None:
-    """Write documentation and reference report as one site.
+    """Write documentation, the HTML pages of ``make docs``, and reference report as one site.
 
-    Parameters
-    ----------
-    documentation : Path
-        Folder of the HTML pages that ``make docs`` writes.
-    site : Path
-        Target folder; an existing one is replaced.
+    An existing site is replaced.
     """
     shutil.rmtree(site, ignore_errors=True)
     shutil.copytree(documentation, site / DOCS, ignore=shutil.ignore_patterns(*IGNORED))

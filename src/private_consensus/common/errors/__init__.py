@@ -83,10 +83,7 @@ class Diverged(ArithmeticError):
 def require(condition: bool, key: str, value: Any, expected: str) -> None:
     """Raise :class:`InvalidInput` unless ``condition`` holds.
 
-    Parameters
-    ----------
-    key : str
-        Configuration key, argument or file that the error names.
+    ``key`` is the configuration key, argument or file that the error names.
     """
     if not condition:
         raise InvalidInput(key, value, expected)

@@ -34,19 +34,9 @@ def real(value: Any) -> float:
 
 
 def number(key: str, value: Any, expected: str, holds: Check = lambda v: v == v) -> float:
-    """Return a number as a float.
+    """Return a number as a float, or raise ``InvalidInput`` if ``holds`` is not true for it.
 
-    Parameters
-    ----------
-    expected : str
-        Description of the accepted values, for the message.
-    holds : callable
-        Function of a float that is true for accepted numbers. NaN is never accepted.
-
-    Raises
-    ------
-    InvalidInput
-        If the value is not an accepted number.
+    NaN is never accepted.
     """
     converted = real(value)
     require(not math.isnan(converted) and bool(holds(converted)), key, value, expected)
@@ -54,20 +44,9 @@ def number(key: str, value: Any, expected: str, holds: Check = lambda v: v == v)
 
 
 def array(key: str, value: Any, expected: str, holds: Check = lambda v: v == v) -> np.ndarray:
-    """Return numbers of any shape as an array of floats.
+    """Return numbers of any shape as an array of floats, without a copy of such an array.
 
-    Parameters
-    ----------
-    value : float or array_like
-        Numbers to check; an array of floats is not copied.
-    expected : str
-        Description of the accepted values, for the message.
-    holds : callable
-        Function of an array that returns True for each accepted number. NaN is never accepted.
-
-    Returns
-    -------
-    ndarray of float
+    ``holds`` returns True for each accepted number. NaN is never accepted.
     """
     try:
         numbers = np.asarray(value)
@@ -101,13 +80,7 @@ def is_whole(value: Any) -> bool:
 
 
 def whole(key: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return a whole number between ``low`` and ``high``.
-
-    Parameters
-    ----------
-    low, high : int
-        Smallest and largest accepted number; no upper limit if ``high`` is None.
-    """
+    """Return a whole number between ``low`` and ``high``; no upper limit if ``high`` is None."""
     fits = is_whole(value) and value >= low
     fits = fits and (high is None or value <= high)
     limit = "" if high is None else f" and <= {high}"
@@ -124,13 +97,7 @@ def choice(key: str, value: Any, names: Collection[str]) -> str:
 
 
 def flag(key: str, value: Any) -> bool:
-    """Return a Boolean value; refuse numbers and text.
-
-    Parameters
-    ----------
-    value : object
-        Value to check: a Python or NumPy Boolean.
-    """
+    """Return a Python or NumPy Boolean; refuse numbers and text."""
     require(isinstance(value, bool | np.bool_), key, value, "True or False")
     return bool(value)
 
@@ -142,26 +109,14 @@ def text(key: str, value: Any) -> str:
 
 
 def path(key: str, value: Any, expected: str) -> Path:
-    """Return the path of a file or folder.
-
-    Parameters
-    ----------
-    expected : str
-        Description of the file or folder, for the message.
-    """
+    """Return the path of a file or folder, which ``expected`` describes in the message."""
     is_path = isinstance(value, str | Path) and "\0" not in str(value)
     require(is_path, key, value, expected)
     return Path(value)
 
 
 def instance(key: str, value: Any, kind: Kind, expected: str) -> Any:
-    """Return a value that is an instance of a type.
-
-    Returns
-    -------
-    object
-        ``value``.
-    """
+    """Return a value that is an instance of a type."""
     require(isinstance(value, kind), key, value, expected)
     return value
 

@@ -22,15 +22,8 @@ def atom_statistics(
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return the number of atoms of each run, by kind; omit kinds that are constant over all runs.
 
-    Parameters
-    ----------
-    transcripts, transcripts_other : ndarray, shape (runs, ..., dim)
-        All messages of each run under D and under D'. Axes between are those of rounds and agents.
-
-    Returns
-    -------
-    dict of str to (ndarray, ndarray)
-        One number per run, under D and under D'.
+    The transcripts are all messages of each run, [runs, ..., dim], under D and under D'. Axes
+    between are those of rounds and agents. Each kind has one number per run, under D and under D'.
     """
     pairs = zip(
         _counts_per_run(transcripts).items(),
@@ -43,15 +36,7 @@ def atom_statistics(
 def fit_atoms(features_one: np.ndarray, features_other: np.ndarray) -> Scorer:
     """Fit the log-likelihood ratio of the atoms of a run, with independent features.
 
-    Parameters
-    ----------
-    features_one, features_other : ndarray, shape (runs, features)
-        Runs for fitting, under D and under D'.
-
-    Returns
-    -------
-    callable
-        From features [runs, features] to scores [runs].
+    Both arrays of features, under D and under D', and those of the result are [runs, features].
     """
     ordered = np.sort(np.concatenate([features_one, features_other]).T, axis=1)
     repeats = np.sum(np.diff(ordered, axis=1) == 0, axis=1)

@@ -142,22 +142,9 @@ class Bound:
     ) -> float:
         """Return the p-value of one claim, divided by the error fraction of this bound.
 
-        Exactly one of the parameters is required.
-
-        Parameters
-        ----------
-        epsilon : float, optional
-            Claimed epsilon, at ``delta``.
-        mu : float, optional
-            Claimed mu.
-        profile : Profile, optional
-            Several (epsilon, delta), claimed simultaneously.
-
-        Returns
-        -------
-        float
-            For a true claim, the smallest p-value of a list of bounds is below alpha with
-            probability at most alpha.
+        The claim is exactly one of an epsilon at ``delta``, a mu, and a profile of several
+        (epsilon, delta), claimed simultaneously. For a true claim, the smallest p-value of a list
+        of bounds is below alpha with probability at most alpha.
         """
         return self._adjusted(self._p_value(self._allowed(epsilon, mu, profile)))
 
@@ -168,22 +155,7 @@ class Bound:
         mu: float | None = None,
         profile: Profile | None = None,
     ) -> float:
-        """Compute a lower bound on :meth:`p_value` at a fraction of its cost.
-
-        Parameters
-        ----------
-        epsilon : float, optional
-            Claimed epsilon, at ``delta``.
-        mu : float, optional
-            Claimed mu.
-        profile : Profile, optional
-            Several (epsilon, delta), claimed simultaneously.
-
-        Returns
-        -------
-        float
-            At most :meth:`p_value`.
-        """
+        """Compute a lower bound on :meth:`p_value` at a fraction of its cost."""
         return self._adjusted(self._p_value_lower_bound(self._allowed(epsilon, mu, profile)))
 
     def _allowed(self, epsilon, mu, profile) -> Allowed:
@@ -198,15 +170,7 @@ class Bound:
         return float(min(1.0, p_value / self.share))
 
     def contradicts(self, *, epsilon: float | None = None, mu: float | None = None) -> bool:
-        """Return True if the claim is refuted at the stated confidence.
-
-        Parameters
-        ----------
-        epsilon : float, optional
-            Claimed epsilon, at ``delta``.
-        mu : float, optional
-            Claimed mu; exactly one of the two is required.
-        """
+        """Return True if a claimed epsilon or mu is refuted at the stated confidence."""
         return self.p_value(epsilon=epsilon, mu=mu) <= 1 - self.confidence
 
     def refutes(self, epsilon: float) -> bool:
@@ -242,19 +206,14 @@ def mu_bound(
 ) -> Bound:
     r"""Return a lower bound of mu, :math:`\Phi^{-1}(p)-\Phi^{-1}(q)`, from the rates of one event.
 
-    Valid for every distribution: mu-GDP bounds the rates of each event.
+    Valid for every distribution: mu-GDP bounds the rates of each event. ``mu`` is at most the true
+    one with probability at least ``confidence``. ``delta`` is that of the additional bound on
+    epsilon.
 
     Parameters
     ----------
     hits, runs, hits_other, runs_other : int
         Runs in the event and all runs, under D and under D'. The event was selected on other runs.
-    delta, confidence : float
-        delta of the additional bound on epsilon, and the confidence.
-
-    Returns
-    -------
-    Bound
-        ``mu`` is at most the true one with probability at least ``confidence``.
     """
     counts = _checked_counts(hits, runs, hits_other, runs_other)
     return Bound(counts, delta, _checked_confidence(confidence), 1.0, Mu(), both=True)
@@ -263,16 +222,7 @@ def mu_bound(
 def clopper_pearson(hits: Any, runs: Any, tail: float) -> tuple[Any, Any]:
     """Return lower and upper limit of a probability, each missed with probability at most ``tail``.
 
-    Parameters
-    ----------
-    hits, runs : int or ndarray
-        Numbers of successes and of trials.
-    tail : float
-        One-sided error level.
-
-    Returns
-    -------
-    low, high : ndarray
+    ``hits`` and ``runs`` are the numbers of successes and of trials.
     """
     hits, runs = np.asarray(hits), np.asarray(runs)
     low = betaincinv(np.maximum(hits, 1), runs - hits + 1, tail)
@@ -284,17 +234,6 @@ def tabled_limits(hits: np.ndarray, runs: int, tail: float) -> tuple[np.ndarray,
     """Return the limits of :func:`clopper_pearson` for many numbers of hits.
 
     They are read from a cached table if the number of runs is at most 10,000.
-
-    Parameters
-    ----------
-    hits : ndarray of int
-        Numbers of successes.
-    tail : float
-        One-sided error level.
-
-    Returns
-    -------
-    low, high : ndarray
     """
     if runs > _MAX_TABLED_RUNS:
         return clopper_pearson(hits, runs, tail)

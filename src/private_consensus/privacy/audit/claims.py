@@ -29,41 +29,14 @@ class Measure(Protocol):
     def value(self, p: Any, q: Any) -> np.ndarray:
         """Compute the smallest parameter, negative if p < q, that allows the rates p and q.
 
-        Parameters
-        ----------
-        p, q : float or array
-            Rates of an event on D and on D'.
-
-        Returns
-        -------
-        ndarray
+        They are the rates of an event on D and on D'.
         """
 
     def largest(self, q: Any, value: float) -> np.ndarray:
-        """Return the largest p that the parameter ``value`` allows for a rate q.
-
-        Parameters
-        ----------
-        q : float or array
-            Rate of an event on D'.
-
-        Returns
-        -------
-        ndarray
-        """
+        """Return the largest p that the parameter ``value`` allows for a rate q."""
 
     def reached(self, p: Any, value: float) -> np.ndarray:
-        """Return the largest q for which p needs a parameter of at least ``value``.
-
-        Parameters
-        ----------
-        p : float or array
-            Rate of an event on D.
-
-        Returns
-        -------
-        ndarray
-        """
+        """Return the largest q for which p needs a parameter of at least ``value``."""
 
 
 @dataclass(frozen=True)
@@ -82,50 +55,16 @@ class Epsilon:
         require(0 <= self.delta < 1, "delta", self.delta, "a number in [0, 1)")
 
     def value(self, p: Any, q: Any) -> np.ndarray:
-        """Compute the smallest epsilon that allows the rates p and q.
-
-        It is the larger of ln((p - delta)/q) and ln((1 - q - delta)/(1 - p)).
-
-        Parameters
-        ----------
-        p, q : float or array
-            Rates of an event on D and on D'.
-
-        Returns
-        -------
-        ndarray
-        """
+        """Compute the larger of ln((p - delta)/q) and ln((1 - q - delta)/(1 - p))."""
         p, q = np.asarray(p, float), np.asarray(q, float)
         return np.maximum(_log_ratio(p - self.delta, q), _log_ratio(1 - q - self.delta, 1 - p))
 
     def largest(self, q: Any, value: float) -> np.ndarray:
-        """Return the largest p that epsilon = ``value`` allows for a rate q.
-
-        Parameters
-        ----------
-        q : float or array
-            Rate of an event on D'.
-
-        Returns
-        -------
-        ndarray
-        """
         q = np.asarray(q, float)
         above = np.exp(min(value, 700.0)) * q + self.delta
         return np.clip(np.minimum(above, 1 - np.exp(-value) * (1 - q - self.delta)), 0.0, 1.0)
 
     def reached(self, p: Any, value: float) -> np.ndarray:
-        """Return the largest q for which p needs an epsilon of at least ``value``.
-
-        Parameters
-        ----------
-        p : float or array
-            Rate of an event on D.
-
-        Returns
-        -------
-        ndarray
-        """
         p = np.asarray(p, float)
         factor = np.exp(np.clip(value, -700.0, 700.0))
         return np.maximum((p - self.delta) / factor, 1 - self.delta - factor * (1 - p))
@@ -139,46 +78,13 @@ class Mu:
     """
 
     def value(self, p: Any, q: Any) -> np.ndarray:
-        """Compute the smallest mu that allows the rates p and q.
-
-        Parameters
-        ----------
-        p, q : float or array
-            Rates of an event on D and on D'.
-
-        Returns
-        -------
-        ndarray
-        """
         high = ndtri(np.asarray(q, float))
         return np.where(np.isposinf(high), -np.inf, ndtri(np.asarray(p, float)) - high)
 
     def largest(self, q: Any, value: float) -> np.ndarray:
-        """Return the largest p that mu = ``value`` allows for a rate q.
-
-        Parameters
-        ----------
-        q : float or array
-            Rate of an event on D'.
-
-        Returns
-        -------
-        ndarray
-        """
         return ndtr(ndtri(np.asarray(q, float)) + value)
 
     def reached(self, p: Any, value: float) -> np.ndarray:
-        """Return the largest q for which p needs a mu of at least ``value``.
-
-        Parameters
-        ----------
-        p : float or array
-            Rate of an event on D.
-
-        Returns
-        -------
-        ndarray
-        """
         return ndtr(ndtri(np.asarray(p, float)) - value)
 
 

@@ -45,15 +45,7 @@ def fit_distinguishers(
 ) -> dict[str, Scorer]:
     """Fit discriminants and classifiers that distinguish runs on D from runs on its neighbour D'.
 
-    Parameters
-    ----------
-    features_one, features_other : ndarray, [runs, features]
-        Features of runs for fitting, under D and under D'.
-
-    Returns
-    -------
-    dict of str to callable
-        Map from features [runs, features] to scores [runs], by name.
+    All features are [runs, features]. The results map them to scores, [runs].
     """
     features_one, features_other = (
         features_one[:_MAX_FITTED_RUNS],

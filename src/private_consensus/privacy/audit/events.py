@@ -26,13 +26,7 @@ class Event(NamedTuple):
     swapped: bool
 
     def counts(self, statistic: np.ndarray, statistic_other: np.ndarray) -> Counts:
-        """Count the event under both data sets, the likelier data set first.
-
-        Parameters
-        ----------
-        statistic, statistic_other : ndarray, [runs]
-            Statistic of each run under D and under D'.
-        """
+        """Count the event under both data sets, the likelier data set first."""
         hits = [
             int(np.sum(values >= self.threshold if self.at_least else values <= self.threshold))
             for values in (statistic, statistic_other)
@@ -46,18 +40,9 @@ def best_event(
 ) -> tuple[tuple[float, float], Event]:
     """Select threshold, direction and order of the data sets for the largest lower bound.
 
-    Parameters
-    ----------
-    statistic, statistic_other : ndarray, [runs]
-        Statistic of each run under D and under D'.
-
-    Returns
-    -------
-    score : tuple of float
-        The measure at the two Clopper-Pearson limits, and the difference of the two rates. Events
-        are compared by the second number if the first numbers are equal.
-    event : Event
-        Selected event.
+    The statistics, [runs], are those of each run under D and under D'. The score has the measure at
+    the two Clopper-Pearson limits, and the difference of the two rates, which decides if the first
+    numbers are equal.
     """
     statistic, statistic_other = np.sort(statistic), np.sort(statistic_other)
     thresholds = np.unique(
@@ -84,16 +69,9 @@ def best_event(
 
 
 def scalar_statistic(name: str, values: np.ndarray) -> np.ndarray:
-    """Check that a statistic has one number per run; infinite values are allowed.
+    """Return a statistic with one number per run, [runs], without NaN, for at least 4 runs.
 
-    Parameters
-    ----------
-    values : array_like, [runs]
-        Values without NaN, for at least 4 runs.
-
-    Returns
-    -------
-    ndarray of float, [runs]
+    Infinite values are allowed.
     """
     values = np.asarray(values, float)
     usable = values.ndim == 1 and values.size >= 4 and not np.isnan(values).any()

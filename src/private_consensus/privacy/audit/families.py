@@ -23,19 +23,8 @@ from .bounds import Bound
 def claim_p_value(bounds: Iterable[Bound], claim: Mapping[str, Any]) -> float:
     """Return the p-value of one claim from all bounds of an audit.
 
-    The error fractions of the bounds are taken into account.
-
-    Parameters
-    ----------
-    bounds : iterable of Bound
-        Bounds of one list, whose error fractions sum to at most 1.
-    claim : mapping
-        ``{"epsilon": value}``, ``{"mu": value}`` or ``{"profile": Profile}``.
-
-    Returns
-    -------
-    float
-        At most 1.
+    The error fractions of the bounds, which sum to at most 1, are taken into account. The claim is
+    ``{"epsilon": value}``, ``{"mu": value}`` or ``{"profile": Profile}``.
     """
     min_p_value = 1.0
     # The p-value is computed only if its lower bound is below the smallest so far.

@@ -36,20 +36,9 @@ _MIN_UNIFORM = 2.0**-24  # smaller values of a uniform float32 may round to 0
 
 
 def energy(unit: np.ndarray, law: str) -> np.ndarray:
-    """Compute the terms whose sum is the test statistic of the scale.
+    """Compute the terms whose sum is the test statistic of the scale, for noise of unit scale.
 
     One value per coordinate; for ``gamma_norm`` one per release, with a last axis of length 1.
-
-    Parameters
-    ----------
-    unit : ndarray, [..., dim]
-        Noise of unit scale.
-    law : str
-        One of :data:`LAWS`.
-
-    Returns
-    -------
-    ndarray
     """
     if law == "gamma_norm":
         return np.linalg.norm(unit, axis=-1, keepdims=True)
@@ -65,19 +54,8 @@ def scale_p_values(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return p-values of the hypotheses that the scale is at least, and at most, ``ratio``.
 
-    Parameters
-    ----------
-    total : ndarray
-        Sums of :func:`energy` over ``count`` coordinates.
-    law : str
-        One of :data:`LAWS`.
-    sigma : float
-        Parameter of ``discrete_gaussian``, not used by other distributions.
-
-    Returns
-    -------
-    low, high : ndarray
-        p-values of a scale that is too small, and of one that is too large.
+    ``total`` are sums of :func:`energy` over ``count`` coordinates. ``sigma`` is the parameter of
+    ``discrete_gaussian``.
     """
     total = np.asarray(total, float)
     if law == "gaussian":
@@ -123,21 +101,8 @@ def discrete_pmf(sigma: float) -> tuple[np.ndarray, np.ndarray]:
 def distance_to_law(unit: np.ndarray, law: str, sigma: float) -> tuple[float, int]:
     """Return Kolmogorov's distance of the values to their distribution, and the number of values.
 
-    Parameters
-    ----------
-    unit : ndarray, [..., dim]
-        Noise of unit scale; for ``gamma_norm`` the norms are tested.
-    law : str
-        One of :data:`LAWS`.
-    sigma : float
-        Parameter of ``discrete_gaussian``, not used by other distributions.
-
-    Returns
-    -------
-    distance : float
-        Largest difference of the two distribution functions.
-    number : int
-        Number of tested values.
+    The values have unit scale. For ``gamma_norm`` the norms are tested. ``sigma`` is the parameter
+    of ``discrete_gaussian``.
     """
     if law == "discrete_gaussian":
         k, mass = discrete_pmf(sigma)
@@ -163,37 +128,15 @@ def _cdf(values: np.ndarray, law: str, dim: int) -> np.ndarray:
 def size(unit: np.ndarray, law: str) -> np.ndarray:
     """Compute the norm of each release, which does not depend on order and signs of coordinates.
 
-    It is l1 or l2, such that the norm has a gamma or chi distribution.
-
-    Parameters
-    ----------
-    unit : ndarray, [..., dim]
-        Noise of unit scale.
-    law : str
-        One of :data:`LAWS`; ``laplace`` and ``uniform`` use l1, all others l2.
-
-    Returns
-    -------
-    ndarray, [...]
+    ``laplace`` and ``uniform`` use l1, all others l2, such that the norm has a gamma or chi
+    distribution.
     """
     order = 1 if law in ("laplace", "uniform") else 2
     return np.linalg.norm(unit, ord=order, axis=-1)
 
 
 def cumulative_size(length: np.ndarray, law: str, dim: int) -> np.ndarray:
-    """Return the probability that the :func:`size` of a release is at most ``length``.
-
-    Parameters
-    ----------
-    length : ndarray
-        Sizes.
-    law : {"gaussian", "laplace", "gamma_norm"}
-        Distribution of the noise.
-
-    Returns
-    -------
-    ndarray
-    """
+    """Return the probability that the :func:`size` of a release is at most ``length``."""
     if law == "gaussian":
         return gammainc(dim / 2, length**2 / 2)
     return gammainc(dim, length)  # valid for l1 norms of Laplace vectors, too
@@ -203,21 +146,7 @@ def largest_p_values(unit: np.ndarray, law: str, sigma: float) -> tuple[float, f
     """Return p-values of a largest length that is too small, and of one that is too large.
 
     With n lengths and F(m) the probability that a length is at most the largest, m, these are
-    :math:`F(m)^n` and :math:`1 - F(m^-)^n`.
-
-    Parameters
-    ----------
-    unit : ndarray, [..., dim]
-        Noise of unit scale.
-    law : str
-        One of :data:`LAWS`.
-    sigma : float
-        Parameter of ``discrete_gaussian``, not used by other distributions.
-
-    Returns
-    -------
-    shorter, longer : float
-        p-values of a largest length that is too small, and of one that is too large.
+    :math:`F(m)^n` and :math:`1 - F(m^-)^n`. The noise has unit scale.
     """
     if law == "discrete_gaussian":
         k, mass = discrete_pmf(sigma)
@@ -249,20 +178,7 @@ def coincidence(law: str, sigma: float, resolution: float) -> tuple[float, float
 
     For continuous distributions they are bounds: a cell of the grid has at most its width times the
     largest density; equal lengths of two coordinates have a sum or a difference within a cell.
-
-    Parameters
-    ----------
-    law : str
-        One of :data:`LAWS`.
-    sigma : float
-        Parameter of ``discrete_gaussian``, not used by other distributions.
-    resolution : float
-        Spacing of the grid, in units of the scale; not used by ``discrete_gaussian``.
-
-    Returns
-    -------
-    zero, equal : float
-        Probability that a coordinate is 0, and that two coordinates have equal lengths.
+    ``resolution`` is the spacing in units of the scale, which ``discrete_gaussian`` does not use.
     """
     if law == "discrete_gaussian":
         k, mass = discrete_pmf(sigma)
@@ -275,16 +191,7 @@ def coincidence(law: str, sigma: float, resolution: float) -> tuple[float, float
 def drawn(law: str, generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """Sample noise of unit scale from a continuous distribution with unbounded support.
 
-    Parameters
-    ----------
-    law : {"gaussian", "laplace", "gamma_norm"}
-        Distribution of the noise.
-    shape : tuple of int
-        Shape of the result; the last axis is that of coordinates.
-
-    Returns
-    -------
-    ndarray
+    The last axis of the shape is that of coordinates.
     """
     if law == "gaussian":
         return generator.standard_normal(shape)

@@ -368,21 +368,11 @@ def _norms_reused(unit: np.ndarray, law: str, resolution: float) -> Iterator[Res
 def reused(
     name: str, columns: Sequence[str], values: np.ndarray, chance: float, resolution: float
 ) -> Result:
-    """Test two columns of ``values`` for equal lengths other than 0 in one row.
+    """Test two columns of lengths, [rows, columns], for equal lengths other than 0 in one row.
 
-    Parameters
-    ----------
-    values : ndarray, [rows, columns]
-        Lengths; all pairs of columns are compared.
-    chance : float
-        Probability of equal lengths in a row, for independent noise.
-    resolution : float
-        Difference up to which lengths count as equal.
-
-    Returns
-    -------
-    tuple
-        Kind, pair of columns with the most equal lengths, its p-value, and the number of pairs.
+    ``chance`` is the probability of equal lengths in a row, for independent noise. Lengths that
+    differ by at most ``resolution`` count as equal. The result is the kind, the pair of columns
+    with the most equal lengths, its p-value, and the number of pairs.
     """
     rows, number = values.shape
     rounded = np.rint(np.abs(values) / resolution)

@@ -31,23 +31,11 @@ _AXES = ("run", "round", "agent")
 def selected_noise_test(
     noise: np.ndarray, *, law: str, confidence: float, resolution: float = RESOLUTION
 ) -> tuple[NoiseFinding, ...]:
-    """Test noise of unit scale in which unobserved vectors are NaN.
+    """Test noise over its declared scale, [runs, rounds, agents, dim], in which unobserved is NaN.
 
-    Parameters
-    ----------
-    noise : ndarray, shape (runs, rounds, agents, dim)
-        Recovered noise over its declared scale.
-    law : {"gaussian", "laplace", "gamma_norm"}
-        Declared distribution.
-    confidence : float
-        Correct noise has no finding with this probability, for every selection.
-    resolution : float
-        Precision of the recovered values, in units of the scale.
-
-    Returns
-    -------
-    tuple of NoiseFinding
-        Kinds ``too small``, ``too large``, ``reused``.
+    Correct noise has no finding with probability ``confidence``, for every selection.
+    ``resolution`` is the precision of the recovered values, in units of the scale. The kinds of
+    findings are ``too small``, ``too large`` and ``reused``.
     """
     check_law(law)
     require(noise.ndim == 4, "noise", noise.shape, "axes run, round, agent, coordinate")

@@ -31,13 +31,7 @@ class Look(NamedTuple):
 
 
 def planned_looks(runs: int, *, first: int) -> tuple[Look, ...]:
-    """Return looks at ``runs``, half of it, a quarter, ... down to ``first``, with error fractions.
-
-    Parameters
-    ----------
-    runs : int
-        Runs of the last look on each data set.
-    """
+    """Return looks at ``runs``, half of it, a quarter, ... down to ``first`` runs."""
     require(0 < first <= runs, "first", first, f"a number of runs from 1 to {runs}")
     counts = [runs]
     while counts[0] // 2 >= first:
@@ -51,11 +45,6 @@ def detectable_epsilon(runs: int, *, delta: float, confidence: float) -> float:
     """Return the largest claim that an audit of ``runs`` runs on each data set can contradict.
 
     It is attained if each run for testing identifies the data set. A larger claim cannot fail.
-
-    Parameters
-    ----------
-    delta : float
-        delta of the claim.
     """
     test_runs = runs - runs // 2
     require(test_runs >= 1, "runs", runs, "at least 1")

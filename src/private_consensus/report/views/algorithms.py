@@ -73,13 +73,7 @@ def page(name: str, results: Results) -> dict[str, object]:
 
 
 def figures_with(name: str, results: Results) -> list[dict[str, str]]:
-    """List the figures that show an algorithm.
-
-    Returns
-    -------
-    list of dict
-        Key of the paper, and name and title of the figure.
-    """
+    """List key of the paper, name and title of the figures that show an algorithm."""
     return [
         {"paper": key, "name": figure,
          "title": short_title(spec["title"], paper["paper"]["number"])}

@@ -28,11 +28,8 @@ PREDICATES = {
 def summary(results: Results) -> str:
     """State the verdicts on the claims and the delivered privacy, for the front page.
 
-    Returns
-    -------
-    str
-        Empty without claims and private settings. At a reduced scale, the text states that no
-        claim is decided.
+    The text is empty without claims and private settings. At a reduced scale, it states that no
+    claim is decided.
     """
     if not results.decides:
         return (

@@ -43,13 +43,7 @@ def _needs_assumption(row: Row) -> bool:
 
 
 def closeness(low: float, high: float) -> str:
-    """Classify the ratio of two bounds on epsilon, as one of :data:`CLOSENESS`.
-
-    Parameters
-    ----------
-    high : float
-        Upper bound, possibly infinite.
-    """
+    """Classify the ratio of two bounds on epsilon, as one of :data:`CLOSENESS`."""
     if low == math.inf:
         return INFINITE
     if high == 0:

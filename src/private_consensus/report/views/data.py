@@ -53,17 +53,9 @@ def data_uri(pixels: Sequence) -> str:
 
 
 def marginal(name: str, histogram: Row) -> dict[str, object]:
-    """Return the bars of one column's histogram, with a tooltip for each.
+    """Return the bars of one column's histogram, with sizes in units of the drawing and tooltips.
 
-    Parameters
-    ----------
-    histogram : mapping
-        Numbers of rows ``counts``, with the ``values`` or the bin ``edges`` that they belong to.
-
-    Returns
-    -------
-    dict
-        Bars and sizes in units of the drawing, labels, and alternative text.
+    The histogram has numbers of rows ``counts``, and the ``values`` or the bin ``edges``.
     """
     counts = histogram["counts"]
     largest_count = max(counts, default=0) or 1

@@ -82,12 +82,7 @@ def _worst(settings: list[Row]) -> tuple[str, float, float]:
 def multiple_in_words(low: float, high: float) -> str:
     """Describe the bounds on the true epsilon as multiples of the claimed epsilon.
 
-    Parameters
-    ----------
-    low : float
-        Lower bound as a multiple; 0 is omitted.
-    high : float
-        Upper bound as a multiple; infinity is omitted.
+    A lower bound of 0 and an infinite upper bound are omitted.
     """
     if low == math.inf:
         return "∞"

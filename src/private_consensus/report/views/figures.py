@@ -22,12 +22,7 @@ REFERENCE_KINDS = ("csv.zip", "parquet", "svg", "png")
 def figure(name: str, paper: Row, results: Results) -> dict[str, object]:
     """Collect the content of a figure for the page.
 
-    Parameters
-    ----------
-    paper : mapping
-        Paper of the figure, with its experiments.
-    results : Results
-        Results of one scale. The published reference has no interactive charts.
+    The published reference has no interactive charts.
     """
     spec, facts, scale = paper["figures"][name], results.facts[name], results.scale
     used = dict.fromkeys(panel["experiment"] for panel in spec["panels"] if panel["experiment"])
@@ -61,13 +56,7 @@ def complete_caption(spec: Row) -> str:
 
 
 def alt_text(spec: Row, labels: Mapping[str, str]) -> str:
-    """Compose the alternative text of a figure: its title, and axes and curves of its panels.
-
-    Parameters
-    ----------
-    labels : mapping of str to str
-        ``algorithm.variant`` to the label of its curve.
-    """
+    """Compose the alternative text of a figure: its title, and axes and curves of its panels."""
     panels = [_panel_text(panel) for panel in spec["panels"]]
     count = f" {len(panels)} panels." if len(panels) > 1 else ""
     curves = dict.fromkeys(

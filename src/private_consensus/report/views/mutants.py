@@ -18,18 +18,7 @@ AUTHORS = {
 
 
 def audit_counts(rows: Iterable[Row]) -> dict[str, object]:
-    """Count caught faults and false alarms; empty if no algorithm with a fault was audited.
-
-    Parameters
-    ----------
-    rows : iterable of mapping
-        One row per audit of a faulty or correct algorithm.
-
-    Returns
-    -------
-    dict
-        Variables of the page template.
-    """
+    """Count caught faults and false alarms; empty if no algorithm with a fault was audited."""
     rows = list(rows)
     if not rows:
         return {}

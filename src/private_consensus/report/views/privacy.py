@@ -165,18 +165,10 @@ def _of_verdict(rows: Sequence[Row]) -> dict[str, object]:
 
 
 def audit_in_words(name: str, audits: Iterable[Row], *, has_bound: bool) -> str:
-    """Describe the audits of an algorithm.
+    """Describe the audits of an algorithm, and the test of the noise of a small setting.
 
-    Parameters
-    ----------
-    has_bound : bool
-        True if a setting of a figure has a lower bound. Otherwise, the description contains the
-        lower bound of a small setting.
-
-    Returns
-    -------
-    str
-        It contains the test of the noise, if a small setting was audited.
+    Unless a setting of a figure has a lower bound, the description contains that of a small
+    setting.
     """
     own = [row for row in audits if row["algorithm"] == name]
     small = next((row for row in reversed(own) if row["level"] == "transcript"), None)
@@ -189,10 +181,6 @@ def audit_of_release(name: str, audits: Iterable[Row]) -> Row | None:
 
     The result has the lower bound that is largest relative to its claim. Variants of the audit with
     another name than the algorithm are ablations.
-
-    Returns
-    -------
-    mapping or None
     """
     key = (f"release of {name}", name)
     of_release = (row for row in audits if (row["level"], row["variant"]) == key)
@@ -264,19 +252,8 @@ def of_experiments(
 ) -> list[dict[str, object]]:
     """Return claimed and delivered privacy of each experiment, one row per variant.
 
-    The single settings are included if there are at most :data:`MAX_LISTED_SETTINGS`.
-
-    Parameters
-    ----------
-    privacy : iterable of rows
-        One row per setting.
-    experiments : mapping
-        Name to experiment; its order is the order of the result.
-
-    Returns
-    -------
-    list of dict
-        One dictionary per experiment.
+    The single settings are included if there are at most :data:`MAX_LISTED_SETTINGS`. The order is
+    that of ``experiments``.
     """
     of_experiment = grouped(privacy, itemgetter("experiment"))
     return [
@@ -306,18 +283,7 @@ def _by_variant(rows: Iterable[Row], spec: Row) -> list[dict[str, object]]:
 
 
 def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.DataFrame:
-    """Build the table of all settings of some experiments, for the CSV file.
-
-    Parameters
-    ----------
-    privacy : iterable of rows
-        One row per setting.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row per setting.
-    """
+    """Build the table of all settings of some experiments for the CSV file."""
     rows = [row for row in privacy if row["experiment"] in set(experiments)]
     columns = [*LEADING_COLUMNS, *_axes(rows), *TRAILING_COLUMNS] if rows else []
     frame = pl.DataFrame(

@@ -32,17 +32,9 @@ def jobs(timings: Iterable[Row]) -> dict[str, object]:
 
 
 def seconds_of_figures(papers: Mapping[str, Row], timings: Iterable[Row]) -> dict[str, float]:
-    """Sum the wall times of the jobs that each figure or table needs.
+    """Sum the wall times of the jobs that each figure or table needs, in seconds.
 
-    Parameters
-    ----------
-    timings : iterable of rows
-        Columns ``job`` and ``seconds``.
-
-    Returns
-    -------
-    dict of str to float
-        Wall time in seconds per figure or table; absent if none of its jobs was timed.
+    A figure of which no job was timed is left out.
     """
     seconds = {row["job"]: row["seconds"] for row in timings}
     totals = {}

@@ -15,13 +15,7 @@ LINKS = (("csv", "numbers as CSV"), ("md", "Markdown"), ("tex", "LaTeX"))
 
 
 def table(name: str, paper: Row, results: Results) -> dict[str, object]:
-    """Collect the content of a table for the page.
-
-    Parameters
-    ----------
-    paper : mapping
-        Paper with its tables and experiments.
-    """
+    """Collect the content of a table for the page."""
     spec, numbers, scale = paper["tables"][name], results.tables[name], results.scale
     titles, rows = formatted(numbers, spec)
     used = dict.fromkeys(block["experiment"] for block in spec["blocks"])

@@ -32,17 +32,7 @@ def counts(rows: Iterable[Row]) -> list[dict[str, object]]:
 def by_paper(rows: Iterable[Row], papers: Mapping[str, Row]) -> list[dict[str, object]]:
     """Group the statements by paper, in the order of their rows.
 
-    Parameters
-    ----------
-    rows : iterable of rows
-        One row per numbered statement.
-    papers : mapping
-        Key to paper; papers that were not run may be absent.
-
-    Returns
-    -------
-    list of dict
-        One group per paper.
+    Papers that were not run may be absent from ``papers``.
     """
     groups = grouped(rows, itemgetter("paper"))
     return [

@@ -62,13 +62,7 @@ def icon(verdict: str) -> str:
 
 
 def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, object]]:
-    """Return the claims on a figure, each with one row per variant, the primary one first.
-
-    Parameters
-    ----------
-    claims : iterable of rows
-        One row per claim and variant.
-    """
+    """Return the claims on a figure, each with one row per variant, the primary one first."""
     formatted_rows = [formatted(row) for row in claims if row["figure"] == figure]
     return [
         {**rows[0], "variants": rows}

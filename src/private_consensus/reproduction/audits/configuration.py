@@ -63,15 +63,8 @@ class Audits(Strict):
 def check_level(audits: Audits, cells: Iterable[Mapping[str, Any]], scale: str) -> None:
     """Require a confidence at which all audits together stay below the error level of the table.
 
-    Parameters
-    ----------
-    scale : str
-        Scale, which determines how many settings of a cell are audited.
-
-    Raises
-    ------
-    ConfigurationError
-        With key ``audits.confidence``.
+    The scale determines how many settings of a cell are audited. A violation raises a
+    ``ConfigurationError`` with the key ``audits.confidence``.
     """
     entries, max_count = audits.entries(), audits.max_settings.get(scale)
     count = sum(len(selected_settings(cell, entries, max_count)) for cell in cells)
@@ -85,13 +78,7 @@ def check_level(audits: Audits, cells: Iterable[Mapping[str, Any]], scale: str) 
 
 
 def read_audits(raw: Mapping[str, Any]) -> Audits:
-    """Return the checked configuration of audits.
-
-    Raises
-    ------
-    ConfigurationError
-        With one line per invalid key.
-    """
+    """Return the checked configuration of audits; raise an error with one line per invalid key."""
     return validate(Audits, raw)
 
 
@@ -100,16 +87,10 @@ def validate_audit_entries(
 ) -> list[Any]:
     """Return the entries whose experiments are configured.
 
-    Parameters
-    ----------
-    entries : iterable of mappings
-        ``experiment`` and ``algorithm``, and optionally ``variant`` and, under ``where``, columns.
-        Entries of other experiments, such as those of an omitted paper, are ignored.
-
-    Raises
-    ------
-    ConfigurationError
-        For an algorithm or a variant that a configured experiment does not have.
+    An entry has ``experiment`` and ``algorithm``, and optionally ``variant`` and, under ``where``,
+    columns. Entries of other experiments, such as those of an omitted paper, are ignored. An
+    algorithm or a variant that a configured experiment does not have raises a
+    ``ConfigurationError``.
     """
     configured = [entry for entry in entries if entry["experiment"] in experiments]
     lines = [
@@ -128,13 +109,7 @@ def validate_audit_entries(
 def selected_settings(
     cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], max_count: int | None = None
 ) -> list[dict[str, Any]]:
-    """Return the settings of a cell that at least one entry selects.
-
-    Parameters
-    ----------
-    max_count : int, optional
-        Maximum number of settings, the first ones; all by default.
-    """
+    """Return the first ``max_count`` settings of a cell that at least one entry selects."""
     selected = [spec for spec in cell["settings"] if any(_matches(spec, cell, e) for e in entries)]
     return selected[:max_count]
 

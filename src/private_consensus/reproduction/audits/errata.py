@@ -44,10 +44,8 @@ class Erratum(Strict):
 def read_errata(raw: Mapping[str, Any]) -> dict[str, Erratum]:
     """Return the checked errata by number.
 
-    Raises
-    ------
-    InvalidInput
-        For an invalid entry, an erratum without computation or a computation without erratum.
+    An invalid entry, an erratum without computation and a computation without erratum raise
+    ``InvalidInput``.
     """
     errata = {
         number: validate(Erratum, entry, prefix=f"errata.{number}") for number, entry in raw.items()
@@ -58,13 +56,7 @@ def read_errata(raw: Mapping[str, Any]) -> dict[str, Erratum]:
 
 
 def concerns(names: Iterable[str], algorithm: str, variant: str) -> bool:
-    """Return True if a list of algorithms and variants includes a variant.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Names ``algorithm``, for all variants, or ``algorithm.variant``.
-    """
+    """Return True if names include a variant, as ``algorithm`` or ``algorithm.variant``."""
     return bool({algorithm, f"{algorithm}.{variant}"} & set(names))
 
 

@@ -42,17 +42,9 @@ EXPERIMENTS: Mapping[str, AuditExperiment] = {
 
 
 def of_experiments(runs: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return one row per setting, with the bound of the first run.
+    """Return one row of the table of audits per setting of :data:`EXPERIMENTS`.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Measurements of the algorithms in :data:`EXPERIMENTS`.
-
-    Returns
-    -------
-    list of dict
-        Rows of the table of audits. A single run has the stated confidence.
+    It has the bound of the first run, because a single run has the stated confidence.
     """
     rows = []
     for audit, roles in EXPERIMENTS.items() if runs.height else ():

@@ -39,16 +39,8 @@ def released_rows(pairs: Pairs, runs: pl.DataFrame) -> pl.DataFrame:
 def compared(pairs: Pairs, runs: pl.DataFrame, privacy: pl.DataFrame) -> list[dict[str, Any]]:
     """Compare pairs of variants in each experiment and setting that contains both variants.
 
-    Parameters
-    ----------
-    pairs : iterable of mappings
-        Pairs of variants, each with an optional filter ``where``.
-
-    Returns
-    -------
-    list of dict
-        One row per pair, experiment and setting. The value is the mean over runs at the last
-        iteration; the epsilons are the accountant's, for the same setting.
+    A pair has an optional filter ``where``. The value is the mean over runs at the last iteration;
+    the epsilons are the accountant's, for the same setting.
     """
     # Rows are partitioned once: a pair uses two variants of millions of rows.
     released = runs.filter(pl.col("quantity").is_in(QUANTITIES))

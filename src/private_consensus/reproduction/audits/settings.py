@@ -47,17 +47,7 @@ def audit_cell(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Audit the settings of a cell that are selected and that claim a finite epsilon.
 
-    Parameters
-    ----------
-    runs : int
-        Number of runs on each of two data sets.
-    max_count : int, optional
-        Maximum number of settings; all by default.
-
-    Returns
-    -------
-    list of dict
-        Rows of :func:`as_rows`.
+    There are at most ``max_count`` settings, each with ``runs`` runs on each of two data sets.
     """
     rows = []
     for spec in selected_settings(cell, entries, max_count):
@@ -83,18 +73,7 @@ def audit_cell(
 
 
 def audit_examples(runs: int, confidence: float) -> list[dict[str, Any]]:
-    """Audit every private algorithm on its small example.
-
-    Parameters
-    ----------
-    runs : int
-        Number of runs on each of two data sets.
-
-    Returns
-    -------
-    list of dict
-        Rows of :func:`as_rows`.
-    """
+    """Audit every private algorithm on its small example, with ``runs`` runs on either data set."""
     rows = []
     for example in examples():
         result = audit(*example.world, runs=runs, confidence=confidence, delta=example.budget.delta)
@@ -177,17 +156,8 @@ def as_rows(
 ) -> list[dict[str, Any]]:
     """Return an audit as rows of the table: one for the claim, and one per noise site.
 
-    Parameters
-    ----------
-    level : str
-        Audited part, such as :data:`LEVEL`.
-    experiment, algorithm, variant, setting : str
-        Audited setting; ``setting`` has its values on the axes, as JSON.
-
-    Returns
-    -------
-    list of dict
-        Mappings with the columns of :data:`SCHEMA`.
+    ``level`` is the audited part, such as :data:`LEVEL`. ``setting`` has the values on the axes as
+    JSON.
     """
     labels = {
         "experiment": experiment, "algorithm": algorithm, "variant": variant, "setting": setting,

@@ -62,18 +62,10 @@ ten binary cross-entropies.
 
 
 def no_better(tests: Sequence[Test], runs: pl.DataFrame) -> str:
-    """Name the tested methods that are no better than a constant model.
+    """Name the tested methods that are no better than a constant model, one line each.
 
-    Parameters
-    ----------
-    tests : sequence of Test
-        Tests of one variant of a claim.
-
-    Returns
-    -------
-    str
-        One line per constant and method, such as ``the zero vector: pdop.resolved`` or
-        ``predicting the majority class: pr_admm.per at epsilon 0.1, 0.5``.
+    A line is, for example, ``the zero vector: pdop.resolved`` or ``predicting the majority class:
+    pr_admm.per at epsilon 0.1, 0.5``.
     """
     compared: dict[tuple[str, ...], dict[tuple[float, ...], bool]] = {}
     for test in tests:

@@ -32,19 +32,7 @@ def too_few_runs(runs: int) -> str:
 
 
 def quantile(alpha: float | np.ndarray, runs: int) -> np.ndarray:
-    """Return the upper ``alpha / 2`` quantile of Student's t with ``runs - 1`` degrees of freedom.
-
-    Parameters
-    ----------
-    alpha : float or ndarray
-        Two-sided error level.
-    runs : int
-        Number of runs, at least 2.
-
-    Returns
-    -------
-    ndarray
-    """
+    """Return the upper ``alpha / 2`` quantile of Student's t, ``runs - 1`` degrees."""
     return -stdtrit(runs - 1, np.asarray(alpha) / 2)
 
 
@@ -53,19 +41,8 @@ def limits(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute the ends of confidence intervals at level ``1 - alpha``, elementwise.
 
-    Parameters
-    ----------
-    value, error, skewness : array_like
-        Estimate, its standard error and the skewness of its pseudo-values; an error of 0 is exact.
-    runs : int
-        Number of runs; fewer than :data:`MIN_RUNS` give infinite ends.
-    alpha : float
-        Two-sided error level.
-
-    Returns
-    -------
-    low, high : ndarray
-        Ends of the intervals, with the broadcast shape of the arguments.
+    ``skewness`` is that of the pseudo-values. An estimate with error 0 is exact. Fewer than
+    :data:`MIN_RUNS` runs give infinite ends.
     """
     value, error, skewness = np.broadcast_arrays(*map(np.asarray, (value, error, skewness)))
     exact = error == 0
@@ -90,19 +67,11 @@ def _skewed(t: float | np.ndarray, skewness: np.ndarray, runs: int) -> np.ndarra
 def jackknife(
     statistic: Callable[[np.ndarray], np.ndarray], values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compute estimate, standard error and skewness of statistics of means.
+    """Compute estimate, standard error and skewness, [elements], of statistics of means.
 
-    Parameters
-    ----------
-    statistic : callable
-        From means [points, k] to statistics [elements, k].
-    values : ndarray, [points, runs]
-        Measurements of each run.
-
-    Returns
-    -------
-    estimate, error, skewness : ndarray, [elements]
-        The error is 0 for a single run and for elements that do not vary between runs.
+    ``statistic`` maps means [points, k] to statistics [elements, k], and ``values`` are the
+    measurements of each run, [points, runs]. The error is 0 for a single run and for elements that
+    do not vary between runs.
     """
     runs = values.shape[1]
     means = values.mean(1, keepdims=True)
@@ -127,23 +96,9 @@ def jackknife(
 def runs_needed(distance: float, error: float, runs: int, alpha: float) -> float:
     r"""Estimate the number of runs after which half an interval is shorter than a distance.
 
-    Solves :math:`t_{m-1}(\alpha) s \sqrt{n / m} = d` for m by fixed-point iteration.
-
-    Parameters
-    ----------
-    distance : float
-        Distance d from the estimate to the edge of the region in which the claim is true.
-    error : float
-        Standard error s after ``runs`` runs.
-    runs : int
-        Number n of runs.
-    alpha : float
-        Two-sided error level.
-
-    Returns
-    -------
-    float
-        Number m of runs, rounded up; infinite for a distance of 0.
+    Solves :math:`t_{m-1}(\alpha) s \sqrt{n / m} = d` for m by fixed-point iteration, with the
+    distance d from the estimate to the edge of the region in which the claim is true, and the
+    standard error s after n runs. m is rounded up, and infinite for a distance of 0.
     """
     if distance <= 0:
         return np.inf

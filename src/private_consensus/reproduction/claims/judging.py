@@ -169,32 +169,17 @@ def evaluate(
 ) -> Verdict:
     """Test one variant of a claim on measurements of runs.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Columns experiment, algorithm, variant, quantity, metric, run, value and those of the axes.
-    privacy : DataFrame
-        Columns experiment, algorithm, variant, epsilon_claimed, epsilon_accountant, epsilon_lower,
-        proven and axes.
-    deterministic : collection of str
-        Names of algorithms without randomness, whose single run is exact. A single run of any other
-        algorithm gives no verdict.
+    A single run of an algorithm is exact if it is ``deterministic``, without randomness; a single
+    run of any other algorithm gives no verdict. ``privacy`` has the columns experiment, algorithm,
+    variant, epsilon_claimed, epsilon_accountant, epsilon_lower, proven and axes.
     """
     return judge([estimates(test, runs, privacy) for test in tests], deterministic)
 
 
 def judge(estimates: Sequence[Estimates], deterministic: Collection[str] = ()) -> Verdict:
-    """Derive the verdict on a claim from the estimates of its tests.
+    """Derive the verdict on a claim from the estimates of its tests; :data:`NOTHING` without tests.
 
-    Parameters
-    ----------
-    deterministic : collection of str
-        Names of algorithms without randomness, whose single run is exact.
-
-    Returns
-    -------
-    Verdict
-        :data:`NOTHING` for a claim without tests.
+    The single run of a ``deterministic`` algorithm, without randomness, is exact.
     """
     return Judgement(estimates, deterministic).verdict() if estimates else NOTHING
 
@@ -237,19 +222,10 @@ class Judgement:
         return np.where(self.single, -np.inf, low), np.where(self.single, np.inf, high)
 
     def states(self, ends: Ends, shift: float = 0.0) -> np.ndarray:
-        """Return the state of each element, with regions whose edges are moved outwards.
+        """Return confirmed, contradicted, tied or undecided for each element, [elements].
 
-        Parameters
-        ----------
-        ends : (ndarray, ndarray)
-            Lower and upper ends of the intervals, [elements] each.
-        shift : float
-            Outward shift of both edges of each region, in units of the statistic.
-
-        Returns
-        -------
-        ndarray of str, [elements]
-            Confirmed, contradicted, tied or undecided.
+        ``ends`` are those of the intervals. Both edges of each region are moved outwards by
+        ``shift``, in units of the statistic.
         """
         (low, high), lowest, highest = ends, self.accept[:, 0] - shift, self.accept[:, 1] + shift
         with np.errstate(invalid="ignore"):  # infinite on both sides is not equal to a border
@@ -263,20 +239,9 @@ class Judgement:
     def outcome(self, unadjusted: Ends, adjusted: Ends, shift: float = 0.0) -> str:
         """Return the verdict that follows from unadjusted and adjusted intervals.
 
-        Parameters
-        ----------
-        unadjusted : (ndarray, ndarray)
-            Ends of the intervals at the full error level, [elements] each.
-        adjusted : (ndarray, ndarray)
-            Ends of the intervals after Bonferroni's adjustment, [elements] each.
-        shift : float
-            Outward shift of both edges of each region, in units of the statistic.
-
-        Returns
-        -------
-        str
-            "held" if the unadjusted intervals confirm all elements; otherwise the verdict by the
-            adjusted intervals.
+        It is "held" if the unadjusted intervals, at the full error level, confirm all elements;
+        otherwise it is the verdict by the intervals after Bonferroni's adjustment. Both edges of
+        each region are moved outwards by ``shift``, in units of the statistic.
         """
         if np.all(self.states(unadjusted, shift) == CONFIRMED):
             return HELD

@@ -23,19 +23,8 @@ Curves = Mapping[tuple[Any, ...], pl.DataFrame]
 def rows_for(tests: Sequence[Test], curves: Curves, none: pl.DataFrame) -> pl.DataFrame:
     """Collect the rows of all series of some tests, each row once.
 
-    Parameters
-    ----------
-    tests : sequence of Test
-        Tests with one or two series.
-    curves : mapping
-        Rows by (experiment, algorithm, variant), in the order of the results.
-    none : DataFrame
-        Table without rows, which is returned if no series has rows.
-
-    Returns
-    -------
-    DataFrame
-        Rows with the columns of ``none``.
+    ``curves`` has the rows by (experiment, algorithm, variant), in the order of the results.
+    ``none`` is a table without rows, which is returned if no series has rows.
     """
     requested = [series for test in tests for series in test.all_series]
     keys = dict.fromkeys((s.experiment, s.method, s.variant) for s in requested)
@@ -43,22 +32,9 @@ def rows_for(tests: Sequence[Test], curves: Curves, none: pl.DataFrame) -> pl.Da
 
 
 def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
-    """Select the rows of a series.
+    """Select the rows of a series, at least one.
 
-    Parameters
-    ----------
-    series : Series
-        Experiment, algorithm, variant and axis values.
-
-    Returns
-    -------
-    DataFrame
-        Rows of the series, at least one.
-
-    Raises
-    ------
-    InvalidInput
-        If the series has no rows, or a filter names an unknown column.
+    A series without rows, and a filter with an unknown column raise ``InvalidInput``.
     """
     rows = frame.filter(
         (pl.col("experiment") == series.experiment)
@@ -123,17 +99,7 @@ def measured(
 
 
 def paired(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Restrict two series to the runs of both; the run of a series with a single run is repeated.
-
-    Parameters
-    ----------
-    first, second : ndarray, [points, runs]
-        Values of both series.
-
-    Returns
-    -------
-    (ndarray, ndarray)
-    """
+    """Restrict two series, [points, runs], to the runs of both; a single run is repeated."""
     runs = max(first.shape[1], second.shape[1])
     first, second = (
         np.repeat(values, runs, axis=1) if values.shape[1] == 1 else values

@@ -96,15 +96,8 @@ class Contrast:
 def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimates:
     """Estimate the statistics of a test from measurements of runs.
 
-    Parameters
-    ----------
-    privacy : DataFrame
-        Privacy rows, used by the kinds ``private`` and ``tight``.
-
-    Raises
-    ------
-    InvalidInput
-        If a series has no measurements, two series have different grids, or a key is missing.
+    ``privacy`` is used by the kinds ``private`` and ``tight``. A series without measurements, two
+    series with different grids, and a missing key raise ``InvalidInput``.
     """
     if test.kind in ("private", "tight"):
         return _privacy(test, privacy)
@@ -120,15 +113,9 @@ def estimated(
 ) -> Estimates:
     """Estimate the statistics of a test of measurements; not for ``private`` and ``tight``.
 
-    Parameters
-    ----------
-    labels : sequence of str
-        Labels of the groups, one per combination of values of ``other_axes``.
-    values : ndarray, [points, runs]
-        Measurements of all groups. For a comparison, the values of the first series precede those
-        of the second.
-    x : sequence of ndarray
-        Values of x of each group, equal for both series.
+    ``values``, [points, runs], are those of all groups, one per combination of values of
+    ``other_axes``. For a comparison, the values of the first series precede those of the second.
+    ``x`` has the values of x of each group, equal for both series.
     """
     if test.kind == "reaches_earlier":
         return _arrival_ratio(test, labels, values, x)

@@ -47,10 +47,5 @@ def may_decide(scale: str) -> bool:
 
     A smaller scale has fewer runs and shorter grids. It only tests the workflow; its numbers are
     reported without verdicts.
-
-    Parameters
-    ----------
-    scale : str
-        Name of the scale, such as ``paper`` or ``smoke``.
     """
     return scale == DECISIVE

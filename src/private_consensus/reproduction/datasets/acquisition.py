@@ -98,19 +98,10 @@ class Acquisition:
             key_in(variable)
 
     def check_mirror(self, folder: Path) -> None:
-        """Raise an error if existing data came from a mirror and no mirror is configured.
+        """Raise ``InvalidInput`` if existing data came from a mirror and no mirror is configured.
 
         Otherwise, a call without the option for the mirror would silently replace these data.
-
-        Parameters
-        ----------
-        folder : Path
-            Folder with the files ``<dataset>.provenance.json`` of acquired data.
-
-        Raises
-        ------
-        InvalidInput
-            Names the key ``data.mirror``.
+        ``folder`` has the files ``<dataset>.provenance.json`` of acquired data.
         """
         if self.source != "auto" or self.mirror is not None:
             return
@@ -133,27 +124,10 @@ class Acquisition:
 def acquire(dataset: str, acquisition: Acquisition, *, seed: int = 0) -> tuple[Raw, Provenance]:
     """Return the contents of a data set in canonical form, and their provenance.
 
-    Parameters
-    ----------
-    dataset : str
-        One of ``DATA_SETS``.
-    acquisition : Acquisition
-        Sources that may be used.
-    seed : int
-        Seed of a surrogate; real data do not depend on it.
-
-    Returns
-    -------
-    raw : polars.DataFrame or dict of ndarray
-        Table in the canonical schema, or images and labels.
-    provenance : Provenance
-        Source, version and checksum; ``because`` lists the sources that were not available.
-
-    Raises
-    ------
-    InvalidInput
-        If the configured mirror is missing or has wrong files, or if the source is ``official`` and
-        no source is available.
+    They are a table in the canonical schema, or images and labels. Real data do not depend on the
+    seed of a surrogate. The provenance lists, in ``because``, the sources that were not available.
+    A configured mirror that is missing or has wrong files, and an ``official`` source without an
+    available source raise ``InvalidInput``.
     """
     about = entry(dataset)
     if acquisition.source == "surrogate":
@@ -303,15 +277,7 @@ def _require_folder(path: Path) -> None:
 
 
 def write_raw(path: str | Path, raw: Raw) -> None:
-    """Write the canonical contents of a data set atomically.
-
-    Parameters
-    ----------
-    path : str or Path
-        Target: ``.parquet`` for a table, ``.npz`` for arrays.
-    raw : polars.DataFrame or mapping of str to ndarray
-        Canonical contents; a data frame is written as Parquet, arrays as NPZ.
-    """
+    """Write the canonical contents of a data set atomically: a table as Parquet, arrays as NPZ."""
     with atomic_write(path) as temporary:
         if isinstance(raw, pl.DataFrame):
             raw.write_parquet(temporary)
@@ -338,22 +304,7 @@ def read_provenance(path: str | Path) -> Provenance:
 def read_acquired(raw: str | Path, provenance: str | Path) -> tuple[Raw, Provenance]:
     """Read canonical contents and their provenance, and check that the checksums agree.
 
-    Parameters
-    ----------
-    raw : str or Path
-        Parquet or NPZ file with the contents.
-    provenance : str or Path
-        The ``.provenance.json`` file, which states the checksum of the contents.
-
-    Returns
-    -------
-    contents : polars.DataFrame or dict of str to ndarray
-    provenance : Provenance
-
-    Raises
-    ------
-    InvalidInput
-        Names a file that does not exist, is damaged, or has another checksum.
+    A file that does not exist, is damaged, or has another checksum raises ``InvalidInput``.
     """
     contents, about = read_raw(raw), read_provenance(provenance)
     with readable(raw):
@@ -362,11 +313,5 @@ def read_acquired(raw: str | Path, provenance: str | Path) -> tuple[Raw, Provena
 
 
 def write_provenance(path: str | Path, provenance: Provenance) -> None:
-    """Write a ``.provenance.json`` file atomically.
-
-    Parameters
-    ----------
-    provenance : Provenance
-        Source, version and checksum of the contents.
-    """
+    """Write a ``.provenance.json`` file atomically."""
     write_json(path, asdict(provenance))

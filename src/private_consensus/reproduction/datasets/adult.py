@@ -106,20 +106,7 @@ def from_mirror(mirror: Mirror) -> pl.DataFrame:
 
 
 def from_files(train: bytes, test: bytes) -> pl.DataFrame:
-    """Build the canonical table from the contents of ``adult.data`` and ``adult.test``.
-
-    Parameters
-    ----------
-    train : bytes
-        Contents of ``adult.data``.
-    test : bytes
-        Contents of ``adult.test``.
-
-    Returns
-    -------
-    polars.DataFrame
-        Training rows first, then test rows.
-    """
+    """Build the canonical table from the contents of ``adult.data``, then of ``adult.test``."""
     return canonical(pl.concat([_read(train), _read(test)]))
 
 
@@ -138,13 +125,7 @@ def canonical(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
-    """Download Adult through ``ucimlrepo`` or as the archive of the UCI repository.
-
-    Parameters
-    ----------
-    publisher : Publisher
-        ``ucimlrepo`` or the host of the archive.
-    """
+    """Download Adult through ``ucimlrepo`` or as the archive of the UCI repository."""
     if publisher.name == "ucimlrepo":
         return _from_ucimlrepo(downloads, publisher.url)
     path = downloads.fetch(publisher.url, "uci-adult.zip")
@@ -179,13 +160,7 @@ def _from_ucimlrepo(downloads: Downloads, url: str) -> pl.DataFrame:
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
-    """Sample a table with Adult's schema, sizes and marginals; no row is a person.
-
-    Parameters
-    ----------
-    rows : int or None
-        Number of rows; None means 48,842, as in Adult.
-    """
+    """Sample a table with Adult's schema, marginals and number of rows; no row is a person."""
     rows = rows or ROWS
     drawn = surrogates.draw(aggregates("adult"), rows, generator, make_consistent=_make_consistent)
     return SCHEMA.check(_with_gaps(drawn, generator))

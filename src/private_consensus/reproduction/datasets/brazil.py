@@ -89,24 +89,12 @@ def from_text(contents: bytes) -> pl.DataFrame:
 
 
 def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
-    """Order an extract of IPUMS International and build the canonical table from it.
-
-    Parameters
-    ----------
-    downloads : Downloads
-        Time limit of the connection.
-    """
+    """Order an extract of IPUMS International and build the canonical table from it."""
     return from_ipums(ipums.extract(downloads, publisher))
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
-    """Sample a table with the schema and the marginals of the extract.
-
-    Parameters
-    ----------
-    rows : int or None
-        Number of rows; None means 38,000, as in the extract.
-    """
+    """Sample a table with the schema and the marginals of the extract, 38,000 rows by default."""
     return expand(surrogates.draw(aggregates("brazil"), rows or ROWS, generator))
 
 

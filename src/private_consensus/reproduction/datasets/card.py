@@ -74,13 +74,7 @@ class Card:
 
     @classmethod
     def of(cls, spec: Preparation, provenance: Provenance, **facts: Any) -> Card:
-        """Build the card of a prepared data set.
-
-        Parameters
-        ----------
-        **facts
-            All other fields of the card, without names and citation.
-        """
+        """Build the card of a prepared data set; ``facts`` lack names and citation."""
         about = entry(spec.dataset)
         facts |= {"dataset": spec.dataset, "title": about.title, "preparation": spec.name}
         return cls(citation=about.citation, provenance=provenance, **facts)
@@ -103,13 +97,7 @@ class Card:
 
 
 def marginals_of(table: pl.DataFrame, schema: Schema) -> dict[str, dict[str, list[Any]]]:
-    """Compute histograms of the label and of the first few features.
-
-    Returns
-    -------
-    dict
-        Column name to histogram; the label comes first.
-    """
+    """Compute histograms of the label and of the first few features, the label first."""
     columns = [schema.label, *[c for c in schema.features if c in table.columns]][
         : MAX_HISTOGRAMS + 1
     ]

@@ -38,13 +38,7 @@ def from_mirror(mirror: Mirror) -> dict[str, np.ndarray]:
 
 
 def fetch(downloads: Downloads, publisher: Publisher) -> dict[str, np.ndarray]:
-    """Download the archive from one of its hosts.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Images and labels.
-    """
+    """Download the archive from one of its hosts, and return images and labels."""
     checksum = publisher.options.get("archive")
     return from_archive(downloads.fetch(publisher.url, "cifar-10-python.tar.gz", checksum=checksum))
 
@@ -114,17 +108,7 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.
 
     Each class has four patterns. An image is the sum of one of them, possibly mirrored, and a
     pattern that does not depend on the class. A linear classifier has about the same accuracy as on
-    CIFAR-10.
-
-    Parameters
-    ----------
-    rows : int or None
-        Number of training images; None means 12,000. There are a sixth as many test images.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Images ``x_train`` and ``x_test``, labels ``y_train`` and ``y_test`` (uint8).
+    CIFAR-10. There are 12,000 training images by default, and a sixth as many test images.
     """
     patterns = _smooth(generator, len(CLASSES) * 4).reshape(len(CLASSES), 4, SIDE, SIDE, 3)
     arrays = {}

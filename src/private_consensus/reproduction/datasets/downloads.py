@@ -58,17 +58,8 @@ class Downloads:
     def fetch(self, url: str, name: str, *, checksum: str | None = None) -> Path:
         """Return the local path of a file, and download it if it is not in the folder.
 
-        Parameters
-        ----------
-        url : str
-            http or https address.
-        checksum : str, optional
-            SHA-256 of the file; without it the caller has to check the contents.
-
-        Raises
-        ------
-        Unavailable
-            If the host does not answer, refuses the request, or sends other contents.
+        Without a SHA-256, the caller has to check the contents. A host that does not answer,
+        refuses the request, or sends other contents raises ``Unavailable``.
         """
         import pooch
         import requests

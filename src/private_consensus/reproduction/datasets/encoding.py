@@ -18,24 +18,11 @@ def encode(
     indicators: bool,
     complete: bool,
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Encode the columns of a table as features; numeric columns remain unchanged.
+    """Encode the columns of a table as features [rows, columns]; numeric columns remain unchanged.
 
-    Parameters
-    ----------
-    schema : Schema
-        Schema of the table, with the values of each categorical column in the order of their codes.
-    indicators : bool
-        True for one 0/1 column per value; False for one column of codes 0, 1, ..., in which a
-        missing value has the code 0.
-    complete : bool
-        True if rows with missing values were dropped; otherwise ``?`` is a value of columns with
-        missing values.
-
-    Returns
-    -------
-    features : ndarray [rows, columns]
-    names : tuple of str
-        Column names: ``attribute``, or ``attribute=value`` for an indicator.
+    With ``indicators``, there is one 0/1 column ``attribute=value`` per value; otherwise one column
+    of codes 0, 1, ..., in which a missing value has the code 0. Rows with missing values were
+    dropped if ``complete``; otherwise ``?`` is a value of columns with missing values.
     """
     blocks, names = [], []
     for name in attributes:
@@ -54,13 +41,8 @@ def encode(
 def domain(schema: Schema, attribute: str, *, complete: bool, gaps: bool) -> tuple[str, ...]:
     """Return the values of a categorical attribute in the order of their codes.
 
-    Parameters
-    ----------
-    complete : bool
-        True if rows with missing values were dropped. Values that occur only in such rows are
-        then left out.
-    gaps : bool
-        True if ``?`` is the first value; ignored if ``complete``.
+    If ``complete``, rows with missing values were dropped, and values that occur only in such rows
+    are left out. Otherwise, ``?`` is the first value if there are ``gaps``.
     """
     values = schema.categories[attribute]
     if complete:

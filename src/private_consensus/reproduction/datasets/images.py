@@ -22,17 +22,8 @@ BLACK_TO_WHITE = "Pixels are bytes divided by 255; this range does not depend on
 def prepare(spec: Preparation, raw: Mapping[str, np.ndarray], provenance: Provenance) -> Prepared:
     """Prepare images as features ``[rows, pixels]`` in float32, training images first.
 
-    Parameters
-    ----------
-    spec : Preparation
-        Preparation with the encoding ``pixels``.
-    raw : mapping of str to ndarray
-        Images ``x_train`` and ``x_test``, labels ``y_train`` and ``y_test``.
-
-    Returns
-    -------
-    Prepared
-        Pixels in [0, 1], classes, and the splits ``train`` and ``test``.
+    Pixels are in [0, 1]. ``raw`` has images ``x_train`` and ``x_test``, and labels ``y_train`` and
+    ``y_test``.
     """
     classes = module_of(spec.dataset).CLASSES
     images = np.concatenate([raw["x_train"], raw["x_test"]])

@@ -22,26 +22,12 @@ KEY = "IPUMS_API_KEY"
 
 
 def extract(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
-    """Order an extract from IPUMS, wait for it, and read its columns.
+    """Order an extract from IPUMS, wait for it, and return its integer codes.
 
-    Parameters
-    ----------
-    downloads : Downloads
-        Time limit of the connection to the host; IPUMS needs minutes to prepare an extract.
-    publisher : Publisher
-        Publisher with the options ``collection``, ``sample``, ``variables`` to order, ``columns``
-        to read (detailed codes come with their general variable), cases to ``select``, and the
-        longest ``wait`` in seconds.
-
-    Returns
-    -------
-    polars.DataFrame
-        Integer codes of IPUMS; missing values are null.
-
-    Raises
-    ------
-    Unavailable
-        The message contains the reason without the key, which HTTP libraries would repeat.
+    Missing values are null. The publisher has the options ``collection``, ``sample``, ``variables``
+    to order, ``columns`` to read (detailed codes come with their general variable), cases to
+    ``select``, and the longest ``wait`` in seconds; IPUMS needs minutes. The message of
+    ``Unavailable`` contains the reason without the key, which HTTP libraries would repeat.
     """
     from ipumspy import IpumsApiClient
 
@@ -77,15 +63,7 @@ def order(options: Mapping[str, Any]) -> MicrodataExtract:
 def read(folder: Path, columns: Sequence[str]) -> pl.DataFrame:
     """Read columns of a downloaded extract, in blocks of 100,000 rows to limit memory.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder with the code book (``.xml``) and the data (``.dat.gz``).
-
-    Returns
-    -------
-    polars.DataFrame
-        Integer columns; missing values are null.
+    The folder has the code book (``.xml``) and the data (``.dat.gz``). Missing values are null.
     """
     from ipumspy import readers
 

@@ -25,10 +25,7 @@ KEY = "data.mirror"
 def folder_of(location: str) -> Path | None:
     """Return the folder of a mirror, or None if its location is an http(s) URL.
 
-    Raises
-    ------
-    InvalidInput
-        If the location is neither an existing folder nor an http(s) URL.
+    Any other location raises ``InvalidInput``.
     """
     with suppress(ValueError):  # a malformed URL
         address = urlsplit(location)
@@ -75,13 +72,7 @@ class Mirror:
         return any((self.folder / name).parent.is_dir() for name in self.files)
 
     def file(self, name: str) -> Path:
-        """Return the verified local path of a file.
-
-        Raises
-        ------
-        InvalidInput
-            If the file is missing or has another checksum.
-        """
+        """Return the local path of a file; refuse a missing or changed file."""
         path = self._path(name)
         if path is None or not path.is_file():
             raise InvalidInput(KEY, f"no file {name}", "all files of datasets/sources.yaml")

@@ -34,12 +34,7 @@ def from_mirror(mirror: Mirror) -> dict[str, np.ndarray]:
 
 
 def fetch(downloads: Downloads, publisher: Publisher) -> dict[str, np.ndarray]:
-    """Download the four files and read images and labels.
-
-    Returns
-    -------
-    dict of str to ndarray
-    """
+    """Download the four files and read images and labels."""
     return {
         name: read_idx(downloads.fetch(f"{publisher.url}/{file}", file))
         for name, file in FILES.items()
@@ -61,21 +56,10 @@ def read_idx(path: str | Path) -> np.ndarray:
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.ndarray]:
-    """Sample images from scikit-learn's 1,797 handwritten digits, enlarged from 8 x 8 to 28 x 28
-    pixels and randomly distorted.
+    """Sample scikit-learn's handwritten digits, enlarged to 28 x 28 pixels and randomly distorted.
 
-    Training and test images come from disjoint sets of digits. The default sizes are 12,000 and
-    2,000, because the papers train on 10,000 images.
-
-    Parameters
-    ----------
-    rows : int or None
-        Number of training images; None means 12,000. There are a sixth as many test images.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Images ``x_train`` and ``x_test``, labels ``y_train`` and ``y_test`` (uint8).
+    Training and test images come from disjoint sets of its 1,797 digits of 8 x 8 pixels. The
+    default sizes are 12,000 and 2,000, because the papers train on 10,000 images.
     """
     from sklearn.datasets import load_digits
 

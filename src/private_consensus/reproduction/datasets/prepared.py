@@ -86,13 +86,7 @@ class Prepared:
 
     @classmethod
     def load(cls, path: str | Path) -> Prepared:
-        """Read a prepared data set that :meth:`save` has written.
-
-        Raises
-        ------
-        InvalidInput
-            Names the file if it is missing or damaged.
-        """
+        """Read a data set that :meth:`save` has written; refuse a missing or damaged file."""
         with arrays_of(path) as arrays:
             unit = float(arrays["unit"])
             features = arrays["features"]

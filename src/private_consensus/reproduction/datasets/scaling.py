@@ -100,20 +100,9 @@ ROWS = {
 
 
 def scale(x: np.ndarray, *, scaling: str, row_norm: str) -> np.ndarray:
-    """Scale columns, then rows.
+    """Scale columns, then rows, of encoded features [rows, dim].
 
-    Parameters
-    ----------
-    x : ndarray, shape (rows, dim)
-        Encoded features.
-    scaling : {"none", "column_max", "minmax", "minmax_sqrt_dim"}
-        Scaling of columns.
-    row_norm : {"none", "clip", "unit"}
-        Scaling of rows: ``clip`` makes norms at most one, ``unit`` exactly one.
-
-    Returns
-    -------
-    ndarray, shape (rows, dim)
+    For rows, ``clip`` makes l2 norms at most one, and ``unit`` exactly one.
     """
     arguments.choice("scaling", scaling, COLUMNS)
     arguments.choice("row_norm", row_norm, ROWS)

@@ -17,18 +17,10 @@ from .tables import Schema
 
 
 def summary(acquisition: Acquisition, *, seed: int = 0) -> list[dict[str, Any]]:
-    """Acquire all data sets and describe each of them.
+    """Acquire all data sets and describe each of them in a row.
 
-    Parameters
-    ----------
-    acquisition : Acquisition
-        Sources that may be used.
-
-    Returns
-    -------
-    list of dict
-        One row per data set: size, label and its rate, source and reason, checksum, licence,
-        requirements, preparations and seconds.
+    It has size, label and its rate, source and reason, checksum, licence, requirements,
+    preparations and seconds.
     """
     return [_row(name, acquisition, seed) for name in DATA_SETS]
 

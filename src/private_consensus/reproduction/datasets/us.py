@@ -84,13 +84,7 @@ def from_mirror(mirror: Mirror) -> pl.DataFrame:
 
 
 def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
-    """Download the survey from IPUMS or the Census Bureau and build the canonical table.
-
-    Parameters
-    ----------
-    publisher : Publisher
-        IPUMS USA, which needs a key, or the Census Bureau.
-    """
+    """Download the survey from IPUMS, which needs a key, or the Census Bureau; build the table."""
     if publisher.key:
         return from_ipums(ipums.extract(downloads, publisher))
     tables = []
@@ -102,13 +96,7 @@ def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
-    """Sample a table with the schema and the marginals of the mirror's excerpt.
-
-    Parameters
-    ----------
-    rows : int or None
-        Number of rows; None means as many as the excerpt has.
-    """
+    """Sample a table with schema, marginals and, by default, size of the mirror's excerpt."""
     about = aggregates("us")
     drawn = surrogates.draw(
         about, rows or about["rows"], generator, make_consistent=_make_consistent
@@ -133,12 +121,7 @@ def from_excerpt(table: pl.DataFrame) -> pl.DataFrame:
 def from_census(persons: pl.DataFrame, houses: pl.DataFrame) -> pl.DataFrame:
     """Build the canonical table from the Census Bureau's records (PUMS 2019, integers).
 
-    Parameters
-    ----------
-    persons : polars.DataFrame
-        Person records, with the column ``SERIALNO`` of their household.
-    houses : polars.DataFrame
-        Household records, joined to the persons on ``SERIALNO``.
+    Household records are joined to the persons on ``SERIALNO``.
     """
     group_quarters, owned, rent = TENURE
     schooling = [(1, 1), (2, 3), (4, 11), (12, 15), (16, 16), (17, 17), (18, 19)]

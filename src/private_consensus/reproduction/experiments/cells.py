@@ -139,11 +139,7 @@ def unaccounted_uses(
 ) -> list[str]:
     """List the uses of private data whose privacy cost is not counted in the budget.
 
-    Returns
-    -------
-    list of str
-        One description per use, without duplicates: uses by the algorithm, by the problem, and by
-        the setting.
+    They are uses by the algorithm, by the problem, and by the setting, without duplicates.
     """
     used = [problem.from_data[name] for name in algorithm.uses if name in problem.from_data]
     uses = [*algorithm.oracles, *used, *problem.oracles, *uses_of_setting(specification)]
@@ -174,11 +170,6 @@ def calibrated_cell(
     """Calibrate the noise of the settings of a cell that share one problem and one network.
 
     The simulation, the privacy rows and the audits all use this calibration.
-
-    Returns
-    -------
-    Calibration
-        Settings, problem and network, with calibrated noise.
     """
     deterministic = algorithms.load(cell["algorithm"]).deterministic
     return calibrate(
@@ -196,14 +187,8 @@ def with_tuned(
 ) -> Mapping[str, Any]:
     """Select the tuned parameters of a setting: those with the smallest mean error on the grid.
 
-    The error is that of the last iteration, or its mean over all iterations (criterion ``mean``).
-
-    Parameters
-    ----------
-    specification : mapping
-        One setting; returned unchanged if it has no tuned parameters.
-    tuning_runs : DataFrame or None
-        Measurements of the tuning grids.
+    The error is that of the last iteration, or its mean over all iterations (criterion ``mean``). A
+    setting without tuned parameters is returned unchanged.
     """
     tuned = specification.get("tuned")
     if tuned is None:
@@ -229,18 +214,9 @@ def with_tuned(
 
 
 def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Environment:
-    """Return the builders of problem and network of a setting.
+    """Return the builders of ``problem`` and ``network`` of a setting from random streams.
 
-    Parameters
-    ----------
-    specification : mapping
-        One setting; its keys ``problem`` and ``network`` are used.
-
-    Returns
-    -------
-    Environment
-        Functions that build problem and network from random streams. A problem that all runs share
-        is built once.
+    A problem that all runs share is built once.
     """
     parameters = dict(specification["problem"])
     module = problems.load(parameters.pop("name"))
@@ -262,10 +238,7 @@ def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Envi
 def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
     """Build a setting of the simulation from its plain description.
 
-    Parameters
-    ----------
-    specification : mapping
-        Budget, horizon, parameters of the algorithm, variant and axis values.
+    It has budget, horizon, parameters of the algorithm, variant and axis values.
     """
     budget = Budget(specification["budget"]["epsilon"], specification["budget"]["delta"])
     built = _build("algorithm", algorithms.load(algorithm), **specification["algorithm"])
@@ -281,13 +254,9 @@ LOWER = ("epsilon_lower", "lower_bound_method", "bound_gap_reason")
 def privacy_rows(calibration: Calibration, index: int) -> list[dict[str, Any]]:
     """Compute the privacy loss of a setting for each neighbouring relation that is stated for it.
 
-    If graphs are random, each epsilon is the largest over the graphs of all runs.
-
-    Returns
-    -------
-    list of dict
-        One row per neighbouring relation: claimed epsilon, epsilon by the paper's formula, epsilon
-        of the accountant, lower bound, and the verdict.
+    A row has claimed epsilon, epsilon by the paper's formula, epsilon of the accountant, lower
+    bound, and the verdict. If graphs are random, each epsilon is the largest over the graphs of all
+    runs.
     """
     setting, problem = calibration.settings[index], calibration.problem
     cases = calibration.cases(index)
@@ -296,13 +265,7 @@ def privacy_rows(calibration: Calibration, index: int) -> list[dict[str, Any]]:
 
 
 def worst_case(calibration: Calibration, index: int) -> Case:
-    """Return the run of a setting with the largest epsilon of the accountant.
-
-    Returns
-    -------
-    Case
-        Algorithm and network of this run; of the first one if several have the same epsilon.
-    """
+    """Return algorithm and network of the first run with the largest epsilon of the accountant."""
     setting, problem = calibration.settings[index], calibration.problem
 
     def epsilon(case: Case) -> float:

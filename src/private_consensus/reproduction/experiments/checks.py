@@ -74,13 +74,7 @@ would not end."""
 
 
 def expected(key_path: str, value: object, allowed: Iterable[object]) -> str:
-    """Format an error line about a value that is not among the allowed values.
-
-    Returns
-    -------
-    str
-        Line such as ``figures.x: found 'a', expected one of b, c``.
-    """
+    """Format an error line such as ``figures.x: found 'a', expected one of b, c``."""
     return f"{key_path}: found {value!r}, expected one of {', '.join(map(str, allowed))}"
 
 
@@ -91,13 +85,7 @@ def _not_among(key_path: str, value: object, allowed: Collection[object]) -> Ite
 
 
 def wrong_references(key: str, paper: Paper) -> Iterator[str]:
-    """Yield one error line per name in the configuration of a paper that does not exist.
-
-    Returns
-    -------
-    iterator of str
-        Error lines; none if all names exist.
-    """
+    """Yield one error line per name in the configuration of a paper that does not exist."""
     for name, experiment in paper.experiments.items():
         yield from _wrong_experiment(f"{key}.experiments.{name}", experiment, paper)
     for name, figure in paper.figures.items():
@@ -153,18 +141,7 @@ def _wrong_use(use: Use, paper: Paper) -> Iterator[str]:
 def unknown_variant(
     key_path: str, algorithm: str, variant: str | None, experiment: Experiment
 ) -> Iterator[str]:
-    """Yield an error line if an experiment has no such algorithm or variant.
-
-    Parameters
-    ----------
-    variant : str or None
-        Name of the variant; not checked if None.
-
-    Returns
-    -------
-    iterator of str
-        One line, or none if the reference is valid.
-    """
+    """Yield an error line if an experiment has no such algorithm or variant, unless it is None."""
     if algorithm not in experiment.algorithms:
         yield expected(key_path, algorithm, experiment.algorithms)
     elif variant is not None and variant not in experiment.algorithms[algorithm]:
@@ -456,18 +433,7 @@ def _wrong_claim(key_path: str, claim: Claim, paper: Paper) -> Iterator[str]:
 
 
 def integer_errors(key: str, value: Any, minimum: int, maximum: int | None = None) -> Iterator[str]:
-    """Yield an error line if a value is not an integer in a range.
-
-    Parameters
-    ----------
-    maximum : int, optional
-        Largest allowed value; unbounded if omitted.
-
-    Returns
-    -------
-    iterator of str
-        One line, or none if the value is valid.
-    """
+    """Yield an error line if a value is not an integer in a range, by default without upper end."""
     expectation = f"a whole number >= {minimum}" + (f" and <= {maximum}" if maximum else "")
     if not arguments.is_whole(value) or value < minimum or (maximum and value > maximum):
         yield f"{key}: found {representation(value)}, expected {expectation}"
@@ -476,15 +442,7 @@ def integer_errors(key: str, value: Any, minimum: int, maximum: int | None = Non
 def too_many(limit_key: str, factors: Mapping[str, int]) -> Iterator[str]:
     """Yield an error line, with the resulting size, if a product of factors exceeds its limit.
 
-    Parameters
-    ----------
-    limit_key : str
-        Key of :data:`MAX_SIZES`, whose entry is the limit.
-
-    Returns
-    -------
-    iterator of str
-        One line, or none if the product is within the limit.
+    ``limit_key`` is a key of :data:`MAX_SIZES`.
     """
     size = math.prod(factors.values())
     if size > MAX_SIZES[limit_key]:
@@ -746,13 +704,6 @@ def require_rows(cell: Mapping[str, Any], cards: Iterable[str | Path]) -> None:
     """Raise :class:`InvalidInput` if prepared data have fewer rows than a cell needs.
 
     Data sets without a data card are not checked; their cell raises the error when it runs.
-
-    Parameters
-    ----------
-    cell : mapping
-        One algorithm of one experiment, with all its settings.
-    cards : iterable of paths
-        Data cards of the cell, as :class:`..datasets.card.Card` writes them.
     """
     cards_by_name = {card.stem: card for card in map(Path, cards) if card.exists()}
     if lines := list(dict.fromkeys(_too_few(cell, cards_by_name))):

@@ -63,14 +63,11 @@ class CurveConditions:
 
 
 def conditions_of(plan: Plan, figure: str) -> str:
-    """Describe the conditions of a figure in one line.
+    """Describe the conditions of a figure in one line, in parts separated by semicolons.
 
-    Returns
-    -------
-    str
-        Parts separated by semicolons, such as ``Adult; epsilon = 1, delta = 1e-05, N = 10; mean of
-        50 runs, band: standard error``. If a quantity has several values, the text states whether
-        they differ between panels, between curves or along the x axis.
+    An example is ``Adult; epsilon = 1, delta = 1e-05, N = 10; mean of 50 runs, band: standard
+    error``. If a quantity has several values, the text states whether they differ between panels,
+    between curves or along the x axis.
     """
     curves = list(_curves(plan, figure))
     settings = [_values_text(curves, quantity) for quantity in QUANTITIES]

@@ -98,22 +98,9 @@ def read_paper(path: Path) -> dict[str, Any]:
 
 
 def complete(content: Entry, key: str) -> dict[str, Any]:
-    """Expand the content of a file: experiments, figures, tables and claims.
+    """Expand the content of a file: experiments, figures, tables and claims without references.
 
-    Parameters
-    ----------
-    key : str
-        Key of the paper, with which error lines start.
-
-    Returns
-    -------
-    dict
-        Those of these sections that the file contains, without references to other names.
-
-    Raises
-    ------
-    ConfigurationError
-        With one line per invalid key.
+    ``key`` is that of the paper. An error has one line per invalid key.
     """
     _check(content, key)
     file = {**{section: {} for section in File.model_fields}, **content}

@@ -58,17 +58,10 @@ def actual_stamp(path: str | Path) -> dict[str, str]:
 
 
 def require_current(expected: Mapping[str, Mapping[str, Any]], *, scale: str) -> None:
-    """Raise an error if a result is out of date or damaged.
+    """Raise ``InvalidInput`` if a result is out of date or damaged.
 
-    Parameters
-    ----------
-    expected : mapping
-        Stamps from :func:`expected_stamps`. An empty stamp requires undamaged files only.
-
-    Raises
-    ------
-    InvalidInput
-        Names the first such file and the command that computes all of them again.
+    ``expected`` has the stamps of :func:`expected_stamps`; an empty stamp requires undamaged files
+    only. The error names the first such file and the command that computes all of them again.
     """
     data_hash = cache(_data_hash)
     defects = {path: _defect(path, stamp, data_hash) for path, stamp in expected.items()}
@@ -105,16 +98,9 @@ def _data_hash(prepared: tuple[str, ...]) -> str:
 
 
 def command(target: str, scale: str, *, force: bool = False) -> str:
-    """Return the shell command that builds a target at a scale.
+    """Return the shell command that builds a target, by default everything, at a scale.
 
-    Parameters
-    ----------
-    target : str
-        Target of the workflow; an empty text builds everything.
-    scale : str
-        Name of the scale, such as ``paper``.
-    force : bool, default False
-        True if existing outputs are rebuilt.
+    If ``force``, existing outputs are rebuilt.
     """
     words = ["snakemake", "--cores 2", "--force" if force else "", target]
     if scale != "paper":

@@ -51,18 +51,10 @@ def figure_numbers(
 ) -> pl.DataFrame:
     """Compute all points of a figure.
 
-    Parameters
-    ----------
-    panels : sequence of mapping
-        Panels as :class:`.schema.FigurePanel` serializes them.
-    cells : mapping
-        (experiment, algorithm) to runs and privacy of the cell.
-
-    Returns
-    -------
-    DataFrame
-        Columns panel, algorithm, variant, interpretation, those of the axes, x, y, low, high, runs,
-        interval, source, guarantee and ``series``, which distinguishes the curves of one variant.
+    ``panels`` are serialized :class:`.schema.FigurePanel`, and ``cells`` map (experiment,
+    algorithm) to runs and privacy. The columns are panel, algorithm, variant, interpretation, those
+    of the axes, x, y, low, high, runs, interval, source, guarantee and ``series``, which
+    distinguishes the curves of one variant.
     """
     frames = []
     for panel in panels:
@@ -89,23 +81,11 @@ def figure_numbers(
 def curve_points(
     runs: pl.DataFrame, privacy: pl.DataFrame, curve: Mapping[str, Any], x: str
 ) -> pl.DataFrame:
-    """Compute the points of one curve: mean or median over runs, with an interval.
+    """Compute the points of one curve: mean or median over runs, with an interval, in order of x.
 
     Runs that diverged count as infinite, and so does the mean. If there are such runs, the column
-    ``diverged`` contains their number.
-
-    Parameters
-    ----------
-    curve : mapping
-        Curve with its variant, measure, ``where``, statistic and interval.
-    x : str
-        An axis, t, a column of the privacy table, or a measured quantity such as simulated seconds,
-        whose mean over runs is used.
-
-    Returns
-    -------
-    DataFrame
-        One row per point, in ascending order of x within each series.
+    ``diverged`` contains their number. ``x`` is an axis, t, a column of the privacy table, or a
+    measured quantity such as simulated seconds, whose mean over runs is used.
     """
     axes = [column for column in runs.columns if column not in FIXED]
     values = _measured(runs, curve, curve["measure"])
@@ -154,21 +134,11 @@ def curve_points(
 
 
 def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
-    """Return the mark of a curve: proven, not proven, or none.
+    """Return ``PROVEN``, ``UNPROVEN`` or ``REFUTED``, the mark of a curve, or an empty string.
 
     A violated or unproven claim is reported for every quantity, also for message counts and models
-    that are not sent. A proof is reported only for quantities that agents send.
-
-    Parameters
-    ----------
-    curve : mapping
-        Curve with its ``variant``, ``measure`` and ``where``.
-
-    Returns
-    -------
-    str
-        ``PROVEN``, ``UNPROVEN``, ``REFUTED`` or the empty string. The string is empty if the metric
-        belongs to no model, or if the settings claim no guarantee.
+    that are not sent. A proof is reported only for quantities that agents send. The string is empty
+    if the metric belongs to no model, or if the settings claim no guarantee.
     """
     quantity, metric = split_measure(curve["measure"])
     if metric.startswith(DATA_FREE):
@@ -186,19 +156,10 @@ def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
 def cost_to_reach(points: pl.DataFrame, goals: Sequence[float]) -> pl.DataFrame:
     """Compute the smallest x from which a curve stays at or below each goal.
 
-    Between neighbouring points, the curve is linear in ln x. The cost is the first x if all points
-    are at or below the goal, and infinite if the last point is above it. The band has the costs of
-    the two ends of the measurement's interval.
-
-    Parameters
-    ----------
-    points : DataFrame
-        Points of one curve in ascending order of x.
-
-    Returns
-    -------
-    DataFrame
-        One row per goal: ``x`` is the goal; ``y``, ``low`` and ``high`` are costs.
+    The points are in ascending order of x. Between neighbouring points, the curve is linear in ln
+    x. The cost ``y`` is the first x if all points are at or below the goal ``x``, and infinite if
+    the last point is above it. The band has the costs of the two ends of the measurement's
+    interval.
     """
     cost = points["x"].to_numpy()
     ends = {name: _costs(cost, points[name].to_numpy(), goals) for name in ("y", "low", "high")}
@@ -265,18 +226,8 @@ def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
     """Place the agents of a network on a circle; return one row per node and per edge.
 
     Agents are numbered from 1, clockwise from the top. If graphs are random, the graph of run 0 is
-    used.
-
-    Parameters
-    ----------
-    network : mapping
-        Parameters of :func:`private_consensus.core.networks.build`.
-
-    Returns
-    -------
-    DataFrame
-        Columns kind ("node" or "edge"), node, edge_from, edge_to. Columns x and y are the position
-        of a node or of the start of an edge; x_end and y_end that of the end of an edge.
+    used. Columns x and y are the position of a node or of the start of an edge; x_end and y_end
+    that of the end of an edge.
     """
     built = networks.build(Streams(seed, (0,)), **network)
     angle = 2.0 * np.pi * np.arange(built.n_agents) / built.n_agents

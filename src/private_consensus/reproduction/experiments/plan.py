@@ -95,26 +95,14 @@ class Plan:
         ]
 
     def cell(self, experiment: str, algorithm: str) -> dict[str, Any]:
-        """Return the complete specification of a cell as plain JSON.
-
-        Returns
-        -------
-        dict
-            Result of :func:`expand`, which is cached.
-        """
+        """Return the complete specification of a cell, the cached result of :func:`expand`."""
         if (experiment, algorithm) not in self.expanded:
             cell = expand(self.experiments[experiment], experiment, algorithm, self.config)
             self.expanded[experiment, algorithm] = cell
         return self.expanded[experiment, algorithm]
 
     def modules(self, experiment: str, *names: str) -> list[str]:
-        """Return the modules that the cells of an experiment load by name.
-
-        Returns
-        -------
-        list of str
-            Modules of the algorithms, then the module of the problem.
-        """
+        """Return the modules of the algorithms of an experiment, then the module of its problem."""
         problem = self.experiments[experiment].problem.name
         return [*map(algorithms.module_of, names), problems.module_of(problem)]
 
@@ -185,13 +173,7 @@ class Plan:
         return {name: s.model_dump() for name, s in self.styles.items() if name in used}
 
     def preparations(self, experiment: str, *names: str) -> list[str]:
-        """Return the prepared data sets that an experiment or some of its algorithms read.
-
-        Parameters
-        ----------
-        *names : str
-            Some of its algorithms; all if omitted.
-        """
+        """Return the prepared data sets that an experiment or some of its algorithms read."""
         prepared = {
             setting["problem"].get("prepared")
             for name in names or self.experiments[experiment].algorithms
@@ -291,13 +273,7 @@ def _sizes(plan: Plan, experiment: str, algorithm: str) -> dict[str, int]:
 
 
 def expand(experiment: Experiment, name: str, algorithm: str, config: Config) -> dict[str, Any]:
-    """Expand one algorithm of an experiment to a cell with all its settings.
-
-    Parameters
-    ----------
-    config : Config
-        Scale, seed and, optionally, number of runs.
-    """
+    """Expand one algorithm of an experiment to a cell with all its settings."""
     grids, reduced = _reduced(experiment, config.scale)
     restriction = experiment.intermediate_measures
     parts = experiment.model_dump(include=set(PARTS) - {"algorithm"}, exclude_none=True)

@@ -32,17 +32,9 @@ UNKNOWN = "sha256:" + "0" * 64
 def stamp(
     settings: Any, code: str, source: str, prepared: Iterable[str | Path] = ()
 ) -> dict[str, str]:
-    """Return the provenance of a result: hashes of settings and code, source and prepared data.
+    """Return the provenance of a result: hashes of settings and code, source, and data.
 
-    Parameters
-    ----------
-    prepared : iterable of paths
-        Files of prepared data from which the result was computed.
-
-    Returns
-    -------
-    dict
-        Keys settings (hash), code, source and data (checksum of the prepared files).
+    ``data`` is the checksum of the files of prepared data from which the result was computed.
     """
     hashes = {"settings": settings_hash(settings), "code": code, "source": source}
     return {**hashes, "data": files_hash(prepared)}
@@ -56,12 +48,8 @@ def write(
 ) -> None:
     """Write a result as Parquet, with its provenance and the checksums of this and other files.
 
-    Parameters
-    ----------
-    provenance : mapping
-        Provenance as :func:`stamp` returns it.
-    companions : iterable of paths
-        Further files of the result that the same job has written, such as the drawing of a figure.
+    ``companions`` are further files of the result that the same job has written, such as the
+    drawing of a figure. Levels of Zstandard are at most 22; a high one is slow.
     """
     files = json.dumps(checksums(companions, Path(path).parent))
     with atomic_write(path) as temporary:
@@ -91,14 +79,9 @@ def damaged(path: str | Path) -> list[str]:
 
 
 def rows_of(path: str | Path) -> pl.DataFrame:
-    """Read the rows of a result and check its checksum.
+    """Read the rows of a result; raise ``InvalidInput`` if the file is missing or damaged.
 
     The checksum is needed because a damaged Parquet file may still be readable.
-
-    Raises
-    ------
-    InvalidInput
-        If the file is missing or damaged.
     """
     with readable(path):
         require(_is_whole(Path(path)), str(path), DAMAGED, EXPECTED)

@@ -66,18 +66,10 @@ MAX_ITERATIONS = 100_000
 
 
 def one_of(names: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[[str], str]:
-    """Return a check that refuses all other names.
+    """Return a check that refuses all other names by a ``ValueError``.
 
-    Parameters
-    ----------
-    names : sequence of str or callable
-        Allowed names. A callable is called by each check, because the modules that it imports may
-        import this module.
-
-    Returns
-    -------
-    callable
-        Returns an allowed name, and raises ``ValueError`` for another.
+    A callable ``names`` is called by each check, because the modules that it imports may import
+    this module.
     """
 
     def check(name: str) -> str:
@@ -633,13 +625,7 @@ class PaperInfo(Strict):
 
 
 def cited(paper: Mapping[str, Any]) -> str:
-    """Return the citation of a paper, such as "Wang et al. 2022"; without authors its short title.
-
-    Parameters
-    ----------
-    paper : mapping
-        Authors, venue with the year, and titles, as :class:`PaperInfo` serializes them.
-    """
+    """Return a citation, such as "Wang et al. 2022"; without authors the short title."""
     names = [author.split()[-1] for author in paper["authors"]]
     if not names:
         return paper.get("short_title") or paper["title"]
@@ -765,17 +751,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 def resolve_delta(delta: Any, *, agents: int, records: int) -> float:
     """Compute the delta of a budget; ``{"records_power": k}`` means ``(agents * records)**k``.
 
-    Parameters
-    ----------
-    delta : float or mapping
-        Number in [0, 1), or a mapping with the negative exponent ``records_power``.
-    records : int
-        Number of records per agent.
-
-    Raises
-    ------
-    InvalidInput
-        If a value is not a number, or the exponent is not negative.
+    A value that is not a number, and an exponent that is not negative raise ``InvalidInput``.
     """
     if not isinstance(delta, Mapping):
         require(arguments.is_real(delta), "budget.delta", delta, "a number in [0, 1)")

@@ -22,20 +22,10 @@ def table_numbers(
 ) -> pl.DataFrame:
     """Compute the numbers of a table, one row per method and value of the row axis.
 
-    Parameters
-    ----------
-    table : mapping
-        Table as :class:`private_consensus.reproduction.experiments.schema.Table` serializes it.
-    cells : mapping
-        (experiment, algorithm) to the measurements of this cell.
-
-    Returns
-    -------
-    DataFrame
-        ``value`` is the mean over runs, ``std`` the standard deviation over runs, ``se`` the
-        standard error of the mean. ``difference`` is computed minus published mean in combined
-        standard errors, where the published standard deviation is that of ``published_runs`` runs.
-        Each measure of ``extra_columns`` has a column of its own.
+    ``value`` is the mean over runs, ``std`` the standard deviation over runs, ``se`` the standard
+    error of the mean. ``difference`` is computed minus published mean in combined standard errors,
+    where the published standard deviation is that of ``published_runs`` runs. Each measure of
+    ``extra_columns`` has a column of its own.
     """
     rows = [
         row
@@ -108,22 +98,7 @@ def _measured(runs: pl.DataFrame, measure: str) -> pl.Series:
 
 
 def formatted(numbers: pl.DataFrame, table: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Format the numbers of a table as text.
-
-    Parameters
-    ----------
-    numbers : DataFrame
-        Result of :func:`table_numbers`.
-    table : mapping
-        Table as :class:`.schema.Table` serializes it.
-
-    Returns
-    -------
-    titles : list of str
-        Column titles.
-    rows : list of list of str
-        Text of each table cell.
-    """
+    """Return the column titles and the texts of all cells of a table from :func:`table_numbers`."""
     titles = ["", table["row_title"], "", "printed", "ours", "s.e.", "difference / s.e."]
     extra = list(table["extra_columns"])
     rows = [
@@ -147,15 +122,7 @@ def _pair(mean: float | None, std: float | None) -> str:
 
 
 def markdown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
-    """Format a table as Markdown, with title, caption and data sources.
-
-    Parameters
-    ----------
-    numbers : DataFrame
-        Result of :func:`table_numbers`.
-    table : mapping
-        Table as :class:`.schema.Table` serializes it.
-    """
+    """Format a table as Markdown, with title, caption and data sources."""
     titles, rows = formatted(numbers, table)
     header, *cells = [[escaped(text) for text in row] for row in [titles, *rows]]
     body = markdown_table(header, cells)
@@ -175,15 +142,7 @@ SPECIAL = str.maketrans(
 
 
 def latex(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
-    """Format a table as a LaTeX ``table`` environment that needs no package.
-
-    Parameters
-    ----------
-    numbers : DataFrame
-        Result of :func:`table_numbers`.
-    table : mapping
-        Table as :class:`.schema.Table` serializes it.
-    """
+    """Format a table as a LaTeX ``table`` environment that needs no package."""
     titles, rows = formatted(numbers, table)
     lines = [" & ".join(cell.translate(SPECIAL) for cell in row) + r" \\" for row in rows]
     heading = " & ".join(title.translate(SPECIAL) for title in titles) + r" \\"

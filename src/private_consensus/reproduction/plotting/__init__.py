@@ -34,12 +34,8 @@ def draw(
     """Draw a figure from its numbers as a Vega-Lite specification.
 
     The module of the paper may have a function with the name of the figure. Otherwise the figure
-    consists of communication graphs or of curves.
-
-    Parameters
-    ----------
-    styles : mapping
-        Label, colour and dash by ``algorithm.variant``.
+    consists of communication graphs or of curves. ``styles`` has label, colour and dash by
+    ``algorithm.variant``.
     """
     # Imported here, because the workflow imports this module only for ``module_of``.
     from altair.utils.schemapi import debug_mode

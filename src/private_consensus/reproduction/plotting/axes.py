@@ -120,12 +120,7 @@ class Extent:
 def extent(values: Iterable[float], *, log: bool, ends: Sequence[float] | None = None) -> Extent:
     """Compute the range of an axis that covers all finite values, with a margin.
 
-    Parameters
-    ----------
-    values : iterable of float
-        Coordinates of the points; a logarithmic axis ignores values that are not positive.
-    ends : sequence of float, optional
-        Ends of the axis, which then replace those of the values.
+    A logarithmic axis ignores values that are not positive. ``ends`` replace those of the values.
     """
     if ends is not None:
         return Extent(low=float(ends[0]), high=float(ends[1]), log=log)
@@ -155,13 +150,6 @@ def log_ticks(low: float, high: float) -> list[float]:
 
     Axes of fewer than three powers of ten also get ticks at multiples of powers of ten, or
     linear ticks.
-
-    Parameters
-    ----------
-    low : float
-        Lower end, positive.
-    high : float
-        Upper end.
     """
     first, last = ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9)
     decades = last - first + 1
@@ -177,15 +165,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def linear_ticks(low: float, high: float, max_count: int = 7) -> list[float]:
-    """Return multiples of 1, 2 or 5 times a power of ten as ticks.
-
-    Parameters
-    ----------
-    high : float
-        Upper end.
-    max_count : int, default 7
-        Largest number of ticks.
-    """
+    """Return at most ``max_count`` multiples of 1, 2 or 5 times a power of ten as ticks."""
     power = floor(log10((high - low) / max_count))
     for digit in (1, 2, 5, 10, 20):
         step = digit * 10.0**power
@@ -212,13 +192,7 @@ def format_tick(value: float) -> str:
 
 
 def labels(ticks: Sequence[float], *, log: bool) -> list[str]:
-    """Format the labels of ticks: all of them with powers of ten, or none.
-
-    Parameters
-    ----------
-    log : bool
-        True for a logarithmic axis.
-    """
+    """Format the labels of ticks: all of them with powers of ten, or none."""
     decades = len(ticks) > 2 and all(_power(tick).startswith("10") for tick in ticks)
     small = decades and min(ticks) < 1
     if log and (small or any(not _short(tick) for tick in ticks)):

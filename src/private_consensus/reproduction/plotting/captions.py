@@ -19,18 +19,7 @@ NOTES = {
 
 
 def facts(figure: Mapping[str, Any]) -> str:
-    """Describe data, budget, agents, runs and bands of a figure in one line.
-
-    Parameters
-    ----------
-    figure : mapping
-        Specification of the figure, with optional ``conditions``.
-
-    Returns
-    -------
-    str
-        Parts separated by semicolons.
-    """
+    """Describe data, budget, agents, runs and bands of a figure in one line."""
     return typeset(figure.get("conditions", ""))
 
 

@@ -66,13 +66,7 @@ class Panel:
 
 
 def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any]:
-    """Draw all panels of a figure, with tooltips and a legend that hides curves.
-
-    Parameters
-    ----------
-    styles : mapping
-        Label, colour and dash by ``algorithm.variant``.
-    """
+    """Draw all panels of a figure, with tooltips and a legend that hides curves."""
     points = thinned(with_names(numbers, styles))
     panels = [
         _panel(points.filter(pl.col("panel") == spec["title"]), spec) for spec in figure["panels"]
@@ -89,13 +83,7 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
 
 
 def arranged(panels: Sequence[dict[str, Any]], columns: int) -> dict[str, Any]:
-    """Arrange the charts of panels in rows.
-
-    Parameters
-    ----------
-    columns : int
-        Largest number of panels per row.
-    """
+    """Arrange the charts of panels in rows of at most ``columns`` panels."""
     if len(panels) == 1:
         return panels[0]
     columns = min(columns, len(panels))
@@ -105,10 +93,7 @@ def arranged(panels: Sequence[dict[str, Any]], columns: int) -> dict[str, Any]:
 def switched(chart: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
     """Add a selection of curves by the legend, which the first panel defines and all panels use.
 
-    Parameters
-    ----------
-    first : dict
-        Chart of the first panel; it is modified in place.
+    The first panel is modified in place.
     """
     first["layer"][0]["name"] = SWITCHED
     select = {"type": "point", "fields": ["curve"], "toggle": "true"}
@@ -119,18 +104,7 @@ def switched(chart: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
 
 
 def legend_of(names: Sequence[str], width: float) -> dict[str, Any]:
-    """Return a legend with as many columns as fit into the width.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the curves, at least one.
-
-    Returns
-    -------
-    dict
-        Vega-Lite options.
-    """
+    """Return a legend with as many columns as fit into the width."""
     longest = max(map(len, names)) * LETTER + SYMBOL
     return {"columns": max(1, min(len(names), int(width / longest))), "title": None}
 
@@ -164,19 +138,9 @@ ON, ABOVE, BELOW = "on the axis", "above the axis", "below the axis"
 def on_axis(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
     """Add columns that state whether a point lies on the axis, above it or below it.
 
-    Values that are not finite become null, because a Vega-Lite specification cannot contain them.
-
-    Parameters
-    ----------
-    points : polars.DataFrame
-        Columns ``curve``, ``y``, ``low`` and ``high``.
-
-    Returns
-    -------
-    polars.DataFrame
-        Points with ``place`` (on, above or below the axis), ``exact`` (the finite value),
-        ``infinite`` (True for infinity), ``dot`` (the value of a point on the axis) and ``beyond``
-        (the position of other points in their strip).
+    They are ``place``, ``exact`` (the finite value), ``infinite``, ``dot`` (the value of a point on
+    the axis) and ``beyond`` (the position of other points in their strip). Values that are not
+    finite become null, because a Vega-Lite specification cannot contain them.
     """
     value = pl.col("y").cast(float)
     position = pl.when(value < y.low).then(pl.lit(BELOW)).when(value > y.high).then(pl.lit(ABOVE))
@@ -238,17 +202,9 @@ def _groups_by_quantity(panels: Sequence[Panel]) -> list[list[int]]:
 
 
 def marked_beyond(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
-    """Add the column ``beyond``: the position in the strip of each point beyond the axis.
+    """Add the column ``beyond``: the position in its strip of a point beyond the axis.
 
-    Parameters
-    ----------
-    points : polars.DataFrame
-        Columns ``curve`` and ``place``.
-
-    Returns
-    -------
-    polars.DataFrame
-        Points on the axis have null. Each curve has its own height in the strip.
+    Each curve has its own height in the strip.
     """
     off = points.filter(pl.col("place") != ON)["curve"].unique(maintain_order=True).to_list()
     lines = {name: (i + 1) / (len(off) + 1) for i, name in enumerate(off)}
@@ -270,12 +226,7 @@ def panel_chart(
 ) -> dict[str, Any]:
     """Build the chart of a panel: strips, bands, lines, points, values beyond the axis, title.
 
-    Parameters
-    ----------
-    looks : CurveStyles
-        Colours and dashes of all curves of the figure.
-    size : (int, int)
-        Width and height in pixels.
+    ``size`` is width and height in pixels.
     """
     points, spec = panel.points, panel.spec
     x = field("x", title=typeset(spec["x_title"]), scale=panel.x.scale(),

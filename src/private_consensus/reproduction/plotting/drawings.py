@@ -38,15 +38,10 @@ def save(
     chart: Mapping[str, Any], *, json_path: Path, svg: Path, png: Path, pdf: Path,
     png_scale: float = 2,
 ) -> None:  # fmt: skip
-    """Write a chart in four formats; each file is written atomically.
+    """Write a finished Vega-Lite chart in four formats; each file is written atomically.
 
-    Parameters
-    ----------
-    chart : mapping
-        Finished Vega-Lite specification.
-    png_scale : float, default 2
-        Pixels per unit of the drawing, if below ``MIN_SCALE``. Otherwise the PNG is at least
-        ``PIXELS`` wide.
+    The PNG has ``png_scale`` pixels per unit of the drawing, if below ``MIN_SCALE``. Otherwise it
+    is at least ``PIXELS`` wide.
     """
     specification = json.dumps(rounded(chart), sort_keys=True, separators=(",", ":"))
     drawing = svg_of(specification)
@@ -98,13 +93,7 @@ def _renumbered(svg: str) -> str:
 
 
 def png_of(svg: str, scale: float) -> bytes:
-    """Convert an SVG to a PNG with a white background and a colour palette.
-
-    Parameters
-    ----------
-    scale : float
-        Pixels per unit of the drawing.
-    """
+    """Convert an SVG to a PNG with a white background and a colour palette."""
     import vl_convert
     from PIL import Image
 

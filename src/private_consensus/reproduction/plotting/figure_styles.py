@@ -40,13 +40,7 @@ class CurveStyles:
     dash: dict[str, list[int]] = field(default_factory=dict)
 
     def add(self, name: str, colour: str, dash) -> None:
-        """Set colour and dash of a curve, unless they are set already.
-
-        Parameters
-        ----------
-        dash : sequence of int
-            Lengths of dashes and gaps; empty for a solid line.
-        """
+        """Set colour and dash of a curve, unless they are set already."""
         self.colour.setdefault(name, colour)
         self.dash.setdefault(name, list(dash) or [1, 0])
 
@@ -56,13 +50,6 @@ def with_names(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
 
     The name of a curve is its series, or else the label of its style. A mark shows that the
     guarantee is refuted or not proven at one of its points.
-
-    Parameters
-    ----------
-    points : polars.DataFrame
-        Columns ``algorithm``, ``variant``, ``series`` and ``guarantee``.
-    styles : mapping
-        Label, colour and dash by ``algorithm.variant``.
     """
     labels = {name: style["label"] for name, style in styles.items()}
     key = pl.format("{}.{}", pl.col("algorithm"), pl.col("variant"))
@@ -84,13 +71,6 @@ def curve_styles(points: pl.DataFrame, styles: Styles) -> CurveStyles:
     figure. Two curves of one style (on test and training data, or at two budgets) have its colour
     and different dashes. Curves for values of an axis have colours from dark to bright, from the
     smallest value to the largest.
-
-    Parameters
-    ----------
-    points : polars.DataFrame
-        Output of :func:`with_names`.
-    styles : mapping
-        Label, colour and dash by ``algorithm.variant``.
     """
     curve_looks = CurveStyles()
     labels = {style: typeset(look["label"]) for style, look in styles.items()}

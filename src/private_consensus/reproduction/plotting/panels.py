@@ -32,13 +32,7 @@ class Chart(alt.Chart):
 
 
 def graph(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
-    """Draw communication graphs, one per panel.
-
-    Parameters
-    ----------
-    numbers : polars.DataFrame
-        Positions of nodes and ends of edges, per panel.
-    """
+    """Draw communication graphs, one per panel, from positions of nodes and ends of edges."""
     chart = alt.hconcat(*drawn_panels(_graph, numbers, figure))
     return finish(chart, figure["title"], numbers["source"][0], facts(figure))
 
@@ -76,12 +70,9 @@ def drawn_panels(draw: DrawPanel, numbers: pl.DataFrame, figure: Spec) -> list[C
 def side_by_side(
     draw: DrawPanel, numbers: pl.DataFrame, figure: Spec, *notes: str
 ) -> dict[str, Any]:
-    """Draw the panels of a figure in rows of two, with title, data source and conditions.
+    """Draw the panels of a figure in rows, with title, notes, data source and conditions.
 
-    Parameters
-    ----------
-    *notes : str
-        Further lines below the title.
+    ``spacing`` is the gap in pixels, or a dictionary with the keys ``row`` and ``column``.
     """
     panels = drawn_panels(draw, numbers, figure)
     chart = alt.concat(*panels, columns=2, spacing=GAPS)
@@ -89,13 +80,7 @@ def side_by_side(
 
 
 def axes(panel: Spec, x: tuple[str, Any, Any], y: tuple[str, Any, Any]) -> tuple[alt.X, alt.Y]:
-    """Return the x axis and the y axis of a panel, with their titles.
-
-    Parameters
-    ----------
-    x, y : tuple
-        Column with its type, scale, and ticks of the axis.
-    """
+    """Return the x axis and the y axis of a panel, from column with type, scale, and ticks."""
     (x_column, x_scale, x_ticks), (y_column, y_scale, y_ticks) = x, y
     return (
         alt.X(x_column).title(typeset(panel["x_title"])).scale(x_scale).axis(x_ticks),
@@ -109,7 +94,7 @@ def layered(layers: Sequence[alt.Chart], panel: Spec, width: float, height: floa
 
 
 def series_colour(colours: Mapping[str, str]) -> alt.Color:
-    """Return the colour channel of the column ``series``."""
+    """Return the colour channel of the column ``series``, or the channels for colour and dash."""
     return alt.Color("series:N").scale(domain=list(colours), range=list(colours.values()))
 
 

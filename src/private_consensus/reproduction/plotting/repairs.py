@@ -30,16 +30,8 @@ def draw(
     """Draw one arrow per pair, from the proven upper bound as published to that as corrected.
 
     The setting of each pair is the one whose claimed epsilon is closest to 1, if possible with
-    finite means. A label states the means before and after the correction.
-
-    Parameters
-    ----------
-    rows : polars.DataFrame
-        One row per setting of each pair ``published``, ``corrected``.
-    source : str
-        Data source, for the note below the title.
-    names : mapping, optional
-        Displayed names by algorithm and variant.
+    finite means. A label states the means before and after the correction. ``rows`` has one row per
+    setting of each pair.
     """
     if not rows.height:
         nothing = Chart(

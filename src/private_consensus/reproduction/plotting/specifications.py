@@ -17,13 +17,7 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
 
 
 def field(name: str, kind: str = "quantitative", **options: Any) -> dict[str, Any]:
-    """Return a Vega-Lite channel that encodes a column.
-
-    Parameters
-    ----------
-    kind : str, default "quantitative"
-        Vega-Lite type.
-    """
+    """Return a Vega-Lite channel that encodes a column."""
     return {"field": name, "type": kind, **options}
 
 

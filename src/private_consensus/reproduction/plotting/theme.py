@@ -70,14 +70,8 @@ def finish(
 ) -> dict[str, Any]:
     """Add title, data source, notes and theme to a chart.
 
-    Altair charts are validated against the Vega-Lite schema.
-
-    Parameters
-    ----------
-    source : str
-        Data source, for the first line of the subtitle.
-    *notes : str
-        Further lines of the subtitle; long lines are wrapped.
+    Altair charts are validated against the Vega-Lite schema. Data source and notes are lines of the
+    subtitle; long lines are wrapped.
     """
     note, colour = source_note(source)
     heading = {

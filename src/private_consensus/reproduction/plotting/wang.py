@@ -32,13 +32,7 @@ DRAWN = ("series", "variant", "x", "y", "low", "high", "runs")
 
 
 def wang_fig2(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
-    """Draw the trajectories of the agents' estimates, two panels per row.
-
-    Parameters
-    ----------
-    numbers : polars.DataFrame
-        Estimates per panel, agent and iteration.
-    """
+    """Draw the trajectories of the agents' estimates, two panels per row."""
     return side_by_side(_trajectories, numbers, figure)
 
 
@@ -46,13 +40,7 @@ wang_fig3 = wang_fig2
 
 
 def wang_extra_mse(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
-    """Draw mean square errors: exact as lines, measured as points, and the slope of the theorem.
-
-    Parameters
-    ----------
-    numbers : polars.DataFrame
-        Exact and measured errors per panel.
-    """
+    """Draw mean square errors: exact as lines, measured as points, and the slope of the theorem."""
     titles = [panel["title"] for panel in figure["panels"]]
     points_of_panels = [numbers.filter(pl.col("panel") == title) for title in titles]
     ends = common(

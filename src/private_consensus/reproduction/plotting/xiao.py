@@ -40,11 +40,6 @@ def xiao_fig1(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw heat maps of the bound, the expectation and their difference.
 
     Bound and expectation have a common colour scale. In the scale of the difference, zero is white.
-
-    Parameters
-    ----------
-    numbers : polars.DataFrame
-        Points per panel and variant.
     """
     compared = numbers.filter(pl.col("variant") != "excess")["y"]
     common_scale = alt.Scale(scheme="viridis", domain=[min(compared), max(compared)])
@@ -63,13 +58,7 @@ def xiao_fig1(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
 
 
 def xiao_figA(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
-    """Draw the secret shares that agents exchange, and the messages that they broadcast or relay.
-
-    Parameters
-    ----------
-    numbers : polars.DataFrame
-        Positions of the agents, per panel.
-    """
+    """Draw the secret shares that agents exchange, and the messages that they send."""
     titles = [panel["title"] for panel in figure["panels"]]
     elements = dict(zip(titles, (_exchanged, _relayed), strict=True))
 

@@ -67,14 +67,9 @@ COMPUTATIONS: dict[str, Callable[..., StatementResult]] = {
 
 
 def compute(name: str, scale: float = 1.0) -> StatementResult:
-    """Run one computation and return its result.
+    """Run the computation ``module.function`` and return its result.
 
-    Parameters
-    ----------
-    name : str
-        Key of ``COMPUTATIONS``, as ``module.function``.
-    scale : float, default 1.0
-        Factor on the stated bounds; see :mod:`.base`.
+    ``scale`` is a factor on the stated bounds; see :mod:`.base`.
     """
     arguments.choice("computation", name, COMPUTATIONS)
     computation = COMPUTATIONS[name]

@@ -189,22 +189,12 @@ def proposition_1() -> StatementResult:
 
 
 def excess_of_run(schedule: str, T: int, sigma: float) -> tuple[float, float]:
-    """Return the excess of f at the averaged iterate, and its published bound.
+    """Return the mean excess of f at the averaged iterate, and its bound of Theorem 4 or 5.
 
     U hat is that of Lemma 9, where V_1 and V_2 are the largest norms of models and gradients in 100
-    runs. The start is 0 and the optimum is the vector of ones.
-
-    Parameters
-    ----------
-    schedule : {"periodic", "iteration"}
-        Decay of the noise variance: per period (here one iteration) or by the iteration number.
-    sigma : float
-        Standard deviation of the first noise.
-
-    Returns
-    -------
-    tuple of float
-        Mean excess, and the bound of Theorem 4 or 5.
+    runs. The start is 0 and the optimum is the vector of ones. The noise variance decays per period
+    (here one iteration) or by the iteration number; ``sigma`` is the standard deviation of the
+    first noise.
     """
     agents, runs, eta, h = 5, 100, 0.5, 1.0
     plus, minus = _path_laplacians(agents)
@@ -336,17 +326,8 @@ def below_given_threshold(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the probability that a noisy query is below the threshold 0, given its noise.
 
-    Parameters
-    ----------
-    query : float
-        Value of the query without noise.
-    threshold_scale, query_scale : float
-        Scales of the Laplace noise of threshold and query.
-
-    Returns
-    -------
-    weight, below : ndarray, shape (points,)
-        Density of the noisy threshold up to a factor, and the probability at each threshold.
+    The scales are those of Laplace noise. The result has, [points], the density of the noisy
+    threshold up to a factor, and the probability at each threshold.
     """
     thresholds = np.linspace(-60, 60, points) * threshold_scale
     weight = np.exp(-np.abs(thresholds) / threshold_scale)

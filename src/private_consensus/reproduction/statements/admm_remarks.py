@@ -83,15 +83,7 @@ class InexactMinimiser:
 def impossible_mass(run: InexactMinimiser, neighbour: InexactMinimiser) -> float:
     """Return the probability of outputs that never occur on the neighbouring data.
 
-    Parameters
-    ----------
-    run, neighbour : InexactMinimiser
-        Descent on the data, and on data that differ in a record.
-
-    Returns
-    -------
-    float
-        Delta that every finite epsilon needs at least.
+    It is the delta that every finite epsilon needs at least.
     """
     low, high = neighbour.gaps().T
     ends = [np.where(edge > 0, run.largest_minimiser(edge), 0.0) for edge in (low, high)]
@@ -107,17 +99,8 @@ def noisy_delta(
 ) -> float:
     """Return the delta of an inexact minimiser with normal noise on the output, at an epsilon.
 
-    Parameters
-    ----------
-    run, neighbour : InexactMinimiser
-        Descent on the data, and on data that differ in a record.
-    output_noise : float
-        Standard deviation of the noise on the output.
-
-    Returns
-    -------
-    float
-        Hockey-stick divergence, by sums over a grid.
+    It is the hockey-stick divergence, by sums over a grid. ``output_noise`` is the standard
+    deviation.
     """
     width = 9 * run.noise / run.curvature
     minimisers = np.linspace(-width, width, 60_001)
@@ -186,12 +169,8 @@ def _binomial_delta(trials: int, shift: int, epsilon: float) -> float:
 def least_binomial_variance(epsilon: float, delta: float, shift: int) -> float:
     """Return the smallest variance of binomial noise for a budget, by bisection of the exact delta.
 
-    The number of trials is doubled until it meets the budget.
-
-    Parameters
-    ----------
-    shift : int
-        Sensitivity in steps of the grid.
+    The number of trials is doubled until it meets the budget. ``shift`` is the sensitivity in steps
+    of the grid.
     """
     low, high = shift, 2 * shift
     while _binomial_delta(high, shift, epsilon) > delta:
@@ -204,17 +183,10 @@ def least_binomial_variance(epsilon: float, delta: float, shift: int) -> float:
 
 
 def least_gaussian_variance(epsilon: float, delta: float, shift: int) -> float:
-    """Return the smallest variance of discrete Gaussian noise for a budget.
+    """Return the smallest variance of discrete Gaussian noise for a budget, in squared steps.
 
-    Parameters
-    ----------
-    shift : int
-        Sensitivity in steps of the grid.
-
-    Returns
-    -------
-    float
-        Parameter sigma^2 in squared steps, which is the variance up to rounding.
+    It is the parameter sigma^2, which is the variance up to rounding. ``shift`` is the sensitivity
+    in steps of the grid.
     """
 
     def meets_budget(variance: float) -> bool:
@@ -227,20 +199,11 @@ def least_gaussian_variance(epsilon: float, delta: float, shift: int) -> float:
 
 
 def variance_by_analysis(epsilon: float, delta: float, shift: int) -> float:
-    r"""Return the variance of binomial noise for which Theorem 1 of [63] proves a budget.
+    r"""Return the variance N / 4 of binomial noise for which Theorem 1 of [63] proves a budget.
 
-    One dimension, :math:`p = 1/2`, unit scale. The theorem also requires
-    :math:`Np(1-p) \ge \max(23\ln(10/\delta), 2\Delta)`.
-
-    Parameters
-    ----------
-    shift : int
-        Sensitivity in steps of the grid.
-
-    Returns
-    -------
-    float
-        Variance N / 4 in squared steps.
+    One dimension, :math:`p = 1/2`, unit scale. The theorem also requires :math:`Np(1-p) \ge
+    \max(23\ln(10/\delta), 2\Delta)`. ``shift`` is the sensitivity in steps of the grid, and the
+    variance is in squared steps.
     """
     b_p, c_p, d_p = 1 / 3, math.sqrt(2) * 1.75, 2 / 3
     min_variance = max(23 * math.log(10 / delta), 2.0 * shift)
@@ -291,14 +254,7 @@ def attribute_loss(dim: int, epsilon_selected: float) -> float:
 
     A change of :math:`x_s` from 0 to 1 moves its linear coefficient by at most 3/2 and the
     quadratic ones by 1/8 and, twice each, by 1/8. Their noise has the scale
-    :math:`\Delta_1/\epsilon_s`.
-
-    Parameters
-    ----------
-    dim : int
-        Number of attributes d.
-    epsilon_selected : float
-        :math:`\epsilon_s`.
+    :math:`\Delta_1/\epsilon_s`. There are d attributes.
     """
     change = 1.5 + (2 * (dim - 1) + 1) / 8
     return epsilon_selected * change / paper_sensitivity("l1", dim, fair=True)

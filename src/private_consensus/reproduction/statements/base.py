@@ -118,13 +118,8 @@ def conclude(
 ) -> StatementResult:
     """Collect the inequalities of a statement in its result.
 
-    Parameters
-    ----------
-    description : str
-        Description of the computation with its numbers. An empty one stands for the docstring of
-        the computation without its summary.
-    compound, proven : bool
-        Attributes of :class:`StatementResult`.
+    The description is that of the computation with its numbers. An empty one stands for the
+    docstring of the computation without its summary.
     """
     return StatementResult(inequalities, description, compound, proven)
 
@@ -150,21 +145,11 @@ def bound(
     quantity: str, stated: ArrayLike, measured: ArrayLike, slack: float = ROUNDING, *,
     scale: float = 1.0,
 ) -> Part:  # fmt: skip
-    """Compare an upper bound: ``measured`` is at most ``stated`` at every point.
+    """Compare an upper bound: ``measured`` is at most ``stated`` times ``scale`` at every point.
 
-    Both quantities are expected to be at least 0. If ``measured`` is 0, the margin is infinite for
-    a nonnegative ``stated`` and minus infinity for a negative one.
-
-    Parameters
-    ----------
-    quantity : str
-        Compared quantity, with its unit.
-    stated, measured : array_like
-        Bound of the paper and computed quantity; broadcast against each other.
-    slack : float
-        Amount by which the margin may be below 1.
-    scale : float, default 1.0
-        Factor on ``stated``.
+    Both quantities are expected to be at least 0; they are broadcast against each other. If
+    ``measured`` is 0, the margin is infinite for a nonnegative ``stated`` and minus infinity for a
+    negative one. The margin may be below 1 by ``slack``. ``quantity`` has a unit.
     """
     stated, measured = np.broadcast_arrays(np.asarray(stated, float) * scale, measured)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -177,18 +162,9 @@ def at_least(
     quantity: str, stated: ArrayLike, measured: ArrayLike, slack: float = ROUNDING, *,
     scale: float = 1.0,
 ) -> Part:  # fmt: skip
-    """Compare a lower bound: ``measured`` is at least ``stated`` at every point.
+    """Compare a lower bound: ``measured`` is at least ``stated`` over ``scale`` at every point.
 
-    Parameters
-    ----------
-    quantity : str
-        Compared quantity, with its unit.
-    stated, measured : array_like
-        Bound of the paper, above 0, and computed quantity; broadcast against each other.
-    slack : float
-        Amount by which the margin may be below 1.
-    scale : float, default 1.0
-        Divisor of ``stated``.
+    ``stated`` is above 0. The margin may be below 1 by ``slack``.
     """
     stated, measured = np.broadcast_arrays(np.asarray(stated, float) / scale, measured)
     with np.errstate(divide="ignore"):
@@ -203,16 +179,7 @@ def equal(
 ) -> Part:  # fmt: skip
     """Compare two quantities that the statement calls equal at every point.
 
-    Parameters
-    ----------
-    quantity : str
-        Compared quantity, with its unit.
-    stated, measured : array_like
-        Quantity of the paper and computed quantity; broadcast against each other.
-    slack : float
-        Relative difference that is allowed.
-    scale : float, default 1.0
-        Factor on ``stated``.
+    The relative difference may be ``slack``. ``scale`` is a factor on ``stated``.
     """
     stated, measured = np.broadcast_arrays(np.asarray(stated, float) * scale, measured)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -227,19 +194,9 @@ def falls_as(
 ) -> Part:  # fmt: skip
     """Compare a rate :math:`O(t^{-a})` with the slope of ln value on ln t.
 
-    The slope is fitted over the last half of the points, in ln t. The values must fall at least
-    with the stated slope, up to ``slack``.
-
-    Parameters
-    ----------
-    t, values : array_like, shape (points,)
-        Increasing numbers of iterations, and the positive values at them.
-    exponent : float
-        Stated exponent a, above 0.
-    slack : float
-        Difference of slopes that is allowed.
-    scale : float, default 1.0
-        Divisor of ``exponent``.
+    The slope is fitted over the last half of the points, in ln t. The values, which are positive,
+    must fall at least with the stated exponent a > 0, divided by ``scale``, up to a difference of
+    slopes of ``slack``.
     """
     t, values = np.asarray(t, float), np.asarray(values, float)
     late = np.log(t) >= (np.log(t[0]) + np.log(t[-1])) / 2
@@ -255,18 +212,8 @@ def grows_as(
 ) -> Part:  # fmt: skip
     """Compare a growth rate :math:`O(x^a)` with the slope of ln value on ln x.
 
-    The slope is fitted over all points. It must be at most a, up to ``slack``.
-
-    Parameters
-    ----------
-    x, values : array_like, shape (points,)
-        Positive arguments, and the positive values at them.
-    exponent : float
-        Stated exponent a, above 0.
-    slack : float
-        Difference of slopes that is allowed.
-    scale : float, default 1.0
-        Factor on ``exponent``.
+    The slope is fitted over all points. It must be at most the stated exponent a > 0, times
+    ``scale``, up to a difference of slopes of ``slack``.
     """
     x = np.asarray(x, float)
     slope = float(np.polyfit(np.log(x), np.log(values), 1)[0])
@@ -281,18 +228,10 @@ def geometric(
 ) -> Part:
     """Compare a linear rate: the slope of ln value on k is equal in both halves of the points.
 
-    A linear rate has the first slope throughout, so that the slope of the first half is the stated
-    quantity and the slope of the second half is measured. For a power of k, the second slope is
-    smaller by the factor by which k grows.
-
-    Parameters
-    ----------
-    k, values : array_like, shape (points,)
-        Numbers of iterations, and the positive values at them.
-    slack : float, default 0.1
-        Fraction by which the second slope may be smaller.
-    scale : float, default 1.0
-        Divisor of the stated slope.
+    A linear rate has the first slope throughout, so that the slope of the first half, divided by
+    ``scale``, is the stated quantity and the slope of the second half is measured. For a power of
+    k, the second slope is smaller by the factor by which k grows. It may be smaller by the fraction
+    ``slack``.
     """
     k, logs = np.asarray(k, float), np.log(np.asarray(values, float))
     half = len(k) // 2

@@ -12,18 +12,7 @@ from private_consensus.core.randomness import Streams
 
 
 def adjacency_of(name: str, agents: int) -> np.ndarray:
-    """Return the adjacency matrix of a graph that is not random.
-
-    Parameters
-    ----------
-    name : {"ring", "path", "star", "complete"}
-        Family of graphs.
-
-    Returns
-    -------
-    ndarray, shape (agents, agents)
-        1.0 for each edge, else 0.0.
-    """
+    """Return the adjacency matrix of a ring, path, star or complete graph."""
     return GRAPHS[name](Streams(0, (0,)), agents).astype(float)
 
 
@@ -33,17 +22,7 @@ def ring_mixing(agents: int) -> np.ndarray:
 
 
 def lazy_ring_mixing(agents: int, self_weight: float) -> np.ndarray:
-    """Return the mixing matrix of a ring in which both neighbours of an agent weigh equally.
-
-    Parameters
-    ----------
-    self_weight : float
-        Weight of an agent's own value, in [0, 1].
-
-    Returns
-    -------
-    ndarray, shape (agents, agents)
-    """
+    """Return the mixing matrix of a ring in which both neighbours of an agent weigh equally."""
     return self_weight * np.eye(agents) + (1 - self_weight) / 2 * adjacency_of("ring", agents)
 
 
@@ -56,15 +35,8 @@ def laplacians(adjacency: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def noise_weight(plus: np.ndarray, minus: np.ndarray) -> float:
     """Return the factor tau of the noise in error bounds of ADMM.
 
-    Parameters
-    ----------
-    plus, minus : ndarray, shape (agents, agents)
-        Signless Laplacian and Laplacian.
-
-    Returns
-    -------
-    float
-        Square of the largest eigenvalue of ``plus`` over twice the second smallest of ``minus``.
+    It is the square of the largest eigenvalue of ``plus``, the signless Laplacian, over twice the
+    second smallest of ``minus``, the Laplacian.
     """
     return np.linalg.eigvalsh(plus)[-1] ** 2 / (2 * np.linalg.eigvalsh(minus)[1])
 
@@ -75,19 +47,7 @@ def second_modulus(mixing: np.ndarray) -> float:
 
 
 def vectors_of_norm(rng: np.random.Generator, norm: float, shape: tuple[int, ...]) -> np.ndarray:
-    """Sample vectors of a given l2 norm along the last axis, with random directions.
-
-    Parameters
-    ----------
-    norm : float
-        l2 norm of each vector.
-    shape : tuple of int
-        Shape of the result; the last entry is the dimension.
-
-    Returns
-    -------
-    ndarray
-    """
+    """Sample vectors of a given l2 norm along the last axis, with random directions."""
     vectors = rng.normal(size=shape)
     return vectors * (norm / np.linalg.norm(vectors, axis=-1, keepdims=True))
 
@@ -95,12 +55,7 @@ def vectors_of_norm(rng: np.random.Generator, norm: float, shape: tuple[int, ...
 def smallest_sufficient(is_sufficient: Callable[[float], bool], low: float, high: float) -> float:
     """Return the smallest sufficient value by bisection of the logarithm, to a factor of 1.0005.
 
-    Parameters
-    ----------
-    is_sufficient : callable
-        Return True if a value is sufficient; all values above it are then sufficient, too.
-    low, high : float
-        Positive values, of which ``high`` is sufficient.
+    ``high`` is sufficient, and so are all values above a sufficient one.
     """
     while high / low > 1.0005:
         middle = math.sqrt(low * high)

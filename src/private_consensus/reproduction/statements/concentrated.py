@@ -26,38 +26,16 @@ ORDERS = np.array([1.1, 1.5, 2.0, 4.0, 10.0, 40.0])
 def renyi_divergence(
     log_p: np.ndarray, log_q: np.ndarray, orders: ArrayLike = ORDERS
 ) -> np.ndarray:
-    """Return Renyi divergences of discrete distributions.
+    """Return Renyi divergences, [orders, ...], of discrete distributions, at orders above 1.
 
-    Parameters
-    ----------
-    log_p, log_q : ndarray, shape (..., outcomes)
-        Logarithms of the probabilities of the two distributions.
-    orders : array_like, shape (orders,)
-        Orders above 1.
-
-    Returns
-    -------
-    ndarray, shape (orders, ...)
+    ``log_p`` and ``log_q`` are the logarithms of the probabilities, [..., outcomes].
     """
     orders = np.reshape(orders, (-1,) + (1,) * log_p.ndim)
     return logsumexp(orders * log_p + (1 - orders) * log_q, axis=-1) / (orders[..., 0] - 1)
 
 
 def log_normal(mean: float, sigma: float, grid: np.ndarray) -> np.ndarray:
-    """Return log-probabilities on a grid that are proportional to a normal density.
-
-    Parameters
-    ----------
-    mean, sigma : float
-        Mean and standard deviation of the normal distribution.
-    grid : ndarray, shape (points,)
-        Equidistant points.
-
-    Returns
-    -------
-    ndarray, shape (points,)
-        Logarithms of probabilities that sum to 1.
-    """
+    """Return log-probabilities on an equidistant grid that are proportional to a normal density."""
     log = -((grid - mean) ** 2) / (2 * sigma**2)
     return log - logsumexp(log)
 

@@ -50,16 +50,8 @@ def loss_of_a_run(rows: np.ndarray, changes: np.ndarray, epsilon: float) -> floa
 
     Given all earlier messages, the mean of message t changes by :math:`\alpha(t-1)H^T(y-y')(t-1)`.
     Its noise has the scale of (4) for these rows, and the largest log-ratio is the l1 change over
-    the scale.
-
-    Parameters
-    ----------
-    rows : ndarray, shape (T, n)
-        Measurement row of the agent at each time, not 0.
-    changes : ndarray, shape (T,)
-        Change of the measurement at each time.
-    epsilon : float
-        Privacy index of one iteration.
+    the scale. ``rows``, [T, n], are measurement rows, not 0; ``changes``, [T], are those of the
+    measurements; and epsilon is that of one iteration.
     """
     step_sizes = 2.0 / (np.arange(len(rows)) + 2)
     shifts = step_sizes[:, None] * rows * changes[:, None]
@@ -173,20 +165,10 @@ def example_error(
     r"""Return the exact mean square error of an agent in the example of section 5.
 
     Errors follow :math:`e(t+1) = F(t)(e(t) + n(t)) + \alpha(t)H(t)\omega(t)`, so that their second
-    moments are a linear recursion. Messages have noise from t = 1 on.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy index of one iteration; infinite for no noise.
-    scales : callable
-        Map the l1 norms of the five measurement rows to the noise scales of the agents, each over
-        :math:`\alpha(t-1)\delta/\epsilon`.
-
-    Returns
-    -------
-    float
-        Mean over the five agents of :math:`E\|x_i - \theta^*\|_2^2`.
+    moments are a linear recursion. Messages have noise from t = 1 on. ``scales`` maps the l1 norms
+    of the five measurement rows to the noise scales of the agents, each over
+    :math:`\alpha(t-1)\delta/\epsilon`; epsilon is infinite for no noise. The mean is that over the
+    five agents of :math:`E\|x_i - \theta^*\|_2^2`.
     """
     moments = np.outer(INITIAL_ERROR, INITIAL_ERROR)
     for t in range(horizon):

@@ -58,19 +58,7 @@ class Constrained:
         return np.vecmat(multiplier, self.A)
 
     def proximal(self, centre: np.ndarray, penalty: float) -> np.ndarray:
-        r"""Return :math:`\arg\min f_i(x) + \frac D2\|x - v_i\|_2^2`, by 12 Newton steps.
-
-        Parameters
-        ----------
-        centre : ndarray, shape (agents, dim)
-            Centres :math:`v_i`.
-        penalty : float
-            Penalty :math:`D`.
-
-        Returns
-        -------
-        ndarray, shape (agents, dim)
-        """
+        r"""Return :math:`\arg\min f_i(x) + \frac D2\|x - v_i\|_2^2`, by 12 Newton steps."""
         x, eye = centre.copy(), np.eye(centre.shape[-1])
         for _ in range(12):
             probability = expit(np.matvec(self.b, x))
@@ -122,21 +110,10 @@ def run(
         x_i \leftarrow v_i - D^{-1}\nabla f_i(x_i) \quad\text{or}\quad
         \arg\min f_i + \tfrac D2\|x - v_i\|^2
 
-    Parameters
-    ----------
-    first_order : bool
-        True for the gradient step (13), False for exact minimisation (12).
-    spread : float
-        The diagonal of each :math:`\rho_i` is uniform on rho (1 - spread) to rho (1 + spread),
-        sampled independently for each agent, row and round.
-    seed : int, default 0
-        Seed of the penalties.
-    D, rho, zeta : float
-        Total penalty, mean penalty and dual step size.
-
-    Returns
-    -------
-    tuple of ndarray, shapes (rounds, agents, dim) and (rounds, rows)
+    The gradient step (13) is taken if ``first_order``. The diagonal of each :math:`\rho_i` is
+    uniform on rho (1 - spread) to rho (1 + spread), sampled independently for each agent, row and
+    round. D and zeta are total penalty and dual step size. The results are [rounds, agents, dim]
+    and [rounds, rows].
     """
     rng = np.random.default_rng(seed)
     agents, rows, dim = problem.A.shape

@@ -29,21 +29,9 @@ def error_of_algorithm_1(
 ) -> float:
     r"""Return the mean square error of the released mean estimate of Algorithm 1.
 
-    The noise has the scales of Theorem 2 and the sensitivity :math:`2R\sqrt p\,\eta_t`.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        Budget of all messages of an agent.
-    horizon : int
-        Number of gradient steps T.
-    records : int
-        Number of records per agent.
-
-    Returns
-    -------
-    float
-        Mean of the squared l2 distance to the mean of all records.
+    It is the mean of the squared l2 distance to the mean of all records, after T steps. The noise
+    has the scales of Theorem 2, for the budget of all messages of an agent, and the sensitivity
+    :math:`2R\sqrt p\,\eta_t`.
     """
     t = np.arange(1.0, horizon + 1)
     change = 2 * BOX * math.sqrt(DIM) / records

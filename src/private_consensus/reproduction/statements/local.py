@@ -276,16 +276,8 @@ def contraction(
 ) -> Part:
     """Test that each iteration reduces the squared G-norm by the factor 1 + p.
 
-    Parameters
-    ----------
-    setting : QuadraticSetting
-        Losses, constraint, penalties and step sizes.
-    first_order : bool
-        True for (13), False for (12).
-    rounds : int, default 60
-        Number of iterations.
-    dual_weight : float, optional
-        Weight of the multiplier in G, 1/zeta by default.
+    The iteration is (13) if ``first_order``, else (12). The weight of the multiplier in G is 1/zeta
+    by default.
     """
     norms = _distances(setting, first_order, rounds, dual_weight=dual_weight)
     above_rounding = norms[1:] > 1e-20

@@ -26,22 +26,8 @@ def mu_of_coordinate_descent(
     Coordinate l is chosen :math:`A_l` times, and each of its messages moves by
     :math:`\mathcal B_l^c / \hat M`. With
     :math:`\sigma^2 = (1+a)(\mathcal B^c)^2K/(\epsilon^2\hat M^2d)` the messages are
-    :math:`\mu`-Gaussian DP with :math:`\mu^2 = \sum_l A_l(\mathcal B_l^c/\hat M)^2/\sigma^2`.
-
-    Parameters
-    ----------
-    epsilon : float
-        Epsilon in the formula of the noise.
-    excess : float
-        a, the allowed excess of a count over its mean.
-    counts : ndarray, shape (..., d)
-        Number of times that each coordinate is chosen.
-    changes : ndarray, shape (..., d)
-        Largest change of each coordinate of the gradient.
-
-    Returns
-    -------
-    ndarray, shape (...)
+    :math:`\mu`-Gaussian DP with :math:`\mu^2 = \sum_l A_l(\mathcal B_l^c/\hat M)^2/\sigma^2`. a,
+    ``excess``, is the allowed excess of a count over its mean. Counts and changes are [..., d].
     """
     squares = changes**2
     mean_count = counts.sum(-1) / counts.shape[-1]
@@ -142,20 +128,9 @@ def excess_on_a_graph(
 ) -> np.ndarray:
     r"""Return the mean excess of the averaged iterate of descent with steps :math:`1/\sqrt k`.
 
-    Agents have the losses :math:`\sqrt{1+(x-a_i)^2}`, which sum to the objective.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (agents, agents)
-        Mixing matrix.
-    horizons : ndarray of int
-        Numbers of iterations K.
-    noise : float
-        Standard deviation of the noise over the step size, V.
-
-    Returns
-    -------
-    ndarray, shape (horizons,)
+    Agents have the losses :math:`\sqrt{1+(x-a_i)^2}`, which sum to the objective. ``weights`` is
+    the mixing matrix, ``horizons`` are numbers of iterations K, and ``noise`` is V, the standard
+    deviation of the noise over the step size.
     """
     rng, agents = np.random.default_rng(4), len(weights)
     targets, _, min_loss = _losses(agents)

@@ -51,12 +51,7 @@ def epsilon_of_q_dpsgd_2(rounds: int) -> float:
     agent's messages is then a sum :math:`S` over the batches with the record, noise of variance
     :math:`\sigma^2 T`, and roundings of at most the resolution. Chernoff's inequality bounds the
     probability that the sum has the wrong sign. A discrete Gaussian has no larger moments
-    :math:`E\,e^{\lambda X}` than the continuous one.
-
-    Parameters
-    ----------
-    rounds : int
-        Number of rounds T.
+    :math:`E\,e^{\lambda X}` than the continuous one. T is ``rounds``.
     """
     delta, records, batch, resolution = 1e-5, 1000, 20, 1e-6
     alpha, averaging = rounds ** (-1 / 6), rounds**-0.5
@@ -98,14 +93,8 @@ def mean_square_error(T: float, sizes: tuple[float, float], rate: float) -> floa
 
     Steps are :math:`\alpha = 2T^{-\tilde\delta/2}` and :math:`\varepsilon = T^{-3\tilde\delta/2}`.
     A mode with eigenvalue w shrinks by :math:`1 - \varepsilon(1-w) - \alpha\varepsilon h` per
-    round.
-
-    Parameters
-    ----------
-    sizes : tuple of float
-        Standard deviations of quantisation and of DP noise.
-    rate : float
-        Exponent :math:`\tilde\delta`, in (0, 1/2).
+    round. ``rate`` is :math:`\tilde\delta`, in (0, 1/2), and ``sizes`` are the standard deviations
+    of quantisation and of DP noise.
     """
     alpha, averaging = 2 * T ** (-rate / 2), T ** (-1.5 * rate)
     is_consensus_mode = EIGENVALUES > 1 - 1e-12

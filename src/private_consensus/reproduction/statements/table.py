@@ -43,18 +43,10 @@ Theorems = Mapping[str, Mapping[str, Theorem]]
 
 
 def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
-    """Return the checked statements by paper and number.
+    """Return the checked statements of ``config/theorems.yaml`` by paper and number.
 
-    Parameters
-    ----------
-    raw : mapping
-        Content of ``config/theorems.yaml``.
-
-    Raises
-    ------
-    InvalidInput
-        If an entry is invalid, if it names an unknown computation or erratum, or if a computation
-        has no entry.
+    An invalid entry, an unknown computation or erratum, and a computation without an entry raise
+    ``InvalidInput``.
     """
     theorems: dict[str, dict[str, Theorem]] = {}
     for paper, entries in raw.items():

@@ -21,17 +21,7 @@ P, J, T, C = 10, 30, 100, 0.5
 
 
 def step_sizes(first: float, horizon: int = T) -> np.ndarray:
-    """Return the step sizes alpha_t of (12).
-
-    Parameters
-    ----------
-    first : float
-        alpha_0 R / L.
-
-    Returns
-    -------
-    ndarray, shape (horizon,)
-    """
+    """Return the step sizes alpha_t of (12), [horizon]; ``first`` is alpha_0 R / L."""
     return first / np.sqrt(np.arange(1, horizon + 1) * P * math.log(2 * P))
 
 
@@ -75,14 +65,9 @@ def noise_of_theorem_1(epsilon: float) -> float:
 
 
 def first_step_of_27(epsilon: float, best: np.ndarray) -> float:
-    """Return alpha_0 R of (27), solved for the step.
+    """Return alpha_0 R of (27), solved for the step, for the epsilon of one iteration.
 
-    Parameters
-    ----------
-    epsilon : float
-        Budget of one iteration.
-    best : ndarray, shape (P,)
-        Minimiser.
+    ``best`` is the minimiser, [P].
     """
     needed = J * P * noise_of_theorem_1(epsilon) ** 2 + 4 * float(best @ best) / T
     return math.sqrt(math.log(2 * P) / (C * _sum_of_smoothing()) * needed)

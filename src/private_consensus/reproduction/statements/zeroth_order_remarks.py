@@ -45,21 +45,10 @@ def iterations_of_admm(
 ) -> int:
     r"""Return the number of iterations after which ADMM without noise stays near the solution.
 
-    Losses are :math:`\|X_kb - y_k\|^2`. The primal update is exact, as D-ZOA's is on average, or
-    the linearised one of DP-ADMM.
-
-    Parameters
-    ----------
-    coordinator : bool
-        True if a coordinator averages all models, False for exchanges between neighbours.
-    eta_0 : float, optional
-        Step parameter of the linearised update, eta_0 / sqrt(m); exact update if omitted.
-
-    Returns
-    -------
-    int
-        First of 60 iterations from which the squared error stays below a hundredth of its initial
-        value; 61 if there is none.
+    It is the first of 60 iterations from which the squared error stays below a hundredth of its
+    initial value; 61 if there is none. Losses are :math:`\|X_kb - y_k\|^2`. The primal update is
+    exact, as D-ZOA's is on average, or the linearised one of DP-ADMM with the step parameter eta_0
+    / sqrt(m). A coordinator averages all models, or neighbours exchange them.
     """
     X, y = _records(seed)
     gram, pull = 2 * np.swapaxes(X, 1, 2) @ X, 2 * np.einsum("knp,kn->kp", X, y)
@@ -155,19 +144,7 @@ def sentence_2() -> StatementResult:
 
 
 def centralised_median_fit(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    r"""Return the minimiser of :math:`\sum|x_n^Tb - y_n| + \|b\|_1`, by linear programming.
-
-    Parameters
-    ----------
-    X : ndarray, shape (records, dim)
-        Features.
-    y : ndarray, shape (records,)
-        Responses.
-
-    Returns
-    -------
-    ndarray, shape (dim,)
-    """
+    r"""Return the minimiser of :math:`\sum|x_n^Tb - y_n| + \|b\|_1`, by linear programming."""
     rows = np.vstack([X, np.eye(X.shape[1])])
     right_sides = np.append(y, np.zeros(X.shape[1]))
     count, dim = rows.shape

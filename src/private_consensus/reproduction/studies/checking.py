@@ -20,22 +20,10 @@ EXPECTED = "a folder with config/config.yaml, or a file of config/papers"
 def check(path: str | Path, scale: str | None = None) -> dict[str, int]:
     """Validate the configuration of a study, of the repository, or of one paper.
 
-    Parameters
-    ----------
-    path : str or Path
-        Folder that contains ``config/config.yaml``, or a file ``config/papers/NAME.yaml``.
-    scale : str, optional
-        Scale at which settings are planned; that of the configuration if omitted.
-
-    Returns
-    -------
-    dict of str to int
-        Number of papers, experiments, settings, figures, tables, claims and audited entries.
-
-    Raises
-    ------
-    InvalidInput
-        With one line per error of the configuration, or for a path without a configuration.
+    ``path`` is a folder that contains ``config/config.yaml``, or a file
+    ``config/papers/NAME.yaml``. The scale is that of the configuration by default. Return the
+    numbers of papers, experiments, settings, figures, tables, claims and audited entries. A wrong
+    configuration raises ``InvalidInput`` with one line per error.
     """
     target = arguments.path("PATH", path, EXPECTED).absolute()
     is_paper = target.is_file() and target.parent.name == "papers"

@@ -60,15 +60,7 @@ def reproduce(
 
 
 def command(folder: Path, scale: str | None, cores: int) -> list[str]:
-    """Return the command line of Snakemake for a study.
-
-    Parameters
-    ----------
-    scale : str or None
-        Scale of the study; that of its configuration if None.
-    cores : int
-        Maximum number of parallel jobs.
-    """
+    """Return the command line of Snakemake for a study."""
     return [
         sys.executable, "-m", "snakemake", "--cores", str(cores),
         "--executor", "forks" if sys.platform == "linux" else "local",

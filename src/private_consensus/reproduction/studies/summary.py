@@ -28,13 +28,8 @@ def summary(
 ) -> str:  # fmt: skip
     """Return the page with files of figures and tables, and rows of claims, privacy and audits.
 
-    The verdict of a privacy row combines accountant, lower bound and audits, as in the privacy
-    table of the report.
-
-    Parameters
-    ----------
-    figures, tables : iterable of str
-        Paths of the files; the files of one figure share one line.
+    The files of one figure share one line. The verdict of a privacy row combines accountant, lower
+    bound and audits, as in the privacy table of the report.
     """
     audited = decided(read_all(audits).to_dicts(), level)
     settings = judged(read_all(privacy), errata, audited).to_dicts()

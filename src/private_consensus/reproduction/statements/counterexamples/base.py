@@ -49,14 +49,8 @@ def finding(
 ) -> ErratumResult:  # fmt: skip
     """Return the result of a computation with its outcome: confirmed, in part, or refuted.
 
-    Parameters
-    ----------
-    quantity : str
-        Compared quantity, with its unit.
-    holds : bool
-        True if the numbers show the suspected error.
-    partly : bool, default False
-        True if the error affects only a part of the statement.
+    ``holds`` is True if the numbers show the suspected error, and ``partly`` if it affects only a
+    part of the statement. ``quantity`` has a unit.
     """
     outcome = ("in part" if partly else "confirmed") if holds else "refuted"
     return ErratumResult(quantity, float(claimed), float(computed), outcome, description)
