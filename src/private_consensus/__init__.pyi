@@ -3,8 +3,14 @@
 from . import privacy as privacy
 from .api.results import Result as Result
 from .api.results import simulate as simulate
-from .audits.audit import audit as audit
-from .audits.result import AuditResult as AuditResult
+from .audits import AuditResult as AuditResult
+from .audits import audit as audit
+from .audits.functions import audit_function as audit_function
+from .audits.functions import exact as exact
+from .audits.functions import gamma_norm as gamma_norm
+from .audits.functions import gaussian as gaussian
+from .audits.functions import laplace as laplace
+from .audits.functions import recording as recording
 from .common.errors import InvalidInput as InvalidInput
 from .core import algorithms as algorithms
 from .core import networks as networks

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from private_consensus.privacy.audit.noise import noise_test
 from scipy.stats import kstest, norm
 
 from observed import executed
@@ -25,7 +26,6 @@ from private_consensus.core.problems.logistic_regression import LogisticRegressi
 from private_consensus.core.randomness import Streams
 from private_consensus.core.solvers import Unsolved
 from private_consensus.privacy import Budget, account, gaussian_noise_multiplier, zcdp_rho
-from private_consensus.privacy.audit.noise import noise_test
 
 AGENTS, DIM, RECORDS = 5, 4, 60
 ETA = 0.5

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+import conformance
 from private_consensus import algorithms, networks, problems, simulate
-from private_consensus.audit import audit
-from private_consensus.audits import conformance
+from private_consensus.audits import audit
 from private_consensus.audits.examples import examples, mean_estimation
 from private_consensus.core.algorithms.base import stack
 from private_consensus.core.randomness import Streams

@@ -4,12 +4,12 @@ import math
 from dataclasses import replace
 
 import pytest
-
 from private_consensus.audits.judging import BY_ACCOUNTANT
+from private_consensus.report.views.mutants import audit_counts
+
 from private_consensus.privacy import AUDIT_VERDICTS
 from private_consensus.report.page import pages
 from private_consensus.report.views.audits import table as audit_table
-from private_consensus.report.views.mutants import audit_counts
 from private_consensus.report.views.privacy import (
     MAX_LISTED_SETTINGS,
     _bounded,

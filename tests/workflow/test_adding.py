@@ -15,9 +15,9 @@ import pytest
 import yaml
 from scratch import COMMAND, ROOT, SNAKEMAKE, Warm, call, copy_to, output_of
 
+import conformance
 import private_consensus as pc
 from private_consensus import algorithms, networks
-from private_consensus.audits import conformance
 from private_consensus.audits.examples import mean_estimation
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 

@@ -60,7 +60,6 @@ def publish(
     shutil.rmtree(new, ignore_errors=True)
     try:
         _write(results, run, new)
-        _copy_audited_faults(folder, new)
         files = [path for path in new.rglob("*") if path.is_file()]
         content = manifest(
             results, config, missing=missing, stamped=stamped, files=checksums(files, new)
@@ -141,13 +140,6 @@ def _write(results: Results, run: Path, folder: Path) -> None:
     write_text(folder / "README.md", gallery(results))
 
 
-def _copy_audited_faults(old: Path, new: Path) -> None:
-    """Copy the audits of faults from the old reference if they were not run again."""
-    for name in ("audit/mutants.parquet", "audit/mutants.csv"):
-        if not (new / name).exists():
-            _copy(name, old, new, missing_ok=True)
-
-
 def small_png(svg: str) -> bytes:
     """Render a figure as PNG of :data:`WIDTH` pixels."""
     return png_of(svg, WIDTH / svg_size(svg).get("width", WIDTH))
@@ -175,7 +167,6 @@ def gallery(results: Results) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _copy(name: str, source: Path, target: Path, *, missing_ok: bool = False) -> None:
+def _copy(name: str, source: Path, target: Path) -> None:
     """Copy a file of one folder to another folder."""
-    if not missing_ok or (source / name).is_file():
-        copy(source / name, target / name)
+    copy(source / name, target / name)
