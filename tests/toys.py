@@ -24,7 +24,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyRounds(Iterative):
+class NoisyRounds(Algorithm):
     """Algorithm whose agents release half of a mixture, half of their mean, and noise per round."""
 
     sigma: Noise = noise_field()

@@ -33,7 +33,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gossip(Iterative):
+class Gossip(Algorithm):
     """Gossip averaging of values with noise added once, as in the page on adding an algorithm."""
 
     sigma: float = 0.0
@@ -94,7 +94,7 @@ class Seeded(Gossip):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EventTriggered(Iterative):
+class EventTriggered(Algorithm):
     """Descent whose agents repeat their message if its change, noise included, is small."""
 
     sigma: float = 0.0

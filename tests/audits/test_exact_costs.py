@@ -35,7 +35,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Descent(Iterative):
+class Descent(Algorithm):
     """Gradient descent from mixed messages, with fresh noise on every gradient."""
 
     sigma: float = 0.0

@@ -44,7 +44,7 @@ class FreshBatches(NoisyRounds):
     def releases(self, problem, network, horizon):
         return self.sampled(problem, self.sigma.scale, horizon)
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         return account(self.releases(problem, network, horizon), delta=delta).epsilon
 
     def draws(self, problem, streams):

@@ -28,7 +28,7 @@ class Message(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Descent(Iterative):
+class Descent(Algorithm):
     r"""Gradient descent with mixing first and a noisy mean gradient.
 
     :math:`y \leftarrow Wy - \eta(\nabla f_i(Wy)/N_i + N(0, \sigma^2))`."""
@@ -48,7 +48,7 @@ class Descent(Iterative):
         change, scale = self.eta * self.change(problem), self.eta * self.sigma
         return [Release("gaussian", change, scale, count=horizon)]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         return gaussian_epsilon(np.sqrt(horizon) * self.change(problem) / self.sigma, delta)
 
     def start(self, problem, network, streams, settings):
@@ -172,7 +172,7 @@ class TwoReleases(Descent):
             Release("gaussian", self.eta * change, self.eta * self.sigma, count=horizon),
         ]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         return gaussian_epsilon(np.sqrt(2 * horizon) * self.change(problem) / self.sigma, delta)
 
     def start(self, problem, network, streams, settings):
@@ -203,7 +203,7 @@ class NoiseInStart(Descent):
     def releases(self, problem, network, horizon):
         return [Release("gaussian", self.change(problem), self.sigma)]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         return gaussian_epsilon(self.change(problem) / self.sigma, delta)
 
     def start(self, problem, network, streams, settings):
@@ -293,7 +293,7 @@ class FallingNoise(Descent):
         scale = self.eta * self.sigma * self.shares(horizon)
         return [Release("gaussian", self.eta * self.change(problem), scale)]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         mu_factor = np.sqrt((self.shares(horizon) ** -2).sum())
         return gaussian_epsilon(mu_factor * self.change(problem) / self.sigma, delta)
 
@@ -316,7 +316,7 @@ class LaplaceOnce(Algorithm):
     def releases(self, problem, network, horizon):
         return [Release("laplace", self._change(problem), self.scale)]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         return self._change(problem) / self.scale
 
     def run(self, problem, network, streams, horizon, observe):
@@ -359,7 +359,7 @@ class Lazy(Descent):
         change, scale = self.eta * self.change(problem), self.eta * self.sigma
         return [Release("gaussian", change, scale, count=self.paid(horizon))]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         root = np.sqrt(self.paid(horizon))
         return gaussian_epsilon(root * self.change(problem) / self.sigma, delta)
 

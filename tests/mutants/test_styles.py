@@ -28,7 +28,7 @@ def test_a_style_spends_its_budget_and_not_more(name):
     world = case.problem, case.network, case.horizon
     accounted_epsilon = account(case.calibrated.releases(*world), case.budget.delta).epsilon
     assert accounted_epsilon == pytest.approx(case.budget.epsilon, rel=1e-6)
-    formula = case.calibrated.epsilon_by_formula(case.budget.delta, *world)
+    formula = case.calibrated.claimed_epsilon(case.budget.delta, *world)
     assert formula == pytest.approx(case.budget.epsilon, rel=1e-6)
 
 

@@ -19,7 +19,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianSeries(Iterative):
+class GaussianSeries(Algorithm):
     """A series of Gaussian releases of equal sensitivity and equal noise.
 
     Parameters
@@ -49,7 +49,7 @@ class GaussianSeries(Iterative):
             Release("gaussian", self.change(problem), self.sigma.scale, count=self.count(horizon))
         ]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         if not self.sigma:
             return inf
         mu = self.change(problem) * sqrt(self.count(horizon)) / self.sigma.scale

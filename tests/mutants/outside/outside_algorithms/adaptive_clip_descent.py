@@ -40,7 +40,7 @@ class Draw(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveClipDescent(Iterative):
+class AdaptiveClipDescent(Algorithm):
     r"""Gradient descent with a clip that follows a noised quantile.
 
     Parameters

@@ -24,7 +24,7 @@ from ._common import State
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiscreteGaussianGossip(Iterative):
+class DiscreteGaussianGossip(Algorithm):
     """Gossip that starts from rounded means with discrete Gaussian noise.
 
     Parameters

@@ -66,7 +66,7 @@ class FixedBatchDescent(GaussianSeries):
     def releases(self, problem, network, horizon):
         return self.mechanism(problem).releases(float(self.sigma.scale), horizon)
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         return float("nan")
 
     def draws(self, problem, streams):

@@ -20,7 +20,7 @@ from ._common import State, clipped, record_gradients
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceClipDescent(Iterative):
+class LaplaceClipDescent(Algorithm):
     """Gradient descent with record gradients clipped in l1 and Laplace noise.
 
     Parameters
@@ -50,7 +50,7 @@ class LaplaceClipDescent(Iterative):
     def releases(self, problem, network, horizon):
         return [Release("laplace", self.change(problem), self.scale.scale, count=horizon)]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         return horizon * self.change(problem) / self.scale.scale if self.scale else inf
 
     def start(self, problem, network, streams, settings):

@@ -68,7 +68,7 @@ class PoissonDescent(GaussianSeries):
         scale = self.sigma.scale
         return [Release("gaussian", self.change(problem), scale, count=horizon, sampling=sampling)]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         return float("nan")
 
     def coins(self, problem, streams):

@@ -20,7 +20,7 @@ from ._common import State
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomSignGossip(Iterative):
+class RandomSignGossip(Algorithm):
     """Gossip that starts from randomised signs of means.
 
     Parameters
@@ -39,7 +39,7 @@ class RandomSignGossip(Iterative):
     def releases(self, problem, network, horizon):
         return [Release("pure", epsilon=problem.dim * self.loss)]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         return problem.dim * self.loss
 
     def start(self, problem, network, streams, settings):
