@@ -259,12 +259,12 @@ def test_settings_with_different_structural_options_cannot_be_stacked():
 def test_stacked_fields_have_the_settings_axis_first():
     per_agent = np.arange(5.0).reshape(1, 5, 1)
     both = stack([GradientDescent(noise=per_agent), GradientDescent(noise=2.0)])
-    assert both.noise.scale.shape == (2, 1, 5, 1)
-    assert np.array_equal(both.noise.scale[1], np.full((1, 5, 1), 2.0))
+    assert both.noise.shape == (2, 1, 5, 1)
+    assert np.array_equal(both.noise[1], np.full((1, 5, 1), 2.0))
     scalars = stack([GradientDescent(noise=1.0), GradientDescent(noise=2.0)])
-    assert column(scalars.noise.scale).shape == (2, 1, 1, 1)
+    assert column(scalars.noise).shape == (2, 1, 1, 1)
     selected = both.select(np.array([False, True]))
-    assert np.array_equal(selected.noise.scale, both.noise.scale[1:])
+    assert np.array_equal(selected.noise, both.noise[1:])
 
 
 def test_divergence_can_be_recorded_as_infinite_values():

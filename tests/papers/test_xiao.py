@@ -193,18 +193,19 @@ def test_an_interval_that_is_too_short_is_refused():
 def reference_losses(problem, network, streams, noise, growth, horizon, r=0):
     """Return the losses of Algorithm 1 for one run, coordinate by coordinate."""
     algorithm = LocallyPrivateADMM(noise=noise, growth=growth)
-    draws = algorithm.draws(problem, streams)
+    noises = streams.sequence("noise", "laplace", (AGENTS, DIM), "")
+    sampled = streams.sequence("sampling", "uniform", (AGENTS, DIM), "weights")
     x = streams.draw("data", "normal", (AGENTS, DIM), "start")[r]
     released = run(algorithm, problem, network, streams, horizon)
     total = 0.0
     for k in range(1, horizon + 1):
-        draw, beta = next(draws), growth**k / noise
+        unit, weights, beta = next(noises)[r], next(sampled)[r], growth**k / noise
         adjacency = network.adjacency[r].astype(float)
         mean = adjacency @ x / adjacency.sum(1)[:, None]
         for i, l in np.ndindex(AGENTS, DIM):
             low, high = sorted((x[i, l], mean[i, l]))
-            w = draw.weights[r, i, l]
-            output = w * x[i, l] + (1 - w) * mean[i, l] + draw.noise[r, i, l] / beta
+            w = weights[i, l]
+            output = w * x[i, l] + (1 - w) * mean[i, l] + unit[i, l] / beta
             total += loss_by_integration(output - low, high - low, beta, problem.weight / 10)
         x = released[k]["released"][0, r]
     return total / (AGENTS * DIM), float(released[horizon]["realised"][0, r])
@@ -495,7 +496,7 @@ def test_calibrated_noise_covers_all_coordinates_and_ignores_random_weights(prob
     pure, horizon, noises = Budget(2.0, 0.0), 30, {}
     for weights, growth in (("random", 1.02), ("fixed", 1.02), ("random", 1.0)):
         algorithm = LocallyPrivateADMM(growth=1.02, penalty_growth=growth, weights=weights)
-        noises[weights, growth] = algorithm.calibrate(pure, problem, network, horizon).noise.scale
+        noises[weights, growth] = algorithm.calibrate(pure, problem, network, horizon).noise
     change = problem.record_change("l1")
     alike = horizon * change / (10 * pure.epsilon)
     constant = change * np.sum(1.02 ** np.arange(1, horizon + 1)) / (10 * pure.epsilon)
