@@ -44,7 +44,7 @@ class NoisyGossip(pc.Iterative):
     def releases(self, problem, network, horizon):
         return [pc.Release("gaussian", sensitivity=self.sensitivity(problem), scale=self.sigma)]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         return pc.privacy.gaussian_epsilon(self.sensitivity(problem) / self.sigma, delta)
 
     def start(self, problem, network, streams, settings):

@@ -28,7 +28,6 @@ _OBJECTS = {
     "Budget": "privacy",
     "Guarantee": "privacy",
     "InvalidInput": "common.errors",
-    "Iterative": "core.algorithms.base",
     "Network": "core.networks",
     "Problem": "core.problems",
     "Relation": "privacy",

@@ -16,7 +16,6 @@ from .core import algorithms as algorithms
 from .core import networks as networks
 from .core import problems as problems
 from .core.algorithms.base import Algorithm as Algorithm
-from .core.algorithms.base import Iterative as Iterative
 from .core.networks import Network as Network
 from .core.problems import Problem as Problem
 from .core.randomness import Streams as Streams

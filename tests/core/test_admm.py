@@ -199,8 +199,8 @@ def test_dual_noise_in_units_of_x_is_multiplied_by_the_penalty(problem, network,
         run(a, problem, network, streams, 5)[5]["released"] for a in (unit_x, unit_dual)
     )
     assert np.allclose(models_x, models_dual, atol=1e-9)
-    assert unit_x.epsilon_by_formula(0, problem, network, 5) == pytest.approx(
-        unit_dual.epsilon_by_formula(0, problem, network, 5)
+    assert unit_x.claimed_epsilon(0, problem, network, 5) == pytest.approx(
+        unit_dual.claimed_epsilon(0, problem, network, 5)
     )
 
 
@@ -221,7 +221,7 @@ def test_calibration_attains_and_never_exceeds_a_pure_budget(problem, network, v
 def test_calibration_by_the_formula_attains_the_budget(problem, network, version):
     algorithm = version(law="laplace", D=10.0, zeta=0.5, growth=1.02, calibration="formula")
     calibrated = algorithm.calibrate(Budget(3.0, 0.0), problem, network, 20)
-    assert calibrated.epsilon_by_formula(0.0, problem, network, 20) == pytest.approx(3.0)
+    assert calibrated.claimed_epsilon(0.0, problem, network, 20) == pytest.approx(3.0)
 
 
 def test_a_budget_below_the_jacobian_terms_is_refused(problem, network):

@@ -135,7 +135,7 @@ def test_methods_calibrated_by_formula_have_the_same_total_rho(problem, uneven, 
         return
     epsilon = 60.0  # exceeds the privacy cost of the Jacobian terms at this loss scale
     done = algorithm.calibrate(Budget(epsilon, 1e-4), problem, uneven, 30)
-    assert done.epsilon_by_formula(1e-4, problem, uneven, 30) == pytest.approx(epsilon, rel=1e-9)
+    assert done.claimed_epsilon(1e-4, problem, uneven, 30) == pytest.approx(epsilon, rel=1e-9)
     allowed = zcdp_rho(epsilon, 1e-4, conversion=conversion)
     assert done.rho_by_formula(problem, uneven, 30) == pytest.approx(allowed, rel=1e-9)
 
@@ -565,7 +565,7 @@ def test_r_admm_accounts_for_every_second_iteration(problem, network):
     for horizon, charged in ((1, 1), (2, 1), (9, 5), (10, 5)):
         losses = np.concatenate([r.losses() for r in done.releases(problem, network, horizon)])
         assert len(losses) == charged
-        total = done.epsilon_by_formula(0.0, problem, network, horizon)
+        total = done.claimed_epsilon(0.0, problem, network, horizon)
         assert total == pytest.approx(losses.sum(), rel=1e-12)
     kappa = problem.weight / 4 / (problem.ridge + 2.0)
     assert losses[0] == pytest.approx(2 * problem.weight / 2.0 + 2.8 * kappa)

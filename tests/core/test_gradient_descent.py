@@ -134,9 +134,7 @@ def test_theorem_2_satisfies_condition_14_with_slack(problem, network, horizon, 
     )
     [release] = full_spending.releases(problem, network, horizon)
     assert ((release.sensitivity / release.scale) ** 2).sum() == pytest.approx(allowed)
-    assert full_spending.epsilon_by_formula(1e-4, problem, network, horizon) == pytest.approx(
-        epsilon
-    )
+    assert full_spending.claimed_epsilon(1e-4, problem, network, horizon) == pytest.approx(epsilon)
 
 
 @pytest.mark.parametrize("calibration", descent_theorems.CALIBRATIONS)

@@ -575,7 +575,7 @@ def test_calibrated_sigma_equals_the_formula_of_theorem_15():
 def test_the_privacy_formula_inverts_the_calibration_of_sigma(algorithm):
     problem, network, _ = scene()
     ready = algorithm.calibrate(Budget(1.3, 1e-5), problem, network, 200)
-    assert ready.epsilon_by_formula(1e-5, problem, network, 200) == pytest.approx(1.3)
+    assert ready.claimed_epsilon(1e-5, problem, network, 200) == pytest.approx(1.3)
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ class Position(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explosive(Iterative):
+class Explosive(Algorithm):
     """Algorithm that overflows if the factor is large and the run does not start from 0."""
 
     factor: float = 1.0

@@ -529,7 +529,7 @@ def test_published_mechanisms_have_a_smaller_loss_than_the_formula_states(
     delta = 0.0 if mechanism == "laplace" else DELTA
     algorithm = FairClassification(mechanism=mechanism, fair=kind, selected="age", split=split)
     algorithm = algorithm.calibrate(Budget(epsilon, delta), problem, network, 1)
-    formula = algorithm.epsilon_by_formula(delta, problem, network, 1)
+    formula = algorithm.claimed_epsilon(delta, problem, network, 1)
     assert formula == pytest.approx(epsilon)
     guarantee = account(algorithm.releases(problem, network, 1), delta)
     assert guarantee.epsilon < epsilon
@@ -572,7 +572,7 @@ def test_pflr_splits_its_budget_between_covariance_and_objective(problem, networ
     algorithm = Pflr(share=0.25).calibrate(Budget(2.0, 0.0), problem, network, 1)
     assert algorithm.noise_fairness.scale == pytest.approx(2 * DIM / 0.5)
     assert algorithm.noise_objective.scale == pytest.approx((DIM**2 / 4 + DIM) / 1.5)
-    assert algorithm.epsilon_by_formula(0.0, problem, network, 1) == pytest.approx(2.0)
+    assert algorithm.claimed_epsilon(0.0, problem, network, 1) == pytest.approx(2.0)
     assert account(algorithm.releases(problem, network, 1), 0.0).epsilon < 2.0
     tight = replace(algorithm, sens="tight").calibrate(Budget(2.0, 0.0), problem, network, 1)
     assert account(tight.releases(problem, network, 1), 0.0).epsilon == pytest.approx(2.0)
@@ -581,7 +581,7 @@ def test_pflr_splits_its_budget_between_covariance_and_objective(problem, networ
 def test_pflr_with_the_raw_covariance_is_not_private(problem, network):
     raw = Pflr(shift="raw").calibrate(Budget(2.0, 0.0), problem, network, 1)
     assert np.isinf(account(raw.releases(problem, network, 1), 0.0).epsilon)
-    assert raw.epsilon_by_formula(0.0, problem, network, 1) == pytest.approx(2.0)
+    assert raw.claimed_epsilon(0.0, problem, network, 1) == pytest.approx(2.0)
 
 
 # --- Noise and batches -------------------------------------------------------------------------

@@ -127,7 +127,7 @@ def test_each_sigma_rule_of_q_dpsgd_1_meets_its_budget(scene, rule):
     algorithm = load("q_dpsgd_1")(sigma_rule=rule)
     algorithm = algorithm.calibrate(Budget(1.0, DELTA), problem, network, 300)
     epsilon = account(algorithm.releases(problem, network, 300), DELTA).epsilon
-    claimed = algorithm.epsilon_by_formula(DELTA, problem, network, 300)
+    claimed = algorithm.claimed_epsilon(DELTA, problem, network, 300)
     if rule == "thm11":
         assert claimed == pytest.approx(1.0)
     else:
@@ -139,7 +139,7 @@ def test_q_dpsgd_2_as_published_exceeds_its_budget_and_its_correction_does_not(s
     problem, network, _ = scene
     budget = Budget(1.0, DELTA)
     printed = load("q_dpsgd_2")(sigma2="full").calibrate(budget, problem, network, 300)
-    assert printed.epsilon_by_formula(DELTA, problem, network, 300) == pytest.approx(1.0)
+    assert printed.claimed_epsilon(DELTA, problem, network, 300) == pytest.approx(1.0)
     guarantee = account(printed.releases(problem, network, 300), DELTA)
     assert guarantee.epsilon > 1.0
     sound = load("q_dpsgd_2")(own="broadcast", sigma_rule="accountant")

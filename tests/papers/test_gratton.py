@@ -286,7 +286,7 @@ def test_d_zoa_has_no_guarantee_although_the_paper_claims_a_total(streams, netwo
     assert np.isinf(guarantee.epsilon) and not guarantee.proven
     [(_, claimed)] = algorithm.statements(BUDGET, problem, network, 200)
     assert claimed == pytest.approx(total_epsilon(0.95, 1e-3, 200))
-    assert algorithm.epsilon_by_formula(1e-3, problem, network, 200) == pytest.approx(claimed)
+    assert algorithm.claimed_epsilon(1e-3, problem, network, 200) == pytest.approx(claimed)
 
 
 def test_the_gaussian_baseline_has_exactly_the_total_epsilon(streams, network):

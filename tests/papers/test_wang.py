@@ -370,9 +370,7 @@ def test_losses_of_a_measurement_and_a_stream_follow_from_row_norms(problem, net
     assert epsilons["replace one measurement"] == pytest.approx(0.8 * shares.max())
     assert epsilons["replace one stream"] == pytest.approx(0.8 * shares.sum(0).max(), rel=2e-3)
     assert epsilons["replace one stream"] < 0.8 * horizon
-    assert algorithm.epsilon_by_formula(0.0, problem, network, horizon) == pytest.approx(
-        0.8 * horizon
-    )
+    assert algorithm.claimed_epsilon(0.0, problem, network, horizon) == pytest.approx(0.8 * horizon)
 
 
 def test_exponential_steps_cost_less_than_the_formula(problem, network):
@@ -389,7 +387,7 @@ def test_exponential_steps_cost_less_than_the_formula(problem, network):
         assert epsilons["replace one measurement"] == pytest.approx(losses.max())
         assert epsilons["replace one stream"] == pytest.approx(losses.sum(0).max(), rel=2e-3)
         assert epsilons["replace one stream"] < 1 - 0.5**horizon
-        assert algorithm.epsilon_by_formula(0.0, problem, network, horizon) == pytest.approx(2.0)
+        assert algorithm.claimed_epsilon(0.0, problem, network, horizon) == pytest.approx(2.0)
 
 
 def test_a_budget_for_the_stream_is_divided_among_its_messages(problem, network):

@@ -327,7 +327,7 @@ def test_theorem_3_4_descent_adds_the_privacy_loss_of_every_step(problem, networ
     steps = 0.5 / np.sqrt(np.arange(1, 21))
     paid = account(algorithm.releases(problem, network, 20), 0.0).epsilon
     assert paid == pytest.approx(problem.record_change("l1") * steps.sum() / 2.0)
-    printed = algorithm.epsilon_by_formula(0.0, problem, network, 20)
+    printed = algorithm.claimed_epsilon(0.0, problem, network, 20)
     assert printed == pytest.approx(problem.weight * steps.sum() / 2.0)
     with pytest.raises(InvalidInput, match=r"algorithm.weights.*fixed"):
         LocallyPrivateSubgradient(exchange="secret_sharing")
@@ -353,7 +353,7 @@ def test_epsilon_by_the_papers_formula_is_a_geometric_sum(problem, network, name
     algorithm = load(name)(**NOISE, **options).calibrate(FREE, problem, network, 50)
     steps = 0.1 * np.ones(50) if name == "ldp_admm" else algorithm.decay ** np.arange(1, 51)
     expected = (steps * 1.02 ** np.arange(1, 51)).sum() * problem.weight
-    formula = algorithm.epsilon_by_formula(0.0, problem, network, 50)
+    formula = algorithm.claimed_epsilon(0.0, problem, network, 50)
     assert formula == pytest.approx(expected)
     # Both signs of the label double B, and the accountant uses the l1 norm over all coordinates.
     epsilon = account(algorithm.releases(problem, network, 50), 0.0).epsilon
@@ -481,8 +481,8 @@ def test_without_a_box_gaussian_noise_has_no_finite_epsilon_at_delta_zero(proble
     algorithm = CoordinateDescent(noise=100.0, calibration="given")
     releases = algorithm.releases(problem, network, 1)
     assert lower_bound(releases, 0.0).epsilon == math.inf
-    assert algorithm.epsilon_by_formula(1e-5, problem, network, 1) < 1.0
-    claimed = algorithm.epsilon_by_formula(0.0, problem, network, 1)
+    assert algorithm.claimed_epsilon(1e-5, problem, network, 1) < 1.0
+    claimed = algorithm.claimed_epsilon(0.0, problem, network, 1)
     stated = {"proven": True, "lower": lower_bound(releases, 0.0).epsilon}
     assert verdict(claimed, account(releases, 0.0).epsilon, **stated) != "violated"
     assert lower_bound(releases, 1e-5).epsilon <= account(releases, 1e-5).epsilon

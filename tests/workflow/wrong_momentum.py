@@ -27,7 +27,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Algorithm(Iterative):
+class Algorithm(Algorithm):
     """Fault: momentum whose privacy accounting ignores the velocity."""
 
     sigma: Noise = noise_field()
@@ -46,7 +46,7 @@ class Algorithm(Iterative):
     def releases(self, problem, network, horizon):
         return [Release("gaussian", self._sensitivity(problem), self.sigma.scale, count=horizon)]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         if not self.sigma:
             return inf
         mu = self._sensitivity(problem) * sqrt(horizon) / self.sigma.scale

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,8 +19,7 @@ from private_consensus.common.errors import Diverged, InvalidInput, arguments, r
 from private_consensus.common.provenance import write_text
 from private_consensus.core import simulation
 from private_consensus.core.algorithms.base import Algorithm, parameters, unstable_steps
-from private_consensus.core.algorithms.noise import Noise
-from private_consensus.core.algorithms.parameters import FOR_CALIBRATION
+from private_consensus.core.algorithms.parameters import rules_of
 from private_consensus.core.networks import Network
 from private_consensus.core.problems import Problem
 from private_consensus.core.randomness import PURPOSES, Streams
@@ -236,10 +235,7 @@ class Result:
             require(is_equal, "shares", shares, expected)
         contents = {
             "algorithm": type(self.algorithm).__name__,
-            "parameters": {
-                name: value.scale if isinstance(value, Noise) else value
-                for name, value in parameters(self.algorithm).items()
-            },
+            "parameters": {name: value for name, value in parameters(self.algorithm).items()},
             "horizon": self.setting.horizon,
             "epsilon": self.guarantee.epsilon,
             "delta": self.guarantee.delta,
@@ -379,7 +375,7 @@ def _calibration(algorithm: Algorithm, epsilon: float, budget: Budget) -> list[s
     if not budget.private or abs(epsilon / budget.epsilon - 1) <= BUDGET_TOLERANCE:
         return []
     kind = type(algorithm)
-    names = [f.name for f in fields(kind) if FOR_CALIBRATION.keys() & f.metadata.keys()]
+    names = [name for name, rule in rules_of(kind).items() if rule.calibration]
     lines = []
     for name in names:
         description = parameter_description(kind, name)

@@ -33,7 +33,7 @@ from private_consensus.core.algorithms.families.decentralized_sgd import (
     computed_per_second,
 )
 from private_consensus.core.algorithms.families.q_dpsgd import QDPSGD
-from private_consensus.core.algorithms.hints import Fraction, Positive
+from private_consensus.core.algorithms.parameters import Fraction, Positive
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.handlers import Running
 from private_consensus.core.networks import Network
@@ -115,7 +115,7 @@ class CanaryAudit(QDPSGD):
             accountant=account(
                 calibrated.releases(problem, network, horizon), budget.delta
             ).epsilon,
-            formula=calibrated.epsilon_by_formula(budget.delta, problem, network, horizon),
+            formula=calibrated.claimed_epsilon(budget.delta, problem, network, horizon),
         )
 
     def statements(

@@ -29,7 +29,7 @@ from private_consensus.core.algorithms.families.consensus_admm import (
     neighbourhood_sizes,
     provable,
 )
-from private_consensus.core.algorithms.hints import Fraction
+from private_consensus.core.algorithms.parameters import Fraction
 from private_consensus.core.networks import Network
 from private_consensus.core.problems.lasso import lasso
 from private_consensus.core.randomness import Streams
@@ -100,9 +100,7 @@ class ReleaseAudit(DZOA):
         bounded = problem.record_change("l2")
         return {"estimate": Gaussian(bounded / (2.0 * self.rho), self.noise, **provable(bounded))}
 
-    def epsilon_by_formula(
-        self, delta: float, problem: Any, network: Network, horizon: int
-    ) -> float:
+    def claimed_epsilon(self, delta: float, problem: Any, network: Network, horizon: int) -> float:
         """Return the epsilon of one iteration by (25), at the set noise."""
         level = np.sqrt(2.1 * np.log(1.25 / delta))
         return float(self.c1 * level / (self.rho * problem.records * self.noise))

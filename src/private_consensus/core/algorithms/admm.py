@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from private_consensus.privacy.mechanisms import Exact
 
-from .base import Iterative
+from .base import Algorithm
 from .families.admm import ADMMFamily
 
 
@@ -23,7 +23,7 @@ class ADMM(ADMMFamily):
 
     def calibrate(self, budget, problem, network, horizon):
         self.check(problem, network)
-        return Iterative.calibrate(self, budget, problem, network, horizon)
+        return Algorithm.calibrate(self, budget, problem, network, horizon)
 
 
 ALGORITHM = ADMM

@@ -23,9 +23,9 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy.mechanisms import ADDITIVE
 
-from .base import Iterative, column, normal_start, schedule
-from .hints import Calibration, Law, NonNegative, Positive
+from .base import Algorithm, column, normal_start, schedule
 from .noise import calibrated
+from .parameters import Calibration, Law, NonNegative, Positive
 
 
 class CoordinateDescentState(NamedTuple):
@@ -40,7 +40,7 @@ class CoordinateDescentState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoordinateDescent(Iterative):
+class CoordinateDescent(Algorithm):
     r"""Private randomised coordinate descent.
 
     Parameters
@@ -128,7 +128,7 @@ class CoordinateDescent(Iterative):
     def calibrate(self, budget, problem, network, horizon):
         return calibrated(self, budget, problem, network, horizon)
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         r"""Return :math:`\epsilon = \mathcal B^c\sqrt{(1+a)K/d}/(\hat M\sigma)`.
 
         The paper treats delta as a constant. It claims nothing at delta 0, where the result

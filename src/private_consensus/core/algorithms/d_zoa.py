@@ -29,8 +29,8 @@ from private_consensus.kernels.two_point import solve
 from private_consensus.privacy.mechanisms import Unproven
 
 from .families.consensus_admm import ConsensusADMM, neighbourhood_sizes
-from .hints import Positive, PositiveInt
 from .noise import per_agent
+from .parameters import Positive, PositiveInt
 
 ENOUGH_SAMPLES = 30
 """Smallest J for which the paper relies on the central limit theorem."""

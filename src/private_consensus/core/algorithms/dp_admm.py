@@ -25,9 +25,9 @@ import numpy as np
 
 from private_consensus.privacy.mechanisms import Gaussian
 
-from .base import Iterative, column, origin, per_iteration
+from .base import Algorithm, column, origin, per_iteration
 from .families.consensus_admm import check_budget, provable, total_epsilon
-from .hints import NonNegative, Positive
+from .parameters import NonNegative, Positive, StepSize
 
 
 class DPADMMState(NamedTuple):
@@ -43,7 +43,7 @@ class DPADMMState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPADMM(Iterative):
+class DPADMM(Algorithm):
     r"""DP-ADMM for non-smooth objectives: linearised steps with Gaussian noise.
 
     Parameters
@@ -60,7 +60,7 @@ class DPADMM(Iterative):
     """
 
     rho: Positive = 4.0
-    eta_0: Positive = 0.1
+    eta_0: StepSize = 0.1
     c1: Positive = 1.0
     noise: NonNegative = 0.0
 
@@ -80,7 +80,7 @@ class DPADMM(Iterative):
         """Return the claimed epsilon of all iterations, by (29) of Gratton et al. as for D-ZOA."""
         return [(self, total_epsilon(budget.epsilon, budget.delta, horizon))]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         r"""Return the epsilon :math:`2\sqrt{\rho_M\ln(1/\delta)}` of all iterations.
 
         It is the epsilon of the moments accountant without the term :math:`\rho_M`.

@@ -25,8 +25,8 @@ from private_consensus.common.errors import require
 from private_consensus.privacy import Relation
 from private_consensus.privacy.mechanisms import Laplace
 
-from .base import Iterative, column, per_iteration
-from .hints import CALIBRATION, NonNegative, Positive
+from .base import Algorithm, column, per_iteration
+from .parameters import CALIBRATION, NonNegative, Positive
 
 UNITS = ("measurement", "stream")
 
@@ -43,7 +43,7 @@ class DPCIState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPCI(Iterative):
+class DPCI(Algorithm):
     r"""DP-CI, private consensus + innovations, with both noise schedules of Wang et al.
 
     Parameters
@@ -167,7 +167,7 @@ class DPCI(Iterative):
         messages = horizon if self.unit == "stream" else 1
         return replace(self, noise=messages / budget.epsilon)
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         r"""Return the total epsilon of all messages, by Theorem 4.15 or 4.17.
 
         For :math:`\kappa = 1` it is :math:`T` or :math:`p/(p-q)`. The paper composes the losses of
@@ -185,7 +185,7 @@ class DPCI(Iterative):
         For one measurement, it is the epsilon of one message (Theorem 4.5), or that of all messages
         for a schedule without such a theorem. The relation of this algorithm is the first.
         """
-        total = self.epsilon_by_formula(budget.delta, problem, network, horizon)
+        total = self.claimed_epsilon(budget.delta, problem, network, horizon)
         message_epsilon = (
             total if self.schedule == "exponential" or not self.noise else 1.0 / self.noise
         )

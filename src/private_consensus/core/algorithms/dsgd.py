@@ -20,7 +20,7 @@ from private_consensus.kernels.rounds import keys, mix_and_step, steps_of
 
 from .base import column
 from .families.decentralized_sgd import FULL_BITS, BatchModels, DecentralizedSGD, SampledRound, at
-from .hints import Positive
+from .parameters import Positive
 
 
 @dataclass(frozen=True, kw_only=True)

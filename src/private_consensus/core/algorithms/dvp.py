@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal
 from annotated_types import Ge, Le
 
 from .families.objective_perturbation import ObjectivePerturbed
-from .hints import CALIBRATION
+from .parameters import CALIBRATION
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ from .families.consensus_admm import (
     provable,
     total_epsilon,
 )
-from .hints import CALIBRATION
+from .parameters import CALIBRATION
 
 
 @dataclass(frozen=True, kw_only=True)

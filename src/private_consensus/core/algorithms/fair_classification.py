@@ -39,7 +39,7 @@ from .families.functional_mechanism import (
     column_of_settings,
     paper_sensitivity,
 )
-from .hints import CALIBRATION, NonNegative, Positive
+from .parameters import CALIBRATION, NonNegative, Positive
 
 GAUSSIANS = {"extended": extended_gaussian_scale, "analytic": analytic_gaussian_scale}
 
@@ -164,7 +164,7 @@ class FairClassification(FunctionalMechanism):
         noisy = release("coefficients", blocks)
         return noisy["quadratic"], noisy["linear"], np.zeros_like(noisy["linear"])
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the epsilon of Lemmas 21 and 22 or Theorems 18 to 20 at the current noise."""
         if not self.noise_rest:
             return float("inf")

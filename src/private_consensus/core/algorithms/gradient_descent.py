@@ -20,10 +20,10 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy.mechanisms import Exact, Gaussian
 
-from .base import Iterative, column, origin, per_iteration
+from .base import NOTHING, Algorithm, column, origin, per_iteration
 from .families.descent_theorems import Calibration, allowance, theorem_1_epsilon
 from .families.stage_two import consensus_limit, descent_diagnostics, first_step
-from .hints import CALIBRATION, NonNegative
+from .parameters import CALIBRATION, NonNegative
 
 
 class State(NamedTuple):
@@ -35,7 +35,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientDescent(Iterative):
+class GradientDescent(Algorithm):
     r"""Private consensus gradient descent.
 
     Parameters
@@ -74,6 +74,8 @@ class GradientDescent(Iterative):
         "internal", "released", "consensus", "reconstruction", "bound", "expected",
     )  # fmt: skip
     internal_outputs: ClassVar = ("internal", "reconstruction", "bound", "expected")
+    privacy_depends_on: ClassVar = NOTHING
+    uses: ClassVar = ("strong_convexity", "smoothness", "lipschitz")
 
     def step_size(self, problem, t):
         return first_step(problem) / (t + column(self.shift))
@@ -121,7 +123,7 @@ class GradientDescent(Iterative):
             squared = 2.0 * np.sqrt(horizon)
         return replace(self, noise=self._assumed_change(problem) * np.sqrt(squared / allowed))
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the epsilon of Theorem 1 with noise on all T messages, as the theorem assumes."""
         if not self.noise:
             return float("inf")

@@ -32,7 +32,7 @@ from private_consensus.privacy.mechanisms import ThresholdTests
 
 from .base import column, per_agent
 from .families.approximate_admm import ApproximateADMM
-from .hints import Fraction, NonNegative, Positive, PositiveInt
+from .parameters import Fraction, NonNegative, Positive, PositiveInt
 
 
 @dataclass(frozen=True, kw_only=True)

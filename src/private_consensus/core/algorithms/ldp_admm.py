@@ -27,8 +27,8 @@ from ..exchange import SecretSharing, require_complete
 from .base import per_iteration
 from .families import random_weights
 from .families.admm import ADMMFamily
-from .hints import NonNegative, Positive
 from .noise import published_change
+from .parameters import NonNegative, Positive
 
 
 @dataclass(frozen=True, kw_only=True)

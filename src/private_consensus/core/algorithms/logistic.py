@@ -18,8 +18,8 @@ from scipy.special import expit
 from private_consensus.privacy.mechanisms import Exact
 
 from ..solvers import minimise
-from .base import Iterative, origin
-from .hints import Positive
+from .base import Algorithm, origin
+from .parameters import Positive
 
 FULL_STEPS = 10
 CHUNK = 4096
@@ -33,7 +33,7 @@ class LogisticState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Logistic(Iterative):
+class Logistic(Algorithm):
     r"""Logistic regression without privacy and without fairness.
 
     Parameters

@@ -35,7 +35,7 @@ from private_consensus.privacy.mechanisms import Temporal
 
 from .base import column
 from .families.clipped_descent import ClippedDescent, ClippedDescentState
-from .hints import PositiveInt
+from .parameters import PositiveInt
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,9 +23,9 @@ import numpy as np
 from private_consensus.privacy import gaussian_epsilon
 from private_consensus.privacy.mechanisms import Gaussian
 
-from .base import Iterative, column, origin
+from .base import NOTHING, Algorithm, column, origin
 from .families.clipped_descent import mu_of
-from .hints import NonNegative
+from .parameters import NonNegative
 
 
 class MuffliatoState(NamedTuple):
@@ -36,7 +36,7 @@ class MuffliatoState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Muffliato(Iterative):
+class Muffliato(Algorithm):
     r"""Muffliato: private averaging of the agents' means by gossip.
 
     Parameters
@@ -51,6 +51,7 @@ class Muffliato(Iterative):
     acceleration: Literal["none", "chebyshev"] = "none"
 
     quantities: ClassVar = ("released",)
+    privacy_depends_on: ClassVar = NOTHING
     needs: ClassVar = ("means",)
     source: ClassVar = "Cyffers, Even, Bellet, Massoulié, NeurIPS 2022, Algorithm 1"
 
@@ -74,7 +75,7 @@ class Muffliato(Iterative):
         noise = _change(problem) / mu_of(budget) if budget.private else 0.0
         return replace(self, noise=noise)
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the epsilon of the first message, by the exact curve of Gaussian DP."""
         if not self.noise:
             return float("inf")

@@ -20,10 +20,10 @@ import numpy as np
 
 from private_consensus.privacy.mechanisms import Gaussian
 
-from .base import column, origin
+from .base import NOTHING, column, origin
 from .families.clipped_descent import ClippedDescent
-from .hints import PositiveInt
 from .muffliato import MuffliatoState, gossip
+from .parameters import PositiveInt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +42,7 @@ class MuffliatoGD(ClippedDescent):
     acceleration: Literal["none", "chebyshev"] = "none"
 
     source: ClassVar = "Cyffers, Even, Bellet, Massoulié, NeurIPS 2022, Algorithm 3"
+    privacy_depends_on: ClassVar = NOTHING
 
     def mechanisms(self, problem, network, horizon):
         # The settings of a batch may take their steps in different iterations.

@@ -29,9 +29,9 @@ from private_consensus.common.errors import require
 from private_consensus.privacy.mechanisms import Gaussian, Objective, ObjectivePerturbation
 
 from ..problems.logistic_regression import LogisticRegression
-from .base import Iterative, column, origin
-from .hints import NonNegative, Positive
+from .base import NOTHING, Algorithm, column, origin
 from .noise import calibrated
+from .parameters import NonNegative, Positive
 
 
 class OneShotState(NamedTuple):
@@ -41,7 +41,7 @@ class OneShotState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneShotAveraging(Iterative):
+class OneShotAveraging(Algorithm):
     r"""Gossip averages of noisy local minimisers.
 
     Parameters
@@ -59,6 +59,7 @@ class OneShotAveraging(Iterative):
     perturbed: Literal["output", "objective"] = "output"
 
     quantities: ClassVar = ("released",)
+    privacy_depends_on: ClassVar = NOTHING
     needs: ClassVar = ("proximal", "least_convexity")
     source: ClassVar = "Chaudhuri, Monteleoni, Sarwate, JMLR 12, 2011, Algorithms 1 and 2"
 

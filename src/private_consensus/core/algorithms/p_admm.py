@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .families.admm import ADMMFamily
-from .hints import Law
 from .noise import published_change
+from .parameters import Law
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ from .families.functional_mechanism import (
     column_of_settings,
     paper_sensitivity,
 )
-from .hints import CALIBRATION, Fraction, NonNegative
+from .parameters import CALIBRATION, Fraction, NonNegative
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +112,7 @@ class Pflr(FunctionalMechanism):
             return noisy["quadratic"], noisy["linear"], weighted
         return noisy["quadratic"], noisy["linear"] + weighted, np.zeros_like(weighted)
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the sum of the published sensitivities over the noise scales.
 
         Without noise on g, the sensitivity of g is ignored.

@@ -20,7 +20,7 @@ from private_consensus.common.errors import require
 from ..problems.logistic_regression import LogisticRegression
 from .families.admm import Conversion
 from .families.approximate_admm import ApproximateADMM
-from .hints import Calibration
+from .parameters import Calibration
 
 
 @dataclass(frozen=True, kw_only=True)

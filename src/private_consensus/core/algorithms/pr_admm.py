@@ -25,7 +25,7 @@ from private_consensus.common.errors import require
 from .base import column
 from .families.admm import ADMMFamily, Conversion
 from .families.received_threshold import no_distance, received_within
-from .hints import CALIBRATION, Positive, PositiveInt, UnitInterval
+from .parameters import CALIBRATION, Positive, PositiveInt, UnitInterval
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,7 @@ from .families.sgd_theorems import (
     theorem11_sigma,
     theorem15_factor,
 )
-from .hints import CALIBRATION
+from .parameters import CALIBRATION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +140,7 @@ class QDPSGD2(QDPSGD):
         after = self.descended(release, network, base, sent, gradient)
         return self.after_step(state, release, after, sent, saturated)
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the epsilon of Theorem 15 at the current noise, with the factor of ``sigma2``."""
         return theorem11_epsilon(
             self.sigma,

@@ -19,7 +19,7 @@ import numpy as np
 from .base import column
 from .families.admm import Conversion
 from .families.objective_perturbation import ObjectivePerturbed
-from .hints import NonNegative
+from .parameters import NonNegative
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,10 +69,10 @@ class RecycledADMM(ObjectivePerturbed):
         jacobian = problem.record_hessian_rank * 2.8 * kappa
         return jacobian + problem.record_change(self.norm) / self.scale(t)
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the epsilon of the paper's formula; it refuses a curvature that is too small."""
         self.losses(problem, network, horizon)
-        return super().epsilon_by_formula(delta, problem, network, horizon)
+        return super().claimed_epsilon(delta, problem, network, horizon)
 
 
 ALGORITHM = RecycledADMM

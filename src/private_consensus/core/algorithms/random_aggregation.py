@@ -16,9 +16,9 @@ from private_consensus.common.errors import require
 from private_consensus.privacy import aggregation
 from private_consensus.privacy.mechanisms import Laplace
 
-from .base import Iterative, column, origin
-from .hints import Positive
+from .base import Algorithm, column, origin
 from .noise import GIVEN
+from .parameters import Positive
 
 
 class AggregateState(NamedTuple):
@@ -28,7 +28,7 @@ class AggregateState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomAggregation(Iterative):
+class RandomAggregation(Algorithm):
     r"""Single random aggregate of each coordinate, with Laplace noise.
 
     Parameters
@@ -64,7 +64,7 @@ class RandomAggregation(Iterative):
     def mechanisms(self, problem, network, horizon):
         return {"aggregate": Laplace(column(self.change), 1.0 / column(self.beta))}
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         r"""Return the loss without random weights, :math:`\beta\,\alpha\mathcal B_\infty`."""
         return self.beta * self.change
 

@@ -25,7 +25,7 @@ from private_consensus.kernels.rounds import Sparse, keys, mix_and_step, steps_o
 
 from .base import column
 from .families.decentralized_sgd import FULL_BITS, BatchModels, DecentralizedSGD, SampledRound, at
-from .hints import Positive, UnitInterval
+from .parameters import Positive, UnitInterval
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ import numpy as np
 
 from private_consensus.privacy.mechanisms import SecureSum
 
-from .base import column
+from .base import NOTHING, column
 from .families.clipped_descent import ClippedDescent, ClippedDescentState
 
 
@@ -37,6 +37,7 @@ class SecureAggregation(ClippedDescent):
 
     observer: ClassVar = "an outsider, who receives the sums but knows no agent's noise"
     source: ClassVar = "Bonawitz et al., CCS 2017 (secure sum); noisy gradient descent"
+    privacy_depends_on: ClassVar = NOTHING
 
     def mechanisms(self, problem, network, horizon):
         scale = self.message_scale / np.sqrt(problem.n_agents)

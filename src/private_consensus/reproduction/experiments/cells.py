@@ -303,11 +303,8 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
     guarantee = account(releases, delta)
     epsilon_if_assumed = np.nan if assumed is None else account(assumed, delta).epsilon
     # An attack that violates an assumption of the claim does not contradict the claim.
-    if type(algorithm).mechanisms is Algorithm.mechanisms:
-        lower_bound = algorithm.lower_bound(releases if assumed is None else assumed, delta)
-    else:
-        bounded = problem if assumed is None else algorithm.bounded(problem)
-        lower_bound = lower_bound_of(algorithm, bounded, network, horizon, delta)
+    bounded = problem if assumed is None else algorithm.bounded(problem)
+    lower_bound = lower_bound_of(algorithm, bounded, network, horizon, delta)
     return {
         "steps": horizon,
         "delta": delta,

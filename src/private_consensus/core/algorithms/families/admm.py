@@ -28,9 +28,9 @@ from private_consensus.common.errors import OutsideRange, require
 from private_consensus.privacy import zcdp_epsilon, zcdp_rho
 from private_consensus.privacy.mechanisms import ADDITIVE, Objective
 
-from ..base import DEGREES, Iterative, column, normal_start, overrides, per_iteration
-from ..hints import CALIBRATION, Calibration, Law, NonNegative, Positive
+from ..base import DEGREES, Algorithm, column, normal_start, overrides, per_iteration
 from ..noise import largest_sum, least_noise
+from ..parameters import CALIBRATION, Calibration, Law, NonNegative, Positive
 
 NOISES = (1e-15, 1e20)
 """Limits of the search for the noise scale that meets a zCDP budget."""
@@ -55,7 +55,7 @@ class ADMMState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ADMMFamily(Iterative):
+class ADMMFamily(Algorithm):
     r"""Decentralized ADMM whose messages are exact minimisers with noise.
 
     Parameters
@@ -257,7 +257,7 @@ class ADMMFamily(Iterative):
         """
         return float("inf")
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the sum of the losses of all iterations, or the epsilon of the total in zCDP."""
         if not self.noisy:
             return float("inf")

@@ -24,7 +24,7 @@ from private_consensus.privacy import CONVERSIONS, calibrate, zcdp_epsilon, zcdp
 from private_consensus.privacy.mechanisms import ApproximateMinimiser, MinimiserNoise
 
 from ..base import column, per_agent
-from ..hints import Calibration, Fraction, NonNegative, Positive
+from ..parameters import Calibration, Fraction, NonNegative, Positive
 from .admm import ADMMFamily, Conversion
 from .objective_perturbation import jacobian_loss
 

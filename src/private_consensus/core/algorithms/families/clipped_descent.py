@@ -15,8 +15,8 @@ from private_consensus.common.errors import require
 from private_consensus.privacy import gaussian_mu
 from private_consensus.privacy.mechanisms import Gaussian
 
-from ..base import Iterative, column, origin
-from ..hints import NonNegative, Positive
+from ..base import Algorithm, column, origin
+from ..parameters import NonNegative, Positive, StepSize
 
 
 class ClippedDescentState(NamedTuple):
@@ -26,7 +26,7 @@ class ClippedDescentState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClippedDescent(Iterative):
+class ClippedDescent(Algorithm):
     r"""Descent along full-batch gradients, clipped or not, with Gaussian noise.
 
     Parameters
@@ -40,7 +40,7 @@ class ClippedDescent(Iterative):
         Standard deviation :math:`\sigma` of the noise, in the unit of the gradient.
     """
 
-    eta: Positive = 0.1
+    eta: StepSize = 0.1
     clip: Positive | None = None
     noise: NonNegative = 0.0
 

@@ -22,8 +22,8 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy.mechanisms import UNBOUNDED
 
-from ..base import Iterative, column, origin
-from ..hints import NonNegative, Positive
+from ..base import Algorithm, column, origin
+from ..parameters import NonNegative, Positive
 
 
 class ConsensusState(NamedTuple):
@@ -34,7 +34,7 @@ class ConsensusState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConsensusADMM(Iterative):
+class ConsensusADMM(Algorithm):
     r"""Outer loop of consensus ADMM; a version implements the primal update.
 
     Parameters
@@ -88,7 +88,7 @@ class ConsensusADMM(Iterative):
         total = total_epsilon(budget.epsilon, budget.delta, horizon)
         return [(self, total if self.noise else float("inf"))]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the total epsilon of (29), with the epsilon per iteration of (25).
 
         ``delta`` is that of one outer iteration.

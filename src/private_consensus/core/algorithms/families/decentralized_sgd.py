@@ -53,8 +53,8 @@ from private_consensus.privacy.subsampling import (
 )
 
 from ...problems.perceptron import Perceptron
-from ..base import Finite, Iterative, iterate
-from ..hints import CALIBRATION, NonNegative, Positive, PositiveInt
+from ..base import Algorithm, Finite, iterate
+from ..parameters import CALIBRATION, NonNegative, Positive, PositiveInt
 from .sgd_theorems import sgd_sigma, theorem11_epsilon
 
 SLOWEST, FASTEST = 10.0, 90.0
@@ -164,7 +164,7 @@ class BatchModels(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecentralizedSGD(Iterative):
+class DecentralizedSGD(Algorithm):
     r"""Decentralized SGD with rounds of sampled, clipped and noisy gradients.
 
     Parameters
@@ -274,7 +274,7 @@ class DecentralizedSGD(Iterative):
         settings = max(np.size(getattr(self, f.name)) for f in fields(self))
         return np.stack([self.sizes(s, computed_per_second(speeds)) for s in range(settings)])
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the epsilon of Theorem 11 at the current noise."""
         sigma = self.sigma / (self.B if self.noise_on == "sum" else 1)
         proof = self.sigma_rule == "proof11"

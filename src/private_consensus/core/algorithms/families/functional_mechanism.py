@@ -17,8 +17,8 @@ import numpy as np
 from private_consensus.privacy.functional import Sensitivity
 
 from ...solvers import quadratics
-from ..base import Iterative
-from ..hints import CALIBRATION, NonNegative, Positive
+from ..base import Algorithm
+from ..parameters import CALIBRATION, NonNegative, Positive
 
 NORMS = {"laplace": "l1", "gaussian": "l2"}
 """Norm of the sensitivity by distribution of the noise."""
@@ -49,7 +49,7 @@ class ClassifierState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FunctionalMechanism(Iterative):
+class FunctionalMechanism(Algorithm):
     r"""Minimiser of a quadratic objective with noisy coefficients.
 
     Parameters

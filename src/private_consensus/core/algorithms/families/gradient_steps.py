@@ -14,9 +14,9 @@ import numpy as np
 
 from private_consensus.privacy.mechanisms import ADDITIVE
 
-from ..base import Iterative, column, normal_start, schedule
-from ..hints import Calibration, Law, NonNegative, Positive, UnitInterval
+from ..base import NOTHING, Algorithm, column, normal_start, schedule
 from ..noise import calibrated, largest_sum, published_change
+from ..parameters import Calibration, Law, NonNegative, Positive, StepSize, UnitInterval
 
 
 class GradientStepsState(NamedTuple):
@@ -27,7 +27,7 @@ class GradientStepsState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientSteps(Iterative):
+class GradientSteps(Algorithm):
     r"""Decentralized gradient descent: :math:`x_i \leftarrow A_i - \eta_t g_i + \Delta_i`.
 
     Parameters
@@ -50,11 +50,12 @@ class GradientSteps(Iterative):
     noise: NonNegative = 0.0
     growth: Positive = 1.0
     calibration: Calibration = "accountant"
-    eta: Positive = 1.0
+    eta: StepSize = 1.0
     decay: UnitInterval = 0.9
     init_std: NonNegative = 1.0
 
     quantities: ClassVar = ("released", "worst_case")
+    privacy_depends_on: ClassVar = NOTHING
 
     def step_size(self, t: int) -> Any:
         return column(self.eta) * column(self.decay) ** t
@@ -100,7 +101,7 @@ class GradientSteps(Iterative):
             return state.total_loss
         return state.total_loss + self.loss_by_formula(problem, network, t)[..., 0]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         if not self.noisy:
             return float("inf")
         times = range(1, horizon + 1)

@@ -17,8 +17,8 @@ from private_consensus.privacy import Release, calibrate
 from private_consensus.privacy.mechanisms import ObjectivePerturbation
 
 from ..base import column, per_iteration
-from ..hints import CALIBRATION, NonNegative
 from ..noise import published_change
+from ..parameters import CALIBRATION, NonNegative
 from .admm import ADMMFamily
 
 

@@ -21,7 +21,7 @@ from private_consensus.privacy.subsampling import Batches, deadline_batches
 
 from ...quantization import Grid
 from ..base import column
-from ..hints import Positive
+from ..parameters import Positive
 from .decentralized_sgd import (
     FASTEST,
     FULL_BITS,
