@@ -53,7 +53,7 @@ def test_tutorial_2_runs_and_accounts_three_algorithms_on_surrogate_data(monkeyp
 
 def test_tutorial_3_flags_the_faulty_algorithm_and_not_the_correct_one():
     audits = run(3)["audits"]
-    assert not audits["NoisyGossip"].flagged and audits["HastyGossip"].flagged
+    assert not audits["NoisyGossip"].finding and audits["HastyGossip"].finding
 
 
 def test_tutorial_4_plans_runs_and_draws_a_figure():

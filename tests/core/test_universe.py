@@ -239,9 +239,7 @@ def test_a_problem_and_a_network_with_different_numbers_of_agents_are_refused(wo
             lambda *arguments: None,
         )
     with pytest.raises(InvalidInput, match=message):
-        pc.audit(
-            algorithm, problem, other_network, budget, horizon, runs=50, confidence=0.9, delta=1e-3
-        )
+        pc.audit(algorithm, problem, other_network, budget, horizon)
 
 
 @pytest.mark.parametrize("agents", [1, 3, 5, 64])

@@ -81,7 +81,7 @@ def test_the_documented_steps_add_an_algorithm_with_claims_and_audit(folder, war
     assert privacy["epsilon_lower"].to_list() == pytest.approx([1.0, 1.0])
     audit = pl.read_parquet(folder / "results/paper/audit/settings/mine_fig1.parquet")
     assert audit["claimed"].to_list() == [0.5, 1.0, 2.0]
-    assert audit["bound"].max() > 0 and not audit["flagged"].any()
+    assert audit["verdict"].unique().to_list() == ["not contradicted"]
 
 
 def test_the_documented_audit_detects_the_broken_algorithm(folder):
@@ -153,9 +153,9 @@ def test_the_method_with_rounds_passes_an_audit_and_the_conformance_suite(own_mo
     network = networks.build(streams, "ring", problem.n_agents)
     method = algorithms.load("gossip_gradient_descent")(eta=0.005)
     done = pc.audit(
-        method, problem, network, pc.Budget(2.0, 1e-5), 3, runs=100, confidence=0.99, delta=1e-2
+        method, problem, network, pc.Budget(2.0, 1e-5), 3, pairs=10
     )
-    assert done.verdict == "not contradicted" and not done.flagged
+    assert done.verdict == "not contradicted"
 
 
 def test_the_documented_steps_add_a_family_of_graphs(folder):

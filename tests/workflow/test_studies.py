@@ -100,7 +100,7 @@ AUDIT = """
 import sys
 sys.path[:0] = {paths}
 from private_consensus import cli
-print("ended with", cli.main(["audit", {name!r}, "--runs", "100"]))
+print("ended with", cli.main(["audit", {name!r}, "--pairs", "10"]))
 """
 FIGURE = """
 experiments:

@@ -49,12 +49,10 @@ def leak_between(first: Execution, second: Execution, agent: int, agents: int) -
             text := _described(one, other, agent, agents)
         ):
             return text
-    if second.leak:
-        return f"{second.leak} (records of agent {agent} differ)"
     if bool(first.error) != bool(second.error):
         error = first.error or second.error
         return f"an error occurs on one of two data sets: {error} (records of agent {agent} differ)"
-    return ""
+    return f"{second.leak} (records of agent {agent} differ)" if second.leak else ""
 
 
 def _described(one: Event, other: Event, agent: int, agents: int) -> str:
@@ -109,6 +107,8 @@ def costs_of(
     by_name: dict[str, list[tuple[float, float]]] = {}
     for name, t, cost, loss in replay.costs:
         cost, loss = np.broadcast_arrays(cost, np.asarray(loss, float))
+        # A release without noise has no guarantee that a change could exceed.
+        cost = np.where(np.isinf(loss), 0.0, cost)
         others = _of_others(cost, agent)
         separate = mechanisms[name].separates_agents and "agents" in mechanisms[name].shape
         if separate and np.any(others != 0):
@@ -117,7 +117,7 @@ def costs_of(
                 f"agent {agent} that were not released"
             )
         with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = np.where(cost == 0, 0.0, np.where(np.isinf(loss), 0.0, cost / loss))
+            ratio = np.where(cost == 0, 0.0, cost / loss)
         largest = float(np.max(np.where(np.isnan(ratio), np.inf, ratio), initial=0.0))
         by_name.setdefault(name, []).append((float(np.max(cost)), float(np.max(loss))))
         if mechanisms[name].touched is None:
