@@ -18,12 +18,12 @@ from private_consensus.core.algorithms.admm import ADMM
 from private_consensus.core.algorithms.dvp import DualVariablePerturbation
 from private_consensus.core.algorithms.ldp_admm import LocallyPrivateADMM
 from private_consensus.core.algorithms.m_admm import PenaltyPerturbation
-from private_consensus.core.algorithms.noise import SCALED
 from private_consensus.core.algorithms.p_admm import OutputPerturbation
 from private_consensus.core.problems import logistic_regression, mean_estimation
 from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.privacy import Budget, Release, account, pure
+from private_consensus.privacy.mechanisms import ADDITIVE
 
 AGENTS, DIM = 6, 5
 PRIVATE = (DualVariablePerturbation, PenaltyPerturbation, OutputPerturbation, LocallyPrivateADMM)
@@ -169,7 +169,7 @@ def effective_noise(algorithm, problem, network, streams, t=1):
     return -linear / penalty if isinstance(algorithm, PenaltyPerturbation) else linear
 
 
-@pytest.mark.parametrize("law", SCALED)
+@pytest.mark.parametrize("law", ADDITIVE)
 @pytest.mark.parametrize("version", PRIVATE)
 def test_the_noise_has_the_stated_scale_and_other_scales_are_rejected(streams, version, law):
     many = Streams(streams.root, tuple(range(150)), streams.groups)

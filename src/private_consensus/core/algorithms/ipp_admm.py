@@ -134,12 +134,15 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
             before, after = self.clipped_losses(state, problem, point, may_send)
             decrease = np.where(may_send, before - after, 0.0)
             sends = release("test", decrease[..., None])[..., 0]
+            # The loss at a sent point is known if it was tested, and computed later if not.
             loss = np.where(sends, after if self.tested == "noised" else np.nan, before)
+        # Neighbours continue with the last message of an agent that does not send.
         x = np.where(sends[..., None], noised, state.x)
         extra = {"sent": sent + sends, "loss": loss}
         after = self.update_duals(state, problem, network, x, minimiser, t, **extra)
         if not self.noisy:
             return after
+        # By the formula, a minimisation has a cost only if its message is sent.
         charged = 1.0 if self.tested == "noised" else sends
         tests = per_agent(self.svt_epsilon) ** 2 / 2 if t == 1 else 0.0
         message_rho = per_agent(sum(self.rhos(problem)))

@@ -90,6 +90,7 @@ class LocallyPrivateADMM(ADMMFamily):
     def step(self, state, problem, network, release, t):
         penalty, centre = self.penalty(network, t), self.centre(state, network)
         mean = state.received / network.degrees[..., None]
+        # Weights are coins: they do not depend on the data, and no other agent receives them.
         if self.weights == "random":
             weights = release.random("weights", "uniform", state.x.shape[-2:])
             centre = mean + weights * (state.x - mean)

@@ -98,6 +98,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
         if self.threshold == "none":
             return after
         used, distance, replaced = self._received(network, after.x, state.extra["distance"])
+        # Line 24 updates the dual by all values as received, the proof by the used values.
         dual = after.dual
         if self.threshold == "consistent":
             disagreement = network.degrees[..., None] * after.x - used
@@ -110,8 +111,10 @@ class PeriodicallyReducedADMM(ADMMFamily):
         return received_within(network, x, distance, self.U, forgets=forgets)
 
     def observables(self, state, problem, t):
-        replaced = {name: state.extra[name] for name in ("replaced",) if name in state.extra}
-        return {**super().observables(state, problem, t), **replaced}
+        quantities = super().observables(state, problem, t)
+        if self.threshold != "none":
+            quantities["replaced"] = state.extra["replaced"]
+        return quantities
 
     # Formulas.
 
@@ -133,6 +136,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
         losses = np.stack([self.loss_by_formula(problem, network, t) for t in times])
         total = np.sum(losses, axis=0)
         if self.sums == "printed" and self.schedule == "periodic":
+            # All losses are at least that of the first message; Theorem 2 omits one of them.
             total = total - losses[0]
             expected = "at least 2, since the published sum of Theorem 2 omits one iteration"
             require(horizon > 1, "horizon", horizon, expected)

@@ -130,6 +130,7 @@ class ADMMFamily(Algorithm):
         return bool(np.all(np.asarray(self.noise) > 0))
 
     def mechanisms(self, problem, network, horizon):
+        # All earlier messages are known, so that a record changes the new minimiser only.
         def change(t):
             return problem.minimiser_change(self.norm, self.penalty(network, t))
 
@@ -161,6 +162,7 @@ class ADMMFamily(Algorithm):
             Its minimisation starts at the previous minimiser.
         """
         if added is not None:
+            # D/2 |x - c|^2 + Phi/2 |x|^2 is one square of weight D + Phi, up to a constant.
             penalty, centre = penalty + added, penalty * centre / (penalty + added)
 
         def solve(noise, **options):
@@ -198,6 +200,7 @@ class ADMMFamily(Algorithm):
         ADMMState
         """
         received = self.receive(network, x)
+        # Duals are functions of messages only, and therefore as public as these.
         dual = state.dual + self.dual_step * (network.degrees[..., None] * x - received)
         total = state.total_loss
         if self.noisy:
@@ -217,6 +220,7 @@ class ADMMFamily(Algorithm):
 
     def observables(self, state, problem, t):
         quantities = {"internal": state.minimiser, "released": state.x}
+        # Without a formula, the accumulated loss would be infinite.
         if self.noisy and overrides(self, ADMMFamily, "loss_by_formula"):
             quantities["worst_case"] = state.total_loss.mean(-1)
         return quantities
@@ -274,6 +278,7 @@ class ADMMFamily(Algorithm):
             noisy = replace(self, noise=float(np.exp(log_noise)))
             return np.log(noisy.rho_by_formula(problem, network, horizon) / rho)
 
+        # The logarithm of the total is almost linear in that of the noise.
         lowest, highest = np.log(NOISES)
         has_root = excess(highest) < 0 < excess(lowest)
         expected = f"a budget that a noise scale from {NOISES[0]:g} to {NOISES[1]:g} meets"

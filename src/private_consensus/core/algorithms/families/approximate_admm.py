@@ -101,6 +101,7 @@ class ApproximateADMM(ADMMFamily):
     def mechanisms(self, problem, network, horizon):
         penalty, change = self.penalty(network, 1), problem.record_change("l2")
         error = 2.0 * column(self.beta)
+        # With noise in the objective, the exact minimiser is hidden by that noise already.
         hidden = error if self.perturbed == "objective" else change + error
         curvature, noise = column(self.ridge) + penalty, column(self.output_noise)
         message = MinimiserNoise(hidden, noise, stream="output", curvature=curvature)
@@ -111,6 +112,7 @@ class ApproximateADMM(ADMMFamily):
     def hidden_minimiser(self, problem, penalty) -> ApproximateMinimiser:
         """Return the mechanism of a minimisation with the penalties of all agents."""
         added, jacobian = self.added_curvature(problem), 0.0
+        # Without noise there is no guarantee to prove, so that kappa may exceed 1/2.
         if self.noisy:
             jacobian = jacobian_loss(problem, penalty, "paper", added)
         return ApproximateMinimiser(
@@ -165,6 +167,7 @@ class ApproximateADMM(ADMMFamily):
         if self.perturbed == "output":
             output_noise = float((change + 2.0 * self.beta) / np.sqrt(2.0 * rho))
             return replace(self, output_noise=output_noise, ridge=problem.least_convexity)
+        # Theorem 6: epsilon_1 = epsilon_3 (noise) + the Jacobian term (curvature).
         rho_1, rho_2 = (1.0 - self.splits) * rho, self.splits * rho
         epsilon_1 = zcdp_epsilon(rho_1, self.delta_1, conversion="safe")
         epsilon_3 = self.e3 * epsilon_1

@@ -115,6 +115,7 @@ class ObjectivePerturbed(ADMMFamily):
         min_penalty = float(min(self.penalty(network, t).min() for t in iterations))
         budget_share = self.epsilon_share(budget, len(iterations))
         jacobian_cost = self.jacobian_terms * jacobian_loss(problem, min_penalty, self.jacobian)
+        # The remainder of the share is for the noise, so that it must not be 0.
         if jacobian_cost < (budget_share if self.curvature == "deficit" else budget_share / 2):
             return self
         cost_per_term = budget_share / 2 / (self.jacobian_terms * problem.record_hessian_rank)
@@ -125,6 +126,7 @@ class ObjectivePerturbed(ADMMFamily):
     def epsilon_share(self, budget, count: int) -> float:
         """Return the largest equal epsilon of ``count`` mechanisms that together meet a budget."""
         if self.calibration == "formula" and self.rho_conversion is not None:
+            # A pure epsilon costs epsilon^2 / 2 in zCDP.
             return float(np.sqrt(2.0 * self.rho_of(budget) / count))
         scale = calibrate(lambda s: [Release("pure", epsilon=np.full(count, 1.0 / s))], budget)
         return 1.0 / scale
