@@ -12,7 +12,7 @@ from private_consensus import Streams, algorithms, networks
 from private_consensus.api import results
 from private_consensus.audits.examples import examples
 from private_consensus.common.errors import Diverged, InvalidInput
-from private_consensus.core.algorithms.base import Iterative, column, stack, structure
+from private_consensus.core.algorithms.base import column, stack, structure
 from private_consensus.core.algorithms.gradient_descent import GradientDescent
 from private_consensus.core.algorithms.pr_admm import ALGORITHM as PRADMM
 from private_consensus.core.networks import Network

@@ -152,9 +152,7 @@ def test_the_method_with_rounds_passes_an_audit_and_the_conformance_suite(own_mo
     problem = mean_estimation()
     network = networks.build(streams, "ring", problem.n_agents)
     method = algorithms.load("gossip_gradient_descent")(eta=0.005)
-    done = pc.audit(
-        method, problem, network, pc.Budget(2.0, 1e-5), 3, pairs=10
-    )
+    done = pc.audit(method, problem, network, pc.Budget(2.0, 1e-5), 3, pairs=10)
     assert done.verdict == "not contradicted"
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.core.algorithms.base import Iterative, column, normal_start
+from private_consensus.core.algorithms.base import column, normal_start
 from private_consensus.core.algorithms.noise import Noise
 from private_consensus.core.algorithms.parameters import noise_field
 from private_consensus.privacy import Release, gaussian_epsilon, gaussian_mu
