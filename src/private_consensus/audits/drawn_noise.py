@@ -64,7 +64,6 @@ class ConstantStream(AuditStreams):
         Names, distributions and shapes of the streams of the purpose noise, in order.
     replaced : str or None
         Name of the stream that returns ``constant``.
-    constant : float
     """
 
     opened: dict[tuple[str, Any, tuple[int, ...]], None] = field(default_factory=dict)

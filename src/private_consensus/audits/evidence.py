@@ -55,10 +55,6 @@ class Evidence:
         Largest change of the noised values between the data sets, over the scale of their noise.
     together : ndarray, shape (iterations,), or None
         The changes of the run in which their sum of squares is largest.
-    messages : int
-        Number of messages of an agent.
-    iterations : int
-        Number of iterations that released values.
     shape : tuple of int
         Numbers of agents and of coordinates of the messages of one iteration.
     not_finite : ndarray, shape (runs,)

@@ -24,8 +24,6 @@ class FewResponses(Lasso):
         Zero except for ``agent``.
     total : int
         Number of records per agent.
-    agent : int
-        Agent with the non-empty record.
     """
 
     total: int = 1

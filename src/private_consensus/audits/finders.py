@@ -43,7 +43,6 @@ class Attack(NamedTuple):
 
     Parameters
     ----------
-    pair : tuple of two problems
     network : Network
         The graph on which both are executed.
     direction : ndarray, shape (dim,)
@@ -52,8 +51,6 @@ class Attack(NamedTuple):
         The agent whose record differs, as an index of ``network``.
     name : str
         The kind of the pair, for results.
-    all_records : bool
-        Whether all records of the agent differ.
     """
 
     pair: tuple[Any, Any]
@@ -82,12 +79,7 @@ def _placed(background: Background, record: Record, where: Any) -> Background:
 
 
 class Universe(ABC):
-    """Data sets that a problem admits, with the sizes of the problem.
-
-    Parameters
-    ----------
-    problem : Problem
-    """
+    """Data sets that a problem admits, with the sizes of the problem."""
 
     def __init__(self, problem: Any):
         self.problem = problem

@@ -103,12 +103,6 @@ class DeclaredSetting:
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Calibrated.
-    problem : Problem
-    network : Network
-    horizon : int
-        Number of iterations.
     delta : float
         Delta at which costs are compared.
     """

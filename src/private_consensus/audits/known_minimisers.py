@@ -26,7 +26,6 @@ class KnownMinimisers:
 
     Parameters
     ----------
-    problem : Problem
     sent : ndarray, shape (runs, iterations, agents, dim)
         Messages, of which some are minimisers.
     """

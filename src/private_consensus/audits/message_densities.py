@@ -83,10 +83,8 @@ class ComparedMessages(NamedTuple):
 
     Parameters
     ----------
-    pair : tuple of two Executed
     local_response : Response
         It states the rows, and the draws on which they depend.
-    agent : int
     """
 
     pair: tuple[Executed, Executed]

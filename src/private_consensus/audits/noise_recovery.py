@@ -87,14 +87,10 @@ class RecordedStep(NamedTuple):
     ----------
     scale : mapping
         Noise scale of the iteration, by site name.
-    state : State
-        State before the iteration.
     problem : Problem
         Objectives and data of the agents, with their sensitivities.
     network : Network
         Communication graph with its mixing matrix.
-    draw : Draw
-        Unit draws of the iteration.
     recorded : Execution
         The messages ``sent`` in this iteration, and ``internal``, which is None if it must not be
         used.

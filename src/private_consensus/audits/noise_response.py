@@ -332,7 +332,6 @@ class Executed:
         Calibrated algorithm, data, graph and number of iterations of the execution.
     seed : int
         Seed of the random numbers that are not noise.
-    layout : Layout
     internal : tuple of str, optional
         Outputs that no observer receives; all other outputs count as messages. Default: no output
         does.
@@ -426,7 +425,6 @@ class Response(NamedTuple):
     ----------
     base : ndarray, shape (rows,)
     matrix : ndarray, shape (rows, units)
-    rows : tuple of Row
     affine : bool
         Whether messages are affine up to draws of :data:`FAR`.
     precision : float
@@ -566,7 +564,6 @@ class Blocks(NamedTuple):
 
     Parameters
     ----------
-    local_response : Response
     rows, columns : tuple of ndarray
         Indices per iteration: its messages, and the draws that no earlier message depends on.
     inverses : tuple of ndarray

@@ -83,8 +83,6 @@ class LoudStreams(PairedStreams):
 
     Parameters
     ----------
-    agents : int
-        Number of agents.
     agent : int, optional
         The only agent whose noise is loud, where an array has one row per agent; default: all.
     weak : list of str
@@ -615,8 +613,6 @@ class Replays:
         On D, with loud noise of the attacked agent.
     loud_neighbour : Trace or None
         On D', with loud noise of all agents; the messages of all agents are replayed.
-    error : str
-        The error of the execution on D'.
     repeated : callable
         Execute on D (0) or D' (1) with other loud noise of all agents: data set and number of the
         repetition to Trace or None.

@@ -94,7 +94,6 @@ class Coverage:
         Agents whose record was replaced.
     pairs, outputs, sites : tuple of str
         Pairs of data sets, returned quantities and noise sites that were tested.
-    untested : tuple of Untested
     """
 
     agents: int = 0
@@ -141,7 +140,6 @@ class CheckReport:
 
     Parameters
     ----------
-    findings : tuple of Finding
     outputs, sites : tuple of str
         What the check tested.
     untested : tuple of Untested

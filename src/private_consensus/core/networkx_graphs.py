@@ -20,8 +20,6 @@ class Edges(NamedTuple):
 
     Parameters
     ----------
-    agents : int
-        Number of agents.
     edges : list of [int, int]
         Pairs of agents, numbered from 1.
     mixing : ndarray, shape (agents, agents), or None

@@ -56,8 +56,6 @@ class Setting:
         Algorithm, whose noise need not be calibrated yet.
     budget : Budget
         Privacy budget of a run.
-    horizon : int
-        Number of iterations.
     name : str
         Name in error messages.
     intermediate : bool
@@ -84,8 +82,6 @@ class Calibration:
 
     Parameters
     ----------
-    settings : sequence of Setting
-        Experimental settings.
     environment : Environment
         Functions that build problem and network.
     root, groups
@@ -226,8 +222,6 @@ class MeasurementPlan:
     ----------
     measures : tuple of (str, str)
         Pairs to record after the last iteration T.
-    iterations : frozenset of int
-        Intermediate iterations at which pairs are recorded, too.
     averages : tuple of (str, str)
         Pairs whose mean over the iterations 1, ..., T is recorded at T, under the metric's name in
         :func:`averaged`.

@@ -90,13 +90,7 @@ class Mu:
 
 @dataclass(frozen=True)
 class Profile:
-    """Several (epsilon, delta) of one mechanism, claimed simultaneously.
-
-    Parameters
-    ----------
-    points : sequence of (epsilon, delta)
-        Points of the privacy profile.
-    """
+    """Several (epsilon, delta) of one mechanism, claimed simultaneously."""
 
     points: Sequence[tuple[float, float]]
 

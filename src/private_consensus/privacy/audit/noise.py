@@ -97,8 +97,6 @@ class NoiseTest:
         Empty if nothing contradicts the declaration.
     p_values : mapping
         By kind of :data:`KINDS`, corrected for all tests of the noise.
-    confidence : float
-        Simultaneous confidence of all tests.
     """
 
     estimate: float

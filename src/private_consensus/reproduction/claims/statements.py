@@ -38,10 +38,6 @@ class Estimates:
 
     Attributes
     ----------
-    test : Test
-        The test.
-    names : list of str
-        Name of each statistic.
     value : ndarray, [elements]
         Estimates.
     accept : ndarray, [elements, 2]
@@ -49,8 +45,6 @@ class Estimates:
     error, skewness : ndarray, [elements]
         Standard errors, and skewness of the jackknife's pseudo-values; NaN if the intervals do not
         follow from them (see :mod:`.intervals`).
-    runs : int
-        Number of runs.
     ends : callable
         From a two-sided error level to lower and upper ends of the intervals, [elements] each.
     """
@@ -80,8 +74,6 @@ class Contrast:
 
     Attributes
     ----------
-    names : list of str
-        Name of each statistic.
     matrix : ndarray, [elements, points]
         Weights of the means, or of their logarithms.
     region : (float, float)

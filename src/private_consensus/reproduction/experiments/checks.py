@@ -102,14 +102,10 @@ class Use(NamedTuple):
 
     Attributes
     ----------
-    key_path : str
-        Key of the use in the configuration.
     experiment, method, variant : str
         Experiment, algorithm and variant whose measurements are used.
     measures : sequence of (str, str)
         Used measures (quantity, metric).
-    selection : mapping
-        Selected values of axes.
     last_iteration_only : bool
         True if only the last iteration is used.
     """

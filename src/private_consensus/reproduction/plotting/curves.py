@@ -51,10 +51,6 @@ class Panel:
 
     Attributes
     ----------
-    spec : mapping
-        Specification of the panel.
-    points : DataFrame
-        Points of its curves.
     x, y : Extent
         Ranges of the axes.
     """
