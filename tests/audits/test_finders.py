@@ -1,12 +1,11 @@
 """Test the search for neighbouring data sets in the universe that reach branches on data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from scipy.special import expit
 
-from mutants.styles import BUDGET, Descent
 from private_consensus.audits import examples
 from private_consensus.audits.finders import universe_of
 from private_consensus.audits.neighbours import attacks
@@ -16,11 +15,13 @@ from private_consensus.audits.probing import (
     is_foreign,
     pairs_of_agents,
 )
-from private_consensus.core.algorithms.base import column
+from private_consensus.core.algorithms.base import Iterative, column
 from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.core.problems.perceptron import Perceptron
+from private_consensus.privacy import Release, gaussian_mu
+from toys import BUDGET, State
 
 NAMES = (
     "mean_estimation", "logistic_regression", "huber_regression", "perceptron", "census",
@@ -101,6 +102,44 @@ def test_zero_one_problems_keep_zero_one_labels_and_nonnegative_features():
         for problem in attack.pair:
             assert problem.features.min() >= 0
             assert set(np.unique(problem.labels)) <= {0.0, 1.0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Descent(Iterative):
+    """Gradient descent with mixing first and a noisy mean gradient."""
+
+    eta: float = 0.5
+    sigma: float = 0.0
+
+    def change(self, problem):
+        """Return the largest change of a mean gradient by a replaced record."""
+        return problem.record_gradient_change / problem.records
+
+    def calibrate(self, budget, problem, network, horizon):
+        mu = gaussian_mu(budget.epsilon, budget.delta) / np.sqrt(horizon)
+        return replace(self, sigma=self.change(problem) / mu)
+
+    def releases(self, problem, network, horizon):
+        change, scale = self.eta * self.change(problem), self.eta * self.sigma
+        return [Release("gaussian", change, scale, count=horizon)]
+
+    def start(self, problem, network, streams, settings):
+        return State(np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim)))
+
+    def draws(self, problem, streams):
+        return streams.sequence("noise", "normal", (problem.n_agents, problem.dim))
+
+    def noised_step(self, problem, x, draw):
+        """Return the negative noisy gradient times the step size."""
+        slope = problem.gradient(x) / problem.records
+        return -column(self.eta) * (slope + column(self.sigma) * draw)
+
+    def step(self, state, problem, network, draw, t):
+        mixed = network.mix(state.x)
+        return State(mixed + self.noised_step(problem, mixed, draw))
+
+    def observables(self, state, problem, t):
+        return {"released": state.x}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,11 +11,6 @@ from private_consensus.core.randomness import Streams
 from .tampering import Change, fingerprint
 
 
-def unchanged(drawn, horizon):
-    """Return the last array of unit noise unchanged."""
-    return drawn[-1]
-
-
 def times(factor: float) -> Change:
     return lambda drawn, horizon: factor * drawn[-1]
 
@@ -82,9 +77,3 @@ def of_data(streams, problem) -> Streams:
 
 def kept(drawn, horizon):
     return drawn[0]
-
-
-def as_many_as_expected(drawn, horizon):
-    """Return uniform numbers of which exactly the fraction q is below q, for every q."""
-    ranks = drawn[-1].argsort(-1).argsort(-1)
-    return (ranks + 0.5) / drawn[-1].shape[-1]

@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.core.quantization import Grid
-from private_consensus.privacy import Budget
-
 from .tampering import fingerprint
 
 SENT = ("x", "y", "sent", "noisy", "b")
@@ -87,15 +84,6 @@ class TellsTheCoefficients:
         observe(2, np.arange(len(horizon)), observables)
 
 
-class MovesTheDualExactly:
-    """Fault: the dual update uses the minimiser without noise, which enters later messages."""
-
-    def step(self, state, problem, network, draw, t):
-        after = super().step(state, problem, network, draw, t)
-        dual_change = network.degrees[..., None] * (after.minimiser - after.x)
-        return after._replace(dual=after.dual + self.dual_step * dual_change)
-
-
 class StopsByData:
     """Fault: the number of repetitions of the last message depends on the data."""
 
@@ -125,29 +113,3 @@ class AccountOfTheFirst:
 
     def releases(self, problem, network, horizon):
         return super().releases(problem, network, 1)
-
-
-class DeltaTwice:
-    """Fault: each of two halves of the account uses the whole delta."""
-
-    def calibrate(self, budget, problem, network, horizon):
-        twice = Budget(budget.epsilon, 2.0 * budget.delta)
-        return super().calibrate(twice, problem, network, horizon)
-
-
-class RoundsToTheNearest:
-    """Fault: messages are rounded to the nearest grid point instead of at random."""
-
-    def coefficients(self, s):
-        a, e, grid = super().coefficients(s)
-        return a, e, NearestPoint(grid.resolution, grid.bits, grid.clipped)
-
-
-class NearestPoint(Grid):
-    """Grid that rounds to the nearest point."""
-
-    def quantize(self, x, key, counter, out):
-        steps = np.rint(x / self.resolution)
-        clipped_steps = np.clip(steps, *self.ends)
-        out[:] = self.resolution * clipped_steps
-        return int((clipped_steps != steps).sum())

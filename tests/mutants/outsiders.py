@@ -1,7 +1,7 @@
 """Installation of the package in ``outside``, which is written independently of the audit.
 
-Its authors read the documentation of the interface alone. The bench finds its algorithms as the
-command line finds those of any installed package: by entry points.
+Its authors read the documentation of the interface alone. Its algorithms are found as those of any
+installed package: by entry points.
 """
 
 from __future__ import annotations
@@ -11,19 +11,14 @@ import shutil
 import sys
 import tempfile
 import tomllib
-from functools import cache
 from pathlib import Path
 
 from private_consensus import algorithms
 from private_consensus.audits.examples import Example, examples
 
+from .outside.catalogue import BROKEN, CORRECT
+
 HERE = Path(__file__).parent / "outside"
-LABEL = "outside package"
-"""Class of its faults in tables."""
-BY_NAME = "outside package, by name"
-"""Label of audits on the example that a module names, as ``private-consensus audit NAME`` runs."""
-
-
 _installed: list[str] = []
 """Folders that :func:`install` put on the path."""
 
@@ -63,14 +58,6 @@ def _forget() -> None:
     algorithms._module_of.cache_clear()
 
 
-@cache
-def entries() -> dict:
-    """Return the catalogue of the package, by module."""
-    from .outside.catalogue import ENTRIES
-
-    return {entry.module: entry for entry in ENTRIES}
-
-
 def example_of(module: str, *, by_name: bool = False) -> Example:
     """Return an algorithm of the package and the setting of its claim.
 
@@ -79,7 +66,8 @@ def example_of(module: str, *, by_name: bool = False) -> Example:
     module : str
         Name of its entry point.
     by_name : bool, default False
-        Whether to return the example that the module names instead.
+        Whether to return the example that the module names instead, as in
+        ``private-consensus audit NAME``.
 
     Returns
     -------
@@ -88,7 +76,7 @@ def example_of(module: str, *, by_name: bool = False) -> Example:
     install()
     if by_name:
         return examples(module)[0]
-    setting = entries()[module].setting
+    setting = (CORRECT | BROKEN)[module]
     algorithm = algorithms.load(module)(**setting.options)
     return Example(
         module, algorithm, setting.build_problem(), setting.build_network(), setting.budget,

@@ -80,65 +80,8 @@ def doubled(problem) -> dict[str, Callable]:
     return {"clipped_gradient": clipped_gradient}
 
 
-def each_gradient(problem, x, rows) -> np.ndarray:
-    """Return the unclipped gradients of single records, [agents, records, dim]."""
-    unit_sizes = np.ones(len(rows), int)
-    gradients = [
-        problem.clipped_gradient(x, rows[:, [i]], unit_sizes, np.inf) for i in range(rows.shape[1])
-    ]
-    return np.stack(gradients, axis=1)
-
-
-def mean_of(gradients: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    is_sampled = np.arange(gradients.shape[1]) < sizes[:, None]
-    return (gradients * is_sampled[..., None]).sum(1) / np.maximum(sizes, 1)[:, None]
-
-
 def lengths(gradients: np.ndarray) -> np.ndarray:
     return np.linalg.norm(gradients, axis=-1, keepdims=True)
-
-
-Clip = Callable[[np.ndarray, float], np.ndarray]
-"""Function of gradients [agents, records, dim] and clipping norm K; returns clipped gradients."""
-
-
-def clipped_otherwise(clip: Clip) -> Callable[[Any], dict[str, Callable]]:
-    def make(problem):
-        def clipped_gradient(x, rows, sizes, K=np.inf, out=None):
-            mean_gradient = mean_of(clip(each_gradient(problem, x, rows), K), sizes)
-            out = np.empty_like(x) if out is None else out
-            out[:] = mean_gradient
-            return out
-
-        return {"clipped_gradient": clipped_gradient}
-
-    return make
-
-
-def not_at_all(gradients, K):
-    """Return the gradients without clipping."""
-    return gradients
-
-
-def by_norm(gradients, K):
-    return gradients / np.maximum(1.0, lengths(gradients) / K)
-
-
-def by_largest_coordinate(gradients, K):
-    return np.clip(gradients, -K, K)
-
-
-def by_own_median(gradients, K):
-    median_norm = np.median(lengths(gradients), axis=1, keepdims=True)
-    return by_norm(gradients, median_norm)
-
-
-def only_long_ones(gradients, K):
-    """Return gradients such that their mean is that over the long gradients of the batch."""
-    norms = lengths(gradients)
-    long = norms >= np.median(norms, axis=1, keepdims=True)
-    share = long.mean(1, keepdims=True)
-    return by_norm(gradients, K) * long / share
 
 
 class ClipsAfterNoise(OwnNoise):

@@ -9,7 +9,6 @@ from private_consensus.audits.judging import BY_ACCOUNTANT
 from private_consensus.privacy import AUDIT_VERDICTS
 from private_consensus.report.page import pages
 from private_consensus.report.views.audits import table as audit_table
-from private_consensus.report.views.mutants import audit_counts
 from private_consensus.report.views.privacy import (
     MAX_LISTED_SETTINGS,
     _bounded,
@@ -175,62 +174,3 @@ def test_findings_list_attacks_but_not_the_epsilon_of_the_accountant():
     declared = f"{BY_ACCOUNTANT} inf by the accountant, the claimed epsilon is 4"
     rows = [{"audit_findings": f"agent {i % 2} attacked; {declared}"} for i in range(3)]
     assert _findings([*rows, {"audit_findings": None}]) == "agent 0 attacked; agent 1 attacked"
-
-
-def test_mutation_tests_count_meaningful_faults_separately():
-    def broken(algorithm, fault, ratio, how, runs):
-        return {
-            "algorithm": algorithm, "fault": fault, "meaningful": ratio >= 1.5, "how": how,
-            "caught": bool(how), "runs": runs, "correct": fault == "none", "class": "noise",
-            "outside": False, "inconclusive": False, "verdict": how, "commit": "abc",
-        }  # fmt: skip
-
-    bench = audit_counts(
-        [
-            broken("a_b", "none", 1.0, "", 1000),
-            broken("a_b", "no noise", 2.0, "contradicted; differs from its declaration", 250),
-            broken("c", "no noise", 2.0, "differs from its declaration", 500),
-            broken("c", "less noise", 1.2, "differs from its declaration", 1000),
-            broken("c", "told", 3.0, "", 1000),
-        ]
-    )
-    (noise, less, released), (first, second) = bench["faults"], bench["algorithms"]
-    assert (noise["caught"], noise["contradicted"], noise["runs"]) == ("2 of 2", 1, 500)
-    assert (less["caught"], less["other_faults"]) == ("0 of 0", "1 of 1")
-    assert not released["all_caught"] and bench["missed"] == ["c: told"]
-    assert (first["name"], second["caught"]) == ("a b", "1 of 2")
-    assert (bench["correct"], bench["alarms"]) == (1, 0)
-    assert "of 3 faults that the authors of this repository" in bench["sentence"]
-    assert audit_counts([]) == {}
-
-
-def test_mutation_tests_are_counted_by_fault_author_and_audit_verdict(results):
-    def audited(fault, outside, verdict, *, correct=False, inconclusive=False):
-        return {
-            "algorithm": "a", "fault": fault, "class": "noise", "meaningful": not correct,
-            "how": "", "caught": verdict == "violated", "runs": 10, "correct": correct,
-            "outside": outside, "inconclusive": inconclusive, "verdict": verdict, "commit": "",
-        }  # fmt: skip
-
-    rows = [
-        audited("x", False, "violated"),
-        audited("v", False, "inconclusive", correct=True),
-        audited("y", True, "inconclusive", inconclusive=True),
-        audited("z", True, "inconclusive"),
-        audited("w", True, "violated", correct=True),
-    ]
-    bench = audit_counts(rows)
-    assert "Audits caught 1 of 1 faults that the authors of this repository" in bench["sentence"]
-    assert (
-        "Audits caught 0 of 2 broken algorithms of a package written without knowledge of the "
-        "audit's implementation. In 1 cases the audit was inconclusive and named the faulty item, "
-        "and 1 faults were missed."
-    ) in bench["sentence"]
-    assert bench["missed"] == ["a: z"]
-    assert (bench["correct"], bench["alarms"]) == (2, 1)
-    right = {"name": "a", "audits": 2, "alarms": 1, "inconclusive": 1}
-    assert bench["correct_algorithms"] == [right]
-    (noise,) = bench["classes"]
-    assert (noise["caught"], noise["inconclusive"], noise["missed"]) == ("1 of 3", 1, 1)
-    text = pages(replace(results, audit={**results.audit, "mutants": rows}))["audits.html"]
-    assert bench["sentence"].replace("'", "&#39;") in text and "by class of fault" in text

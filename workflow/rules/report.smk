@@ -66,10 +66,6 @@ rule write_report:
         theorems="results/{scale}/theorems.parquet",
         repairs=expand("results/{{scale}}/audit/repairs.{kind}", kind=FIGURE_KINDS),
         cards=expand("results/{{scale}}/cards/{name}.json", name=PREPARATIONS_USED),
-        # Written by `make mutants`, if at all.
-        mutants=lambda w: [
-            *filter(os.path.isfile, [f"results/{w.scale}/audit/mutants.parquet"])
-        ],
     output:
         page="results/{scale}/report/index.html",
         checksums=f"results/{{scale}}/report/{pages.CHECKSUMS}",

@@ -52,8 +52,6 @@ EPSILONS = (
 """Columns with claimed, computed and accounted epsilon, and its lower bounds."""
 PROVENANCE = ("source", "commit", "seconds", "date")
 """Columns with the origin of a number, which are not compared."""
-OTHER_TARGET = "mutants"
-"""Table of another target, which is not compared."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +119,7 @@ def _compare_within_errors(run: Path, reference: Path) -> Comparison:
 
 
 def _compare_exactly(run: Path, reference: Path) -> Comparison:
-    files = (f for f in sorted(reference.rglob("*.parquet")) if f.stem != OTHER_TARGET)
-    names, missing = _shared(files, run, reference)
+    names, missing = _shared(sorted(reference.rglob("*.parquet")), run, reference)
     compared, lines = 0, []
     for name in names:
         before, after = rows_of(reference / name), rows_of(run / name)

@@ -60,7 +60,6 @@ def publish(
     shutil.rmtree(new, ignore_errors=True)
     try:
         _write(results, run, new)
-        _copy_audited_faults(folder, new)
         files = [path for path in new.rglob("*") if path.is_file()]
         content = manifest(
             results, config, missing=missing, stamped=stamped, files=checksums(files, new)
@@ -139,13 +138,6 @@ def _write(results: Results, run: Path, folder: Path) -> None:
     for name, text in scorecard.files(scorecard.scored(results)).items():
         write_text(folder / name, text)
     write_text(folder / "README.md", gallery(results))
-
-
-def _copy_audited_faults(old: Path, new: Path) -> None:
-    """Copy the audits of faults from the old reference if they were not run again."""
-    for name in ("audit/mutants.parquet", "audit/mutants.csv"):
-        if not (new / name).exists():
-            _copy(name, old, new, missing_ok=True)
 
 
 def small_png(svg: str) -> bytes:

@@ -48,8 +48,7 @@ class Results:
         Table to its numbers, as returned by
         :func:`~private_consensus.reproduction.experiments.tables.table_numbers`.
     audit : mapping
-        Rows of the tables in ``audit``, by name: ``audits``, ``errata``, ``repairs`` and
-        ``mutants``.
+        Rows of the tables in ``audit``, by name: ``audits``, ``errata`` and ``repairs``.
     theorems : list of rows
         Rows of ``theorems.parquet``.
     labels : mapping
@@ -112,8 +111,7 @@ def read_results(plan: Row, files: Any, *, scale: str, commit: str) -> Results:
         Paths by kind. Parquet files are ``claims``, ``privacy``, and those of each figure
         (``numbers``) and table (``tables``, optional). Each figure has an SVG file (``svg``), each
         data card a JSON file (``cards``). Also optional: Parquet files of audits, errata, corrected
-        variants (``audit``), of audits of algorithms with faults (``mutants``), and
-        of numbered statements (``theorems``).
+        variants (``audit``), and of numbered statements (``theorems``).
     """
     sizes = {
         Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in files["svg"]
@@ -132,10 +130,7 @@ def read_results(plan: Row, files: Any, *, scale: str, commit: str) -> Results:
         facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},
         tables={Path(path).stem: rows_of(path) for path in files.get("tables", ())},
         cards=[read_json(path) for path in sorted(set(files["cards"]))],
-        audit={
-            Path(path).stem: rows_of(path).to_dicts()
-            for path in [*files.get("audit", ()), *files.get("mutants", ())]
-        },
+        audit={Path(path).stem: rows_of(path).to_dicts() for path in files.get("audit", ())},
         theorems=rows_of(theorems).to_dicts() if theorems else [],
         timings=[timing(path) for path in map(Path, plan["timings"]) if was_measured(path)],
     )

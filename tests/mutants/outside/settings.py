@@ -1,7 +1,6 @@
 """Small problems and networks on which the algorithms of this package run."""
 
 from dataclasses import dataclass, field
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from private_consensus import networks
 from private_consensus.core.problems import lasso, mean_estimation
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.randomness import Streams
-from private_consensus.privacy import Budget, gaussian_epsilon, gaussian_mu
+from private_consensus.privacy import Budget
 
 RECORDS = 10
 DIM = 5
@@ -45,21 +44,6 @@ class Setting:
         """Claimed epsilon and delta as a budget."""
         return Budget(self.epsilon, self.delta)
 
-    def gaussian_ratio(self, factor):
-        """Return epsilon of a Gaussian mechanism with a larger mu, divided by the claim.
-
-        Parameters
-        ----------
-        factor : float
-            True mu over the largest mu that the claim allows.
-
-        Returns
-        -------
-        float
-        """
-        mu = gaussian_mu(self.epsilon, self.delta)
-        return float(gaussian_epsilon(factor * mu, self.delta)) / self.epsilon
-
     def build_problem(self, seed=0):
         """Return the problem with random records.
 
@@ -76,22 +60,6 @@ class Setting:
     def build_network(self):
         """Return the network with Metropolis weights."""
         return networks.build(Streams(0, (0,)), self.network, self.agents, weights="metropolis")
-
-
-def ratio_of_rounds(rounds, counted, setting):
-    """Return the ratio of a claim that counts too few of equal Gaussian rounds.
-
-    Parameters
-    ----------
-    rounds, counted : int
-        Rounds that happen, and rounds that are counted.
-    setting : Setting
-
-    Returns
-    -------
-    float
-    """
-    return setting.gaussian_ratio(sqrt(rounds / counted))
 
 
 def _means(agents, seed):

@@ -1,4 +1,4 @@
-"""Content of the page of audits: audits of the algorithms, and of algorithms with faults."""
+"""Content of the page of audits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from private_consensus.privacy.verdicts import NO_TEST, NOT_CONTRADICTED
 
 from ..formats import number, words
 from ..reading import Results, Row
-from . import mutants
 
 ICONS = {
     VIOLATED: "not", DIFFERS: "not", NOT_PROVEN: "part", INCONCLUSIVE: "open", NO_TEST: "open",
@@ -39,7 +38,6 @@ def page(results: Results) -> dict[str, object]:
             {"verdict": verdict, "icon": icon, "count": count}
             for (verdict, icon), count in outcomes.most_common()
         ],
-        "mutants": mutants.audit_counts(results.audit.get("mutants", [])),
     }
 
 
