@@ -628,9 +628,7 @@ def _wrong_problem(_: type[Algorithm], problem: Mapping[str, Any]) -> Iterator[s
 
 @cache
 def _building(problem: str) -> tuple[Callable, dict[str, Parameter]]:
-    """Return the function that builds a problem, and the parameters that a configuration may
-    set.
-    """
+    """Return the function that builds a problem, and the parameters that are configurable."""
     build = problems.load(problem).build
     _, _, *parameters = signature(build).parameters.items()
     return build, dict(parameters)
