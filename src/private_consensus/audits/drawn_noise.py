@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from private_consensus.core.algorithms.base import DRAW, Algorithm, draws_of, stack
+from private_consensus.core.algorithms.base import DRAW, Algorithm, stack
 from private_consensus.core.algorithms.noise import LAWS
 from private_consensus.core.randomness import Law
 
@@ -93,11 +93,11 @@ def drawn_noise(
     """
     horizon = noise.shape[1]
     (site,) = algorithm.noise_sites(problem, network, horizon)
-    batch = stack([algorithm])
+    batch: Any = stack([algorithm])
     recorded = ConstantStream(**vars(streams))
 
     def drawn(drawn_streams: AuditStreams) -> np.ndarray | None:
-        draws = islice(draws_of(batch, problem, network, drawn_streams), horizon)
+        draws = islice(batch.draws(problem, drawn_streams), horizon)
         arrays = [getattr(draw, "noise", draw) for draw in draws]
         is_complete = len(arrays) == horizon and all(
             isinstance(array, np.ndarray) and array.shape == noise[:, 0].shape for array in arrays

@@ -19,7 +19,6 @@ from private_consensus.core.algorithms.base import (
     DRAW,
     Algorithm,
     Iterative,
-    draws_of,
     stack,
 )
 from private_consensus.core.algorithms.coordinate_descent import CoordinateDescent
@@ -142,7 +141,7 @@ class Recovery:
         }
         batch = recovery_of(stack([self.algorithm]))
         state = batch.algorithm.start(problem, network, streams, 1)
-        draws = draws_of(batch.algorithm, problem, network, streams)
+        draws = batch.algorithm.draws(problem, streams)
         for t in range(1, horizon + 1):
             scale = {name: values[t - 1] for name, values in scales.items()}
             recorded = execution.at(t)

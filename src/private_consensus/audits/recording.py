@@ -8,7 +8,6 @@ arrays under elementwise operations, so that a rescaled mixing matrix records as
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -93,11 +92,10 @@ class RecordingMatrix(np.ndarray):
         return self.exchanges.pass_on(operand)
 
 
-@dataclass(frozen=True)
 class RecordingNetwork(Network):
     """A network whose exchanged values pass through :class:`Exchanges`."""
 
-    exchanges: Exchanges = field(default_factory=Exchanges)
+    exchanges: Exchanges
 
     @classmethod
     def on(cls, network: Network, exchanges: Exchanges | None = None) -> RecordingNetwork:
@@ -106,7 +104,9 @@ class RecordingNetwork(Network):
         matrices = (
             RecordingMatrix.of(matrix, exchanges) for matrix in (network.adjacency, network.mixing)
         )
-        return cls(*matrices, exchanges)
+        recording = cls.unchecked(*matrices)
+        recording.exchanges = exchanges
+        return recording
 
     def mix_links(self, sent: np.ndarray) -> np.ndarray:
         is_sent = (np.asarray(self.adjacency) != 0) | np.eye(self.n_agents, dtype=bool)

@@ -136,13 +136,13 @@ class CanaryAudit(QDPSGD):
         canaries = self._canaries(problem, streams)
         scores = np.zeros((len(VIEWS), settings, len(canaries), problem.records))
         pending = np.full(scores.shape[1:], np.nan)
-        workspace = np.empty((3, problem.n_agents, problem.dim), x.dtype)
+        workspace = np.empty((2, problem.n_agents, problem.dim), x.dtype)
         draws = algorithm.draws(problem, streams)
         for t in range(rounds):
             draw = next(draws)
             for run, run_canaries in enumerate(canaries):
                 round_ = SampledRound(
-                    network.mixing_of(run),
+                    network.of_run(run),
                     draw.speeds[run],
                     draw.rows[run],
                     {name: keys[run] for name, keys in draw.keys.items()},
@@ -180,8 +180,9 @@ class CanaryAudit(QDPSGD):
         )
         before, sent = x[0, canaries.axes], round_.message[0, canaries.axes].astype(float)
         self.descend(x, x, e, a, gradient, self.noise_scale(s, sizes), round_)
-        keep = 1.0 - e + e * round_.mixing[0, 0]
-        received = round_.mixed[0, canaries.axes].astype(float)
+        keep = 1.0 - e + e * round_.network.own_weights[0]
+        mixed = round_.network.mix_others(round_.message, e)
+        received = mixed[0, canaries.axes].astype(float)
         scores[0] += (keep * before + received - x[0, canaries.axes]) / (a * e)
         scores[1] += np.nan_to_num(pending - sent) / (a * e)
         pending[:] = keep * sent + received

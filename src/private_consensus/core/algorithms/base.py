@@ -121,8 +121,6 @@ class Algorithm(ABC):
     hidden_sampling : bool
         True if the algorithm makes random choices, other than noise, that other agents do not
         observe.
-    draws_per_edge : bool
-        True if :meth:`Iterative.draws` has the network as its third parameter.
     calibration : str
         Rule by which a budget sets the noise. :data:`GIVEN` leaves the noise unchanged. An
         algorithm with several rules has a field of this name.
@@ -144,7 +142,6 @@ class Algorithm(ABC):
     quantities: ClassVar[tuple[str, ...]] = ("internal", "released")
     largest_change = None
     hidden_sampling = False
-    draws_per_edge: ClassVar[bool] = False
     calibration = ""
 
     def __init_subclass__(cls, **options: Any):
@@ -540,7 +537,7 @@ class Iterative(Algorithm):
         active = np.arange(len(horizon))
         algorithm = self
         state = self.start(problem, network, streams, len(horizon))
-        draws = draws_of(self, problem, network, streams)
+        draws = self.draws(problem, streams)
         for t in range(1, int(horizon.max()) + 1):
             state = algorithm.step(state, problem, network, next(draws), t)
             observe(t, active, algorithm.observables(state, problem, t))
@@ -581,13 +578,6 @@ DENSITIES = {"gaussian": _log_gaussian, "laplace": _log_laplace, "gamma_norm": _
 
 DRAW = "draw"
 """Name of the noise site of an algorithm that declares no sites: the draw of its step."""
-
-
-def draws_of(algorithm: Any, problem: Problem, network: Network, streams: Streams) -> Iterator[Any]:
-    """Return the random draws of an iterative algorithm, at unit scale, one item per iteration."""
-    if algorithm.draws_per_edge:
-        return algorithm.draws(problem, streams, network)
-    return algorithm.draws(problem, streams)
 
 
 class BoundedGradients:

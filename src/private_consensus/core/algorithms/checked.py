@@ -57,8 +57,8 @@ def _problem(key: str, value: Any) -> None:
 
 
 def _network(key: str, value: Any) -> None:
-    """Raise an error for anything but a network; networks may lose messages."""
-    require(_counts_agents(value) and hasattr(value, "lossless"), key, value, "a Network")
+    """Raise an error for anything but a network, or a wrapper of one as audits use it."""
+    require(_counts_agents(value) and hasattr(value, "shared"), key, value, "a Network")
 
 
 def _streams(key: str, value: Any) -> None:

@@ -22,18 +22,16 @@ of all neighbours of u, only the noise :math:`s_{ind}` remains.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..networks import SparseNetwork, laplacian
+from ..networks import laplacian
 from .base import DRAW, column
-from .families.clipped_descent import ClippedDescent, ClippedDescentState, noise_of_edges
+from .families.clipped_descent import ClippedDescent, ClippedDescentState
 from .parameters import nonnegative
 
-SPARE = 1e-6
-"""Relative safety margin by which the computed connectivity is reduced."""
 ROUNDING = 1e-12
 """Bound on the rounding error of the eigenvalues of a Laplacian, relative to the largest one."""
 MAX_RATIO = 1e6
@@ -45,9 +43,8 @@ class DECORDraw(NamedTuple):
 
     ``noise`` has two forms. The first form is a pair of arrays: one vector per agent [runs, agents,
     dim], and one per pair of agents [runs, agents, agents, dim], of which the upper triangle is
-    used. On a sparse network, the second array has one vector per edge, [runs, edges, dim]; if the
-    graphs of the runs differ, the edges of all runs are concatenated. The second form, for audits,
-    is white noise z [runs, agents, dim]; the noise of a round is then :math:`\Sigma^{1/2} z`.
+    used. The second form, for audits, is white noise z [runs, agents, dim]; the noise of a round is
+    then :math:`\Sigma^{1/2} z`.
     """
 
     noise: Any
@@ -69,7 +66,6 @@ class DECOR(ClippedDescent):
 
     ratio: float | None = nonnegative(None, max_value=MAX_RATIO)
 
-    draws_per_edge: ClassVar[bool] = True
     observer: ClassVar[str] = "an outsider, who receives every message and knows no pair noise"
     source: ClassVar[str] = "Allouah et al., ICML 2024, Algorithm 1"
     lower_bound_because: ClassVar[str] = (
@@ -83,7 +79,9 @@ class DECOR(ClippedDescent):
         """
         if self.ratio is not None:
             return column(self.ratio)
-        ratio = np.sqrt(max(network.n_agents - 2, 0) / network.graph.algebraic_connectivity)
+        if network.n_agents <= 2:
+            return 0.0
+        ratio = np.sqrt((network.n_agents - 2) / network.algebraic_connectivity)
         return float(ratio) if network.shared else np.reshape(ratio, (-1, 1, 1))
 
     def covariance(self, network) -> np.ndarray:
@@ -99,15 +97,9 @@ class DECOR(ClippedDescent):
     def losses(self, problem, network, horizon):
         r"""Return the sensitivity of each round, relative to noise of scale 1.
 
-        It is that of the agent with the largest privacy loss. On a sparse network,
-        :math:`[\Sigma^{-1}]_{uu}s_{ind}^2` is bounded by :math:`1/N + (1-1/N)/(1+r^2a)` with
-        :math:`r = s_{pair}/s_{ind}`: the eigenvalue of :math:`\Sigma/s_{ind}^2` is 1 for the
-        constant vector, and all others are at least :math:`1+r^2a`.
+        It is that of the agent with the largest privacy loss.
         """
-        if isinstance(network, SparseNetwork):
-            largest = self._inverse_bound(network)
-        else:
-            largest = self._largest_inverse(network)
+        largest = self._largest_inverse(network)
         return np.full(horizon, self.change(problem) * float(np.sqrt(largest)) * (1 + 1e-9))
 
     def _largest_inverse(self, network) -> float:
@@ -121,38 +113,16 @@ class DECOR(ClippedDescent):
         squared = np.reshape(self.pair_ratio(network), (-1, 1)) ** 2
         return float((vectors**2 / (1 + squared * reduced)[..., None, :]).sum(-1).max())
 
-    def _inverse_bound(self, network: SparseNetwork) -> float:
-        ratio, smallest = np.reshape(self.pair_ratio(network), -1), 1.0 / network.n_agents
-        connectivity = np.reshape(network.algebraic_connectivity, -1) * (1 - SPARE)
-        return float((smallest + (1 - smallest) / (1 + ratio**2 * connectivity)).max())
-
-    def releases(self, problem, network, horizon):
-        """Return releases that are not proven on a sparse network.
-
-        There is no rigorous lower bound on the computed connectivity.
-        """
-        round_releases = super().releases(problem, network, horizon)
-        if not isinstance(network, SparseNetwork):
-            return round_releases
-        return [
-            replace(release, proven=False, note="computed connectivity without rigorous bound")
-            for release in round_releases
-        ]
-
     def noise_sites(self, problem, network, horizon):
         if not self.noise:
             return []
         moved = self.losses(problem, network, horizon) / self.noise.scale
         return [self.noise.site(np.ones((horizon, 1, 1)), moved, DRAW)]
 
-    def draws(self, problem, streams, network=None) -> Iterator[DECORDraw]:
-        """Return noise of agents and of pairs of agents, on a sparse network of edges only."""
+    def draws(self, problem, streams) -> Iterator[DECORDraw]:
         shape = (problem.n_agents, problem.dim)
         agent_noise = streams.sequence("noise", "normal", shape)
-        if isinstance(network, SparseNetwork):
-            pairs = noise_of_edges(problem, network, streams, network.degrees.sum(-1) // 2)
-        else:
-            pairs = streams.sequence("noise", "normal", (problem.n_agents, *shape), "pairs")
+        pairs = streams.sequence("noise", "normal", (problem.n_agents, *shape), "pairs")
         return (DECORDraw((unit, next(pairs))) for unit in agent_noise)
 
     def step(self, state, problem, network, draw, t):
@@ -169,11 +139,7 @@ class DECOR(ClippedDescent):
         if not isinstance(noise, tuple):
             return np.linalg.cholesky(self.covariance(network)) @ noise
         agent_noise, pairs = noise
-        if isinstance(network, SparseNetwork):
-            number, sign = network.pairs_of_links
-            signed = sign[:, None] * pairs[..., number, :]
-            return agent_noise + self.pair_ratio(network) * network.sum_at_links(signed)
-        return agent_noise + self.pair_ratio(network) * _summed(network.graph.adjacency, pairs)
+        return agent_noise + self.pair_ratio(network) * _summed(network.adjacency, pairs)
 
 
 ALGORITHM = DECOR

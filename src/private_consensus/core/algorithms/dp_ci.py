@@ -26,7 +26,7 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy import Relation, Release
 
-from ..networks import SparseNetwork, laplacian
+from ..networks import laplacian
 from .base import Iterative, column
 from .noise import Noise
 from .parameters import noise_field, one_of, positive
@@ -296,17 +296,9 @@ def _dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
-    """Return the product of :func:`coupling` at time t and ``x``, [settings, runs, agents, n].
-
-    On a sparse network, it is computed edge by edge.
-    """
-    if not isinstance(network, SparseNetwork):
-        flat = x.reshape(*x.shape[:2], -1)
-        return _rows_times(flat, coupling(problem, network, t)).reshape(x.shape)
-    H = problem.matrices(t)
-    observed = (H * x[..., None, :]).sum(-1)
-    differences = network.degrees[..., None] * x - network.neighbour_sum(x)
-    return differences + (H * observed[..., None]).sum(-2)
+    """Return the product of :func:`coupling` at time t and ``x``, [settings, runs, agents, n]."""
+    flat = x.reshape(*x.shape[:2], -1)
+    return _rows_times(flat, coupling(problem, network, t)).reshape(x.shape)
 
 
 def coupling(problem, network, t: float) -> np.ndarray:

@@ -87,7 +87,7 @@ class DSGD(DecentralizedSGD):
         clip = np.inf if self.gradients == "plain" else float(at(self.K, s))
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, clip)
         scale = self.noise_scale(s, sizes) if self.gradients == "private" else np.zeros(len(x))
-        mixed, keep = round_.mix(round_.mixing, x), np.zeros(len(x))
+        mixed, keep = round_.network.mix(x), np.zeros(len(x))
         alpha, key, counter = float(at(self.alpha, s)), round_.keys["noise"], round_.counter
         descend(x, x, mixed, gradient, keep, alpha, scale, key, counter)
         return 0.0

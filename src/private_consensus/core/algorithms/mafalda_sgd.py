@@ -30,10 +30,8 @@ from private_consensus.privacy.correlated_noise import (
     cyclic_factor,
     cyclic_sensitivity,
     error_gram,
-    gram_of_powers,
 )
 
-from ..networks import SparseNetwork
 from .base import DRAW, origin
 from .families.clipped_descent import ClippedDescent
 from .parameters import one_of, positive_integer
@@ -96,10 +94,7 @@ class MAFALDASGD(ClippedDescent):
             return np.eye(horizon)
         if self.correlation == "anti_pgd":
             return np.tril(np.ones((horizon, horizon)))
-        if isinstance(network, SparseNetwork):  # nearly optimal; the privacy bound holds for any C
-            gram = gram_of_powers(network.traces_of_powers(2 * horizon), horizon)
-        else:
-            gram = error_gram(network.mixing, horizon)
+        gram = error_gram(network.mixing, horizon)
         return _optimal_factor(gram.tobytes(), horizon, int(self.batches))
 
     def change(self, problem):

@@ -25,7 +25,7 @@ from private_consensus.common.errors import require
 from .base import column
 from .families import admm
 from .families.admm import ADMMFamily
-from .families.received_threshold import no_distance, received_within
+from .families.received_threshold import received_within
 from .parameters import one_of, only, positive, positive_integer, unit_interval
 
 SCHEDULES = ("periodic", "iteration")
@@ -110,7 +110,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
         state = super().start(problem, network, streams, settings)
         if self.threshold == "none":
             return state
-        zero = no_distance(network, state.x)
+        zero = np.zeros((*state.x.shape[:-1], network.n_agents))
         start = self.receive(PRADMMState(*state, zero, state.x[..., 0, 0]), network)
         return start._replace(received_sum=state.received_sum)
 

@@ -94,7 +94,7 @@ class SDMDSGD(DecentralizedSGD):
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, float(at(self.K, s)))
         sparsify(
             x,
-            round_.mix(round_.mixing, x),
+            round_.network.mix(x),
             gradient,
             float(at(self.theta, s)),
             float(at(self.alpha, s)),

@@ -36,9 +36,8 @@ from scipy.sparse import csr_array
 from private_consensus.common.errors import require
 from private_consensus.privacy import Release
 
-from ..networks import SparseNetwork
 from .base import origin
-from .families.clipped_descent import ClippedDescent, noise_of_edges
+from .families.clipped_descent import ClippedDescent
 from .noise import Noise
 from .parameters import noise_field
 
@@ -47,23 +46,13 @@ class ZipDLState(NamedTuple):
     """Models after mixing, messages to other agents, and the weighted mean of these messages.
 
     Models and means are [settings, runs, agents, dim]. Messages are [settings, runs, agents,
-    receivers, dim], 0 without an edge; on a sparse network they are [settings, [runs,] edges, dim].
-    The mean over the messages of an agent has the mixing weights of the receivers.
+    receivers, dim], 0 without an edge. The mean over the messages of an agent has the mixing
+    weights of the receivers.
     """
 
     x: np.ndarray
     sent: np.ndarray
     mean: np.ndarray
-
-
-class OnLinks(NamedTuple):
-    """Standard normal noise of agents for themselves, and for their edges, on a sparse network.
-
-    The shapes are [runs, agents, dim] and [[runs,] edges, dim].
-    """
-
-    agents: np.ndarray
-    links: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +65,6 @@ class ZipDL(ClippedDescent):
     noise: Noise = noise_field()
 
     quantities: ClassVar = ("internal", "released", "links")
-    draws_per_edge: ClassVar[bool] = True
     uses = ("smoothness",)
     source: ClassVar[str] = "Biswas et al., PoPETs 2025(3), Algorithm 1"
 
@@ -102,8 +90,7 @@ class ZipDL(ClippedDescent):
 
         It is proportional to the number of the round.
         """
-        graphs = 1 if network.shared else len(network.degrees)
-        energy = max(hiding_energy(network.mixing_of(run)) for run in range(graphs))
+        energy = max(map(hiding_energy, network.mixing.reshape(-1, *network.mixing.shape[-2:])))
         times = np.arange(1, horizon + 1)
         return self.change_of_step(problem) * np.sqrt(energy) * times
 
@@ -117,25 +104,19 @@ class ZipDL(ClippedDescent):
 
     def start(self, problem, network, streams, settings):
         zero = origin(problem, streams, settings)
-        if isinstance(network, SparseNetwork):
-            return ZipDLState(zero, np.zeros_like(network.own_ends(zero)), zero)
         links = np.zeros((*zero.shape[:3], problem.n_agents, problem.dim))
         return ZipDLState(zero, links, zero)
 
-    def draws(self, problem, streams, network=None):
-        shape = (problem.n_agents, problem.dim)
-        if not isinstance(network, SparseNetwork):
-            return streams.sequence("noise", "normal", (problem.n_agents, *shape))
-        agent_noise = streams.sequence("noise", "normal", shape, "own")
-        edges = noise_of_edges(problem, network, streams, network.degrees.sum(-1))
-        return map(OnLinks, agent_noise, edges)
+    def draws(self, problem, streams):
+        agents = problem.n_agents
+        return streams.sequence("noise", "normal", (agents, agents, problem.dim))
 
     def noise_sites(self, problem, network, horizon):
         """Return the white noise in the messages that other agents receive.
 
         It has one vector per neighbour of an agent, whereas an agent samples one vector more.
         """
-        if not self.noise or isinstance(network, SparseNetwork) or not network.shared:
+        if not self.noise or not network.shared:
             return []
         scale = np.full((horizon, 1, 1), float(self.eta) * float(self.noise.scale))
         moved = self.losses(problem, network, horizon) / float(self.noise.scale)
@@ -143,30 +124,15 @@ class ZipDL(ClippedDescent):
 
     def step(self, state, problem, network, draw, t):
         """Return the state after a gradient step and mixing with noise that cancels."""
-        if isinstance(network, SparseNetwork):
-            return self._step_on_links(self.descent(problem, state.x), network, draw)
         x, scale = self.descent(problem, state.x), np.asarray(self.message_scale)[..., None]
-        mixing = network.graph.mixing
-        weights = np.asarray(mixing)[..., None]
-        messages = (weights > 0) * (x[..., None, :] + scale * cancelling(mixing, draw))
+        weights = np.asarray(network.mixing)[..., None]
+        noise = scale * cancelling(network.mixing, draw)
+        messages = (weights > 0) * (x[..., None, :] + noise)
         is_self = np.eye(x.shape[-2], dtype=bool)[..., None]
         sent, retained = messages * ~is_self, (weights * is_self * messages).sum(-2)
         own_weight = (weights * is_self).sum(-2)
         mean = (weights * sent).sum(-2) / (1.0 - own_weight)
         return ZipDLState(network.mix_links(sent) + retained, sent, mean)
-
-    def _step_on_links(self, x, network: SparseNetwork, draw: OnLinks) -> ZipDLState:
-        """Return the state after mixing on a sparse network, from models x after the step."""
-        scale = np.broadcast_to(self.message_scale, x.shape)
-        weights, own_weights = network.link_weights[:, None], network.own_weights[..., None]
-        agent_noise, links = scale * draw.agents, network.own_ends(scale) * draw.links
-        sums = own_weights * agent_noise + network.sum_at_links(weights * links)
-        correction = sums / (network.degrees[..., None] + 1)
-        sent = network.own_ends(x) + links - network.own_ends(correction) / weights
-        received = network.sum_at_links(weights * sent[..., network.reversed_links, :])
-        mean = network.sum_at_links(weights * sent) / (1.0 - own_weights)
-        retained = own_weights * (x + agent_noise - correction / own_weights)
-        return ZipDLState(received + retained, sent, mean)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         """Return the weighted mean of each agent's messages, and all messages as ``links``."""

@@ -33,7 +33,8 @@ from private_consensus.common.fields import measure_text
 from private_consensus.common.readable import read_json
 from private_consensus.core import algorithms, networks, problems, synthetic
 from private_consensus.core.algorithms.base import Algorithm
-from private_consensus.core.networks import GRAPHS, MIXINGS
+from private_consensus.core.graphs import GRAPHS
+from private_consensus.core.networks import MIXINGS
 from private_consensus.core.problems import Problem
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget

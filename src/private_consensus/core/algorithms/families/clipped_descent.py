@@ -7,7 +7,7 @@ to a norm before.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -126,17 +126,3 @@ def mu_of(budget) -> float:
     expected = "in (0, 1), since Gaussian noise requires a positive delta"
     require(budget.delta > 0, "budget.delta", budget.delta, expected)
     return float(gaussian_mu(budget.epsilon, budget.delta))
-
-
-def noise_of_edges(problem, network, streams, counts) -> Iterator[np.ndarray]:
-    """Yield standard normal vectors for the edges of a sparse network, one item per iteration.
-
-    Each run has ``counts`` vectors. The result is [runs, vectors, dim] if all runs share the graph;
-    otherwise the vectors of all runs are concatenated.
-    """
-    counts = np.broadcast_to(counts, len(streams.runs))
-    generators = streams.generators("noise", "links")
-    join = np.stack if network.shared else np.concatenate
-    while True:
-        drawn = zip(generators, counts, strict=True)
-        yield join([generator.standard_normal((n, problem.dim)) for generator, n in drawn])

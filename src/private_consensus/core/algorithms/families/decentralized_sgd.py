@@ -26,9 +26,9 @@ round in both cases.
 
 A round updates models in place. An observer that stores the arrays passed to ``observe`` has to
 copy them. The computation after the gradients processes the models of all settings of a run in one
-pass (:mod:`...kernels.rounds`). For 64-bit models and on sparse networks, it processes one setting
-at a time; the output is byte-identical. Threads process different runs; linear algebra is
-single-threaded.
+pass (:mod:`...kernels.rounds`). For 64-bit models and on networks of more than 256 agents, it
+processes one setting at a time; the output is byte-identical. Threads process different runs;
+linear algebra is single-threaded.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ from private_consensus.privacy.subsampling import (
     noisy_sum,
 )
 
+from ...graphs import SMALL
+from ...networks import Network
 from ...problems.perceptron import INITS, Perceptron
 from ...randomness import keys_of
 from ..base import GRADIENT, Finite, Iterative, Range, overrides
@@ -102,44 +104,23 @@ class SGDDraw(NamedTuple):
 class SampledRound:
     """Graph, random numbers and workspace arrays of one round of one run.
 
-    ``counter`` is the position of the round in every random stream. ``mixing`` is a dense or
-    sparse matrix or, if messages may be lost, an operator that can be multiplied like a matrix.
+    ``counter`` is the position of the round in every random stream.
     """
 
-    mixing: Any
+    network: Network
     speeds: np.ndarray
     rows: np.ndarray
     keys: dict[str, np.ndarray]
     counter: int
     gradient: np.ndarray
-    mixed: np.ndarray
     message: np.ndarray
-
-    def mix(self, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return ``weights @ x``, [agents, p], in the workspace array ``mixed``."""
-        if isinstance(weights, np.ndarray):
-            return np.matmul(weights.astype(x.dtype), x, out=self.mixed)
-        self.mixed[:] = weights.astype(x.dtype) @ x
-        return self.mixed
-
-    def mix_others(self, factor: float, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the self-weights, and the weighted sum of other agents' messages.
-
-        The self-weights are without the factor. ``x`` and the sum, in the workspace, are [agents,
-        p].
-        """
-        if isinstance(self.mixing, np.ndarray):
-            own_weights = np.diagonal(self.mixing)
-            return own_weights, self.mix(factor * (self.mixing - np.diag(own_weights)), x)
-        own_weights = self.mixing.diagonal()
-        return own_weights, self.mix(factor * _without_diagonal(self.mixing), x)
 
 
 class BatchModels(NamedTuple):
     """Models and messages of all settings of one run.
 
     ``x`` and ``message`` have one row per setting, run and agent, [rows, p]. For each setting,
-    ``first`` is the row of its first agent and ``mixing`` its mixing matrix. ``agents`` is the
+    ``first`` is the row of its first agent, and ``mixing`` the mixing matrix. ``agents`` is the
     number of agents.
     """
 
@@ -362,29 +343,25 @@ class DecentralizedSGD(Iterative):
     def step(self, state, problem, network, draw, t):
         settings, runs, agents, dim = state.x.shape
         saturated, lost = np.empty((settings, runs)), np.full((settings, runs), np.nan)
-        mixing_of = network.exchange()
 
         def _compute_runs(begin, end):
             """Compute the round for the runs from ``begin`` to ``end - 1``."""
-            gradient, mixed, message = np.empty((3, agents, dim), state.x.dtype)
+            gradient, message = np.empty((2, agents, dim), state.x.dtype)
             for run in range(begin, end):
                 round_ = SampledRound(
-                    mixing_of(0, run),
+                    network.of_run(run),
                     draw.speeds[run],
                     draw.rows[run],
                     {name: keys[run] for name, keys in draw.keys.items()},
                     (t - 1) * agents,
                     gradient,
-                    mixed,
                     message,
                 )
-                mixing = [mixing_of(s, run) for s in range(settings)]
-                pass_result = self._in_one_pass(state, run, problem, round_, mixing)
+                pass_result = self._in_one_pass(state, run, problem, round_)
                 if pass_result is not None:
                     saturated[:, run], lost[:, run] = pass_result
                     continue
                 for s in range(settings):
-                    round_ = replace(round_, mixing=mixing[s])
                     if self.noised_messages:
                         round_ = replace(round_, message=state.message[s, run])
                     saturated[s, run] = self.advance(s, state.x[s, run], problem, round_)
@@ -394,12 +371,12 @@ class DecentralizedSGD(Iterative):
         bits = state.bits + np.reshape(self.bits(dim), (-1, 1))
         return SGDState(state.x, state.message, seconds, bits, saturated, lost)
 
-    def _in_one_pass(self, state: SGDState, run: int, problem, round_: SampledRound, mixing: list):
+    def _in_one_pass(self, state: SGDState, run: int, problem, round_: SampledRound):
         """Compute a round of one run for all settings in one pass; None if it is not supported."""
-        is_dense = all(isinstance(matrix, np.ndarray) for matrix in mixing)
-        if not is_dense or state.x.dtype != np.float32:
-            return None
         settings, runs, agents, dim = state.x.shape
+        if agents > SMALL or state.x.dtype != np.float32:
+            return None
+        mixing = [round_.network.mixing] * settings
         first = (np.arange(settings) * runs + run) * agents
         message = state.message.reshape(-1, dim) if self.noised_messages else state.message[0, 0]
         models = BatchModels(state.x.reshape(-1, dim), message, first, agents, mixing)
@@ -471,11 +448,3 @@ class DecentralizedSGD(Iterative):
 def at(value: Any, s: int) -> Any:
     """Return the value of a field of a batch, scalar or [settings, ...], for setting s."""
     return value[s] if isinstance(value, np.ndarray) and value.ndim else value
-
-
-def _without_diagonal(matrix):
-    from scipy.sparse import diags_array, issparse
-
-    if not issparse(matrix):
-        return matrix.without_diagonal()
-    return matrix - diags_array(matrix.diagonal())

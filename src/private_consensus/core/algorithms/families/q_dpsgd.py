@@ -184,7 +184,7 @@ class QDPSGD(DecentralizedSGD):
         scale : ndarray, shape (agents,)
             Standard deviation of the noise.
         """
-        own_weights, mixed = round_.mix_others(e, round_.message)
-        keep = 1.0 - e + e * own_weights
+        mixed = round_.network.mix_others(round_.message, e)
+        keep = 1.0 - e + e * round_.network.own_weights
         key, counter = round_.keys["noise"], round_.counter
         descend(x, base, mixed, gradient, keep, a * e, scale, key, counter)
