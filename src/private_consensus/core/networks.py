@@ -691,8 +691,6 @@ def default_parameters(name: str, agents: int) -> dict[str, int]:
     ----------
     name : str
         Graph family, a key of :data:`GRAPHS`.
-    agents : int
-        Number of agents.
 
     Returns
     -------

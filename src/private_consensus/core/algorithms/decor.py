@@ -95,7 +95,7 @@ class DECOR(ClippedDescent):
         return np.eye(network.n_agents) + weights * laplacian(graph)
 
     def losses(self, problem, network, horizon):
-        r"""Return the sensitivity of each round, relative to noise of scale 1.
+        """Return the sensitivity of each round, relative to noise of scale 1.
 
         It is that of the agent with the largest privacy loss.
         """

@@ -335,7 +335,7 @@ class Judgement:
         return np.nan
 
     def _runs_needed(self, outcome: str, unadjusted: Ends, adjusted: Ends) -> float:
-        """Estimate the number of runs at which every undecided interval ends at an edge of its region."""
+        """Estimate the number of runs at which every undecided interval ends at an edge."""
         if outcome != UNDECIDED:
             return np.nan
         inside = (self.accept[:, 0] <= self.value) & (self.value <= self.accept[:, 1])

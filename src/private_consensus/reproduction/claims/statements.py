@@ -217,7 +217,7 @@ def _compared(test: Test) -> Region:
 
 
 def _both(test: Test, runs: pl.DataFrame) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
-    """Return labels of groups, values of both series [points, runs] in succession, and values of x."""
+    """Return labels of groups, [points, runs] of both series in succession, and values of x."""
     if test.against is None:
         raise InvalidInput("test.against", None, f"a series for kind {test.kind}")
     labels, first, x = measured(test.series, runs, test.x, test.other_axes)

@@ -159,7 +159,7 @@ def _override(base: Entry, changes: Entry) -> dict[str, Any]:
 
 
 def _merge(base: Entry, changes: Entry, sections: Set[str]) -> dict[str, Any]:
-    """Return an entry with keys overridden, in sections one by one unless their ``name`` differs."""
+    """Return an entry with keys overridden, in sections of equal ``name`` one by one."""
     merged = {**base, **changes}
     for section in base.keys() & changes.keys() & sections:
         old, new = base[section], changes[section]
