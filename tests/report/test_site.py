@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import zipfile
 from pathlib import Path
 
@@ -124,18 +125,19 @@ def test_read_results_collects_figure_metadata_and_timings(run_folder, results, 
     assert read.timings == [{"job": "job", "seconds": 1.5, "memory": 100.0}]
 
 
-def test_audits_of_algorithms_with_faults_are_read_if_they_exist(results, tmp_path):
-    import polars as pl
-
-    write_result(pl.DataFrame(results.claims), tmp_path / "claims.parquet")
-    write_result(pl.DataFrame(results.privacy), tmp_path / "privacy.parquet")
-    plan = {"papers": {}, "labels": {}, "config": {"seed": 7}, "timings": []}
-    files = {
-        "claims": tmp_path / "claims.parquet", "privacy": tmp_path / "privacy.parquet",
-        "numbers": [], "svg": [], "cards": [],
-    }  # fmt: skip
-    assert read_results(plan, files, scale="smoke", commit="c").audit == {}
-    write_result(pl.DataFrame({"fault": ["half the noise"]}), tmp_path / "mutants.parquet")
-    files["mutants"] = [tmp_path / "mutants.parquet"]
-    read = read_results(plan, files, scale="smoke", commit="c")
-    assert read.audit["mutants"] == [{"fault": "half the noise"}]
+def test_every_page_has_a_content_security_policy_and_no_inline_script(site):
+    page_files = list(site.rglob("*.html"))
+    for page in page_files:
+        text = page.read_text()
+        [policy] = re.findall(
+            r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text
+        )
+        assert text.index(policy) < text.index("<link")
+        sources_by_directive = dict(
+            directive.strip().split(" ", 1) for directive in policy.split(";")
+        )
+        assert sources_by_directive["default-src"] == "'none'"
+        assert "unsafe-inline" not in sources_by_directive.get("script-src", "")
+        assert "<script" not in text or "script-src" in sources_by_directive
+        assert not re.search(r"<script(?![^>]*\bsrc=)|<[^>]*\son[a-z]+=|javascript:", text)
+    assert len(page_files) > 3
