@@ -131,7 +131,6 @@ def widest_pair(x: np.ndarray, network) -> np.ndarray:
     return first - second
 
 
-
 def _pairs(distance: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return ``distance[..., first, second]``, for one graph or for one graph per run."""
     if first.ndim == 2:
