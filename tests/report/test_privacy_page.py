@@ -4,10 +4,8 @@ import math
 from dataclasses import replace
 
 import pytest
-from private_consensus.audits.judging import BY_ACCOUNTANT
-from private_consensus.report.views.mutants import audit_counts
 
-from private_consensus.privacy import AUDIT_VERDICTS
+from private_consensus.audits.result import VERDICTS
 from private_consensus.report.page import pages
 from private_consensus.report.views.audits import table as audit_table
 from private_consensus.report.views.privacy import (
@@ -93,17 +91,11 @@ def test_the_page_shows_audit_verdict_and_finding_instead_of_holds(results, verd
     assert (promised["icon"], promised["verdict"]) == ("part", verdict)
 
 
-def test_an_audit_row_shows_verdict_findings_notes_and_untested_parts():
-    row = {
-        **audit("m", "transcript", 0.25), "variant": "main", "experiment": "", "setting": "main",
-        "ceiling": 1.0, "runs": 1, "confidence": 0.99,
-    }  # fmt: skip
-    texts = {"findings": "f", "notes": "n", "untested": "u"}
-    for verdict in AUDIT_VERDICTS:
-        (table_row,) = audit_table([{**row, "verdict": verdict, **texts}])
-        assert table_row["verdict"] == verdict
+def test_an_audit_row_shows_an_icon_for_its_verdict():
+    row = {**audit("m", "small example", None), "variant": "", "experiment": "", "setting": ""}
+    for verdict in (*VERDICTS, "violated"):
+        (table_row,) = audit_table([{**row, "verdict": verdict}])
         assert (table_row["icon"] == "held") == (verdict == "not contradicted")
-        assert table_row["texts"] == ["f", "note: n", "not tested: u"]
 
 
 def test_the_settings_table_is_complete_if_the_page_omits_settings(results):
@@ -119,118 +111,39 @@ def test_the_settings_table_is_complete_if_the_page_omits_settings(results):
 
 def audit(algorithm, level, bound):
     return {
-        "algorithm": algorithm, "level": level, "copy": "correct", "bound": bound,
-        "claimed": 0.5, "delta": 0.001, "flagged": False, "variant": "d_zoa",
+        "algorithm": algorithm, "level": level, "copy": "correct", "bound": bound, "reached": "",
+        "claimed": 0.5, "declared": 0.5, "delta": 0.001, "flagged": False, "variant": "d_zoa",
+        "experiment": "", "reason": "", "setting": "", "verdict": "not contradicted", "pairs": 6,
+        "agents": 3, "iterations": 2,
     }  # fmt: skip
 
 
-def test_audits_of_a_release_or_small_setting_are_shown_if_no_setting_was_audited():
+def test_audits_of_a_small_example_or_of_a_release_are_shown():
     release = {**audit("release_audit", "release of d_zoa", 0.0), "verdict": "violated"}
     audits = [
         {**release, "bound": 1.0},
         {**release, "bound": 2.0},
         {**release, "bound": 9.0, "variant": "ablation"},
-        audit("m", "transcript", 0.25),
-        audit("m", "noise of the message", 1.0),
-        audit("n", "transcript", 0.0),
+        audit("m", "small example", None),
     ]
-    names = ("d_zoa", "dgd", "m", "n")
-    audit_texts = [audit_in_words(name, audits, has_bound=False) for name in names]
+    audit_texts = [audit_in_words(name, audits, has_bound=False) for name in ("d_zoa", "dgd", "m")]
     assert audit_texts == [
         "one iteration violated: at least 2 (claimed 0.5, δ = 0.001); the total over all "
         "iterations is not audited",
         "not audited",
-        "at least 0.25 (claimed 0.5), audit of a small setting at δ = 0.001; noise as declared",
-        "audit of a small setting: no privacy loss detected; noise not tested",
+        "small example not contradicted",
     ]
 
 
-def test_each_lower_bound_is_shown_with_its_confidence_level():
-    rows = [
-        {**audit("canary_audit", "one-run canaries", 1.8), "variant": "main", "experiment": "",
-         "setting": "main", "ceiling": float("nan"), "runs": 1, "confidence": confidence,
-         "verdict": "not contradicted"}
-        for confidence in (0.999, 0.95, 1 - 0.01 / 378, 1.0)
-    ]  # fmt: skip
-    confidences = [row["confidence"] for row in audit_table(rows)]
-    assert confidences == ["99.9 %", "95 %", "99.9974 %", "computed"]
-
-
-def test_the_audits_page_names_the_audited_mutant(results):
+def test_the_audits_page_shows_replays_and_statistical_audits(results):
     """Check a column named ``copy``, which a template can confuse with ``dict.copy``."""
-    audited = {
-        **audit("m", "transcript", 0.25), "variant": "main", "experiment": "", "setting": "small",
-        "ceiling": 1.0, "runs": 1, "confidence": 0.99, "copy": "half of the noise",
-        "verdict": "not contradicted",
-    }  # fmt: skip
-    correct = {**audited, "copy": "correct", "ceiling": 0.1}
-    text = pages(replace(results, audit={**results.audit, "audits": [audited, correct]}))
-    assert "<td>half of the noise</td>" in text["audits.html"]
-    assert "built-in method" not in text["audits.html"]
-    assert "above this limit (1 audits)" in text["audits.html"]
-    assert "does not detect the other 1." in text["audits.html"]
+    half = {**audit("canary_audit", "one-run canaries", 0.1), "copy": "half of the noise"}
+    leak = {**audit("m", "this setting", None), "verdict": "leaks", "reason": "a message leaks"}
+    text = pages(replace(results, audit={**results.audit, "audits": [half, leak]}))["audits.html"]
+    assert "<td>half of the noise</td>" in text and "a message leaks" in text
+    assert "built-in method" not in text
 
 
-def test_findings_list_attacks_but_not_the_epsilon_of_the_accountant():
-    declared = f"{BY_ACCOUNTANT} inf by the accountant, the claimed epsilon is 4"
-    rows = [{"audit_findings": f"agent {i % 2} attacked; {declared}"} for i in range(3)]
-    assert _findings([*rows, {"audit_findings": None}]) == "agent 0 attacked; agent 1 attacked"
-
-
-def test_mutation_tests_count_meaningful_faults_separately():
-    def broken(algorithm, fault, ratio, how, runs):
-        return {
-            "algorithm": algorithm, "fault": fault, "meaningful": ratio >= 1.5, "how": how,
-            "caught": bool(how), "runs": runs, "correct": fault == "none", "class": "noise",
-            "outside": False, "inconclusive": False, "verdict": how, "commit": "abc",
-        }  # fmt: skip
-
-    bench = audit_counts(
-        [
-            broken("a_b", "none", 1.0, "", 1000),
-            broken("a_b", "no noise", 2.0, "contradicted; differs from its declaration", 250),
-            broken("c", "no noise", 2.0, "differs from its declaration", 500),
-            broken("c", "less noise", 1.2, "differs from its declaration", 1000),
-            broken("c", "told", 3.0, "", 1000),
-        ]
-    )
-    (noise, less, released), (first, second) = bench["faults"], bench["algorithms"]
-    assert (noise["caught"], noise["contradicted"], noise["runs"]) == ("2 of 2", 1, 500)
-    assert (less["caught"], less["other_faults"]) == ("0 of 0", "1 of 1")
-    assert not released["all_caught"] and bench["missed"] == ["c: told"]
-    assert (first["name"], second["caught"]) == ("a b", "1 of 2")
-    assert (bench["correct"], bench["alarms"]) == (1, 0)
-    assert "of 3 faults that the authors of this repository" in bench["sentence"]
-    assert audit_counts([]) == {}
-
-
-def test_mutation_tests_are_counted_by_fault_author_and_audit_verdict(results):
-    def audited(fault, outside, verdict, *, correct=False, inconclusive=False):
-        return {
-            "algorithm": "a", "fault": fault, "class": "noise", "meaningful": not correct,
-            "how": "", "caught": verdict == "violated", "runs": 10, "correct": correct,
-            "outside": outside, "inconclusive": inconclusive, "verdict": verdict, "commit": "",
-        }  # fmt: skip
-
-    rows = [
-        audited("x", False, "violated"),
-        audited("v", False, "inconclusive", correct=True),
-        audited("y", True, "inconclusive", inconclusive=True),
-        audited("z", True, "inconclusive"),
-        audited("w", True, "violated", correct=True),
-    ]
-    bench = audit_counts(rows)
-    assert "Audits caught 1 of 1 faults that the authors of this repository" in bench["sentence"]
-    assert (
-        "Audits caught 0 of 2 broken algorithms of a package written without knowledge of the "
-        "audit's implementation. In 1 cases the audit was inconclusive and named the faulty item, "
-        "and 1 faults were missed."
-    ) in bench["sentence"]
-    assert bench["missed"] == ["a: z"]
-    assert (bench["correct"], bench["alarms"]) == (2, 1)
-    right = {"name": "a", "audits": 2, "alarms": 1, "inconclusive": 1}
-    assert bench["correct_algorithms"] == [right]
-    (noise,) = bench["classes"]
-    assert (noise["caught"], noise["inconclusive"], noise["missed"]) == ("1 of 3", 1, 1)
-    text = pages(replace(results, audit={**results.audit, "mutants": rows}))["audits.html"]
-    assert bench["sentence"].replace("'", "&#39;") in text and "by class of fault" in text
+def test_findings_list_each_reason_once():
+    rows = [{"audit_findings": f"agent {i % 2} leaks"} for i in range(3)]
+    assert _findings([*rows, {"audit_findings": None}]) == "agent 0 leaks; agent 1 leaks"

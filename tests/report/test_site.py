@@ -122,20 +122,3 @@ def test_read_results_collects_figure_metadata_and_timings(run_folder, results, 
     assert fact["runs"] == (20, 20)
     assert fact["width"] > 700
     assert read.timings == [{"job": "job", "seconds": 1.5, "memory": 100.0}]
-
-
-def test_audits_of_algorithms_with_faults_are_read_if_they_exist(results, tmp_path):
-    import polars as pl
-
-    write_result(pl.DataFrame(results.claims), tmp_path / "claims.parquet")
-    write_result(pl.DataFrame(results.privacy), tmp_path / "privacy.parquet")
-    plan = {"papers": {}, "labels": {}, "config": {"seed": 7}, "timings": []}
-    files = {
-        "claims": tmp_path / "claims.parquet", "privacy": tmp_path / "privacy.parquet",
-        "numbers": [], "svg": [], "cards": [],
-    }  # fmt: skip
-    assert read_results(plan, files, scale="smoke", commit="c").audit == {}
-    write_result(pl.DataFrame({"fault": ["half the noise"]}), tmp_path / "mutants.parquet")
-    files["mutants"] = [tmp_path / "mutants.parquet"]
-    read = read_results(plan, files, scale="smoke", commit="c")
-    assert read.audit["mutants"] == [{"fault": "half the noise"}]
