@@ -23,4 +23,6 @@ budget = pc.Budget(epsilon=3.0, delta=1e-5)
 for algorithm in (Correct, Wrong):
     noisy = algorithm(calibration="gaussian_dp")
     result = pc.audit(noisy, problem, network, budget, horizon=3)
-    print(f"{algorithm.__name__}: {result}")
+    print(f"{algorithm.__name__}: {result.verdict}")
+    if result.reason:
+        print(f"  {result.reason}")
