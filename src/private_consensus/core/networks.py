@@ -263,7 +263,7 @@ class Network:
         factor : float, default 1
             Factor c of all weights.
         """
-        return _product(_each(lambda others: factor * others, self._others), x)
+        return _product(_each(lambda weights: factor * weights, self._others), x)
 
     def mix_links(self, sent: np.ndarray) -> np.ndarray:
         r"""Mix messages :math:`\sum_j w_{ij} m_{j\to i}`, of shape (..., senders, receivers, d)."""
@@ -431,10 +431,10 @@ def _checks(graph: Any, matrix: Any) -> Iterator[tuple[str, tuple[str, ...], Any
     yield "network.mixing", _AXES, is_asymmetric, matrix, "a symmetric matrix"
     is_other = abs(sums - 1.0) > rounding * sums.shape[-1]
     yield "sum of row of network.mixing", agents, is_other, sums, "1"
-    others = _without_diagonal(matrix)
+    weights = _without_diagonal(matrix)
     expected = "0, as these agents have no edge"
-    yield "network.mixing", _AXES, (others != 0) > is_edge, matrix, expected
-    yield "network.mixing", _AXES, others < 0, matrix, "a weight >= 0 on an edge"
+    yield "network.mixing", _AXES, (weights != 0) > is_edge, matrix, expected
+    yield "network.mixing", _AXES, weights < 0, matrix, "a weight >= 0 on an edge"
 
 
 def _transposed(matrix: Any) -> Any:
@@ -547,7 +547,7 @@ def second_eigenvalue(mixing: Any) -> Any:
     return np.abs(_eigenvalues(mixing, 2, "LM")).min()
 
 
-def _eigenvalues(matrix: Any, count: int, which: str) -> np.ndarray:
+def _eigenvalues(matrix: Any, count: int, end: str) -> np.ndarray:
     """Return eigenvalues of a sparse matrix, by the Lanczos method of scipy's ``eigsh``."""
     from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
@@ -555,7 +555,7 @@ def _eigenvalues(matrix: Any, count: int, which: str) -> np.ndarray:
     start = np.random.default_rng(0).standard_normal(n)
     options = {"v0": start, "ncv": min(n, 64), "maxiter": MAX_RESTARTS}
     try:
-        return eigsh(matrix, count, which=which, return_eigenvectors=False, **options)
+        return eigsh(matrix, count, which=end, return_eigenvectors=False, **options)
     except ArpackNoConvergence as error:
         expected = "a graph whose eigenvalues differ more than those of a ring of many agents"
         raise InvalidInput("network.agents", n, expected) from error
