@@ -5,7 +5,7 @@ import warnings
 from private_consensus import audit
 from private_consensus.common.errors import OutsideRange
 
-RUNS, BATCH_RUNS = 400, 100
+RUNS, BATCH_RUNS = 500, 100
 """Runs of an audit, and of an algorithm with sampled batches, whose runs take longest."""
 CONFIDENCE = 0.99
 
