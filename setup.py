@@ -1,4 +1,4 @@
-"""The wheel brings the workflow: what a clone has beside ``src`` stands beside the modules."""
+"""Build the wheel, which contains the workflow, its configuration and its profiles."""
 
 import shutil
 from pathlib import Path
@@ -7,13 +7,11 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 PARTS = ("Snakefile", "workflow", "config", "profiles")
-UNWANTED = shutil.ignore_patterns(
-    "__pycache__", "_build", "_generated", "generated", "tutorials", "*.svg"
-)
+UNWANTED = shutil.ignore_patterns("__pycache__")
 
 
 class WithWorkflow(build_py):
-    """Modules and data, then the workflow; an editable installation uses the clone's."""
+    """Add the workflow to the package; an editable installation uses that of the clone."""
 
     def run(self):
         super().run()

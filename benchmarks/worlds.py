@@ -129,6 +129,9 @@ WORLDS: dict[str, tuple[Callable[..., Any], Budget, str, dict[str, Any]]] = {
     "d_zoa": _of(regressed, TWO_POINT, "local"),
 }  # fmt: skip
 
+PAIRWISE = {"decor", "dp_ci", "mafalda_sgd", "pr_admm", "zip_dl"}
+"""Algorithms that store a number per pair of agents, for at most 4,096 agents."""
+
 INAPPLICABLE = {
     "canary_audit": "an audit of one agent in a run of q_dpsgd_1",
     "dp_ci_moments": "the covariance of all estimates has (N d)^2 numbers",

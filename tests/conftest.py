@@ -20,7 +20,8 @@ settings.register_profile(
 settings.load_profile("same")
 
 
-LOOPS = ("test_rounds", "test_fast", "test_vectors", "test_lanes", "test_products")
+LONGEST = ("test_faults", "test_outside_package")
+LOOPS = ("test_rounds", "test_fast", "test_vectors", "test_lanes")
 """Files that need nearly all that is compiled."""
 
 
@@ -47,8 +48,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _turn(item: pytest.Item) -> int:
+    if item.path.stem in LONGEST:
+        return 0
     if item.get_closest_marker("workflow") is not None:
-        return 0 if item.path.stem == "test_faults" else 2
+        return 2
     return 1 if item.path.stem in LOOPS else 3
 
 

@@ -684,7 +684,7 @@ def test_models_converge_to_the_penalised_minimiser_of_a_convex_objective(make, 
         def penalised(flat, run=run):
             x = flat.reshape(3, 4)
             everyone = np.broadcast_to(x, (1, 2, 3, 4))
-            disagreement = x - network.mixing_of(run) @ x
+            disagreement = x - network.of_run(run).mixing @ x
             value = problem.objective(everyone)[0, run].sum() + (x * disagreement).sum() / (
                 2 * alpha
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import zipfile
 from pathlib import Path
 
@@ -122,3 +123,21 @@ def test_read_results_collects_figure_metadata_and_timings(run_folder, results, 
     assert fact["runs"] == (20, 20)
     assert fact["width"] > 700
     assert read.timings == [{"job": "job", "seconds": 1.5, "memory": 100.0}]
+
+
+def test_every_page_has_a_content_security_policy_and_no_inline_script(site):
+    page_files = list(site.rglob("*.html"))
+    for page in page_files:
+        text = page.read_text()
+        [policy] = re.findall(
+            r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text
+        )
+        assert text.index(policy) < text.index("<link")
+        sources_by_directive = dict(
+            directive.strip().split(" ", 1) for directive in policy.split(";")
+        )
+        assert sources_by_directive["default-src"] == "'none'"
+        assert "unsafe-inline" not in sources_by_directive.get("script-src", "")
+        assert "<script" not in text or "script-src" in sources_by_directive
+        assert not re.search(r"<script(?![^>]*\bsrc=)|<[^>]*\son[a-z]+=|javascript:", text)
+    assert len(page_files) > 3

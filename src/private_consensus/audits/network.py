@@ -9,12 +9,11 @@ import numpy as np
 
 from private_consensus.core.networks import Network
 
-SENDING = ("mix", "mix_others", "mix_links", "neighbour_sum", "diffuse", "gather", "other_ends")
+SENDING = ("mix", "mix_others", "mix_links", "neighbour_sum", "diffuse", "gather")
 """Methods through which values leave an agent."""
 PUBLIC = (
-    "n_agents", "degrees", "shared", "lossless", "own_weights", "consensus_rate",
-    "algebraic_connectivity", "closed_neighbourhoods", "open_neighbourhoods", "reversed_links",
-    "link_weights", "pairs_of_links",
+    "n_agents", "degrees", "shared", "own_weights", "consensus_rate", "algebraic_connectivity",
+    "closed_neighbourhoods", "open_neighbourhoods",
 )  # fmt: skip
 """Public facts on the graph that a step may read; the matrices are not among them."""
 
@@ -52,8 +51,5 @@ for _name in SENDING:
     setattr(RecordingNetwork, _name, _sending(_name))
 for _name in PUBLIC:
     setattr(RecordingNetwork, _name, property(lambda self, n=_name: getattr(self._network, n)))
-for _name in ("own_ends", "sum_at_links", "sum_links"):  # sums at an agent of values that it has
-    setattr(
-        RecordingNetwork, _name,
-        lambda self, x, n=_name: getattr(self._network, n)(x),
-    )  # fmt: skip
+# A sum of an agent's own messages is not sent.
+RecordingNetwork.sum_links = lambda self, x: self._network.sum_links(x)  # ty: ignore

@@ -57,8 +57,6 @@ class Setting:
         Algorithm, whose noise need not be calibrated yet.
     budget : Budget
         Privacy budget of a run.
-    horizon : int
-        Number of iterations.
     name : str
         Name in error messages.
     intermediate : bool
@@ -85,8 +83,6 @@ class Calibration:
 
     Parameters
     ----------
-    settings : sequence of Setting
-        Experimental settings.
     environment : Environment
         Functions that build problem and network.
     root, groups
@@ -240,8 +236,6 @@ class MeasurementPlan:
     ----------
     measures : tuple of (str, str)
         Pairs to record after the last iteration T.
-    iterations : frozenset of int
-        Intermediate iterations at which pairs are recorded, too.
     averages : tuple of (str, str)
         Pairs whose mean over the iterations 1, ..., T is recorded at T, under the metric's name in
         :func:`averaged`.

@@ -206,6 +206,8 @@ def epsilon(
 
     Parameters
     ----------
+    releases : iterable of Release
+        All releases of one agent, with sensitivities for one neighbouring relation.
     delta : float
         delta of the guarantee, in [0, 1).
     method : {"best", "pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld"}
@@ -263,6 +265,11 @@ def dp_events(releases: Iterable[Release]):
 
     Sampling wraps an event in ``PoissonSampledDpEvent``, or in ``SampledWithoutReplacementDpEvent``
     with one. An accountant that does not support an event raises ``UnsupportedEventError``.
+
+    Parameters
+    ----------
+    releases : iterable of Release
+        All releases of one agent, with sensitivities for one neighbouring relation.
 
     Returns
     -------

@@ -35,6 +35,8 @@ def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:
     ----------
     budget : Budget
         Budget of all releases together; delta above 0.
+    count : int
+        Number of releases.
 
     Returns
     -------
@@ -62,6 +64,10 @@ def analytic_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
         Budget of the release, with delta above 0.
     sensitivity : float
         l2 sensitivity of the release.
+
+    Returns
+    -------
+    float
     """
     _check(budget, sensitivity)
     return sensitivity * gaussian_noise_multiplier(budget)
@@ -111,6 +117,10 @@ def extended_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
     sensitivity : float
         :math:`\Delta_2`, in l2.
 
+    Returns
+    -------
+    float
+
     Raises
     ------
     InvalidInput
@@ -135,8 +145,16 @@ def laplace_scale(budget: Budget, sensitivity: float = 1.0, count: int = 1) -> f
 
     Parameters
     ----------
+    budget : Budget
+        Budget of all releases together.
     sensitivity : float
         :math:`\Delta_1`, in l1.
+    count : int
+        Number of releases.
+
+    Returns
+    -------
+    float
     """
     _check(budget, sensitivity, count)
     return count * sensitivity / budget.epsilon

@@ -30,12 +30,7 @@ _ASCENT = {"maxiter": 3000, "maxfun": 6000, "maxcor": 12, "ftol": 0.0, "gtol": 1
 
 def error_gram(mixing: np.ndarray, horizon: int) -> np.ndarray:
     """Return G, [T, T], of a symmetric mixing matrix W, [N, N], and T rounds."""
-    squares = np.linalg.eigvalsh(mixing)[:, None] ** np.arange(2 * horizon + 1)
-    return gram_of_powers(squares.sum(0), horizon)
-
-
-def gram_of_powers(powers: np.ndarray, horizon: int) -> np.ndarray:
-    r"""Return G, [T, T], from the traces :math:`\mathrm{tr}(W^k)` of the powers 0, ..., 2 T."""
+    powers = (np.linalg.eigvalsh(mixing)[:, None] ** np.arange(2 * horizon + 1)).sum(0)
     s, t, r = np.ogrid[:horizon, :horizon, :horizon]
     later = r >= np.maximum(s, t)
     return np.where(later, powers[np.where(later, 2 * r - s - t + 2, 0)], 0.0).sum(-1)

@@ -350,6 +350,10 @@ def pure(epsilon: Any, *, count: int = 1, **options: Any) -> Release:
         Number of repetitions of the whole series.
     **options
         Further fields of :class:`Release`.
+
+    Returns
+    -------
+    Release
     """
     return Release("pure", epsilon=epsilon, count=count, **options)
 

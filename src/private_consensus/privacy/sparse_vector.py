@@ -63,6 +63,8 @@ def sparse_vector_release(
     redrawn : {"once", "after_release", "each"}
         When the threshold's noise is sampled: before the first test only; again after each "above";
         or before every test.
+    **options
+        Further fields of the release.
 
     Returns
     -------
@@ -263,10 +265,18 @@ class SparseVector:
         ----------
         epsilon : float
             Total pure epsilon, above 0.
+        sensitivity : float
+            Sensitivity of each query.
         count : int
             c, largest number of answers "above".
         monotonic : bool
             True if all queries move in one direction between neighbours.
+        equal : bool
+            True for equal parts.
+
+        Returns
+        -------
+        SparseVector
         """
         key, expected = "sparse_vector.epsilon", "a finite number above 0"
         arguments.number(key, epsilon, expected, lambda v: 0 < v < math.inf)
@@ -351,6 +361,10 @@ class SparseVector:
             Laplace draws of scale 1, one per run.
         unit_queries, unit_numbers : ndarray, shape (..., n)
             Laplace draws of scale 1; the latter are required if the budget includes numbers.
+
+        Returns
+        -------
+        Answers
         """
         queries = arguments.array("queries", queries, "an array (..., n) of numbers")
         require(queries.ndim >= 1, "queries", queries.shape, "a shape (..., n)")

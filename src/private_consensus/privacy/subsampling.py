@@ -105,6 +105,10 @@ def deadline_batches(deadline: float, slowest: float = 10.0, fastest: float = 90
         :math:`T_d > 0`.
     slowest, fastest : float
         Limits of V, in records per unit of time.
+
+    Returns
+    -------
+    Batches
     """
     key, positive = "deadline", "a finite number above 0"
     deadline = arguments.number(key, deadline, positive, lambda v: 0 < v < math.inf)
@@ -178,6 +182,12 @@ class SampledNoise:
         ----------
         sigma : float
             Noise multiplier, at least 0.
+        count : int
+            Number of batches.
+
+        Returns
+        -------
+        list of Release
         """
         expected = "a finite number >= 0"
         arguments.number("sigma", sigma, expected, lambda v: 0 <= v < math.inf)
@@ -195,7 +205,19 @@ class SampledNoise:
         ]
 
     def sigma(self, budget: Budget, count: int) -> float:
-        """Return the smallest sigma at which ``count`` batches stay within ``budget``."""
+        """Return the smallest sigma at which ``count`` batches stay within ``budget``.
+
+        Parameters
+        ----------
+        budget : Budget
+            Budget of all batches together.
+        count : int
+            Number of batches.
+
+        Returns
+        -------
+        float
+        """
         arguments.instance("budget", budget, Budget, "a Budget")
         return _numerical_sigma(self, budget, arguments.whole("count", count, 0, MAX_COUNT))
 
@@ -289,8 +311,14 @@ def noisy_mean(batches: Batches, records: int, *, sampling: str = "fixed_size") 
     ----------
     batches : Batches
         Distribution of the batch size s.
+    records : int
+        Number of records of one agent.
     sampling : {"fixed_size", "poisson"}
         It determines the neighbouring relation: replace, or add and remove, one record.
+
+    Returns
+    -------
+    SampledNoise
 
     Raises
     ------
@@ -321,8 +349,14 @@ def noisy_sum(batches: Batches, records: int, *, sampling: str = "fixed_size") -
     ----------
     batches : Batches
         Distribution of the batch size s.
+    records : int
+        Number of records of one agent.
     sampling : {"fixed_size", "poisson"}
         It determines the neighbouring relation: replace, or add and remove, one record.
+
+    Returns
+    -------
+    SampledNoise
     """
     _check_batches(batches, records, sampling)
     losses = tuple(_change(sampling) if s else 0.0 for s in batches.sizes)
@@ -353,6 +387,8 @@ def noisy_message(
     ----------
     batches : Batches
         Distribution of the batch size s.
+    records : int
+        Number of records of one agent.
     step : float
         :math:`\alpha\varepsilon`, factor of the gradient in a step.
     resolution : float
@@ -363,6 +399,10 @@ def noisy_message(
         K, l2 norm to which gradients are clipped.
     sampling : {"fixed_size", "poisson"}
         It determines the neighbouring relation: replace, or add and remove, one record.
+
+    Returns
+    -------
+    SampledNoise
 
     Raises
     ------

@@ -47,8 +47,6 @@ class Results:
     tables : mapping
         Table to its numbers, as returned by
         :func:`~private_consensus.reproduction.experiments.tables.table_numbers`.
-    cards : list of mapping
-        Data cards.
     audit : mapping
         Rows of the tables in ``audit``, by name: ``audits``, ``errata`` and ``repairs``.
     theorems : list of rows

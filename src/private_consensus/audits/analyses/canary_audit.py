@@ -142,14 +142,14 @@ class CanaryAudit(QDPSGD):
         canaries = self._canaries(problem, streams)
         scores = np.zeros((len(VIEWS), settings, len(canaries), problem.records))
         pending = np.full(scores.shape[1:], np.nan)
-        workspace = np.empty((3, problem.n_agents, problem.dim), x.dtype)
+        workspace = np.empty((2, problem.n_agents, problem.dim), x.dtype)
         for t in range(rounds):
             handler.begin(t + 1)
             batch, keys = release.batch("gradient"), {name: release.key(name) for name in KEYS}
             speeds = computed_per_second(batch.speeds)
             for run, run_canaries in enumerate(canaries):
                 round_ = SampledRound(
-                    network.mixing_of(run),
+                    network.of_run(run),
                     speeds[run],
                     batch.rows[run],
                     {name: words[run] for name, words in keys.items()},
@@ -187,11 +187,12 @@ class CanaryAudit(QDPSGD):
             K * canaries.signs[sampled_canaries] / sizes[0]
         )
         before, sent = x[0, canaries.axes], round_.message[0, canaries.axes].astype(float)
-        own_weights, mixed = round_.mix_others(e, round_.message)
-        keeps, noise = 1.0 - e + e * own_weights, (round_.keys["noise"], round_.counter)
+        mixed = round_.network.mix_others(round_.message, e)
+        keeps = 1.0 - e + e * round_.network.own_weights
+        noise = round_.keys["noise"], round_.counter
         descend(x, x, mixed, gradient, keeps, a * e, self.noise_scale(s, sizes), *noise)
-        keep = 1.0 - e + e * round_.mixing[0, 0]
-        received = round_.mixed[0, canaries.axes].astype(float)
+        keep = keeps[0]
+        received = mixed[0, canaries.axes].astype(float)
         scores[0] += (keep * before + received - x[0, canaries.axes]) / (a * e)
         scores[1] += np.nan_to_num(pending - sent) / (a * e)
         pending[:] = keep * sent + received

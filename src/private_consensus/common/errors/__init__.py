@@ -34,13 +34,7 @@ class InvalidInput(ValueError):
 
 
 class Refused(InvalidInput):
-    """Error with several lines, such as one line per invalid key of a configuration.
-
-    Parameters
-    ----------
-    lines : list of str
-        Lines of the message.
-    """
+    """Error with several lines, such as one line per invalid key of a configuration."""
 
     def __init__(self, lines: list[str]):
         Exception.__init__(self, "\n".join(shortened(one_line(line), MAX_LINE) for line in lines))
@@ -62,10 +56,6 @@ class Diverged(ArithmeticError):
     ----------
     algorithm : str
         Name of the algorithm's class.
-    setting : object
-        Name of the setting.
-    iteration, run : int
-        Iteration and index of the run.
     """
 
     def __init__(self, algorithm: str, setting: Any, iteration: int, run: int):

@@ -24,7 +24,7 @@ from private_consensus.common.errors import require
 
 from .base import column
 from .families.admm import ADMMFamily, Conversion
-from .families.received_threshold import no_distance, received_within
+from .families.received_threshold import received_within
 from .parameters import CALIBRATION, Positive, PositiveInt, UnitInterval
 
 
@@ -90,7 +90,8 @@ class PeriodicallyReducedADMM(ADMMFamily):
         if self.threshold == "none":
             return state
         # The threshold does not apply to the starting points.
-        first = self._received(network, state.x, no_distance(network, state.x))
+        zero = np.zeros((*state.x.shape[:-1], network.n_agents))
+        first = self._received(network, state.x, zero)
         return state._replace(extra={"distance": first.distance, "replaced": first.replaced})
 
     def step(self, state, problem, network, release, t):

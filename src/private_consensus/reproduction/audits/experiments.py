@@ -13,8 +13,6 @@ class AuditExperiment(NamedTuple):
 
     Parameters
     ----------
-    audited : str
-        Name of the audited algorithm.
     level : str
         Part of the algorithm that is audited.
     bound, claimed, p_value : str

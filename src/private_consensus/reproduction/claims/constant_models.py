@@ -29,8 +29,6 @@ class Constant:
 
     Attributes
     ----------
-    name : str
-        Name of the model.
     value : str or float
         Measured metric with its value, or the value itself.
     larger_is_better : bool

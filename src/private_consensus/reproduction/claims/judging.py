@@ -62,8 +62,6 @@ class Element:
 
     Attributes
     ----------
-    kind, name : str
-        Kind of the test, and name of the statistic.
     value, low, high : float
         Estimate and ends of its confidence interval.
     accept : (float, float)
@@ -117,8 +115,6 @@ class Verdict:
     deciding : Element
         Element whose interval determines the verdict: if the claim holds, the one with the largest
         p-value; otherwise the one furthest outside its region, of those that contradict the claim.
-    elements : tuple of Element
-        All statistics of the claim.
     runs : int
         Smallest number of runs of a test.
     p : float
@@ -189,8 +185,6 @@ class Judgement:
 
     Parameters
     ----------
-    estimates : sequence of Estimates
-        Estimates of each test of the claim.
     deterministic : collection of str
         Names of algorithms without randomness, whose single run is exact.
     """
@@ -341,9 +335,7 @@ class Judgement:
         return np.nan
 
     def _runs_needed(self, outcome: str, unadjusted: Ends, adjusted: Ends) -> float:
-        """Estimate the number of runs at which every undecided interval ends at the nearest edge of
-        its region.
-        """
+        """Estimate the number of runs at which every undecided interval ends at an edge."""
         if outcome != UNDECIDED:
             return np.nan
         inside = (self.accept[:, 0] <= self.value) & (self.value <= self.accept[:, 1])

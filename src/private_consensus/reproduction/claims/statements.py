@@ -38,10 +38,6 @@ class Estimates:
 
     Attributes
     ----------
-    test : Test
-        The test.
-    names : list of str
-        Name of each statistic.
     value : ndarray, [elements]
         Estimates.
     accept : ndarray, [elements, 2]
@@ -49,8 +45,6 @@ class Estimates:
     error, skewness : ndarray, [elements]
         Standard errors, and skewness of the jackknife's pseudo-values; NaN if the intervals do not
         follow from them (see :mod:`.intervals`).
-    runs : int
-        Number of runs.
     ends : callable
         From a two-sided error level to lower and upper ends of the intervals, [elements] each.
     """
@@ -80,8 +74,6 @@ class Contrast:
 
     Attributes
     ----------
-    names : list of str
-        Name of each statistic.
     matrix : ndarray, [elements, points]
         Weights of the means, or of their logarithms.
     region : (float, float)
@@ -225,9 +217,7 @@ def _compared(test: Test) -> Region:
 
 
 def _both(test: Test, runs: pl.DataFrame) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
-    """Return the labels of groups, the values of both series [points, runs] one after the other,
-    and the values of x of each group.
-    """
+    """Return labels of groups, [points, runs] of both series in succession, and values of x."""
     if test.against is None:
         raise InvalidInput("test.against", None, f"a series for kind {test.kind}")
     labels, first, x = measured(test.series, runs, test.x, test.other_axes)
@@ -317,9 +307,7 @@ def _goal(test: Test, logs: np.ndarray, group: np.ndarray) -> np.ndarray:
 
 
 def _arrived(above: np.ndarray, x: np.ndarray) -> float:
-    """Return the x from which a series stays at or below its goal; twice the last x if it does
-    not.
-    """
+    """Return the x from which a series stays at or below its goal; twice the last x if never."""
     last = np.flatnonzero(above)
     return float(np.append(x, 2.0 * x[-1])[last[-1] + 1 if len(last) else 0])
 

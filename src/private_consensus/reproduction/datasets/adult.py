@@ -179,9 +179,7 @@ def _read(contents: bytes) -> pl.DataFrame:
 def _make_consistent(
     columns: dict[str, np.ndarray], generator: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """Make columns consistent with each other (a husband is male and married), and keep the counts
-    of their values as far as possible.
-    """
+    """Make columns consistent (a husband is male and married); keep the counts of values."""
     number = {
         "Preschool": 1, "1st-4th": 2, "5th-6th": 3, "7th-8th": 4, "9th": 5, "10th": 6, "11th": 7,
         "12th": 8, "HS-grad": 9, "Some-college": 10, "Assoc-voc": 11, "Assoc-acdm": 12,

@@ -30,8 +30,6 @@ class Card:
 
     Parameters
     ----------
-    dataset, title, preparation : str
-        Names of the data set and of the preparation.
     rows, dim : int
         Shape of the features.
     columns : tuple of str
@@ -40,8 +38,6 @@ class Card:
         Meaning of +1, or the classes.
     label_rate : float
         Fraction of +1; for images of the most frequent class.
-    splits : mapping
-        Name of a split to its number of rows.
     provenance : Provenance
         Source, host, checksum and licence of the data, and the reason for this source.
     citation : str

@@ -24,8 +24,6 @@ class Publisher:
 
     Attributes
     ----------
-    name, url : str
-        Name and address of the publisher.
     version, licence : str
         Version of the data set, and terms of use.
     checksum : str, optional
@@ -71,10 +69,6 @@ class Entry:
 
     Attributes
     ----------
-    name, title, citation : str
-        Name, title and citation of the data set.
-    mirror : MirrorCopy
-        Expected copy in a mirror.
     publishers : tuple of Publisher
         Download sources, in the order in which they are tried.
     needs : str

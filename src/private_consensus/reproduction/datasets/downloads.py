@@ -46,8 +46,6 @@ class Downloads:
 
     Parameters
     ----------
-    folder : path
-        Folder of the files.
     timeout_s : float
         Seconds to wait for a connection, and for the next bytes of a file.
     """

@@ -11,8 +11,6 @@ class Provenance:
 
     Parameters
     ----------
-    dataset : str
-        Name of the data set.
     source : {"publisher", "mirror", "surrogate"}
         Kind of the source.
     where : str

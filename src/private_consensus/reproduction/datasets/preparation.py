@@ -25,8 +25,6 @@ class Preparation:
 
     Parameters
     ----------
-    name, dataset : str
-        Name of the preparation and of its data set.
     encoding : {"ordinal", "onehot", "pixels"}
         Integer codes, indicator columns, or the pixels of images.
     scaling, row_norm : str

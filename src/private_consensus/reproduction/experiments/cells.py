@@ -275,9 +275,7 @@ def worst_case(calibration: Calibration, index: int) -> Case:
 
 
 def _worst(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the row with the largest epsilon of the accountant, with each epsilon maximal over
-    runs.
-    """
+    """Return the row with the largest accountant's epsilon, with each epsilon maximal over runs."""
     worst = max(rows, key=lambda row: row["epsilon_accountant"])
     largest = {key: float(np.max([row[key] for row in rows])) for key in EPSILONS}
     attacked = max(rows, key=lambda row: row["epsilon_lower"])

@@ -33,7 +33,8 @@ from private_consensus.common.fields import measure_text
 from private_consensus.common.readable import read_json
 from private_consensus.core import algorithms, networks, problems, synthetic
 from private_consensus.core.algorithms.base import Algorithm
-from private_consensus.core.networks import GRAPHS, MIXINGS
+from private_consensus.core.graphs import GRAPHS
+from private_consensus.core.networks import MIXINGS
 from private_consensus.core.problems import Problem
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
@@ -102,14 +103,10 @@ class Use(NamedTuple):
 
     Attributes
     ----------
-    key_path : str
-        Key of the use in the configuration.
     experiment, method, variant : str
         Experiment, algorithm and variant whose measurements are used.
     measures : sequence of (str, str)
         Used measures (quantity, metric).
-    selection : mapping
-        Selected values of axes.
     last_iteration_only : bool
         True if only the last iteration is used.
     """
@@ -632,9 +629,7 @@ def _wrong_problem(_: type[Algorithm], problem: Mapping[str, Any]) -> Iterator[s
 
 @cache
 def _building(problem: str) -> tuple[Callable, dict[str, Parameter]]:
-    """Return the function that builds a problem, and the parameters that a configuration may
-    set.
-    """
+    """Return the function that builds a problem, and the parameters that are configurable."""
     build = problems.load(problem).build
     _, _, *parameters = signature(build).parameters.items()
     return build, dict(parameters)

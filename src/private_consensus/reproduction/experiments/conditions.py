@@ -39,8 +39,6 @@ class CurveConditions:
 
     Attributes
     ----------
-    panel : int
-        Index of the panel.
     values : mapping
         Quantity to the set of its finite, positive values.
     on_x_axis : frozenset

@@ -159,9 +159,7 @@ def _override(base: Entry, changes: Entry) -> dict[str, Any]:
 
 
 def _merge(base: Entry, changes: Entry, sections: Set[str]) -> dict[str, Any]:
-    """Return an entry with some keys overridden, and with the keys of sections overridden one by
-    one. A section with another ``name``, such as another problem, inherits nothing.
-    """
+    """Return an entry with keys overridden, in sections of equal ``name`` one by one."""
     merged = {**base, **changes}
     for section in base.keys() & changes.keys() & sections:
         old, new = base[section], changes[section]

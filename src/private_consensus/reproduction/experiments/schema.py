@@ -49,7 +49,8 @@ from private_consensus.common.fields import (
     split_measure,
 )
 from private_consensus.core import algorithms, problems
-from private_consensus.core.networks import GRAPHS, MIXINGS
+from private_consensus.core.graphs import GRAPHS
+from private_consensus.core.networks import MIXINGS
 
 from ..claims import Claim
 from ..claims.schema import ClaimEntry, TestedVariantEntry

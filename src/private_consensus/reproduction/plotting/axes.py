@@ -33,8 +33,6 @@ class Extent:
 
     Attributes
     ----------
-    low, high : float
-        Ends of the axis.
     log : bool
         True for a logarithmic axis.
     above, below : bool

@@ -51,10 +51,6 @@ class Panel:
 
     Attributes
     ----------
-    spec : mapping
-        Specification of the panel.
-    points : DataFrame
-        Points of its curves.
     x, y : Extent
         Ranges of the axes.
     """
@@ -190,9 +186,7 @@ def _with_common_axes(panels: Sequence[Panel], columns: int) -> list[Panel]:
 
 
 def _groups_by_quantity(panels: Sequence[Panel]) -> list[list[int]]:
-    """Group the panels with the same title and kind of y axis, except those whose range is
-    configured.
-    """
+    """Group panels by title and kind of y axis, except those whose range is configured."""
     groups: dict[tuple, list[int]] = {}
     for index, panel in enumerate(panels):
         spec = panel.spec

@@ -107,9 +107,7 @@ def curve_styles(points: pl.DataFrame, styles: Styles) -> CurveStyles:
 
 
 def _dash_index(name: str, siblings: list[str]) -> int:
-    """Return 1 for the dashed one of two curves of a style, on training data or else the second,
-    and 0 for the other.
-    """
+    """Return 1 for the dashed curve of two (training data, or the second), 0 for the other."""
     training = [sibling.endswith("training") for sibling in siblings]
     return int(name.endswith("training")) if any(training) else siblings.index(name)
 

@@ -34,8 +34,6 @@ class InexactMinimiser:
         m and g of the records.
     noise : float
         Standard deviation of b.
-    tolerance : float
-        beta.
     step_size : float
         1/L.
     """

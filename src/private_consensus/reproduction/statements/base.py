@@ -41,8 +41,6 @@ class Part:
         changes neither.
     margin : float
         Quotient of the two numbers; at least 1 if the statement holds.
-    points : int
-        Number of compared points.
     slack : float
         Amount by which rounding or a finite range may lower the margin below 1.
     repeat : callable, optional
@@ -83,8 +81,6 @@ class StatementResult:
 
     Parameters
     ----------
-    parts : tuple of Part
-        Inequalities of the statement.
     description : str
         Description of the computation, and remarks that a reader needs next to the numbers.
     compound : bool

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from private_consensus.core.networks import GRAPHS
+from private_consensus.core import networks
 from private_consensus.core.randomness import Streams
 
 
 def adjacency_of(name: str, agents: int) -> np.ndarray:
     """Return the adjacency matrix of a ring, path, star or complete graph."""
-    return GRAPHS[name](Streams(0, (0,)), agents).astype(float)
+    return networks.build(Streams(0, (0,)), name, agents).adjacency.astype(float)
 
 
 def ring_mixing(agents: int) -> np.ndarray:

@@ -52,6 +52,8 @@ from private_consensus.privacy.subsampling import (
     noisy_sum,
 )
 
+from ...graphs import SMALL
+from ...networks import Network
 from ...problems.perceptron import Perceptron
 from ..base import Algorithm, Finite, iterate
 from ..parameters import CALIBRATION, NonNegative, Positive, PositiveInt
@@ -87,60 +89,16 @@ class SGDState(NamedTuple):
 class SampledRound:
     """Graph, random numbers and workspace arrays of one round of one run.
 
-    ``counter`` is the position of the round in every random stream. ``mixing`` is a dense or
-    sparse matrix or, if messages may be lost, an operator that can be multiplied like a matrix.
+    ``counter`` is the position of the round in every random stream.
     """
 
-    mixing: Any
+    network: Network
     speeds: np.ndarray
     rows: np.ndarray
     keys: dict[str, np.ndarray]
     counter: int
     gradient: np.ndarray
-    mixed: np.ndarray
     message: np.ndarray
-
-    def mix(self, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return ``weights @ x``, computed in the workspace.
-
-        Parameters
-        ----------
-        weights : ndarray, sparse matrix or operator, shape (agents, agents)
-            Mixing weights.
-        x : ndarray, shape (agents, p)
-            Messages.
-
-        Returns
-        -------
-        ndarray, shape (agents, p)
-            The workspace array ``mixed``.
-        """
-        if isinstance(weights, np.ndarray):
-            return np.matmul(weights.astype(x.dtype), x, out=self.mixed)
-        self.mixed[:] = weights.astype(x.dtype) @ x
-        return self.mixed
-
-    def mix_others(self, factor: float, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the self-weights, and the weighted sum of the messages of other agents.
-
-        Parameters
-        ----------
-        factor
-        x : ndarray, shape (agents, p)
-            Messages.
-
-        Returns
-        -------
-        ndarray, shape (agents,)
-            Diagonal of the mixing matrix, without the factor.
-        ndarray, shape (agents, p)
-            Weighted sum of the messages of other agents, in the workspace.
-        """
-        if isinstance(self.mixing, np.ndarray):
-            own_weights = np.diagonal(self.mixing)
-            return own_weights, self.mix(factor * (self.mixing - np.diag(own_weights)), x)
-        own_weights = self.mixing.diagonal()
-        return own_weights, self.mix(factor * _without_diagonal(self.mixing), x)
 
 
 class BatchModels(NamedTuple):
@@ -393,33 +351,26 @@ class DecentralizedSGD(Algorithm):
     def round(self, state, problem, network, release, t):
         """Compute a round in compiled code; :meth:`step`, its definition, if it does not apply."""
         settings, runs, agents, dim = state.x.shape
-        mixing_of = network.exchange()
-        is_dense = all(
-            isinstance(mixing_of(s, run), np.ndarray) for s, run in np.ndindex(settings, runs)
-        )
-        if not (is_dense and state.x.dtype == np.float32 and isinstance(problem, Perceptron)):
+        is_small = agents <= SMALL
+        if not (is_small and state.x.dtype == np.float32 and isinstance(problem, Perceptron)):
             return self.step(state, problem, network, release, t)
         batch = release.batch(self.released)
         speeds, keys = computed_per_second(batch.speeds), {n: release.key(n) for n in KEYS}
         saturated, lost = np.empty((2, settings, runs))
 
         def _compute_runs(begin, end):
-            gradient, mixed, message = np.empty((3, agents, dim), state.x.dtype)
+            gradient, message = np.empty((2, agents, dim), state.x.dtype)
             for run in range(begin, end):
                 round_ = SampledRound(
-                    mixing_of(0, run),
+                    network.of_run(run),
                     speeds[run],
                     batch.rows[run],
                     {name: words[run] for name, words in keys.items()},
                     (t - 1) * agents,
                     gradient,
-                    mixed,
                     message,
                 )
-                mixing = [mixing_of(s, run) for s in range(settings)]
-                saturated[:, run], lost[:, run] = self._in_one_pass(
-                    state, run, problem, round_, mixing
-                )
+                saturated[:, run], lost[:, run] = self._in_one_pass(state, run, problem, round_)
 
         share_out(_compute_runs, runs)
         return self.after(state, speeds, state.x, state.message, saturated, lost)
@@ -455,13 +406,14 @@ class DecentralizedSGD(Algorithm):
 
         return means
 
-    def _in_one_pass(self, state: SGDState, run: int, problem, round_: SampledRound, mixing: list):
+    def _in_one_pass(self, state: SGDState, run: int, problem, round_: SampledRound):
         """Compute a round of one run for all settings in one pass."""
         settings, runs, agents, dim = state.x.shape
         first = (np.arange(settings) * runs + run) * agents
         message = (
             state.message.reshape(-1, dim) if self.released == "message" else state.message[0, 0]
         )
+        mixing = [round_.network.mixing] * settings
         models = BatchModels(state.x.reshape(-1, dim), message, first, agents, mixing)
         return self.advance_all(models, problem, round_)
 

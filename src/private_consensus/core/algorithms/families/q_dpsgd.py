@@ -188,6 +188,5 @@ class QDPSGD(DecentralizedSGD):
         """Return the models after (27) or (28), from base points, messages z and gradients."""
         steps = self.steps(np.asarray(release.horizon, float))
         a, e = (column(np.atleast_1d(step)) for step in steps)
-        own_weights, mixed = network.mix_others(e, z)
-        keep = 1.0 - e + e * own_weights[..., None]
-        return keep * base + mixed - a * e * gradient
+        keep = 1.0 - e + e * network.own_weights[..., None]
+        return keep * base + network.mix_others(z, e) - a * e * gradient

@@ -16,7 +16,6 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ...networks import SparseNetwork
 from . import gradient_steps, random_weights
 from .gradient_steps import GradientSteps, uniform_mean
 from .random_weights import Losses, add_losses
@@ -119,35 +118,17 @@ def widest_pair(x: np.ndarray, network) -> np.ndarray:
     ndarray, shape (settings, runs, agents, dim)
         Differences :math:`x_a - x_b`, with an arbitrary sign.
     """
-    members = network.closed_neighbourhoods
-    if isinstance(network, SparseNetwork):
-        return _widest_of(network.gather(x, members))
-    first, second = np.triu_indices(members.shape[-1], 1)
-    columns = np.moveaxis(x, -1, 0)
-    distance = sum(np.abs(c[..., :, None] - c[..., None, :]) for c in columns)
-    pair_distance = _pairs(distance, members[..., first], members[..., second])
-    widest = pair_distance.argmax(-1)[..., None]
-
-    def value_of(member):
-        agents = np.broadcast_to(members[..., member], pair_distance.shape)
-        return np.take_along_axis(x, np.take_along_axis(agents, widest, -1), -2)
-
-    return value_of(first) - value_of(second)
-
-
-def _widest_of(x: np.ndarray) -> np.ndarray:
-    """Return the difference with the largest l1 norm between two members, for each neighbourhood.
-
-    ``x`` has the values [..., members, dim]. Of several such pairs, the first one is used.
-    """
-    first, second = np.triu_indices(x.shape[-2], 1)
-    widest, max_distance = np.zeros((*x.shape[:-2], x.shape[-1])), np.full(x.shape[:-2], -1.0)
-    for first_member, second_member in zip(first, second, strict=True):
-        difference = x[..., first_member, :] - x[..., second_member, :]
-        distance = np.abs(difference).sum(-1)
-        farther = distance > max_distance
-        widest[farther], max_distance[farther] = difference[farther], distance[farther]
-    return widest
+    members = network.gather(x, network.closed_neighbourhoods)
+    distances = np.zeros((*members.shape[:-1], members.shape[-2]))
+    for column in np.ascontiguousarray(np.moveaxis(members, -1, 0)):
+        difference = column[..., :, None] - column[..., None, :]
+        distances += np.abs(difference, out=difference)
+    widest = distances.reshape(*members.shape[:-2], -1).argmax(-1)
+    first, second = (
+        np.take_along_axis(members, member[..., None, None], -2)[..., 0, :]
+        for member in np.divmod(widest, members.shape[-2])
+    )
+    return first - second
 
 
 def _pairs(distance: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -18,8 +18,6 @@ class ErratumResult:
         Value according to the paper, and computed value.
     outcome : {"confirmed", "in part", "refuted"}
         Verdict on the suspected error, decided by the numbers of this computation alone.
-    description : str
-        Description of the computation.
     """
 
     quantity: str
