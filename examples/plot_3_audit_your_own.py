@@ -82,11 +82,9 @@ budget = pc.Budget(epsilon=3.0, delta=1e-5)
 
 audits = {
     kind.__name__: pc.audit(
-        kind(), problem, network, budget, 5, runs=1000, confidence=0.999, delta=budget.delta
+        kind(), problem, network, budget, 5
     )
     for kind in (NoisyGossip, HastyGossip)
 }
 for name, result in audits.items():
-    print(f"{name}: {'flagged' if result.flagged else 'nothing found'}")
-    for finding in result.findings:
-        print(f"  {finding.text}")
+    print(f"{name}: {result}")

@@ -24,6 +24,8 @@ class AuditedCell(Strict):
     """Audited variant; default: all."""
     where: dict[str, Any] = Field(default_factory=dict)
     """Value of each axis for which settings are audited; default: all."""
+    pairs: Annotated[int, Field(ge=1)] | None = None
+    """Largest number of pairs of data sets, for large data; default: that of the scale."""
 
 
 class Audits(Strict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -33,7 +33,7 @@ statistical audits have ``bound``, ``confidence`` and ``p_value`` instead."""
 
 
 def audit_cell(
-    cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], prepared: Mapping[str, Any],
+    cell: Mapping[str, Any], entries: Sequence[Mapping[str, Any]], prepared: Mapping[str, Any],
     pairs: int, horizon: int, max_count: int | None = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Audit the settings of a cell that are selected and that claim a finite epsilon.
@@ -41,7 +41,8 @@ def audit_cell(
     There are at most ``max_count`` settings, each with ``pairs`` pairs of data sets and at most
     ``horizon`` iterations. The noise is that of the whole setting.
     """
-    rows = []
+    limits = [e["pairs"] for e in entries if "pairs" in e and e["algorithm"] == cell["algorithm"]]
+    pairs, rows = min([pairs, *limits]), []
     for spec in selected_settings(cell, entries, max_count):
         calibration = calibrated_cell(cell, [spec], prepared)
         problem, (setting,) = calibration.problem, calibration.settings
