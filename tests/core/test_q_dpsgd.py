@@ -535,7 +535,7 @@ def test_simulated_seconds_and_training_loss_are_recorded():
 
 def sigma_of(algorithm, epsilon=1.0, horizon=500, agents=4):
     problem, network, _ = scene(agents=agents)
-    return algorithm.calibrate(Budget(epsilon, 1e-5), problem, network, horizon).sigma.scale
+    return algorithm.calibrate(Budget(epsilon, 1e-5), problem, network, horizon).sigma
 
 
 @pytest.mark.parametrize("rule", ["thm11", "proof11", "accountant"])
@@ -591,7 +591,7 @@ def test_the_sound_variants_use_most_of_the_budget_without_exceeding_it(algorith
     guarantee = account(ready.releases(problem, network, 100), 1e-5)
     assert guarantee.proven
     assert 0.7 < guarantee.epsilon <= 1.0 + 1e-4
-    less = replace(ready, sigma=ready.sigma.scale / 2)
+    less = replace(ready, sigma=ready.sigma / 2)
     half = account(less.releases(problem, network, 100), 1e-5)
     assert half.epsilon > 1.5
 
@@ -607,12 +607,12 @@ def test_variants_with_too_little_noise_for_the_rounding_exceed_epsilon(sigma2):
 def test_an_infinite_budget_gives_no_noise_and_non_private_dsgd_refuses_a_budget():
     problem, network, _ = scene()
     for algorithm in (QDPSGD1(), QDPSGD2(), SDMDSGD(), DSGD(), DSGD(gradients="private")):
-        assert algorithm.calibrate(Budget(np.inf), problem, network, 9).sigma.scale == 0
+        assert algorithm.calibrate(Budget(np.inf), problem, network, 9).sigma == 0
     for gradients in ("plain", "clipped"):
         with pytest.raises(InvalidInput, match=r"budget\.epsilon"):
             DSGD(gradients=gradients).calibrate(Budget(1.0, 1e-5), problem, network, 9)
     private = DSGD(gradients="private").calibrate(Budget(1.0, 1e-5), problem, network, 9)
-    assert private.sigma.scale > 0
+    assert private.sigma > 0
 
 
 # --- Bad input ------------------------------------------------------------------------------------
@@ -710,10 +710,10 @@ def test_a_configured_noise_is_kept_and_its_epsilon_follows_theorem_11():
     network = networks.build(Streams(3, (0, 1)), "ring", 3, weights="laplacian", scale=1.0)
     algorithm = QDPSGD1(sigma=0.7, sigma_rule="given", init="zero")
     budget = Budget(math.inf, 1e-5)
-    assert algorithm.calibrate(budget, problem, network, 100).sigma.scale == 0.7
+    assert algorithm.calibrate(budget, problem, network, 100).sigma == 0.7
     [(_, claimed)] = algorithm.statements(budget, problem, network, 100)
     recalibrated = QDPSGD1(init="zero").calibrate(Budget(claimed, 1e-5), problem, network, 100)
-    assert recalibrated.sigma.scale == pytest.approx(0.7, rel=1e-6)
+    assert recalibrated.sigma == pytest.approx(0.7, rel=1e-6)
 
 
 def test_the_noise_multiplier_is_in_units_of_the_clipping_norm():

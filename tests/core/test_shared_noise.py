@@ -82,7 +82,7 @@ def test_calibrated_noise_meets_the_budget_and_less_noise_exceeds_it(name):
     noisy = algorithm.calibrate(BUDGET, problem, graph, 3)
     accounted = account(noisy.releases(problem, graph, 3), BUDGET.delta)
     assert accounted.epsilon == pytest.approx(BUDGET.epsilon, rel=1e-4) and accounted.proven
-    less = replace(noisy, noise=noisy.noise.scale * 0.99)
+    less = replace(noisy, noise=noisy.noise * 0.99)
     assert account(less.releases(problem, graph, 3), BUDGET.delta).epsilon > BUDGET.epsilon
     bare = algorithm.calibrate(Budget(np.inf, 0.0), problem, graph, 3)
     assert not bare.noise and account(bare.releases(problem, graph, 3), 0.1).epsilon == np.inf
@@ -293,7 +293,7 @@ def test_batches_of_mafalda_average_to_the_gradient_and_its_loss_is_that_of_one_
     sensitivity = max(
         np.linalg.norm(columns[s] + sign * columns[s + 3]) for s in range(3) for sign in (-1, 1)
     )
-    mu = noisy.change(problem) * sensitivity / noisy.noise.scale
+    mu = noisy.change(problem) * sensitivity / noisy.noise
     assert mu == pytest.approx(gaussian_mu(2.0, 1e-5), rel=1e-5)
     x = np.ones((1, 1, 4, 2))
     batch_gradients = [batch_of(problem, t, 3).gradient(x) for t in (1, 2, 3)]

@@ -199,15 +199,15 @@ class Explosive(Algorithm):
 
     factor: float = 1.0
 
-    def releases(self, problem, network, horizon):
-        return []
+    def mechanisms(self, problem, network, horizon):
+        return {}
 
-    def start(self, problem, network, streams, settings):
-        x = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
-        x[:, [run == 6 for run in streams.runs]] = 1.0
+    def start(self, problem, network, release):
+        x = np.zeros((release.settings, release.runs, problem.n_agents, problem.dim))
+        x[:, runs_of(release) == 6] = 1.0
         return Position(x)
 
-    def step(self, state, problem, network, draw, t):
+    def step(self, state, problem, network, release, t):
         return Position(state.x * column(self.factor))
 
     def observables(self, state, problem, t):
