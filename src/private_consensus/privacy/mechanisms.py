@@ -29,8 +29,8 @@ UNBOUNDED = "the problem states no bound on a record's gradient"
 
 EXCESS = 1e-3
 """Largest relative excess of dominating losses over the largest sum of the losses of an agent."""
-ROUNDING = 1e-12
-"""Bound on the rounding error of the eigenvalues of a covariance, relative to the largest one."""
+ROUNDING = 1e-13
+"""Bound on the rounding error of singular values, relative to the largest one."""
 
 
 MISFIT = 1e-4
@@ -445,11 +445,11 @@ class Correlated(Additive):
 
     @property
     def factor(self):
-        # Reduced eigenvalues bound the inverse from above, also if it is ill-conditioned.
-        eigenvalues, vectors = np.linalg.eigh(self.root @ np.swapaxes(self.root, -1, -2))
-        reduced = np.maximum(eigenvalues - ROUNDING * eigenvalues[..., -1:], 0.0)
+        # Reduced singular values bound the inverse from above, also if it is ill-conditioned.
+        vectors, singular, _ = np.linalg.svd(self.root, full_matrices=False)
+        reduced = np.maximum(singular - ROUNDING * singular[..., :1], 0.0)
         with np.errstate(divide="ignore"):
-            return float(np.sqrt((vectors**2 / reduced[..., None, :]).sum(-1).max()))
+            return float(np.sqrt((vectors**2 / reduced[..., None, :] ** 2).sum(-1).max()))
 
     query_shape = ("agents", "dim")
 
