@@ -90,8 +90,8 @@ class SampledGradient(Mechanism):
         """Return the standard deviation of the noise on each mean, [settings, runs, agents]."""
         sigma, clip = (np.reshape(value, (-1, 1, 1)) for value in (self.scale, self.clip))
         divisor = np.maximum(sizes, 1) if self.on_sum else np.ones(sizes.shape)
-        noise = np.multiply(sigma, clip, where=sigma > 0, out=np.zeros(np.shape(sigma * clip)))
-        return np.where((sizes > 0) & (sigma > 0), noise / divisor, 0.0)
+        clip = np.where(sigma > 0, clip, 0.0)  # infinite without clipping, which has no noise
+        return np.where(sizes > 0, sigma * clip / divisor, 0.0)
 
     def output(self, query, unit, t):
         sizes = self.sizes(unit.speeds)
