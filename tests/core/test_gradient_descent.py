@@ -100,7 +100,9 @@ def test_the_expected_error_is_the_mean_over_runs_without_active_projections(str
         miss = error - expected
         score = np.abs(miss.mean(-1)) / (miss.std(-1, ddof=1) / np.sqrt(400))
         assert np.all(score < z) if z else np.all(score > 3.3)
-    assert np.array_equal(last["expected"], expected_error(algorithm, first_step(problem), problem, 25))
+    assert np.array_equal(
+        last["expected"], expected_error(algorithm, first_step(problem), problem, 25)
+    )
 
 
 def test_the_first_step_gives_the_local_mean_of_each_agent(problem, network, streams):

@@ -10,18 +10,16 @@ from private_consensus.core.randomness import Streams, generator
 from worlds import world
 
 START, NOISE = "data start", "noise "
-ROUNDS = {
-    "data initial", "noise discrete", "noise mask", "noise noise", "noise rounding",
-    "sampling records", "sampling speeds",
-}  # fmt: skip
+ROUNDS = {"data initial", "noise noise", "sampling records", "sampling speeds"}
+COMPILED = {"noise discrete", "noise mask", "noise rounding"}
 POLYNOMIAL = {"noise fairness", "noise linear", "noise quadratic"}
 NAMES = {
     "admm": {START},
-    "canary_audit": ROUNDS | {"data canaries"},
+    "canary_audit": ROUNDS | COMPILED | {"data canaries"},
     "coordinate_descent": {START, NOISE, "sampling coordinate"},
     "d_zoa": {NOISE},
-    "decor": {NOISE, "noise pairs"},
-    "dgd": {START, NOISE},
+    "decor": {NOISE},
+    "dgd": {START},
     "dp_admm": {NOISE},
     "dp_ci": {NOISE, "noise initial message", "data observations"},
     "dp_ci_moments": set(),
@@ -47,12 +45,12 @@ NAMES = {
     "pp_admm": {START, "noise output"},
     "pp_admm_renyi": {START, NOISE, "noise output"},
     "pr_admm": {START, NOISE},
-    "q_dpsgd_1": ROUNDS,
-    "q_dpsgd_2": ROUNDS,
+    "q_dpsgd_1": ROUNDS | {"noise rounding"},
+    "q_dpsgd_2": ROUNDS | {"noise rounding", "noise discrete"},
     "r_admm": {START, NOISE},
     "random_aggregation": {NOISE, "sampling weights"},
     "release_audit": {NOISE},
-    "sdm_dsgd": ROUNDS,
+    "sdm_dsgd": ROUNDS | {"noise mask"},
     "secure_aggregation": {NOISE},
     "zip_dl": {NOISE},
 }  # fmt: skip

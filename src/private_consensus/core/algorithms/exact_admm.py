@@ -73,7 +73,7 @@ class ExactADMM(ConsensusADMM):
 
     def mechanisms(self, problem, network, horizon):
         sizes, bounded = neighbourhood_sizes(network)[..., None], problem.record_change("l2")
-        change = bounded / (2.0 * column(self.rho)) / sizes
+        change = column(self._unit_sensitivity(problem)) / sizes
         return {"estimate": Gaussian(change, column(self.noise) / sizes, **provable(bounded))}
 
     def outcome(self, state, problem, network, release, t):
