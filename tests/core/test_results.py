@@ -51,7 +51,7 @@ def test_the_derivation_explains_an_epsilon_below_the_budget():
     assert factor == pytest.approx(np.sqrt(used_fraction), abs=1e-4)
     assert "spending = 'theorem_2'. Value of" in text and "unused" in text
     # With noise smaller by this factor, the accountant returns the budget.
-    quiet = replace(done.algorithm, noise=done.algorithm.noise.scale * np.sqrt(used_fraction))
+    quiet = replace(done.algorithm, noise=done.algorithm.noise * np.sqrt(used_fraction))
     releases = quiet.releases(PROBLEM, RING, 20)
     assert pc.account(releases, 1e-5).epsilon == pytest.approx(1.0, rel=1e-6)
 

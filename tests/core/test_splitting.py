@@ -124,7 +124,7 @@ def test_an_audit_of_uneven_shares_does_not_contradict_the_claim():
     assert pc.audit(*setting, pairs=12).verdict == "not contradicted"
     done = pc.simulate(*setting, runs=1)
     assert done.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
-    scale = done.algorithm.noise.scale
+    scale = done.algorithm.noise
     # Compute mu of two messages directly; all shares have the same sensitivity.
     mu = np.sqrt(2) * 2 * 3 / 15 / scale
     assert pc.privacy.gaussian_epsilon(mu, 1e-5) == pytest.approx(1.0, rel=1e-6)

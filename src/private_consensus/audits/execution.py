@@ -142,7 +142,7 @@ def execute(
 class AuditRecording(Recording):
     """Recording that refuses queries which their mechanism cannot protect."""
 
-    def release(self, name, query, where):
+    def release(self, name: str, query: Any, where: np.ndarray | None) -> Any:
         mechanism = self.mechanisms.get(name)
         if isinstance(mechanism, Mechanism) and mechanism.takes_array:
             checked_query(name, self.t, query)

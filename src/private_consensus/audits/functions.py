@@ -128,10 +128,10 @@ def recording(seed: int | None = None) -> Iterator[FunctionRecord]:
     seed : int, optional
         Seed of the noise; fresh entropy by default.
 
-    Yields
-    ------
-    FunctionRecord
-        Its ``releases`` are accounted by :func:`.account`.
+    Returns
+    -------
+    context manager
+        It yields a :class:`FunctionRecord`, whose ``releases`` :func:`.account` accounts.
     """
     with _handled_by(FunctionRecord(np.random.default_rng(seed))) as record:
         yield record
@@ -181,17 +181,57 @@ def gaussian(query: Any, sensitivity: float, scale: float) -> np.ndarray:
 
 
 def laplace(query: Any, sensitivity: float, scale: float) -> np.ndarray:
-    """Return an array with Laplace noise; l1 sensitivity. See :func:`gaussian`."""
+    """Return an array with Laplace noise; l1 sensitivity.
+
+    Parameters
+    ----------
+    query : array_like
+        Private value.
+    sensitivity : float
+        Largest change of the whole array by one record, in the l1 norm.
+    scale : float
+        Scale of the noise of each entry.
+
+    Returns
+    -------
+    ndarray
+    """
     return _additive("laplace", query, sensitivity, scale)
 
 
 def gamma_norm(query: Any, sensitivity: float, scale: float) -> np.ndarray:
-    r"""Return an array with noise of density :math:`e^{-\|b\|_2/s}`. See :func:`gaussian`."""
+    r"""Return an array with noise of density :math:`e^{-\|b\|_2/s}`; l2 sensitivity.
+
+    Parameters
+    ----------
+    query : array_like
+        Private value.
+    sensitivity : float
+        Largest change of the whole array by one record, in the l2 norm.
+    scale : float
+        Scale s of the noise.
+
+    Returns
+    -------
+    ndarray
+    """
     return _additive("gamma_norm", query, sensitivity, scale)
 
 
 def exact(query: Any, reason: str) -> np.ndarray:
-    """Return an array without noise, and record that it has no guarantee."""
+    """Return an array without noise, and record that it has no guarantee.
+
+    Parameters
+    ----------
+    query : array_like
+        Private value.
+    reason : str
+        Reason for the release without noise.
+
+    Returns
+    -------
+    ndarray
+    """
     return _release(Exact(reason=reason), query)
 
 

@@ -15,7 +15,7 @@ VERDICTS = (LEAKS, UNDERSTATED, NO_GUARANTEE, REFUSED, NOT_EXECUTED, NOT_CONTRAD
 class AuditResult:
     """Result of an audit of one algorithm on one problem, graph and horizon.
 
-    Attributes
+    Parameters
     ----------
     verdict : str
         ``leaks``: a value reaches an observer beside the mechanisms. ``understated``: a release

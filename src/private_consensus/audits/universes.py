@@ -117,26 +117,26 @@ class Universe(ABC):
 class MeanUniverse(Universe):
     """Records in the box; a background has the mean of the other records of each agent."""
 
-    def extremes(self):
+    def extremes(self) -> list[tuple[Record, Record]]:
         corner = np.full(self.problem.dim, self.problem.box)
         face = corner * np.eye(self.problem.dim)[0]
         pairs = (corner, -corner), (face, -face), (corner, 0.0 * corner), (0.0 * corner, face)
         return [((first,), (second,)) for first, second in pairs]
 
-    def own(self):
+    def own(self) -> Background:
         return (self.problem.means[0],)
 
-    def background(self, style, record, rng):
+    def background(self, style: str, record: Record, rng: np.random.Generator) -> Background:
         (background,) = super().background(style, record, rng)
         return (np.reshape(background, self.problem.means.shape[1:]),)
 
-    def random(self, rng, *shape):
+    def random(self, rng: np.random.Generator, *shape: int) -> Background:
         # A background has one mean per agent; a single record has the shape [1, dim].
         size = (self.n_agents, self.problem.dim) if len(shape) > 1 else (1, self.problem.dim)
         corners = rng.choice([-1.0, 0.0, 1.0], size) * self.problem.box
         return (corners * rng.choice([1.0, rng.random()]),)
 
-    def holding(self, background, record, agent, index):
+    def holding(self, background: Background, record: Record, agent: int, index: int) -> Any:
         means, records = np.array(background[0], float), self.problem.records
         means[agent] = (means[agent] * (records - 1) + record[0]) / records
         return replace(self.problem, means=means[None])
@@ -149,7 +149,7 @@ class LogisticUniverse(Universe):
         super().__init__(problem)
         self.negative = 0.0 if problem.coding == "zero_one" else -1.0
 
-    def extremes(self):
+    def extremes(self) -> list[tuple[Record, Record]]:
         dim = self.problem.dim
         diagonal, axis = np.full(dim, dim**-0.5), np.eye(dim)[0]
         opposite = np.eye(dim)[-1] if self.problem.nonnegative else -axis
@@ -161,18 +161,18 @@ class LogisticUniverse(Universe):
             ((diagonal, 1.0), (diagonal / 2, 1.0)),
         ]
 
-    def own(self):
+    def own(self) -> Background:
         features = self.problem.features.reshape(-1, *self.problem.features.shape[-3:])[0]
         return features, self.problem.labels.reshape(-1, *self.problem.labels.shape[-2:])[0]
 
-    def random(self, rng, *shape):
+    def random(self, rng: np.random.Generator, *shape: int) -> Background:
         rows = rng.standard_normal((*shape, self.problem.dim))
         rows = np.abs(rows) if self.problem.nonnegative else rows
         rows /= (1 + 1e-12) * np.linalg.norm(rows, axis=-1, keepdims=True)
         rows *= rng.choice([1.0, rng.random()], (*shape, 1))
         return rows, rng.choice([1.0, self.negative], shape)
 
-    def holding(self, background, record, agent, index):
+    def holding(self, background: Background, record: Record, agent: int, index: int) -> Any:
         features, labels = (np.array(array, float) for array in background)
         counts = self.problem.record_counts
         features[agent, min(index, int(counts[agent]) - 1)] = record[0]
@@ -195,19 +195,19 @@ class LassoUniverse(Universe):
         self.length = float(min(1.0, problem.row_bound))
         self.far = FAR_RESPONSE if np.isfinite(problem.gradient_bound) else 0.5
 
-    def extremes(self):
+    def extremes(self) -> list[tuple[Record, Record]]:
         row = self.length * np.eye(self.problem.dim)[0]
         return [((row, self.far), (row, -self.far)), ((row, self.far), (0.0 * row, 0.0))]
 
-    def own(self):
+    def own(self) -> Background:
         return self.problem.features[0], self.problem.responses[0]
 
-    def random(self, rng, *shape):
+    def random(self, rng: np.random.Generator, *shape: int) -> Background:
         rows = rng.standard_normal((*shape, self.problem.dim))
         rows *= self.length / ((1 + 1e-12) * np.linalg.norm(rows, axis=-1, keepdims=True))
         return rows, rng.choice([-1.0, 1.0], shape) * rng.choice([0.0, 1.0, self.far], shape)
 
-    def holding(self, background, record, agent, index):
+    def holding(self, background: Background, record: Record, agent: int, index: int) -> Any:
         features, responses = (np.array(array, float) for array in background)
         features[agent, index], responses[agent, index] = record
         return replace(self.problem, features=features[None], responses=responses[None])
@@ -216,20 +216,20 @@ class LassoUniverse(Universe):
 class PerceptronUniverse(Universe):
     """Images with entries in [0, 1] and one of the classes."""
 
-    def extremes(self):
+    def extremes(self) -> list[tuple[Record, Record]]:
         bright = np.ones(self.problem.inputs)
         pairs = ((bright, 0), (bright, CLASSES - 1)), ((bright, 0), (0.0 * bright, 0))
         return list(pairs)
 
-    def own(self):
+    def own(self) -> Background:
         rows = self.problem.agent_rows[0]
         return self.problem.features[rows], self.problem.labels[rows]
 
-    def random(self, rng, *shape):
+    def random(self, rng: np.random.Generator, *shape: int) -> Background:
         images = rng.random((*shape, self.problem.inputs)) ** rng.choice([0.0, 1.0])
         return images, rng.integers(0, CLASSES, shape)
 
-    def holding(self, background, record, agent, index):
+    def holding(self, background: Background, record: Record, agent: int, index: int) -> Any:
         rows = self.problem.agent_rows[:1]
         features, labels = self.problem.features.copy(), self.problem.labels.copy()
         features[rows[0]], labels[rows[0]] = background
@@ -244,20 +244,20 @@ class FairUniverse(Universe):
         super().__init__(problem)
         self.training = np.setdiff1d(np.arange(len(problem.features)), problem.test[0])
 
-    def extremes(self):
+    def extremes(self) -> list[tuple[Record, Record]]:
         unit = np.eye(self.problem.dim)
         return [((unit[0], 1), (unit[-1], 0)), ((unit[0], 1), (0.0 * unit[0], 0))]
 
-    def own(self):
+    def own(self) -> Background:
         features, labels = self.problem.features, self.problem.labels
         return features[self.training][None], labels[self.training][None]
 
-    def random(self, rng, *shape):
+    def random(self, rng: np.random.Generator, *shape: int) -> Background:
         rows = rng.random((*shape, self.problem.dim))
         rows /= (1 + 1e-12) * np.linalg.norm(rows, axis=-1, keepdims=True)
         return rows, rng.integers(0, 2, shape)
 
-    def holding(self, background, record, agent, index):
+    def holding(self, background: Background, record: Record, agent: int, index: int) -> Any:
         features, labels = np.array(self.problem.features, float), np.array(self.problem.labels)
         features[self.training], labels[self.training] = (array[0] for array in background)
         features[self.training[index]], labels[self.training[index]] = record
@@ -265,7 +265,7 @@ class FairUniverse(Universe):
         return FairLogisticRegression(*data, self.problem.columns)
 
     @property
-    def count(self):
+    def count(self) -> int:
         return len(self.training)
 
 
