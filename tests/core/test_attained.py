@@ -16,8 +16,9 @@ from private_consensus.core.algorithms.exact_admm import ExactADMM
 from private_consensus.core.algorithms.fair_classification import FairClassification
 from private_consensus.core.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM
 from private_consensus.core.algorithms.pp_admm import PlausiblyPrivateADMM
-from private_consensus.core.lower_bounds import lower_bound_of
+from private_consensus.core.lower_bounds import attack_on, lower_bound_of
 from private_consensus.core.lower_bounds.approximate_admm import COARSE_SOLVER
+from private_consensus.core.lower_bounds.fairness import _attained
 from private_consensus.core.problems import linear_observation
 from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
@@ -25,7 +26,6 @@ from private_consensus.core.problems.logistic_regression import LogisticRegressi
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account
-from private_consensus.privacy.brackets import lower_bound
 from private_consensus.privacy.functional import Sensitivity, pair_l1, weights
 
 DIM, RECORDS = 4, 6
@@ -193,7 +193,8 @@ def test_under_an_assumed_gradient_bound_lower_and_upper_epsilon_are_close():
         noisy = algorithm.calibrate(Budget(0.5, 1e-4), problem, NETWORK, 5)
         assert account(noisy.releases(problem, NETWORK, 5), 1e-4).epsilon == np.inf
         assumed = noisy.releases_if_assumed(problem, NETWORK, 5)
-        lower, upper = lower_bound(assumed, 1e-4).epsilon, account(assumed, 1e-4).epsilon
+        lower = lower_bound_of(noisy, noisy.bounded(problem), NETWORK, 5, 1e-4).epsilon
+        upper = account(assumed, 1e-4).epsilon
         assert 0.7 * upper < lower <= upper
         assert lower == pytest.approx(upper) or isinstance(noisy, ExactADMM)
 
@@ -367,7 +368,8 @@ def test_a_changed_measurement_stream_attains_the_stated_loss_of_dp_ci():
     problem = linear_observation.build(streams, 5, **linear_observation.EXAMPLE)
     algorithm = DPCI(noise=2.0, unit="stream", delta=0.2)
     ring = networks.build(streams, "ring", agents=5)
-    (release,) = algorithm.releases(problem, ring, 20)
+    declared = algorithm.releases(problem, ring, 20)
+    (release,) = attack_on(algorithm).releases(algorithm, problem, ring, 20, declared)
     times = np.arange(20)
     moved = np.array([
         [algorithm.step_size(t) * 0.2 * np.abs(H[0]).sum() for H in problem.matrices(t)]
@@ -415,7 +417,7 @@ def test_records_with_equal_rows_attain_the_stated_l2_change(fair):
     assert tight.same_row_l2 <= tight.l2 * (1 + 1e-12)
     noises = (0.5, 2.0, 1)
     worst = tight.gaussian_loss(*noises)
-    fields = FairClassification(mechanism="gaussian", fair=fair)._attained(tight, noises, worst, 3)
+    fields = _attained("gaussian", tight, noises, worst, 3)
     assert fields["attained"] * worst == pytest.approx(max(changes) / 0.5)
 
 
@@ -431,7 +433,6 @@ def test_a_fairness_term_of_weight_0_does_not_change_the_lower_bound():
         bounds = {}
         for fair, alpha in (("off", 1.0), ("penal", 0.0), ("penal", 1.0)):
             algorithm = FairClassification(mechanism=law, fair=fair, alpha=alpha, noise_rest=9.0)
-            releases = algorithm.releases(problem, single, 1)
-            bounds[fair, alpha] = lower_bound(releases, delta).epsilon
+            bounds[fair, alpha] = lower_bound_of(algorithm, problem, single, 1, delta).epsilon
         assert bounds["penal", 0.0] == pytest.approx(bounds["off", 1.0])
         assert 0 < bounds["penal", 0.0] < bounds["penal", 1.0]
