@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import builtins
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -120,7 +120,7 @@ def _unit(mechanism: Mechanism, generator: np.random.Generator, shape: tuple[int
 
 
 @contextmanager
-def recording(seed: int | None = None) -> Iterator[FunctionRecord]:
+def recording(seed: int | None = None) -> Generator[FunctionRecord]:
     """Record all releases of the functions of this module in a block of code.
 
     Parameters
@@ -138,7 +138,7 @@ def recording(seed: int | None = None) -> Iterator[FunctionRecord]:
 
 
 @contextmanager
-def _handled_by(handler: Any) -> Iterator[Any]:
+def _handled_by(handler: Any) -> Generator[Any]:
     token = _ACTIVE.set(handler)
     try:
         yield handler
@@ -329,7 +329,7 @@ def _outcome(function: Callable[[Any], Any], data: Any, handler: FunctionRecord)
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002
     value, error = None, ""
-    builtins.open = recording_open
+    builtins.open = cast(Any, recording_open)
     try:
         with _handled_by(handler), np.errstate(all="ignore"):
             value = function(data)
@@ -342,5 +342,5 @@ def _outcome(function: Callable[[Any], Any], data: Any, handler: FunctionRecord)
     finally:
         builtins.open = opened
     files = [(str(path), path.read_bytes()) for path in written if path.is_file()]
-    state = random.getstate(), freeze(np.random.get_state()[1])  # noqa: NPY002
+    state = random.getstate(), freeze(cast(Any, np.random.get_state())[1])  # noqa: NPY002
     return _Outcome(value, error, (files, state))

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.networks import Network
 from private_consensus.core.problems.linear_observation import LinearObservation
 
@@ -58,7 +57,7 @@ class Search:
 
     def __init__(
         self,
-        algorithm: Algorithm,
+        algorithm: Any,
         problem: Any,
         network: Network,
         horizon: int,

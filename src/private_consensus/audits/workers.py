@@ -8,7 +8,7 @@ classes of a notebook can be audited.
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -62,7 +62,7 @@ def _serve(function: Callable[..., Any], connection: Any) -> None:
 
 
 @contextmanager
-def two_workers(function: Callable[..., Any]) -> Iterator[tuple[Worker, Worker]]:
+def two_workers(function: Callable[..., Any]) -> Generator[tuple[Worker, Worker]]:
     """Yield a process for the first data sets and one for the second data sets."""
     # Processes inherit Numba's tables; each would need a second to load them.
     cpu_target.typing_context.refresh()

@@ -57,7 +57,7 @@ class Running:
         """Begin iteration t."""
         self.t, self.released = t, set()
 
-    def function(self) -> Callable[..., Any]:
+    def function(self) -> Any:
         """Return the function that an algorithm receives, with its functions for randomness.
 
         Returns

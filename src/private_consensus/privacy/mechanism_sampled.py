@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from .mechanisms import Mechanism
 from .releases import Release
-from .subsampling import SampledNoise
 
 
 class Batch(NamedTuple):
@@ -76,8 +75,8 @@ class SampledGradient(Mechanism):
         Whether the noise is added to the sum, which is then divided by the batch size.
     """
 
-    batch: SampledNoise | None = None
-    sizes: Callable[[np.ndarray], np.ndarray] | None = None
+    batch: Any = None
+    sizes: Any = None
     largest: int = 1
     clip: Any = 1.0
     on_sum: bool = False

@@ -250,8 +250,7 @@ class Mechanism(ABC):
         sensitivity, scale = self.levels(horizon)
         if not np.all(scale > 0):
             return [Release("exact", sensitivity=float(np.max(sensitivity)), scale=0.0)]
-        options = {"proven": self.proven, "note": self.note}
-        return [Release(self.law, sensitivity, scale, **options)]
+        return [Release(self.law, sensitivity, scale, proven=self.proven, note=self.note)]
 
     # Audit.
 
@@ -624,7 +623,7 @@ class ObjectivePerturbation(Mechanism):
     takes_array: ClassVar[bool] = False
 
     @property
-    def law(self) -> str:  # ty: ignore[invalid-method-override]
+    def law(self) -> str:  # ty: ignore[incompatible-property-override]
         return self.distribution
 
     def units(self, problem, streams):
@@ -677,7 +676,7 @@ class ObjectivePerturbation(Mechanism):
             Iteration.
         """
         if not np.all(self.unit_scale(t) > 0):
-            return np.True_
+            return np.array(True)
         unit = recorded.unit + np.sign(self.at(self.weight, t)) * change
         other = self.output(query, unit, t)
         error = query.gradient(other) - query.gradient(recorded.output)

@@ -75,7 +75,7 @@ class GradientDescent(Algorithm):
     )  # fmt: skip
     internal_outputs: ClassVar = ("internal", "reconstruction", "bound", "expected")
     privacy_depends_on: ClassVar = NOTHING
-    uses: ClassVar = ("strong_convexity", "smoothness", "lipschitz")
+    uses = ("strong_convexity", "smoothness", "lipschitz")
 
     def step_size(self, problem, t):
         return first_step(problem) / (t + column(self.shift))

@@ -78,7 +78,7 @@ class Rule(NamedTuple):
 
 
 @cache
-def rules_of(kind: type) -> dict[str, Rule]:
+def rules_of(kind: Any) -> dict[str, Rule]:
     """Return the rules of the fields of a class that state a number with limits, or texts."""
     rules = {}
     resolved = get_type_hints(kind, include_extras=True)

@@ -60,7 +60,7 @@ class ZipDL(ClippedDescent):
     """
 
     quantities: ClassVar = ("internal", "released", "links")
-    uses: ClassVar = ("smoothness",)
+    uses = ("smoothness",)
     source: ClassVar = "Biswas et al., PoPETs 2025(3), Algorithm 1"
 
     def change(self, problem):

@@ -221,7 +221,7 @@ class DecentralizedSGD(Algorithm):
         """Return the mechanism of the mean of clipped gradients of a random batch."""
         is_batch = np.ndim(self.sigma) > 0
         batch = None if is_batch else self.sampled(problem, int(horizon))
-        parameters = {
+        parameters: dict[str, Any] = {
             "scale": self.sigma, "batch": batch, "sizes": self.batch_sizes,
             "largest": self.max_batch_size, "clip": self.K, "on_sum": self.noise_on == "sum",
         }  # fmt: skip
