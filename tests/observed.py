@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from private_consensus.core.handlers import Recording
+from private_consensus.core.handlers import Recording, Running
 from private_consensus.core.simulation import Environment, calibrate, simulate
 
 
@@ -21,6 +21,12 @@ def run(algorithm, problem, network, streams, horizon: int) -> dict[int, dict]:
         lambda t, active, observables: at.setdefault(t, {}).update(observables),
     )
     return at
+
+
+def running(algorithm, problem, network, streams, horizon: int, settings: int = 1) -> Running:
+    """Return the handler of a run before its first iteration."""
+    declared = algorithm.mechanisms(problem, network, horizon)
+    return Running(declared, problem, streams, np.full(settings, horizon))
 
 
 def executed(algorithm, problem, network, streams, horizon: int) -> tuple[list, Recording]:

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq
 
-from observed import simulated
+from observed import running, simulated
 from private_consensus import networks
 from private_consensus.audits.analyses.release_audit import ReleaseAudit, neighbours
 from private_consensus.common.errors import InvalidInput, OutsideRange
@@ -145,10 +145,12 @@ def test_a_step_of_dp_admm_is_equal_for_one_setting_and_for_several(streams):
     batch = stack([single, replace(single, rho=12.0), replace(single, noise=1.0)])
     states = []
     for algorithm, settings in ((batch, 3), (stack([single]), 1)):
-        state = algorithm.start(problem, network, streams, settings)
-        draws = algorithm.draws(problem, streams)
+        handler = running(algorithm, problem, network, streams, 3, settings)
+        release = handler.function()
+        state = algorithm.start(problem, network, release)
         for t in (1, 2, 3):
-            state = algorithm.step(state, problem, network, next(draws), t)
+            handler.begin(t)
+            state = algorithm.step(state, problem, network, release, t)
         states.append(state)
     for values, expected in zip(*states, strict=True):
         assert values[:1].tobytes() == expected.tobytes()
@@ -262,7 +264,7 @@ def test_dp_admm_without_noise_converges_to_the_optimum(streams, network):
 def test_dp_admm_matches_the_published_iteration(streams, network):
     problem = build_problem(streams)
     algorithm = DPADMM(rho=2.0, eta_0=0.5).calibrate(BUDGET, problem, network, 2)
-    units = algorithm.draws(problem, streams)
+    units = streams.sequence("noise", "normal", (AGENTS, 10), "")
     first, second = next(units), next(units)
     released = last_of(algorithm, problem, network, streams, 2)["released"][0]
     w = gamma = noisy = np.zeros((12, AGENTS, 10))

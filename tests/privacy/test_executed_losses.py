@@ -62,7 +62,7 @@ CASES = {
         ({**GAUSSIAN, "weights": "fixed", "minimisation": how}, "means")
         for how in ("first_order", "exact")
     ],
-    "exact_admm": [({"noise": 0.7, "rho": 0.8}, "means")],
+    "exact_admm": [({"noise": 0.7, "rho": 2.0}, "means")],
     "muffliato": [({"noise": 0.7, "acceleration": how}, "means") for how in ("none", "chebyshev")],
     "muffliato_gd": [
         ({"noise": 0.7, "rounds": k, "acceleration": how}, kind)
