@@ -43,12 +43,8 @@ class QDPSGD1(QDPSGD):
         settings = range(len(models.first))
         clips = [float(at(self.K, s)) for s in settings]
         gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
-        steps_and_grids = self.pass_coefficients(
-            models, np.array([self.noise_scale(s, sizes[s]) for s in settings])
-        )
-        if steps_and_grids is None:
-            return None
-        steps, grids = steps_and_grids
+        scales = np.array([self.noise_scale(s, sizes[s]) for s in settings])
+        steps, grids = self.pass_coefficients(models, scales)
         rounding = keys(round_.keys["rounding"], round_.counter)
         noise = keys(round_.keys["noise"], round_.counter)
         clipped, lost = round_and_step(

@@ -166,10 +166,7 @@ class QDPSGD2(QDPSGD):
 
     def advance_all(self, models: BatchModels, problem, round_: SampledRound):
         settings, agents = range(len(models.first)), models.agents
-        steps_and_grids = self.pass_coefficients(models, np.zeros((len(settings), agents)))
-        if steps_and_grids is None:
-            return None
-        steps, grids = steps_and_grids
+        steps, grids = self.pass_coefficients(models, np.zeros((len(settings), agents)))
         clips = [float(at(self.K, s)) for s in settings]
         rounding, discrete, noise = (
             keys(round_.keys[name], round_.counter) for name in ("rounding", "discrete", "noise")

@@ -26,9 +26,8 @@ round in both cases.
 
 A round updates models in place. An observer that stores the arrays passed to ``observe`` has to
 copy them. The computation after the gradients processes the models of all settings of a run in one
-pass (:mod:`...kernels.rounds`). For 64-bit models and on sparse networks, it processes one setting
-at a time; the output is byte-identical. Threads process different runs; linear algebra is
-single-threaded.
+pass (:mod:`...kernels.rounds`). For 64-bit models and on large networks, the plain step computes
+the round. Threads process different runs; linear algebra is single-threaded.
 """
 
 from __future__ import annotations
@@ -294,10 +293,8 @@ class DecentralizedSGD(Algorithm):
 
     def advance_all(
         self, models: BatchModels, problem, round_: SampledRound
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Compute one round of one run for all settings in one pass; models are overwritten.
-
-        By default, :meth:`step` computes all settings.
 
         Parameters
         ----------
@@ -305,11 +302,10 @@ class DecentralizedSGD(Algorithm):
 
         Returns
         -------
-        tuple of ndarray, each of shape (settings,), or None
-            Fraction of saturated coordinates, and 0 if all models are finite, else NaN. None if
-            the pass does not support the arguments.
+        tuple of ndarray, each of shape (settings,)
+            Fraction of saturated coordinates, and 0 if all models are finite, else NaN.
         """
-        return None
+        raise NotImplementedError
 
     def start(self, problem, network, release):
         self.check(problem, network)
@@ -351,8 +347,10 @@ class DecentralizedSGD(Algorithm):
     def round(self, state, problem, network, release, t):
         """Compute a round in compiled code; :meth:`step`, its definition, if it does not apply."""
         settings, runs, agents, dim = state.x.shape
-        is_small = agents <= SMALL
-        if not (is_small and state.x.dtype == np.float32 and isinstance(problem, Perceptron)):
+        # The step of a subclass outside of the package may differ from the compiled rounds.
+        is_built_in = type(self).__module__.startswith("private_consensus.")
+        is_single = state.x.dtype == np.float32 and isinstance(problem, Perceptron)
+        if not (is_built_in and is_single and agents <= SMALL):
             return self.step(state, problem, network, release, t)
         batch = release.batch(self.released)
         speeds, keys = computed_per_second(batch.speeds), {n: release.key(n) for n in KEYS}

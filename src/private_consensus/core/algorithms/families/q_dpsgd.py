@@ -131,9 +131,7 @@ class QDPSGD(DecentralizedSGD):
         """Steps a and e and grid of each setting, for all rounds of a run."""
         return [self.coefficients(s) for s in range(np.size(self.T))]
 
-    def pass_coefficients(
-        self, models: BatchModels, scales: np.ndarray
-    ) -> tuple[Steps, Grids] | None:
+    def pass_coefficients(self, models: BatchModels, scales: np.ndarray) -> tuple[Steps, Grids]:
         """Return the coefficients of all settings for a round in one pass.
 
         Parameters
@@ -145,8 +143,7 @@ class QDPSGD(DecentralizedSGD):
 
         Returns
         -------
-        tuple of (Steps, Grids), or None
-            None if a subclass of Grid rounds differently.
+        tuple of (Steps, Grids)
         """
         matrices = np.array(models.mixing)
         key = matrices.tobytes()
