@@ -81,9 +81,7 @@ problem = pc.problems.class_of("mean_estimation")(means, records=50, box=1.0)
 budget = pc.Budget(epsilon=3.0, delta=1e-5)
 
 audits = {
-    kind.__name__: pc.audit(
-        kind(), problem, network, budget, 5
-    )
+    kind.__name__: pc.audit(kind(), problem, network, budget, 5)
     for kind in (NoisyGossip, HastyGossip)
 }
 for name, result in audits.items():
