@@ -125,7 +125,7 @@ def test_documented_algorithms_meet_the_budget_or_add_no_noise(own_modules, name
         algorithm, problem, network, pc.Budget(math.inf, 0.0), 200, iterations=[200], runs=2
     )
     assert done.measurements["value"].max() == pytest.approx(0, abs=1e-20)
-    assert done.algorithm.sigma.scale == 0 and done.guarantee.epsilon == math.inf
+    assert done.algorithm.sigma == 0 and done.guarantee.epsilon == math.inf
     assert done.algorithm.claimed_epsilon(1e-5, problem, network, 200) == math.inf
     done = pc.simulate(algorithm, problem, network, pc.Budget(1.0, 1e-5), 5, runs=40)
     assert done.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
