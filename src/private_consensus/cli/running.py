@@ -133,6 +133,7 @@ def audit(options: Namespace) -> int:
     """Audit an algorithm; return 1 if its guarantee is contradicted, else 0."""
     from ..audits import audit as execute_audit
 
+    options.runs = 1
     setting = _example(options) if options.problem is None else plan(options)[-1]
     for line in (
         *integer_errors("--seed", options.seed, 0),
