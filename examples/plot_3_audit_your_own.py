@@ -7,8 +7,8 @@ in one record. All other values that an observer receives must then be equal.
 """
 
 # %%
-# An algorithm is a frozen dataclass. Its methods compute the noise for a budget, the mechanisms, the
-# initial state, one step, and the values that observers receive.
+# An algorithm is a frozen dataclass. Its methods compute the noise for a budget, the mechanisms,
+# the initial state, one step, and the values that observers receive.
 
 from dataclasses import dataclass, replace
 from math import inf
