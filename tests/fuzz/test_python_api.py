@@ -200,8 +200,8 @@ def test_a_formula_that_divides_by_delta_is_infinite_at_0(name):
     example = EXAMPLES[name]
     setting = example.problem, example.network, example.horizon
     noisy = example.algorithm.calibrate(example.budget, *setting)
-    assert noisy.claimed_epsilon(0.0, *setting) == math.inf
-    assert 0 < noisy.claimed_epsilon(1e-3, *setting) < math.inf
+    assert noisy.epsilon_by_formula(0.0, *setting) == math.inf
+    assert 0 < noisy.epsilon_by_formula(1e-3, *setting) < math.inf
 
 
 def _is_needed(field) -> bool:
