@@ -227,8 +227,6 @@ def test_a_problem_and_a_network_with_different_numbers_of_agents_are_refused(wo
     with pytest.raises(InvalidInput, match=message):
         pc.simulate(algorithm, problem, other_network, budget, horizon, runs=1)
     with pytest.raises(InvalidInput, match=message):
-        algorithm.calibrate(budget, problem, other_network, horizon)
-    with pytest.raises(InvalidInput, match=message):
         ready.releases(problem, other_network, horizon)
     with pytest.raises(InvalidInput, match=message):
         ready.run(

@@ -19,7 +19,7 @@ from private_consensus.privacy import Budget, Relation, Release
 from private_consensus.privacy.mechanisms import Mechanism
 
 from ..handlers import Running
-from ..networks import Network
+from ..networks import Network, require_same_agents
 from ..problems import Problem
 from ..randomness import Streams
 from .noise import GIVEN
@@ -205,6 +205,7 @@ class Algorithm(ABC):
         list of Release
             Mechanisms whose composition bounds the privacy loss.
         """
+        require_same_agents(problem, network)
         declared = self.mechanisms(problem, network, horizon)
         return [release for m in declared.values() for release in m.releases(horizon)]
 
@@ -453,6 +454,7 @@ def iterate(
     step : str
         Name of the method that computes an iteration: ``step``, or a compiled equivalent of it.
     """
+    require_same_agents(problem, network)
     horizon = np.asarray(horizon)
     active, largest = np.arange(len(horizon)), int(horizon.max())
     declared = algorithm.mechanisms(problem, network, largest)
