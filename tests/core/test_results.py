@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import pandas
 import polars as pl
 import pytest
 
@@ -80,7 +81,6 @@ def test_a_derivation_compares_the_privacy_loss_with_the_budget(releases, budget
 
 
 def test_measurements_convert_to_pandas_without_pyarrow(monkeypatch):
-    pandas = pytest.importorskip("pandas")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     done = result(parameters={"calibration": "gaussian_dp"})
     frame = done.to_pandas()

@@ -132,11 +132,11 @@ class Network:
                 graph.add_edge(i, j, weight=float(mixing[i, j]))
         return graph
 
-    @property
+    @cached_property
     def n_agents(self) -> int:
         return _listed(self._adjacency)[0].shape[-1]
 
-    @property
+    @cached_property
     def shared(self) -> bool:
         """True if all runs share one graph."""
         return _is_shared(self._adjacency)
@@ -308,7 +308,7 @@ class Network:
             True for the neighbours (last axis) that an agent includes. None: all neighbours.
         """
         if accepted is None:
-            return _product(self._links, x)
+            return _product(self._adjacency, x)
         return (self.adjacency & accepted).astype(float) @ x
 
     def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
@@ -329,10 +329,6 @@ class Network:
             return x[..., neighbourhoods, :]
         runs = np.arange(len(neighbourhoods))[:, None, None]
         return x[:, runs, neighbourhoods]
-
-    @cached_property
-    def _links(self) -> Matrices:
-        return _each(lambda graph: graph.astype(float), self._adjacency)
 
     @cached_property
     def _others(self) -> Matrices:
