@@ -1,4 +1,4 @@
-"""Test that no algorithm of the registry is contradicted at its small example."""
+"""Test the audit of every algorithm of the registry at its small example."""
 
 import pytest
 
@@ -6,16 +6,17 @@ from private_consensus import algorithms
 from private_consensus.audits import audit
 from private_consensus.audits.examples import example_names, examples
 
-NOT_AUDITED = {"admm", "d_zoa", "dgd", "logistic", "random_aggregation", *algorithms.ANALYSES}
-"""Algorithms without noise or proof, and analyses of other algorithms."""
+NOT_AUDITED = {"admm", "dgd", "logistic", *algorithms.ANALYSES}
+"""Algorithms without noise, and analyses of other algorithms."""
+UNPROVEN = {"d_zoa": "no finite guarantee"}
 PAIRS = 8
 
 
 @pytest.mark.parametrize("name", example_names())
-def test_an_example_is_not_contradicted(name):
+def test_the_verdict_on_an_example(name):
     (example,) = examples(name)
     result = audit(*example.world, pairs=PAIRS)
-    assert result.verdict == "not contradicted", result
+    assert result.verdict == UNPROVEN.get(name, "not contradicted"), result
     assert result.reached and max(result.reached.values()) <= 1 + 1e-6
 
 

@@ -188,7 +188,7 @@ def test_the_published_objective_has_not_converged_after_200_iterations(streams,
 def test_the_step_length_satisfies_equation_27(streams, network):
     problem = build_problem(streams)
     calibrated = DZOA().calibrate(BUDGET, problem, network, 1)
-    length = calibrated.step_length(problem, network)
+    length = calibrated.step_length(problem.optimum_norm[:, None], problem, network)
     alpha_R = length * calibrated.L * np.sqrt(10 * np.log(20))
     S = step_sum(100, 10)
     bracket = 0.5 * alpha_R**2 / np.log(20) * S - 4 * problem.optimum_norm[:, None] ** 2 / 100

@@ -137,7 +137,7 @@ class ReleaseAudit(DZOA):
             noise = sigma[:, None, None, None] * units
             outputs = case.minimisers[:, None] + noise
         else:
-            length = self.step_length(problem, network)
+            length = self.step_length(problem.optimum_norm[:, None], problem, network)
             steps = np.broadcast_to(length, (settings, len(problem.optimum), problem.n_agents))
             outputs = self._replicated(case, problem, curvature, steps[:, run, 0], keys)
         claims = (self.epsilon, self.delta, self.confidence)

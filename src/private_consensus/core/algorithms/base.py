@@ -22,9 +22,6 @@ from ..handlers import Running
 from ..networks import Network, require_same_agents
 from ..problems import Problem
 from ..randomness import Streams
-from .noise import GIVEN
-from .noise import column as column
-from .noise import per_agent as per_agent
 from .parameters import rules_of, validate
 
 
@@ -34,6 +31,9 @@ class Finite(dict):
 
 GRAPH, DEGREES, NOTHING = "graph", "degrees", "nothing"
 """Graph properties on which noise and privacy can depend: the edges, the degrees, or none."""
+
+GIVEN = "given"
+"""Calibration rule of an algorithm whose noise does not depend on the budget."""
 
 ASSUMED = "the norm of each record's gradient is assumed to be at most c1"
 
@@ -466,16 +466,17 @@ def iterate(
         state = getattr(algorithm, step)(state, problem, network, release, t)
         observe(t, active, algorithm.observables(state, problem, t))
         ended = horizon[active] == t
-        if not ended.any():
-            continue
-        last, of_ended = algorithm.select(ended), _take(state, ended)
-        ending = handler.select(ended, last.mechanisms(problem, network, largest))
-        observe(t, active[ended], last.outcome(of_ended, problem, network, ending.function(), t))
         if ended.all():
-            return
-        algorithm, state, active = algorithm.select(~ended), _take(state, ~ended), active[~ended]
-        handler = handler.select(~ended, algorithm.mechanisms(problem, network, largest))
-        release = handler.function()
+            observe(t, active, algorithm.outcome(state, problem, network, release, t))
+        elif ended.any():
+            last, of_ended = algorithm.select(ended), _take(state, ended)
+            ending = handler.select(ended, last.mechanisms(problem, network, largest)).function()
+            outcome = last.outcome(of_ended, problem, network, ending, t)
+            observe(t, active[ended], outcome)
+            algorithm, state = algorithm.select(~ended), _take(state, ~ended)
+            active = active[~ended]
+            handler = handler.select(~ended, algorithm.mechanisms(problem, network, largest))
+            release = handler.function()
 
 
 def per_iteration(value: Callable[[int], Any], horizon: int) -> list[Any]:
@@ -533,6 +534,19 @@ class BoundedGradients:
     def attained_minimiser_share(self, norm: str, curvature: float) -> float | None:
         """Return the attained fraction of the l2 change of a minimiser; None if unknown."""
         return self.problem.assumed_minimiser_share(self.bound)
+
+
+def column(value: Any) -> Any:
+    """Reshape a field so that it broadcasts against ``[settings, runs, agents, dim]``."""
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        return value[:, None, None, None]
+    return value
+
+
+def per_agent(value: Any) -> Any:
+    """Reshape a field so that it broadcasts against ``[settings, runs, agents]``."""
+    array = column(value)
+    return array[..., 0] if isinstance(array, np.ndarray) else array
 
 
 def origin(problem: Problem, release: Any) -> np.ndarray:

@@ -28,8 +28,8 @@ from private_consensus.common.errors import OutsideRange
 from private_consensus.kernels.two_point import solve
 from private_consensus.privacy.mechanisms import Unproven
 
+from .base import per_agent
 from .families.consensus_admm import ConsensusADMM, neighbourhood_sizes
-from .noise import per_agent
 from .parameters import Positive, PositiveInt
 
 ENOUGH_SAMPLES = 30
@@ -77,16 +77,22 @@ class DZOA(ConsensusADMM):
 
     def mechanisms(self, problem, network, horizon):
         reason = "no formal guarantee: no noise is added (E2.1, E2.2)"
-        return {"estimate": Unproven(reason=reason)}
+        step = "the step size is computed from the norm of the non-private optimum (27)"
+        return {
+            "optimum norm": Unproven(reason=step, shape=(1,)),
+            "estimate": Unproven(reason=reason),
+        }
 
     def primal(self, problem, network, curvature, dual, centre, release, t):
         settings = len(dual)
+        norms = np.broadcast_to(problem.optimum_norm[:, None], (settings, release.runs, 1))
+        norm = release("optimum norm", np.array(norms))
         estimate = solve(
             problem.gram,
             curvature[..., 0],
             dual - problem.pull - curvature * centre,
             np.full(settings, problem.penalty),
-            self.step_length(problem, network),
+            self.step_length(norm, problem, network),
             release.key(),
             t - 1,
             loops=per_setting(self.T, settings),
@@ -95,12 +101,15 @@ class DZOA(ConsensusADMM):
         )
         return release("estimate", estimate)
 
-    def step_length(self, problem, network) -> np.ndarray:
-        r"""Return the first step size :math:`\alpha_0R/(L\sqrt{P\ln 2P})` of each agent."""
+    def step_length(self, norm: np.ndarray, problem, network) -> np.ndarray:
+        r"""Return the first step size :math:`\alpha_0R/(L\sqrt{P\ln 2P})` of each agent.
+
+        ``norm`` is :math:`\|\beta^c\|` per run, broadcastable to [settings, runs, agents].
+        """
         dim = problem.dim
         T, J, L, c = (per_agent(field) for field in (self.T, self.J, self.L, self.c))
         noise = per_agent(self.noise) / neighbourhood_sizes(network)
-        squared = J * dim * noise**2 + 4.0 * problem.optimum_norm[:, None] ** 2 / T
+        squared = J * dim * noise**2 + 4.0 * norm**2 / T
         alpha_R = np.sqrt(np.log(2 * dim) / (c * step_sum(T, dim)) * squared)
         return alpha_R / (L * np.sqrt(dim * np.log(2 * dim)))
 

@@ -27,7 +27,6 @@ from ..exchange import SecretSharing, require_complete
 from .base import per_iteration
 from .families import random_weights
 from .families.admm import ADMMFamily
-from .noise import published_change
 from .parameters import NonNegative, Positive
 
 
@@ -118,7 +117,7 @@ class LocallyPrivateADMM(ADMMFamily):
 
     def loss_by_formula(self, problem, network, t):
         r"""Return :math:`\alpha\beta_k\mathcal B_\infty` per coordinate (after Theorem 2.2)."""
-        return published_change(problem) / (self.penalty(network, t) * self.scale(t))
+        return problem.published_change / (self.penalty(network, t) * self.scale(t))
 
     def convergent(self, problem, network):
         r"""Return the condition :math:`\zeta|N_i| < D - h` for first-order steps.

@@ -11,22 +11,6 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy import calibrate
 
-GIVEN = "given"
-"""Calibration rule of an algorithm whose noise does not depend on the budget."""
-
-
-def column(value: Any) -> Any:
-    """Reshape a field so that it broadcasts against ``[settings, runs, agents, dim]``."""
-    if isinstance(value, np.ndarray) and value.ndim == 1:
-        return value[:, None, None, None]
-    return value
-
-
-def per_agent(value: Any) -> Any:
-    """Reshape a field so that it broadcasts against ``[settings, runs, agents]``."""
-    array = column(value)
-    return array[..., 0] if isinstance(array, np.ndarray) else array
-
 
 def calibrated(algorithm: Any, budget, problem, network, horizon: int) -> Any:
     """Return a copy of an algorithm with one noise, calibrated to a budget; itself if it is fixed.
@@ -75,13 +59,3 @@ def largest_sum(losses: Iterable[Any]) -> float:
     ``losses`` has one array [settings, runs, agents, 1] per iteration.
     """
     return float(np.max(sum(losses)))
-
-
-def published_change(problem) -> float:
-    r"""Return the published sensitivity :math:`\mathcal B_\infty = 1/b_i` of Xiao et al.
-
-    It is the weight of one record. It bounds the change of a gradient per coordinate only for
-    labels in {0, 1} and features in [0, 1] (errata E1.3). ``problem.record_change("linf")`` is a
-    bound in general.
-    """
-    return getattr(problem, "weight", None) or problem.record_change("linf")

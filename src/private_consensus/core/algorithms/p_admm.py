@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .families.admm import ADMMFamily
-from .noise import published_change
 from .parameters import Law
 
 
@@ -27,7 +26,7 @@ class OutputPerturbation(ADMMFamily):
 
     def loss_by_formula(self, problem, network, t):
         r"""Return the loss :math:`\mathcal B_\infty/(D_i s)` per coordinate, as Xiao et al. do."""
-        return published_change(problem) / (self.penalty(network, t) * self.scale(t))
+        return problem.published_change / (self.penalty(network, t) * self.scale(t))
 
 
 ALGORITHM = OutputPerturbation

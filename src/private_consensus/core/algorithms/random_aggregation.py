@@ -16,8 +16,7 @@ from private_consensus.common.errors import require
 from private_consensus.privacy import aggregation
 from private_consensus.privacy.mechanisms import Laplace
 
-from .base import Algorithm, column, origin
-from .noise import GIVEN
+from .base import GIVEN, Algorithm, column, origin
 from .parameters import Positive
 
 

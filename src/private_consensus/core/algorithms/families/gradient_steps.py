@@ -15,7 +15,7 @@ import numpy as np
 from private_consensus.privacy.mechanisms import ADDITIVE
 
 from ..base import NOTHING, Algorithm, column, normal_start, schedule
-from ..noise import calibrated, largest_sum, published_change
+from ..noise import calibrated, largest_sum
 from ..parameters import Calibration, Law, NonNegative, Positive, StepSize, UnitInterval
 
 
@@ -92,7 +92,7 @@ class GradientSteps(Algorithm):
         The shape is [settings, 1, 1, 1], since it is the same for all agents.
         """
         return np.reshape(
-            self.step_size(t) * published_change(problem) / self.scale(t), (-1, 1, 1, 1)
+            self.step_size(t) * problem.published_change / self.scale(t), (-1, 1, 1, 1)
         )
 
     def accumulated_loss(self, state, problem, network, t: int) -> np.ndarray:

@@ -17,7 +17,6 @@ from private_consensus.privacy import Release, calibrate
 from private_consensus.privacy.mechanisms import ObjectivePerturbation
 
 from ..base import column, per_iteration
-from ..noise import published_change
 from ..parameters import CALIBRATION, NonNegative
 from .admm import ADMMFamily
 
@@ -134,7 +133,7 @@ class ObjectivePerturbed(ADMMFamily):
     def loss_by_formula(self, problem, network, t):
         r"""Return the loss :math:`\mathcal B_\infty/s + 2.8 w/D_i` per coordinate of Xiao et al."""
         linear_scale = np.abs(self.weight(network, t) * self.noise_scale(network, t))
-        change, penalty = published_change(problem), self.penalty(network, t)
+        change, penalty = problem.published_change, self.penalty(network, t)
         return change / linear_scale + 2.8 * change / penalty
 
     def losses(self, problem, network, horizon):

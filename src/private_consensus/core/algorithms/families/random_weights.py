@@ -13,8 +13,6 @@ import numpy as np
 
 from private_consensus.privacy import aggregation
 
-from ..noise import published_change
-
 ANALYSES = ("realised", "realised_all", "unamplified", "realised_share")
 """Observables with the privacy losses of sampled messages, which no other agent receives."""
 QUANTITIES = (*ANALYSES, "worst_all")
@@ -52,7 +50,7 @@ def add_losses(state: Any, problem, position, length, scale, step_size: Any) -> 
         Factor :math:`\alpha` of the gradient in a message.
     """
     beta = 1.0 / np.asarray(scale)
-    published = step_size * published_change(problem)
+    published = step_size * problem.published_change
     proven = step_size * problem.record_change("linf")
     realised, corrected = aggregation.realised_losses(position, length, beta, [published, proven])
     outside = (position <= 0) | (position >= length)
