@@ -78,7 +78,7 @@ def test_the_documented_steps_add_an_algorithm_with_claims_and_audit(folder, war
         folder / "results/paper/privacy/mine_fig3/gossip_gradient_descent.parquet"
     )
     assert privacy["epsilon_accountant"].to_list() == pytest.approx([1.0, 1.0])
-    assert privacy["epsilon_lower"].to_list() == pytest.approx([1.0, 1.0])
+    assert privacy["epsilon_lower"].to_list() == [0.0, 0.0]  # no attack is proven
     audit = pl.read_parquet(folder / "results/paper/audit/settings/mine_fig1.parquet")
     assert audit["claimed"].to_list() == [0.5, 1.0, 2.0]
     assert audit["verdict"].unique().to_list() == ["not contradicted"]
@@ -91,7 +91,7 @@ def test_the_documented_audit_detects_the_broken_algorithm(folder):
         done = call(folder, [*COMMAND, *shlex.split(line)])
         code, verdict = ends[line.split()[1]]
         assert done.returncode == code, output_of(done)
-        assert verdict in done.stdout.split("verdict")[1]
+        assert verdict in done.stdout
 
 
 @pytest.fixture
@@ -131,7 +131,8 @@ def test_documented_algorithms_meet_the_budget_or_add_no_noise(own_modules, name
     assert done.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
     last = done.measurements.filter(t=5)["value"].mean()
     first = done.measurements.filter(t=1)["value"].mean()
-    assert (last < first) == (name == "noisy_gossip")  # noise of every round adds up
+    # Mixing preserves the mean; noise of every round adds up.
+    assert last / first == pytest.approx(1.0) if name == "noisy_gossip" else last > 2 * first
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from private_consensus.common.errors import require
 from ..base import column
 from .descent_theorems import theorem_2_bound
 
-MAX_AGENTS_OF_BOUND = 10_000
+MAX_AGENTS_OF_BOUND = 256
 """Largest network with the bound of Theorem 2. It needs the second eigenvalue of the mixing matrix,
 whose computation takes longer than all iterations in larger networks."""
 
