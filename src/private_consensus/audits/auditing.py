@@ -208,9 +208,9 @@ class _Findings:
             return
         self.executed += 1
         self.outputs += len(recorded.events)
-        own = leak_between(recorded, again, -1, self.agents)
+        repeated = leak_between(recorded, again, -1, self.agents)
         moved, excess_of_own = costs_of(again, self.declared, -1)
-        if own or excess_of_own or any(ratio > 1e-6 for ratio in moved.values()):
+        if repeated or excess_of_own or any(ratio > 1e-6 for ratio in moved.values()):
             self.leak = (
                 "two executions on the same data differ although all mechanisms have the same "
                 "outputs: randomness or memory beside the handler"

@@ -39,14 +39,14 @@ def leak_between(first: Execution, second: Execution, agent: int, agents: int) -
     """
     if first.declaration != second.declaration:
         return f"the declared mechanisms depend on records of agent {agent}"
-    for one, other in zip_longest(first.events, second.events):
-        if one is None or other is None or one[:3] != other[:3]:
+    for event, replayed in zip_longest(first.events, second.events):
+        if event is None or replayed is None or event[:3] != replayed[:3]:
             if second.leak or second.error:
                 break
-            t = (one or other).t
+            t = (event or replayed).t
             return f"the sequence of messages of iteration {t} depends on records of agent {agent}"
-        if freeze(one.value) != freeze(other.value) and (
-            text := _described(one, other, agent, agents)
+        if freeze(event.value) != freeze(replayed.value) and (
+            text := _described(event, replayed, agent, agents)
         ):
             return text
     if bool(first.error) != bool(second.error):
@@ -55,24 +55,24 @@ def leak_between(first: Execution, second: Execution, agent: int, agents: int) -
     return f"{second.leak} (records of agent {agent} differ)" if second.leak else ""
 
 
-def _described(one: Event, other: Event, agent: int, agents: int) -> str:
-    """Return a sentence on two different values; empty if no observer sees the difference."""
-    a, b = one.value, other.value
+def _described(event: Event, replayed: Event, agent: int, agents: int) -> str:
+    """Return a sentence on two values that differ; empty if no observer sees the difference."""
+    a, b = event.value, replayed.value
     beside = f"depends on records of agent {agent} beside the mechanisms"
     is_array = isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape
-    if one.kind == "state":
-        others = [i for i in range(agents) if i != agent]
+    if event.kind == "state":
+        foreign = [i for i in range(agents) if i != agent]
         if is_array and a.ndim >= 3 and a.shape[2] == agents:
-            if freeze(a[:, :, others]) == freeze(b[:, :, others]):
+            if freeze(a[:, :, foreign]) == freeze(b[:, :, foreign]):
                 return ""
-            return f"the state {one.name!r} of other agents after iteration {one.t} {beside}"
-        return f"the state {one.name!r} after iteration {one.t} {beside}"
-    if one.kind == "message":
+            return f"the state {event.name!r} of other agents after iteration {event.t} {beside}"
+        return f"the state {event.name!r} after iteration {event.t} {beside}"
+    if event.kind == "message":
         senders = _senders(a, b, agents) if is_array else []
         names = ", ".join(map(str, senders))
         owner = f"agent {names}" if len(senders) == 1 else f"agents {names or 'unknown'}"
-        return f"the message of {owner} in iteration {one.t} {beside}"
-    return f"the output {one.name!r} of iteration {one.t} {beside}"
+        return f"the message of {owner} in iteration {event.t} {beside}"
+    return f"the output {event.name!r} of iteration {event.t} {beside}"
 
 
 def _senders(a: np.ndarray, b: np.ndarray, agents: int) -> list[int]:
@@ -109,9 +109,9 @@ def costs_of(
         cost, loss = np.broadcast_arrays(cost, np.asarray(loss, float))
         # A release without noise has no guarantee that a change could exceed.
         cost = np.where(np.isinf(loss), 0.0, cost)
-        others = _of_others(cost, agent)
+        foreign_costs = _of_others(cost, agent)
         separate = mechanisms[name].separates_agents and "agents" in mechanisms[name].shape
-        if separate and np.any(others != 0):
+        if separate and np.any(foreign_costs != 0):
             return reached, (
                 f"the query {name!r} of another agent in iteration {t} depends on records of "
                 f"agent {agent} that were not released"

@@ -183,15 +183,15 @@ def _states(t: int, state: Any) -> Iterable[Event]:
 def _entries(state: Any, prefix: str = "") -> Iterable[tuple[str, Any]]:
     """Yield the named entries of a state: a NamedTuple, dataclass, mapping or single value."""
     if hasattr(state, "_asdict"):
-        named = state._asdict()
+        entries = state._asdict()
     elif is_dataclass(state):
-        named = {f.name: getattr(state, f.name) for f in fields(state)}
+        entries = {f.name: getattr(state, f.name) for f in fields(state)}
     elif isinstance(state, Mapping):
-        named = dict(state)
+        entries = dict(state)
     else:
         yield prefix or "state", state
         return
-    for name, value in named.items():
+    for name, value in entries.items():
         if hasattr(value, "_asdict") or is_dataclass(value) or isinstance(value, Mapping):
             yield from _entries(value, f"{prefix}{name}.")
         else:

@@ -283,20 +283,20 @@ def audit_function(
         return AuditResult(REFUSED, refusal, **facts)
     facts["epsilon"] = account(record.releases, delta).epsilon
     reached, excess = dict.fromkeys(declared, 0.0), ""
-    for number, other in enumerate([data, *neighbours]):
+    for number, data_set in enumerate([data, *neighbours]):
         replay = FunctionReplay(record, np.random.default_rng([seed, 0xF00D]))
-        second = _outcome(function, other, replay)
-        which = "the same data set" if number == 0 else f"neighbour {number}"
+        second = _outcome(function, data_set, replay)
+        label = "the same data set" if number == 0 else f"neighbour {number}"
         outputs = (number + 1) * (1 + len(declared))
         facts |= {"reached": reached, "pairs": number + 1, "outputs": outputs}
         if first.error and second.error:
             return AuditResult(NOT_EXECUTED, first.error, **facts)
         if leak := _leak(first, second, replay, record):
-            return AuditResult(LEAKS, f"{leak} ({which})", **facts)
+            return AuditResult(LEAKS, f"{leak} ({label})", **facts)
         for name, ratio in zip(reached, replay.ratios, strict=True):
             reached[name] = max(reached[name], ratio)
             if not ratio <= 1 + ROUNDING and not excess:
-                excess = f"{name} changes by {ratio:.4g} times its sensitivity ({which})"
+                excess = f"{name} changes by {ratio:.4g} times its sensitivity ({label})"
     if excess:
         return AuditResult(UNDERSTATED, excess, **facts)
     if not np.isfinite(facts["epsilon"]):

@@ -22,10 +22,10 @@ class Pair(NamedTuple):
     second: Any
     agent: int
     text: str
-    parts: Any = None
+    proposal: Any = None
 
 
-class Parts(NamedTuple):
+class Proposal(NamedTuple):
     """Background, the two records, the attacked agent and the index of its record."""
 
     background: Background
@@ -67,7 +67,7 @@ class Search:
         self.algorithm, self.problem, self.network = algorithm, problem, network
         self.horizon, self.count = horizon, pairs
         self.rng = np.random.default_rng([seed, 0xA0D17])
-        self.best: tuple[float, Parts] | None = None
+        self.best: tuple[float, Proposal] | None = None
 
     def pairs(self) -> Iterator[Pair]:
         """Yield the pairs; the loss of each is reported to :meth:`reached` before the next."""
@@ -87,19 +87,19 @@ class Search:
         climbs_from = self.count // 2
         for number in range(self.count):
             if number >= climbs_from and self.best is not None and number % 2:
-                parts = self._climbed(universe, self.best[1])
+                proposal = self._climbed(universe, self.best[1])
             else:
-                parts = next(proposals)
+                proposal = next(proposals)
             first, second = (
-                universe.holding(parts.background, record, parts.agent, parts.index)
-                for record in (parts.first, parts.second)
+                universe.holding(proposal.background, record, proposal.agent, proposal.index)
+                for record in (proposal.first, proposal.second)
             )
-            yield Pair(first, second, parts.agent, parts.text, parts)
+            yield Pair(first, second, proposal.agent, proposal.text, proposal)
 
     def reached(self, pair: Pair, ratio: float) -> None:
         """Report the ratio of cost and declared loss that a pair reached."""
-        if pair.parts is not None and (self.best is None or ratio > self.best[0]):
-            self.best = ratio, pair.parts
+        if pair.proposal is not None and (self.best is None or ratio > self.best[0]):
+            self.best = ratio, pair.proposal
 
     def _stated(self) -> Iterator[Pair]:
         """Yield the pairs that the problem states by a method ``neighbours``."""
@@ -113,8 +113,8 @@ class Search:
                 for pair in ((first, second), (second, first)):
                     yield Pair(*pair, agent if options else 0, "neighbours that the problem states")
 
-    def _proposals(self, universe: Universe) -> Iterator[Parts]:
-        """Yield parts without end: every agent, every style, extreme and random records."""
+    def _proposals(self, universe: Universe) -> Iterator[Proposal]:
+        """Yield proposals without end: every agent, every style, extreme and random records."""
         rng, extremes = self.rng, cycle(universe.extremes())
         agents, styles = cycle(range(universe.n_agents)), cycle(STYLES)
         number = 0
@@ -132,18 +132,18 @@ class Search:
             index = int(rng.integers(universe.count)) if number % 2 else 0
             background = universe.background(style, records[0], rng)
             described = f"{text} of agent {agent}, {style} other records"
-            yield Parts(background, *records, agent, index, described)
+            yield Proposal(background, *records, agent, index, described)
             number += 1
 
-    def _climbed(self, universe: Universe, parts: Parts) -> Parts:
-        """Return the best parts so far with moved records or a moved background."""
+    def _climbed(self, universe: Universe, proposal: Proposal) -> Proposal:
+        """Return the best proposal so far with moved records or a moved background."""
         rng, size = self.rng, float(10.0 ** self.rng.uniform(-2, 0))
         choice = rng.integers(3)
         if choice == 0:
-            parts = parts._replace(first=universe.moved(parts.first, size, rng))
+            proposal = proposal._replace(first=universe.moved(proposal.first, size, rng))
         elif choice == 1:
-            parts = parts._replace(second=universe.moved(parts.second, size, rng))
+            proposal = proposal._replace(second=universe.moved(proposal.second, size, rng))
         else:
-            background = universe.shortened(parts.background, 1.0 - 0.5 * size)
-            parts = parts._replace(background=background)
-        return parts._replace(text=f"records of agent {parts.agent} by local search")
+            background = universe.shortened(proposal.background, 1.0 - 0.5 * size)
+            proposal = proposal._replace(background=background)
+        return proposal._replace(text=f"records of agent {proposal.agent} by local search")

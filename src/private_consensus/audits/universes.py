@@ -76,20 +76,20 @@ class Universe(ABC):
         rng : numpy.random.Generator
             Source of random records.
         """
-        own = self.own()
-        shape = own[-1].shape[:2]
+        given = self.own()
+        shape = given[-1].shape[:2]
         if style == "own":
-            return own
+            return given
         if style == "equal":
-            return tuple(np.broadcast_to(r, a.shape) for r, a in zip(record, own, strict=True))
+            return tuple(np.broadcast_to(r, a.shape) for r, a in zip(record, given, strict=True))
         if style == "empty":
-            return self.shortened(own, 0.0)
+            return self.shortened(given, 0.0)
         if style == "small":
             return self.shortened(self.random(rng, *shape), float(10.0 ** rng.uniform(-3, 0)))
         if style == "extreme":
             pairs = self.extremes()
-            chosen = pairs[rng.integers(len(pairs))][rng.integers(2)]
-            return tuple(np.broadcast_to(r, a.shape) for r, a in zip(chosen, own, strict=True))
+            extreme = pairs[rng.integers(len(pairs))][rng.integers(2)]
+            return tuple(np.broadcast_to(r, a.shape) for r, a in zip(extreme, given, strict=True))
         return self.random(rng, *shape)
 
     def shortened(self, background: Background, factor: float) -> Background:
@@ -100,8 +100,8 @@ class Universe(ABC):
         """Return a record between a record and a random record, at a fraction ``size``."""
         target = self.record(rng)
         features = (1 - size) * np.asarray(record[0]) + size * np.asarray(target[0])
-        rest = target[1:] if rng.random() < 0.3 else record[1:]
-        return (features, *rest)
+        further = target[1:] if rng.random() < 0.3 else record[1:]
+        return (features, *further)
 
     @property
     def n_agents(self) -> int:

@@ -143,14 +143,14 @@ class ThresholdTests(Mechanism):
 
     def output(self, query, unit, t):
         (query_unit, threshold_unit), memory = unit
-        held = np.where(memory["stale"], threshold_unit, memory["threshold"])
-        threshold = self.level + self.threshold_scale * held
+        noise = np.where(memory["stale"], threshold_unit, memory["threshold"])
+        threshold = self.level + self.threshold_scale * noise
         passes = query + self.at(self.scale, t) * query_unit >= threshold
         above = passes & (memory["above"] < self.count)
         stale = {"each": np.ones_like, "after_release": np.copy, "once": np.zeros_like}
         memory.update(
             # With the settings axis of the query, so that settings can be selected.
-            threshold=held + np.zeros_like(query),
+            threshold=noise + np.zeros_like(query),
             stale=stale[self.redrawn](above),
             above=memory["above"] + above,
         )

@@ -192,8 +192,8 @@ class Mechanism(ABC):
 
     def released_times(self, horizon: int) -> list[int]:
         """Return the iterations of a run in which values are released."""
-        every = range(1, int(horizon) + 1)
-        return [t for t in every if self.times is None or t in self.times]
+        times = range(1, int(horizon) + 1)
+        return [t for t in times if self.times is None or t in self.times]
 
     def levels(self, horizon: int) -> tuple[np.ndarray, np.ndarray]:
         """Return sensitivity and scale of the agent with the largest loss, per release.
@@ -539,7 +539,7 @@ class Temporal(Additive):
 
 @dataclass(frozen=True)
 class CancellingLinks(Additive):
-    r"""One noisy message per edge, with noise whose weighted sum at the sender is 0.
+    r"""Noisy messages on all edges, with noise whose weighted sum at the sender is 0.
 
     The query is a vector per agent; the output has one vector per pair of agents, 0 without an
     edge. The vector of an agent for itself is hidden: a replay returns that of the other data.
@@ -563,9 +563,9 @@ class CancellingLinks(Additive):
         members = (weights > 0).astype(float)
         sums = (weights * members * unit).sum(-2, keepdims=True)
         sizes = members.sum(-2, keepdims=True)
-        parts = np.divide(members, sizes * weights, out=np.zeros_like(weights), where=weights > 0)
+        shares = np.divide(members, sizes * weights, out=np.zeros_like(weights), where=weights > 0)
         scale = np.asarray(self.at(self.scale, t))[..., None]
-        return members * (query[..., None, :] + scale * (members * unit - parts * sums))
+        return members * (query[..., None, :] + scale * (members * unit - shares * sums))
 
     @property
     def factor(self):
@@ -578,8 +578,10 @@ class CancellingLinks(Additive):
 
     def replay(self, query, recorded, t):
         # The other messages are as recorded, so that the own message takes the whole difference.
-        own = np.eye(query.shape[-2]) / np.diagonal(self.mixing, axis1=-2, axis2=-1)[..., None]
-        return recorded.output + own[..., None] * (query - recorded.evidence)[..., None, :]
+        to_itself = (
+            np.eye(query.shape[-2]) / np.diagonal(self.mixing, axis1=-2, axis2=-1)[..., None]
+        )
+        return recorded.output + to_itself[..., None] * (query - recorded.evidence)[..., None, :]
 
 
 # Objective perturbation.
@@ -678,8 +680,8 @@ class ObjectivePerturbation(Mechanism):
         if not np.all(self.unit_scale(t) > 0):
             return np.array(True)
         unit = recorded.unit + np.sign(self.at(self.weight, t)) * change
-        other = self.output(query, unit, t)
-        error = query.gradient(other) - query.gradient(recorded.output)
+        minimiser = self.output(query, unit, t)
+        error = query.gradient(minimiser) - query.gradient(recorded.output)
         allowed = MISFIT * (1.0 + self.norm(unit)) * self.unit_scale(t)
         return self.norm(error) <= allowed
 

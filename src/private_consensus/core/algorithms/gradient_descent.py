@@ -136,7 +136,7 @@ class GradientDescent(Algorithm):
         return problem.record_gradient_change
 
     def _squared_steps(self, horizon):
-        r"""Return :math:`m^2\sum_t(\eta_t/M_t)^2`."""
+        r"""Return the sum of squared ratios of step and noise, :math:`m^2\sum_t(\eta_t/M_t)^2`."""
         t = np.arange(1.0, horizon + 1)
         return float(((t**self.decay / (t + self.shift)) ** 2).sum())
 

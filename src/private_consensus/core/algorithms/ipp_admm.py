@@ -154,8 +154,8 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         Both are [settings, runs, agents], for agents that may still send. The loss at the latest
         message is computed only if ``state.extra["loss"]`` is NaN.
         """
-        known = state.extra["loss"]
-        is_new = np.isnan(known) & may_send
+        latest = state.extra["loss"]
+        is_new = np.isnan(latest) & may_send
         bound = np.broadcast_to(column(self.C_loss), (*may_send.shape, 1))
         losses = problem.clipped_loss(
             np.concatenate((state.x, points)),
@@ -163,7 +163,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
             np.concatenate((is_new, may_send)),
         )
         before, after = np.split(losses, 2)
-        return np.where(is_new, before, known), after
+        return np.where(is_new, before, latest), after
 
     def observables(self, state, problem, t):
         messages = state.extra["sent"].mean(-1)

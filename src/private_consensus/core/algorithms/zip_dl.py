@@ -101,8 +101,9 @@ class ZipDL(ClippedDescent):
 
     def step(self, state, problem, network, release, t):
         messages = release("links", self.descent(problem, state.x))
-        own = np.eye(problem.n_agents, dtype=bool)[..., None]
-        sent, retained = np.where(own, 0.0, messages), np.where(own, messages, 0.0).sum(-2)
+        to_itself = np.eye(problem.n_agents, dtype=bool)[..., None]
+        sent = np.where(to_itself, 0.0, messages)
+        retained = np.where(to_itself, messages, 0.0).sum(-2)
         weight = network.own_weights[..., None]
         mean = network.sum_links(sent) / (1.0 - weight)
         return ZipDLState(network.mix_links(sent) + weight * retained, sent, mean)

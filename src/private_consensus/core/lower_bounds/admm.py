@@ -63,18 +63,18 @@ def _perturbed_objectives(algorithm, problem, network, horizon, releases):
     if not algorithm.noisy:
         return releases
     change, scales, _ = algorithm.losses(problem, network, horizon)
-    attained, known = problem.attained_gradient_share(algorithm.norm), {}
+    attained, options = problem.attained_gradient_share(algorithm.norm), {}
     # The map from noise to projected minimisers is not one-to-one.
     is_projected = problem.offers("box") and np.isfinite(problem.box)
     if attained is not None and not is_projected:
         first = 1.0 if algorithm.law == "laplace" else problem.attained_gradient_share("l2")
         count = len(scales)
         at_delta_0 = reached_gradient_fractions(problem, count, algorithm.norm, first)
-        known = {"attained": attained, "reached": at_delta_0}
+        options = {"attained": attained, "reached": at_delta_0}
     if algorithm.law == "gaussian":
-        return [replace(releases[0], **known), *releases[1:]]
+        return [replace(releases[0], **options), *releases[1:]]
     attack = Release(algorithm.law, change, scales, dim=problem.dim)
-    return [replace(releases[0], attack=replace(attack, **known))]
+    return [replace(releases[0], attack=replace(attack, **options))]
 
 
 LABEL = "a changed label changes the noise that leads to a minimiser by the attained fraction"

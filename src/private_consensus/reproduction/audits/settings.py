@@ -48,8 +48,8 @@ def audit_cell(
         problem, (setting,) = calibration.problem, calibration.settings
         worst = worst_case(calibration, 0)
         noisy, network = worst.algorithm, worst.network.of_run(0)
-        whole, delta = (problem, network, setting.horizon), setting.budget.delta
-        ((_, claimed), *_) = noisy.statements(setting.budget, *whole)
+        arguments, delta = (problem, network, setting.horizon), setting.budget.delta
+        ((_, claimed), *_) = noisy.statements(setting.budget, *arguments)
         if not math.isfinite(claimed):
             continue
         few = min(setting.horizon, horizon)
@@ -58,7 +58,7 @@ def audit_cell(
             "experiment": cell["experiment"], "algorithm": cell["algorithm"],
             "variant": spec["variant"], "setting": json.dumps(spec["columns"], sort_keys=True),
             "level": LEVEL, "claimed": float(claimed),
-            "declared": account(noisy.releases(*whole), delta).epsilon, **_numbers(result),
+            "declared": account(noisy.releases(*arguments), delta).epsilon, **_numbers(result),
         })  # fmt: skip
     return rows
 
