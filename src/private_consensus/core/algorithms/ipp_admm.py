@@ -151,8 +151,8 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     def clipped_losses(self, state, problem, points, may_send):
         """Return the clipped losses at the latest messages and at new points.
 
-        Both are [settings, runs, agents], for agents that may still send. The loss at the latest
-        message is computed only if ``state.extra["loss"]`` is NaN.
+        Both are [settings, runs, agents], for the agents of the mask ``may_send``. The loss at the
+        latest message is computed only if ``state.extra["loss"]`` is NaN.
         """
         latest = state.extra["loss"]
         is_new = np.isnan(latest) & may_send

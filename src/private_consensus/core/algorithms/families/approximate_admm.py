@@ -109,7 +109,7 @@ class ApproximateADMM(ADMMFamily):
             return {"message": message}
         return {"minimiser": self.hidden_minimiser(problem, penalty), "message": message}
 
-    def hidden_minimiser(self, problem, penalty) -> ApproximateMinimiser:
+    def hidden_minimiser(self, problem, penalty: np.ndarray) -> ApproximateMinimiser:
         """Return the mechanism of a minimisation with the penalties of all agents."""
         added, jacobian = self.added_curvature(problem), 0.0
         # Without noise there is no guarantee to prove, so that kappa may exceed 1/2.

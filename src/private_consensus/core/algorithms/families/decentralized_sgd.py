@@ -374,13 +374,17 @@ class DecentralizedSGD(Algorithm):
         return self.after(state, speeds, state.x, state.message, saturated, lost)
 
     def after(self, state, speeds, x, message, saturated, lost) -> SGDState:
-        """Return the state after a round, with its costs."""
+        """Return the state after a round with models x and a message.
+
+        ``speeds`` are gradients per second; ``saturated`` and ``lost`` are those of
+        :class:`SGDState`.
+        """
         seconds = state.seconds + self.seconds(speeds)
         bits = state.bits + np.reshape(self.bits(x.shape[-1]), (-1, 1))
         return SGDState(x, message, seconds, bits, saturated, lost)
 
     def after_step(self, state, release, x, message, saturated) -> SGDState:
-        """Return the state after a plain step, whose models may be infinite."""
+        """Return the state after a plain step with models x, a message, and ``saturated``."""
         speeds = computed_per_second(release.batch(self.released).speeds)
         models = x.astype(state.x.dtype, copy=False)
         unknown = np.full(models.shape[:2], np.nan)

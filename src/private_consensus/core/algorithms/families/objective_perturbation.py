@@ -90,7 +90,7 @@ class ObjectivePerturbed(ADMMFamily):
         )
         return {"minimiser": minimiser}
 
-    def perturbed(self, state, problem, penalty, centre):
+    def perturbed(self, state, problem, penalty: np.ndarray, centre: np.ndarray):
         """Return the objective with the added curvature."""
         added = column(self.Phi) if np.any(self.Phi) else None
         return self.objective(state, problem, penalty, centre, added)

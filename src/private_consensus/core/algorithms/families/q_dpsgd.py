@@ -172,7 +172,7 @@ class QDPSGD(DecentralizedSGD):
         ends = [(grid.resolution, *grid.ends) for _, _, grid in self.all_coefficients]
         return steps, Grids(*np.array(ends, np.float32).T.copy())
 
-    def quantized(self, x, release, t: int) -> tuple[np.ndarray, np.ndarray]:
+    def quantized(self, x: np.ndarray, release, t: int) -> tuple[np.ndarray, np.ndarray]:
         """Return models that are rounded to the grid, and the fractions of clipped coordinates."""
         z, saturated = np.empty_like(x), np.empty(x.shape[:2])
         keys, counter = release.key("rounding"), (t - 1) * x.shape[2]
@@ -182,7 +182,7 @@ class QDPSGD(DecentralizedSGD):
         return z, saturated / (x.shape[2] * x.shape[3])
 
     def descended(self, release, network, base, z, gradient) -> np.ndarray:
-        """Return the models after (27) or (28), from base points, messages z and gradients."""
+        """Return the models after (27) or (28), from base points, messages z and a gradient."""
         steps = self.steps(np.asarray(release.horizon, float))
         a, e = (column(np.atleast_1d(step)) for step in steps)
         keep = 1.0 - e + e * network.own_weights[..., None]
