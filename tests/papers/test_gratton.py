@@ -208,7 +208,7 @@ def test_one_step_of_d_zoa_has_the_mean_of_the_exact_update(streams, network):
     )
     calibrated = DZOA().calibrate(BUDGET, problem, network, 1)
     noisy = last_of(calibrated, wide, network, many, 1)["released"][0]
-    exact = last_of(ExactADMM(calibration="none"), problem, network, many.with_groups(), 1)
+    exact = last_of(ExactADMM(calibration="none"), problem, network, many, 1)
     off = noisy.mean(0) - exact["released"][0, 0]
     error = noisy.std(0) / np.sqrt(600)
     assert (np.abs(off) < 5 * error + 2e-3).all()

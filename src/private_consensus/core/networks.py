@@ -238,14 +238,6 @@ class Network:
 
         return self._of_graphs(padded, self._adjacency)
 
-    def neighbours_of(self, agent: int) -> np.ndarray:
-        """Return the neighbours of an agent of the first graph, ascending."""
-        return _listed(self._adjacency)[0][[agent]].nonzero()[1].astype(np.int64)
-
-    def links_among(self, agents: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Return the edges between some agents of the first graph, [agents, agents] of bool."""
-        return _dense(_listed(self._adjacency)[0][agents][:, agents]).astype(bool, copy=False)
-
     # Ways of values through the network. Products never add values of different runs, and add the
     # terms of a row in a fixed order: the result of a run does not depend on other runs.
 

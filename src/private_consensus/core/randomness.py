@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -198,10 +198,6 @@ class Streams:
         if not self.runs:
             raise InvalidInput("streams.runs", self.runs, "at least one run")
         return self.generators(purpose, name)
-
-    def with_groups(self, **groups: str) -> Self:
-        """Return streams of the same runs with other pairing groups."""
-        return replace(self, groups={**self.groups, **groups})
 
 
 class CounterNormals(NamedTuple):

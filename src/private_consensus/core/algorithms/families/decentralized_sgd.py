@@ -114,11 +114,6 @@ class BatchModels(NamedTuple):
     agents: int
     mixing: list[np.ndarray]
 
-    def models_of(self, s: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the models and the messages of setting s, each [agents, p]."""
-        rows = slice(self.first[s], self.first[s] + self.agents)
-        return self.x[rows], self.message[rows]
-
 
 @dataclass(frozen=True, kw_only=True)
 class DecentralizedSGD(Algorithm):
