@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from .. import __version__
 from ..api import defaults
-from ..audits.auditing import PAIRS
 from . import describing, results, running, statements, studies
 from .settings import CACHE, FEW_AGENTS, RUNS
 
@@ -50,7 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
         metric=None, quantity=None,
     )  # fmt: skip
     _add_setting(option)
-    option("--pairs", type=int, default=PAIRS, help="number of pairs of data sets")
+    option("--pairs", type=int, help="number of pairs of data sets")
 
     option = add("privacy", running.privacy, "compute epsilon from noise, or noise from epsilon")
     option(

@@ -132,8 +132,10 @@ def _example(options: Namespace) -> SettingParts:
 def audit(options: Namespace) -> int:
     """Audit an algorithm; return 1 if its guarantee is contradicted, else 0."""
     from ..audits import audit as execute_audit
+    from ..audits.auditing import PAIRS
 
     options.runs = 1
+    options.pairs = PAIRS if options.pairs is None else options.pairs
     setting = _example(options) if options.problem is None else plan(options)[-1]
     for line in (
         *integer_errors("--seed", options.seed, 0),

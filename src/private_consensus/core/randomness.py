@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from private_consensus.common.errors import InvalidInput, arguments
-from private_consensus.kernels.messages import normals_of
 
 PURPOSES = ("data", "graph", "noise", "sampling")
 
@@ -212,6 +211,9 @@ class CounterNormals(NamedTuple):
 
     def __call__(self) -> np.ndarray:
         """Return the noise, [runs, agents, dim]."""
+        # Importing compiled code takes a second, which most commands do not need.
+        from private_consensus.kernels.messages import normals_of
+
         return np.stack([normals_of(key, self.counter, self.shape) for key in self.keys])
 
 
