@@ -15,12 +15,15 @@ from private_consensus.reproduction.claims import (
     Claim,
     Series,
     Test,
+    adjusted,
     evaluate,
     judge_all,
 )
 from private_consensus.reproduction.claims.judging import Element, Judgement, _closest
+from private_consensus.reproduction.claims.schema import ClaimEntry
 from private_consensus.reproduction.claims.selection import measured
 from private_consensus.reproduction.claims.statements import estimated
+from private_consensus.reproduction.claims.table import SCHEMA
 from private_consensus.reproduction.claims.words import OPEN, combined
 
 RUNS = 100
@@ -438,6 +441,38 @@ def test_rows_state_primary_variant_interpretation_and_source():
     assert table["interpretation"].to_list() == ["resolved", "literal"]
     assert table["source"][0] == "made"
     assert table["runs"][0] == RUNS
+
+
+def judged_row(identity, p, **changes):
+    """Return a row of the table of verdicts: a mean of 0 in 20 runs with standard error 0.3."""
+    return dict.fromkeys(SCHEMA) | {
+        "id": identity, "is_primary": True, "addition": False, "verdict": HELD, "kind": "below",
+        "value": 0.0, "low": -0.5, "high": 0.5, "p": p, "error": 0.3, "skewness": 0.0,
+        "level_divisor": 2, "runs": 20, **changes,
+    }  # fmt: skip
+
+
+def test_verdicts_are_adjusted_by_holms_method_separately_for_additions():
+    rows = [judged_row("a", 1e-9), judged_row("b", 0.03), judged_row("c", 1e-9),
+            judged_row("d", 0.04, addition=True), judged_row("e", 0.04, is_primary=False),
+            judged_row("f", 1.0, verdict=UNTESTABLE)]  # fmt: skip
+    table = adjusted(pl.DataFrame(rows, schema=SCHEMA))
+    assert table["verdict"].to_list() == [HELD, UNDECIDED, HELD, HELD, HELD, UNTESTABLE]
+    assert table["verdict_unadjusted"].to_list() == [HELD] * 5 + [UNTESTABLE]
+    # The first of four p-values has level 5 % / 4, divided by two parts; 19 degrees of freedom.
+    half = 0.3 * t.isf(0.05 / 4 / 2 / 2, 19)
+    assert table.row(0, named=True)["high"] == pytest.approx(half)
+    assert table.row(0, named=True)["low"] == pytest.approx(-half)
+    assert table.row(4, named=True)["high"] == 0.5
+    assert adjusted(pl.DataFrame()).is_empty()
+
+
+def test_a_quotation_has_at_most_40_words():
+    fields = {"claim": "falls", "location": "page 1", "figure": "f", "because": "wording"}
+    assert ClaimEntry(**fields).addition
+    assert not ClaimEntry(**fields, quotation="word " * 40).addition
+    with pytest.raises(ValueError, match="at most 40 words"):
+        ClaimEntry(**fields, quotation="word " * 41)
 
 
 @pytest.mark.parametrize("seed", [None, 0])

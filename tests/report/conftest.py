@@ -68,6 +68,7 @@ def claim(key: str, position: int, verdict: str, **changes: Any) -> dict[str, An
     return {
         "id": f"{key}_c0{position + 1}", "paper": key, "figure": f"{key}_fig{position % 2 + 1}",
         "claim": f"Claim {position + 1}: x < y", "location": "section 2", "variant": "released",
+        "quotation": "We see that x < y.", "addition": False, "verdict_unadjusted": verdict,
         "is_primary": True, "interpretation": "resolved", "verdict": verdict, "kind": "below",
         "statistic": "epsilon 1",
         "value": math.log(0.5), "low": math.log(0.25), "high": 0.0, "accept_low": -math.inf,

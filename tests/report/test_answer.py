@@ -28,8 +28,8 @@ def test_the_front_page_opens_with_the_counts_of_claims_and_settings(results):
     counted = answer.summary(paper_results)
     # Ten primary claims, two of each verdict; six settings, of which two literal ones are violated.
     assert counted == (
-        "2 of 10 claims hold, 2 hold in part, 2 do not hold, 2 are undecided and 2 cannot be "
-        "tested. 2 of 6 settings with a finite claimed ε deliver less privacy than claimed "
+        "2 of the 10 claims that the papers make hold, 2 hold in part, 2 do not hold, 2 are "
+        "undecided and 2 cannot be tested. 2 of 6 settings with a finite claimed ε deliver less privacy than claimed "
         "(First 1 of 3, descent; Second 1 of 3, descent); for 0 settings, the claim is not proven."
     )
     assert page(paper_results).index(counted) < page(paper_results).index('class="counts"')
@@ -77,7 +77,7 @@ def test_papers_are_cited_by_their_authors_or_short_title(authors, venue, expect
     assert cited(paper_fields) == expected
 
 
-def test_the_readme_states_the_privacy_of_the_published_settings():
+def test_the_readme_states_the_published_claims_and_settings():
     root = Path(__file__).parents[2]
     rows = rows_of(root / "results" / "reference" / "privacy.parquet").to_dicts()
     config = root / "config"
@@ -86,4 +86,7 @@ def test_the_readme_states_the_privacy_of_the_published_settings():
     settings = settings_of_papers(results_of(papers, privacy=rows))
     sentence = answer.privacy_clause(settings)
     sentence = sentence.replace("claimed ε", "claimed epsilon")
-    assert f"{sentence}." in " ".join((root / "README.md").read_text(encoding="utf-8").split())
+    readme = " ".join((root / "README.md").read_text(encoding="utf-8").split())
+    assert f"{sentence}." in readme
+    claims = rows_of(root / "results" / "reference" / "claims.parquet").to_dicts()
+    assert f"**Result.** {answer.claims_clause(claims)} (" in readme

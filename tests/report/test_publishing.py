@@ -81,23 +81,6 @@ def test_a_different_processor_is_reported_but_not_as_a_change(reference, run):
     assert compare(run[1], reference).same
 
 
-def test_the_readme_states_the_counts_of_the_published_scorecard():
-    root = Path(__file__).parents[2]
-    counts = json.loads((root / "results/reference/scorecard.json").read_text())["counts"]
-    number = {row["verdict"]: row["count"] for row in counts}
-    adjusted = {row["verdict"]: row["count_after_holm"] for row in counts}
-    text = " ".join((root / "README.md").read_text().split())
-    n_held, n_in_part, n_not_held, n_undecided, n_untestable = (
-        number[row["verdict"]] for row in counts
-    )
-    assert (
-        f"{n_held} of {sum(number.values())} claims hold, {n_in_part} hold in part, {n_not_held} "
-        f"do not hold, {n_undecided} are undecided and {n_untestable} cannot be tested. After "
-        f"Holm's adjustment, {adjusted['held']} claims hold, {adjusted['held in part']} hold in "
-        f"part, {adjusted['did not hold']} do not hold and {adjusted['undecided']} are undecided"
-    ) in text
-
-
 @pytest.mark.parametrize(
     ("changes", "config", "message"),
     [

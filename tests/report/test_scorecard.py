@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from scipy.stats import t
 
 from private_consensus import algorithms as registry
 from private_consensus.common import spreadsheets
@@ -19,6 +18,7 @@ from private_consensus.report import write_site
 from private_consensus.report.page import page, pages, paper_view
 from private_consensus.report.views import (
     algorithms,
+    answer,
     delivered,
     run,
     scorecard,
@@ -29,39 +29,44 @@ from .conftest import privacy_row
 from .html_tree import Tree
 
 
-def with_p(results, *p):
-    headline = iter(p)
-    rows = [{**row, "p": next(headline) if row["is_primary"] else 0.0} for row in results.claims]
-    return replace(results, claims=rows)
+def with_addition(results):
+    """Replace the first claim by an addition of this project."""
+    first, *others = results.claims
+    return replace(results, claims=[{**first, "quotation": "", "addition": True}, *others])
 
 
-def test_insignificant_verdicts_become_undecided_after_holms_adjustment(results):
-    results_with_p = with_p(results, *[1e-9, 0.02, 1e-9, 1, 1] * 2)
-    rows = {(row["paper"], row["id"]): row for row in scorecard.scored(results_with_p)}
-    assert len(rows) == 10
-    assert rows["first", "first_c01"]["verdict_holm"] == rows["first", "first_c01"]["verdict"]
-    assert rows["first", "first_c02"]["verdict_holm"] == "undecided"
-    assert rows["first", "first_c05"]["verdict_holm"] == "cannot be tested"
-    first = rows["first", "first_c01"]
-    assert first["high_holm"] > first["high"]
-    counts = {
-        verdict_count["verdict"]: verdict_count["count_after_holm"]
-        for verdict_count in scorecard.counts(scorecard.scored(results_with_p))
-    }
-    assert sum(counts.values()) == 10
-    assert counts == {"held": 2, "held in part": 0, "did not hold": 2, "undecided": 4,
-                      "cannot be tested": 2}  # fmt: skip
+def test_additions_are_listed_last_and_counted_nowhere(results):
+    extended = replace(with_addition(results), scale="paper")
+    rows = scorecard.scored(extended)
+    assert rows[-1]["id"] == "first_c01" and [row["addition"] for row in rows] == [False] * 9 + [
+        True
+    ]
+    assert [item["count"] for item in scorecard.counts(rows)] == [1, 2, 2, 2, 2]
+    assert answer.summary(extended).startswith("1 of the 9 claims that the papers make holds,")
+    assert [row["id"] for row in paper_view("first", extended)["claims_by_icon"]["added"]] == [
+        "first_c01"
+    ]
+    before, after = scorecard.files(rows)["scorecard.md"].split("## Additions")
+    assert "first_c01" in after and "first_c01" not in before
+    texts = pages(extended)
+    assert "No total counts these 1 claims" in texts["scorecard.html"]
+    assert "Addition of this project" in texts["papers/first.html"]
 
 
-def test_adjusted_intervals_use_the_student_quantile_at_holms_level(results):
-    """Without skewness, the half-width is the product s t, at the level for each part."""
-    rows = [{**row, "skewness": 0.0} for row in results.claims]
-    adjusted = scorecard.adjusted(with_p(replace(results, claims=rows), *[1e-9] * 10).claims)
-    row = next(row for row in adjusted if row["id"] == "first_c01")
-    # The first of ten equal p-values has level 0.5 %, divided by two parts; 19 degrees of freedom.
-    half = 0.3 * t.isf(0.05 / 10 / 2 / 2, 19)
-    assert row["high_holm"] - row["value"] == pytest.approx(half)
-    assert row["value"] - row["low_holm"] == pytest.approx(half)
+def test_quotations_and_unadjusted_verdicts_stand_next_to_the_verdict(results):
+    claims = [{**row, "verdict": "undecided"} if row["id"] == "first_c01" else row
+              for row in results.claims]  # fmt: skip
+    changed = replace(results, claims=claims)
+    row = scorecard.scored(changed)[0]
+    assert row["note"] == "without adjustment for the number of claims: held"
+    assert (
+        "| undecided | “We see that x \\< y.” (section 2) |"
+        in scorecard.files([row])["scorecard.md"]
+    )
+    texts = pages(changed)
+    assert "unadjusted: held" in texts["scorecard.html"]
+    for name in ("scorecard.html", "papers/first.html"):
+        assert "<q>We see that x &lt; y.</q> section 2" in texts[name]
 
 
 def test_csv_json_and_markdown_files_list_the_same_claims(results):
@@ -87,7 +92,7 @@ def test_the_wall_time_of_a_figure_is_the_sum_over_its_jobs(results):
 def test_claims_of_a_paper_are_grouped_by_verdict(results):
     for paper in (paper_view(key, results) for key in results.papers):
         for look, rows in paper["claims_by_icon"].items():
-            assert [row["icon"] for row in rows] == [look]
+            assert {row["icon"] for row in rows} <= {look}
     held_section = (
         pages(results)["papers/first.html"].partition("Claims that hold (")[2].partition("</ul>")[0]
     )
@@ -214,7 +219,7 @@ def test_scorecard_files_escape_spreadsheet_formulas_and_markdown(results):
     table = file_texts["scorecard.md"].partition("| claim |")[2].splitlines()[2:]
     assert len(table) == len(rows)
     for line in table:
-        assert len(re.findall(r"(?<!\\)\|", line)) == 10
+        assert len(re.findall(r"(?<!\\)\|", line)) == 11
         assert not re.search(r"(?<!\\)[<>]|(?<!\\)\[", line)
 
 

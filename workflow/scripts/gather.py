@@ -1,9 +1,10 @@
-"""Gather all claims and all privacy rows in two tables; add verdicts and results of audits."""
+"""Gather all claims and all privacy rows in two tables; adjust and add verdicts."""
 
 from private_consensus.common import yamls
 from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction.audits.errata import read_errata
 from private_consensus.reproduction.audits.table import judged
+from private_consensus.reproduction.claims import adjusted
 from private_consensus.reproduction.experiments.results import (
     read_all,
     rows_of,
@@ -18,7 +19,9 @@ with job_logging(snakemake.log[0], {}, snakemake.log.usage):
         provenance = stamp(snakemake.params.errata, snakemake.params.code, sources(files))
         # A configuration with figures of data only has no claims and no private settings.
         rows = read_all(files)
-        if kind == "privacy":
+        if kind == "claims":
+            rows = adjusted(rows)
+        else:
             errata = read_errata(yamls.read(snakemake.input.errata))
             rows = judged(rows, errata, rows_of(snakemake.input.audits).to_dicts())
         write(rows, snakemake.output[kind], provenance)

@@ -152,7 +152,7 @@ def gallery(results: Results) -> str:
         "`manifest.json` lists versions, data and machine; `scorecard.md` lists the verdicts."
     )
     lines = ["# Reference results", "", introduction, ""]
-    lines += [f"- {c['verdict']}: {c['count']} ({c['count_after_holm']} after Holm's adjustment)"
+    lines += [f"- {c['verdict']}: {c['count']}"
               for c in scorecard.counts(scorecard.scored(results))]  # fmt: skip
     for paper in results.papers.values():
         lines += [

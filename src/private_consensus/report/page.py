@@ -149,7 +149,8 @@ def paper_view(key: str, results: Results) -> dict[str, Any]:
         "link": LINKS.get(key),
         "counts": scorecard.counts(primary),
         "claims_by_icon": {
-            icon: [row for row in primary if row["icon"] == icon] for icon in verdicts.HEADINGS
+            icon: [row for row in primary if ("added" if row["addition"] else row["icon"]) == icon]
+            for icon in verdicts.HEADINGS
         },
         "figures": paper_figures,
         "tables": [tables.table(name, paper, results) for name in paper.get("tables", {})],

@@ -42,12 +42,13 @@ def summary(results: Results) -> str:
 
 
 def claims_clause(claims: Iterable[Row]) -> str:
-    """Describe the verdicts on the primary variants of all claims; empty without claims."""
-    counts = Counter(row["verdict"] for row in claims if row["is_primary"])
+    """Count the verdicts on the claims that the papers make; empty without claims."""
+    primary = (row for row in claims if row["is_primary"] and not row["addition"])
+    counts = Counter(row["verdict"] for row in primary)
     total = sum(counts.values())
     if not total:
         return ""
-    of_all = f" of {number(total)} claim{'s' if total != 1 else ''}"
+    of_all = f" of the {number(total)} claims that the papers make"
     clauses = []
     for verdict, forms in PREDICATES.items():
         if count := counts[verdict]:

@@ -33,6 +33,7 @@ HEADINGS = {
     "held": "Claims that hold",
     "open": "Undecided claims",
     "never": "Claims that cannot be tested",
+    "added": "Additions of this project, which no sentence of the paper states",
 }
 """Icon to the heading of the list of claims with this verdict, in the order of the page."""
 
@@ -118,6 +119,8 @@ def remark(row: Row) -> str:
 
 
 def _undecided(row: Row) -> str:
+    if row["verdict_unadjusted"] != UNDECIDED:
+        return f"without adjustment for the number of claims: {row['verdict_unadjusted']}"
     runs_needed = row.get("runs_needed")
     if row["kind"] in ("private", "tight"):
         return "neither proven nor refuted"

@@ -10,7 +10,7 @@ names of verdicts.
 
 from .judging import evaluate
 from .schema import Claim, Series, Test
-from .table import judge_all
+from .table import adjusted, judge_all
 from .words import HELD, IN_PART, MEANINGS, NOT_HELD, UNDECIDED, UNTESTABLE, VERDICTS
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Claim",
     "Series",
     "Test",
+    "adjusted",
     "evaluate",
     "judge_all",
 ]

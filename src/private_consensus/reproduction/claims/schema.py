@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from private_consensus.common.fields import (
     FileEntry,
@@ -31,6 +31,15 @@ Kind = Literal[
 COMPARISONS = ("below", "lower", "steadier", "ratio", "difference", "differs", "reaches_earlier")
 
 Quantifier = Literal["each", "universal", "most", "some"]
+
+MAX_WORDS = 40
+"""Largest number of words of a quotation."""
+
+
+def _short(quotation: str) -> str:
+    if len(quotation.split()) > MAX_WORDS:
+        raise ValueError(f"expected at most {MAX_WORDS} words")
+    return quotation
 
 
 class SeriesEntry(FileEntry):
@@ -196,7 +205,10 @@ class ClaimFields(FileEntry):
     claim: str
     """Claim of the paper, paraphrased in one sentence."""
     location: str
-    """Section, theorem or figure of the paper that states the claim."""
+    """Page or section of the paper that states the claim, with its theorem or figure."""
+    quotation: Annotated[str, AfterValidator(_short)] = ""
+    """Sentence of the paper, verbatim, with at most 40 words; " ... " marks omitted words. Without
+    a quotation, the claim is an addition of this project, which no total counts."""
     figure: str
     """Figure or table that shows the tested measurements."""
     because: str
@@ -206,6 +218,11 @@ class ClaimFields(FileEntry):
     that cannot fail or a run that is not private."""
     untestable: str = ""
     """Reason why no number of runs can decide the claim."""
+
+    @property
+    def addition(self) -> bool:
+        """True if no sentence of the paper states the claim."""
+        return not self.quotation
 
 
 class Claim(ClaimFields):

@@ -1,4 +1,7 @@
-"""Build the table of verdicts ``claims.parquet``, with one row per claim and variant."""
+"""Build the table of verdicts ``claims.parquet``, with one row per claim and variant.
+
+Verdicts are adjusted for the number of claims of all papers.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,18 @@ from typing import Any
 
 import polars as pl
 
+from private_consensus.common.multiplicity import ALPHA, holm
+
 from .constant_models import no_better
-from .intervals import MIN_RUNS, too_few_runs
-from .judging import NEVER, Verdict, evaluate
+from .intervals import MIN_RUNS, limits, too_few_runs
+from .judging import EXACT_KINDS, NEVER, Verdict, evaluate
 from .schema import Claim, Test, TestedVariant
 from .selection import CURVE, rows_for
 from .words import CONFIRMED, CONTRADICTED, TIED, UNDECIDED, UNTESTABLE
 
 SCHEMA = {
-    **dict.fromkeys(("id", "paper", "figure", "claim", "location", "variant"), pl.String),
-    "is_primary": pl.Boolean,
+    **dict.fromkeys(("id", "paper", "figure", "claim", "location", "quotation"), pl.String),
+    "addition": pl.Boolean, "variant": pl.String, "is_primary": pl.Boolean,
     **dict.fromkeys(("interpretation", "verdict", "kind", "statistic"), pl.String),
     **dict.fromkeys(("value", "low", "high", "accept_low", "accept_high"), pl.Float64),
     **dict.fromkeys(("tolerance", "verdict_margin"), pl.Float64),
@@ -26,6 +31,7 @@ SCHEMA = {
     "level_divisor": pl.Int64, "runs": pl.Int64, "runs_needed": pl.Float64,
     **dict.fromkeys(("because", "untestable_because", "caveat", "no_better", "source"), pl.String),
 }  # fmt: skip
+ADJUSTED = {**SCHEMA, "verdict_unadjusted": pl.String, "p_holm": pl.Float64}
 
 
 def judge_all(
@@ -74,6 +80,8 @@ def judge_all(
                     "figure": claim.figure,
                     "claim": variant.claim or claim.claim,
                     "location": claim.location,
+                    "quotation": claim.quotation,
+                    "addition": claim.addition,
                     "variant": name,
                     "is_primary": is_primary,
                     "interpretation": variant.interpretation,
@@ -88,6 +96,43 @@ def judge_all(
                 }
             )
     return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def adjusted(claims: pl.DataFrame) -> pl.DataFrame:
+    """Adjust the verdicts on the claims of all papers by Holm's method.
+
+    The method is applied to the primary variants, separately for claims of the papers and for
+    additions of this project, so that additions change no verdict on a paper. A verdict that is not
+    significant becomes "undecided", and intervals have the adjusted level.
+
+    Parameters
+    ----------
+    claims : DataFrame
+        Rows of :func:`judge_all` for all papers.
+
+    Returns
+    -------
+    DataFrame
+        The same rows with the columns of ``ADJUSTED``.
+    """
+    rows = [{**row, "verdict_unadjusted": row["verdict"]} for row in claims.to_dicts()]
+    for addition in (False, True):
+        family = [row for row in rows if row["is_primary"] and row["addition"] == addition]
+        p_values, levels = holm([row["p"] for row in family])
+        for row, p, level in zip(family, p_values.tolist(), levels.tolist(), strict=True):
+            is_significant = p <= ALPHA or row["verdict"] == UNTESTABLE
+            verdict = row["verdict"] if is_significant else UNDECIDED
+            row |= {"p_holm": p, "verdict": verdict, **_interval(row, level)}
+    return pl.DataFrame(rows, schema=ADJUSTED)
+
+
+def _interval(row: Mapping[str, Any], level: float) -> dict[str, float]:
+    """Compute the interval of a random deciding statistic at its level of Holm's method."""
+    moments = [row["value"], row["error"], row["skewness"]]
+    if None in moments or row["low"] == row["high"] or row["kind"] in EXACT_KINDS:
+        return {}
+    low, high = limits(*moments, row["runs"], level / max(1, row["level_divisor"]))
+    return {"low": float(low), "high": float(high)}
 
 
 _OPEN = {

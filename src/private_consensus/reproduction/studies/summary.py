@@ -12,6 +12,7 @@ from private_consensus.privacy import DIFFERS
 from ..audits.errata import Erratum
 from ..audits.settings import decided
 from ..audits.table import judged
+from ..claims import adjusted
 from ..experiments.results import read_all
 
 CLAIMS = ("claim", "verdict", "statistic", "value", "low", "high", "runs")
@@ -35,7 +36,7 @@ def summary(
     settings = judged(read_all(privacy), errata, audited).to_dicts()
     sections = [
         ("Figures and tables", _names([*figures, *tables]) + _differing(settings)),
-        ("Claims", _table(read_all(claims).to_dicts(), CLAIMS)),
+        ("Claims", _table(adjusted(read_all(claims)).to_dicts(), CLAIMS)),
         ("Privacy", _table(settings, PRIVACY)),
         ("Audits", _table(audited, AUDITS)),
     ]

@@ -1,0 +1,79 @@
+"""Test the quotations of the claims, against the texts of the papers if they are available."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from private_consensus.reproduction.claims.schema import MAX_WORDS
+from private_consensus.reproduction.experiments import plan as planning
+from private_consensus.reproduction.experiments.schema import read_yaml
+
+CONFIG = Path(__file__).parents[2] / "config"
+FORMULA = re.compile(r"\S*(?:[^\x00-\x7f]|[=_^\\/<>+])\S*")
+"""Word of a quotation with a symbol. Texts of papers encode formulas in different ways."""
+
+
+@pytest.fixture(scope="module")
+def papers():
+    return planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG).papers
+
+
+@pytest.fixture(scope="module")
+def texts(papers):
+    """Return the letters and digits of each paper."""
+    folder = os.environ.get("PRIVATE_CONSENSUS_PAPERS")
+    if not folder:
+        pytest.skip("PRIVATE_CONSENSUS_PAPERS names no folder with the texts of the papers")
+    numbers = {key: paper.paper.number for key, paper in papers.items() if paper.paper.number}
+    return {key: letters(next(Path(folder).glob(f"{number}*.txt")).read_text(encoding="utf-8"))
+            for key, number in numbers.items()}  # fmt: skip
+
+
+def letters(text: str) -> str:
+    """Reduce a text to letters and digits: no case, ligatures, hyphens, line breaks, symbols."""
+    return re.sub("[^a-z0-9]", "", unicodedata.normalize("NFKD", text).casefold())
+
+
+def pattern(quotation: str) -> str:
+    """Return the regular expression of a quotation.
+
+    An ellipsis is a passage of any length, and a formula one of at most 400 letters.
+    """
+    passages = [
+        ".{0,400}?".join(filter(None, map(letters, FORMULA.split(passage))))
+        for passage in quotation.split("...")
+    ]
+    return ".*?".join(passages)
+
+
+def test_quotations_are_short_and_have_a_page_or_section(papers):
+    claims = [claim for paper in papers.values() for claim in paper.claims.values()]
+    quoted = [claim for claim in claims if not claim.addition]
+    assert quoted and all(claim.quotation for claim in quoted)
+    for claim in quoted:
+        assert len(claim.quotation.split()) <= MAX_WORDS
+        assert re.search("page|section|abstract|Appendix", claim.location), claim.claim
+
+
+def test_each_quotation_is_in_the_text_of_its_paper(papers, texts):
+    missing = [
+        name
+        for key, text in texts.items()
+        for name, claim in papers[key].claims.items()
+        if not re.search(pattern(claim.quotation), text)
+    ]
+    assert not missing
+
+
+def test_a_quotation_ignores_line_breaks_and_formulas_but_no_word():
+    text = letters(
+        "Effi-\ncient e\ufb03cient error is $O(\\frac{1}{\\epsilon})$. It falls. It rises."
+    )
+    assert re.search(pattern("efficient EFFICIENT error is O(1/ε). It ... It rises"), text)
+    assert not re.search(pattern("It rises ... falls"), text)
+    assert not re.search(pattern("error is small"), text)
