@@ -29,8 +29,9 @@ def test_the_front_page_opens_with_the_counts_of_claims_and_settings(results):
     # Ten primary claims, two of each verdict; six settings, of which two literal ones are violated.
     assert counted == (
         "2 of the 10 claims that the papers make hold, 2 hold in part, 2 do not hold, 2 are "
-        "undecided and 2 cannot be tested. 2 of 6 settings with a finite claimed ε deliver less privacy than claimed "
-        "(First 1 of 3, descent; Second 1 of 3, descent); for 0 settings, the claim is not proven."
+        "undecided and 2 cannot be tested. 2 of 6 settings with a finite claimed ε deliver less "
+        "privacy than claimed (First 1 of 3, descent; Second 1 of 3, descent); for 0 settings, the "
+        "claim is not proven."
     )
     assert page(paper_results).index(counted) < page(paper_results).index('class="counts"')
 
