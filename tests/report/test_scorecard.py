@@ -62,7 +62,7 @@ def test_quotations_and_unadjusted_verdicts_stand_next_to_the_verdict(results):
         in scorecard.files([row])["scorecard.md"]
     )
     texts = pages(changed)
-    assert "unadjusted: held" in texts["scorecard.html"]
+    assert f"Reason: {row['note']}" in texts["scorecard.html"]
     for name in ("scorecard.html", "papers/first.html"):
         assert "<q>We see that x &lt; y.</q> section 2" in texts[name]
 
