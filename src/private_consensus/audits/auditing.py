@@ -65,7 +65,7 @@ def audit(
     Parameters
     ----------
     algorithm : Algorithm
-        Algorithm, whose noise is calibrated to the budget.
+        Algorithm; the audit calibrates its noise to the budget.
     problem : Problem
         Problem with sizes and bounds; its data are one of the tried data sets.
     network : Network

@@ -67,13 +67,15 @@ class Mechanism(ABC):
     scale : float, ndarray or list
         Scale of the noise, in the unit of the query; 0 for no noise.
     stream : str
-        Name of the noise stream; the main stream by default.
+        Name of the noise stream; the main stream by default. Each mechanism of an algorithm needs a
+        stream of its own, since equal streams have equal noise.
     shape : tuple
         Shape of the unit noise per run, of "agents", "dim" and numbers.
     times : collection of int, optional
         Iterations in which values are released; None for all.
     touched : int, optional
-        Largest number of releases that one change affects; None for all.
+        Largest number of releases that one change affects; None for all. An audit compares the sum
+        of the costs of all releases with the sum of that many losses.
     proven : bool
         True if the sensitivity is proven.
     note : str
