@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from private_consensus.audits import audit_calibrated
+from private_consensus.audits import audit, audit_calibrated
 from private_consensus.audits.examples import complete, mean_estimation
+from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.base import Algorithm, origin
-from private_consensus.privacy.mechanisms import Exact, Gaussian, Laplace
+from private_consensus.privacy import Budget, Relation
+from private_consensus.privacy.mechanisms import Correlated, Exact, Gaussian, Laplace, SecureSum
 
 HORIZON, PAIRS = 3, 6
 CORRECT, BROKEN = {}, {}
@@ -66,10 +68,10 @@ def broken(verdict, reason):
     return register
 
 
-def audited(kind, **options):
+def audited(kind, pairs=PAIRS, **options):
     problem = mean_estimation()
     return audit_calibrated(
-        kind(), problem, complete(problem.n_agents), HORIZON, 1e-5, pairs=PAIRS, **options
+        kind(), problem, complete(problem.n_agents), HORIZON, 1e-5, pairs=pairs, **options
     )
 
 
@@ -404,6 +406,55 @@ class ReadsTheMatrix(Averaging):
         return 0.5 * network.matrix @ state.x + 0.5 * problem.means
 
 
+@broken("refused", "'message' and 'gradient' with the noise stream ''")
+class EqualNoiseTwice(Averaging):
+    """The difference of both messages has no noise."""
+
+    def mechanisms(self, problem, network, horizon):
+        message = Gaussian(self.change(problem), self.sigma)
+        return {"message": message, "gradient": message}
+
+
+@broken("leaks", "reads the noise stream ''")
+class ReadsTheNoise(Averaging):
+    def step(self, state, problem, network, release, t):
+        release.random("", "normal", (problem.n_agents, problem.dim), "noise")
+        return super().step(state, problem, network, release, t)
+
+
+@broken("leaks", "before iteration 1")
+class ReleaseAtTheStart(Averaging):
+    def start(self, problem, network, release):
+        return State(release("message", np.array(problem.means[None])), 0)
+
+
+@broken("understated", "20 times")
+class WholeAgent(Averaging):
+    """The sensitivity is that of one of 20 records; all may change."""
+
+    relation = Relation("agent", "replace")
+
+
+@broken("refused", "add or remove one record")
+class OtherRelation(Averaging):
+    relation = Relation("record", "add_remove")
+
+
+@broken("no finite guarantee", "no finite sensitivity")
+class NoiseOfSumZero(Averaging):
+    """The mean of the messages has no noise."""
+
+    def mechanisms(self, problem, network, horizon):
+        root = np.eye(3) - 1 / 3
+        return {"message": Correlated(self.change(problem), self.sigma, root=root)}
+
+
+@broken("not executed", "agents = 20")
+class WrongNumberOfAgents(Averaging):
+    def mechanisms(self, problem, network, horizon):
+        return {"message": SecureSum(self.change(problem), self.sigma, agents=20)}
+
+
 @pytest.mark.parametrize("name", CORRECT)
 def test_a_correct_algorithm_is_not_contradicted(name):
     result = audited(CORRECT[name])
@@ -427,3 +478,32 @@ def test_the_result_states_what_was_executed():
     for part in ("6 pairs", "3 agents", "3 iterations", "message: sensitivity reached", "epsilon"):
         assert part in text
     assert replace(audited(HalfNoise)).finding and not audited(Averaging).finding
+
+
+class PrivateCalibration(Averaging):
+    def calibrate(self, budget, problem, network, horizon):
+        return replace(self, sigma=1.0 + float(np.linalg.norm(problem.means[0, 0])))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "verdict", "reason"),
+    [
+        (PrivateCalibration(), "leaks", "calibrate sets 'sigma' from records of agent 0"),
+        (Averaging(sigma=0.2), "understated", "claimed is 0.1"),
+        (Averaging(sigma=100.0), "not contradicted", ""),
+    ],
+)
+def test_calibration_and_budget_are_compared_with_the_declaration(algorithm, verdict, reason):
+    problem = mean_estimation()
+    budget = Budget(0.1, 1e-5)
+    result = audit(algorithm, problem, complete(problem.n_agents), budget, HORIZON, pairs=PAIRS)
+    assert result.verdict == verdict and reason in result.reason, result
+
+
+def test_a_list_with_too_few_values_is_refused():
+    class ShortList(Averaging):
+        def mechanisms(self, problem, network, horizon):
+            return {"message": Gaussian([self.change(problem)] * 2, self.sigma)}
+
+    with pytest.raises(InvalidInput, match="a list of 2 values', expected a value for iteration 3"):
+        audited(ShortList)

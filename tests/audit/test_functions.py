@@ -73,6 +73,14 @@ def wrong_number(data):
     return pc.gaussian(np.inf, 1.0, 1.0)
 
 
+def cached_noise_free_mean(data, cache={}):  # noqa: B006
+    return pc.gaussian(cache.setdefault("mean", data.mean()), 0.01, 1.0)
+
+
+def function_of_data(data):
+    return lambda: data.mean()
+
+
 def exact_mean(data):
     return pc.exact(data.mean(), "a test")
 
@@ -93,6 +101,8 @@ def exact_mean(data):
         (scale_of_data, "leaks", "mechanism of release 1 depends on the data"),
         (shape_of_data, "leaks", "shape of release 1 depends on the data"),
         (wrong_number, "refused", "not finite"),
+        (cached_noise_free_mean, "understated", "times its sensitivity (neighbour 1)"),
+        (function_of_data, "refused", "can be called"),
         (exact_mean, "no finite guarantee", "without noise"),
     ],
 )

@@ -12,11 +12,11 @@ from private_consensus import algorithms, networks
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.base import stack
 from private_consensus.core.algorithms.mafalda_sgd import batch_of
-from private_consensus.core.algorithms.zip_dl import hiding_energy
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account, gaussian_mu
+from private_consensus.privacy.cancelling_noise import hiding_energy
 from private_consensus.privacy.correlated_noise import cyclic_factor, error_gram, optimal_factor
 
 STREAMS = Streams(3, (0,))

@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 
 from private_consensus.audits import AuditResult, audit
-from private_consensus.audits.auditing import PAIRS
 from private_consensus.common.errors import Diverged, InvalidInput, arguments, require
 from private_consensus.common.provenance import write_text
 from private_consensus.core import simulation
@@ -172,7 +171,7 @@ class Result:
     def audit(
         self,
         *,
-        pairs: int = PAIRS,
+        pairs: int | None = None,
         seed: int = 0,
         progress: Callable[[int, int], None] = lambda done, of: None,
     ) -> AuditResult:
@@ -181,7 +180,7 @@ class Result:
         Parameters
         ----------
         pairs : int
-            Number of pairs of data sets.
+            Number of pairs of data sets; by default 60 to 200.
         seed : int, default 0
             Seed of the data and of the noise.
         progress : callable, optional

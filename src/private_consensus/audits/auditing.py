@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from private_consensus.common.errors import InvalidInput, arguments
-from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.algorithms.base import Algorithm, parameters
+from private_consensus.core.handlers import require_own_streams
 from private_consensus.core.networks import Network
 from private_consensus.core.problems import Problem
+from private_consensus.core.problems.linear_observation import LinearObservation
 from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import Setting, calibrated
-from private_consensus.privacy import Budget, account
+from private_consensus.privacy import Budget, Relation, account
 from private_consensus.privacy.mechanisms import CLOSED_SET, Mechanism
 
-from .comparison import costs_of, leak_between
+from .comparison import ROUNDING, costs_of, leak_between
 from .execution import Execution, execute
+from .frozen import freeze
 from .result import (
     LEAKS,
     NO_GUARANTEE,
@@ -31,8 +35,13 @@ from .result import (
 from .search import Pair, Search
 from .workers import two_workers
 
-PAIRS = 60
-"""Default number of pairs of data sets."""
+PAIRS, WORK = (60, 200), 30_000
+"""Least and largest default number of pairs of data sets, and the number of iterations of all
+agents in all pairs that decides between them."""
+CALIBRATED = 4
+"""Number of pairs of data sets for which the calibration is repeated."""
+AUDITED = (Relation("record", "replace"), Relation("agent", "replace"))
+"""Neighbouring relations of the proposed pairs, except for data that arrive over time."""
 
 
 def audit(
@@ -42,7 +51,7 @@ def audit(
     budget: Budget,
     horizon: int,
     *,
-    pairs: int = PAIRS,
+    pairs: int | None = None,
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> AuditResult:
@@ -56,7 +65,7 @@ def audit(
     Parameters
     ----------
     algorithm : Algorithm
-        Algorithm, whose noise is calibrated to the budget.
+        Algorithm; the audit calibrates its noise to the budget.
     problem : Problem
         Problem with sizes and bounds; its data are one of the tried data sets.
     network : Network
@@ -66,7 +75,7 @@ def audit(
     horizon : int
         Number of iterations.
     pairs : int
-        Number of pairs of data sets.
+        Number of pairs of data sets; by default 60 to 200, fewer for many agents and iterations.
     seed : int
         Seed of the data and of the noise.
     progress : callable
@@ -84,12 +93,43 @@ def audit(
     arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm")
     arguments.instance("budget", budget, Budget, "a Budget")
     arguments.whole("horizon", horizon, 1)
-    arguments.whole("pairs", pairs, 1)
     network = network.of_run(0)
     noisy = calibrated(Setting(algorithm, budget, horizon), problem, network)
-    return audit_calibrated(
+    result = audit_calibrated(
         noisy, problem, network, horizon, budget.delta, pairs=pairs, seed=seed, progress=progress
     )
+    if result.finding or result.verdict == NOT_EXECUTED:
+        return result
+    leak = _calibration_leak(algorithm, problem, network, budget, horizon, seed)
+    if leak:
+        return replace(result, verdict=LEAKS, reason=leak)
+    ((_, claimed), *_) = noisy.statements(budget, problem, network, horizon)
+    if np.isfinite(result.epsilon) and result.epsilon > claimed * (1 + ROUNDING):
+        reason = f"the mechanisms compose to epsilon {result.epsilon:.6g}, claimed is {claimed:.6g}"
+        return replace(result, verdict=UNDERSTATED, reason=reason)
+    return result
+
+
+def _calibration_leak(algorithm, problem, network, budget, horizon: int, seed: int) -> str:
+    """Return a sentence if a calibrated parameter depends on records; empty if none does.
+
+    Quantities of the problem that the algorithm declares in ``uses`` may be computed from data: the
+    report lists them.
+    """
+    if set(algorithm.uses) & set(problem.from_data):
+        return ""
+    for pair in Search(algorithm, problem, network, horizon, CALIBRATED, seed).pairs():
+        try:
+            first, second = (
+                parameters(algorithm.calibrate(budget, data, network, horizon))
+                for data in (pair.first, pair.second)
+            )
+        except (ArithmeticError, InvalidInput):
+            continue
+        for name in first:
+            if freeze(first[name]) != freeze(second[name]):
+                return f"calibrate sets {name!r} from records of agent {pair.agent} ({pair.text})"
+    return ""
 
 
 def audit_calibrated(
@@ -99,7 +139,7 @@ def audit_calibrated(
     horizon: int,
     delta: float,
     *,
-    pairs: int = PAIRS,
+    pairs: int | None = None,
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> AuditResult:
@@ -124,6 +164,9 @@ def audit_calibrated(
     -------
     AuditResult
     """
+    if pairs is None:
+        pairs = int(np.clip(WORK // (horizon * network.n_agents), *PAIRS))
+    arguments.whole("pairs", pairs, 1)
     facts: dict[str, Any] = {
         "delta": delta, "iterations": horizon, "graph": _graph_text(network),
     }  # fmt: skip
@@ -136,6 +179,13 @@ def audit_calibrated(
     except Exception as error:
         text = f"{type(error).__name__}: {error} (mechanisms)"
         return AuditResult(NOT_EXECUTED, text, **facts)
+    of_series = isinstance(problem, LinearObservation) or hasattr(problem, "neighbours")
+    if not of_series and algorithm.relation not in AUDITED:
+        refusal = f"no pairs of data sets are proposed for the relation: {algorithm.relation}"
+    try:
+        require_own_streams(declared)
+    except InvalidInput as error:
+        refusal = refusal or str(error)
     if refusal:
         return AuditResult(REFUSED, refusal, **facts)
     findings = _Findings(algorithm, declared, network.n_agents)
@@ -229,6 +279,8 @@ class _Findings:
             "reached": self.reached, "pairs": self.pairs, "agents": len(self.attacked),
             "outputs": self.outputs,
         }  # fmt: skip
+        if failed := self.pairs - self.executed:
+            facts["notes"] = (f"not compared: {failed} pairs ({self.error or self.refusal})",)
         for verdict, reason in ((LEAKS, self.leak), (UNDERSTATED, self.excess)):
             if reason:
                 return AuditResult(verdict, reason, **facts)

@@ -125,7 +125,7 @@ def costs_of(
             # Written so that NaN is an excess.
             if not largest <= 1 + ROUNDING and not finding:
                 finding = (
-                    f"{name!r} of iteration {t} changes by {largest:.4g} times its declared "
+                    f"{name!r} of iteration {t} changes by {largest:.6g} times its declared "
                     f"sensitivity (records of agent {agent} differ)"
                 )
     for name, pairs in by_name.items():
@@ -138,7 +138,7 @@ def costs_of(
         reached[name] = max(reached.get(name, 0.0), ratio)
         if not ratio <= 1 + ROUNDING and not finding:
             finding = (
-                f"all releases of {name!r} together cost {ratio:.4g} times the declared loss of "
+                f"all releases of {name!r} together cost {ratio:.6g} times the declared loss of "
                 f"the {touched} releases that one change may affect (data of agent {agent} differ)"
             )
     return reached, finding

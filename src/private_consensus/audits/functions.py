@@ -35,6 +35,7 @@ from .result import (
     UNDERSTATED,
     AuditResult,
 )
+from .workers import Worker, worker
 
 _ACTIVE: ContextVar[Any] = ContextVar("handler of releases")
 
@@ -238,6 +239,7 @@ def exact(query: Any, reason: str) -> np.ndarray:
 class _Outcome(NamedTuple):
     value: Any
     error: str
+    refusal: str
     effects: Any
 
 
@@ -270,22 +272,42 @@ def audit_function(
         Also the state of ``random`` and ``numpy.random`` and the written files are compared.
     """
     arguments.function("function", function)
-    neighbours = list(neighbours)
-    require(len(neighbours) > 0, "neighbours", neighbours, "at least one data set")
-    record = FunctionRecord(np.random.default_rng([seed, 0xF00D]))
-    first = _outcome(function, data, record)
+    data_sets = [data, *neighbours]
+    require(len(data_sets) > 1, "neighbours", neighbours, "at least one data set")
+
+    def executed(number: int, record: FunctionRecord | None) -> tuple[_Outcome, Any]:
+        generator = np.random.default_rng([seed, 0xF00D])
+        handler = FunctionReplay(record, generator) if record else FunctionRecord(generator)
+        return _outcome(function, data_sets[number], handler), handler
+
+    try:
+        with worker(executed) as first:
+            return _audited(first, executed, len(data_sets), delta)
+    except EOFError:
+        text = "the process that executes the function ended"
+        return AuditResult(NOT_EXECUTED, text, delta=delta)
+
+
+def _audited(
+    process: Worker, executed: Callable[..., Any], count: int, delta: float
+) -> AuditResult:
+    """Compare an execution in a process with its replays; each neighbour has a new process."""
+    first, record = process.call(0, None)
     facts: dict[str, Any] = {"delta": delta, "agents": 1, "iterations": 1, "graph": "no graph"}
-    if isinstance(first.value, Refused):
-        return AuditResult(REFUSED, str(first.value), **facts)
+    if first.refusal:
+        return AuditResult(REFUSED, first.refusal, **facts)
     declared = {r.name: m for r, m in zip(record.recorded, record.mechanisms, strict=True)}
     refusal = refused_declaration(declared, 1)
     if refusal:
         return AuditResult(REFUSED, refusal, **facts)
     facts["epsilon"] = account(record.releases, delta).epsilon
     reached, excess = dict.fromkeys(declared, 0.0), ""
-    for number, data_set in enumerate([data, *neighbours]):
-        replay = FunctionReplay(record, np.random.default_rng([seed, 0xF00D]))
-        second = _outcome(function, data_set, replay)
+    for number in range(count):
+        if number == 0:
+            second, replay = process.call(number, record)
+        else:
+            with worker(executed) as fresh:
+                second, replay = fresh.call(number, record)
         label = "the same data set" if number == 0 else f"neighbour {number}"
         outputs = (number + 1) * (1 + len(declared))
         facts |= {"reached": reached, "pairs": number + 1, "outputs": outputs}
@@ -296,7 +318,7 @@ def audit_function(
         for name, ratio in zip(reached, replay.ratios, strict=True):
             reached[name] = max(reached[name], ratio)
             if not ratio <= 1 + ROUNDING and not excess:
-                excess = f"{name} changes by {ratio:.4g} times its sensitivity ({label})"
+                excess = f"{name} changes by {ratio:.6g} times its sensitivity ({label})"
     if excess:
         return AuditResult(UNDERSTATED, excess, **facts)
     if not np.isfinite(facts["epsilon"]):
@@ -309,7 +331,7 @@ def _leak(first: _Outcome, second: _Outcome, replay: FunctionReplay, record: Fun
         return first.error or second.error
     if len(replay.ratios) != len(record.recorded):
         return "the number of releases depends on the data"
-    if freeze(first.value) != freeze(second.value):
+    if first.value != second.value:
         return "the returned value depends on the data beside the mechanisms"
     if first.effects != second.effects:
         return "written files or the state of random numbers depend on the data"
@@ -328,13 +350,13 @@ def _outcome(function: Callable[[Any], Any], data: Any, handler: FunctionRecord)
 
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002
-    value, error = None, ""
+    value, error, refusal = None, "", ""
     builtins.open = cast(Any, recording_open)
     try:
         with _handled_by(handler), np.errstate(all="ignore"):
-            value = function(data)
-    except Refused as refusal:
-        value = refusal
+            value = freeze(_comparable(function(data)))
+    except Refused as refused:
+        refusal = str(refused)
     except _Difference as difference:
         error = str(difference)
     except Exception as exception:
@@ -343,4 +365,11 @@ def _outcome(function: Callable[[Any], Any], data: Any, handler: FunctionRecord)
         builtins.open = opened
     files = [(str(path), path.read_bytes()) for path in written if path.is_file()]
     state = random.getstate(), freeze(cast(Any, np.random.get_state())[1])  # noqa: NPY002
-    return _Outcome(value, error, (files, state))
+    return _Outcome(value, error, refusal, (files, state))
+
+
+def _comparable(value: Any) -> Any:
+    """Refuse a function as result, whose values on all arguments cannot be compared."""
+    if callable(value):
+        raise Refused(f"the returned value is a {type(value).__name__}, which can be called")
+    return value

@@ -91,10 +91,25 @@ class Search:
             else:
                 proposal = next(proposals)
             first, second = (
-                universe.holding(proposal.background, record, proposal.agent, proposal.index)
+                universe.holding(
+                    self._background(universe, proposal, record),
+                    record,
+                    proposal.agent,
+                    proposal.index,
+                )
                 for record in (proposal.first, proposal.second)
             )
             yield Pair(first, second, proposal.agent, proposal.text, proposal)
+
+    def _background(self, universe: Universe, proposal: Proposal, record: Record) -> Background:
+        """Return the background; if all records of an agent may change, they are copies of one."""
+        if self.algorithm.relation.unit != "agent":
+            return proposal.background
+        copies = universe.background("equal", (record, record), self.rng)
+        background = tuple(np.array(array) for array in proposal.background)
+        for array, copied in zip(background, copies, strict=True):
+            array[proposal.agent] = copied[proposal.agent]
+        return background
 
     def reached(self, pair: Pair, ratio: float) -> None:
         """Report the ratio of cost and declared loss that a pair reached."""
@@ -130,7 +145,7 @@ class Search:
             if number % (universe.n_agents * len(STYLES)) == universe.n_agents * len(STYLES) - 1:
                 next(styles)
             index = int(rng.integers(universe.count)) if number % 2 else 0
-            background = universe.background(style, records[0], rng)
+            background = universe.background(style, records, rng)
             described = f"{text} of agent {agent}, {style} other records"
             yield Proposal(background, *records, agent, index, described)
             number += 1

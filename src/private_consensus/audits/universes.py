@@ -24,9 +24,9 @@ from private_consensus.core.problems.perceptron import CLASSES, Perceptron
 
 FAR_RESPONSE = 1e3
 """Response of a regression with Huber's loss, at which the gradient has its largest norm."""
-STYLES = ("own", "equal", "empty", "random", "extreme", "small")
+STYLES = ("own", "equal", "empty", "random", "extreme", "small", "halves")
 """Kinds of background: the records of the problem, copies of the first record, zeros, random
-records, extreme records, and records of small norm."""
+records, extreme records, records of small norm, and two records in alternate places."""
 
 Record = tuple[Any, ...]
 Background = tuple[np.ndarray, ...]
@@ -64,15 +64,17 @@ class Universe(ABC):
         """Return a random record."""
         return tuple(array[0] for array in self.random(rng, 1))
 
-    def background(self, style: str, record: Record, rng: np.random.Generator) -> Background:
+    def background(
+        self, style: str, records: tuple[Record, Record], rng: np.random.Generator
+    ) -> Background:
         """Return the records of all agents, of one of :data:`STYLES`.
 
         Parameters
         ----------
         style : str
             Kind of background.
-        record : Record
-            Record that an equal background repeats.
+        records : tuple of Record
+            Records of the pair: an equal background repeats the first one, and halves repeat both.
         rng : numpy.random.Generator
             Source of random records.
         """
@@ -81,11 +83,20 @@ class Universe(ABC):
         if style == "own":
             return given
         if style == "equal":
-            return tuple(np.broadcast_to(r, a.shape) for r, a in zip(record, given, strict=True))
+            return tuple(
+                np.broadcast_to(r, a.shape) for r, a in zip(records[0], given, strict=True)
+            )
         if style == "empty":
             return self.shortened(given, 0.0)
         if style == "small":
             return self.shortened(self.random(rng, *shape), float(10.0 ** rng.uniform(-3, 0)))
+        if style == "halves":
+            copies = [self.background("equal", (r, r), rng) for r in records]
+            is_first = np.arange(shape[-1]) % 2 == 0
+            return tuple(
+                np.where(is_first.reshape(-1, *(1,) * (both[0].ndim - len(shape))), *both)
+                for both in zip(*copies, strict=True)
+            )
         if style == "extreme":
             pairs = self.extremes()
             extreme = pairs[rng.integers(len(pairs))][rng.integers(2)]
@@ -126,8 +137,10 @@ class MeanUniverse(Universe):
     def own(self) -> Background:
         return (self.problem.means[0],)
 
-    def background(self, style: str, record: Record, rng: np.random.Generator) -> Background:
-        (background,) = super().background(style, record, rng)
+    def background(
+        self, style: str, records: tuple[Record, Record], rng: np.random.Generator
+    ) -> Background:
+        (background,) = super().background(style, records, rng)
         return (np.reshape(background, self.problem.means.shape[1:]),)
 
     def random(self, rng: np.random.Generator, *shape: int) -> Background:

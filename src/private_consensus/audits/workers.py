@@ -45,6 +45,11 @@ class Worker:
         """
         return self.connection.recv()
 
+    def call(self, *arguments: Any) -> Any:
+        """Return the result of a task."""
+        self.submit(*arguments)
+        return self.result()
+
     def close(self) -> None:
         """End the process."""
         self.process.terminate()
@@ -62,14 +67,20 @@ def _serve(function: Callable[..., Any], connection: Any) -> None:
 
 
 @contextmanager
+def worker(function: Callable[..., Any]) -> Generator[Worker]:
+    """Yield a new process, which has executed nothing."""
+    process = Worker(function)
+    try:
+        yield process
+    finally:
+        process.close()
+
+
+@contextmanager
 def two_workers(function: Callable[..., Any]) -> Generator[tuple[Worker, Worker]]:
     """Yield a process for the first data sets and one for the second data sets."""
     # Processes inherit Numba's tables; each would need a second to load them.
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
-    workers = Worker(function), Worker(function)
-    try:
-        yield workers
-    finally:
-        for worker in workers:
-            worker.close()
+    with worker(function) as first, worker(function) as second:
+        yield first, second

@@ -132,18 +132,18 @@ def _example(options: Namespace) -> SettingParts:
 def audit(options: Namespace) -> int:
     """Audit an algorithm; return 1 if its guarantee is contradicted, else 0."""
     from ..audits import audit as execute_audit
-    from ..audits.auditing import PAIRS
 
     options.runs = 1
-    options.pairs = PAIRS if options.pairs is None else options.pairs
     setting = _example(options) if options.problem is None else plan(options)[-1]
     for line in (
         *integer_errors("--seed", options.seed, 0),
-        *integer_errors("--pairs", options.pairs, 1),
+        *(integer_errors("--pairs", options.pairs, 1) if options.pairs is not None else ()),
     ):
         raise Refused([line])
-    title = f"audit of {options.algorithm}, {options.pairs} pairs of data sets"
-    with progress(title, options.pairs) as update, readable_errors(options):
+    with (
+        progress(f"audit of {options.algorithm}, pairs of data sets", options.pairs) as update,
+        readable_errors(options),
+    ):
         algorithm, problem, network, budget, horizon = setting
         result = execute_audit(
             *setting, pairs=options.pairs, seed=options.seed,

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from private_consensus.common.errors import require
 from private_consensus.privacy.mechanisms import Mechanism, Recorded
 
 from .randomness import Streams, keys_of
@@ -45,6 +46,7 @@ class Running:
         streams: Streams,
         horizon: np.ndarray,
     ):
+        require_own_streams(mechanisms)
         self.mechanisms, self.problem, self.streams = dict(mechanisms), problem, streams
         self.horizon, self.t = np.asarray(horizon), 0
         self.sequences: dict[Any, Iterator[Any]] = {}
@@ -144,6 +146,7 @@ class Running:
         -------
         ndarray, shape (runs, *shape)
         """
+        self.require_no_noise(name, purpose)
         sequence = self.streams.sequence
         return self.draw((purpose, name), lambda: sequence(purpose, distribution, shape, name))
 
@@ -151,7 +154,14 @@ class Running:
         self, name: str, distribution: str, shape: tuple[int, ...], purpose: str = "data"
     ) -> np.ndarray:
         """Return standardized random numbers that are sampled once per run, [runs, *shape]."""
+        self.require_no_noise(name, purpose)
         return self.streams.draw(purpose, distribution, shape, name)
+
+    def require_no_noise(self, name: str, purpose: str) -> None:
+        """Refuse random numbers of a stream whose numbers a mechanism adds as noise."""
+        for mechanism in self.mechanisms.values() if purpose == "noise" else ():
+            if name in mechanism.noise_streams:
+                raise Leak(f"iteration {self.t} reads the noise stream {name!r} of a mechanism")
 
     def key(self, name: str = "") -> np.ndarray:
         """Return the keys of a counter-based stream, [runs, 2], for a compiled loop."""
@@ -182,6 +192,8 @@ class Running:
         mechanism = self.mechanisms.get(name)
         if mechanism is None:
             raise Leak(f"iteration {self.t} releases {name!r}, which is not declared")
+        if self.t < 1:
+            raise Leak(f"{name!r} is released before iteration 1, where no release is accounted")
         if name in self.released:
             raise Leak(f"iteration {self.t} releases {name!r} twice, but it is accounted once")
         if mechanism.times is not None and self.t not in mechanism.times:
@@ -190,6 +202,28 @@ class Running:
         unit = self.draw(("noise", name), lambda: mechanism.units(self.problem, self.streams))
         memory = self.memories[name]
         return mechanism, unit if memory is None else (unit, memory)
+
+
+def require_own_streams(mechanisms: Mapping[str, Mechanism]) -> None:
+    """Refuse mechanisms that share a noise stream, and thereby their noise.
+
+    Parameters
+    ----------
+    mechanisms : mapping
+        Declared mechanisms by name.
+
+    Raises
+    ------
+    InvalidInput
+        With key ``mechanisms``.
+    """
+    owners: dict[str, str] = {}
+    for name, mechanism in mechanisms.items():
+        for stream in mechanism.noise_streams:
+            owner = owners.setdefault(stream, name)
+            found = f"{owner!r} and {name!r} with the noise stream {stream!r}"
+            expected = "a stream of its own for each mechanism, e.g. stream='second'"
+            require(owner == name, "mechanisms", found, expected)
 
 
 class Recording(Running):

@@ -43,6 +43,10 @@ class NoisyCoefficients(Mechanism):
         """Return the noise scales by block."""
         return self.scales or {}
 
+    @property
+    def noise_streams(self):
+        return tuple(self.blocks())
+
     def units(self, problem, streams):
         law, dim = ADDITIVE[self.distribution].unit, problem.dim
         shapes = {name: (dim, dim) if name == "quadratic" else (dim,) for name in self.blocks()}

@@ -133,9 +133,11 @@ class ThresholdTests(Mechanism):
     shape: tuple[str | int, ...] = ("agents", 1)
     norm_order: ClassVar[int] = 1
 
+    noise_streams = ("query", "threshold")
+
     def units(self, problem, streams):
         shape = sizes_of(self.shape, problem)
-        drawn = (streams.sequence("noise", "laplace", shape, s) for s in ("query", "threshold"))
+        drawn = (streams.sequence("noise", "laplace", shape, s) for s in self.noise_streams)
         return zip(*drawn, strict=True)
 
     def memory(self):

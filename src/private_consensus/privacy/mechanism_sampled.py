@@ -81,6 +81,7 @@ class SampledGradient(Mechanism):
     clip: Any = 1.0
     on_sum: bool = False
     takes_array: ClassVar[bool] = False
+    noise_streams = ("",)
 
     def units(self, problem, streams):
         return batches(problem, streams, self.largest)
@@ -136,6 +137,7 @@ class DiscreteMessage(Mechanism):
     accounted: tuple[Release, ...] = ()
     largest: int = 1
     takes_array: ClassVar[bool] = False
+    noise_streams = ("",)
 
     def units(self, problem, streams):
         return batches(problem, streams, self.largest)

@@ -15,12 +15,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from private_consensus.common.errors import InvalidInput, arguments, require
 
+from .cancelling_noise import hiding_energy
 from .objective_perturbation import PerturbedObjective
 from .releases import Release
 
@@ -65,13 +67,15 @@ class Mechanism(ABC):
     scale : float, ndarray or list
         Scale of the noise, in the unit of the query; 0 for no noise.
     stream : str
-        Name of the noise stream; the main stream by default.
+        Name of the noise stream; the main stream by default. Each mechanism of an algorithm needs a
+        stream of its own, since equal streams have equal noise.
     shape : tuple
         Shape of the unit noise per run, of "agents", "dim" and numbers.
     times : collection of int, optional
         Iterations in which values are released; None for all.
     touched : int, optional
-        Largest number of releases that one change affects; None for all.
+        Largest number of releases that one change affects; None for all. An audit compares the sum
+        of the costs of all releases with the sum of that many losses.
     proven : bool
         True if the sensitivity is proven.
     note : str
@@ -170,11 +174,20 @@ class Mechanism(ABC):
         """
         return np.array(query)
 
+    @property
+    def noise_streams(self) -> tuple[str, ...]:
+        """Names of the noise streams, which no other mechanism may use."""
+        return () if self.unit is None else (self.stream,)
+
     # Accounting.
 
     def at(self, values: Any, t: int) -> Any:
         """Return the value of iteration t."""
-        return values[t - 1] if isinstance(values, list) else values
+        if not isinstance(values, list):
+            return values
+        found = f"a list of {len(values)} values"
+        require(1 <= t <= len(values), "mechanism", found, f"a value for iteration {t}")
+        return values[t - 1]
 
     def unit_scale(self, t: int) -> Any:
         """Return the scale of iteration t in the unit of the sensitivity."""
@@ -247,6 +260,8 @@ class Mechanism(ABC):
         list of Release
             For the agent with the largest loss.
         """
+        if not self.released_times(horizon):
+            return []
         sensitivity, scale = self.levels(horizon)
         if not np.all(scale > 0):
             return [Release("exact", sensitivity=float(np.max(sensitivity)), scale=0.0)]
@@ -431,7 +446,8 @@ class Correlated(Additive):
     Parameters
     ----------
     root : ndarray, shape (agents, k)
-        R with the covariance :math:`RR^\top` of unit noise between the agents.
+        R with the covariance :math:`RR^\top` of unit noise between the agents. If its rank is
+        below the number of agents, a combination of the queries has no noise.
     """
 
     root: Any = None
@@ -444,6 +460,8 @@ class Correlated(Additive):
 
     @property
     def factor(self):
+        if self.root.shape[-1] < self.root.shape[-2]:
+            return float("inf")
         # Reduced singular values bound the inverse from above, also if it is ill-conditioned.
         vectors, singular, _ = np.linalg.svd(self.root, full_matrices=False)
         reduced = np.maximum(singular - ROUNDING * singular[..., :1], 0.0)
@@ -453,8 +471,10 @@ class Correlated(Additive):
     query_shape = ("agents", "dim")
 
     def cost(self, query, recorded, t, earlier):
-        covariance = self.root @ np.swapaxes(self.root, -1, -2)
         moved = self.change(query, recorded, t)
+        if np.isinf(self.factor):
+            return np.full((*moved.shape[:2], 1, 1), np.inf)
+        covariance = self.root @ np.swapaxes(self.root, -1, -2)
         square = (moved * np.linalg.solve(covariance, moved)).sum((-2, -1), keepdims=True)
         return np.sqrt(np.maximum(square, 0.0))
 
@@ -478,6 +498,11 @@ class SecureSum(Additive):
     def output(self, query, unit, t):
         noisy = super().output(query, unit, t)
         return np.broadcast_to(noisy.mean(-2, keepdims=True), noisy.shape)
+
+    def units(self, problem, streams):
+        found, expected = f"agents = {self.agents}", f"{problem.n_agents}, those of the problem"
+        require(self.agents == problem.n_agents, "SecureSum", found, expected)
+        return super().units(problem, streams)
 
     def at_sum(self, t):
         """Return the noise scale of the sum in iteration t."""
@@ -503,7 +528,8 @@ class Temporal(Additive):
         iterations up to t.
     whole : float
         Largest norm of :math:`C\Delta` for the changes :math:`\Delta` of norm at most 1 that one
-        record causes: the loss of the whole sequence is ``whole`` times sensitivity over scale.
+        record causes: the loss of the whole sequence is ``whole`` times the largest ratio of
+        sensitivity and scale.
     """
 
     filter: Any = None
@@ -528,7 +554,12 @@ class Temporal(Additive):
     def levels(self, horizon):
         # The whole sequence is one release.
         sensitivity, scale = super().levels(horizon)
-        return sensitivity[:1], scale[:1]
+        largest = slice(k := int(self.loss_of(sensitivity, scale).argmax()), k + 1)
+        return sensitivity[largest], scale[largest]
+
+    def loss(self, t):
+        times = range(1, len(self.filter) + 1)
+        return np.max([super(Temporal, self).loss(s) for s in times], axis=0)
 
     def cost(self, query, recorded, t, earlier):
         # The changes so far, in units of white noise.
@@ -549,12 +580,9 @@ class CancellingLinks(Additive):
     ----------
     mixing : ndarray, shape ([runs,] agents, agents)
         Mixing matrix w.
-    energy : float
-        Largest squared norm of unit noise that hides a unit change of the query.
     """
 
     mixing: Any = None
-    energy: float = 1.0
     law: ClassVar[str] = "gaussian"
     unit: ClassVar[Any] = "normal"
 
@@ -567,14 +595,15 @@ class CancellingLinks(Additive):
         scale = np.asarray(self.at(self.scale, t))[..., None]
         return members * (query[..., None, :] + scale * (members * unit - shares * sums))
 
-    @property
+    @cached_property
     def factor(self):
-        return float(np.sqrt(self.energy))
+        matrices = np.reshape(self.mixing, (-1, *np.shape(self.mixing)[-2:]))
+        return float(np.sqrt(max(map(hiding_energy, matrices))))
 
     query_shape = ("agents", "dim")
 
     def cost(self, query, recorded, t, earlier):
-        return super().cost(query, recorded, t, earlier) * np.sqrt(self.energy)
+        return super().cost(query, recorded, t, earlier) * self.factor
 
     def replay(self, query, recorded, t):
         # The other messages are as recorded, so that the own message takes the whole difference.
@@ -627,6 +656,10 @@ class ObjectivePerturbation(Mechanism):
     @property
     def law(self) -> str:  # ty: ignore[incompatible-property-override]
         return self.distribution
+
+    @property
+    def noise_streams(self):
+        return (self.stream,)
 
     def units(self, problem, streams):
         additive = ADDITIVE[self.distribution](stream=self.stream, shape=self.shape)

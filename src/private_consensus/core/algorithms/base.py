@@ -314,7 +314,7 @@ class Algorithm(ABC):
 
     @abstractmethod
     def start(self, problem: Problem, network: Network, release: Any) -> NamedTuple:
-        """Return the state before the first iteration.
+        """Return the state before the first iteration, in which nothing can be released.
 
         Parameters
         ----------

@@ -26,13 +26,10 @@ is unbounded.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from private_consensus.common.errors import require
 from private_consensus.privacy.mechanisms import CancellingLinks
 
 from .base import column, origin, per_iteration
@@ -82,14 +79,13 @@ class ZipDL(ClippedDescent):
 
     def mechanisms(self, problem, network, horizon):
         mixing = network.mixing
-        energy = max(map(hiding_energy, np.reshape(mixing, (-1, *mixing.shape[-2:]))))
         step = column(self.eta) * self.change(problem)
         # The state keeps its difference, to which each round adds.
         changes = per_iteration(lambda t: t * step, horizon)
         note = "differences of states accumulate over rounds"
         return {
             "links": CancellingLinks(
-                changes, self.message_scale, mixing=mixing, energy=energy, note=note,
+                changes, self.message_scale, mixing=mixing, note=note,
                 shape=("agents", "agents", "dim"),
             )
         }  # fmt: skip
@@ -113,48 +109,3 @@ class ZipDL(ClippedDescent):
 
 
 ALGORITHM = ZipDL
-
-
-def hiding_energy(mixing) -> float:
-    r"""Return the largest :math:`E_u` of any agent, the squared noise that hides a unit difference.
-
-    Parameters
-    ----------
-    mixing : ndarray, shape (agents, agents)
-        Mixing matrix of one graph. Agents with equal weights are computed once.
-    """
-    mixing = csr_array(mixing)
-    require(bool((mixing.diagonal() > 0).all()), "network.weights", "w_ii = 0", "w_ii > 0")
-    require(bool((mixing.data >= 0).all()), "network.weights", "a negative weight", "weights >= 0")
-    energies = {}
-    for u, (begin, end) in enumerate(pairwise(mixing.indptr)):
-        weights, is_neighbour = mixing.data[begin:end], mixing.indices[begin:end] != u
-        has_weight = weights > 0
-        neighbour_weights = np.sort(weights[has_weight & is_neighbour])
-        key = (weights[~is_neighbour].tobytes(), neighbour_weights.tobytes())
-        if key not in energies:
-            covariance = noise_covariance(weights[has_weight], is_neighbour[has_weight])
-            ones_vector = np.ones(len(covariance))
-            energy = ones_vector @ np.linalg.solve(covariance, ones_vector)
-            energies[key] = float(energy) * (1 + 1e-9)  # covers rounding errors
-    return max(energies.values())
-
-
-def noise_covariance(weights: np.ndarray, are_others: np.ndarray) -> np.ndarray:
-    """Return the covariance of the noise in the messages of an agent to its neighbours.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (members,)
-        Mixing weights of the agent and its neighbours.
-    are_others : ndarray of bool, shape (members,)
-        False for the agent itself.
-
-    Returns
-    -------
-    ndarray, shape (neighbours, neighbours)
-        For unit noise.
-    """
-    projection = np.eye(len(weights)) - weights / (len(weights) * weights[:, None])
-    neighbour_rows = projection[are_others]
-    return neighbour_rows @ neighbour_rows.T
