@@ -213,7 +213,7 @@ def test_a_claim_that_holds_at_some_points_is_held_in_part():
 def test_an_undecided_claim_states_the_number_of_runs_needed():
     """Three times the reported number of runs decide the claim."""
     test = Test(kind="decreasing", series=series(), x="x")
-    means = [1.06, 1.04, 1.02, 1.0]
+    means = [1.03, 1.02, 1.01, 1.0]
     noisy = measurements("one", means, spread=0.1, seed=5)
     evaluation = evaluate([test], noisy, NO_PRIVACY)
     assert evaluation.verdict == UNDECIDED
@@ -344,17 +344,18 @@ def test_a_power_law_is_not_a_steady_trend():
     assert verdict(test, flat) != HELD
 
 
-@pytest.mark.parametrize(("means", "expected"), [([8, 4, 2, 1], HELD), ([8, 4, 5, 1], IN_PART)])
+@pytest.mark.parametrize(("means", "expected"), [([8, 4, 2, 1], HELD), ([8, 4, 10, 1], IN_PART)])
 def test_a_verdict_changes_at_its_reported_margin(means, expected):
     """The verdict stays at a tolerance slightly below the reported one and changes above it."""
-    test = Test(kind="decreasing", series=series(), x="x")
-    evaluation = evaluate([test], measurements("one", means), NO_PRIVACY)
+    test = Test(kind="below", series=series(), against=series("two"), x="x")
+    bound = measurements("two", [9.0] * 4)
+    evaluation = evaluate([test], pl.concat([measurements("one", means), bound]), NO_PRIVACY)
     assert evaluation.verdict == expected
 
     def moved(shift):
         # Scaled means replace a border ln(1 + tolerance), because the tolerance may be negative.
-        shifted = np.array(means) * np.exp(-shift * np.arange(len(means)))
-        return verdict(test, measurements("one", shifted))
+        shifted = np.array(means) * np.exp(-shift)
+        return verdict(test, measurements("one", shifted), bound)
 
     assert moved(0.99 * evaluation.margin) == expected
     assert moved(1.01 * evaluation.margin) != expected
@@ -400,12 +401,37 @@ def test_the_interval_of_a_normal_mean_is_students_t_interval():
     assert element.high == pytest.approx(values.mean() + half, abs=0.05 * half)
 
 
+@pytest.mark.parametrize(
+    ("means", "expected"),
+    [
+        ([8, 4, 2, 1], HELD),
+        ([8, 4, 4.04, 1], HELD),  # a plateau
+        ([8, 8, 8, 1], HELD),
+        ([8, 4, 5, 1], IN_PART),  # a step in the wrong direction
+        ([1, 2, 4, 8], NOT_HELD),
+        ([2, 8, 8, 1], IN_PART),  # the end is below the start, the trend is not
+    ],
+)
+def test_a_monotone_claim_is_tested_by_ends_trend_and_steps(means, expected):
+    test = Test(kind="decreasing", series=series(), x="x")
+    assert verdict(test, measurements("one", means, spread=0.01)) == expected
+
+
+def test_a_finer_grid_does_not_make_a_monotone_claim_undecided():
+    """Adjacent points of the fine grid cannot be told apart; none rises significantly."""
+    test = Test(kind="decreasing", series=series(), x="x")
+    for count in (4, 64):
+        x = np.linspace(1.0, 2.0, count)
+        frame = measurements("one", 1.0 / x, x=x, spread=0.1)
+        assert verdict(test, frame) == HELD
+
+
 def test_every_group_along_other_axes_is_tested():
     groups = [measurements("one", m, delta=d) for d, m in ((0.1, FALLING), (0.2, RISING))]
     test = Test(kind="decreasing", series=series(), x="x", other_axes=["delta"])
     evaluation = evaluate([test], pl.concat(groups), NO_PRIVACY)
     assert evaluation.verdict == IN_PART
-    assert len(evaluation.elements) == 6
+    assert len(evaluation.elements) == 10  # two ends, two trends, six steps
     assert {e.state for e in evaluation.elements if "delta 0.2" in e.name} == {"contradicted"}
     first_group = Test(kind="decreasing", series=series(delta=0.1), x="x")
     assert verdict(first_group, *groups) == HELD

@@ -101,8 +101,10 @@ class TestFields(FileEntry):
 class Test(TestFields):
     """Statement of one kind about one series or about two.
 
-    ``decreasing``, ``increasing``: each mean along ``x`` against the previous mean, strictly, or
-    with a relative ``tolerance`` in the wrong direction. ``falls``: the last mean is at most
+    ``decreasing``, ``increasing``: along ``x``, the last mean is strictly below (above) the first
+    one, so is the mean change of all pairs of points, and no step goes significantly in the wrong
+    direction by more than :data:`.statements.PLATEAU`, which is equal for all claims. A
+    ``tolerance`` allows ends and trend to be worse, relatively. ``falls``: the last mean is at most
     ``expected`` times the first. ``slope``: the slope of ln mean on ln x is ``expected`` within
     ``tolerance``. If ``at_least`` or ``at_most`` is set, it lies between these instead. ``trend``:
     like ``slope``, for the slope of the mean on ``x``, without logarithms. ``steady``: in the first
@@ -158,7 +160,7 @@ class TestEntry(TestFields, SeriesEntry):
     __test__ = False
 
     kind: Kind | None = None
-    """Kind of the statement, such as decreasing (each mean along x is below the previous one),
+    """Kind of the statement, such as decreasing (means fall along x),
     below (the mean is below that of `against`) or slope (of ln mean on ln x)."""
     grid: Grid = {}
     """Mapping from axes to lists of values; there is one test per combination of values."""

@@ -22,6 +22,8 @@ from .intervals import jackknife, limits
 from .schema import COMPARISONS, Test
 from .selection import measured, paired, rows_of
 
+PLATEAU = 0.05
+"""Largest relative step in the wrong direction of a monotone claim, equal for all claims."""
 TINY, HUGE = 1e-300, 1e300
 """Values that replace zero and infinity before a logarithm."""
 ORDERINGS = ("decreasing", "increasing", "largest", "smallest", "reaches_earlier")
@@ -78,11 +80,21 @@ class Contrast:
         Weights of the means, or of their logarithms.
     region : (float, float)
         Ends of the interval in which each statistic lies if the claim is true.
+    steps : int
+        Number of statistics at the end for which it suffices that the data do not contradict their
+        region, at a simultaneous level. Their upper limit is :data:`PLATEAU`.
     """
 
     names: list[str]
     matrix: np.ndarray
     region: Region
+    steps: int = 0
+
+    @property
+    def regions(self) -> list[Region]:
+        """Regions of all statistics."""
+        count = len(self.names) - self.steps
+        return [self.region] * count + [_at_most(1 + PLATEAU)] * self.steps
 
 
 def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimates:
@@ -113,11 +125,12 @@ def estimated(
         return _arrival_ratio(test, labels, values, x)
     contrasts = [_CONTRASTS[test.kind](test, points) for points in x]
     names = [f"{n}{label}" for c, label in zip(contrasts, labels, strict=True) for n in c.names]
-    regions = [contrast.region for contrast in contrasts for _ in contrast.names]
+    regions = [region for contrast in contrasts for region in contrast.regions]
+    is_step = [k >= len(c.names) - c.steps for c in contrasts for k in range(len(c.names))]
     matrix = block_diag(*(contrast.matrix for contrast in contrasts))
     if test.kind in COMPARISONS:
         matrix = np.concatenate([matrix, -matrix], axis=1)
-    return _linear(test, names, matrix, values, regions)
+    return _linear(test, names, matrix, values, regions, np.array(is_step))
 
 
 def logarithmic(test: Test) -> bool:
@@ -125,10 +138,18 @@ def logarithmic(test: Test) -> bool:
     return test.kind not in ("trend", "steady", "level", "difference")
 
 
-def _steps(test: Test, x: np.ndarray) -> Contrast:
-    sign = 1.0 if test.kind == "decreasing" else -1.0
-    names = [f"{test.x} {a:g} to {b:g}" for a, b in pairwise(x)]
-    return Contrast(names, sign * np.diff(np.eye(len(x)), axis=0), _at_most(1 + test.tolerance))
+def _monotone(test: Test, x: np.ndarray) -> Contrast:
+    """Return the change over the grid, the mean change of all pairs of points, and the steps."""
+    sign, eye = 1.0 if test.kind == "decreasing" else -1.0, np.eye(len(x))
+    region = _at_most(1.0 + test.tolerance)
+    names = [f"{test.x} {x[0]:g} to {x[-1]:g}", f"mean change in {test.x}"]
+    if len(x) <= 2:
+        return Contrast(names[: len(x) - 1], sign * np.diff(eye, axis=0), region)
+    ends = eye[-1] - eye[0]
+    trend = (2.0 * np.arange(len(x)) - len(x) + 1) / (len(x) * (len(x) - 1) / 2)
+    names += [f"{test.x} {a:g} to {b:g}" for a, b in pairwise(x)]
+    matrix = sign * np.vstack([ends, trend, np.diff(eye, axis=0)])
+    return Contrast(names, matrix, region, steps=len(x) - 1)
 
 
 def _at_most(factor: float) -> Region:
@@ -199,7 +220,7 @@ def _within(test: Test) -> Region:
 
 
 _CONTRASTS: dict[str, Callable[[Test, np.ndarray], Contrast]] = {
-    "decreasing": _steps, "increasing": _steps, "largest": _best, "smallest": _best,
+    "decreasing": _monotone, "increasing": _monotone, "largest": _best, "smallest": _best,
     "falls": _falls, "slope": _slope, "trend": _slope, "steady": _steady, "lower": _average,
     **dict.fromkeys(("level", "below", "steadier", "ratio", "difference", "differs"), _each_point),
 }  # fmt: skip
@@ -229,11 +250,17 @@ def _both(test: Test, runs: pl.DataFrame) -> tuple[list[str], np.ndarray, list[n
 
 
 def _linear(
-    test: Test, names: list[str], matrix: np.ndarray, values: np.ndarray, regions: list[Region]
+    test: Test,
+    names: list[str],
+    matrix: np.ndarray,
+    values: np.ndarray,
+    regions: list[Region],
+    is_step: np.ndarray,
 ) -> Estimates:
     """Estimate linear contrasts, with the intervals of :func:`.intervals.limits`.
 
-    For the kind ``differs``, the estimates are absolute values.
+    For the kind ``differs``, the estimates are absolute values. The interval of a step of a
+    monotone claim is its lower limit, at a level for all steps together.
     """
     infinite = np.isinf(values).any(1)
     values = np.minimum(values, HUGE)
@@ -249,6 +276,10 @@ def _linear(
 
     def ends(alpha: float) -> tuple[np.ndarray, np.ndarray]:
         low, high = limits(value, error, skewness, runs, alpha)
+        if is_step.any():
+            # One-sided, since only steps in the wrong direction count.
+            lowest, _ = limits(value, error, skewness, runs, 2 * alpha / is_step.sum())
+            low, high = np.where(is_step, lowest, low), np.where(is_step, lowest, high)
         return _without_sign(low, high) if test.kind == "differs" else (low, high)
 
     reported = np.abs(value) if test.kind == "differs" else value
