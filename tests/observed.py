@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from private_consensus.core.handlers import Recording, Running
 from private_consensus.core.simulation import Environment, calibrate, simulate
 
 
@@ -20,6 +21,24 @@ def run(algorithm, problem, network, streams, horizon: int) -> dict[int, dict]:
         lambda t, active, observables: at.setdefault(t, {}).update(observables),
     )
     return at
+
+
+def running(algorithm, problem, network, streams, horizon: int, settings: int = 1) -> Running:
+    """Return the handler of a run before its first iteration."""
+    declared = algorithm.mechanisms(problem, network, horizon)
+    return Running(declared, problem, streams, np.full(settings, horizon))
+
+
+def executed(algorithm, problem, network, streams, horizon: int) -> tuple[list, Recording]:
+    """Return the states before and after each iteration of a setting, and its releases."""
+    declared = algorithm.mechanisms(problem, network, horizon)
+    recording = Recording(declared, problem, streams, np.array([horizon]))
+    release = recording.function()
+    states = [algorithm.start(problem, network, release)]
+    for t in range(1, horizon + 1):
+        recording.begin(t)
+        states.append(algorithm.step(states[-1], problem, network, release, t))
+    return states, recording
 
 
 def simulated(settings, problem, network, *, watch, simulation=None, divergence="raise", **options):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from conformance import CalibratedRun, world_of
 from private_consensus import algorithms
 from private_consensus.audits import examples as made
-from private_consensus.audits.conformance import CalibratedRun, world_of
 from private_consensus.privacy import Budget
 
 NOT_PRIVATE = Budget(np.inf)

@@ -6,8 +6,9 @@ Public names are imported on first use. Algorithms, problems and networks are mo
 A :class:`Budget` is the largest allowed privacy loss under a neighbouring :class:`Relation`.
 :func:`simulate` runs an algorithm. :func:`account` computes the privacy loss of a list of
 :class:`Release`. :func:`calibrate` computes the noise for a budget. :func:`audit` executes an
-algorithm on neighbouring data sets and tests its privacy claim. ``__init__.pyi`` has the types of
-all names.
+algorithm on neighbouring data and tries to contradict its guarantee; :func:`audit_function` does so
+for any function whose noise comes from :func:`gaussian`, :func:`laplace` or :func:`gamma_norm`.
+``__init__.pyi`` has the types of all names.
 """
 
 from importlib import import_module
@@ -23,11 +24,10 @@ _MODULES = {
 }
 _OBJECTS = {
     "Algorithm": "core.algorithms.base",
-    "AuditResult": "audits.result",
+    "AuditResult": "audits",
     "Budget": "privacy",
     "Guarantee": "privacy",
     "InvalidInput": "common.errors",
-    "Iterative": "core.algorithms.base",
     "Network": "core.networks",
     "Problem": "core.problems",
     "Relation": "privacy",
@@ -36,8 +36,14 @@ _OBJECTS = {
     "Shares": "core.splitting",
     "Streams": "core.randomness",
     "account": "privacy",
-    "audit": "audits.audit",
+    "audit": "audits",
+    "audit_function": "audits.functions",
     "calibrate": "privacy",
+    "exact": "audits.functions",
+    "gamma_norm": "audits.functions",
+    "gaussian": "audits.functions",
+    "laplace": "audits.functions",
+    "recording": "audits.functions",
     "simulate": "api.results",
     "split": "core.splitting",
     "zcdp_epsilon": "privacy",

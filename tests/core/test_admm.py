@@ -18,12 +18,12 @@ from private_consensus.core.algorithms.admm import ADMM
 from private_consensus.core.algorithms.dvp import DualVariablePerturbation
 from private_consensus.core.algorithms.ldp_admm import LocallyPrivateADMM
 from private_consensus.core.algorithms.m_admm import PenaltyPerturbation
-from private_consensus.core.algorithms.noise import SCALED
 from private_consensus.core.algorithms.p_admm import OutputPerturbation
 from private_consensus.core.problems import logistic_regression, mean_estimation
 from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.privacy import Budget, Release, account, pure
+from private_consensus.privacy.mechanisms import ADDITIVE
 
 AGENTS, DIM = 6, 5
 PRIVATE = (DualVariablePerturbation, PenaltyPerturbation, OutputPerturbation, LocallyPrivateADMM)
@@ -143,11 +143,11 @@ def reference_algorithm_1(problem, network, x, units, weights, noise, growth, r,
 
 def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(problem, network, streams):
     algorithm = LocallyPrivateADMM(noise=0.7, growth=1.05)
-    draws = algorithm.draws(problem, streams)
-    drawn = [next(draws) for _ in range(9)]
+    noise = streams.sequence("noise", "laplace", (AGENTS, DIM), "")
+    sampled = streams.sequence("sampling", "uniform", (AGENTS, DIM), "weights")
+    units, weights = ([next(draws) for _ in range(9)] for draws in (noise, sampled))
     released = run(algorithm, problem, network, streams, 9)[9]["released"][0]
     start = streams.draw("data", "normal", (AGENTS, DIM), "start")
-    units, weights = [d.noise for d in drawn], [d.weights for d in drawn]
     for r in range(0, 12, 4):
         expected = reference_algorithm_1(
             problem, network, start[r], units, weights, 0.7, 1.05, r, 9
@@ -159,17 +159,17 @@ def effective_noise(algorithm, problem, network, streams, t=1):
     """Return the noise of the first iteration, from messages and the optimality condition."""
     at = run(algorithm, problem, network, streams, t)
     iterates = at[t]
-    if algorithm.where == "output":
+    if "message" in algorithm.mechanisms(problem, network, t):
         return (iterates["released"] - iterates["internal"])[0]
     x = streams.draw("data", "normal", (AGENTS, DIM), "start")
     centre = (x + network.neighbour_sum(x) / network.degrees[..., None]) / 2
     penalty = algorithm.penalty(network, 1)
     released = iterates["released"][0]
     linear = -(problem.gradient(released) + penalty * (released - centre))
-    return linear if algorithm.where == "dual" else -linear / penalty
+    return -linear / penalty if isinstance(algorithm, PenaltyPerturbation) else linear
 
 
-@pytest.mark.parametrize("law", SCALED)
+@pytest.mark.parametrize("law", ADDITIVE)
 @pytest.mark.parametrize("version", PRIVATE)
 def test_the_noise_has_the_stated_scale_and_other_scales_are_rejected(streams, version, law):
     many = Streams(streams.root, tuple(range(150)), streams.groups)
@@ -199,8 +199,8 @@ def test_dual_noise_in_units_of_x_is_multiplied_by_the_penalty(problem, network,
         run(a, problem, network, streams, 5)[5]["released"] for a in (unit_x, unit_dual)
     )
     assert np.allclose(models_x, models_dual, atol=1e-9)
-    assert unit_x.epsilon_by_formula(0, problem, network, 5) == pytest.approx(
-        unit_dual.epsilon_by_formula(0, problem, network, 5)
+    assert unit_x.claimed_epsilon(0, problem, network, 5) == pytest.approx(
+        unit_dual.claimed_epsilon(0, problem, network, 5)
     )
 
 
@@ -221,7 +221,7 @@ def test_calibration_attains_and_never_exceeds_a_pure_budget(problem, network, v
 def test_calibration_by_the_formula_attains_the_budget(problem, network, version):
     algorithm = version(law="laplace", D=10.0, zeta=0.5, growth=1.02, calibration="formula")
     calibrated = algorithm.calibrate(Budget(3.0, 0.0), problem, network, 20)
-    assert calibrated.epsilon_by_formula(0.0, problem, network, 20) == pytest.approx(3.0)
+    assert calibrated.claimed_epsilon(0.0, problem, network, 20) == pytest.approx(3.0)
 
 
 def test_a_budget_below_the_jacobian_terms_is_refused(problem, network):

@@ -14,9 +14,11 @@ from private_consensus.core.algorithms.dp_ci import DPCI
 from private_consensus.core.algorithms.dvp import DualVariablePerturbation
 from private_consensus.core.algorithms.exact_admm import ExactADMM
 from private_consensus.core.algorithms.fair_classification import FairClassification
-from private_consensus.core.algorithms.families.approximate_minimisers import COARSE_SOLVER
 from private_consensus.core.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM
 from private_consensus.core.algorithms.pp_admm import PlausiblyPrivateADMM
+from private_consensus.core.lower_bounds import attack_on, lower_bound_of
+from private_consensus.core.lower_bounds.approximate_admm import COARSE_SOLVER
+from private_consensus.core.lower_bounds.fairness import _attained
 from private_consensus.core.problems import linear_observation
 from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
@@ -24,7 +26,6 @@ from private_consensus.core.problems.logistic_regression import LogisticRegressi
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account
-from private_consensus.privacy.brackets import lower_bound
 from private_consensus.privacy.functional import Sensitivity, pair_l1, weights
 
 DIM, RECORDS = 4, 6
@@ -192,7 +193,8 @@ def test_under_an_assumed_gradient_bound_lower_and_upper_epsilon_are_close():
         noisy = algorithm.calibrate(Budget(0.5, 1e-4), problem, NETWORK, 5)
         assert account(noisy.releases(problem, NETWORK, 5), 1e-4).epsilon == np.inf
         assumed = noisy.releases_if_assumed(problem, NETWORK, 5)
-        lower, upper = lower_bound(assumed, 1e-4).epsilon, account(assumed, 1e-4).epsilon
+        lower = lower_bound_of(noisy, noisy.bounded(problem), NETWORK, 5, 1e-4).epsilon
+        upper = account(assumed, 1e-4).epsilon
         assert 0.7 * upper < lower <= upper
         assert lower == pytest.approx(upper) or isinstance(noisy, ExactADMM)
 
@@ -246,7 +248,8 @@ def test_objective_perturbation_has_a_lower_bound_near_epsilon_at_delta_0():
         for delta in (0.0, 1e-4):
             noisy = algorithm.calibrate(Budget(1.0, delta), problem, NETWORK, 10)
             releases = noisy.releases(problem, NETWORK, 10)
-            lower, upper = lower_bound(releases, delta).epsilon, account(releases, delta).epsilon
+            lower = lower_bound_of(noisy, problem, NETWORK, 10, delta).epsilon
+            upper = account(releases, delta).epsilon
             assert (min_fraction if delta == 0 else 0.1) * upper < lower <= upper
 
 
@@ -273,10 +276,11 @@ def test_pp_admm_has_a_positive_lower_bound_on_epsilon_unless_solved_coarsely():
         algorithm = PlausiblyPrivateADMM(perturbed=perturbed, eta=2.0, beta=1e-5)
         noisy = algorithm.calibrate(Budget(1.0, 1e-4), problem, NETWORK, 10)
         releases = noisy.releases(problem, NETWORK, 10)
-        lower, upper = lower_bound(releases, 1e-4).epsilon, account(releases, 1e-4).epsilon
+        lower = lower_bound_of(noisy, problem, NETWORK, 10, 1e-4).epsilon
+        upper = account(releases, 1e-4).epsilon
         assert 0.25 * upper < lower < upper
     coarse = replace(noisy, beta=0.05)
-    assert lower_bound(coarse.releases(problem, NETWORK, 10), 1e-4).epsilon == 0
+    assert lower_bound_of(coarse, problem, NETWORK, 10, 1e-4).epsilon == 0
 
 
 @pytest.mark.parametrize(
@@ -331,9 +335,8 @@ def test_the_lower_bound_of_ipp_admm_agrees_with_numerical_integration(tested, i
     both = replace(
         pair[0], features=np.tile(features[0], (2, 1, 1)), labels=np.tile(labels[0], (2, 1))
     )
-    releases = algorithm.releases(both, network, 1)
     for delta in (1e-3, 0.03):
-        epsilon = lower_bound(releases, delta).epsilon
+        epsilon = lower_bound_of(algorithm, both, network, 1, delta).epsilon
         assert epsilon > 0
         excess = np.trapezoid(
             np.maximum(positive_density - np.exp(epsilon) * negative_density, 0), x
@@ -353,7 +356,7 @@ def test_ipp_admm_has_a_positive_lower_bound_on_epsilon_unless_solved_coarsely()
         )
         noisy = algorithm.calibrate(Budget(1.0, 1e-4), problem, NETWORK, 10)
         releases = noisy.releases(problem, NETWORK, 10)
-        bounds[key] = lower_bound(releases, 1e-4)
+        bounds[key] = lower_bound_of(noisy, problem, NETWORK, 10, 1e-4)
         assert bounds[key].epsilon < account(releases, 1e-4).epsilon
     least = [bounds[key].epsilon for key in ("coin", "once", "literal")]
     assert min(least) > 0.1
@@ -365,7 +368,8 @@ def test_a_changed_measurement_stream_attains_the_stated_loss_of_dp_ci():
     problem = linear_observation.build(streams, 5, **linear_observation.EXAMPLE)
     algorithm = DPCI(noise=2.0, unit="stream", delta=0.2)
     ring = networks.build(streams, "ring", agents=5)
-    (release,) = algorithm.releases(problem, ring, 20)
+    declared = algorithm.releases(problem, ring, 20)
+    (release,) = attack_on(algorithm).releases(algorithm, problem, ring, 20, declared)
     times = np.arange(20)
     moved = np.array([
         [algorithm.step_size(t) * 0.2 * np.abs(H[0]).sum() for H in problem.matrices(t)]
@@ -413,7 +417,7 @@ def test_records_with_equal_rows_attain_the_stated_l2_change(fair):
     assert tight.same_row_l2 <= tight.l2 * (1 + 1e-12)
     noises = (0.5, 2.0, 1)
     worst = tight.gaussian_loss(*noises)
-    fields = FairClassification(mechanism="gaussian", fair=fair)._attained(tight, noises, worst, 3)
+    fields = _attained("gaussian", tight, noises, worst, 3)
     assert fields["attained"] * worst == pytest.approx(max(changes) / 0.5)
 
 
@@ -429,7 +433,6 @@ def test_a_fairness_term_of_weight_0_does_not_change_the_lower_bound():
         bounds = {}
         for fair, alpha in (("off", 1.0), ("penal", 0.0), ("penal", 1.0)):
             algorithm = FairClassification(mechanism=law, fair=fair, alpha=alpha, noise_rest=9.0)
-            releases = algorithm.releases(problem, single, 1)
-            bounds[fair, alpha] = lower_bound(releases, delta).epsilon
+            bounds[fair, alpha] = lower_bound_of(algorithm, problem, single, 1, delta).epsilon
         assert bounds["penal", 0.0] == pytest.approx(bounds["off", 1.0])
         assert 0 < bounds["penal", 0.0] < bounds["penal", 1.0]

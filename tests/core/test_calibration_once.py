@@ -97,12 +97,12 @@ def test_the_noise_of_a_run_is_calibrated_to_the_graph_of_the_run(name):
         if algorithm.calibration == "accountant":
             epsilon = account(noisy.releases(*world), budget.delta).epsilon
             assert epsilon == pytest.approx(budget.epsilon, rel=1e-4)
-        noises.append((noisy.noise.scale, getattr(noisy, "ridge", 0.0)))
+        noises.append((noisy.noise, getattr(noisy, "ridge", 0.0)))
     assert len(set(noises)) > 1 or name == "pp_admm"
     for first in (0, 4):
         block = calibration.of_block(0, first)
         block_noises = [noise for noise, _ in noises[first : first + 4]]
-        scales = np.broadcast_to(block.noise.scale, (4, 1, 1)).ravel()
+        scales = np.broadcast_to(block.noise, (4, 1, 1)).ravel()
         assert scales[: len(block_noises)] == pytest.approx(block_noises)
 
 
@@ -118,7 +118,7 @@ def test_graphs_with_equal_statistics_have_equal_privacy_losses(name):
     def stated(noisy, graph):
         world = calibration.problem, graph, 4
         losses = [np.atleast_1d(r.losses()).tolist() for r in noisy.releases(*world)]
-        return losses, noisy.epsilon_by_formula(1e-5, *world)
+        return losses, noisy.claimed_epsilon(1e-5, *world)
 
     distinct = [stated(*case) for case in calibration.cases(0)]
     assert 1 < len(distinct) < 20
@@ -129,7 +129,7 @@ def test_graphs_with_equal_statistics_have_equal_privacy_losses(name):
 def test_join_runs_joins_scalars_and_refuses_other_differences():
     kind = load("dvp")
     joined = join_runs([kind(noise=n, Phi=2.0) for n in (1.0, 3.0)])
-    assert joined.noise.scale.shape == (2, 1, 1) and joined.Phi == 2.0
+    assert joined.noise.shape == (2, 1, 1) and joined.Phi == 2.0
     assert join_runs([kind(noise=1.0)] * 2) == kind(noise=1.0)
     with pytest.raises(ValueError, match="cannot join"):
         join_runs([kind(noise=1.0), kind(noise=1.0, unit="x")])

@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 
+import conformance
 from private_consensus import algorithms
-from private_consensus.audits import conformance
 from private_consensus.core.algorithms.base import AUDIT
 from worlds import MORE, CalibratedRun, world
 

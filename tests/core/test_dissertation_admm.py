@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
+from observed import executed
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.admm import ADMM
@@ -23,7 +24,7 @@ from private_consensus.core.problems.logistic_regression import LogisticRegressi
 from private_consensus.core.randomness import Streams
 from private_consensus.core.solvers import Unsolved
 from private_consensus.privacy import Budget, account, gaussian_noise_multiplier, zcdp_rho
-from private_consensus.privacy.audit.noise import noise_test
+from private_consensus.privacy.mechanisms import ADDITIVE
 
 AGENTS, DIM, RECORDS = 5, 4, 60
 ETA = 0.5
@@ -133,7 +134,7 @@ def test_methods_calibrated_by_formula_have_the_same_total_rho(problem, uneven, 
         return
     epsilon = 60.0  # exceeds the privacy cost of the Jacobian terms at this loss scale
     done = algorithm.calibrate(Budget(epsilon, 1e-4), problem, uneven, 30)
-    assert done.epsilon_by_formula(1e-4, problem, uneven, 30) == pytest.approx(epsilon, rel=1e-9)
+    assert done.claimed_epsilon(1e-4, problem, uneven, 30) == pytest.approx(epsilon, rel=1e-9)
     allowed = zcdp_rho(epsilon, 1e-4, conversion=conversion)
     assert done.rho_by_formula(problem, uneven, 30) == pytest.approx(allowed, rel=1e-9)
 
@@ -146,7 +147,7 @@ def test_objective_perturbation_splits_its_budget_evenly(problem, network):
         done = algorithm.calibrate(Budget(20.0, 1e-4), problem, network, 30)
         rho = zcdp_rho(20.0, 1e-4, conversion="safe")
         noise_epsilon = np.sqrt(2 * rho / charged) - 2.8 * kappa
-        assert done.noise.scale == pytest.approx(2 * problem.weight / noise_epsilon, rel=1e-9)
+        assert done.noise == pytest.approx(2 * problem.weight / noise_epsilon, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +305,8 @@ def test_the_loss_of_m_admm_per_iteration_depends_on_penalty_and_noise_growth(
     trajectory = run(done, problem, network, streams, T)
     received_sum, dual, before = 0.0, 0.0, np.zeros((1, 12, AGENTS, DIM))
     sides = []
-    for t, unit in zip(range(1, T + 1), done.noise.units(problem, streams), strict=False):
+    units = streams.sequence("noise", ADDITIVE["gamma_norm"].unit, (AGENTS, DIM), "")
+    for t, unit in zip(range(1, T + 1), units, strict=False):
         x, D = trajectory[t]["released"], 2 * ETA * 2 * 1.02 ** (t - 1)
         received_sum = network.neighbour_sum(before)
         slope = problem.gradient(x) + dual + D * (x - (before + received_sum / 2) / 2)
@@ -343,8 +345,8 @@ def test_losses_of_dvp_agree_with_the_accounting_of_its_authors(problem, network
     (release,) = done.releases(problem, network, T)
     assert np.allclose(release.losses(), a, rtol=1e-9)
     once = perturbed(DualVariablePerturbation, **(authors | {"jacobian_terms": 1}))
-    least = once.calibrate(budget, problem, network, T).noise.scale
-    assert least < done.noise.scale or added
+    least = once.calibrate(budget, problem, network, T).noise
+    assert least < done.noise or added
 
 
 def test_the_parameter_t_0_shifts_the_growth_of_the_penalty(network):
@@ -380,7 +382,7 @@ def test_rho_of_the_iteration_schedule_is_the_sum_of_theorem_3(problem, network)
     moved = 2 * problem.weight / (4 * ETA)
     direct = done.rho_by_formula(problem, network, horizon) / (moved**2 / (2 * 9.0))
     assert direct == pytest.approx(1 + decay * horizon * (horizon**2 - 1) / 3, rel=1e-12)
-    variances = done.scales(horizon) ** 2 / 9
+    variances = np.array([done.scale(t) for t in range(1, horizon + 1)]) ** 2 / 9
     assert variances[1] == pytest.approx(1 / (2 * decay))
     assert np.flatnonzero(variances[1:] < 1)[0] + 1 == 8  # errata E4.2
 
@@ -541,31 +543,20 @@ def test_even_iterations_of_r_admm_follow_from_broadcast_messages(problem, uneve
 def test_even_iterations_of_r_admm_do_not_use_the_data(problem, network, streams):
     """With different labels in the second iteration, the messages are byte-identical."""
     algorithm = Recycled(eta=ETA, noise=0.05)
-    draws = algorithm.draws(problem, streams)
-    state = algorithm.start(problem, network, streams, 1)
-    state = algorithm.step(state, problem, network, next(draws), 1)
-    relabelled = replace(problem, labels=-problem.labels)
-    draw = next(draws)
-    original_state, relabelled_state = (
-        algorithm.step(state, p, network, draw, 2) for p in (problem, relabelled)
-    )
-    assert np.array_equal(original_state.x, relabelled_state.x) and np.array_equal(
-        original_state.dual, relabelled_state.dual
-    )
-    third = next(draws)
-    original_state, relabelled_state = (
-        algorithm.step(original_state, p, network, third, 3) for p in (problem, relabelled)
-    )
-    assert not np.allclose(original_state.x, relabelled_state.x)
+    states, handler = executed(algorithm, problem, network, streams, 3)
+    relabelled, release = replace(problem, labels=-problem.labels), handler.function()
+    for t, is_private in ((2, False), (3, True)):
+        handler.begin(t)
+        after = algorithm.step(states[t - 1], relabelled, network, release, t)
+        assert np.array_equal(after.x, states[t].x) != is_private
+        assert np.array_equal(after.dual, states[t].dual) != is_private
 
 
 def test_the_recycled_gradient_is_the_gradient_plus_the_noise(problem, network, streams):
     algorithm = Recycled(eta=ETA, noise=0.05)
-    draws = algorithm.draws(problem, streams)
-    draw = next(draws)
-    state = algorithm.start(problem, network, streams, 1)
-    state = algorithm.step(state, problem, network, draw, 1)
-    assert np.allclose(state.recycled, problem.gradient(state.x) + 0.05 * draw.noise, atol=1e-9)
+    (_, state), handler = executed(algorithm, problem, network, streams, 1)
+    noisy = problem.gradient(state.x) + 0.05 * handler.releases[0].unit
+    assert np.allclose(state.extra["recycled"], noisy, atol=1e-9)
 
 
 def test_r_admm_accounts_for_every_second_iteration(problem, network):
@@ -573,7 +564,7 @@ def test_r_admm_accounts_for_every_second_iteration(problem, network):
     for horizon, charged in ((1, 1), (2, 1), (9, 5), (10, 5)):
         losses = np.concatenate([r.losses() for r in done.releases(problem, network, horizon)])
         assert len(losses) == charged
-        total = done.epsilon_by_formula(0.0, problem, network, horizon)
+        total = done.claimed_epsilon(0.0, problem, network, horizon)
         assert total == pytest.approx(losses.sum(), rel=1e-12)
     kappa = problem.weight / 4 / (problem.ridge + 2.0)
     assert losses[0] == pytest.approx(2 * problem.weight / 2.0 + 2.8 * kappa)
@@ -586,19 +577,16 @@ def test_r_admm_accounts_for_every_second_iteration(problem, network):
 def test_the_gradient_norm_of_pp_admm_is_within_the_tolerance(problem, network, streams, beta):
     """A loose tolerance leaves a larger gradient than a tight one."""
     algorithm = PP(eta=ETA, beta=beta).calibrate(Budget(8.0, 1e-4), problem, network, 6)
-    draws = algorithm.draws(problem, streams)
-    state = algorithm.start(problem, network, streams, 1)
+    states, handler = executed(algorithm, problem, network, streams, 6)
     max_gradient_norm = 0.0
-    for t in range(1, 7):
-        draw = next(draws)
-        after = algorithm.step(state, problem, network, draw, t)
-        linear = state.dual + algorithm.noise.scale * draw.noise[0]
+    minimisations = [r for r in handler.releases if r.name == "minimiser"]
+    for state, after, released in zip(states[:-1], states[1:], minimisations, strict=True):
+        linear = state.dual + algorithm.noise * released.unit
         residual = pull_towards(
-            problem, network, after.minimiser, linear, state.x, state.received_sum,
+            problem, network, after.minimiser, linear, state.x, state.received,
             max(algorithm.ridge - problem.ridge, 0.0),
         )  # fmt: skip
         max_gradient_norm = max(max_gradient_norm, np.linalg.norm(residual, axis=-1).max())
-        state = after
     assert 1e-3 * beta < max_gradient_norm <= beta * (1 + 1e-6) + 1e-12
 
 
@@ -621,11 +609,12 @@ def test_the_noise_scales_of_pp_admm_agree_with_the_published_formulas(problem, 
         needed = 2.8 * loss_scale / 4 / ((1 - e3) * e1 * n)
         if rule == "sharp":
             needed = max(needed - 4 * ETA, problem.ridge)
-        assert algorithm.noise.scale == pytest.approx(sigma_1, rel=1e-9)
+        assert algorithm.noise == pytest.approx(sigma_1, rel=1e-9)
         assert algorithm.ridge == pytest.approx(needed, rel=1e-9)
         sigma_2 = 10**-3.5 / np.sqrt(2 * rho_2)
-        assert algorithm.output_noise.scale == pytest.approx(sigma_2, rel=1e-9)
-        paid = algorithm.message_cost(problem, network).jacobian(algorithm.ridge)
+        assert algorithm.output_noise == pytest.approx(sigma_2, rel=1e-9)
+        minimiser = algorithm.mechanisms(problem, network, horizon)["minimiser"]
+        paid = np.max(minimiser.jacobian)
         assert paid <= (1 - e3) * e1 * (1 + 1e-9)
 
 
@@ -650,7 +639,7 @@ def test_approximate_minimisers_are_accounted_with_twice_the_published_distance(
     """Both solutions are within beta / m of exact minimisers (errata E4.4)."""
     done = PP(eta=ETA).calibrate(BUDGET, problem, network, 30)
     *perturbed, fuzzed = done.releases(problem, network, 30)
-    printed = done.beta / done.output_noise.scale
+    printed = done.beta / done.output_noise
     assert fuzzed.losses() == pytest.approx(2 * printed) and fuzzed.count == 30
     assert not any(release.proven for release in perturbed)
     assert not account([*perturbed, fuzzed], 1e-4).proven
@@ -666,10 +655,10 @@ def test_output_noise_covers_the_record_change_and_the_approximation_error(probl
     """The output noise is that of one Gaussian mechanism, and the releases are proven."""
     done = repaired(PP, beta=0.01).calibrate(BUDGET, problem, network, 30)
     (release,) = done.releases(problem, network, 30)
-    assert (done.noise.scale, release.proven) == (0.0, True)
+    assert (done.noise, release.proven) == (0.0, True)
     moved = problem.record_change("l2") + 2 * 0.01
     least = moved * gaussian_noise_multiplier(BUDGET, 30)
-    assert done.output_noise.scale == pytest.approx(least, rel=1e-3)
+    assert done.output_noise == pytest.approx(least, rel=1e-3)
     assert done.ridge == problem.strong_convexity
     assert account([release], BUDGET.delta).epsilon <= BUDGET.epsilon
 
@@ -704,15 +693,13 @@ def test_the_corrected_variant_adds_noise_only_to_the_message(streams):
     many = Streams(4, tuple(range(300)))
     problem, network = build(many, partition="shared"), networks.build(many, "ring", AGENTS)
     done = repaired(PP).calibrate(BUDGET, problem, network, 2)
-    draws = done.draws(problem, many)
-    state = done.start(problem, network, many, 1)
-    draw = next(draws)
-    after = done.step(state, problem, network, draw, 1)
+    (_, after), _ = executed(done, problem, network, many, 1)
     curvature = done.ridge + done.penalty(network, 1)
-    noise = (after.x - after.minimiser) * curvature / done.output_noise.scale
-    assert noise_test(noise[0][:, None], 1.0, law="gaussian", confidence=0.999).passes
-    silent = done.step(state, problem, network, draw._replace(noise=tuple(
-        0 * unit for unit in draw.noise)), 1)  # fmt: skip
+    noise = (after.x - after.minimiser) * curvature / done.output_noise
+    assert kstest(noise.ravel(), norm.cdf).pvalue > 1e-3
+    assert kstest(noise.ravel(), norm(scale=1.2).cdf).pvalue < 1e-3
+    without_noise = replace(done, output_noise=0.0)
+    (_, silent), _ = executed(without_noise, problem, network, many, 1)
     assert np.array_equal(after.minimiser, silent.minimiser)
 
 
@@ -739,27 +726,24 @@ def test_the_noise_scales_of_ipp_admm_agree_with_their_formulas(problem, network
     total = np.sqrt(2 * share * rho)
     first = total / (1 + (2 * c) ** (2 / 3))
     unit = 2.0 if sensitivity == "printed" else 2.0 / RECORDS
-    assert done.query_noise.scale == pytest.approx(4 * c * unit / (total - first), rel=1e-12)
-    assert done.threshold_noise.scale == pytest.approx(2 * c * unit / first, rel=1e-12)
+    assert done.query_noise == pytest.approx(4 * c * unit / (total - first), rel=1e-12)
+    assert done.threshold_noise == pytest.approx(2 * c * unit / first, rel=1e-12)
     standard = replace(done, threshold_scale="standard").calibrate(BUDGET, problem, network, 30)
-    assert standard.threshold_noise.scale == pytest.approx(2 * unit / first, rel=1e-12)
+    assert standard.threshold_noise == pytest.approx(2 * unit / first, rel=1e-12)
     messages = PP(eta=ETA, rho_conversion="shortcut").for_message(0.9 * rho / c, problem, network)
     for noise, message_noise in (
         (done.noise, messages.noise),
         (done.output_noise, messages.output_noise),
     ):
-        assert noise.scale == pytest.approx(message_noise.scale)
+        assert noise == pytest.approx(message_noise)
 
 
 def decisions(algorithm, problem, network, streams, horizon):
-    """Return the state before each iteration, its draw and the state after it."""
-    draws = algorithm.draws(problem, streams)
-    state = algorithm.start(problem, network, streams, 1)
+    """Return the state before each iteration, the noise of its releases and the state after it."""
+    states, handler = executed(algorithm, problem, network, streams, horizon)
     for t in range(1, horizon + 1):
-        draw = next(draws)
-        after = algorithm.step(state, problem, network, draw, t)
-        yield state, draw, after
-        state = after
+        units = {r.name: r.unit for r in handler.releases if r.t == t}
+        yield states[t - 1], units, states[t]
 
 
 @pytest.mark.parametrize("redraw", ["each", "after_release", "once"])
@@ -775,15 +759,18 @@ def test_ipp_admm_sends_messages_as_in_algorithm_3(problem, uneven, streams, red
     def loss(x):
         return np.minimum(np.log1p(np.exp(-(signed @ x[..., None])[..., 0])), 0.8).mean(-1)
 
-    for before, draw, after in decisions(algorithm, problem, uneven, streams, 12):
-        unit = draw.threshold if unit is None else np.where(again, draw.threshold, unit)
-        gain = loss(before.x[0]) - loss(after.minimiser[0]) + 0.02 * draw.query
+    for before, units, after in decisions(algorithm, problem, uneven, streams, 12):
+        query, threshold = (noise[..., 0] for noise in units["test"][0])
+        unit = threshold if unit is None else np.where(again, threshold, unit)
+        gain = loss(before.x[0]) - loss(after.minimiser[0]) + 0.02 * query
         sends = (gain >= 0.01 + 0.05 * unit) & (sent < 5)
         again = {"each": np.ones_like(sends), "after_release": sends, "once": 0 * sends > 0}[redraw]
         sent = sent + sends
-        output_noise = 0.2 / (0.1 + 2 * ETA * uneven.degrees[..., None]) * draw.noise[1]
+        output_noise = 0.2 / (0.1 + 2 * ETA * uneven.degrees[..., None]) * units["message"]
         x = np.where(sends[..., None], after.minimiser[0] + output_noise, before.x[0])
-        assert np.allclose(after.x[0], x, atol=1e-12) and np.array_equal(after.sent[0], sent)
+        assert np.allclose(after.x[0], x, atol=1e-12) and np.array_equal(
+            after.extra["sent"][0], sent
+        )
         dual = dual + ETA * (uneven.degrees[..., None] * x - links @ x)
         assert np.allclose(after.dual[0], dual, atol=1e-10)
     assert 0 < sent.sum() < 12 * sent.size
@@ -793,7 +780,7 @@ def test_ipp_admm_sends_messages_as_in_algorithm_3(problem, uneven, streams, red
 def test_after_c_messages_an_agent_sends_nothing_but_updates_its_dual(problem, network, streams):
     algorithm = IPP(eta=ETA, c=2, alpha=1e-12, decision="coin", noise=0.1, output_noise=0.1)
     steps = list(decisions(algorithm, problem, network, streams, 40))
-    assert (steps[-1][2].sent == 2).all()
+    assert (steps[-1][2].extra["sent"] == 2).all()
     before, _, after = steps[-1]
     assert np.array_equal(after.x, before.x)
     assert not np.array_equal(after.dual, before.dual)
@@ -828,7 +815,7 @@ def test_with_tests_on_noisy_iterates_all_iterations_are_accounted(problem, netw
     done = algorithm.calibrate(Budget(10.0, 1e-4), problem, network, horizon)
     rho = zcdp_rho(10.0, 1e-4, conversion="shortcut")
     assert done.rho_by_formula(problem, network, horizon) == pytest.approx(rho)
-    assert sum(done.message_cost(problem).rhos()) == pytest.approx((1 - done.share) * rho / horizon)
+    assert sum(done.rhos(problem)) == pytest.approx((1 - done.share) * rho / horizon)
     assert done.svt_epsilon**2 / 2 == pytest.approx(done.share * rho)
     tests = [r for r in done.releases(problem, network, horizon) if r.epsilon is not None][-1]
     assert tests.proven
@@ -888,7 +875,7 @@ def test_the_accumulated_rho_of_a_run_is_at_most_that_of_the_formula(problem, ne
     done = IPP(eta=ETA, c=4).calibrate(BUDGET, problem, network, 12)
     at = run(done, problem, network, streams, 12)
     total = done.rho_by_formula(problem, network, 12)
-    messages = sum(done.message_cost(problem).rhos())
+    messages = sum(done.rhos(problem))
     expected = done.svt_epsilon**2 / 2 + messages * at[12]["messages"]
     assert np.allclose(at[12]["worst_case"], expected)
     assert (at[12]["worst_case"] <= total * (1 + 1e-12)).all()

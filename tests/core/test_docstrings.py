@@ -18,7 +18,7 @@ EXPORTED = {
 SOURCE = Path(private_consensus.__file__).parent
 ANNOTATED = (
     "api", "audits", "cli", "common/multiplicity.py", "common/spreadsheets.py",
-    "privacy/aggregation.py", "privacy/audit", "publishing", "report",
+    "privacy/aggregation.py", "publishing", "report",
     "reproduction/audits", "reproduction/claims", "reproduction/experiments",
     "reproduction/statements",
 )  # fmt: skip

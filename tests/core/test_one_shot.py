@@ -82,7 +82,7 @@ def test_calibration_uses_at_least_99_percent_of_the_budget(perturbed, epsilon):
     noisy = algorithm.calibrate(Budget(epsilon, 1e-5), problem, RING, 4)
     guarantee = account(noisy.releases(problem, RING, 4), 1e-5)
     assert guarantee.proven and 0.99 * epsilon <= guarantee.epsilon <= epsilon
-    louder = replace(noisy, noise=2 * noisy.noise.scale)
+    louder = replace(noisy, noise=2 * noisy.noise)
     assert account(louder.releases(problem, RING, 4), 1e-5).epsilon < guarantee.epsilon
 
 

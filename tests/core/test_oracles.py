@@ -11,6 +11,7 @@ from test_released import HORIZON, NETWORK, STREAMS, WITH_DRAWS, fitted, regress
 
 from private_consensus import algorithms, problems
 from private_consensus.core.algorithms.base import stack
+from private_consensus.core.handlers import Running
 from private_consensus.core.problems.base import PUBLIC_RECORDS
 from private_consensus.reproduction.datasets import PREPARATIONS
 from private_consensus.reproduction.datasets.scaling import COLUMNS, ROWS
@@ -48,10 +49,13 @@ def read_attributes(name: str) -> tuple:
     calibrated = algorithms.load(name)(**options).calibrate(budget, watched, NETWORK, HORIZON)
     calibrated.releases(watched, NETWORK, HORIZON)
     algorithm = stack([calibrated])
-    state = algorithm.start(make(0.0), NETWORK, STREAMS, 1)
-    draws = algorithm.draws(make(0.0), STREAMS)
+    declared = algorithm.mechanisms(watched, NETWORK, HORIZON)
+    handler = Running(declared, make(0.0), STREAMS, np.array([HORIZON]))
+    release = handler.function()
+    state = algorithm.start(make(0.0), NETWORK, release)
     for t in range(1, HORIZON + 1):
-        state = algorithm.step(state, watched, NETWORK, next(draws), t)
+        handler.begin(t)
+        state = algorithm.step(state, watched, NETWORK, release, t)
     return watched.attributes_read, algorithm
 
 

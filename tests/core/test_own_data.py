@@ -32,7 +32,7 @@ def test_the_script_splits_trains_plots_audits_and_exports(variables, capsys):
         assert result.guarantee.proven
         error = result.measurements.filter(pl.col("t") == 20)["value"].item()
         assert 0.2 < error < 0.26  # a constant prediction has error 0.45
-    assert not variables["audit"].flagged
+    assert not variables["audit"].finding
     assert json.loads(Path("model.json").read_text())["epsilon"] == pytest.approx(1.0)
     assert "vega" in Path("errors.html").read_text()
 

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit, log_softmax
 
 from private_consensus.common.errors import InvalidInput
+from private_consensus.core.handlers import Running
 from private_consensus.core.problems import perceptron, shared_by_runs
 from private_consensus.core.problems.perceptron import CLASSES, LOSSES
 from private_consensus.core.randomness import Streams
@@ -176,9 +177,14 @@ def test_dimension_and_records_per_agent_are_those_of_the_paper():
         assert (problem.dim, problem.records) == (39_760, m)
 
 
+def released(problem, groups=None):
+    """Return the function of releases of a run, which samples starting points."""
+    return Running({}, problem, Streams(5, (0, 1), groups or {}), np.array([1])).function()
+
+
 def test_the_gradient_at_zero_is_equal_for_all_hidden_units():
     problem = small()
-    x = problem.initial("zero", Streams(5, (0, 1)))
+    x = problem.initial("zero", released(problem))
     assert not x.any()
     start = np.broadcast_to(x[0], (3, problem.dim)).copy()
     g = problem.clipped_gradient(start, problem.rows_of(0), np.full(3, 10))
@@ -192,15 +198,15 @@ def test_random_initial_models_have_their_distribution_and_are_shared():
     problem = perceptron.build(
         Streams(5, (0,)), 2, prepared=prepared, hidden=40, records=100, precision="double"
     )
-    x = problem.initial("random", Streams(5, (0, 1)))
+    x = problem.initial("random", released(problem))
     W1, b1, W2, b2 = problem.layers(x)
     assert W1.var() * 300 == pytest.approx(1, abs=4 * np.sqrt(2 / W1.size))
     assert W2.var() * 40 == pytest.approx(1, abs=4 * np.sqrt(2 / W2.size))
     assert not b1.any()
     assert not b2.any()
-    other_streams = Streams(5, (0, 1), {"noise": "another algorithm"})
-    np.testing.assert_array_equal(problem.initial("random", other_streams), x)
-    u = problem.initial("u05", Streams(5, (0, 1)))
+    other = released(problem, {"noise": "another algorithm"})
+    np.testing.assert_array_equal(problem.initial("random", other), x)
+    u = problem.initial("u05", released(problem))
     assert -0.5 <= u.min() < -0.49
     assert 0.49 < u.max() < 0.5
 

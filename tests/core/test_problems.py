@@ -467,3 +467,11 @@ def test_arrays_of_a_problem_cannot_be_changed():
     for array in (means, rows, labels):
         with pytest.raises(ValueError, match="read-only"):
             array[0, 0] = 500.0
+
+
+def test_a_feature_that_is_zero_in_all_records_has_the_coefficient_zero():
+    random = np.random.default_rng(5)
+    features, responses = random.normal(size=(1, 3, 8, 2)), random.normal(size=(1, 3, 8))
+    padded = np.pad(features, [(0, 0)] * 3 + [(1, 0)])
+    optima = [Lasso(x, responses, 1 / 8, 0.1).optimum for x in (features, padded)]
+    assert optima[1].tolist() == [[0.0, *optima[0][0]]]

@@ -14,12 +14,14 @@ from threadpoolctl import threadpool_limits
 from observed import simulated
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput, OutsideRange
+from private_consensus.core.algorithms.base import stack
 from private_consensus.core.algorithms.dsgd import DSGD
+from private_consensus.core.algorithms.families.decentralized_sgd import KEYS, computed_per_second
 from private_consensus.core.algorithms.families.q_dpsgd import MAX_CACHED
-from private_consensus.core.algorithms.noise import Noise
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
 from private_consensus.core.algorithms.sdm_dsgd import SDMDSGD
+from private_consensus.core.handlers import Running
 from private_consensus.core.problems import logistic_regression, perceptron
 from private_consensus.core.quantization import Grid
 from private_consensus.core.randomness import Streams
@@ -63,10 +65,33 @@ def observables_of(algorithm, horizon=1, **options):
     return at, problem, network, streams
 
 
-def draw_of(algorithm, problem, streams):
+def handler_of(algorithm, problem, network, streams, horizon=1):
+    """Return a handler for a run of the algorithm."""
+    declared = algorithm.mechanisms(problem, network, horizon)
+    return Running(declared, problem, streams, np.array([horizon]))
+
+
+def draws(algorithm, problem, network, streams, rounds=1):
+    """Yield speeds, sampled records and keys of each round."""
+    handler = handler_of(algorithm, problem, network, streams, rounds)
+    release = handler.function()
+    for t in range(1, rounds + 1):
+        handler.begin(t)
+        batch, keys = release.batch(algorithm.released), {name: release.key(name) for name in KEYS}
+        speeds = computed_per_second(batch.speeds)
+        yield SimpleNamespace(speeds=speeds, rows=batch.rows, keys=keys, normals=batch.normals)
+
+
+def draw_of(algorithm, problem, network, streams):
     """Return the random numbers of the first round, and the batch sizes of the agents in run 0."""
-    draw = next(algorithm.draws(problem, streams))
+    draw = next(draws(algorithm, problem, network, streams))
     return draw, algorithm.sizes(0, draw.speeds[0])
+
+
+def start_of(algorithm, problem, network, streams):
+    """Return the starting points of the agents in run 0."""
+    release = handler_of(algorithm, problem, network, streams).function()
+    return algorithm.start(problem, network, release).x[0, 0]
 
 
 # --- Quantiser ------------------------------------------------------------------------------------
@@ -272,9 +297,9 @@ def test_opendp_samples_have_the_discrete_gaussian_distribution():
 
 def test_without_quantization_error_the_sum_of_models_changes_by_the_gradients():
     algorithm = QDPSGD1(**FINE)
-    at, problem, _, streams = observables_of(algorithm, 1, agents=4)
-    draw, sizes = draw_of(algorithm, problem, streams)
-    x0 = np.broadcast_to(problem.initial("random", streams)[0], (4, problem.dim)).copy()
+    at, problem, network, streams = observables_of(algorithm, 1, agents=4)
+    draw, sizes = draw_of(algorithm, problem, network, streams)
+    x0 = start_of(algorithm, problem, network, streams)
     g = problem.clipped_gradient(x0, draw.rows[0], sizes, 0.5)
     a, e = algorithm.steps(1.0)
     moved = at[1]["internal"][0, 0].sum(0) - x0.sum(0)
@@ -287,9 +312,9 @@ def test_one_round_equals_algorithm_4_computed_per_agent(noise_on):
     """Compare with one round of Algorithm 4, computed per agent from the same random numbers."""
     algorithm = QDPSGD1(eta=0.125, sigma=0.8, noise_on=noise_on, e0=0.7)
     at, problem, network, streams = observables_of(algorithm, 1)
-    draw, sizes = draw_of(algorithm, problem, streams)
+    draw, sizes = draw_of(algorithm, problem, network, streams)
     W, n = network.mixing[0], problem.n_agents
-    x = np.broadcast_to(problem.initial("random", streams)[0], (n, problem.dim)).copy()
+    x = start_of(algorithm, problem, network, streams)
     key = {name: keys[0] for name, keys in draw.keys.items()}
     u = messages.uniforms(key["rounding"], 0, x.shape)
     z = np.clip(np.floor(x / 0.125) + (u < x / 0.125 % 1), -4, 3) * 0.125
@@ -313,17 +338,17 @@ def test_noise_matches_its_scale_and_rejects_factors_of_1_5():
         assert stats.kstest(unit, stats.norm(scale=wrong).cdf).pvalue < 1e-3
 
 
-def test_agents_rounds_and_purposes_use_distinct_random_numbers(monkeypatch):
-    used = []
-
-    def listen(x, base, mixed, gradient, keep, step, scale, key, counter):
-        used.extend((*key, counter + i) for i in range(len(x)))
-
-    monkeypatch.setattr("private_consensus.core.algorithms.families.q_dpsgd.descend", listen)
-    _, problem, _, streams = observables_of(QDPSGD1(), 5, agents=4, runs=(0, 1))
+def test_agents_rounds_and_purposes_use_distinct_random_numbers():
+    problem, network, streams = scene(agents=4, runs=(0, 1))
+    rounds = list(draws(QDPSGD1(), problem, network, streams, 5))
+    used = [
+        (*key, draw.normals.counter + i)
+        for draw in rounds
+        for key in draw.normals.keys
+        for i in range(4)
+    ]
     assert len(set(used)) == len(used) == 5 * 4 * 2
-    draw = next(QDPSGD1().draws(problem, streams))
-    words = [tuple(key) for keys in draw.keys.values() for key in keys]
+    words = [tuple(key) for keys in rounds[0].keys.values() for key in keys]
     assert len(set(words)) == len(words) == 8
 
 
@@ -351,14 +376,15 @@ def test_an_agent_without_a_gradient_adds_no_noise():
     np.testing.assert_allclose(algorithm.noise_scale(0, np.array([0, 4, 20])), [0, 0.5, 0.5])
 
 
-def models_after_round(algorithm, x, draw=None):
+def models_after_round(algorithm, x):
     """Return the models after one round from given models."""
     problem, network, streams = scene()
-    algorithm = replace(algorithm, T=np.array([100.0]))
-    state = algorithm.start(problem, network, streams, 1)
+    handler = handler_of(algorithm, problem, network, streams, 100)
+    release = handler.function()
+    state = algorithm.start(problem, network, release)
     state.x[:] = x
-    draw = next(algorithm.draws(problem, streams))
-    return algorithm.step(state, problem, network, draw, 1).x[0, 0]
+    handler.begin(1)
+    return algorithm.step(state, problem, network, release, 1).x[0, 0]
 
 
 def test_the_update_depends_on_the_exact_model_unless_it_uses_the_broadcast_model():
@@ -378,7 +404,7 @@ def test_messages_of_q_dpsgd_2_contain_the_noise():
     )
     problem, network, streams = scene()
     W = network.mixing[0]
-    draw = next(QDPSGD2().draws(problem, streams))
+    draw, _ = draw_of(QDPSGD2(), problem, network, streams)
     table = rows.discrete_table((4.0 * 0.5 / 0.1) ** 2)
     noise = messages.discrete_of(table, draw.keys["discrete"][0], 0, loud.shape) * 0.1
     expected = 0.1 * (W - np.diag(np.diagonal(W))) @ noise
@@ -412,12 +438,10 @@ def test_dsgd_decreases_the_loss_with_a_small_consensus_error():
 
 
 def test_batches_have_uniform_sizes_from_4_to_35_and_no_repeated_records():
-    problem, _, streams = scene(agents=4)
+    problem, network, streams = scene(agents=4)
     algorithm = QDPSGD1()
-    draws = algorithm.draws(problem, streams)
     sizes, used = [], np.zeros((4, problem.records))
-    for _ in range(1500):
-        draw = next(draws)
+    for draw in draws(algorithm, problem, network, streams, 1500):
         now = algorithm.sizes(0, draw.speeds[0])
         sizes.append(now)
         for i in range(4):
@@ -433,10 +457,10 @@ def test_batches_have_uniform_sizes_from_4_to_35_and_no_repeated_records():
 
 
 def test_smaller_batches_are_the_first_records_of_larger_batches():
-    problem, _, streams = scene(records=260)
-    both = replace(QDPSGD1(), B=np.array([20, 30]))
-    draw = next(both.draws(problem, streams))
-    alone = next(QDPSGD1(B=20).draws(problem, streams))
+    problem, network, streams = scene(records=260)
+    both = stack([QDPSGD1(B=20), QDPSGD1(B=30)])
+    draw, _ = draw_of(both, problem, network, streams)
+    alone, _ = draw_of(QDPSGD1(B=20), problem, network, streams)
     width = alone.rows.shape[-1]
     np.testing.assert_array_equal(draw.rows[..., :width], alone.rows)
     assert (both.sizes(1, draw.speeds) >= both.sizes(0, draw.speeds)).all()
@@ -448,9 +472,9 @@ def test_seconds_and_bits_of_a_round_are_those_of_the_run_time_model():
     np.testing.assert_allclose(at[4]["bits"], 4 * 3 * problem.dim)
     assert at[1]["saturated"].shape == (1, 1)
     for algorithm, sending, bits in ((DSGD(), 3.0, 16), (SDMDSGD(), 0.9, 4.8)):
-        at, problem, _, streams = observables_of(algorithm, 4)
-        draws = algorithm.draws(problem, streams)
-        waited = sum(20 / next(draws).speeds.min() for _ in range(4))
+        at, problem, network, streams = observables_of(algorithm, 4)
+        rounds = draws(algorithm, problem, network, streams, 4)
+        waited = sum(20 / draw.speeds.min() for draw in rounds)
         np.testing.assert_allclose(at[4]["seconds"], waited + 4 * sending)
         np.testing.assert_allclose(at[4]["bits"], 4 * bits * problem.dim)
 
@@ -535,7 +559,7 @@ def test_simulated_seconds_and_training_loss_are_recorded():
 
 def sigma_of(algorithm, epsilon=1.0, horizon=500, agents=4):
     problem, network, _ = scene(agents=agents)
-    return algorithm.calibrate(Budget(epsilon, 1e-5), problem, network, horizon).sigma.scale
+    return algorithm.calibrate(Budget(epsilon, 1e-5), problem, network, horizon).sigma
 
 
 @pytest.mark.parametrize("rule", ["thm11", "proof11", "accountant"])
@@ -575,7 +599,7 @@ def test_calibrated_sigma_equals_the_formula_of_theorem_15():
 def test_the_privacy_formula_inverts_the_calibration_of_sigma(algorithm):
     problem, network, _ = scene()
     ready = algorithm.calibrate(Budget(1.3, 1e-5), problem, network, 200)
-    assert ready.epsilon_by_formula(1e-5, problem, network, 200) == pytest.approx(1.3)
+    assert ready.claimed_epsilon(1e-5, problem, network, 200) == pytest.approx(1.3)
 
 
 @pytest.mark.parametrize(
@@ -591,7 +615,7 @@ def test_the_sound_variants_use_most_of_the_budget_without_exceeding_it(algorith
     guarantee = account(ready.releases(problem, network, 100), 1e-5)
     assert guarantee.proven
     assert 0.7 < guarantee.epsilon <= 1.0 + 1e-4
-    less = replace(ready, sigma=ready.sigma.scale / 2)
+    less = replace(ready, sigma=ready.sigma / 2)
     half = account(less.releases(problem, network, 100), 1e-5)
     assert half.epsilon > 1.5
 
@@ -607,12 +631,12 @@ def test_variants_with_too_little_noise_for_the_rounding_exceed_epsilon(sigma2):
 def test_an_infinite_budget_gives_no_noise_and_non_private_dsgd_refuses_a_budget():
     problem, network, _ = scene()
     for algorithm in (QDPSGD1(), QDPSGD2(), SDMDSGD(), DSGD(), DSGD(gradients="private")):
-        assert algorithm.calibrate(Budget(np.inf), problem, network, 9).sigma.scale == 0
+        assert algorithm.calibrate(Budget(np.inf), problem, network, 9).sigma == 0
     for gradients in ("plain", "clipped"):
         with pytest.raises(InvalidInput, match=r"budget\.epsilon"):
             DSGD(gradients=gradients).calibrate(Budget(1.0, 1e-5), problem, network, 9)
     private = DSGD(gradients="private").calibrate(Budget(1.0, 1e-5), problem, network, 9)
-    assert private.sigma.scale > 0
+    assert private.sigma > 0
 
 
 # --- Bad input ------------------------------------------------------------------------------------
@@ -710,22 +734,23 @@ def test_a_configured_noise_is_kept_and_its_epsilon_follows_theorem_11():
     network = networks.build(Streams(3, (0, 1)), "ring", 3, weights="laplacian", scale=1.0)
     algorithm = QDPSGD1(sigma=0.7, sigma_rule="given", init="zero")
     budget = Budget(math.inf, 1e-5)
-    assert algorithm.calibrate(budget, problem, network, 100).sigma.scale == 0.7
+    assert algorithm.calibrate(budget, problem, network, 100).sigma == 0.7
     [(_, claimed)] = algorithm.statements(budget, problem, network, 100)
     recalibrated = QDPSGD1(init="zero").calibrate(Budget(claimed, 1e-5), problem, network, 100)
-    assert recalibrated.sigma.scale == pytest.approx(0.7, rel=1e-6)
+    assert recalibrated.sigma == pytest.approx(0.7, rel=1e-6)
 
 
 def test_the_noise_multiplier_is_in_units_of_the_clipping_norm():
     """For any clipping norm, the standard deviation is proportional to the noise multiplier."""
-    for kind, law, location in (
-        (QDPSGD1, "gaussian", "gradient"),
-        (SDMDSGD, "gaussian", "gradient"),
-        (QDPSGD2, "discrete_gaussian", "message"),
-    ):
+    problem, network, _ = scene()
+    for kind in (QDPSGD1, SDMDSGD, QDPSGD2):
         algorithm = kind(sigma=0.7, K=0.3)
-        assert algorithm.sigma == Noise(0.7, law, location)
         assert algorithm.noise_scale(0, np.array([0, 4])) == pytest.approx([0.0, 0.7 * 0.3])
+        (mechanism,) = algorithm.mechanisms(problem, network, 9).values()
+        if kind is QDPSGD2:
+            assert mechanism.scale == pytest.approx(0.7 * 0.3)
+        else:
+            assert mechanism.deviation(np.array([[[0, 4]]])).ravel() == pytest.approx([0, 0.21])
 
 
 def test_cached_coefficients_belong_to_their_mixing_matrix():

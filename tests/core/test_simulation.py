@@ -12,7 +12,7 @@ from private_consensus import Streams, algorithms, networks
 from private_consensus.api import results
 from private_consensus.audits.examples import examples
 from private_consensus.common.errors import Diverged, InvalidInput
-from private_consensus.core.algorithms.base import Iterative, column, stack, structure
+from private_consensus.core.algorithms.base import Algorithm, column, stack, structure
 from private_consensus.core.algorithms.gradient_descent import GradientDescent
 from private_consensus.core.algorithms.pr_admm import ALGORITHM as PRADMM
 from private_consensus.core.networks import Network
@@ -164,7 +164,7 @@ def test_averages_cover_all_iterations_including_those_not_recorded():
     for recorded in (frozenset(), frozenset({1, 2, 3}), frozenset(range(9))):
         watch = MeasurementPlan((measure,), recorded, averages=(measure,))
         options = {"root": 1, "groups": {}, "runs": 7, "watch": watch, "block": 4}
-        values = simulated(pair, *environment, **options)
+        values = simulated(pair, numbered, network, **options)
         for T, measurements in zip((5, 9), values, strict=True):
             mean = measurements[T, "internal", "mean_value"]
             assert mean == pytest.approx((2 ** (T + 1) - 2) * (1 + np.arange(7)) / T)
@@ -177,7 +177,7 @@ def test_the_average_over_a_diverged_run_is_infinite():
     watch = MeasurementPlan((), averages=(("internal", "value"),))
     wild = [Setting(Doubling(factor=1e200), FREE, 5)]
     options = {"root": 1, "groups": {}, "runs": 3, "watch": watch, "divergence": "record"}
-    [measurements] = simulated(wild, *environment, **options)
+    [measurements] = simulated(wild, numbered, network, **options)
     assert np.isinf(measurements[5, "internal", "mean_value"]).all()
 
 
@@ -189,25 +189,30 @@ def test_errors_for_different_budgets_are_strongly_correlated():
     assert np.corrcoef(first, second)[0, 1] > 0.95
 
 
+def numbered(streams):
+    """Return a problem whose data are the number of the run, from 1."""
+    means = np.ones((len(streams.runs), 5, 2)) * (np.reshape(streams.runs, (-1, 1, 1)) + 1)
+    return MeanEstimation(means, records=20, box=100.0)
+
+
 class Position(NamedTuple):
     x: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explosive(Iterative):
-    """Algorithm that overflows if the factor is large and the run does not start from 0."""
+class Explosive(Algorithm):
+    """Algorithm that overflows in run 6 of :func:`numbered` if the factor is large."""
 
     factor: float = 1.0
 
-    def releases(self, problem, network, horizon):
-        return []
+    def mechanisms(self, problem, network, horizon):
+        return {}
 
-    def start(self, problem, network, streams, settings):
-        x = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
-        x[:, [run == 6 for run in streams.runs]] = 1.0
-        return Position(x)
+    def start(self, problem, network, release):
+        x = np.where(problem.means == 7, 1.0, 0.0)
+        return Position(np.broadcast_to(x, (release.settings, *x.shape)))
 
-    def step(self, state, problem, network, draw, t):
+    def step(self, state, problem, network, release, t):
         return Position(state.x * column(self.factor))
 
     def observables(self, state, problem, t):
@@ -218,10 +223,10 @@ class Explosive(Iterative):
 class Doubling(Explosive):
     """Algorithm that records factor^t (run number + 1) as an array [settings, runs]."""
 
-    def start(self, problem, network, streams, settings):
-        return Position(np.tile(np.array(streams.runs, float) + 1, (settings, 1)))
+    def start(self, problem, network, release):
+        return Position(np.tile(problem.means[:, 0, 0], (release.settings, 1)))
 
-    def step(self, state, problem, network, draw, t):
+    def step(self, state, problem, network, release, t):
         return Position(state.x * np.reshape(self.factor, (-1, 1)))
 
 
@@ -234,7 +239,7 @@ def test_a_non_finite_iterate_stops_the_run_with_an_error_that_locates_it(proces
     watch = MeasurementPlan((("internal", "node_error"),))
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(Diverged) as caught:
         simulated(
-            pair, *environment, root=1, groups={}, runs=8, watch=watch, block=4,
+            pair, numbered, network, root=1, groups={}, runs=8, watch=watch, block=4,
             simulation={"processes": processes},
         )  # fmt: skip
     error = caught.value
@@ -259,12 +264,12 @@ def test_settings_with_different_structural_options_cannot_be_stacked():
 def test_stacked_fields_have_the_settings_axis_first():
     per_agent = np.arange(5.0).reshape(1, 5, 1)
     both = stack([GradientDescent(noise=per_agent), GradientDescent(noise=2.0)])
-    assert both.noise.scale.shape == (2, 1, 5, 1)
-    assert np.array_equal(both.noise.scale[1], np.full((1, 5, 1), 2.0))
+    assert both.noise.shape == (2, 1, 5, 1)
+    assert np.array_equal(both.noise[1], np.full((1, 5, 1), 2.0))
     scalars = stack([GradientDescent(noise=1.0), GradientDescent(noise=2.0)])
-    assert column(scalars.noise.scale).shape == (2, 1, 1, 1)
+    assert column(scalars.noise).shape == (2, 1, 1, 1)
     selected = both.select(np.array([False, True]))
-    assert np.array_equal(selected.noise.scale, both.noise.scale[1:])
+    assert np.array_equal(selected.noise, both.noise[1:])
 
 
 def test_divergence_can_be_recorded_as_infinite_values():
@@ -275,9 +280,9 @@ def test_divergence_can_be_recorded_as_infinite_values():
     ]
     watch = MeasurementPlan((("internal", "node_error"),))
     options = {"root": 1, "groups": {}, "runs": 8, "watch": watch, "block": 4}
-    tame, wild = simulated(pair, *environment, divergence="record", **options)
+    tame, wild = simulated(pair, numbered, network, divergence="record", **options)
     forked = simulated(
-        pair, *environment, divergence="record", simulation={"processes": 2}, **options
+        pair, numbered, network, divergence="record", simulation={"processes": 2}, **options
     )
     assert forked[1][40, "internal", "node_error"].tobytes() == (
         wild[40, "internal", "node_error"].tobytes()
@@ -285,7 +290,7 @@ def test_divergence_can_be_recorded_as_infinite_values():
     assert np.isfinite(tame[40, "internal", "node_error"]).all()
     assert np.isinf(wild[40, "internal", "node_error"]).any()
     with pytest.raises(InvalidInput, match="divergence"):
-        simulated(pair, *environment, divergence="ignore", **options)
+        simulated(pair, numbered, network, divergence="ignore", **options)
 
 
 def test_batched_local_solves_are_byte_identical_to_separate_runs():

@@ -10,18 +10,16 @@ from private_consensus.core.randomness import Streams, generator
 from worlds import world
 
 START, NOISE = "data start", "noise "
-ROUNDS = {
-    "data initial", "noise discrete", "noise mask", "noise noise", "noise rounding",
-    "sampling records", "sampling speeds",
-}  # fmt: skip
+ROUNDS = {"data initial", "noise noise", "sampling records", "sampling speeds"}
+COMPILED = {"noise discrete", "noise mask", "noise rounding"}
 POLYNOMIAL = {"noise fairness", "noise linear", "noise quadratic"}
 NAMES = {
-    "admm": {START, NOISE},
-    "canary_audit": ROUNDS | {"data canaries"},
+    "admm": {START},
+    "canary_audit": ROUNDS | COMPILED | {"data canaries"},
     "coordinate_descent": {START, NOISE, "sampling coordinate"},
     "d_zoa": {NOISE},
-    "decor": {NOISE, "noise pairs"},
-    "dgd": {START, NOISE},
+    "decor": {NOISE},
+    "dgd": {START},
     "dp_admm": {NOISE},
     "dp_ci": {NOISE, "noise initial message", "data observations"},
     "dp_ci_moments": set(),
@@ -30,9 +28,7 @@ NAMES = {
     "exact_admm": {NOISE},
     "fair_classification": POLYNOMIAL,
     "gradient_descent": {NOISE},
-    "ipp_admm": {
-        START, NOISE, "noise output", "noise query", "noise threshold", "sampling coin",
-    },
+    "ipp_admm": {START, "noise output", "noise query", "noise threshold"},
     "ldp_admm": {START, NOISE, "sampling weights"},
     "ldp_gradient_descent": {START, NOISE, "sampling weights"},
     "ldp_subgradient": {START, NOISE, "sampling weights"},
@@ -46,15 +42,15 @@ NAMES = {
     "p_admm": {START, NOISE},
     "pdop": {START, NOISE},
     "pflr": POLYNOMIAL,
-    "pp_admm": {START, NOISE, "noise output"},
+    "pp_admm": {START, "noise output"},
     "pp_admm_renyi": {START, NOISE, "noise output"},
     "pr_admm": {START, NOISE},
-    "q_dpsgd_1": ROUNDS,
-    "q_dpsgd_2": ROUNDS,
+    "q_dpsgd_1": ROUNDS | {"noise rounding"},
+    "q_dpsgd_2": ROUNDS | {"noise rounding", "noise discrete"},
     "r_admm": {START, NOISE},
     "random_aggregation": {NOISE, "sampling weights"},
     "release_audit": {NOISE},
-    "sdm_dsgd": ROUNDS,
+    "sdm_dsgd": ROUNDS | {"noise mask"},
     "secure_aggregation": {NOISE},
     "zip_dl": {NOISE},
 }  # fmt: skip

@@ -125,7 +125,7 @@ CALLS = {
     },
 }  # fmt: skip
 """Functions and constructors for privacy, each with arguments that it accepts."""
-COVERED_ELSEWHERE = {"audit_verdict", "verdict", "verdict_of"}
+COVERED_ELSEWHERE = {"verdict", "verdict_of"}
 """Words of verdicts: tests/privacy/test_verdicts.py."""
 EXAMPLES = {example.name: example for example in examples()}
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest, laplace, norm
 
+from observed import running
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms import logistic
@@ -529,7 +530,7 @@ def test_published_mechanisms_have_a_smaller_loss_than_the_formula_states(
     delta = 0.0 if mechanism == "laplace" else DELTA
     algorithm = FairClassification(mechanism=mechanism, fair=kind, selected="age", split=split)
     algorithm = algorithm.calibrate(Budget(epsilon, delta), problem, network, 1)
-    formula = algorithm.epsilon_by_formula(delta, problem, network, 1)
+    formula = algorithm.claimed_epsilon(delta, problem, network, 1)
     assert formula == pytest.approx(epsilon)
     guarantee = account(algorithm.releases(problem, network, 1), delta)
     assert guarantee.epsilon < epsilon
@@ -547,7 +548,7 @@ def test_a_tight_calibration_uses_the_full_budget(problem, network, kind, select
             assert epsilon == pytest.approx(1.0, rel=1e-6)
         assert epsilon <= 1.0 + 1e-9
     ahead = replace(algorithm, zbar="data").calibrate(Budget(1.0, DELTA), problem, network, 1)
-    assert (ahead.noise_rest.scale > algorithm.noise_rest.scale) == (kind != "off")
+    assert (ahead.noise_rest > algorithm.noise_rest) == (kind != "off")
     honest = replace(algorithm, zbar="data")  # calibrated as public, accounted as private
     epsilon = account(honest.releases(problem, network, 1), DELTA).epsilon
     assert (epsilon > 1.0 + 1e-6) == (kind != "off")
@@ -570,9 +571,9 @@ def test_the_extended_gaussian_mechanism_is_private_and_not_tight(epsilon, delta
 
 def test_pflr_splits_its_budget_between_covariance_and_objective(problem, network):
     algorithm = Pflr(share=0.25).calibrate(Budget(2.0, 0.0), problem, network, 1)
-    assert algorithm.noise_fairness.scale == pytest.approx(2 * DIM / 0.5)
-    assert algorithm.noise_objective.scale == pytest.approx((DIM**2 / 4 + DIM) / 1.5)
-    assert algorithm.epsilon_by_formula(0.0, problem, network, 1) == pytest.approx(2.0)
+    assert algorithm.noise_fairness == pytest.approx(2 * DIM / 0.5)
+    assert algorithm.noise_objective == pytest.approx((DIM**2 / 4 + DIM) / 1.5)
+    assert algorithm.claimed_epsilon(0.0, problem, network, 1) == pytest.approx(2.0)
     assert account(algorithm.releases(problem, network, 1), 0.0).epsilon < 2.0
     tight = replace(algorithm, sens="tight").calibrate(Budget(2.0, 0.0), problem, network, 1)
     assert account(tight.releases(problem, network, 1), 0.0).epsilon == pytest.approx(2.0)
@@ -581,10 +582,17 @@ def test_pflr_splits_its_budget_between_covariance_and_objective(problem, networ
 def test_pflr_with_the_raw_covariance_is_not_private(problem, network):
     raw = Pflr(shift="raw").calibrate(Budget(2.0, 0.0), problem, network, 1)
     assert np.isinf(account(raw.releases(problem, network, 1), 0.0).epsilon)
-    assert raw.epsilon_by_formula(0.0, problem, network, 1) == pytest.approx(2.0)
+    assert raw.claimed_epsilon(0.0, problem, network, 1) == pytest.approx(2.0)
 
 
 # --- Noise and batches -------------------------------------------------------------------------
+
+
+def perturbed(algorithm, problem, network, streams):
+    """Return the coefficients with noise of an algorithm, one array [settings, runs, ...] each."""
+    handler = running(algorithm, problem, network, streams, 1)
+    handler.begin(1)
+    return algorithm.perturbed(problem, handler.function())
 
 
 @pytest.mark.parametrize(("mechanism", "law"), [("laplace", laplace), ("gaussian", norm)])
@@ -594,7 +602,9 @@ def test_sampled_noise_has_the_calibrated_scales(network, streams, mechanism, la
     budget = Budget(1.0, 0.0 if mechanism == "laplace" else DELTA)
     algorithm = FairClassification(mechanism=mechanism, selected="age", split=0.1)
     algorithm = algorithm.calibrate(budget, problem, network, 1)
-    matrix, linear, covariance = (batch[0] for batch in algorithm.perturbed(problem, many))
+    matrix, linear, covariance = (
+        batch[0] for batch in perturbed(algorithm, problem, network, many)
+    )
     coefficients = problem.coefficients
     remaining_noise = [
         (linear - coefficients.linear)[:, 1:],
@@ -608,7 +618,7 @@ def test_sampled_noise_has_the_calibrated_scales(network, streams, mechanism, la
     assert np.allclose(noise, np.swapaxes(noise, -1, -2))
     selected_noise.append(noise[:, 0, 0])
     remaining_noise.append(np.diagonal(noise, axis1=1, axis2=2)[:, 1:])
-    scales = algorithm.noise_selected.scale, algorithm.noise_rest.scale
+    scales = algorithm.noise_selected, algorithm.noise_rest
     for drawn, scale in zip((selected_noise, remaining_noise), scales, strict=True):
         for block in drawn:
             assert kstest(block.ravel(), law(scale=scale).cdf).pvalue > 0.001
@@ -623,23 +633,23 @@ def test_off_diagonal_noise_is_larger_for_ordered_than_for_unique_coefficients(n
     for coeffs in ("ordered", "unique"):
         algorithm = FairClassification(coeffs=coeffs, noise_selected=1.0, noise_rest=1.0,
                                        mechanism="gaussian")  # fmt: skip
-        noise = algorithm.perturbed(problem, many)[0][0] - problem.coefficients.quadratic
+        noise = perturbed(algorithm, problem, network, many)[0][0] - problem.coefficients.quadratic
         spread[coeffs] = noise[:, 0, 1].std(), noise[:, 0, 0].std()
     assert spread["ordered"][0] == pytest.approx(np.sqrt(0.5), rel=0.15)
     assert spread["unique"][0] == pytest.approx(0.5, rel=0.15)
     assert spread["ordered"][1] == pytest.approx(spread["unique"][1])
 
 
-def test_a_fairness_term_in_the_linear_part_adds_no_noise(problem, streams):
+def test_a_fairness_term_in_the_linear_part_adds_no_noise(problem, network, streams):
     """Variants plus and perrec add noise once, to the sum of both linear parts."""
     off = FairClassification(fair="off", noise_selected=1.0, noise_rest=1.0)
     coefficients = problem.coefficients
-    noise = off.perturbed(problem, streams)[1] - coefficients.linear
+    noise = perturbed(off, problem, network, streams)[1] - coefficients.linear
     for kind, fairness_term in (
         ("plus", coefficients.covariance),
         ("perrec", coefficients.distance),
     ):
-        _, linear, absolute = replace(off, fair=kind).perturbed(problem, streams)
+        _, linear, absolute = perturbed(replace(off, fair=kind), problem, network, streams)
         assert np.allclose(linear - coefficients.linear - fairness_term, noise)
         assert not absolute.any()
 
@@ -650,7 +660,7 @@ def test_emulated_records_reduce_the_noise_and_remove_the_claim(problem, network
         calibrated = plain.calibrate(budget, problem, network, 1)
         ahead = replace(plain, emulated=10.0 * ROWS).calibrate(budget, problem, network, 1)
         name = "noise_rest" if isinstance(plain, FairClassification) else "noise_objective"
-        assert getattr(ahead, name).scale == pytest.approx(getattr(calibrated, name).scale / 10)
+        assert getattr(ahead, name) == pytest.approx(getattr(calibrated, name) / 10)
         assert ahead.statements(budget, problem, network, 1)[0][1] == np.inf
         assert calibrated.statements(budget, problem, network, 1)[0][1] == 1.0
         epsilons = [

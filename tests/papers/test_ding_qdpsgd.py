@@ -14,9 +14,11 @@ from private_consensus import networks
 from private_consensus.audits.analyses.canary_audit import guessed
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms import load
+from private_consensus.core.algorithms.families.decentralized_sgd import computed_per_second
 from private_consensus.core.problems import perceptron
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account
+from private_consensus.privacy.mechanism_sampled import batches as sampled_batches
 from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
 from private_consensus.reproduction.experiments.files import read_paper
 from private_consensus.reproduction.experiments.numbers import curve_points
@@ -127,7 +129,7 @@ def test_each_sigma_rule_of_q_dpsgd_1_meets_its_budget(scene, rule):
     algorithm = load("q_dpsgd_1")(sigma_rule=rule)
     algorithm = algorithm.calibrate(Budget(1.0, DELTA), problem, network, 300)
     epsilon = account(algorithm.releases(problem, network, 300), DELTA).epsilon
-    claimed = algorithm.epsilon_by_formula(DELTA, problem, network, 300)
+    claimed = algorithm.claimed_epsilon(DELTA, problem, network, 300)
     if rule == "thm11":
         assert claimed == pytest.approx(1.0)
     else:
@@ -139,7 +141,7 @@ def test_q_dpsgd_2_as_published_exceeds_its_budget_and_its_correction_does_not(s
     problem, network, _ = scene
     budget = Budget(1.0, DELTA)
     printed = load("q_dpsgd_2")(sigma2="full").calibrate(budget, problem, network, 300)
-    assert printed.epsilon_by_formula(DELTA, problem, network, 300) == pytest.approx(1.0)
+    assert printed.claimed_epsilon(DELTA, problem, network, 300) == pytest.approx(1.0)
     guarantee = account(printed.releases(problem, network, 300), DELTA)
     assert guarantee.epsilon > 1.0
     sound = load("q_dpsgd_2")(own="broadcast", sigma_rule="accountant")
@@ -151,10 +153,10 @@ def test_a_record_used_once_shifts_all_later_messages_of_q_dpsgd_2(scene):
     """Erratum E4.8b: execute the algorithm without noise on data sets that differ in one label."""
     problem, network, streams = scene
     algorithm = load("q_dpsgd_2")(eta=1e-6, grid="open", e0=2.0, T=20.0)
-    draws = algorithm.draws(problem, streams)
+    draws = sampled_batches(problem, streams, algorithm.max_batch_size)
     batches = [set()]  # of agent 0 in run 0
     for draw, _ in zip(draws, range(20), strict=False):
-        size = algorithm.sizes(0, draw.speeds[0])[0]
+        size = algorithm.sizes(0, computed_per_second(draw.speeds[0]))[0]
         batches.append(set(draw.rows[0, 0, :size].tolist()))
     record, first = next(
         (row, t)

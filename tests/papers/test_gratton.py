@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq
 
-from observed import simulated
+from observed import running, simulated
 from private_consensus import networks
 from private_consensus.audits.analyses.release_audit import ReleaseAudit, neighbours
 from private_consensus.common.errors import InvalidInput, OutsideRange
@@ -145,10 +145,12 @@ def test_a_step_of_dp_admm_is_equal_for_one_setting_and_for_several(streams):
     batch = stack([single, replace(single, rho=12.0), replace(single, noise=1.0)])
     states = []
     for algorithm, settings in ((batch, 3), (stack([single]), 1)):
-        state = algorithm.start(problem, network, streams, settings)
-        draws = algorithm.draws(problem, streams)
+        handler = running(algorithm, problem, network, streams, 3, settings)
+        release = handler.function()
+        state = algorithm.start(problem, network, release)
         for t in (1, 2, 3):
-            state = algorithm.step(state, problem, network, next(draws), t)
+            handler.begin(t)
+            state = algorithm.step(state, problem, network, release, t)
         states.append(state)
     for values, expected in zip(*states, strict=True):
         assert values[:1].tobytes() == expected.tobytes()
@@ -186,7 +188,7 @@ def test_the_published_objective_has_not_converged_after_200_iterations(streams,
 def test_the_step_length_satisfies_equation_27(streams, network):
     problem = build_problem(streams)
     calibrated = DZOA().calibrate(BUDGET, problem, network, 1)
-    length = calibrated.step_length(problem, network)
+    length = calibrated.step_length(problem.optimum_norm[:, None], problem, network)
     alpha_R = length * calibrated.L * np.sqrt(10 * np.log(20))
     S = step_sum(100, 10)
     bracket = 0.5 * alpha_R**2 / np.log(20) * S - 4 * problem.optimum_norm[:, None] ** 2 / 100
@@ -206,7 +208,7 @@ def test_one_step_of_d_zoa_has_the_mean_of_the_exact_update(streams, network):
     )
     calibrated = DZOA().calibrate(BUDGET, problem, network, 1)
     noisy = last_of(calibrated, wide, network, many, 1)["released"][0]
-    exact = last_of(ExactADMM(calibration="none"), problem, network, many.with_groups(), 1)
+    exact = last_of(ExactADMM(calibration="none"), problem, network, many, 1)
     off = noisy.mean(0) - exact["released"][0, 0]
     error = noisy.std(0) / np.sqrt(600)
     assert (np.abs(off) < 5 * error + 2e-3).all()
@@ -262,7 +264,7 @@ def test_dp_admm_without_noise_converges_to_the_optimum(streams, network):
 def test_dp_admm_matches_the_published_iteration(streams, network):
     problem = build_problem(streams)
     algorithm = DPADMM(rho=2.0, eta_0=0.5).calibrate(BUDGET, problem, network, 2)
-    units = algorithm.draws(problem, streams)
+    units = streams.sequence("noise", "normal", (AGENTS, 10), "")
     first, second = next(units), next(units)
     released = last_of(algorithm, problem, network, streams, 2)["released"][0]
     w = gamma = noisy = np.zeros((12, AGENTS, 10))
@@ -286,7 +288,7 @@ def test_d_zoa_has_no_guarantee_although_the_paper_claims_a_total(streams, netwo
     assert np.isinf(guarantee.epsilon) and not guarantee.proven
     [(_, claimed)] = algorithm.statements(BUDGET, problem, network, 200)
     assert claimed == pytest.approx(total_epsilon(0.95, 1e-3, 200))
-    assert algorithm.epsilon_by_formula(1e-3, problem, network, 200) == pytest.approx(claimed)
+    assert algorithm.claimed_epsilon(1e-3, problem, network, 200) == pytest.approx(claimed)
 
 
 def test_the_gaussian_baseline_has_exactly_the_total_epsilon(streams, network):

@@ -9,15 +9,15 @@ import polars as pl
 import pytest
 from scipy.stats import kstest, laplace, norm, uniform
 
-from observed import run, simulated
+from observed import run, running, simulated
 from private_consensus import networks
 from private_consensus.audits.analyses.dp_ci_moments import DPCIMoments, constants_of
 from private_consensus.core.algorithms.dp_ci import DPCI, coupling
+from private_consensus.core.lower_bounds import lower_bound_of
 from private_consensus.core.problems import linear_observation as observation
 from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.privacy import Budget, Release, account
-from private_consensus.privacy.brackets import lower_bound
 from private_consensus.reproduction import plotting
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.cells import run_cell
@@ -133,19 +133,19 @@ def test_the_gradient_is_that_of_the_time_averaged_objective(streams):
 def reference(algorithm, problem, adjacency, streams, horizon, run_index):
     """Compute Eq. (3) for one run of the block, agent by agent."""
     start = streams.draw("noise", "laplace", problem.initial.shape, "initial message")[run_index]
-    draws = algorithm.draws(problem, streams)
+    noises = streams.sequence("noise", "laplace", problem.initial.shape, "")
+    observations = problem.observation_noise(streams)
     x = problem.initial.copy()
     sent = x + algorithm.noise_scale(problem, 0) * start
     for t in range(horizon):
-        unit = next(draws)
-        y, H = problem.data(t, unit.observation)[run_index], problem.matrices(t)
+        y, H = problem.data(t, next(observations))[run_index], problem.matrices(t)
         for i in range(problem.n_agents):
             disagreement = sum(
                 sent[i] - sent[j] for j in range(problem.n_agents) if adjacency[i, j]
             )
             missed = y[i] - H[i] @ sent[i]
             x[i] = sent[i] - algorithm.step_size(t) * (disagreement - H[i].T @ missed)
-        sent = x + algorithm.noise_scale(problem, t + 1) * unit.noise[run_index]
+        sent = x + algorithm.noise_scale(problem, t + 1) * next(noises)[run_index]
     return x, sent
 
 
@@ -239,7 +239,8 @@ def test_sampled_noise_has_the_stated_scale(problem, network, streams):
     many = Streams(streams.root, tuple(range(300)), streams.groups)
     algorithm = DPCI(**SIMULATION).calibrate(Budget(0.8), problem, network, 20)
     at = run(algorithm, problem, network, many, 20)
-    sent = algorithm.start(problem, network, many, 1).sent - problem.initial
+    release = running(algorithm, problem, network, many, 20).function()
+    sent = algorithm.start(problem, network, release).sent - problem.initial
     drawn = {0: sent} | {t: at[t]["released"] - at[t]["internal"] for t in (1, 7, 20)}
     for t, noise in drawn.items():
         scale = 3 / (2 * (t + 1))
@@ -256,24 +257,35 @@ def test_time_varying_noise_is_never_larger_than_constant_noise(problem, network
     assert np.mean(scales[1]) < 0.9 * np.mean(scales[0])
 
 
+def shifted(release, shift):
+    """Return the release function of a run whose observations are shifted."""
+
+    def function(name, query):
+        return release(name, query)
+
+    function.random = lambda *arguments: release.random(*arguments) + shift
+    return function
+
+
 def test_one_changed_measurement_changes_one_message_by_the_stated_sensitivity(
     problem, network, streams
 ):
     """With earlier messages fixed, x(t) changes at one t only, by alpha(t-1) delta S(H)."""
     algorithm = DPCI(hmax="time_varying").calibrate(Budget(0.5), problem, network, 12)
     at = run(algorithm, problem, network, streams, 12)
-    draws = list(zip(range(12), algorithm.draws(problem, streams), strict=False))
+    handler = running(algorithm, problem, network, streams, 12)
+    release = handler.function()
+    start = algorithm.start(problem, network, release)
     changed_at = 4
     agent = int(problem.row_norm(changed_at).argmax())
-    for t, draw in draws[1:]:
-        state = algorithm.start(problem, network, streams, 1)._replace(sent=at[t]["released"])
-        shift = np.zeros_like(draw.observation)
+    for t in range(1, 12):
+        state = start._replace(sent=at[t]["released"])
+        shift = np.zeros((1, *problem.constant.shape[:2]))
         if t == changed_at:
             shift[:, agent] = algorithm.delta / (2 * problem.noise)
-        changed_draw = draw._replace(observation=draw.observation + shift)
-        moved = (
-            algorithm.step(state, problem, network, changed_draw, t + 1).x - at[t + 1]["internal"]
-        )
+        handler.begin(t + 1)
+        after = algorithm.step(state, problem, network, shifted(release, shift), t + 1)
+        moved = after.x - at[t + 1]["internal"]
         distance = np.abs(moved).sum((-2, -1)).max()
         if t != changed_at:
             assert distance < 1e-12
@@ -318,16 +330,19 @@ def losses_by_execution(algorithm, problem, network, horizon):
     """
     streams = Streams(5, (0,), {"data": "t", "noise": "t"})
     moved = np.zeros((horizon, problem.n_agents))
-    sent = problem.initial[None, None]
-    for t, draw in zip(range(1, horizon + 1), algorithm.draws(problem, streams), strict=False):
-        state = algorithm.start(problem, network, streams, 1)._replace(sent=sent)
-        after = algorithm.step(state, problem, network, draw, t)
+    handler = running(algorithm, problem, network, streams, horizon)
+    release = handler.function()
+    state = algorithm.start(problem, network, release)._replace(sent=problem.initial[None, None])
+    for t in range(1, horizon + 1):
+        handler.begin(t)
+        after = algorithm.step(state, problem, network, release, t)
         for agent in range(problem.n_agents):
-            unit = draw.observation.copy()
-            unit[:, agent] += algorithm.delta / (2 * problem.noise)
-            neighbour = algorithm.step(state, problem, network, draw._replace(observation=unit), t)
+            shift = np.zeros((1, *problem.constant.shape[:2]))
+            shift[:, agent] = algorithm.delta / (2 * problem.noise)
+            handler.begin(t)
+            neighbour = algorithm.step(state, problem, network, shifted(release, shift), t)
             moved[t - 1, agent] = np.abs(neighbour.x - after.x).sum()
-        sent = after.sent
+        state = state._replace(sent=after.sent)
     scales = [algorithm.noise_scale(problem, t) for t in range(1, horizon + 1)]
     return moved / np.array(scales)[:, None]
 
@@ -346,7 +361,7 @@ def test_lower_and_upper_bounds_on_epsilon_match_the_exact_loss(problem, network
     above = accounted(algorithm, problem, network, horizon)
     for stated_algorithm, _ in algorithm.statements(Budget(9.0), problem, network, horizon):
         unit = str(stated_algorithm.relation)
-        below = lower_bound(stated_algorithm.releases(problem, network, horizon), 0.0).epsilon
+        below = lower_bound_of(stated_algorithm, problem, network, horizon, 0.0).epsilon
         assert below == pytest.approx(exact[unit])
         assert exact[unit] <= above[unit] * (1 + 1e-12)
         assert above[unit] == pytest.approx(exact[unit], rel=2e-3)
@@ -370,9 +385,7 @@ def test_losses_of_a_measurement_and_a_stream_follow_from_row_norms(problem, net
     assert epsilons["replace one measurement"] == pytest.approx(0.8 * shares.max())
     assert epsilons["replace one stream"] == pytest.approx(0.8 * shares.sum(0).max(), rel=2e-3)
     assert epsilons["replace one stream"] < 0.8 * horizon
-    assert algorithm.epsilon_by_formula(0.0, problem, network, horizon) == pytest.approx(
-        0.8 * horizon
-    )
+    assert algorithm.claimed_epsilon(0.0, problem, network, horizon) == pytest.approx(0.8 * horizon)
 
 
 def test_exponential_steps_cost_less_than_the_formula(problem, network):
@@ -381,7 +394,7 @@ def test_exponential_steps_cost_less_than_the_formula(problem, network):
     Message t depends on data with (q/p)^t times the agent's fraction of H_max.
     """
     algorithm = DPCI(**DAMPED).calibrate(Budget(2.0), problem, network, 60)
-    assert algorithm.noise.scale == pytest.approx(1.0)
+    assert algorithm.noise == pytest.approx(1.0)
     for horizon in (1, 5, 60):
         epsilons = accounted(algorithm, problem, network, horizon)
         times = np.arange(horizon)
@@ -389,7 +402,7 @@ def test_exponential_steps_cost_less_than_the_formula(problem, network):
         assert epsilons["replace one measurement"] == pytest.approx(losses.max())
         assert epsilons["replace one stream"] == pytest.approx(losses.sum(0).max(), rel=2e-3)
         assert epsilons["replace one stream"] < 1 - 0.5**horizon
-        assert algorithm.epsilon_by_formula(0.0, problem, network, horizon) == pytest.approx(2.0)
+        assert algorithm.claimed_epsilon(0.0, problem, network, horizon) == pytest.approx(2.0)
 
 
 def test_a_budget_for_the_stream_is_divided_among_its_messages(problem, network):

@@ -13,13 +13,12 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.stats import kstest, laplace, norm
 
-from observed import logistic_rows, run
+from observed import logistic_rows, run, running
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms import load
 from private_consensus.core.algorithms.coordinate_descent import (
     CoordinateDescent,
-    CoordinateDescentDraw,
     CoordinateDescentState,
 )
 from private_consensus.core.algorithms.dgd import DecentralizedGradientDescent
@@ -29,11 +28,11 @@ from private_consensus.core.algorithms.ldp_gradient_descent import LocallyPrivat
 from private_consensus.core.algorithms.ldp_subgradient import LocallyPrivateSubgradient
 from private_consensus.core.algorithms.pdop import PrivateDistributedOptimisation
 from private_consensus.core.algorithms.random_aggregation import RandomAggregation
+from private_consensus.core.lower_bounds import lower_bound_of
 from private_consensus.core.problems import logistic_regression, mean_estimation
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account, aggregation, verdict
-from private_consensus.privacy.brackets import lower_bound
 from private_consensus.reproduction import plotting
 from private_consensus.reproduction.claims import HELD, NOT_HELD, Claim, evaluate
 from private_consensus.reproduction.experiments import plan as planning
@@ -193,18 +192,19 @@ def test_an_interval_that_is_too_short_is_refused():
 def reference_losses(problem, network, streams, noise, growth, horizon, r=0):
     """Return the losses of Algorithm 1 for one run, coordinate by coordinate."""
     algorithm = LocallyPrivateADMM(noise=noise, growth=growth)
-    draws = algorithm.draws(problem, streams)
+    noises = streams.sequence("noise", "laplace", (AGENTS, DIM), "")
+    sampled = streams.sequence("sampling", "uniform", (AGENTS, DIM), "weights")
     x = streams.draw("data", "normal", (AGENTS, DIM), "start")[r]
     released = run(algorithm, problem, network, streams, horizon)
     total = 0.0
     for k in range(1, horizon + 1):
-        draw, beta = next(draws), growth**k / noise
+        unit, weights, beta = next(noises)[r], next(sampled)[r], growth**k / noise
         adjacency = network.adjacency[r].astype(float)
         mean = adjacency @ x / adjacency.sum(1)[:, None]
         for i, l in np.ndindex(AGENTS, DIM):
             low, high = sorted((x[i, l], mean[i, l]))
-            w = draw.weights[r, i, l]
-            output = w * x[i, l] + (1 - w) * mean[i, l] + draw.noise[r, i, l] / beta
+            w = weights[i, l]
+            output = w * x[i, l] + (1 - w) * mean[i, l] + unit[i, l] / beta
             total += loss_by_integration(output - low, high - low, beta, problem.weight / 10)
         x = released[k]["released"][0, r]
     return total / (AGENTS * DIM), float(released[horizon]["realised"][0, r])
@@ -242,16 +242,16 @@ def test_aggregate_outputs_and_their_noise_have_the_stated_distributions(streams
     problem = build_problem(many)
     network = networks.build(many, "random_edges", AGENTS, edges=8)
     algorithm = LocallyPrivateGradientDescent(aggregator=aggregator, noise=0.5, growth=1.0)
-    draw = next(algorithm.draws(problem, many))
+    noise = next(many.sequence("noise", "laplace", (AGENTS, DIM), ""))
     released = run(algorithm, problem, network, many, 1)[1]["released"]
     start = many.draw("data", "normal", (AGENTS, DIM), "start")[None]
     low, high, point = algorithm.aggregate(start, network)
-    mixed = released - 0.5 * draw.noise + 0.9 * problem.gradient(point)
+    mixed = released - 0.5 * noise + 0.9 * problem.gradient(point)
     share = ((mixed - low) / (high - low)).ravel()
     assert kstest(share, "uniform").pvalue > 0.001
     assert kstest(share, "beta", args=(1.2, 1.2)).pvalue < 1e-3
-    assert kstest(draw.noise.ravel(), laplace().cdf).pvalue > 0.001
-    assert kstest(draw.noise.ravel(), laplace(scale=1.5).cdf).pvalue < 1e-3
+    assert kstest(noise.ravel(), laplace().cdf).pvalue > 0.001
+    assert kstest(noise.ravel(), laplace(scale=1.5).cdf).pvalue < 1e-3
 
 
 # Gradient descent.
@@ -307,7 +307,8 @@ def test_theorem_3_4_descent_follows_its_recursion_with_or_without_secret_sharin
             complete, streams, 12)[12]
         for exchange in ("plain", "secret_sharing")
     ]  # fmt: skip
-    x = LocallyPrivateSubgradient().start(problem, complete, streams, 1).x
+    release = running(LocallyPrivateSubgradient(), problem, complete, streams, 12).function()
+    x = LocallyPrivateSubgradient().start(problem, complete, release).x
     means = []
     for k in range(1, 13):
         mean = np.broadcast_to(x.mean(-2, keepdims=True), x.shape)
@@ -326,7 +327,7 @@ def test_theorem_3_4_descent_adds_the_privacy_loss_of_every_step(problem, networ
     steps = 0.5 / np.sqrt(np.arange(1, 21))
     paid = account(algorithm.releases(problem, network, 20), 0.0).epsilon
     assert paid == pytest.approx(problem.record_change("l1") * steps.sum() / 2.0)
-    printed = algorithm.epsilon_by_formula(0.0, problem, network, 20)
+    printed = algorithm.claimed_epsilon(0.0, problem, network, 20)
     assert printed == pytest.approx(problem.weight * steps.sum() / 2.0)
     with pytest.raises(InvalidInput, match=r"algorithm.weights.*fixed"):
         LocallyPrivateSubgradient(exchange="secret_sharing")
@@ -334,7 +335,7 @@ def test_theorem_3_4_descent_adds_the_privacy_loss_of_every_step(problem, networ
 
 def test_pdop_follows_its_recursion(problem, network, streams):
     algorithm = PrivateDistributedOptimisation(noise=0.3, growth=1.1, decay=0.8, eta=0.7)
-    units = algorithm.draws(problem, streams)
+    units = streams.sequence("noise", "laplace", (AGENTS, DIM), "")
     y = streams.draw("data", "normal", (AGENTS, DIM), "start")
     at = run(algorithm, problem, network, streams, 5)
     for t in range(1, 6):
@@ -352,7 +353,7 @@ def test_epsilon_by_the_papers_formula_is_a_geometric_sum(problem, network, name
     algorithm = load(name)(**NOISE, **options).calibrate(FREE, problem, network, 50)
     steps = 0.1 * np.ones(50) if name == "ldp_admm" else algorithm.decay ** np.arange(1, 51)
     expected = (steps * 1.02 ** np.arange(1, 51)).sum() * problem.weight
-    formula = algorithm.epsilon_by_formula(0.0, problem, network, 50)
+    formula = algorithm.claimed_epsilon(0.0, problem, network, 50)
     assert formula == pytest.approx(expected)
     # Both signs of the label double B, and the accountant uses the l1 norm over all coordinates.
     epsilon = account(algorithm.releases(problem, network, 50), 0.0).epsilon
@@ -413,14 +414,15 @@ def test_coordinates_are_sampled_uniformly_and_the_noise_has_the_declared_scale(
     many = Streams(streams.root, tuple(range(200)), streams.groups)
     problem = build_problem(many, box=1e3)
     algorithm = CoordinateDescent(noise=0.7)
-    draw = next(algorithm.draws(problem, many))
-    counts = draw.coordinate_mask.sum((0, 1))
+    uniform = next(many.sequence("sampling", "uniform", (AGENTS,), "coordinate"))
+    is_sampled = (uniform * DIM).astype(int)[..., None] == np.arange(DIM)
+    counts = is_sampled.sum((0, 1))
     total = counts.sum()
     assert np.abs(counts - total / DIM).max() < 4.5 * np.sqrt(total / DIM * (1 - 1 / DIM))
     network = networks.build(many, "ring", AGENTS)
     start = many.draw("data", "normal", (AGENTS, DIM), "start")
     moved = run(algorithm, problem, network, many, 1)[1]["released"][0] - start
-    noise = (moved + problem.gradient(start) / problem.smoothness)[draw.coordinate_mask]
+    noise = (moved + problem.gradient(start) / problem.smoothness)[is_sampled]
     assert kstest(noise, norm(scale=0.7).cdf).pvalue > 0.001
     assert kstest(noise, norm(scale=1.05).cdf).pvalue < 1e-3
     assert kstest(noise, norm(scale=0.7 / 1.5).cdf).pvalue < 1e-3
@@ -445,7 +447,7 @@ def test_coordinate_descent_is_calibrated_by_formula_and_by_accountant(boxed, ne
         Budget(2.0, 1e-5), boxed, network, 50
     )
     sigma2 = 2 * (2 * boxed.weight) ** 2 * DIM * 50 / (4 * boxed.smoothness**2 * DIM)
-    assert by_formula.noise.scale == pytest.approx(np.sqrt(sigma2))
+    assert by_formula.noise == pytest.approx(np.sqrt(sigma2))
     exact = CoordinateDescent().calibrate(Budget(2.0, 1e-5), boxed, network, 50)
     assert account(exact.releases(boxed, network, 50), 1e-5).epsilon <= 2.0
 
@@ -461,30 +463,36 @@ def test_lower_bound_at_delta_zero_in_a_box_is_the_log_ratio_of_a_trajectory(law
         for label in (1.0, -1.0)
     ]  # fmt: skip
     algorithm, horizon = CoordinateDescent(law=law, noise=0.1, calibration="given"), 5
-    draw = CoordinateDescentDraw(np.zeros((1, AGENTS, DIM)), np.ones((1, AGENTS, DIM), bool))
+
+    def release(name, query):
+        return query
+
+    release.random = lambda *arguments: np.zeros((1, AGENTS))  # samples the first coordinate
     state = CoordinateDescentState(np.ones((1, 1, AGENTS, DIM)), np.zeros(1), np.zeros(1))
     unboxed = (replace(world, box=np.inf) for world in worlds)
     above, below = (
-        algorithm.step(state, world, network, draw, 2).x[0, 0, 0, 0] for world in unboxed
+        algorithm.step(state, world, network, release, 2).x[0, 0, 0, 0] for world in unboxed
     )
     assert below < above
     stays = tail.logsf(1.0, above, 0.1) - tail.logsf(1.0, below, 0.1)
     releases = algorithm.releases(worlds[0], network, horizon)
-    bound = lower_bound(releases, 0.0)
+    bound = lower_bound_of(algorithm, worlds[0], network, horizon, 0.0)
     assert bound.epsilon == pytest.approx((horizon - 1) * stays, rel=1e-6) and bound.epsilon > 1.0
     assert bound.epsilon <= account(releases, 0.0).epsilon
-    assert lower_bound(algorithm.releases(worlds[0], network, 1), 0.0).epsilon == 0.0
+    assert lower_bound_of(algorithm, worlds[0], network, 1, 0.0).epsilon == 0.0
 
 
 def test_without_a_box_gaussian_noise_has_no_finite_epsilon_at_delta_zero(problem, network):
     algorithm = CoordinateDescent(noise=100.0, calibration="given")
     releases = algorithm.releases(problem, network, 1)
-    assert lower_bound(releases, 0.0).epsilon == math.inf
-    assert algorithm.epsilon_by_formula(1e-5, problem, network, 1) < 1.0
-    claimed = algorithm.epsilon_by_formula(0.0, problem, network, 1)
-    stated = {"proven": True, "lower": lower_bound(releases, 0.0).epsilon}
+    below = lower_bound_of(algorithm, problem, network, 1, 0.0).epsilon
+    assert below == math.inf
+    assert algorithm.claimed_epsilon(1e-5, problem, network, 1) < 1.0
+    claimed = algorithm.claimed_epsilon(0.0, problem, network, 1)
+    stated = {"proven": True, "lower": below}
     assert verdict(claimed, account(releases, 0.0).epsilon, **stated) != "violated"
-    assert lower_bound(releases, 1e-5).epsilon <= account(releases, 1e-5).epsilon
+    below = lower_bound_of(algorithm, problem, network, 1, 1e-5).epsilon
+    assert below <= account(releases, 1e-5).epsilon
 
 
 # Constants and conditions of the paper.
@@ -495,7 +503,7 @@ def test_calibrated_noise_covers_all_coordinates_and_ignores_random_weights(prob
     pure, horizon, noises = Budget(2.0, 0.0), 30, {}
     for weights, growth in (("random", 1.02), ("fixed", 1.02), ("random", 1.0)):
         algorithm = LocallyPrivateADMM(growth=1.02, penalty_growth=growth, weights=weights)
-        noises[weights, growth] = algorithm.calibrate(pure, problem, network, horizon).noise.scale
+        noises[weights, growth] = algorithm.calibrate(pure, problem, network, horizon).noise
     change = problem.record_change("l1")
     alike = horizon * change / (10 * pure.epsilon)
     constant = change * np.sum(1.02 ** np.arange(1, horizon + 1)) / (10 * pure.epsilon)

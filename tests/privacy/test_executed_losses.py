@@ -13,8 +13,8 @@ import pytest
 
 from private_consensus import algorithms, networks
 from private_consensus.core.algorithms.base import stack
-from private_consensus.core.algorithms.muffliato import ACCELERATIONS
 from private_consensus.core.algorithms.secure_aggregation import SecureAggregation
+from private_consensus.core.handlers import Running
 from private_consensus.core.problems.base import Problem
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.core.randomness import Streams
@@ -62,11 +62,11 @@ CASES = {
         ({**GAUSSIAN, "weights": "fixed", "minimisation": how}, "means")
         for how in ("first_order", "exact")
     ],
-    "exact_admm": [({"noise": 0.7, "rho": 0.8}, "means")],
-    "muffliato": [({"noise": 0.7, "acceleration": how}, "means") for how in ACCELERATIONS],
+    "exact_admm": [({"noise": 0.7, "rho": 2.0}, "means")],
+    "muffliato": [({"noise": 0.7, "acceleration": how}, "means") for how in ("none", "chebyshev")],
     "muffliato_gd": [
         ({"noise": 0.7, "rounds": k, "acceleration": how}, kind)
-        for k in (1, 2) for how in ACCELERATIONS for kind in ("means", "given")
+        for k in (1, 2) for how in ("none", "chebyshev") for kind in ("means", "given")
     ],
     "mafalda_sgd": [({"noise": 0.7, "filter": FILTER}, kind) for kind in ("means", "given")],
     "decor": [({"noise": 0.7, "ratio": 1.3}, kind) for kind in ("means", "given")],
@@ -85,38 +85,43 @@ BOUNDS = {
 ALL = [(name, *case) for name, cases in CASES.items() for case in cases]
 
 
-def with_noise(draw, flat):
-    """Return the draw with the noise of one run replaced by the numbers in ``flat``."""
-    noise = getattr(draw, "noise", draw)
-    arrays, replaced = noise if isinstance(noise, tuple) else (noise,), []
-    for array in arrays:
-        numbers, flat = np.split(flat, [array[0].size])
-        replaced.append(numbers.reshape(1, *array.shape[1:]))
-    changed = tuple(replaced) if isinstance(noise, tuple) else replaced[0]
-    return draw._replace(noise=changed) if hasattr(draw, "noise") else changed
+class UnitNoise:
+    """Streams of one run, whose noise is 0 except for one unit, counted over all rounds."""
+
+    def __init__(self, unit: int | None = None):
+        self.streams, self.unit, self.count = Streams(0, (0,)), unit, 0
+
+    def __getattr__(self, name):
+        return getattr(self.streams, name)
+
+    def sequence(self, purpose, distribution, shape, name=""):
+        if purpose != "noise":
+            return self.streams.sequence(purpose, distribution, shape, name)
+        return self.noise(shape)
+
+    def noise(self, shape):
+        size = int(np.prod(shape))
+        while True:
+            flat = np.zeros(size)
+            if self.unit is not None and 0 <= self.unit - self.count < size:
+                flat[self.unit - self.count] = 1.0
+            self.count += size
+            yield flat.reshape(1, *shape)
 
 
-def unit_noises(draw) -> int:
-    """Return the number of noise coordinates of one round."""
-    noise = getattr(draw, "noise", draw)
-    return sum(array[0].size for array in (noise if isinstance(noise, tuple) else (noise,)))
-
-
-def sent(algorithm, problem, unit: int | None = None) -> np.ndarray:
-    """Return all messages for one unit of noise, counted over all rounds; None: no noise."""
-    batch, streams = stack([algorithm]), Streams(0, (0,))
-    state = batch.start(problem, NETWORK, streams, 1)
-    draws, messages = batch.draws(problem, streams), []
+def sent(algorithm, problem, unit: int | None = None) -> tuple[np.ndarray, int]:
+    """Return all messages for one unit of noise, None: no noise; and the number of units."""
+    batch, streams, horizon = stack([algorithm]), UnitNoise(unit), np.array([T])
+    handler = Running(batch.mechanisms(problem, NETWORK, T), problem, streams, horizon)
+    release, messages = handler.function(), []
+    state = batch.start(problem, NETWORK, release)
     for t in range(1, T + 1):
-        draw = next(draws)
-        flat = np.zeros(unit_noises(draw))
-        if unit is not None and t - 1 == unit // len(flat):
-            flat[unit % len(flat)] = 1.0
+        handler.begin(t)
         if isinstance(problem, GivenGradients):
             problem.t = t
-        state = batch.step(state, problem, NETWORK, with_noise(draw, flat), t)
+        state = batch.step(state, problem, NETWORK, release, t)
         messages.append(messages_of(batch, state, problem, t))
-    return np.concatenate(messages)
+    return np.concatenate(messages), streams.count
 
 
 def messages_of(algorithm, state, problem, t: int) -> np.ndarray:
@@ -131,9 +136,8 @@ def messages_of(algorithm, state, problem, t: int) -> np.ndarray:
 def exact_mu_squared(algorithm, kind: str, size: float) -> float:
     """Return mu^2 of all messages for a gradient change of ``size``, of the most exposed agent."""
     problem = means() if kind == "means" else GivenGradients(np.zeros((T, 4)))
-    base = sent(algorithm, problem)
-    count = T * unit_noises(next(stack([algorithm]).draws(problem, Streams(0, (0,)))))
-    noise = np.array([sent(algorithm, problem, unit) - base for unit in range(count)])
+    base, count = sent(algorithm, problem)
+    noise = np.array([sent(algorithm, problem, unit)[0] - base for unit in range(count)])
     if kind == "means":  # the gradient of an agent changes by 1 in all rounds
         changes = [[means(row / RECORDS)] for row in np.eye(4)]
     else:
@@ -142,7 +146,7 @@ def exact_mu_squared(algorithm, kind: str, size: float) -> float:
         ]
     inverse, losses = np.linalg.pinv(noise.T @ noise, hermitian=True), []
     for of_agent in changes:
-        responses = np.array([sent(algorithm, changed) - base for changed in of_agent])
+        responses = np.array([sent(algorithm, changed)[0] - base for changed in of_agent])
         assert responses @ (noise.T @ noise) @ inverse == pytest.approx(responses, abs=1e-9)
         losses.append(correlation_maximum(responses @ inverse @ responses.T)[0])
     return size**2 * max(losses)

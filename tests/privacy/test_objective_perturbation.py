@@ -9,10 +9,10 @@ from private_consensus import networks
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.pp_admm import PlausiblyPrivateADMM
 from private_consensus.core.algorithms.pp_admm_renyi import RenyiAccountedPPADMM
+from private_consensus.core.lower_bounds import lower_bound_of
 from private_consensus.core.problems import logistic_regression, mean_estimation
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
-from private_consensus.privacy.brackets import lower_bound
 from private_consensus.privacy.objective_perturbation import PerturbedObjective
 
 ORDERS = np.array([1.25, 2.0, 4.0, 10.0])
@@ -153,8 +153,8 @@ def test_pp_admm_declares_releases_of_the_minimiser_and_of_the_approximation():
     budget = Budget(1.0, 1e-4)
     fixed = PlausiblyPrivateADMM(calibration="accountant", rho_conversion="safe")
     granted, proven = (a.calibrate(budget, problem, network, 5) for a in (fixed, algorithm))
-    assert granted.noise.scale < proven.noise.scale < 2 * granted.noise.scale
-    attacked = lower_bound(proven.releases(problem, network, 5), budget.delta).epsilon
+    assert granted.noise < proven.noise < 2 * granted.noise
+    attacked = lower_bound_of(proven, problem, network, 5, budget.delta).epsilon
     assert 0 < attacked < budget.epsilon
 
 

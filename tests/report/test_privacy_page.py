@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from private_consensus.audits.judging import BY_ACCOUNTANT
-from private_consensus.privacy import AUDIT_VERDICTS
+from private_consensus.audits.result import VERDICTS
 from private_consensus.report.page import pages
 from private_consensus.report.views.audits import table as audit_table
 from private_consensus.report.views.privacy import (
@@ -92,17 +91,11 @@ def test_the_page_shows_audit_verdict_and_finding_instead_of_holds(results, verd
     assert (promised["icon"], promised["verdict"]) == ("part", verdict)
 
 
-def test_an_audit_row_shows_verdict_findings_notes_and_untested_parts():
-    row = {
-        **audit("m", "transcript", 0.25), "variant": "main", "experiment": "", "setting": "main",
-        "ceiling": 1.0, "runs": 1, "confidence": 0.99,
-    }  # fmt: skip
-    texts = {"findings": "f", "notes": "n", "untested": "u"}
-    for verdict in AUDIT_VERDICTS:
-        (table_row,) = audit_table([{**row, "verdict": verdict, **texts}])
-        assert table_row["verdict"] == verdict
+def test_an_audit_row_shows_an_icon_for_its_verdict():
+    row = {**audit("m", "small example", None), "variant": "", "experiment": "", "setting": ""}
+    for verdict in (*VERDICTS, "violated"):
+        (table_row,) = audit_table([{**row, "verdict": verdict}])
         assert (table_row["icon"] == "held") == (verdict == "not contradicted")
-        assert table_row["texts"] == ["f", "note: n", "not tested: u"]
 
 
 def test_the_settings_table_is_complete_if_the_page_omits_settings(results):
@@ -118,59 +111,39 @@ def test_the_settings_table_is_complete_if_the_page_omits_settings(results):
 
 def audit(algorithm, level, bound):
     return {
-        "algorithm": algorithm, "level": level, "copy": "correct", "bound": bound,
-        "claimed": 0.5, "delta": 0.001, "flagged": False, "variant": "d_zoa",
+        "algorithm": algorithm, "level": level, "copy": "correct", "bound": bound, "reached": "",
+        "claimed": 0.5, "declared": 0.5, "delta": 0.001, "flagged": False, "variant": "d_zoa",
+        "experiment": "", "reason": "", "setting": "", "verdict": "not contradicted", "pairs": 6,
+        "agents": 3, "iterations": 2,
     }  # fmt: skip
 
 
-def test_audits_of_a_release_or_small_setting_are_shown_if_no_setting_was_audited():
+def test_audits_of_a_small_example_or_of_a_release_are_shown():
     release = {**audit("release_audit", "release of d_zoa", 0.0), "verdict": "violated"}
     audits = [
         {**release, "bound": 1.0},
         {**release, "bound": 2.0},
         {**release, "bound": 9.0, "variant": "ablation"},
-        audit("m", "transcript", 0.25),
-        audit("m", "noise of the message", 1.0),
-        audit("n", "transcript", 0.0),
+        audit("m", "small example", None),
     ]
-    names = ("d_zoa", "dgd", "m", "n")
-    audit_texts = [audit_in_words(name, audits, has_bound=False) for name in names]
+    audit_texts = [audit_in_words(name, audits, has_bound=False) for name in ("d_zoa", "dgd", "m")]
     assert audit_texts == [
         "one iteration violated: at least 2 (claimed 0.5, δ = 0.001); the total over all "
         "iterations is not audited",
         "not audited",
-        "at least 0.25 (claimed 0.5), audit of a small setting at δ = 0.001; noise as declared",
-        "audit of a small setting: no privacy loss detected; noise not tested",
+        "small example not contradicted",
     ]
 
 
-def test_each_lower_bound_is_shown_with_its_confidence_level():
-    rows = [
-        {**audit("canary_audit", "one-run canaries", 1.8), "variant": "main", "experiment": "",
-         "setting": "main", "ceiling": float("nan"), "runs": 1, "confidence": confidence,
-         "verdict": "not contradicted"}
-        for confidence in (0.999, 0.95, 1 - 0.01 / 378, 1.0)
-    ]  # fmt: skip
-    confidences = [row["confidence"] for row in audit_table(rows)]
-    assert confidences == ["99.9 %", "95 %", "99.9974 %", "computed"]
-
-
-def test_the_audits_page_names_the_audited_mutant(results):
+def test_the_audits_page_shows_replays_and_statistical_audits(results):
     """Check a column named ``copy``, which a template can confuse with ``dict.copy``."""
-    audited = {
-        **audit("m", "transcript", 0.25), "variant": "main", "experiment": "", "setting": "small",
-        "ceiling": 1.0, "runs": 1, "confidence": 0.99, "copy": "half of the noise",
-        "verdict": "not contradicted",
-    }  # fmt: skip
-    correct = {**audited, "copy": "correct", "ceiling": 0.1}
-    text = pages(replace(results, audit={**results.audit, "audits": [audited, correct]}))
-    assert "<td>half of the noise</td>" in text["audits.html"]
-    assert "built-in method" not in text["audits.html"]
-    assert "above this limit (1 audits)" in text["audits.html"]
-    assert "does not detect the other 1." in text["audits.html"]
+    half = {**audit("canary_audit", "one-run canaries", 0.1), "copy": "half of the noise"}
+    leak = {**audit("m", "this setting", None), "verdict": "leaks", "reason": "a message leaks"}
+    text = pages(replace(results, audit={**results.audit, "audits": [half, leak]}))["audits.html"]
+    assert "<td>half of the noise</td>" in text and "a message leaks" in text
+    assert "built-in method" not in text
 
 
-def test_findings_list_attacks_but_not_the_epsilon_of_the_accountant():
-    declared = f"{BY_ACCOUNTANT} inf by the accountant, the claimed epsilon is 4"
-    rows = [{"audit_findings": f"agent {i % 2} attacked; {declared}"} for i in range(3)]
-    assert _findings([*rows, {"audit_findings": None}]) == "agent 0 attacked; agent 1 attacked"
+def test_findings_list_each_reason_once():
+    rows = [{"audit_findings": f"agent {i % 2} leaks"} for i in range(3)]
+    assert _findings([*rows, {"audit_findings": None}]) == "agent 0 leaks; agent 1 leaks"

@@ -24,8 +24,8 @@ from .conftest import MADE_UP, write_result
 
 AUDITED = {
     "experiment": [""], "algorithm": ["one"], "variant": [""], "setting": ["representative"],
-    "level": ["transcript"],
-    "copy": ["correct"], "claimed": [1.0], "bound": [0.5], "flagged": [False],
+    "level": ["this setting"],
+    "copy": ["correct"], "claimed": [1.0], "verdict": ["not contradicted"],
 }  # fmt: skip
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 CONFIG = {"seed": 1, "papers": ["first", "second"], "runs": None}
@@ -174,14 +174,14 @@ def test_changed_numbers_verdicts_and_epsilons_are_reported(run, reference, caps
         privacy.with_columns(epsilon_accountant=pl.lit(9.0)), run_folder / "privacy.parquet"
     )
     (run_folder / "data" / "second_fig1.parquet").unlink()
-    flagged = pl.DataFrame(AUDITED | {"flagged": [True]})
+    flagged = pl.DataFrame(AUDITED | {"verdict": ["leaks"]})
     write_result(flagged, run_folder / "audit" / "audits.parquet")
     comparison = compare(run_folder, reference)
     assert sum(line.startswith("first_fig1:") for line in comparison.changed) == 2
     assert any("epsilon_accountant" in line for line in comparison.changed)
     assert comparison.missing == ("data/second_fig1.parquet: not in the run",)
     assert len(comparison.verdicts) == (claims["verdict"] != "held").sum() + 1  # plus one audit
-    audit = "one (representative, transcript, correct): not flagged became flagged"
+    audit = "one (representative, this setting, correct): not contradicted became leaks"
     assert audit in comparison.verdicts
     assert cli.main(["compare", str(run_folder), "--reference", str(reference)]) == 1
     capsys.readouterr()

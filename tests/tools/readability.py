@@ -33,11 +33,10 @@ WEAK_OPENERS = frozenset(_OPENERS.split())
 EMPTY_NAMES = frozenset(_NAMES.split())
 """Names of variables that do not say which quantity they hold."""
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
-_PARAMETERS = (
-    "algorithm attack budget delta draw epsilon horizon network problem settings state streams t"
-)
+_PARAMETERS = """algorithm attack budget delta draw epsilon horizon network problem release
+settings state streams t"""
 DOCUMENTED_ONCE = frozenset(_PARAMETERS.split())
-"""Parameters that the methods of ``Algorithm`` and ``Iterative`` describe for all functions."""
+"""Parameters that the methods of ``Algorithm`` describe for all functions."""
 REPEATED = 5
 """Number of times from which a docstring line counts as repeated."""
 COUNTS = (

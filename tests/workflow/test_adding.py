@@ -15,9 +15,9 @@ import pytest
 import yaml
 from scratch import COMMAND, ROOT, SNAKEMAKE, Warm, call, copy_to, output_of
 
+import conformance
 import private_consensus as pc
 from private_consensus import algorithms, networks
-from private_consensus.audits import conformance
 from private_consensus.audits.examples import mean_estimation
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 
@@ -78,20 +78,20 @@ def test_the_documented_steps_add_an_algorithm_with_claims_and_audit(folder, war
         folder / "results/paper/privacy/mine_fig3/gossip_gradient_descent.parquet"
     )
     assert privacy["epsilon_accountant"].to_list() == pytest.approx([1.0, 1.0])
-    assert privacy["epsilon_lower"].to_list() == pytest.approx([1.0, 1.0])
+    assert privacy["epsilon_lower"].to_list() == [0.0, 0.0]  # no attack is proven
     audit = pl.read_parquet(folder / "results/paper/audit/settings/mine_fig1.parquet")
     assert audit["claimed"].to_list() == [0.5, 1.0, 2.0]
-    assert audit["bound"].max() > 0 and not audit["flagged"].any()
+    assert audit["verdict"].unique().to_list() == ["not contradicted"]
 
 
 def test_the_documented_audit_detects_the_broken_algorithm(folder):
-    ends = {"noisy_gossip": (0, "not contradicted"), "hasty_gossip": (1, "differs from its")}
+    ends = {"noisy_gossip": (0, "not contradicted"), "hasty_gossip": (1, "leaks")}
     assert [line.split()[1] for line in AUDITS] == list(ends)
     for line in AUDITS:
         done = call(folder, [*COMMAND, *shlex.split(line)])
         code, verdict = ends[line.split()[1]]
         assert done.returncode == code, output_of(done)
-        assert verdict in done.stdout.split("verdict")[1]
+        assert verdict in done.stdout
 
 
 @pytest.fixture
@@ -125,13 +125,14 @@ def test_documented_algorithms_meet_the_budget_or_add_no_noise(own_modules, name
         algorithm, problem, network, pc.Budget(math.inf, 0.0), 200, iterations=[200], runs=2
     )
     assert done.measurements["value"].max() == pytest.approx(0, abs=1e-20)
-    assert done.algorithm.sigma.scale == 0 and done.guarantee.epsilon == math.inf
-    assert done.algorithm.epsilon_by_formula(1e-5, problem, network, 200) == math.inf
+    assert done.algorithm.sigma == 0 and done.guarantee.epsilon == math.inf
+    assert done.algorithm.claimed_epsilon(1e-5, problem, network, 200) == math.inf
     done = pc.simulate(algorithm, problem, network, pc.Budget(1.0, 1e-5), 5, runs=40)
     assert done.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
     last = done.measurements.filter(t=5)["value"].mean()
     first = done.measurements.filter(t=1)["value"].mean()
-    assert (last < first) == (name == "noisy_gossip")  # noise of every round adds up
+    # Mixing preserves the mean; noise of every round adds up.
+    assert last / first == pytest.approx(1.0) if name == "noisy_gossip" else last > 2 * first
 
 
 @pytest.mark.parametrize(
@@ -152,10 +153,8 @@ def test_the_method_with_rounds_passes_an_audit_and_the_conformance_suite(own_mo
     problem = mean_estimation()
     network = networks.build(streams, "ring", problem.n_agents)
     method = algorithms.load("gossip_gradient_descent")(eta=0.005)
-    done = pc.audit(
-        method, problem, network, pc.Budget(2.0, 1e-5), 3, runs=100, confidence=0.99, delta=1e-2
-    )
-    assert done.verdict == "not contradicted" and not done.flagged
+    done = pc.audit(method, problem, network, pc.Budget(2.0, 1e-5), 3, pairs=10)
+    assert done.verdict == "not contradicted"
 
 
 def test_the_documented_steps_add_a_family_of_graphs(folder):

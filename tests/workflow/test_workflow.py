@@ -270,7 +270,7 @@ def run(script, params, **files):
 smoke = Path("results/smoke")
 settings = sorted(map(str, smoke.glob("audit/settings/*.parquet")))
 found = {name: sorted(map(str, (smoke / name).rglob("*.*"))) for name in ("claims", "privacy")}
-audit_settings = {"runs": 40, "confidence": 0.99995, "level": 0.01, "errata": ""}
+audit_settings = {"pairs": 2, "level": 0.01, "errata": ""}
 params = Files(audit_settings=audit_settings, errata="", code="")
 run("audit.py", params, input={"runs": [], "settings": settings}, output=("audits", "errata"))
 audits = str(out / "audits.parquet")

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.core.algorithms.base import Iterative, column, normal_start
-from private_consensus.core.algorithms.noise import Noise
-from private_consensus.core.algorithms.parameters import noise_field
-from private_consensus.privacy import Release, gaussian_epsilon, gaussian_mu
+from private_consensus.core.algorithms import base
+from private_consensus.core.algorithms.base import column, origin
+from private_consensus.core.algorithms.parameters import NonNegative
+from private_consensus.privacy import gaussian_epsilon, gaussian_mu
+from private_consensus.privacy.mechanisms import Gaussian
 
 
 class State(NamedTuple):
@@ -27,10 +28,10 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Algorithm(Iterative):
+class Algorithm(base.Algorithm):
     """Fault: momentum whose privacy accounting ignores the velocity."""
 
-    sigma: Noise = noise_field()
+    sigma: NonNegative = 0.0
     eta: float = 0.001
     beta: float = 0.9
 
@@ -43,26 +44,22 @@ class Algorithm(Iterative):
     def _sensitivity(self, problem):
         return self.eta * problem.record_gradient_change
 
-    def releases(self, problem, network, horizon):
-        return [Release("gaussian", self._sensitivity(problem), self.sigma.scale, count=horizon)]
+    def mechanisms(self, problem, network, horizon):
+        change = column(self.eta) * problem.record_change("l2")
+        return {"message": Gaussian(change, column(self.sigma))}
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         if not self.sigma:
             return inf
-        mu = self._sensitivity(problem) * sqrt(horizon) / self.sigma.scale
+        mu = self._sensitivity(problem) * sqrt(horizon) / self.sigma
         return gaussian_epsilon(mu, delta)
 
-    def start(self, problem, network, streams, settings):
-        zero = normal_start(problem, streams, settings, 0.0)
-        return State(zero, zero)
+    def start(self, problem, network, release):
+        return State(*2 * (origin(problem, release),))
 
-    def draws(self, problem, streams):
-        return streams.sequence("noise", "normal", (problem.n_agents, problem.dim))
-
-    def step(self, state, problem, network, draw, t):
+    def step(self, state, problem, network, release, t):
         v = column(self.beta) * state.v + problem.gradient(state.x)
-        noise = column(self.sigma.scale) * draw
-        return State(network.mix(state.x) - column(self.eta) * v + noise, v)
+        return State(release("message", network.mix(state.x) - column(self.eta) * v), v)
 
     def observables(self, state, problem, t):
         return {"released": state.x}

@@ -5,7 +5,6 @@ from private_consensus.reproduction.audits.experiments import (
     EXPERIMENTS as AUDIT_EXPERIMENTS,
 )
 from private_consensus.reproduction.audits.configuration import (
-    check_level,
     read_audits,
     validate_audit_entries,
 )
@@ -28,7 +27,6 @@ AUDITED_CELLS = {
     name: [PLAN.cell(name, algorithm) for algorithm in audited]
     for name, audited in AUDITED_ALGORITHMS.items()
 }
-check_level(AUDITS, sum(AUDITED_CELLS.values(), []), SCALE)
 
 ERRATA = Path(HOME, "config", "errata.yaml")
 ERRATA_HASH = settings_hash(ERRATA.read_text(encoding="utf-8"))
@@ -53,7 +51,7 @@ rule audit_settings:
         runtime=20,
     params:
         audit_settings=lambda w: {
-            **AUDITS.of_settings_at(w.scale),
+            **AUDITS.options_at(w.scale),
             "entries": AUDITED_BY_EXPERIMENT[w.experiment],
             "cells": AUDITED_CELLS[w.experiment],
         },
@@ -90,8 +88,7 @@ rule audit:
         runtime=10,
     params:
         audit_settings=lambda w: {
-            "runs": AUDITS.runs_at(w.scale),
-            "confidence": AUDITS.confidence,
+            "pairs": AUDITS.options_at(w.scale)["pairs"],
             "level": AUDITS.level,
             "errata": ERRATA_HASH,
         },

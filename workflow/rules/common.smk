@@ -110,8 +110,6 @@ def cell_files(kind, cells, scale):
     ]
 
 
-
-
 @cache
 def stamps_of_now():
     """Return the expected provenance of all results; cached, because it hashes every module."""

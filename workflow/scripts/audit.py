@@ -6,7 +6,7 @@ from private_consensus.common import yamls
 from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction.audits.errata import computed, read_errata
 from private_consensus.reproduction.audits.experiments import of_experiments
-from private_consensus.reproduction.audits.settings import audit_examples, decided
+from private_consensus.reproduction.audits.settings import SCHEMA, audit_examples, decided
 from private_consensus.reproduction.experiments.results import (
     DRAWN,
     read_all,
@@ -22,6 +22,6 @@ with job_logging(snakemake.log[0], settings, snakemake.log.usage):
     write(computed(errata), snakemake.output.errata, provenance)
     of_audits = of_experiments(read_all(snakemake.input.runs))
     of_settings = [row for path in snakemake.input.settings for row in rows_of(path).to_dicts()]
-    examples = audit_examples(settings["runs"], settings["confidence"])
+    examples = audit_examples(settings["pairs"])
     rows = decided(examples + of_audits + of_settings, settings["level"])
-    write(pl.DataFrame(rows, infer_schema_length=None), snakemake.output.audits, provenance)
+    write(pl.DataFrame(rows, schema=SCHEMA), snakemake.output.audits, provenance)

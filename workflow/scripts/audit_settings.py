@@ -1,4 +1,4 @@
-"""Audit settings of one experiment: run them on neighbouring data sets, and test the messages."""
+"""Audit settings of one experiment: replay them on neighbouring data sets."""
 
 import polars as pl
 
@@ -11,7 +11,7 @@ settings = snakemake.params.audit_settings
 with job_logging(snakemake.log[0], settings, snakemake.log.usage):
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
     prepared = {data.name: data for data in loaded}
-    limits = settings["runs"], settings["confidence"], settings.get("max_settings")
+    limits = [settings[name] for name in ("pairs", "horizon", "max_count")]
     rows = [
         row
         for cell in settings["cells"]

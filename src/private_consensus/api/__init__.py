@@ -7,5 +7,5 @@ from private_consensus.common import yamls
 
 
 def defaults() -> dict[str, Any]:
-    """Return the default delta, and runs and confidence of an audit, from ``defaults.yaml``."""
+    """Return the default delta from ``defaults.yaml``."""
     return yamls.read(Path(__file__).parent / "defaults.yaml")

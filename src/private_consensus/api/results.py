@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,14 +13,13 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from private_consensus.audits.audit import audit
-from private_consensus.audits.result import AuditResult
+from private_consensus.audits import AuditResult, audit
+from private_consensus.audits.auditing import PAIRS
 from private_consensus.common.errors import Diverged, InvalidInput, arguments, require
 from private_consensus.common.provenance import write_text
 from private_consensus.core import simulation
 from private_consensus.core.algorithms.base import Algorithm, parameters, unstable_steps
-from private_consensus.core.algorithms.noise import Noise
-from private_consensus.core.algorithms.parameters import FOR_CALIBRATION
+from private_consensus.core.algorithms.parameters import rules_of
 from private_consensus.core.networks import Network
 from private_consensus.core.problems import Problem
 from private_consensus.core.randomness import PURPOSES, Streams
@@ -35,7 +34,6 @@ from private_consensus.core.splitting import Shares
 from private_consensus.privacy import Budget, Guarantee, Release, account
 from private_consensus.privacy.derivations import BUDGET_TOLERANCE, derive
 
-from . import defaults
 from .json_values import to_json
 
 T = TypeVar("T")
@@ -174,36 +172,29 @@ class Result:
     def audit(
         self,
         *,
-        runs: int | None = None,
-        confidence: float | None = None,
+        pairs: int = PAIRS,
         seed: int = 0,
         progress: Callable[[int, int], None] = lambda done, of: None,
     ) -> AuditResult:
-        """Execute the algorithm on neighbouring data sets and test its claim.
+        """Try to contradict the guarantee by executions on neighbouring data.
 
         Parameters
         ----------
-        runs : int, optional
-            Largest number of runs on each of two data sets, per attacked agent. None: the default
-            of the command line.
-        confidence : float, optional
-            Confidence level of the result. None: the default of the command line.
+        pairs : int
+            Number of pairs of data sets.
         seed : int, default 0
-            Seed of the executions.
+            Seed of the data and of the noise.
         progress : callable, optional
-            Called with the number of finished runs and of all runs.
+            Called with the number of executed pairs and of all pairs.
 
         Returns
         -------
         AuditResult
         """
-        of_audit = defaults()["audit"]
         setting, network = self.setting, self.network
         return audit(
             setting.algorithm, self.problem, network, setting.budget, setting.horizon,
-            runs=of_audit["runs"] if runs is None else runs,
-            confidence=of_audit["confidence"] if confidence is None else confidence,
-            delta=setting.budget.delta, seed=seed, progress=progress,
+            pairs=pairs, seed=seed, progress=progress,
         )  # fmt: skip
 
     def export(self, path: str | Path, shares: Shares | None = None, *, run: int = 0) -> Path:
@@ -244,10 +235,7 @@ class Result:
             require(is_equal, "shares", shares, expected)
         contents = {
             "algorithm": type(self.algorithm).__name__,
-            "parameters": {
-                name: value.scale if isinstance(value, Noise) else value
-                for name, value in parameters(self.algorithm).items()
-            },
+            "parameters": {name: value for name, value in parameters(self.algorithm).items()},
             "horizon": self.setting.horizon,
             "epsilon": self.guarantee.epsilon,
             "delta": self.guarantee.delta,
@@ -387,7 +375,7 @@ def _calibration(algorithm: Algorithm, epsilon: float, budget: Budget) -> list[s
     if not budget.private or abs(epsilon / budget.epsilon - 1) <= BUDGET_TOLERANCE:
         return []
     kind = type(algorithm)
-    names = [f.name for f in fields(kind) if FOR_CALIBRATION.keys() & f.metadata.keys()]
+    names = [name for name, rule in rules_of(kind).items() if rule.calibration]
     lines = []
     for name in names:
         description = parameter_description(kind, name)

@@ -1,6 +1,6 @@
-"""Audits of algorithms: tests of the claimed against the delivered privacy.
+"""Audits: executions on neighbouring data that try to contradict a declared guarantee."""
 
-``audit`` executes an algorithm and tests its claim, with pairs of data sets from ``probing``. The
-tests are in ``judging`` and ``checks``, and ``result`` holds their outcome. ``analyses`` holds
-audits and analyses that experiments run like algorithms.
-"""
+from .auditing import audit, audit_calibrated
+from .result import AuditResult
+
+__all__ = ["AuditResult", "audit", "audit_calibrated"]

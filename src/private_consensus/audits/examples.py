@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -213,6 +213,9 @@ _EXAMPLES: dict[str, Maker] = {
         threshold_drawn="once", threshold_scale="standard", alpha=-1.0,
     ),
     "dp_admm": _on(huber_regression, TWO_POINT),
+    "d_zoa": _on(
+        lambda: replace(huber_regression(), gradient_bound=np.inf), TWO_POINT, horizon=2
+    ),
     "exact_admm": _on(huber_regression, TWO_POINT, calibration="gaussian_dp"),
     "coordinate_descent": _on(logistic_regression, APPROXIMATE),
     "dsgd": _trained(gradients="private"),
@@ -227,6 +230,7 @@ _EXAMPLES: dict[str, Maker] = {
     "secure_aggregation": _on(logistic_regression, APPROXIMATE),
     "local_training": _on(logistic_regression, APPROXIMATE),
     "one_shot_averaging": _on(logistic_regression, APPROXIMATE, horizon=2),
+    "random_aggregation": _on(mean_estimation, APPROXIMATE, horizon=1),
     "fair_classification": _on(census, PURE, horizon=1, sens="tight"),
     "pflr": _on(census, PURE, horizon=1, sens="tight"),
 }  # fmt: skip

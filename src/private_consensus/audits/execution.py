@@ -1,203 +1,198 @@
-"""Execution on one data set: all messages of all agents in order, for many simultaneous runs."""
+"""Executions of an algorithm that keep everything an observer receives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from typing import Any
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from private_consensus.common.errors import require
-from private_consensus.core.algorithms.base import Algorithm, stack
+from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.handlers import Leak, Recording, Replaying, Running
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
-from private_consensus.kernels.compiling import limited_threads
+from private_consensus.privacy.mechanisms import Mechanism, Recorded, sizes_of
 
-from .recording import RecordingNetwork
-from .streams import AuditStreams
+from .frozen import freeze
+from .network import RecordingNetwork
 
-LINKS = "links"
-"""Name of the observable with messages that differ by receiver."""
-EXCHANGES = 4
-"""Recorded exchanges per iteration, in addition to those of links. Later exchanges are a consensus
-over recorded values."""
+START = 0
+"""Iteration of the values before the first iteration."""
 
 
-@dataclass(frozen=True)
+class Refused(Exception):
+    """The audit cannot judge an execution, for example because of the type of a query."""
+
+
+class Event(NamedTuple):
+    """Value of an execution: kind (message, output or state), iteration, name and value."""
+
+    kind: str
+    t: int
+    name: str
+    value: Any
+
+
+@dataclass
 class Execution:
-    """All messages of many runs on one data set.
+    """Everything that is observed of one execution.
 
-    Parameters
+    Attributes
     ----------
-    sent : ndarray, shape (runs, iterations, agents, dim)
-        Released messages; exchanged values if the algorithm releases nothing.
-    unannounced : ndarray, shape (runs, k, agents, dim)
-        Other exchanged values, including the starting point.
-    internal : ndarray or None, shape as ``sent``, of the first runs or of all
-        Iterates before noise, if the algorithm shows them; no observer receives them.
-    links : ndarray or None, shape (runs, iterations, agents, receivers, dim)
-        Exchanged values of an algorithm that sends a different message to each neighbour.
-    outcome : ndarray or None, shape (runs, 1, agents, dim)
-        Value that ``outcome`` releases after the last message.
+    declaration : object
+        Frozen mechanisms.
+    events : list of Event
+        Messages, outputs and states, in order.
+    releases : list of Recorded
+        Releases, of a recorded execution.
+    costs : list of (str, int, ndarray, ndarray)
+        Name, iteration, cost and declared loss per release, of a replay.
+    leak, refusal, error : str
+        Reason why the execution ended early; empty if it did not.
     """
 
-    sent: np.ndarray
-    unannounced: np.ndarray
-    internal: np.ndarray | None
-    links: np.ndarray | None = None
-    outcome: np.ndarray | None = None
-
-    @cached_property
-    def released(self) -> np.ndarray:
-        """Released messages, and the outcome if there is one."""
-        if self.outcome is None:
-            return self.sent
-        return np.concatenate([self.sent, self.outcome], axis=1)
-
-    @cached_property
-    def messages(self) -> np.ndarray:
-        """Released messages and other exchanged values."""
-        if not self.unannounced.size:
-            return self.released
-        return np.concatenate([self.released, self.unannounced], axis=1)
-
-    def at(self, t: int) -> Execution:
-        """Return iteration t = 1, 2, ... without the axis of iterations."""
-        at_t = self._changed(lambda array: array[:, t - 1], "sent", "internal", "links")
-        return replace(at_t, outcome=None)
-
-    def first(self, runs: int) -> Execution:
-        """Return the execution restricted to the first ``runs`` runs."""
-        return self._changed(lambda array: array[:runs], *(field.name for field in fields(self)))
-
-    def finite(self) -> Execution:
-        """Return the execution with zeros in place of NaN and infinite numbers of messages."""
-        names = "sent", "unannounced", "outcome"
-        return self._changed(lambda array: np.where(np.isfinite(array), array, 0.0), *names)
-
-    def _changed(self, change: Callable[[np.ndarray], np.ndarray], *names: str) -> Execution:
-        """Return the execution with some of its arrays changed."""
-        arrays = {name: getattr(self, name) for name in names}
-        present = {name: array for name, array in arrays.items() if array is not None}
-        return replace(self, **{name: change(array) for name, array in present.items()})
-
-    def public(self) -> Execution:
-        """Return the outputs that an observer receives."""
-        return replace(self, internal=None)
+    declaration: Any = None
+    events: list[Event] = field(default_factory=list)
+    releases: list[Recorded] = field(default_factory=list)
+    costs: list[tuple[str, int, np.ndarray, np.ndarray]] = field(default_factory=list)
+    leak: str = ""
+    refusal: str = ""
+    error: str = ""
 
 
-def run_batch(
-    algorithm: Algorithm,
-    problem: Any,
-    network: Network,
-    streams: Streams,
-    horizon: int,
-    observe: Callable[[int, np.ndarray, Mapping[str, Any]], None],
-) -> None:
-    """Run a calibrated algorithm for all runs of ``streams``, on one problem and graph.
+def checked_query(name: str, t: int, query: Any) -> None:
+    """Refuse a query that is not a plain array of finite real numbers."""
+    label = f"the query of {name!r} in iteration {t}"
+    if type(query) is not np.ndarray or query.dtype.kind not in "fiub":
+        raise Refused(f"{label} is {type(query).__name__}, expected a plain array of real numbers")
+    if not np.isfinite(query).all():
+        raise Refused(f"{label} is not finite")
 
-    All runs have the data of the first run. ``observe`` receives iteration, active settings and
-    observables, which have the axis of settings.
-    """
-    with limited_threads(1):
-        batch = stack([algorithm])
-        batch.run(
-            problem.repeated(len(streams.runs)), network, streams, np.array([horizon]), observe
-        )
+
+def check_shape(name: str, t: int, query: np.ndarray, expected: tuple[int, ...]) -> None:
+    """Refuse a query whose shape is not that of its noise: one noise would cover several values."""
+    if query.shape != expected:
+        text = f"has shape {query.shape}, expected {expected}, the shape of its noise"
+        raise Refused(f"the query of {name!r} in iteration {t} {text}")
+
+
+def check_resolution(name: str, t: int, query: np.ndarray, scale: Any) -> None:
+    """Refuse a query whose floating-point resolution is coarser than its noise."""
+    largest, smallest = float(np.abs(query).max(initial=0.0)), float(np.min(scale))
+    if smallest > 0 and np.spacing(np.asarray(largest, query.dtype)) > 1e-7 * smallest:
+        text = f"is {largest:.3g} large, so that its resolution is coarser than the noise"
+        raise Refused(f"the query of {name!r} in iteration {t} {text}")
 
 
 def execute(
     algorithm: Algorithm,
     problem: Any,
     network: Network,
-    streams: AuditStreams,
     horizon: int,
-    *,
-    internal_of: int | None = None,
+    streams: Streams,
+    releases: list[Recorded] | None = None,
 ) -> Execution:
-    """Execute all runs of a calibrated algorithm on one data set.
+    """Execute an algorithm, and record it or replay recorded outputs.
 
-    The iterates before noise are recorded in the first ``internal_of`` runs, by default in all. An
-    algorithm that neither releases nor exchanges anything raises ``InvalidInput``.
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Algorithm with its noise.
+    problem : Problem
+        Data set.
+    network : Network
+        Communication graph.
+    horizon : int
+        Number of iterations.
+    streams : Streams
+        Random streams of the runs.
+    releases : list of Recorded, optional
+        Releases to replay; None to record an execution.
+
+    Returns
+    -------
+    Execution
     """
-    recording = RecordingNetwork.on(network)
-    messages = _Heard(recording, len(streams.runs), internal_of)
-    run_batch(algorithm, problem, recording, streams, horizon, messages)
-    expected = "an algorithm whose agents exchange or release something"
-    require(bool(messages.sent), "algorithm", type(algorithm).__name__, expected)
-    return messages.execution()
+    result = Execution()
+    try:
+        declared = algorithm.mechanisms(problem, network, horizon)
+        result.declaration = freeze(dict(declared))
+        arguments = declared, problem, streams, np.array([horizon])
+        if releases is None:
+            handler: Running = AuditRecording(*arguments)
+            result.releases = handler.releases
+        else:
+            handler = Replaying(*arguments, releases=releases)
+            result.costs = handler.costs
+        _run(algorithm, problem, network, horizon, handler, result.events)
+        if isinstance(handler, Replaying) and next(handler.recorded, None) is not None:
+            raise Leak("an execution has fewer releases on one data set than on the other")
+    except Leak as leak:
+        result.leak = str(leak)
+    except Refused as refusal:
+        result.refusal = str(refusal)
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        result.error = f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"
+    return result
 
 
-class _Heard:
-    """Observer that records observables and exchanged values."""
+class AuditRecording(Recording):
+    """Recording that refuses queries which their mechanism cannot protect."""
 
-    def __init__(self, network: RecordingNetwork, runs: int, internal_of: int | None):
-        self.network, self.runs = network, runs
-        self.internal_of = runs if internal_of is None else internal_of
-        self.sent: dict[int, np.ndarray] = {}
-        self.internal: dict[int, np.ndarray] = {}
-        self.links: dict[int, np.ndarray] = {}
-        self.unannounced: list[np.ndarray] = []
-        self.outcome: np.ndarray | None = None
-
-    def __call__(self, t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
-        if "released" in observables:
-            released = np.array(observables["released"][0])
-            if t not in self.sent:
-                self.sent[t] = released
-            else:
-                self.outcome = released
-        if "internal" in observables and self.internal_of:
-            self.internal[t] = np.array(observables["internal"][0][: self.internal_of])
-        exchanged = self.network.taken(self.runs)
-        max_exchanges = EXCHANGES
-        if LINKS in observables:
-            links = _by_receiver(exchanged, observables[LINKS][0])
-            if links is not None:
-                self.links[t] = links
-                max_exchanges += links.shape[-2]
-        exchanged = exchanged[:max_exchanges]
-        if exchanged and t not in self.sent:
-            self.sent[t] = exchanged.pop(0)  # nothing is announced: what is exchanged is released
-        self._listen(exchanged)
-
-    def _listen(self, exchanged: list[np.ndarray]) -> None:
-        recent = list(self.sent.values())[-2:]
-        for values in exchanged:
-            fresh = not any(_same(values, earlier) for earlier in (*recent, *self.unannounced[-2:]))
-            if fresh:
-                self.unannounced.append(values)
-
-    def execution(self) -> Execution:
-        shapes = sorted({values.shape[1:] for values in self.sent.values()})
-        expected = "messages of the same shape in all iterations"
-        require(len(shapes) == 1, "released", f"shapes {shapes} [agents, dim]", expected)
-        sent = np.stack(list(self.sent.values()), axis=1)
-        extra = [values for values in self.unannounced if values.shape == sent[:, 0].shape]
-        none = sent[:, :0]
-        internal, links = (
-            np.stack(list(by_iteration.values()), axis=1)
-            if len(by_iteration) == len(self.sent)
-            else None
-            for by_iteration in (self.internal, self.links)
-        )
-        outcome = None
-        if self.outcome is not None and self.outcome.shape == sent[:, 0].shape:
-            outcome = self.outcome[:, None]
-        unannounced = np.stack(extra, axis=1) if extra else none
-        return Execution(sent, unannounced, internal, links, outcome)
+    def release(self, name: str, query: Any, where: np.ndarray | None) -> Any:
+        mechanism = self.mechanisms.get(name)
+        if isinstance(mechanism, Mechanism) and mechanism.takes_array:
+            checked_query(name, self.t, query)
+            shape = sizes_of(mechanism.query_shape, self.problem)
+            check_shape(name, self.t, query, (len(self.horizon), len(self.streams.runs), *shape))
+            check_resolution(name, self.t, query, mechanism.at(mechanism.scale, self.t))
+        return super().release(name, query, where)
 
 
-def _by_receiver(exchanged: list[np.ndarray], declared_links: np.ndarray) -> np.ndarray | None:
-    """Return the exchanged values by receiving agent, or None if their shape differs."""
-    receivers = declared_links.shape[-2]
-    if len(exchanged) < receivers:
-        return None
-    links = np.stack(exchanged[:receivers], axis=-2)
-    return links if links.shape == declared_links.shape else None
+def _run(algorithm, problem, network, horizon, handler, events) -> None:
+    """Execute all iterations; append messages, outputs and states to ``events``."""
+    recording = RecordingNetwork(
+        network, lambda name, value: events.append(Event("message", handler.t, name, value))
+    )
+    release = handler.function()
+    state = algorithm.start(problem, recording, release)
+    events.extend(_states(START, state))
+    for t in range(1, horizon + 1):
+        handler.begin(t)
+        state = algorithm.step(state, problem, recording, release, t)
+        events.extend(_outputs(algorithm, t, algorithm.observables(state, problem, t)))
+        events.extend(_states(t, state))
+    last = algorithm.outcome(state, problem, recording, release, horizon)
+    events.extend(_outputs(algorithm, horizon, last))
 
 
-def _same(first: np.ndarray, second: np.ndarray) -> bool:
-    return first.shape == second.shape and np.array_equal(first, second)
+def _outputs(algorithm: Algorithm, t: int, observables: Mapping[str, Any]) -> Iterable[Event]:
+    for name, value in observables.items():
+        if name not in algorithm.internal_outputs:
+            yield Event("output", t, name, np.array(value))
+
+
+def _states(t: int, state: Any) -> Iterable[Event]:
+    for name, value in _entries(state):
+        yield Event("state", t, name, np.array(value) if isinstance(value, np.ndarray) else value)
+
+
+def _entries(state: Any, prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """Yield the named entries of a state: a NamedTuple, dataclass, mapping or single value."""
+    if hasattr(state, "_asdict"):
+        entries = state._asdict()
+    elif is_dataclass(state):
+        entries = {f.name: getattr(state, f.name) for f in fields(state)}
+    elif isinstance(state, Mapping):
+        entries = dict(state)
+    else:
+        yield prefix or "state", state
+        return
+    for name, value in entries.items():
+        if hasattr(value, "_asdict") or is_dataclass(value) or isinstance(value, Mapping):
+            yield from _entries(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value

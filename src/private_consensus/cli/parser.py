@@ -45,16 +45,11 @@ def build_parser() -> argparse.ArgumentParser:
 
     option = add(
         "audit", running.audit,
-        "run an algorithm on neighbouring data sets and test its privacy claim",
+        "execute an algorithm on neighbouring data sets to contradict its privacy claim",
         metric=None, quantity=None,
     )  # fmt: skip
     _add_setting(option)
-    runs, confidence = values["audit"]["runs"], values["audit"]["confidence"]
-    option("--runs", type=int, default=runs, help="maximum number of runs per data set")
-    option(
-        "--confidence", type=float, default=confidence,
-        help="joint confidence of all tests of the audit",
-    )  # fmt: skip
+    option("--pairs", type=int, help="number of pairs of data sets")
 
     option = add("privacy", running.privacy, "compute epsilon from noise, or noise from epsilon")
     option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..core.algorithms.base import step_parameters
 from ..privacy import Budget, Release, account, calibrate
 from ..privacy.safe_digits import rounded_down, rounded_up
 from ..reproduction.experiments.cells import run_cell
-from ..reproduction.experiments.checks import MAX_SIZES, integer_errors
+from ..reproduction.experiments.checks import integer_errors
 from .output import emit, print_error, progress, table
 from .settings import SettingParts, plan, readable_errors, setting_contents, setting_lines
 
@@ -129,38 +130,30 @@ def _example(options: Namespace) -> SettingParts:
 
 
 def audit(options: Namespace) -> int:
-    """Audit an algorithm; return 1 for evidence against its claim or declaration, else 0."""
-    from ..audits.audit import audit as execute_audit
+    """Audit an algorithm; return 1 if its guarantee is contradicted, else 0."""
+    from ..audits import audit as execute_audit
+    from ..audits.auditing import PAIRS
 
+    options.runs = 1
+    options.pairs = PAIRS if options.pairs is None else options.pairs
     setting = _example(options) if options.problem is None else plan(options)[-1]
     for line in (
         *integer_errors("--seed", options.seed, 0),
-        *integer_errors("--runs", options.runs, 1, MAX_SIZES["runs"]),
+        *integer_errors("--pairs", options.pairs, 1),
     ):
         raise Refused([line])
-    title = f"audit of {options.algorithm}, {options.runs} runs of two data sets"
-    with progress(title, options.runs) as update, readable_errors(options):
+    title = f"audit of {options.algorithm}, {options.pairs} pairs of data sets"
+    with progress(title, options.pairs) as update, readable_errors(options):
         algorithm, problem, network, budget, horizon = setting
         result = execute_audit(
-            *setting, runs=options.runs, confidence=options.confidence, delta=budget.delta,
-            seed=options.seed, progress=lambda done, of: update(completed=done, total=of),
+            *setting, pairs=options.pairs, seed=options.seed,
+            progress=lambda done, of: update(completed=done, total=of),
         )  # fmt: skip
-        algorithm = algorithm.calibrate(budget, problem, network, horizon)
+        algorithm = algorithm.calibrate(budget, problem, network.of_run(0), horizon)
         setting = algorithm, problem, network, budget, horizon
-    findings = [{"kind": finding.kind, "text": finding.text} for finding in result.findings]
-    numbers = (
-        "claimed", "permitted", "delta", "declared", "lower", "ceiling", "confidence", "runs"
-    )  # fmt: skip
-    contents = {
-        "setting": setting_contents(setting),
-        **{name: getattr(result, name) for name in numbers},
-        "findings": findings,
-        "verdict": result.verdict,
-        "privacy": result.privacy_verdict,
-        "lines": [list(line) for line in result.lines()],
-    }
-    emit(options, contents, *setting_lines(setting), table(["audit", ""], result.lines()))
-    return 1 if result.flagged else 0
+    contents = {"setting": setting_contents(setting), **asdict(result)}
+    emit(options, contents, *setting_lines(setting), str(result))
+    return 1 if result.finding else 0
 
 
 MAX_RELEASES = {"gaussian": 10_000_000, "laplace": 100_000}

@@ -180,13 +180,12 @@ def prepared_data(names: Sequence[str], options: Namespace) -> Prepared:
 
 
 def _set_default_steps(cell: dict[str, Any], prepared: Prepared) -> None:
-    """Replace default step sizes above 2/L by the default of their range, in units of 1/L."""
+    """Replace default step sizes above 2/L by 1/L."""
     algorithm, problem, *_ = _first_setting(cell, prepared)
     (setting,) = cell["settings"]
     for name, (_, largest) in unstable_steps(algorithm, problem).items():
         if name not in setting["algorithm"]:
-            default = algorithm.ranges[name].default
-            setting["algorithm"] = {**setting["algorithm"], name: default * largest / 2.0}
+            setting["algorithm"] = {**setting["algorithm"], name: largest / 2.0}
 
 
 @contextmanager

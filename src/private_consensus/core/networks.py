@@ -8,7 +8,7 @@ arrays or sparse matrices; the methods of a network have the same results for bo
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from inspect import signature
 from math import isqrt
 from typing import Any, Self
@@ -132,11 +132,11 @@ class Network:
                 graph.add_edge(i, j, weight=float(mixing[i, j]))
         return graph
 
-    @property
+    @cached_property
     def n_agents(self) -> int:
         return _listed(self._adjacency)[0].shape[-1]
 
-    @property
+    @cached_property
     def shared(self) -> bool:
         """True if all runs share one graph."""
         return _is_shared(self._adjacency)
@@ -238,14 +238,6 @@ class Network:
 
         return self._of_graphs(padded, self._adjacency)
 
-    def neighbours_of(self, agent: int) -> np.ndarray:
-        """Return the neighbours of an agent of the first graph, ascending."""
-        return _listed(self._adjacency)[0][[agent]].nonzero()[1].astype(np.int64)
-
-    def links_among(self, agents: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Return the edges between some agents of the first graph, [agents, agents] of bool."""
-        return _dense(_listed(self._adjacency)[0][agents][:, agents]).astype(bool, copy=False)
-
     # Ways of values through the network. Products never add values of different runs, and add the
     # terms of a row in a fixed order: the result of a run does not depend on other runs.
 
@@ -253,17 +245,43 @@ class Network:
         r"""Mix values of agents, :math:`\sum_j w_{ij} x_j`, for ``x`` of shape (..., n, d)."""
         return _product(self._mixing, x)
 
-    def mix_others(self, x: np.ndarray, factor: float = 1.0) -> np.ndarray:
+    def mix_others(self, x: np.ndarray, factor: Any = 1.0) -> np.ndarray:
         r"""Mix values of other agents, :math:`\sum_{j\ne i} c\,w_{ij} x_j`, with a factor c.
 
         Parameters
         ----------
         x : ndarray, shape (..., n, d)
             Values of the agents.
-        factor : float, default 1
+        factor : float or ndarray, shape (settings, 1, 1, 1), default 1
             Factor c of all weights.
         """
-        return _product(_each(lambda weights: factor * weights, self._others), x)
+        if isinstance(self._others, np.ndarray):
+            return _product(factor * self._others, x)
+        return factor * _product(self._others, x)
+
+    def diffuse(self, x: np.ndarray, gram: np.ndarray) -> np.ndarray:
+        r"""Return the product :math:`(L \otimes I_n + G)x` with the Laplacian L of the graph.
+
+        Parameters
+        ----------
+        x : ndarray, shape (settings, runs, agents, dim)
+            Values of the agents.
+        gram : ndarray, shape (agents * dim, agents * dim)
+            Matrix G, whose blocks between different agents are 0.
+        """
+        flat, dim = x.reshape(*x.shape[:2], -1), x.shape[-1]
+        adjacency = self.adjacency
+        matrix = _spread_laplacian(adjacency.tobytes(), adjacency.shape, dim) + gram
+        if matrix.ndim == 2:
+            return (flat @ matrix).reshape(x.shape)
+        return (flat[..., None, :] @ matrix)[..., 0, :].reshape(x.shape)
+
+    def sum_links(self, sent: np.ndarray) -> np.ndarray:
+        """Sum each agent's own messages, of shape (..., senders, receivers, d), by their weights.
+
+        This needs no communication.
+        """
+        return (self.mixing[..., None] * sent).sum(-2)
 
     def mix_links(self, sent: np.ndarray) -> np.ndarray:
         r"""Mix messages :math:`\sum_j w_{ij} m_{j\to i}`, of shape (..., senders, receivers, d)."""
@@ -282,7 +300,7 @@ class Network:
             True for the neighbours (last axis) that an agent includes. None: all neighbours.
         """
         if accepted is None:
-            return _product(self._links, x)
+            return _product(self._adjacency, x)
         return (self.adjacency & accepted).astype(float) @ x
 
     def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
@@ -303,10 +321,6 @@ class Network:
             return x[..., neighbourhoods, :]
         runs = np.arange(len(neighbourhoods))[:, None, None]
         return x[:, runs, neighbourhoods]
-
-    @cached_property
-    def _links(self) -> Matrices:
-        return _each(lambda graph: graph.astype(float), self._adjacency)
 
     @cached_property
     def _others(self) -> Matrices:
@@ -469,6 +483,15 @@ def _require_networkx(graph: Any, edge_weight: str | None) -> None:
 
 
 # --- Mixing weights and spectra of one graph, dense or sparse -------------------------------------
+
+
+@lru_cache(maxsize=4)
+def _spread_laplacian(adjacency: bytes, shape: tuple[int, ...], dim: int) -> np.ndarray:
+    r"""Return the Laplacian of all coordinates, :math:`L \otimes I_n`, of one or several graphs."""
+    graph_laplacian = laplacian(np.frombuffer(adjacency, dtype=bool).reshape(shape))
+    size = shape[-1] * dim
+    blocks = graph_laplacian[..., :, None, :, None] * np.eye(dim)[:, None, :]
+    return blocks.reshape(*shape[:-2], size, size)
 
 
 def laplacian(adjacency: Any) -> Any:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -171,15 +171,50 @@ class Streams:
             chunk = np.stack([draw(g, (chunk_size, *shape)) for g in generators], axis=1)
             yield from chunk
 
+    def counter_normals(self, name: str, shape: tuple[int, int]) -> Iterator[CounterNormals]:
+        """Return standard normal noise of a counter-based stream, one item per iteration.
+
+        The numbers are those that a compiled loop samples for the key of the stream.
+
+        Parameters
+        ----------
+        name : str
+            Name of the stream, whose purpose is ``noise``.
+        shape : (int, int)
+            Agents and dimension.
+
+        Yields
+        ------
+        CounterNormals
+        """
+        keys, counter = keys_of(self, name), 0
+        while True:
+            yield CounterNormals(keys, counter, shape)
+            counter += shape[0]
+
     def _some_generators(self, purpose: str, name: str) -> list[np.random.Generator]:
         """Return the generators of at least one run."""
         if not self.runs:
             raise InvalidInput("streams.runs", self.runs, "at least one run")
         return self.generators(purpose, name)
 
-    def with_groups(self, **groups: str) -> Self:
-        """Return streams of the same runs with other pairing groups."""
-        return replace(self, groups={**self.groups, **groups})
+
+class CounterNormals(NamedTuple):
+    """Standard normal noise of one iteration, computed when it is called.
+
+    ``keys`` are [runs, 2] words, ``counter`` is that of the first agent.
+    """
+
+    keys: np.ndarray
+    counter: int
+    shape: tuple[int, int]
+
+    def __call__(self) -> np.ndarray:
+        """Return the noise, [runs, agents, dim]."""
+        # Importing compiled code takes a second, which most commands do not need.
+        from private_consensus.kernels.messages import normals_of
+
+        return np.stack([normals_of(key, self.counter, self.shape) for key in self.keys])
 
 
 def keys_of(streams: Streams, name: str = "") -> np.ndarray:

@@ -11,6 +11,7 @@ of cores.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from private_consensus.common.grouping import grouped
 from private_consensus.kernels.forks import map_in_forks
 from private_consensus.privacy import Budget
 
-from .algorithms.base import Algorithm, Finite, join_runs, stack, structure
+from .algorithms.base import Algorithm, Finite, join_runs, parameters, stack, structure
 from .networks import Network, require_same_agents
 from .problems import Problem
 from .randomness import Streams
@@ -188,10 +189,23 @@ def _require_comparable(problem: Problem, network: Network, runs: int) -> None:
 def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorithm:
     """Calibrate the noise of a setting to its privacy budget on one network.
 
-    The sensitivities of the problem hold for all data sets.
+    The sensitivities of the problem hold for all data sets. A budget for which the noise is
+    infinite is refused.
     """
-    setting.algorithm.check_needs(problem)
-    return setting.algorithm.calibrate(setting.budget, problem, network, setting.horizon)
+    algorithm, budget = setting.algorithm, setting.budget
+    algorithm.check_needs(problem)
+    require_same_agents(problem, network)
+    for name, value in parameters(algorithm).items():
+        is_batch = isinstance(value, np.ndarray) and value.size > 1
+        require(not is_batch, f"algorithm.{name}", value, "a number")
+    with np.errstate(divide="ignore", over="ignore"):
+        noisy = algorithm.calibrate(budget, problem, network, setting.horizon)
+    expected = "a larger budget, or a problem with finite sensitivities: the noise is infinite"
+    given, numbers = parameters(algorithm), parameters(noisy).items()
+    calibrated_numbers = [v for n, v in numbers if isinstance(v, float) and v != given[n]]
+    is_finite = not any(map(math.isinf, calibrated_numbers))
+    require(is_finite, "budget", str(budget), expected)
+    return noisy
 
 
 def _on_graphs(setting: Setting, problem: Problem, graphs: Sequence[Network]) -> list[Algorithm]:

@@ -28,9 +28,8 @@ Numbers
     Rounding and searches are conservative up to floating-point errors: epsilon and scale are
     rounded up, mu and rho of a budget are rounded down.
 
-Computed lower bounds are in :mod:`private_consensus.privacy.brackets`. Audits are in
-:mod:`private_consensus.privacy.audit` and are not imported here: algorithms do not need them, and
-their results remain up to date after an edit to an audit.
+Computed lower bounds are in :mod:`private_consensus.privacy.brackets`. Lower bounds from outcomes
+are in :mod:`private_consensus.privacy.event_bounds` and :mod:`private_consensus.privacy.one_run`.
 """
 
 from .accounting import (
@@ -86,7 +85,6 @@ from .verdicts import (
     NOT_PROVEN,
     VERDICTS,
     VIOLATED,
-    audit_verdict,
     verdict,
     verdict_of,
 )
@@ -114,7 +112,6 @@ __all__ = [
     "SparseVector",
     "account",
     "analytic_gaussian_scale",
-    "audit_verdict",
     "calibrate",
     "classical_gaussian_scale",
     "deadline_batches",

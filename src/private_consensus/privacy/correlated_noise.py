@@ -113,8 +113,8 @@ def cyclic_sensitivity(factor: np.ndarray, period: int) -> float:
     """
     information = factor.T @ factor
     starts = range(min(period, len(information)))
-    parts = (information[s::period, s::period] for s in starts)
-    return float(np.sqrt(max(correlation_maximum(part)[1] for part in parts)))
+    blocks = (information[s::period, s::period] for s in starts)
+    return float(np.sqrt(max(correlation_maximum(block)[1] for block in blocks)))
 
 
 def correlation_maximum(matrix: np.ndarray) -> tuple[float, float]:

@@ -1,17 +1,746 @@
-"""Gamma-norm noise, computed from random draws of scale 1.
+r"""Mechanisms: the only way from a private value to a message.
 
-The draws are parameters, so that settings with different scales share them; ``scale`` broadcasts
-and may have a settings axis. Scales are defined in :mod:`private_consensus.privacy.releases`. The
-draws are floating-point numbers, while the guarantee is that of the real-valued mechanism.
+An algorithm declares its mechanisms once and passes each private value, the *query*, through one
+of them. The declaration is executed (:meth:`Mechanism.output`), accounted
+(:meth:`Mechanism.releases`) and audited (:meth:`Mechanism.cost`), so that the scale that runs is
+the scale that is accounted.
+
+Arrays are ``[settings, runs, agents, dim]``. Sensitivity and scale are *lists over iterations* of
+values that broadcast to ``[settings, runs, agents, 1]``, or one such value for all iterations; an
+array never means time. The set of mechanisms is closed: an audit refuses subclasses from outside.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from private_consensus.common.errors import InvalidInput, arguments, require
+
+from .objective_perturbation import PerturbedObjective
+from .releases import Release
+
+UNBOUNDED = "the problem states no bound on a record's gradient"
+
+
+EXCESS = 1e-3
+"""Largest relative excess of dominating losses over the largest sum of the losses of an agent."""
+ROUNDING = 1e-13
+"""Bound on the rounding error of singular values, relative to the largest one."""
+
+
+MISFIT = 1e-4
+"""Largest error of a solver in units of the noise, relative to the norm of the noise."""
+
+
+def sizes_of(shape: tuple[str | int, ...], problem: Any) -> tuple[int, ...]:
+    """Return a shape in which "agents" and "dim" are replaced by the sizes of a problem."""
+    sizes = {"agents": problem.n_agents, "dim": problem.dim}
+    return tuple(sizes[size] if isinstance(size, str) else size for size in shape)
+
+
+class Recorded(NamedTuple):
+    """Release of an execution: name, iteration, evidence of the private value, noise and output."""
+
+    name: str
+    t: int
+    evidence: Any
+    unit: Any
+    output: Any
+    where: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Mechanism(ABC):
+    """Base of all mechanisms.
+
+    Parameters
+    ----------
+    sensitivity : float, ndarray or list
+        Largest change of an agent's query by one record, in the norm of the noise.
+    scale : float, ndarray or list
+        Scale of the noise, in the unit of the query; 0 for no noise.
+    stream : str
+        Name of the noise stream; the main stream by default.
+    shape : tuple
+        Shape of the unit noise per run, of "agents", "dim" and numbers.
+    times : collection of int, optional
+        Iterations in which values are released; None for all.
+    touched : int, optional
+        Largest number of releases that one change affects; None for all.
+    proven : bool
+        True if the sensitivity is proven.
+    note : str
+        Reason why the sensitivity is not proven, or an assumption.
+    """
+
+    sensitivity: Any = 0.0
+    scale: Any = 0.0
+    _: KW_ONLY
+    stream: str = ""
+    shape: tuple[str | int, ...] = ("agents", "dim")
+    times: Collection[int] | None = None
+    touched: int | None = None
+    proven: bool = True
+    note: str = ""
+
+    law: ClassVar[str] = ""
+    pure: ClassVar[bool] = False
+    """True if the loss is a pure epsilon, so that losses of several releases can be added."""
+    unit: ClassVar[Any] = None
+    norm_order: ClassVar[int] = 2
+    takes_array: ClassVar[bool] = True
+    """True if the query is an array in the shape of the unit noise."""
+    separates_agents: ClassVar[bool] = True
+    """True if the cost of each agent depends on the query of this agent only."""
+
+    @property
+    def query_shape(self) -> tuple[str | int, ...]:
+        """Shape of the query per run; that of the unit noise unless the noise is combined."""
+        return self.shape
+
+    # Execution.
+
+    def units(self, problem: Any, streams: Any) -> Iterator[Any]:
+        """Return the unit noise of all iterations, one array [runs, *shape] per iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Number of agents and dimension.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+        """
+        shape = sizes_of(self.shape, problem)
+        return streams.sequence("noise", self.unit, shape, self.stream)
+
+    def memory(self) -> dict[str, np.ndarray] | None:
+        """Return the initial memory of a mechanism that depends on its earlier outputs, or None.
+
+        Arrays of the memory have a leading settings axis after the first release.
+        """
+        return None
+
+    @abstractmethod
+    def output(self, query: Any, unit: Any, t: int) -> Any:
+        """Return the released value.
+
+        Parameters
+        ----------
+        query : ndarray or object
+            Private value, [settings, runs, agents, dim].
+        unit : ndarray
+            Unit noise of the iteration, [runs, agents, dim].
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray
+        """
+
+    def evidence(self, query: Any, unit: Any, output: Any, t: int) -> Any:
+        """Return arrays that state the private value of a release, for the comparison by a replay.
+
+        They are sent to another process, so that functions are replaced by their values.
+
+        Parameters
+        ----------
+        query : ndarray or object
+            Private value.
+        unit : ndarray
+            Unit noise of the iteration.
+        output : ndarray
+            Released value.
+        t : int
+            Iteration.
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+            By default a copy of the query.
+        """
+        return np.array(query)
+
+    # Accounting.
+
+    def at(self, values: Any, t: int) -> Any:
+        """Return the value of iteration t."""
+        return values[t - 1] if isinstance(values, list) else values
+
+    def unit_scale(self, t: int) -> Any:
+        """Return the scale of iteration t in the unit of the sensitivity."""
+        return self.at(self.scale, t)
+
+    @property
+    def factor(self) -> float:
+        """Ratio of the loss to sensitivity over scale; above 1 if noise is correlated."""
+        return 1.0
+
+    def loss(self, t: int) -> np.ndarray:
+        """Return the declared loss of iteration t: sensitivity over scale, times the factor."""
+        sensitivity = np.asarray(self.at(self.sensitivity, t), float)
+        return self.factor * self.loss_of(sensitivity, self.unit_scale(t))
+
+    def released_times(self, horizon: int) -> list[int]:
+        """Return the iterations of a run in which values are released."""
+        times = range(1, int(horizon) + 1)
+        return [t for t in times if self.times is None or t in self.times]
+
+    def levels(self, horizon: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return sensitivity and scale of the agent with the largest loss, per release.
+
+        Parameters
+        ----------
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        sensitivity, scale : ndarray, shape (releases,)
+            The sensitivity includes :attr:`factor`. If one change touches fewer releases, those
+            with the largest losses.
+        """
+        times = self.released_times(horizon)
+        columns = [
+            np.broadcast_arrays(self.at(self.sensitivity, t), self.unit_scale(t)) for t in times
+        ]
+        sensitivity, scale = (
+            np.array([np.ravel(pair[k]) for pair in columns], float).reshape(len(times), -1)
+            for k in (0, 1)
+        )
+        losses = self.loss_of(sensitivity, scale)
+        worst = losses.argmax(1)[:, None]
+        sensitivity, scale = (np.take_along_axis(a, worst, 1)[:, 0] for a in (sensitivity, scale))
+        largest = losses.max(1, initial=0.0)
+        if self.touched is not None:
+            selected = np.sort(np.argsort(-largest, kind="stable")[: self.touched])
+            return self.factor * sensitivity[selected], scale[selected]
+        if self.pure and largest.sum() > losses.sum(0).max(initial=0.0) * (1 + EXCESS):
+            # No agent has the largest loss in every iteration.
+            sensitivity = dominating(losses)[0] * scale
+        return self.factor * sensitivity, scale
+
+    def loss_of(self, sensitivity: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Return the ratio of sensitivity and scale, 0 without a change."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(sensitivity == 0, 0.0, sensitivity / scale)
+
+    def releases(self, horizon: int) -> list[Release]:
+        """Return what the accountants need of all iterations of one setting.
+
+        Parameters
+        ----------
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            For the agent with the largest loss.
+        """
+        sensitivity, scale = self.levels(horizon)
+        if not np.all(scale > 0):
+            return [Release("exact", sensitivity=float(np.max(sensitivity)), scale=0.0)]
+        return [Release(self.law, sensitivity, scale, proven=self.proven, note=self.note)]
+
+    # Audit.
+
+    def norm(self, change: np.ndarray) -> np.ndarray:
+        """Return the norm of a change of unit noise, over the last axis, which is kept."""
+        return np.linalg.norm(change, self.norm_order, axis=-1, keepdims=True)
+
+    def change(self, query: Any, recorded: Recorded, t: int) -> np.ndarray:
+        """Return the change of the unit noise that gives the recorded output on other data.
+
+        Parameters
+        ----------
+        query : ndarray or object
+            Private value on the other data.
+        recorded : Recorded
+            Release on the first data.
+        t : int
+            Iteration.
+
+        Returns
+        -------
+        ndarray
+        """
+        return (recorded.evidence - query) / self.unit_scale(t)
+
+    def cost(self, query: Any, recorded: Recorded, t: int, earlier: list) -> np.ndarray:
+        """Return the loss of the recorded output on a pair of data sets, as :meth:`loss` counts it.
+
+        Parameters
+        ----------
+        query : ndarray or object
+            Private value on the other data.
+        recorded : Recorded
+            Release on the first data.
+        t : int
+            Iteration.
+        earlier : list
+            Changes of the earlier iterations, for noise that is correlated over iterations.
+
+        Returns
+        -------
+        ndarray
+            Broadcastable against [settings, runs, agents, 1].
+        """
+        return self.norm(self.change(query, recorded, t))
+
+    def replay(self, query: Any, recorded: Recorded, t: int) -> Any:
+        """Return the value that a replay on other data continues with: the recorded output."""
+        return recorded.output
+
+
+def dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return losses that dominate those of all agents, and the losses of one agent.
+
+    This agent has the largest sum of losses.
+
+    The argument has shape [times, agents], both results [times]. The first result dominates at
+    every delta. Composition does not depend on the order of the losses, and a mechanism with some
+    loss also satisfies every larger loss. After sorting by size, the k-th dominating loss is the
+    largest k-th loss of any agent. If these losses exceed the largest sum of an agent, the largest
+    ones are merged into one: Laplace noise on several numbers protects all of them at least as well
+    as noise on one number that changes by the sum of their changes (:mod:`..privacy.accounting`).
+    """
+    ranked = -np.sort(-losses, axis=0)
+    largest_ranked, together = ranked.max(-1), ranked.cumsum(0).max(-1)
+    remainder = np.append(largest_ranked[::-1].cumsum()[::-1][1:], 0.0)
+    merged_count = int(np.argmax(together + remainder <= (1 + EXCESS) * together[-1])) + 1
+    costliest = losses.sum(0).argmax()
+    order = (-losses[:, costliest]).argsort()
+    largest, agent_losses = np.zeros((2, len(losses)))
+    largest[order] = np.concatenate(
+        [
+            together[merged_count - 1 : merged_count],
+            np.zeros(merged_count - 1),
+            largest_ranked[merged_count:],
+        ]
+    )
+    first = ranked[:merged_count, costliest].sum()
+    agent_losses[order] = np.concatenate(
+        [[first], np.zeros(merged_count - 1), ranked[merged_count:, costliest]]
+    )
+    return largest, np.minimum(agent_losses, largest)  # sums may differ by rounding
+
+
+# Additive noise.
+
+
+@dataclass(frozen=True)
+class Additive(Mechanism):
+    """Independent noise of one distribution, added to the query of each agent."""
+
+    def output(self, query, unit, t):
+        return query + self.at(self.scale, t) * unit
+
+
+class Gaussian(Additive):
+    """Gaussian noise; l2 sensitivity, scale is the standard deviation of each coordinate."""
+
+    law, unit = "gaussian", "normal"
+
+
+class Laplace(Additive):
+    """Laplace noise; l1 sensitivity, scale is b of the density :math:`e^{-|y|/b}/(2b)`."""
+
+    law, unit, norm_order, pure = "laplace", "laplace", 1, True
+
+
+def gamma_norm_unit(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Return noise of density proportional to :math:`e^{-|b|_2}` in the last axis."""
+    direction = generator.standard_normal(shape)
+    return gamma_norm_noise(direction, generator.gamma(shape[-1], size=shape[:-1]), 1.0)
+
+
+class GammaNorm(Additive):
+    r"""Noise of density proportional to :math:`e^{-\|b\|_2/s}`; l2 sensitivity, scale is s."""
+
+    law, unit = "gamma_norm", staticmethod(gamma_norm_unit)
+
+
+ADDITIVE = {kind.law: kind for kind in (Gaussian, Laplace, GammaNorm)}
+"""Mechanisms of independent additive noise by the name of the distribution."""
+
+
+# Values without noise.
+
+
+@dataclass(frozen=True)
+class Exact(Mechanism):
+    """Value that is released without noise; the loss is infinite unless the sensitivity is 0.
+
+    Parameters
+    ----------
+    reason : str
+        Reason why the value is released, for readers of the guarantee.
+    """
+
+    sensitivity: Any = np.inf
+    reason: str = ""
+
+    def units(self, problem, streams):
+        return iter(lambda: None, 0)
+
+    def output(self, query, unit, t):
+        return np.array(query, order="C")
+
+    def loss(self, t):
+        return np.where(np.asarray(self.at(self.sensitivity, t)) > 0, np.inf, 0.0)
+
+    def releases(self, horizon):
+        sensitivity = float(np.max(self.levels(horizon)[0], initial=0.0))
+        return [Release("exact", sensitivity, 0.0, note=self.reason)]
+
+    def loss_of(self, sensitivity, scale):
+        return np.where(sensitivity > 0, np.inf, 0.0)
+
+    def cost(self, query, recorded, t, earlier):
+        same = np.all(np.equal(query, recorded.evidence), axis=-1, keepdims=True)
+        return np.where(same, 0.0, np.inf)
+
+
+class Unproven(Exact):
+    """Value whose privacy is an assumption of the paper; it has no guarantee."""
+
+    def releases(self, horizon):
+        return [Release("exact", proven=False, note=self.reason)]
+
+
+# Correlated noise of agents.
+
+
+@dataclass(frozen=True)
+class Correlated(Additive):
+    r"""Gaussian noise that is correlated between agents: scale times ``root`` times unit noise.
+
+    The sensitivity is that of a single agent. The loss is the Mahalanobis norm of the largest
+    change of one agent, :math:`\Delta\,\sqrt{\max_i (RR^\top)^{-1}_{ii}}/s`.
+
+    Parameters
+    ----------
+    root : ndarray, shape (agents, k)
+        R with the covariance :math:`RR^\top` of unit noise between the agents.
+    """
+
+    root: Any = None
+    separates_agents: ClassVar[bool] = False
+    law: ClassVar[str] = "gaussian"
+    unit: ClassVar[Any] = "normal"
+
+    def output(self, query, unit, t):
+        return query + self.at(self.scale, t) * (self.root @ unit)
+
+    @property
+    def factor(self):
+        # Reduced singular values bound the inverse from above, also if it is ill-conditioned.
+        vectors, singular, _ = np.linalg.svd(self.root, full_matrices=False)
+        reduced = np.maximum(singular - ROUNDING * singular[..., :1], 0.0)
+        with np.errstate(divide="ignore"):
+            return float(np.sqrt((vectors**2 / reduced[..., None, :] ** 2).sum(-1).max()))
+
+    query_shape = ("agents", "dim")
+
+    def cost(self, query, recorded, t, earlier):
+        covariance = self.root @ np.swapaxes(self.root, -1, -2)
+        moved = self.change(query, recorded, t)
+        square = (moved * np.linalg.solve(covariance, moved)).sum((-2, -1), keepdims=True)
+        return np.sqrt(np.maximum(square, 0.0))
+
+
+@dataclass(frozen=True)
+class SecureSum(Additive):
+    r"""Mean of the noisy queries of all agents, of which only the mean leaves a secure protocol.
+
+    Parameters
+    ----------
+    agents : int
+        Number N of agents, each of which adds noise of ``scale``; the sum has scale
+        :math:`\sqrt N` times as large.
+    """
+
+    agents: int = 1
+    separates_agents: ClassVar[bool] = False
+    law: ClassVar[str] = "gaussian"
+    unit: ClassVar[Any] = "normal"
+
+    def output(self, query, unit, t):
+        noisy = super().output(query, unit, t)
+        return np.broadcast_to(noisy.mean(-2, keepdims=True), noisy.shape)
+
+    def at_sum(self, t):
+        """Return the noise scale of the sum in iteration t."""
+        return self.at(self.scale, t) * np.sqrt(self.agents)
+
+    @property
+    def factor(self):
+        return 1.0 / np.sqrt(self.agents)
+
+    def change(self, query, recorded, t):
+        difference = recorded.evidence.sum(-2, keepdims=True) - query.sum(-2, keepdims=True)
+        return difference / self.at_sum(t)
+
+
+@dataclass(frozen=True)
+class Temporal(Additive):
+    r"""Gaussian noise that is correlated over iterations by a causal filter.
+
+    Parameters
+    ----------
+    filter : ndarray, shape (horizon, horizon)
+        Lower triangular matrix :math:`C^{-1}`, whose row t weights the unit noise of the
+        iterations up to t.
+    whole : float
+        Largest norm of :math:`C\Delta` for the changes :math:`\Delta` of norm at most 1 that one
+        record causes: the loss of the whole sequence is ``whole`` times sensitivity over scale.
+    """
+
+    filter: Any = None
+    whole: float = 1.0
+    law: ClassVar[str] = "gaussian"
+    unit: ClassVar[Any] = "normal"
+
+    def units(self, problem, streams):
+        history: list[np.ndarray] = []
+        for unit in super().units(problem, streams):
+            history.append(unit)
+            yield tuple(history)
+
+    def output(self, query, unit, t):
+        drawn = np.stack([np.broadcast_to(noise, query.shape) for noise in unit], axis=-1)
+        return query + self.at(self.scale, t) * (drawn @ self.filter[t - 1, :t])
+
+    @property
+    def factor(self):
+        return self.whole
+
+    def levels(self, horizon):
+        # The whole sequence is one release.
+        sensitivity, scale = super().levels(horizon)
+        return sensitivity[:1], scale[:1]
+
+    def cost(self, query, recorded, t, earlier):
+        # The changes so far, in units of white noise.
+        earlier.append(self.change(query, recorded, t))
+        white = np.linalg.solve(self.filter[:t, :t], np.reshape(earlier, (t, -1)))
+        return np.linalg.norm(white.reshape(t, *query.shape), axis=(0, -1))[..., None]
+
+
+@dataclass(frozen=True)
+class CancellingLinks(Additive):
+    r"""Noisy messages on all edges, with noise whose weighted sum at the sender is 0.
+
+    The query is a vector per agent; the output has one vector per pair of agents, 0 without an
+    edge. The vector of an agent for itself is hidden: a replay returns that of the other data.
+    With Y white noise, :math:`Z_{a\to v} = Y_{a\to v} - \sum_j w_{aj} Y_{a\to j} / (d_a w_{av})`.
+
+    Parameters
+    ----------
+    mixing : ndarray, shape ([runs,] agents, agents)
+        Mixing matrix w.
+    energy : float
+        Largest squared norm of unit noise that hides a unit change of the query.
+    """
+
+    mixing: Any = None
+    energy: float = 1.0
+    law: ClassVar[str] = "gaussian"
+    unit: ClassVar[Any] = "normal"
+
+    def output(self, query, unit, t):
+        weights = np.asarray(self.mixing)[..., None]
+        members = (weights > 0).astype(float)
+        sums = (weights * members * unit).sum(-2, keepdims=True)
+        sizes = members.sum(-2, keepdims=True)
+        shares = np.divide(members, sizes * weights, out=np.zeros_like(weights), where=weights > 0)
+        scale = np.asarray(self.at(self.scale, t))[..., None]
+        return members * (query[..., None, :] + scale * (members * unit - shares * sums))
+
+    @property
+    def factor(self):
+        return float(np.sqrt(self.energy))
+
+    query_shape = ("agents", "dim")
+
+    def cost(self, query, recorded, t, earlier):
+        return super().cost(query, recorded, t, earlier) * np.sqrt(self.energy)
+
+    def replay(self, query, recorded, t):
+        # The other messages are as recorded, so that the own message takes the whole difference.
+        to_itself = (
+            np.eye(query.shape[-2]) / np.diagonal(self.mixing, axis1=-2, axis2=-1)[..., None]
+        )
+        return recorded.output + to_itself[..., None] * (query - recorded.evidence)[..., None, :]
+
+
+# Objective perturbation.
+
+
+class Objective(NamedTuple):
+    """Query of objective perturbation: a strongly convex objective f.
+
+    ``solve(b)`` returns the minimiser of f(x) + b'x, [settings, runs, agents, dim];
+    ``gradient(x)`` that of f.
+    """
+
+    solve: Callable[..., np.ndarray]
+    gradient: Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class ObjectivePerturbation(Mechanism):
+    r"""Noise in the linear term of an objective whose exact minimiser is released.
+
+    The output x determines the noise: it is :math:`-\nabla f(x)`. The loss is that of the change of
+    the gradient at x, and the Jacobian term :math:`|\ln\det\nabla^2 f(x) - \ln\det\nabla^2 f'(x)|`.
+
+    Parameters
+    ----------
+    distribution : {"gaussian", "laplace", "gamma_norm"}
+        Distribution of the noise.
+    jacobian : float, ndarray or list
+        Bound on the Jacobian term, per iteration.
+    weight : float, ndarray or list
+        Factor of the noise in the linear term: -D for noise of the centre of a penalty D.
+    kappa : float, optional
+        Largest ratio of the curvature of a record to that of the objective, for a generalised
+        linear model. The loss of Gaussian noise is then proven by Rényi divergences.
+    """
+
+    distribution: str = "gaussian"
+    jacobian: Any = 0.0
+    weight: Any = 1.0
+    kappa: float | None = None
+    takes_array: ClassVar[bool] = False
+
+    @property
+    def law(self) -> str:  # ty: ignore[incompatible-property-override]
+        return self.distribution
+
+    def units(self, problem, streams):
+        additive = ADDITIVE[self.distribution](stream=self.stream, shape=self.shape)
+        return additive.units(problem, streams)
+
+    def norm(self, change):
+        order = ADDITIVE[self.distribution].norm_order
+        return np.linalg.norm(change, order, axis=-1, keepdims=True)
+
+    def unit_scale(self, t):
+        return np.abs(self.at(self.weight, t) * self.at(self.scale, t))
+
+    def output(self, query, unit, t):
+        return query.solve(self.at(self.scale, t) * unit)
+
+    def loss(self, t):
+        jacobian = self.at(self.jacobian, t) if self.kappa is None else np.log1p(self.kappa)
+        return super().loss(t) + jacobian
+
+    def evidence(self, query, unit, output, t):
+        return query.gradient(output), log_determinant(query, output)
+
+    def change(self, query, recorded, t):
+        # Two gradients at the output: an active constraint changes both by the same multiplier.
+        gradient, _ = recorded.evidence
+        return (gradient - query.gradient(recorded.output)) / self.unit_scale(t)
+
+    def cost(self, query, recorded, t, earlier):
+        change = self.change(query, recorded, t)
+        jacobian = log_determinant(query, recorded.output) - recorded.evidence[1]
+        cost = self.norm(change) + np.abs(jacobian)
+        return np.where(self.explains(query, recorded, change, t), cost, np.inf)
+
+    def explains(self, query: Any, recorded: Recorded, change: np.ndarray, t: int) -> np.ndarray:
+        """Return True for agents whose noise, plus its change, gives the recorded output.
+
+        It is False if ``solve`` and ``gradient`` are not those of one convex objective, or if
+        ``solve`` does not use the noise.
+
+        Parameters
+        ----------
+        query : Objective
+            Objective on the other data.
+        recorded : Recorded
+            Release on the first data.
+        change : ndarray
+            Result of :meth:`change`.
+        t : int
+            Iteration.
+        """
+        if not np.all(self.unit_scale(t) > 0):
+            return np.array(True)
+        unit = recorded.unit + np.sign(self.at(self.weight, t)) * change
+        minimiser = self.output(query, unit, t)
+        error = query.gradient(minimiser) - query.gradient(recorded.output)
+        allowed = MISFIT * (1.0 + self.norm(unit)) * self.unit_scale(t)
+        return self.norm(error) <= allowed
+
+    def losses(self, horizon: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return sensitivities, scales and Jacobian terms of the agent with the largest loss.
+
+        Parameters
+        ----------
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        sensitivity, scale, jacobian : ndarray, shape (releases,)
+        """
+        times = self.released_times(horizon)
+        jacobians = np.array([np.max(self.at(self.jacobian, t)) for t in times])
+        return *self.levels(horizon), jacobians
+
+    def releases(self, horizon):
+        change, scales, jacobians = self.losses(horizon)
+        if not np.all(scales > 0):
+            return super().releases(horizon)
+        if self.distribution != "gaussian":
+            return [Release("pure", epsilon=change / scales + jacobians)]
+        if self.kappa == 0:
+            return [Release("gaussian", change, scales, proven=self.proven, note=self.note)]
+        if self.kappa is not None:
+            mus = (change / scales).tolist()
+            profiles = [PerturbedObjective(mu, self.kappa, one_sign=True) for mu in mus]
+            return [Release("profile", profile=profile) for profile in profiles]
+        note = "the Jacobian term of Gaussian objective perturbation depends on the noise"
+        return [
+            Release("gaussian", change, scales, proven=self.proven, note=self.note),
+            Release("pure", epsilon=jacobians, proven=False, note=note),
+        ]
+
+
+def log_determinant(objective: Objective, x: np.ndarray, h: float = 1e-5) -> np.ndarray:
+    """Return the log-determinant of the Hessian of an objective per agent.
+
+    Parameters
+    ----------
+    objective : Objective
+        Objective with its gradient.
+    x : ndarray, shape (settings, runs, agents, dim)
+        Points.
+    h : float
+        Step of the central differences of the gradient.
+
+    Returns
+    -------
+    ndarray, shape (settings, runs, agents, 1)
+    """
+    columns = [
+        (objective.gradient(x + h * e) - objective.gradient(x - h * e)) / (2 * h)
+        for e in np.eye(x.shape[-1])
+    ]
+    return np.linalg.slogdet(np.stack(columns, axis=-1))[1][..., None]
 
 
 def gamma_norm_noise(direction: np.ndarray, radius: np.ndarray, scale: Any) -> np.ndarray:
@@ -52,3 +781,33 @@ def gamma_norm_noise(direction: np.ndarray, radius: np.ndarray, scale: Any) -> n
 
 def _draws(key: str, draws: np.ndarray) -> np.ndarray:
     return arguments.array(key, draws, "an array of finite numbers", np.isfinite)
+
+
+# They are subclasses of the mechanisms above.
+from .mechanism_coefficients import NoisyCoefficients  # noqa: E402
+from .mechanism_minimisers import (  # noqa: E402
+    ApproximateMinimiser,
+    MinimiserNoise,
+    ThresholdTests,
+)
+from .mechanism_sampled import DiscreteMessage, SampledGradient  # noqa: E402
+
+CLOSED_SET = (
+    Gaussian,
+    Laplace,
+    GammaNorm,
+    Exact,
+    Unproven,
+    Correlated,
+    SecureSum,
+    Temporal,
+    CancellingLinks,
+    ObjectivePerturbation,
+    ApproximateMinimiser,
+    MinimiserNoise,
+    ThresholdTests,
+    NoisyCoefficients,
+    SampledGradient,
+    DiscreteMessage,
+)
+"""All mechanisms. An audit refuses any other class, whose cost could be stated wrongly."""

@@ -21,33 +21,14 @@ An accountant computes epsilon of the releases that an algorithm declares. Its r
 the executed algorithm only if the execution is as declared. Therefore:
 
 * A deterministic finding that weakens privacy (line 3) excludes "holds" for every accountant.
-* An audit that could not test a decisive part (line 5) neither refutes nor confirms the
-  declaration. The verdict then names the audit's outcome; it is never "violated" or "not proven".
-* A conservative difference (more noise, a smaller effect of a record) is a note of the audit. It
-  does not enter the table.
-* Without an audit, lines 6 and 7 state what the accountant proves of the declaration. An audit
-  with the verdict "no test" has too few runs for the claim and counts as no audit.
-
-:func:`audit_verdict` combines the findings of one audit, by the first line that applies:
-
-==  ============================================================  ===========================
-    condition                                                     verdict of the audit
-==  ============================================================  ===========================
-1   outcomes refute the claim                                     violated
-2   effect of a record, noise, messages or releases differ from   differs from its declaration
-    the declaration in a way that weakens privacy
-3   the declared releases cost more than is claimed               not proven
-4   a decisive part was not tested                                inconclusive
-5   the runs cannot refute the claim, and neither noise nor       no test
-    effect of a record was recovered
-6   none of these                                                 not contradicted
-==  ============================================================  ===========================
+* An audit that was not executed (line 5) neither refutes nor confirms the declaration.
+* Without an audit, lines 6 and 7 state what the accountant proves of the declaration.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from private_consensus.common.errors import require
@@ -55,13 +36,11 @@ from private_consensus.common.errors import require
 VIOLATED, NOT_PROVEN, NO_CLAIM = "violated", "not proven", "no claim"
 DIFFERS, INCONCLUSIVE = "differs from its declaration", "inconclusive"
 HOLDS_BY_SLACK, HOLDS = "holds by slack", "holds"
-NO_TEST, NOT_CONTRADICTED = "no test", "not contradicted"
+NOT_CONTRADICTED = "not contradicted"
 VERDICTS = (VIOLATED, DIFFERS, NOT_PROVEN, INCONCLUSIVE, NO_CLAIM, HOLDS_BY_SLACK, HOLDS)
 """Verdicts on a claim, the worst first."""
-AUDIT_VERDICTS = (VIOLATED, DIFFERS, NOT_PROVEN, INCONCLUSIVE, NO_TEST, NOT_CONTRADICTED)
+AUDIT_VERDICTS = (VIOLATED, DIFFERS, NOT_PROVEN, INCONCLUSIVE, NOT_CONTRADICTED)
 """Verdicts of an audit, the worst first."""
-FLAGGED = (VIOLATED, DIFFERS, NOT_PROVEN)
-"""Verdicts of an audit that exclude "holds" and "holds by slack"."""
 
 SLACK = 1e-9
 """Relative rounding error of an epsilon that was calibrated to the claim."""
@@ -147,35 +126,3 @@ def verdict_of(
         argument_broken=argument_broken,
         audit=audit,
     )
-
-
-def audit_verdict(
-    *, contradicted: bool, differs: bool, unproven: bool, complete: bool, testable: bool
-) -> str:
-    """Combine the findings of one audit.
-
-    Parameters
-    ----------
-    contradicted : bool
-        True if outcomes refute the claim, at the error level of the result or of the table.
-    differs : bool
-        True if a finding weakens privacy: the execution differs from the declaration.
-    unproven : bool
-        True if the declared releases cost more than is claimed.
-    complete : bool
-        True if every decisive part was tested.
-    testable : bool
-        True if the runs can refute the claim, or noise or the effect of a record was recovered.
-
-    Returns
-    -------
-    str
-        One of :data:`AUDIT_VERDICTS`.
-    """
-    conditions = (contradicted, differs, unproven, not complete, not testable, True)
-    return next(word for word, holds in zip(AUDIT_VERDICTS, conditions, strict=True) if holds)
-
-
-def worst_audit(verdicts: Iterable[str]) -> str | None:
-    """Return the worst of several verdicts of audits, or None if there is none."""
-    return min(verdicts, key=AUDIT_VERDICTS.index, default=None)

@@ -269,7 +269,7 @@ VERDICTS = {
     "claims": (("id", "variant"), "verdict"),
     "audit/audits": (
         ("algorithm", "variant", "experiment", "setting", "level", "copy"),
-        "flagged",
+        "verdict",
     ),
     "audit/errata": (("id",), "outcome_computed"),
     "theorems": (("paper", "number"), "verdict"),
@@ -294,9 +294,8 @@ def _verdicts_by_key(path: Path, keys: tuple[str, ...], column: str) -> dict[tup
     """Map the identifying values of each row to its verdict; empty if the file is missing."""
     if not path.exists():
         return {}
-    words = {True: "flagged", False: "not flagged"}
     return {
-        tuple(str(row[key]) for key in keys): str(words.get(row[column], row[column]))
+        tuple(str(row[key]) for key in keys): str(row[column])
         for row in rows_of(path).iter_rows(named=True)
     }
 

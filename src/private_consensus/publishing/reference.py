@@ -167,7 +167,6 @@ def gallery(results: Results) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _copy(name: str, source: Path, target: Path, *, missing_ok: bool = False) -> None:
+def _copy(name: str, source: Path, target: Path) -> None:
     """Copy a file of one folder to another folder."""
-    if not missing_ok or (source / name).is_file():
-        copy(source / name, target / name)
+    copy(source / name, target / name)

@@ -26,12 +26,19 @@ import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.core.algorithms.base import AUDIT, Observe
-from private_consensus.core.algorithms.families.decentralized_sgd import SampledRound, at
+from private_consensus.core.algorithms.families.decentralized_sgd import (
+    KEYS,
+    SampledRound,
+    at,
+    computed_per_second,
+)
 from private_consensus.core.algorithms.families.q_dpsgd import QDPSGD
-from private_consensus.core.algorithms.parameters import fraction, positive
+from private_consensus.core.algorithms.parameters import Fraction, Positive
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
+from private_consensus.core.handlers import Running
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
+from private_consensus.kernels.messages import descend
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
 
@@ -76,9 +83,9 @@ class CanaryAudit(QDPSGD):
         :meth:`calibrate`.
     """
 
-    share: float = positive(1.0)
+    share: Positive = 1.0
     guesses: int = 100
-    confidence: float = fraction()
+    confidence: Fraction
     delta: float = math.nan
     accountant: float = 0.0
     formula: float = 0.0
@@ -90,10 +97,7 @@ class CanaryAudit(QDPSGD):
     )  # fmt: skip
     kind: ClassVar[str] = AUDIT
     source: ClassVar[str] = QDPSGD1.source
-    advance = QDPSGD1.advance
-    lower_bound_because: ClassVar[str] = (
-        "records of the clipping norm move the sampled mean by at least the steps that are stated"
-    )
+    step = QDPSGD1.step
 
     def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
         require(
@@ -105,13 +109,13 @@ class CanaryAudit(QDPSGD):
         expected = f"at least {problem.records} parameters, one per canary"
         require(problem.dim >= problem.records, "problem.hidden", problem.dim, expected)
         noisy = super().calibrate(budget, problem, network, horizon)
-        calibrated = replace(noisy, sigma=self.share * noisy.sigma.scale, delta=budget.delta)
+        calibrated = replace(noisy, sigma=self.share * noisy.sigma, delta=budget.delta)
         return replace(
             calibrated,
             accountant=account(
                 calibrated.releases(problem, network, horizon), budget.delta
             ).epsilon,
-            formula=calibrated.epsilon_by_formula(budget.delta, problem, network, horizon),
+            formula=calibrated.claimed_epsilon(budget.delta, problem, network, horizon),
         )
 
     def statements(
@@ -132,20 +136,23 @@ class CanaryAudit(QDPSGD):
         require(bool(np.all(horizon == rounds)), "horizon", horizon.tolist(), "equal numbers")
         settings = len(horizon)
         algorithm = replace(self, T=np.asarray(horizon, float))
-        x = algorithm.start(problem, network, streams, settings).x
+        handler = Running(algorithm.mechanisms(problem, network, rounds), problem, streams, horizon)
+        release = handler.function()
+        x = algorithm.start(problem, network, release).x
         canaries = self._canaries(problem, streams)
         scores = np.zeros((len(VIEWS), settings, len(canaries), problem.records))
         pending = np.full(scores.shape[1:], np.nan)
         workspace = np.empty((2, problem.n_agents, problem.dim), x.dtype)
-        draws = algorithm.draws(problem, streams)
         for t in range(rounds):
-            draw = next(draws)
+            handler.begin(t + 1)
+            batch, keys = release.batch("gradient"), {name: release.key(name) for name in KEYS}
+            speeds = computed_per_second(batch.speeds)
             for run, run_canaries in enumerate(canaries):
                 round_ = SampledRound(
                     network.of_run(run),
-                    draw.speeds[run],
-                    draw.rows[run],
-                    {name: keys[run] for name, keys in draw.keys.items()},
+                    speeds[run],
+                    batch.rows[run],
+                    {name: words[run] for name, words in keys.items()},
                     t * problem.n_agents,
                     *workspace,
                 )
@@ -172,16 +179,19 @@ class CanaryAudit(QDPSGD):
         a, e, grid = self.coefficients(s)
         K = float(at(self.K, s))
         grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
-        gradient, sizes = self.sampled_gradient(s, x, problem, round_, K)
+        sizes = self.sizes(s, round_.speeds)
+        gradient = problem.clipped_gradient(x, round_.rows, sizes, K, round_.gradient)
         sampled_canaries = canaries.number[round_.rows[0, : sizes[0]]]
         gradient[0] = 0.0
         gradient[0, canaries.axes[sampled_canaries]] = (
             K * canaries.signs[sampled_canaries] / sizes[0]
         )
         before, sent = x[0, canaries.axes], round_.message[0, canaries.axes].astype(float)
-        self.descend(x, x, e, a, gradient, self.noise_scale(s, sizes), round_)
-        keep = 1.0 - e + e * round_.network.own_weights[0]
         mixed = round_.network.mix_others(round_.message, e)
+        keeps = 1.0 - e + e * round_.network.own_weights
+        noise = round_.keys["noise"], round_.counter
+        descend(x, x, mixed, gradient, keeps, a * e, self.noise_scale(s, sizes), *noise)
+        keep = keeps[0]
         received = mixed[0, canaries.axes].astype(float)
         scores[0] += (keep * before + received - x[0, canaries.axes]) / (a * e)
         scores[1] += np.nan_to_num(pending - sent) / (a * e)

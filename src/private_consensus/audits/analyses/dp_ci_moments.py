@@ -15,7 +15,7 @@ The recursions hold for all noise distributions with the variances :math:`2\sigm
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -25,7 +25,6 @@ from private_consensus.common.errors import require
 from private_consensus.core.algorithms.base import ANALYSIS
 from private_consensus.core.algorithms.dp_ci import DPCI, coupling
 from private_consensus.core.networks import Network, laplacian
-from private_consensus.core.randomness import Streams
 
 MAX_COORDINATES = 4096
 """Maximum number of coordinates of all agents together; the covariance is a dense matrix."""
@@ -58,7 +57,7 @@ class DPCIMoments(DPCI):
         "one measurement changes one message, by exactly the stated sensitivity"
     )
 
-    def start(self, problem: Any, network: Network, streams: Streams, settings: int) -> Moments:
+    def start(self, problem: Any, network: Network, release: Any) -> Moments:
         require(
             network.shared,
             "network.name",
@@ -72,12 +71,11 @@ class DPCIMoments(DPCI):
         )
         require(size <= MAX_COORDINATES, "network.agents", problem.n_agents, expected)
         error = (problem.initial - problem.theta).ravel()
-        return Moments(np.tile(error, (settings, 1)), np.zeros((settings, size, size)))
+        return Moments(
+            np.tile(error, (release.settings, 1)), np.zeros((release.settings, size, size))
+        )
 
-    def draws(self, problem: Any, streams: Streams) -> Iterator[Any]:
-        return iter(lambda: None, 0)
-
-    def step(self, state: Moments, problem: Any, network: Network, draw: None, t: int) -> Moments:
+    def step(self, state: Moments, problem: Any, network: Network, release: Any, t: int) -> Moments:
         """Return the moments of x(t) from those of x(t - 1), by eqs. (7)-(8)."""
         before = t - 1
         eye = np.eye(state.mean.shape[-1])
@@ -130,7 +128,7 @@ class DPCIMoments(DPCI):
         }
 
     def outcome(
-        self, state: Moments, problem: Any, network: Network, t: int
+        self, state: Moments, problem: Any, network: Network, release: Any, t: int
     ) -> Mapping[str, np.ndarray]:
         constants = constants_of(problem, network, t)
         b0 = constants.printed_b0

@@ -16,8 +16,9 @@ that the paper assumes, the exact minimiser plus :math:`N(0,\sigma_k^2I)`, is au
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -25,17 +26,17 @@ from private_consensus.common.errors import require
 from private_consensus.core.algorithms.base import AUDIT, Observe
 from private_consensus.core.algorithms.d_zoa import DZOA, per_setting
 from private_consensus.core.algorithms.families.consensus_admm import (
-    gaussian_release,
     neighbourhood_sizes,
+    provable,
 )
-from private_consensus.core.algorithms.parameters import fraction, one_of
+from private_consensus.core.algorithms.parameters import Fraction
 from private_consensus.core.networks import Network
 from private_consensus.core.problems.lasso import lasso
 from private_consensus.core.randomness import Streams
 from private_consensus.kernels.two_point import solve
-from private_consensus.privacy import Budget, Release
+from private_consensus.privacy import Budget
+from private_consensus.privacy.mechanisms import Gaussian, Mechanism
 
-MECHANISMS = ("d_zoa", "gaussian")
 TINY = 1e-300
 
 
@@ -70,9 +71,9 @@ class ReleaseAudit(DZOA):
         Joint confidence level of the bounds on epsilon and mu of one release.
     """
 
-    mechanism: str = one_of("d_zoa", MECHANISMS)
+    mechanism: Literal["d_zoa", "gaussian"] = "d_zoa"
     replicates: int = 20_000
-    confidence: float = fraction()
+    confidence: Fraction
 
     quantities: ClassVar = (
         "epsilon_bound", "epsilon_ceiling", "epsilon_claimed", "mu_bound", "bound_p_value",
@@ -82,9 +83,6 @@ class ReleaseAudit(DZOA):
     )  # fmt: skip
     needs: ClassVar[tuple[str, ...]] = ("features", "responses", "gram", "pull", "penalty")
     kind: ClassVar[str] = AUDIT
-    lower_bound_because: ClassVar[str] = (
-        "responses far apart move the released minimiser by the attained part at every centre"
-    )
 
     def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
         require(horizon == 1, "horizon", horizon, "1: the audit is of one release")
@@ -95,20 +93,17 @@ class ReleaseAudit(DZOA):
     ) -> list[tuple[Self, float]]:
         return [(self, budget.epsilon)]
 
-    def releases(self, problem: Any, network: Network, horizon: int) -> list[Release]:
-        """Return the release of D-ZOA, or the Gaussian release of the assumed mechanism."""
+    def mechanisms(self, problem: Any, network: Network, horizon: int) -> Mapping[str, Mechanism]:
+        """Declare the release of D-ZOA, or the Gaussian release of the assumed mechanism."""
         if self.mechanism == "d_zoa":
-            return super().releases(problem, network, horizon)
-        change = problem.record_change("l2") / (2.0 * self.rho)
-        attained = problem.attained_minimiser_share("l2", 2.0 * self.rho)
-        return [gaussian_release(change, self.noise.scale, horizon, attained)]
+            return super().mechanisms(problem, network, horizon)
+        bounded = problem.record_change("l2")
+        return {"estimate": Gaussian(bounded / (2.0 * self.rho), self.noise, **provable(bounded))}
 
-    def epsilon_by_formula(
-        self, delta: float, problem: Any, network: Network, horizon: int
-    ) -> float:
+    def claimed_epsilon(self, delta: float, problem: Any, network: Network, horizon: int) -> float:
         """Return the epsilon of one iteration by (25), at the set noise."""
         level = np.sqrt(2.1 * np.log(1.25 / delta))
-        return float(self.c1 * level / (self.rho * problem.records * self.noise.scale))
+        return float(self.c1 * level / (self.rho * problem.records * self.noise))
 
     def run(
         self,
@@ -137,12 +132,12 @@ class ReleaseAudit(DZOA):
         count = int(np.max(self.replicates))
         keys = generator.integers(0, 2**32, size=(2, count, 2), dtype=np.uint32)
         units = generator.standard_normal((2, count, problem.dim))
-        sigma = np.broadcast_to(self.noise.scale, settings) / size
+        sigma = np.broadcast_to(self.noise, settings) / size
         if self.mechanism == "gaussian":
             noise = sigma[:, None, None, None] * units
             outputs = case.minimisers[:, None] + noise
         else:
-            length = self.step_length(problem, network)
+            length = self.step_length(problem.optimum_norm[:, None], problem, network)
             steps = np.broadcast_to(length, (settings, len(problem.optimum), problem.n_agents))
             outputs = self._replicated(case, problem, curvature, steps[:, run, 0], keys)
         claims = (self.epsilon, self.delta, self.confidence)
@@ -222,16 +217,13 @@ def measured(
     # Slow to import, and reading a plan loads every algorithm.
     from scipy import stats
 
-    from private_consensus.privacy.audit.statistics import audit_statistics
+    from private_consensus.privacy.event_bounds import selected_bound
 
     shift = case.minimisers[0] - case.minimisers[1]
     direction = shift / np.linalg.norm(shift)
     finite = np.all(np.isfinite(outputs), axis=-1)
     along = np.where(finite, np.where(finite[..., None], outputs, 0.0) @ direction, np.inf)
-    (bound,) = audit_statistics(
-        None, None, statistics={"half space": tuple(along)}, delta=delta,
-        confidence=confidence, seed=0,
-    )  # fmt: skip
+    bound = selected_bound(*along, delta=delta, confidence=confidence, seed=0)
     finite_outputs = outputs[0][finite[0]]
     deviations = finite_outputs.std(0, ddof=1)
     centred = (along[0][finite[0]] - along[0][finite[0]].mean()) / along[0][finite[0]].std(ddof=1)
@@ -241,7 +233,7 @@ def measured(
         "epsilon_ceiling": bound.ceiling,
         "epsilon_claimed": epsilon,
         "mu_bound": bound.mu,
-        "bound_p_value": bound.p_value(epsilon=epsilon),
+        "bound_p_value": bound.p_value(bound.ordering, epsilon),
         "bound_delta": delta,
         "bound_confidence": confidence,
         "deviation_ratio": deviations.mean() / sigma,

@@ -30,7 +30,7 @@ ANALYSES = {
     for name in ("canary_audit", "dp_ci_moments", "release_audit")
 }
 """Modules of the audits and analyses that experiments run like algorithms, by name."""
-SHARED = {"base", "checked", "families", "noise", "parameters"}
+SHARED = {"base", "families", "noise", "parameters"}
 """Modules of this package that define no algorithm."""
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 """Pattern of an algorithm's name."""

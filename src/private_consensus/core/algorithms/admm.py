@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from private_consensus.privacy.mechanisms import Exact
+
+from .base import Algorithm
 from .families.admm import ADMMFamily
 
 
@@ -14,6 +17,13 @@ class ADMM(ADMMFamily):
 
     quantities: ClassVar = ("internal", "released")
     source: ClassVar[str] = "Shi, Ling, Yuan, Wu, Yin, IEEE TSP 2014; Ding, eqs. (12)-(13)"
+
+    def mechanisms(self, problem, network, horizon):
+        return {"message": Exact(problem.record_change("l2"))}
+
+    def calibrate(self, budget, problem, network, horizon):
+        self.check(problem, network)
+        return Algorithm.calibrate(self, budget, problem, network, horizon)
 
 
 ALGORITHM = ADMM

@@ -8,49 +8,21 @@ numeric fields have a leading settings axis. ``join_runs`` combines the noise of
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
-from itertools import repeat
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, final
 
 import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.privacy import Budget, Relation, Release
-from private_consensus.privacy.brackets import LowerBound, lower_bound
+from private_consensus.privacy.mechanisms import Mechanism
 
-from ..networks import Network
+from ..handlers import Running
+from ..networks import Network, require_same_agents
 from ..problems import Problem
 from ..randomness import Streams
-from .checked import check_arguments
-from .noise import GIVEN, LAWS, Noise, NoiseSite
-from .noise import column as column
-from .noise import per_agent as per_agent
-from .parameters import FOR_CALIBRATION, check_parameters, convert_values, noises
-
-STEP, CURVATURE, GRADIENT, PLAIN = "step", "curvature", "gradient", ""
-"""Units of a search range: 1/L, L and G of an agent's objective, or no unit."""
-
-
-class Range(NamedTuple):
-    """Search range of a tuned parameter, on a logarithmic scale.
-
-    Parameters
-    ----------
-    low, high : float
-        Limits of the range, in ``unit``.
-    default : float
-        Value without tuning.
-    unit : {"step", "curvature", "gradient", ""}
-        Unit of the limits and the default: 1/L for step sizes, L for penalties, G for clipping
-        norms, or none. One range then fits all problems. L is the curvature of an agent's
-        objective and G the norm of its gradients; both are public.
-    """
-
-    low: float
-    high: float
-    default: float
-    unit: str = PLAIN
+from .parameters import rules_of, validate
 
 
 class Finite(dict):
@@ -59,6 +31,9 @@ class Finite(dict):
 
 GRAPH, DEGREES, NOTHING = "graph", "degrees", "nothing"
 """Graph properties on which noise and privacy can depend: the edges, the degrees, or none."""
+
+GIVEN = "given"
+"""Calibration rule of an algorithm whose noise does not depend on the budget."""
 
 ASSUMED = "the norm of each record's gradient is assumed to be at most c1"
 
@@ -99,15 +74,9 @@ class Algorithm(ABC):
         analysis of a method.
     deterministic : bool
         True if the algorithm samples nothing, so that one run suffices.
-    ranges : mapping
-        Search ranges of the tuned parameters and of ``horizon``. Parameters with the value None
-        are unused and are not tuned.
     internal_outputs : tuple of str
         Observables that no observer receives, such as iterates before noise and analyses of a
         run. Audits test all other observables.
-    lower_bound_because : str
-        Reason why an attack attains the privacy loss that the releases state as attained. It
-        applies to this class only: without a reason of its own, a subclass has no lower bound.
     privacy_depends_on : {"graph", "degrees", "nothing"}
         Graph properties on which noise and privacy statements depend.
     assumed_bound : str
@@ -116,11 +85,6 @@ class Algorithm(ABC):
     quantities : tuple of str
         Names of all observables, for configurations; by default the iterates before the noise
         and after it.
-    largest_change : float, optional
-        Largest change of a measurement that the guarantee covers; None without such a limit.
-    hidden_sampling : bool
-        True if the algorithm makes random choices, other than noise, that other agents do not
-        observe.
     calibration : str
         Rule by which a budget sets the noise. :data:`GIVEN` leaves the noise unchanged. An
         algorithm with several rules has a field of this name.
@@ -134,19 +98,11 @@ class Algorithm(ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     kind: ClassVar[str] = METHOD
     deterministic: ClassVar[bool] = False
-    ranges: ClassVar[Mapping[str, Range]] = {}
     internal_outputs: ClassVar[tuple[str, ...]] = ("internal",)
-    lower_bound_because: ClassVar[str] = ""
     privacy_depends_on: ClassVar[str] = GRAPH
     assumed_bound: ClassVar[str] = ""
     quantities: ClassVar[tuple[str, ...]] = ("internal", "released")
-    largest_change = None
-    hidden_sampling = False
     calibration = ""
-
-    def __init_subclass__(cls, **options: Any):
-        super().__init_subclass__(**options)
-        check_arguments(cls)
 
     def __post_init__(self):
         # Without the decorator or an annotation, a field would keep its inherited default.
@@ -156,8 +112,7 @@ class Algorithm(ABC):
             is_used = declared.default is MISSING or stated is declared.default
             expected = "an annotated field of a class with @dataclass(frozen=True, kw_only=True)"
             require(is_used, f"{kind.__name__}.{declared.name}", without, expected)
-        check_parameters(self)
-        convert_values(self)
+        validate(self)
 
     def calibrate(self, budget: Budget, problem: Problem, network: Network, horizon: int) -> Self:
         """Return a copy whose noise is set so that the whole run meets ``budget``.
@@ -211,10 +166,30 @@ class Algorithm(ABC):
         return network.identity if self.privacy_depends_on == GRAPH else None
 
     @abstractmethod
-    def releases(self, problem: Problem, network: Network, horizon: int) -> list[Release]:
-        """Return the mechanisms that an observer of all messages receives from one agent.
+    def mechanisms(
+        self, problem: Problem, network: Network, horizon: int
+    ) -> Mapping[str, Mechanism]:
+        """Declare the mechanisms through which :meth:`step` releases private values.
 
-        The agent is the one with the largest privacy loss.
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations; the largest of a batch.
+
+        Returns
+        -------
+        mapping
+            Mechanisms by name. Sensitivity and scale are lists over iterations of values that
+            broadcast to [settings, runs, agents, 1], or one value for all iterations.
+        """
+
+    @final
+    def releases(self, problem: Problem, network: Network, horizon: int) -> list[Release]:
+        """Return the releases of all mechanisms, for the agent with the largest privacy loss.
 
         Parameters
         ----------
@@ -230,31 +205,9 @@ class Algorithm(ABC):
         list of Release
             Mechanisms whose composition bounds the privacy loss.
         """
-
-    @final
-    def lower_bound(self, releases: Sequence[Release], delta: float) -> LowerBound:
-        """Return the lower bound on epsilon by an attack that is proven for this class.
-
-        Parameters
-        ----------
-        releases : sequence of Release
-            Result of :meth:`releases` or :meth:`releases_if_assumed`.
-        delta : float
-            Delta at which epsilon is stated.
-
-        Returns
-        -------
-        LowerBound
-            0 if a release states an attained loss, but the class states no
-            :attr:`lower_bound_because` of its own.
-        """
-        states_attack = any(
-            not (release.attained is None and release.reached is None and release.attack is None)
-            for release in releases
-        )
-        if states_attack and not vars(type(self)).get("lower_bound_because"):
-            return LowerBound(0.0, "none", f"no attack is proven for {type(self).__name__}")
-        return lower_bound(releases, delta)
+        require_same_agents(problem, network)
+        declared = self.mechanisms(problem, network, horizon)
+        return [release for m in declared.values() for release in m.releases(horizon)]
 
     @final
     def releases_if_assumed(
@@ -278,14 +231,18 @@ class Algorithm(ABC):
         list of Release or None
             None without noise, and if :meth:`releases` needs no assumption on the data.
         """
-        is_noisy = any(getattr(self, name) for name in noises(type(self)))
-        if not (is_noisy and self.assumed_bound and np.isinf(problem.record_change("l2"))):
+        is_noisy = bool(self.assumed_bound) and np.any(getattr(self, "noise", 0.0))
+        if not (is_noisy and np.isinf(problem.record_change("l2"))):
             return None
-        bounded: Any = BoundedGradients(problem, getattr(self, self.assumed_bound))
-        assumed = self.releases(bounded, network, horizon)
+        assumed = self.releases(self.bounded(problem), network, horizon)
         return [replace(release, proven=False, note=ASSUMED) for release in assumed]
 
-    def epsilon_by_formula(
+    @final
+    def bounded(self, problem: Problem) -> Any:
+        """Return the problem under the assumed bound on the gradients of records."""
+        return BoundedGradients(problem, getattr(self, self.assumed_bound))
+
+    def claimed_epsilon(
         self, delta: float, problem: Problem, network: Network, horizon: int
     ) -> float:
         """Return the epsilon of the paper's formula at the current noise.
@@ -307,6 +264,18 @@ class Algorithm(ABC):
             NaN if the paper has no formula.
         """
         return float("nan")
+
+    @final
+    def epsilon_by_formula(
+        self, delta: float, problem: Problem, network: Network, horizon: int
+    ) -> float:
+        """Return :meth:`claimed_epsilon`; infinite at delta 0 if the formula divides by delta."""
+        try:
+            return self.claimed_epsilon(delta, problem, network, horizon)
+        except ZeroDivisionError:
+            if delta > 0:
+                raise
+            return float("inf")
 
     def statements(
         self, budget: Budget, problem: Problem, network: Network, horizon: int
@@ -343,69 +312,8 @@ class Algorithm(ABC):
         """Return True if the noise does not depend on the budget."""
         return self.calibration == GIVEN
 
-    def noise_sites(self, problem: Problem, network: Network, horizon: int) -> list[NoiseSite]:
-        """Return the sites at which noise is added, so that audits can recover the noise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of NoiseSite
-            Empty if the sites are unknown.
-        """
-        return []
-
     @abstractmethod
-    def run(
-        self,
-        problem: Problem,
-        network: Network,
-        streams: Streams,
-        horizon: np.ndarray,
-        observe: Observe,
-    ) -> None:
-        """Run a batch of settings, each to its own horizon.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        horizon : ndarray of int, shape (settings,)
-            Number of iterations of each setting.
-        observe : Observe
-            Callback that receives the observables of each iteration.
-        """
-
-
-check_arguments(Algorithm)
-
-
-class Iterative(Algorithm):
-    """Algorithm that repeats one step; state arrays are ``[settings, runs, agents, dim]``.
-
-    Attributes
-    ----------
-    noise : Noise, optional
-        Noise whose unit draws are the draws of an iteration.
-    """
-
-    noise = None
-
-    @abstractmethod
-    def start(
-        self, problem: Problem, network: Network, streams: Streams, settings: int
-    ) -> NamedTuple:
+    def start(self, problem: Problem, network: Network, release: Any) -> NamedTuple:
         """Return the state before the first iteration.
 
         Parameters
@@ -414,10 +322,8 @@ class Iterative(Algorithm):
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        settings : int
-            Number of settings in the batch.
+        release : function
+            Function that passes private values through mechanisms, see :meth:`.Running.function`.
 
         Returns
         -------
@@ -425,27 +331,10 @@ class Iterative(Algorithm):
             State whose arrays have leading axes [settings, runs].
         """
 
-    def draws(self, problem: Problem, streams: Streams) -> Iterator[Any]:
-        """Return the random draws of all iterations, at unit scale.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator
-            One item per iteration. By default, the unit draws of :attr:`noise`, or None without
-            noise.
-        """
-        noise = self.noise
-        return noise.units(problem, streams) if isinstance(noise, Noise) else repeat(None)
-
     @abstractmethod
-    def step(self, state: Any, problem: Problem, network: Network, draw: Any, t: int) -> NamedTuple:
+    def step(
+        self, state: Any, problem: Problem, network: Network, release: Any, t: int
+    ) -> NamedTuple:
         """Return the state after iteration ``t`` = 1, 2, ...
 
         Parameters
@@ -456,8 +345,8 @@ class Iterative(Algorithm):
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
-        draw : Any
-            Item of :meth:`draws` for the iteration.
+        release : function
+            Function that passes private values through mechanisms.
         t : int
             Iteration, counted from 1.
 
@@ -488,7 +377,7 @@ class Iterative(Algorithm):
         """
 
     def outcome(
-        self, state: Any, problem: Problem, network: Network, t: int
+        self, state: Any, problem: Problem, network: Network, release: Any, t: int
     ) -> Mapping[str, np.ndarray]:
         """Return the quantities to measure after the last iteration of a setting only.
 
@@ -500,6 +389,8 @@ class Iterative(Algorithm):
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
+        release : function
+            Function that passes private values through mechanisms.
         t : int
             Iteration, counted from 1.
 
@@ -510,47 +401,30 @@ class Iterative(Algorithm):
         """
         return {}
 
-    # Methods for audits.
+    def run(
+        self,
+        problem: Problem,
+        network: Network,
+        streams: Streams,
+        horizon: np.ndarray,
+        observe: Observe,
+    ) -> None:
+        """Run a batch of settings, each to its own horizon.
 
-    def noise_sites(self, problem, network, horizon):
-        """Return the draw of an iteration as a noise site, if one release states its privacy cost.
-
-        The scale of the site is 1, the scale of the draws. The release may have another unit, such
-        as that of the gradient or of the message.
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            Number of iterations of each setting.
+        observe : Observe
+            Callback that receives the observables of each iteration.
         """
-        noisy = [r for r in self.releases(problem, network, horizon) if r.mechanism in DENSITIES]
-        per_iteration = [r for r in noisy if max(np.size(r.losses()), r.count) == horizon]
-        if len(noisy) != 1 or not per_iteration:
-            return []
-        (release,) = per_iteration
-        if release.sampling is not None:  # the cost of a record depends on the batches
-            moved = np.full(horizon, np.nan)
-        else:
-            moved = np.broadcast_to(release.losses(), horizon)
-        unit_scale = np.ones((horizon, 1, 1))
-        norm = LAWS[release.mechanism].norm
-        return [NoiseSite(DRAW, release.mechanism, unit_scale, norm, moved)]
-
-    def run(self, problem, network, streams, horizon, observe):
-        """Run a batch of settings; each setting leaves the batch at its horizon."""
-        horizon = np.asarray(horizon)
-        active = np.arange(len(horizon))
-        algorithm = self
-        state = self.start(problem, network, streams, len(horizon))
-        draws = self.draws(problem, streams)
-        for t in range(1, int(horizon.max()) + 1):
-            state = algorithm.step(state, problem, network, next(draws), t)
-            observe(t, active, algorithm.observables(state, problem, t))
-            ended = horizon[active] == t
-            if not ended.any():
-                continue
-            last = algorithm.select(ended).outcome(_take(state, ended), problem, network, t)
-            observe(t, active[ended], last)
-            algorithm, state, active = (
-                algorithm.select(~ended),
-                _take(state, ~ended),
-                active[~ended],
-            )
+        iterate(self, problem, network, streams, horizon, observe)
 
     @final
     def select(self, mask: np.ndarray) -> Self:
@@ -560,24 +434,76 @@ class Iterative(Algorithm):
         return replace(self, **batched)
 
 
-def _log_gaussian(unit: np.ndarray) -> np.ndarray:
-    return -np.nansum(unit**2, axis=(-2, -1)) / 2
+def iterate(
+    algorithm: Any,
+    problem: Problem,
+    network: Network,
+    streams: Streams,
+    horizon: np.ndarray,
+    observe: Observe,
+    step: str = "step",
+) -> None:
+    """Run a batch of settings; each setting leaves the batch at its horizon.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Batch of settings.
+    problem, network, streams, horizon, observe
+        See :meth:`Algorithm.run`.
+    step : str
+        Name of the method that computes an iteration: ``step``, or a compiled equivalent of it.
+    """
+    require_same_agents(problem, network)
+    horizon = np.asarray(horizon)
+    active, largest = np.arange(len(horizon)), int(horizon.max())
+    declared = algorithm.mechanisms(problem, network, largest)
+    handler = Running(declared, problem, streams, horizon)
+    release = handler.function()
+    state = algorithm.start(problem, network, release)
+    for t in range(1, largest + 1):
+        handler.begin(t)
+        state = getattr(algorithm, step)(state, problem, network, release, t)
+        observe(t, active, algorithm.observables(state, problem, t))
+        ended = horizon[active] == t
+        if ended.all():
+            observe(t, active, algorithm.outcome(state, problem, network, release, t))
+        elif ended.any():
+            last, of_ended = algorithm.select(ended), _take(state, ended)
+            ending = handler.select(ended, last.mechanisms(problem, network, largest)).function()
+            outcome = last.outcome(of_ended, problem, network, ending, t)
+            observe(t, active[ended], outcome)
+            algorithm, state = algorithm.select(~ended), _take(state, ~ended)
+            active = active[~ended]
+            handler = handler.select(~ended, algorithm.mechanisms(problem, network, largest))
+            release = handler.function()
 
 
-def _log_laplace(unit: np.ndarray) -> np.ndarray:
-    return -np.nansum(np.abs(unit), axis=(-2, -1))
+def per_iteration(value: Callable[[int], Any], horizon: int) -> list[Any]:
+    """Return the values of a function of the iteration, for t = 1, ..., horizon."""
+    return [value(t) for t in range(1, int(horizon) + 1)]
 
 
-def _log_gamma_norm(unit: np.ndarray) -> np.ndarray:
-    return -np.linalg.norm(np.nan_to_num(unit), axis=-1).sum(-1)
+def schedule(value: Callable[[Any], Any], horizon: int) -> list[Any]:
+    """Return the values of a formula of the iteration, for t = 1, ..., horizon.
 
+    For a single setting, the formula is evaluated on the array of iterations: powers of Python's
+    numbers and of NumPy's arrays differ in the last digit.
 
-DENSITIES = {"gaussian": _log_gaussian, "laplace": _log_laplace, "gamma_norm": _log_gamma_norm}
-"""Log density of unit noise [runs, agents, dim] up to a constant, by distribution."""
+    Parameters
+    ----------
+    value : callable
+        Formula of an iteration or of an array of iterations.
+    horizon : int
+        Number of iterations.
 
-
-DRAW = "draw"
-"""Name of the noise site of an algorithm that declares no sites: the draw of its step."""
+    Returns
+    -------
+    list
+    """
+    if np.ndim(value(1)):
+        return per_iteration(value, horizon)
+    return list(np.broadcast_to(value(np.arange(1, int(horizon) + 1)), int(horizon)))
 
 
 class BoundedGradients:
@@ -610,18 +536,31 @@ class BoundedGradients:
         return self.problem.assumed_minimiser_share(self.bound)
 
 
-def origin(problem: Problem, streams: Streams, settings: int) -> np.ndarray:
+def column(value: Any) -> Any:
+    """Reshape a field so that it broadcasts against ``[settings, runs, agents, dim]``."""
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        return value[:, None, None, None]
+    return value
+
+
+def per_agent(value: Any) -> Any:
+    """Reshape a field so that it broadcasts against ``[settings, runs, agents]``."""
+    array = column(value)
+    return array[..., 0] if isinstance(array, np.ndarray) else array
+
+
+def origin(problem: Problem, release: Any) -> np.ndarray:
     """Return iterates of 0, [settings, runs, agents, dim], the starting point of all agents."""
-    return np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
+    return np.zeros((release.settings, release.runs, problem.n_agents, problem.dim))
 
 
-def normal_start(problem: Problem, streams: Streams, settings: int, std: Any) -> np.ndarray:
+def normal_start(problem: Problem, release: Any, std: Any) -> np.ndarray:
     """Return normal starting points, [settings, runs, agents, dim], that all algorithms share.
 
     The standard deviation ``std`` of each coordinate may differ between settings.
     """
-    unit = streams.draw("data", "normal", (problem.n_agents, problem.dim), "start")
-    return np.broadcast_to(column(std) * unit, (settings, *unit.shape)).copy()
+    unit = release.once("start", "normal", (problem.n_agents, problem.dim))
+    return np.broadcast_to(column(std) * unit, (release.settings, *unit.shape)).copy()
 
 
 def overrides(instance: Any, kind: type, *names: str) -> bool:
@@ -633,19 +572,13 @@ AnyAlgorithm = TypeVar("AnyAlgorithm", bound=Algorithm)
 
 
 def parameters(algorithm: Algorithm) -> dict[str, Any]:
-    """Return the values of all fields, with each noise replaced by its scale."""
-    values = {f.name: getattr(algorithm, f.name) for f in fields(algorithm)}
-    return {name: v.scale if isinstance(v, Noise) else v for name, v in values.items()}
+    """Return the values of all fields."""
+    return {f.name: getattr(algorithm, f.name) for f in fields(algorithm)}
 
 
 def step_parameters(algorithm: Algorithm) -> list[str]:
-    """Return the names of the step sizes of an algorithm: its parameters with ranges in 1/L."""
-    values = parameters(algorithm)
-    return [
-        name
-        for name, tuned in algorithm.ranges.items()
-        if tuned.unit == STEP and values.get(name) is not None
-    ]
+    """Return the names of the step sizes of an algorithm."""
+    return [name for name, rule in rules_of(type(algorithm)).items() if rule.is_step]
 
 
 def unstable_steps(algorithm: Algorithm, problem: Problem) -> dict[str, tuple[float, float]]:
@@ -666,7 +599,7 @@ def structure(algorithm: Algorithm) -> tuple:
 
     Fields that affect the calibration only may differ between the settings.
     """
-    calibrating = {f.name for f in fields(algorithm) if FOR_CALIBRATION.keys() & f.metadata.keys()}
+    calibrating = {n for n, rule in rules_of(type(algorithm)).items() if rule.calibration}
     values = ((n, v) for n, v in parameters(algorithm).items() if n not in calibrating)
     return (type(algorithm), *((name, value) for name, value in values if not _is_number(value)))
 
@@ -721,8 +654,15 @@ def _is_number(value: Any) -> bool:
 
 def _take(state: Any, mask: np.ndarray) -> Any:
     """Return the settings of a state for which the mask is True."""
-    for name, array in zip(type(state)._fields, state, strict=True):
-        usable = array is None or np.shape(array)[:1] == mask.shape
+
+    def taken(name: str, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: taken(f"{name}.{key}", entry) for key, entry in value.items()}
+        if value is None:
+            return None
+        usable = np.shape(value)[:1] == mask.shape
         expected = f"None or an array [settings, ...] with {len(mask)} settings"
-        require(usable, f"state.{name}", f"shape {np.shape(array)}", expected)
-    return type(state)(*(None if array is None else array[mask] for array in state))
+        require(usable, f"state.{name}", f"shape {np.shape(value)}", expected)
+        return value[mask]
+
+    return type(state)(*(taken(*item) for item in zip(type(state)._fields, state, strict=True)))

@@ -26,12 +26,11 @@ import numpy as np
 
 from private_consensus.common.errors import OutsideRange
 from private_consensus.kernels.two_point import solve
-from private_consensus.privacy import Release
+from private_consensus.privacy.mechanisms import Unproven
 
-from ..randomness import keys_of
+from .base import per_agent
 from .families.consensus_admm import ConsensusADMM, neighbourhood_sizes
-from .noise import Noise, per_agent
-from .parameters import noise_field, positive
+from .parameters import Positive, PositiveInt
 
 ENOUGH_SAMPLES = 30
 """Smallest J for which the paper relies on the central limit theorem."""
@@ -54,19 +53,17 @@ class DZOA(ConsensusADMM):
         First smoothing radius.
     """
 
-    L: float = positive(1.0)
-    c: float = positive(0.5)
-    T: int = positive(100)
-    J: int = positive(30)
-    u1: float = positive(1.0)
-    noise: Noise = noise_field("nothing (assumed noise)")
+    L: Positive = 1.0
+    c: Positive = 0.5
+    T: PositiveInt = 100
+    J: PositiveInt = 30
+    u1: Positive = 1.0
 
     needs: ClassVar[tuple[str, ...]] = ("gram", "pull", "penalty")
     source: ClassVar[str] = "Gratton et al., Algorithm 1, eqs. (7)-(13), (20), (25), (27), (29)"
     oracles: ClassVar[tuple[str, ...]] = (
         "the step size is computed from the norm of the non-private optimum (27)",
     )
-    lower_bound_because: ClassVar[str] = "messages are affine in responses, which have no bound"
 
     def __post_init__(self):
         super().__post_init__()
@@ -78,40 +75,41 @@ class DZOA(ConsensusADMM):
                 stacklevel=2,
             )
 
-    def releases(self, problem, network, horizon):
-        """Return one exact release that is not proven, since no noise is added."""
-        note = "no formal guarantee: no noise is added (E2.1, E2.2)"
-        # Messages are affine in the responses. Without a bound on responses, the messages of
-        # neighbouring data sets can have any distance.
-        unbounded = np.isinf(problem.record_change("l2"))
-        return [Release("exact", proven=False, note=note, attained=1.0 if unbounded else None)]
+    def mechanisms(self, problem, network, horizon):
+        reason = "no formal guarantee: no noise is added (E2.1, E2.2)"
+        step = "the step size is computed from the norm of the non-private optimum (27)"
+        return {
+            "optimum norm": Unproven(reason=step, shape=(1,)),
+            "estimate": Unproven(reason=reason),
+        }
 
-    def draws(self, problem, streams):
-        keys = keys_of(streams)
-        while True:
-            yield keys
-
-    def primal(self, problem, network, curvature, dual, centre, draw, t):
+    def primal(self, problem, network, curvature, dual, centre, release, t):
         settings = len(dual)
-        return solve(
+        norms = np.broadcast_to(problem.optimum_norm[:, None], (settings, release.runs, 1))
+        norm = release("optimum norm", np.array(norms))
+        estimate = solve(
             problem.gram,
             curvature[..., 0],
             dual - problem.pull - curvature * centre,
             np.full(settings, problem.penalty),
-            self.step_length(problem, network),
-            draw,
+            self.step_length(norm, problem, network),
+            release.key(),
             t - 1,
             loops=per_setting(self.T, settings),
             samples=per_setting(self.J, settings),
             u1=float(np.ravel(self.u1)[0]),
         )
+        return release("estimate", estimate)
 
-    def step_length(self, problem, network) -> np.ndarray:
-        r"""Return the first step size :math:`\alpha_0R/(L\sqrt{P\ln 2P})` of each agent."""
+    def step_length(self, norm: np.ndarray, problem, network) -> np.ndarray:
+        r"""Return the first step size :math:`\alpha_0R/(L\sqrt{P\ln 2P})` of each agent.
+
+        ``norm`` is :math:`\|\beta^c\|` per run, broadcastable to [settings, runs, agents].
+        """
         dim = problem.dim
         T, J, L, c = (per_agent(field) for field in (self.T, self.J, self.L, self.c))
-        noise = per_agent(self.noise.scale) / neighbourhood_sizes(network)
-        squared = J * dim * noise**2 + 4.0 * problem.optimum_norm[:, None] ** 2 / T
+        noise = per_agent(self.noise) / neighbourhood_sizes(network)
+        squared = J * dim * noise**2 + 4.0 * norm**2 / T
         alpha_R = np.sqrt(np.log(2 * dim) / (c * step_sum(T, dim)) * squared)
         return alpha_R / (L * np.sqrt(dim * np.log(2 * dim)))
 

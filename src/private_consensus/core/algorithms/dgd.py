@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from private_consensus.privacy import Release
+from private_consensus.privacy.mechanisms import Exact
 
 from .base import Algorithm
 from .families.gradient_steps import GradientSteps
@@ -22,16 +22,15 @@ class DecentralizedGradientDescent(GradientSteps):
     """Decentralized gradient descent without noise."""
 
     quantities: ClassVar = ("released",)
-    source: ClassVar[str] = "Nedic, Ozdaglar, IEEE TAC 54(1), 2009; Xiao et al., eq. (3)"
+    source: ClassVar = "Nedic, Ozdaglar, IEEE TAC 54(1), 2009; Xiao et al., eq. (3)"
+    calibrate = Algorithm.calibrate
 
-    def calibrate(self, budget, problem, network, horizon):
-        return Algorithm.calibrate(self, budget, problem, network, horizon)
+    def mechanisms(self, problem, network, horizon):
+        return {"message": Exact(problem.record_change("l2"))}
 
-    def step(self, state, problem, network, draw, t):
-        return state._replace(x=self.descend(problem, state.x, network.mix(state.x), draw, t))
-
-    def releases(self, problem, network, horizon):
-        return [Release("exact", sensitivity=problem.record_change("l2"), scale=0.0)]
+    def step(self, state, problem, network, release, t):
+        x = network.mix(state.x) - self.step_size(t) * problem.gradient(state.x)
+        return state._replace(x=release("message", x))
 
 
 ALGORITHM = DecentralizedGradientDescent

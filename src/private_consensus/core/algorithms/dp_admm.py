@@ -18,16 +18,16 @@ al. tune DP-ADMM, but do not state the tuned parameters or the method. Here, :ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from .base import CURVATURE, STEP, Iterative, Range, column, origin
-from .families.consensus_admm import check_budget, gaussian_release, total_epsilon
-from .noise import Noise
-from .parameters import noise_field, positive
+from private_consensus.privacy.mechanisms import Gaussian
+
+from .base import Algorithm, column, origin, per_iteration
+from .families.consensus_admm import check_budget, provable, total_epsilon
+from .parameters import NonNegative, Positive, StepSize
 
 
 class DPADMMState(NamedTuple):
@@ -43,7 +43,7 @@ class DPADMMState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPADMM(Iterative):
+class DPADMM(Algorithm):
     r"""DP-ADMM for non-smooth objectives: linearised steps with Gaussian noise.
 
     Parameters
@@ -59,23 +59,15 @@ class DPADMM(Iterative):
         Noise in units of the gradient, :math:`s_t(\rho + 1/\eta_t)`; set by :meth:`calibrate`.
     """
 
-    rho: float = positive(4.0)
-    eta_0: float = positive(0.1)
-    c1: float = positive(1.0)
-    noise: Noise = noise_field()
+    rho: Positive = 4.0
+    eta_0: StepSize = 0.1
+    c1: Positive = 1.0
+    noise: NonNegative = 0.0
 
     quantities: ClassVar = ("internal", "released", "rho", "eta_0")
     needs: ClassVar[tuple[str, ...]] = ("records",)
     assumed_bound: ClassVar[str] = "c1"
     source: ClassVar[str] = "Huang et al., IEEE TIFS 2020; Gratton et al., section VI"
-    ranges: ClassVar = {
-        "rho": Range(0.1, 10.0, 1.0, CURVATURE),
-        "eta_0": Range(0.05, 4.0, 0.5, STEP),
-        "horizon": Range(3, 40, 20),
-    }
-    lower_bound_because: ClassVar[str] = (
-        "opposite responses change each linearised step by the attained fraction"
-    )
 
     def calibrate(self, budget, problem, network, horizon):
         """Return a copy with the noise of the paper's formula, for the budget of one iteration."""
@@ -88,45 +80,42 @@ class DPADMM(Iterative):
         """Return the claimed epsilon of all iterations, by (29) of Gratton et al. as for D-ZOA."""
         return [(self, total_epsilon(budget.epsilon, budget.delta, horizon))]
 
-    def releases(self, problem, network, horizon):
-        attained = problem.attained_gradient_share("l2")
-        return [gaussian_release(problem.record_change("l2"), self.noise.scale, horizon, attained)]
-
-    def noise_sites(self, problem, network, horizon):
-        (release,) = self.releases(problem, network, horizon)
-        weights = self.rho + np.sqrt(np.arange(1, horizon + 1)) / self.eta_0
-        moved = np.broadcast_to(release.losses(), horizon)
-        scale = (self.noise.scale / weights)[:, None, None]
-        return [self.noise.site(scale, moved)] if self.noise else []
-
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         r"""Return the epsilon :math:`2\sqrt{\rho_M\ln(1/\delta)}` of all iterations.
 
         It is the epsilon of the moments accountant without the term :math:`\rho_M`.
         """
         if not self.noise:
             return float("inf")
-        rho = horizon * (2.0 * self.c1 / problem.records / self.noise.scale) ** 2 / 2.0
+        rho = horizon * (2.0 * self.c1 / problem.records / self.noise) ** 2 / 2.0
         return float(2.0 * np.sqrt(rho * np.log(1.0 / delta)))
 
-    def start(self, problem, network, streams, settings):
-        zero = origin(problem, streams, settings)
+    def weight(self, t):
+        """Return the denominator of the linearised step."""
+        return column(self.rho) + np.sqrt(t) / column(self.eta_0)
+
+    def mechanisms(self, problem, network, horizon):
+        bounded = problem.record_change("l2")
+        changes = per_iteration(lambda t: bounded / self.weight(t), horizon)
+        scales = per_iteration(lambda t: column(self.noise) / self.weight(t), horizon)
+        return {"estimate": Gaussian(changes, scales, **provable(bounded))}
+
+    def start(self, problem, network, release):
+        zero = origin(problem, release)
         return DPADMMState(zero, zero, zero, zero[..., :1, :])
 
-    def step(self, state, problem, network, draw, t):
+    def step(self, state, problem, network, release, t):
         rho, inverse_step = column(self.rho), np.sqrt(t) / column(self.eta_0)
-        weight = rho + inverse_step
-        scale = column(self.noise.scale) / weight
         target = rho * state.server + state.dual + inverse_step * state.noisy
-        exact = (target - problem.gradient(state.noisy)) / weight
-        noisy = exact + scale * draw
+        exact = (target - problem.gradient(state.noisy)) / self.weight(t)
+        noisy = release("estimate", exact)
         server = noisy.mean(-2, keepdims=True) - state.dual.mean(-2, keepdims=True) / rho
         return DPADMMState(noisy, exact, state.dual - rho * (noisy - server), server)
 
-    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+    def observables(self, state, problem, t):
         return {"internal": state.exact, "released": state.noisy}
 
-    def outcome(self, state, problem, network, t):
+    def outcome(self, state, problem, network, release, t):
         """Return the parameters ``rho`` and ``eta_0``, so that results contain the tuned values."""
         shape = state.noisy.shape[:2]
         return {

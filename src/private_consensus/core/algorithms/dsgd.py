@@ -11,20 +11,16 @@ noise of Q-DPSGD-1 to their mean.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.kernels.messages import descend
 from private_consensus.kernels.rounds import keys, mix_and_step, steps_of
-from private_consensus.privacy import Release
 
-from .base import Range
+from .base import column
 from .families.decentralized_sgd import FULL_BITS, BatchModels, DecentralizedSGD, SampledRound, at
-from .parameters import one_of, positive
-
-GRADIENTS = ("plain", "clipped", "private")
+from .parameters import Positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,14 +35,10 @@ class DSGD(DecentralizedSGD):
         Whether gradients are unchanged, clipped to the norm K, or clipped and noisy.
     """
 
-    alpha: float = positive(0.2)
-    gradients: str = one_of("plain", GRADIENTS)
+    alpha: Positive = 0.2
+    gradients: Literal["plain", "clipped", "private"] = "plain"
 
     source: ClassVar[str] = "Ding, section 4.5, Decentralized SGD"
-    ranges: ClassVar = {**DecentralizedSGD.ranges, "alpha": Range(0.05, 2.0, 0.3)}
-    lower_bound_because: ClassVar[str] = (
-        "two records with opposite gradients of norm K change a sampled mean by the sensitivity"
-    )
 
     def calibrate(self, budget, problem, network, horizon):
         if self.gradients == "private":
@@ -56,10 +48,16 @@ class DSGD(DecentralizedSGD):
         require(not budget.private, "budget.epsilon", budget.epsilon, expected)
         return self
 
-    def releases(self, problem, network, horizon):
-        if self.gradients == "private":
-            return super().releases(problem, network, horizon)
-        return [Release("exact", count=int(horizon))]
+    def mechanisms(self, problem, network, horizon):
+        clip = np.inf if self.gradients == "plain" else self.K
+        scale = self.sigma if self.gradients == "private" else 0.0 * self.sigma
+        return {"gradient": self.sampled_gradient(problem, horizon, clip=clip, scale=scale)}
+
+    def step(self, state, problem, network, release, t):
+        clip = np.inf if self.gradients == "plain" else self.K
+        noisy = release("gradient", self.gradient_at(problem, state.x, clip))
+        x = network.mix(state.x) - column(self.alpha) * noisy
+        return self.after_step(state, release, x, state.message, 0.0)
 
     def seconds(self, speeds):
         return self.waiting(speeds) + np.reshape(self.T_c, (-1, 1))
@@ -82,15 +80,6 @@ class DSGD(DecentralizedSGD):
         noise = keys(round_.keys["noise"], round_.counter)
         lost = mix_and_step(x, x, x, gradients, models.first, steps, noise)
         return 0.0 * lost, lost
-
-    def advance(self, s, x, problem, round_):
-        clip = np.inf if self.gradients == "plain" else float(at(self.K, s))
-        gradient, sizes = self.sampled_gradient(s, x, problem, round_, clip)
-        scale = self.noise_scale(s, sizes) if self.gradients == "private" else np.zeros(len(x))
-        mixed, keep = round_.network.mix(x), np.zeros(len(x))
-        alpha, key, counter = float(at(self.alpha, s)), round_.keys["noise"], round_.counter
-        descend(x, x, mixed, gradient, keep, alpha, scale, key, counter)
-        return 0.0
 
 
 ALGORITHM = DSGD

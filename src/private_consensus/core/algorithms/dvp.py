@@ -7,13 +7,12 @@ An agent adds the noise :math:`b_i` to its dual and sends the exact minimiser
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
-from .families.admm import Noises
+from annotated_types import Ge, Le
+
 from .families.objective_perturbation import ObjectivePerturbed
-from .parameters import one_of, positive_integer
-
-UNITS = ("dual", "x")
+from .parameters import CALIBRATION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,21 +33,13 @@ class DualVariablePerturbation(ObjectivePerturbed):
         :math:`\Phi = w c_1/(e^{a/4} - 1) - \mu - D_i`.
     """
 
-    unit: str = one_of("dual", UNITS)
-    jacobian_terms: int = positive_integer(1, max_value=2, calibration=True)
+    unit: Literal["dual", "x"] = "dual"
+    jacobian_terms: Annotated[int, Ge(1), Le(2), CALIBRATION] = 1
 
     source: ClassVar[str] = "Zhang, Zhu, IEEE TIFS 12(1), 2017, Algorithm 2 (DVP)"
-    where: ClassVar[str] = "dual"
-    lower_bound_because: ClassVar[str] = (
-        "a changed label changes the noise that leads to a minimiser by the attained fraction"
-    )
 
-    def linear_scale(self, penalty, scale):
-        """Return the scale of :math:`b_i` for a noise scale in the unit ``unit``."""
-        return penalty * scale if self.unit == "x" else scale + 0 * penalty
-
-    def noises(self, unit, network, t):
-        return Noises(dual=self.linear_scale(self.penalty(network, t), self.scale(t)) * unit)
+    def noise_scale(self, network, t):
+        return self.penalty(network, t) * self.scale(t) if self.unit == "x" else self.scale(t)
 
 
 ALGORITHM = DualVariablePerturbation

@@ -13,25 +13,24 @@ is infinite, and :math:`c_1` is an assumption.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from private_consensus.common.arrays import require_number
 from private_consensus.common.errors import require
-from private_consensus.privacy import Release, gaussian_epsilon, gaussian_mu
+from private_consensus.privacy import gaussian_epsilon, gaussian_mu
+from private_consensus.privacy.mechanisms import Gaussian
 
 from .base import column
 from .families.consensus_admm import (
     ConsensusADMM,
     check_budget,
-    gaussian_release,
     neighbourhood_sizes,
+    provable,
     total_epsilon,
 )
-from .parameters import one_of
-
-CALIBRATIONS = ("paper", "gaussian_dp", "none")
+from .parameters import CALIBRATION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,14 +46,11 @@ class ExactADMM(ConsensusADMM):
         claimed total (29). It requires a problem that bounds the gradient of a record.
     """
 
-    calibration: str = one_of("paper", CALIBRATIONS, calibration=True)
+    calibration: Annotated[Literal["paper", "gaussian_dp", "none"], CALIBRATION] = "paper"
 
     quantities: ClassVar = ("released", "total_printed", "total_exact")
     needs: ClassVar[tuple[str, ...]] = ("proximal", "least_convexity")
     source: ClassVar[str] = "Gratton et al., eqs. (15), (17)-(20), (24), (25)"
-    lower_bound_because: ClassVar[str] = (
-        "records with distant responses change the minimiser by the attained fraction"
-    )
 
     def calibrate(self, budget, problem, network, horizon):
         """Use (25) or exact Gaussian DP; the budget is that of ONE outer iteration."""
@@ -75,26 +71,15 @@ class ExactADMM(ConsensusADMM):
         require_number("problem.least_convexity", problem.least_convexity, least=0)
         return problem.record_change("l2") / (2.0 * self.rho)
 
-    def releases(self, problem, network, horizon):
-        if not self.noise:
-            return [Release("exact", note="no noise")]
-        attained = problem.attained_minimiser_share("l2", 2.0 * self.rho)
-        return [
-            gaussian_release(self._unit_sensitivity(problem), self.noise.scale, horizon, attained)
-        ]
+    def mechanisms(self, problem, network, horizon):
+        sizes, bounded = neighbourhood_sizes(network)[..., None], problem.record_change("l2")
+        change = column(self._unit_sensitivity(problem)) / sizes
+        return {"estimate": Gaussian(change, column(self.noise) / sizes, **provable(bounded))}
 
-    def noise_sites(self, problem, network, horizon):
-        if not self.noise:
-            return []
-        scale = np.reshape(self.noise.scale / neighbourhood_sizes(network), (1, -1, 1))
-        moved = np.broadcast_to(self.releases(problem, network, horizon)[0].losses(), horizon)
-        scales = np.broadcast_to(scale, (horizon, *scale.shape[1:]))
-        return [self.noise.site(scales, moved)]
-
-    def outcome(self, state, problem, network, t):
+    def outcome(self, state, problem, network, release, t):
         """Return the total epsilon of t iterations, by (29) and by Gaussian DP."""
         shape = state.b.shape[:2]
-        fields = self.epsilon, self.delta, self.noise.scale, self._unit_sensitivity(problem)
+        fields = self.epsilon, self.delta, self.noise, self._unit_sensitivity(problem)
         columns = [np.broadcast_to(field, shape[0]) for field in fields]
         printed, exact = np.full((2, shape[0]), np.inf)
         for s, (epsilon, delta, noise, change) in enumerate(zip(*columns, strict=True)):
@@ -104,9 +89,8 @@ class ExactADMM(ConsensusADMM):
         totals = {"total_printed": printed, "total_exact": exact}
         return {name: np.broadcast_to(v[:, None], shape) for name, v in totals.items()}
 
-    def primal(self, problem, network, curvature, dual, centre, draw, t):
-        exact = problem.proximal(dual, curvature, centre, centre)
-        return exact + column(self.noise.scale) / neighbourhood_sizes(network)[..., None] * draw
+    def primal(self, problem, network, curvature, dual, centre, release, t):
+        return release("estimate", problem.proximal(dual, curvature, centre, centre))
 
 
 ALGORITHM = ExactADMM

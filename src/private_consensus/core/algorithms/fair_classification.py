@@ -18,29 +18,29 @@ selected column, k = 1. The methods of the paper are
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.privacy import (
     Budget,
-    Release,
     analytic_gaussian_scale,
     extended_gaussian_scale,
     laplace_scale,
 )
+from private_consensus.privacy.mechanism_coefficients import NoisyCoefficients
 
 from .families.functional_mechanism import (
+    NORMS,
     FunctionalMechanism,
     Scales,
     by_columns,
+    column_of_settings,
     paper_sensitivity,
 )
-from .noise import LAWS, Noise
-from .parameters import noise_field, one_of, positive
+from .parameters import CALIBRATION, NonNegative, Positive
 
-CHARGES = ("average", "max")
 GAUSSIANS = {"extended": extended_gaussian_scale, "analytic": analytic_gaussian_scale}
 
 
@@ -67,16 +67,13 @@ class FairClassification(FunctionalMechanism):
     """
 
     selected: str = ""
-    split: float = positive(1.0, calibration=True)
-    charge: str = one_of("average", CHARGES, calibration=True)
-    gaussian: str = one_of("extended", GAUSSIANS, calibration=True)
-    noise_selected: Noise = noise_field("coefficients", law=None)
-    noise_rest: Noise = noise_field("coefficients", law=None)
+    split: Annotated[Positive, CALIBRATION] = 1.0
+    charge: Annotated[Literal["average", "max"], CALIBRATION] = "average"
+    gaussian: Annotated[Literal["extended", "analytic"], CALIBRATION] = "extended"
+    noise_selected: NonNegative = 0.0
+    noise_rest: NonNegative = 0.0
 
     source: ClassVar[str] = "Ding, sections 5-6: Algorithms 6-8, Lemmas 21-24, Theorems 18-20"
-    lower_bound_because: ClassVar[str] = (
-        "two stated records change the coefficients by the stated lengths before noise is added"
-    )
 
     def __post_init__(self):
         super().__post_init__()
@@ -124,7 +121,7 @@ class FairClassification(FunctionalMechanism):
 
     def _assumed(self, problem) -> float:
         """Return the sensitivity that the calibration uses."""
-        norm = LAWS[self.law].norm
+        norm = NORMS[self.mechanism]
         if self.sens == "tight":
             return getattr(self.sensitivity(problem, self.fair), norm)
         return paper_sensitivity(norm, problem.dim, fair=self.fair != "off")
@@ -134,44 +131,47 @@ class FairClassification(FunctionalMechanism):
             return laplace_scale(budget, self._assumed(problem))
         return GAUSSIANS[self.gaussian](budget, self._assumed(problem))
 
-    def releases(self, problem, network, horizon):
-        """Return one release, in which all coefficients are divided by their noise scale."""
-        if not self.noise_rest:
-            return [Release("exact", scale=0.0)]
-        columns = self._columns(problem)
-        tight = self.sensitivity(problem, self.fair)
+    def largest_loss(self, problem) -> np.ndarray:
+        """Return the largest change of all coefficients, each divided by its scale; [settings]."""
+        columns, tight = self._columns(problem), self.sensitivity(problem, self.fair)
         loss = tight.laplace_loss if self.mechanism == "laplace" else tight.gaussian_loss
-        scales = self.noise_selected.scale, self.noise_rest.scale, columns
-        largest = loss(*scales)
-        used = tight if np.all(self.alpha) else self.sensitivity(problem, "off")
-        attained = self._attained(used, scales, largest, problem.dim)
-        return [Release(self.mechanism, sensitivity=largest, scale=1.0, **attained)]
+        pairs = zip(np.atleast_1d(self.noise_selected), np.atleast_1d(self.noise_rest), strict=True)
+        with np.errstate(divide="ignore"):
+            losses = [loss(float(s), float(r), columns) if r > 0 else np.inf for s, r in pairs]
+        return np.array(losses)
 
-    def _attained(self, tight, scales, largest: float, dim: int) -> dict[str, Any]:
-        """Return the fraction of the largest loss that a pair of records attains.
+    def mechanisms(self, problem, network, horizon):
+        scales = self.scales(problem)._asdict()
+        if self.fair != "penal":
+            del scales["fairness"]
+        change = np.reshape(self.largest_loss(problem), (-1, 1, 1))
+        return {
+            "coefficients": NoisyCoefficients(
+                change if change.size > 1 else change.item(), 1.0, scales=scales,
+                distribution=self.mechanism, coding=self.coeffs,
+            )
+        }  # fmt: skip
 
-        Only coefficients that the objective uses are counted. With Gaussian noise, if two or more
-        columns have the smaller noise, rows within these columns attain the whole l2 change.
-        Otherwise, the two records have equal rows.
-        """
-        if not tight.known:
-            return {}
-        selected_scale, remaining_scale, columns = scales
-        if self.mechanism == "laplace":
-            return {"reached": min(tight.reached_laplace_loss(*scales) / largest, 1.0)}
-        quiet = columns if columns and selected_scale < remaining_scale else dim - columns
-        change = tight.l2 if quiet >= 2 else tight.same_row_l2
-        loss = change / (min(selected_scale, remaining_scale) if columns else remaining_scale)
-        return {"attained": min(loss / largest, 1.0)}
+    def perturbed(self, problem, release):
+        exact = problem.coefficients
+        blocks = {"linear": exact.linear, "quadratic": exact.quadratic}
+        if self.fair == "penal":
+            noisy = release("coefficients", blocks | {"fairness": exact.covariance})
+            covariance = column_of_settings(self.alpha) * noisy["fairness"]
+            return noisy["quadratic"], noisy["linear"], covariance
+        if self.fair != "off":
+            blocks["added"] = column_of_settings(self.alpha) * self.fairness(problem)
+        noisy = release("coefficients", blocks)
+        return noisy["quadratic"], noisy["linear"], np.zeros_like(noisy["linear"])
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the epsilon of Lemmas 21 and 22 or Theorems 18 to 20 at the current noise."""
         if not self.noise_rest:
             return float("inf")
         columns, fair = self._columns(problem), self.fair != "off"
-        norm = LAWS[self.law].norm
+        norm = NORMS[self.mechanism]
         assumed = paper_sensitivity(norm, problem.dim, fair=fair)
-        epsilons = [assumed / noise.scale for noise in (self.noise_selected, self.noise_rest)]
+        epsilons = [assumed / noise for noise in (self.noise_selected, self.noise_rest)]
         if self.mechanism == "gaussian":
             partial_delta = -np.expm1(0.5 * np.log1p(-delta)) if columns else delta
             epsilons = [extended_gaussian_epsilon(ratio, partial_delta) for ratio in epsilons]
@@ -180,7 +180,7 @@ class FairClassification(FunctionalMechanism):
 
     def scales(self, problem):
         selected = np.isin(np.arange(problem.dim), problem.columns_of(self.selected))
-        linear, quadratic = by_columns(self.noise_selected.scale, self.noise_rest.scale, selected)
+        linear, quadratic = by_columns(self.noise_selected, self.noise_rest, selected)
         # Without a separate block, the fairness term is part of the linear coefficients.
         return Scales(linear, linear if self.fair == "penal" else 0.0 * linear, quadratic)
 

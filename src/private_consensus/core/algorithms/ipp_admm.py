@@ -13,33 +13,26 @@ clipped at :math:`C_{loss}`. The published privacy cost of a run is
 As published, the scales lack :math:`1/|D_i|`, and every decision is nearly a fair coin (errata
 E4.7). The published cost is proven for no version: each new sample of the threshold noise has a
 cost of its own, and noise for :math:`2C_{loss}/|D_i|` does not protect the tested minimisers, which
-are not released (E4.6). The releases
-are therefore those of all T minimisations and of the tests (:mod:`.families.progress_tests`). The
-corrected variant tests the noisy iterate against a threshold that is sampled once, with noise on
-the output only. It consists of T Gaussian mechanisms and the sparse vector technique on queries
+are not released (E4.6). The mechanisms are therefore those of all T minimisations and of the tests.
+The corrected variant tests the noisy iterate against a threshold that is sampled once, with noise
+on the output only. It consists of T Gaussian mechanisms and the sparse vector technique on queries
 about their outputs.
 """
 
 from __future__ import annotations
 
-from collections import namedtuple
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.privacy.sparse_vector import REDRAWS
+from private_consensus.privacy import SparseVector
+from private_consensus.privacy.mechanisms import ThresholdTests
 
-from .base import per_agent
-from .families import admm, progress_tests
+from .base import column, per_agent
 from .families.approximate_admm import ApproximateADMM
-from .families.progress_tests import ProgressTests, ThresholdState
-from .noise import Noise
-from .parameters import fraction, noise_field, nonnegative, one_of, positive, positive_integer
-
-IPPADMMState = namedtuple("IPPADMMState", (*admm.ADMMState._fields, *ThresholdState._fields))
-"""State of ADMM, with the fields of the progress tests."""
+from .parameters import Fraction, NonNegative, Positive, PositiveInt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,106 +70,139 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         Privacy loss of the tests, :math:`\epsilon_1 + \epsilon_2`.
     """
 
-    c: int = positive_integer(15)
-    C_loss: float = positive(2.0)
+    c: PositiveInt = 15
+    C_loss: Positive = 2.0
     alpha: float = 1e-3
-    share: float = fraction(0.1)
-    svt_sensitivity: str = one_of("per_sample", progress_tests.SENSITIVITIES)
-    threshold_drawn: str = one_of("each", REDRAWS)
-    threshold_scale: str = one_of("printed", progress_tests.THRESHOLD_SCALES)
-    decision: str = one_of("sparse_vector", progress_tests.DECISIONS)
-    tested: str = one_of("minimiser", progress_tests.TESTED)
-    query_noise: Noise = noise_field("query", law="laplace")
-    threshold_noise: Noise = noise_field("threshold", law="laplace")
-    svt_epsilon: float = nonnegative(0.0)
+    share: Fraction = 0.1
+    svt_sensitivity: Literal["printed", "per_sample"] = "per_sample"
+    threshold_drawn: Literal["once", "after_release", "each"] = "each"
+    threshold_scale: Literal["printed", "standard"] = "printed"
+    decision: Literal["sparse_vector", "coin"] = "sparse_vector"
+    tested: Literal["minimiser", "noised"] = "minimiser"
+    query_noise: NonNegative = 0.0
+    threshold_noise: NonNegative = 0.0
+    svt_epsilon: NonNegative = 0.0
 
-    hidden_sampling = True
     needs: ClassVar[tuple[str, ...]] = ("proximal", "least_convexity", "clipped_loss")
     source: ClassVar[str] = "Ding, section 3.5, Algorithm 3, Theorem 10"
     quantities: ClassVar = ("internal", "released", "worst_case", "messages")
-    lower_bound_because: ClassVar[str] = (
-        "a changed label changes each minimiser, and the tests have at most the stated loss"
-    )
+    no_noise: ClassVar = {
+        **ApproximateADMM.no_noise,
+        "query_noise": 0.0,
+        "threshold_noise": 0.0,
+        "svt_epsilon": 0.0,
+    }
 
     # Algorithm 3.
 
-    def start(self, problem, network, streams, settings):
-        state = super().start(problem, network, streams, settings)
-        return IPPADMMState(*state, *progress_tests.initial_state(state.x))
+    def mechanisms(self, problem, network, horizon):
+        messages = super().mechanisms(problem, network, horizon)
+        if self.decision == "coin":
+            # Only minimisations whose messages are sent are released.
+            largest = int(np.max(self.c))
+            limits = {"minimiser": {"sent": largest}, "message": {"touched": largest}}
+            return {name: replace(m, **limits[name]) for name, m in messages.items()}
+        bound = column(self.C_loss)
+        change = problem.clipped_loss_change(bound)
+        # A minimiser that is not released depends on the data, but its mean loss is bounded.
+        tests = ThresholdTests(
+            change + (change if self.tested == "noised" else bound),
+            column(self.query_noise),
+            level=column(self.alpha),
+            threshold_scale=column(self.threshold_noise),
+            count=column(self.c),
+            redrawn=self.threshold_drawn,
+        )
+        return {**messages, "test": tests}
 
-    def draws(self, problem, streams):
-        return progress_tests.draws(super().draws(problem, streams), problem, streams)
+    def start(self, problem, network, release):
+        state = super().start(problem, network, release)
+        zero = state.total_loss
+        return state._replace(extra={"sent": zero, "loss": np.full(zero.shape, np.nan)})
 
-    def message(self, problem, state, minimiser, noise, draw):
-        """Return the noisy minimiser of an agent that passes the test, else its last message."""
-        tested = ProgressTests(self, problem).test(state, minimiser, minimiser + noise, draw)
-        sends = (tested.sent > state.sent)[..., None]
-        return np.where(sends, minimiser + noise, state.x), tested._asdict()
-
-    def step(self, state, problem, network, draw, t):
-        after = super().step(state, problem, network, draw, t)
+    def step(self, state, problem, network, release, t):
+        minimiser = self.minimiser(state, problem, network, release, t)
+        sent, loss = state.extra["sent"], state.extra["loss"]
+        may_send = sent < per_agent(self.c)
+        if self.decision == "coin":
+            coin = release.random("coin", "uniform", (problem.n_agents,))
+            sends = (coin < 0.5) & may_send
+            noised = release("message", minimiser, where=sends[..., None])
+        else:
+            noised = release("message", minimiser)
+            point = noised if self.tested == "noised" else minimiser
+            before, after = self.clipped_losses(state, problem, point, may_send)
+            decrease = np.where(may_send, before - after, 0.0)
+            sends = release("test", decrease[..., None])[..., 0]
+            # The loss at a sent point is known if it was tested, and computed later if not.
+            loss = np.where(sends, after if self.tested == "noised" else np.nan, before)
+        # Neighbours continue with the last message of an agent that does not send.
+        x = np.where(sends[..., None], noised, state.x)
+        extra = {"sent": sent + sends, "loss": loss}
+        after = self.update_duals(state, problem, network, x, minimiser, t, **extra)
         if not self.noisy:
             return after
-        message_rho = per_agent(sum(self.message_cost(problem).rhos()))
-        charged_messages = 1.0 if self.tested == "noised" else after.sent - state.sent
+        # By the formula, a minimisation has a cost only if its message is sent.
+        charged = 1.0 if self.tested == "noised" else sends
         tests = per_agent(self.svt_epsilon) ** 2 / 2 if t == 1 else 0.0
-        return after._replace(total_loss=state.total_loss + tests + message_rho * charged_messages)
+        message_rho = per_agent(sum(self.rhos(problem)))
+        return after._replace(total_loss=state.total_loss + tests + message_rho * charged)
+
+    def clipped_losses(self, state, problem, points, may_send):
+        """Return the clipped losses at the latest messages and at new points.
+
+        Both are [settings, runs, agents], for the agents of the mask ``may_send``. The loss at the
+        latest message is computed only if ``state.extra["loss"]`` is NaN.
+        """
+        latest = state.extra["loss"]
+        is_new = np.isnan(latest) & may_send
+        bound = np.broadcast_to(column(self.C_loss), (*may_send.shape, 1))
+        losses = problem.clipped_loss(
+            np.concatenate((state.x, points)),
+            np.concatenate((bound, bound)),
+            np.concatenate((is_new, may_send)),
+        )
+        before, after = np.split(losses, 2)
+        return np.where(is_new, before, latest), after
 
     def observables(self, state, problem, t):
-        return dict(super().observables(state, problem, t)) | {"messages": state.sent.mean(-1)}
+        messages = state.extra["sent"].mean(-1)
+        return {**super().observables(state, problem, t), "messages": messages}
 
-    # Interface of audits.
-
-    def noise_sites(self, problem, network, horizon):
-        """Return the noise sites: the minimisation, if it has noise, and the message.
-
-        A test of noisy iterates depends on the noise of the message. A coin selects at most c
-        messages independently of data and noise.
-        """
-        sites = super().noise_sites(problem, network, horizon)
-        selected_site = "message" if self.tested == "noised" else None
-        observed = int(self.c) if self.decision == "coin" else None
-        return [
-            site._replace(selected=site.name == selected_site, max_observed=observed)
-            for site in sites
-        ]
-
-    # Privacy.
+    # Calibration and formulas.
 
     def calibrate(self, budget, problem, network, horizon):
         require(self.c <= horizon, "algorithm.c", self.c, f"at most the {horizon} iterations")
         return super().calibrate(budget, problem, network, horizon)
 
-    def without_noise(self):
-        return replace(super().without_noise(), **progress_tests.NO_NOISE._asdict())
-
     def for_run(self, rho, problem, network, horizon):
-        """Use the fraction ``share`` of a zCDP budget for the tests.
+        """Return a copy whose noises meet a zCDP budget of the whole run.
 
-        The remainder is divided equally among the minimisations that the formula counts.
+        The fraction ``share`` is for the tests. The remainder is divided equally among the
+        minimisations that the formula counts.
         """
-        tests = ProgressTests(self, problem).noise_for(self.share * rho)
+        sensitivity = 2.0 * self.C_loss
+        if self.svt_sensitivity == "per_sample":
+            sensitivity = 2.0 * problem.clipped_loss_change(self.C_loss)
+        epsilon = float(np.sqrt(2.0 * (self.share * rho)))
+        tests = SparseVector.split(epsilon, sensitivity=sensitivity, count=int(self.c))
+        times = self.c if self.threshold_scale == "printed" else 1
         message_rho = (1.0 - self.share) * rho / self.counted_minimisations(horizon)
-        return replace(self.for_message(message_rho, problem, network), **tests._asdict())
+        return replace(
+            self.for_message(message_rho, problem, network),
+            query_noise=tests.query_scale,
+            threshold_noise=times * tests.threshold_scale,
+            svt_epsilon=tests.epsilon,
+        )
 
     def rho_by_formula(self, problem, network, horizon):
         """Return the total privacy loss of Theorem 10, in zCDP."""
-        messages = self.counted_minimisations(horizon) * sum(self.message_cost(problem).rhos())
+        messages = self.counted_minimisations(horizon) * sum(self.rhos(problem))
         return float(self.svt_epsilon**2 / 2 + messages)
 
     def counted_minimisations(self, horizon: int) -> int:
         """Return the number of minimisations whose privacy cost the formula counts."""
         return horizon if self.tested == "noised" else self.c
-
-    def releases(self, problem, network, horizon):
-        """Return the releases of the minimisations and of the tests.
-
-        If a coin decides, only the at most c minimisations whose messages are sent are released.
-        """
-        coin = not self.noisy or self.decision == "coin"
-        minimiser_releases = super().releases(problem, network, int(self.c) if coin else horizon)
-        charge = self.message_cost(problem, network)
-        return ProgressTests(self, problem).releases(minimiser_releases, charge, horizon)
 
 
 ALGORITHM = ImprovedPlausiblyPrivateADMM

@@ -15,12 +15,9 @@ In Algorithm 2*, lo and hi are the smallest and the largest value of each coordi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from .families.random_aggregates import Aggregate, RandomAggregates, mean_interval
-from .parameters import one_of
-
-AGGREGATORS = ("pair", "range")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,13 +33,10 @@ class LocallyPrivateGradientDescent(RandomAggregates):
         Whether the range of Algorithm 2* includes the value of the agent itself.
     """
 
-    aggregator: str = one_of("pair", AGGREGATORS)
+    aggregator: Literal["pair", "range"] = "pair"
     own_value: bool = True
 
-    source: ClassVar[str] = "Xiao et al., Algorithm 2, eq. (7); Algorithm 2*, eq. (28)"
-    lower_bound_because: ClassVar[str] = (
-        "at distant points, a changed record changes the gradient by the attained fraction"
-    )
+    source: ClassVar = "Xiao et al., Algorithm 2, eq. (7); Algorithm 2*, eq. (28)"
 
     def aggregate(self, x, network):
         if self.aggregator == "pair":

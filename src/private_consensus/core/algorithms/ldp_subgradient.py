@@ -12,19 +12,17 @@ from __future__ import annotations
 
 from collections import namedtuple
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from private_consensus.common.errors import require
 
 from ..exchange import SecretSharing, require_complete
-from .base import STEP, Range, column
+from .base import column
 from .families import random_aggregates, random_weights
 from .families.random_aggregates import Aggregate, RandomAggregates, mean_interval
-from .parameters import one_of, only
-
-EXCHANGES = ("plain", "secret_sharing")
 
 SubgradientState = namedtuple(
     "SubgradientState", (*random_aggregates.RandomAggregatesState._fields, "total")
@@ -38,20 +36,18 @@ class LocallyPrivateSubgradient(RandomAggregates):
 
     Parameters
     ----------
+    decay : float
+        1, since step sizes are proportional to :math:`1/\sqrt k`.
     exchange : {"plain", "secret_sharing"}
         Whether agents receive the values of their neighbours, or only the sum of all values, with
         fixed weights on a complete graph.
     """
 
-    decay: float = only(1.0, "step sizes are proportional to 1/sqrt(k)")
-    exchange: str = one_of("plain", EXCHANGES)
+    decay: Annotated[float, Ge(1), Le(1)] = 1.0
+    exchange: Literal["plain", "secret_sharing"] = "plain"
 
     quantities: ClassVar = ("released", "averaged", "worst_case", *random_weights.QUANTITIES)
-    source: ClassVar[str] = "Xiao et al., Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
-    ranges: ClassVar = {"eta": Range(0.05, 4.0, 1.0, STEP), "horizon": Range(3, 40, 20)}
-    lower_bound_because: ClassVar[str] = (
-        "at distant points, a changed record changes the gradient by the attained fraction"
-    )
+    source: ClassVar = "Xiao et al., Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
 
     def __post_init__(self):
         super().__post_init__()
@@ -64,38 +60,26 @@ class LocallyPrivateSubgradient(RandomAggregates):
             require_complete(network)
         return super().calibrate(budget, problem, network, horizon)
 
-    def step_size(self, t: int) -> Any:
-        r"""Return the step size :math:`1/(c\sqrt t)`, broadcastable against iterates."""
+    def step_size(self, t):
         return column(self.eta) / np.sqrt(t)
 
-    def aggregate(self, x: np.ndarray, network) -> Aggregate:
-        """Return the interval of the aggregate, which is a single point with secret sharing."""
+    def aggregate(self, x, network):
         if self.exchange == "plain":
             return mean_interval(x, network)
         mean = np.broadcast_to(SecretSharing().outcome(x)[..., None, :] / x.shape[-2], x.shape)
         return Aggregate(mean, mean, mean)
 
-    def start(self, problem, network, streams, settings):
-        plain = super().start(problem, network, streams, settings)
-        return SubgradientState(*plain, np.zeros_like(plain.x[..., :1, :]))
+    def start(self, problem, network, release):
+        state = super().start(problem, network, release)
+        return SubgradientState(*state, np.zeros_like(state.x[..., :1, :]))
 
-    def step(self, state, problem, network, draw, t):
-        after = super().step(state, problem, network, draw, t)
+    def step(self, state, problem, network, release, t):
+        after = super().step(state, problem, network, release, t)
         return after._replace(total=state.total + state.x.mean(-2, keepdims=True))
 
     def observables(self, state, problem, t):
         averaged = np.broadcast_to(state.total / t, state.x.shape)
         return super().observables(state, problem, t) | {"averaged": averaged}
-
-    def releases(self, problem, network, horizon):
-        r"""Return the releases of all messages, with sensitivities :math:`\eta_k\Delta`.
-
-        Gradients are evaluated at functions of messages.
-        """
-        steps = self.eta / np.sqrt(np.arange(1, horizon + 1))
-        change = problem.record_change(self.noise.norm)
-        attack_fields = self.attack_fields(problem, horizon)
-        return self.noise.releases(change * steps, self.noise.scales(horizon), **attack_fields)
 
 
 ALGORITHM = LocallyPrivateSubgradient

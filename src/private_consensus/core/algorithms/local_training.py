@@ -15,25 +15,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .families.clipped_descent import ClippedDescentState, WithoutNeighbours
+from .families.clipped_descent import ClippedDescent, ClippedDescentState
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalTraining(WithoutNeighbours):
+class LocalTraining(ClippedDescent):
     r"""Noisy gradient descent of each agent on its own records, without communication.
 
     The parameter ``noise`` is :math:`\sigma`.
     """
 
-    source: ClassVar[str] = (
-        "Bassily, Smith, Thakurta, FOCS 2014 (noisy gradient descent), per agent"
-    )
-    lower_bound_because: ClassVar[str] = (
-        "a changed label changes each gradient by half of the bound at every point"
-    )
+    source: ClassVar = "Bassily, Smith, Thakurta, FOCS 2014 (noisy gradient descent), per agent"
 
-    def step(self, state, problem, network, draw, t):
-        return ClippedDescentState(self.descent(problem, state.x) + self.message_scale * draw)
+    def step(self, state, problem, network, release, t):
+        return ClippedDescentState(release("step", self.descent(problem, state.x)))
 
 
 ALGORITHM = LocalTraining

@@ -10,20 +10,26 @@ unique. The small :math:`\lambda` selects one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
-from private_consensus.privacy import Release
+from private_consensus.privacy.mechanisms import Exact
 
 from ..solvers import minimise
-from .base import Algorithm
-from .parameters import positive
+from .base import Algorithm, origin
+from .parameters import Positive
 
 FULL_STEPS = 10
 CHUNK = 4096
 """Number of rows per block of second derivatives."""
+
+
+class LogisticState(NamedTuple):
+    """Coefficients [settings, runs, 1, dim]."""
+
+    w: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,20 +42,26 @@ class Logistic(Algorithm):
         Coefficient :math:`\lambda > 0` of the ridge.
     """
 
-    ridge: float = positive(1e-2)
+    ridge: Positive = 1e-2
 
     quantities: ClassVar = ("released",)
     source: ClassVar[str] = "Ding, eq. (97) and section 6.3.1"
 
     needs: ClassVar[tuple[str, ...]] = ("features", "labels", "in_training")
 
-    def releases(self, problem, network, horizon):
-        return [Release("exact", scale=0.0)]
+    def mechanisms(self, problem, network, horizon):
+        return {"coefficients": Exact()}
 
-    def run(self, problem, network, streams, horizon, observe):
+    def start(self, problem, network, release):
+        return LogisticState(origin(problem, release))
+
+    def step(self, state, problem, network, release, t):
         ridges = np.atleast_1d(self.ridge)
         coefficients = np.stack([fit(problem, float(ridge)) for ridge in ridges])
-        observe(1, np.arange(len(horizon)), {"released": coefficients[..., None, :]})
+        return LogisticState(release("coefficients", coefficients[..., None, :]))
+
+    def observables(self, state, problem, t):
+        return {"released": state.w}
 
 
 ALGORITHM = Logistic

@@ -31,14 +31,20 @@ class PenaltyPerturbation(ObjectivePerturbed):
     t_0: int = 0
 
     source: ClassVar[str] = "Zhang, Khalili, Liu, ICML 2018, PMLR 80:5796-5805"
-    where: ClassVar[str] = "centre"
-    lower_bound_because: ClassVar[str] = (
-        "a changed label changes the noise that leads to a minimiser by the attained fraction"
-    )
 
     def penalty(self, network, t):
-        r"""Return the penalty :math:`D_i^t = 2\eta\,\theta^{t-t_0}\,|N_i|` of iteration t."""
         return super().penalty(network, t - column(self.t_0))
+
+    def weight(self, network, t):
+        # The penalty has the linear term -D_i b_i' x.
+        return -self.penalty(network, t)
+
+    def perturbed(self, state, problem, penalty, centre):
+        with_centre = super().perturbed
+        exact = with_centre(state, problem, penalty, centre)
+        return exact._replace(
+            solve=lambda noise: with_centre(state, problem, penalty, centre + noise).solve(0.0)
+        )
 
 
 ALGORITHM = PenaltyPerturbation

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -31,22 +31,11 @@ from private_consensus.privacy.correlated_noise import (
     cyclic_sensitivity,
     error_gram,
 )
+from private_consensus.privacy.mechanisms import Temporal
 
-from .base import DRAW, origin
-from .families.clipped_descent import ClippedDescent
-from .parameters import one_of, positive_integer
-
-CORRELATIONS = ("optimal", "independent", "anti_pgd")
-
-
-class MAFALDAState(NamedTuple):
-    """Messages y, and the unit noise of all rounds so far.
-
-    The shapes are [settings, runs, agents, dim] and [settings, runs, agents, dim, rounds].
-    """
-
-    x: np.ndarray
-    drawn: np.ndarray
+from .base import column
+from .families.clipped_descent import ClippedDescent, ClippedDescentState
+from .parameters import PositiveInt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +53,8 @@ class MAFALDASGD(ClippedDescent):
         Matrix :math:`C^{-1}`, which :meth:`calibrate` sets for the horizon and the graph.
     """
 
-    batches: int = positive_integer(1)
-    correlation: str = one_of("optimal", CORRELATIONS)
+    batches: PositiveInt = 1
+    correlation: Literal["optimal", "independent", "anti_pgd"] = "optimal"
     filter: tuple[tuple[float, ...], ...] | None = None
 
     source: ClassVar[str] = "Bellet et al., ICLR 2026, arXiv 2510.17480, Algorithm 1"
@@ -98,13 +87,20 @@ class MAFALDASGD(ClippedDescent):
         return _optimal_factor(gram.tobytes(), horizon, int(self.batches))
 
     def change(self, problem):
-        change = float(problem.record_change("l2")) * int(self.batches)
-        return change if self.clip is None else min(change, 2.0 * float(self.clip))
+        change = float(problem.record_change("l2")) * int(np.max(self.batches))
+        return change if self.clip is None else np.minimum(change, 2.0 * column(self.clip))
 
-    def losses(self, problem, network, horizon):
-        """Return an upper bound on the sensitivity of all rounds together."""
-        sensitivity = cyclic_sensitivity(self._inverse_filter(horizon), int(self.batches))
-        return np.array([self.change(problem) * sensitivity * (1 + 1e-9)])
+    def mechanisms(self, problem, network, horizon):
+        C = solve_triangular(self.filter_of(horizon), np.eye(horizon), lower=True)
+        whole = cyclic_sensitivity(C, int(np.max(self.batches))) * (1 + 1e-9)
+        change = column(self.eta) * self.change(problem)
+        scale = self.message_scale
+        return {"step": Temporal(change, scale, filter=self.filter_of(horizon), whole=whole)}
+
+    def step(self, state, problem, network, release, t):
+        z = network.mix(state.x)
+        stepped = self.descent(batch_of(problem, t, self.batches), z)
+        return ClippedDescentState(release("step", stepped))
 
     def filter_of(self, horizon: int) -> np.ndarray:
         """Return the matrix :math:`C^{-1}` that correlates the noise of the first rounds.
@@ -115,39 +111,6 @@ class MAFALDASGD(ClippedDescent):
         rounds = min(horizon, stored.shape[1])
         inverse[:rounds, :rounds] = stored[:rounds, :rounds]
         return inverse
-
-    def _inverse_filter(self, horizon: int) -> np.ndarray:
-        return solve_triangular(self.filter_of(horizon), np.eye(horizon), lower=True)
-
-    def attained(self, problem):
-        return None
-
-    def noise_sites(self, problem, network, horizon):
-        r"""Return the noise site: the draw of each round.
-
-        A record changes the draws by :math:`C\Delta/\sigma`. The change in a single round is known
-        if a record affects all rounds and no entry of C is negative. Otherwise only the change in
-        all rounds together is bounded, by :meth:`losses`.
-        """
-        if not self.noise:
-            return []
-        C = self._inverse_filter(horizon)
-        aligned = int(self.batches) == 1 and bool((C >= -1e-12).all())
-        round_sums = C.sum(1) if aligned else np.full(horizon, np.nan)
-        moved = self.change(problem) * round_sums / float(self.noise.scale)
-        return [self.noise.site(np.ones((horizon, 1, 1)), moved, DRAW)]
-
-    def start(self, problem, network, streams, settings):
-        zero = origin(problem, streams, settings)
-        return MAFALDAState(zero, np.zeros((*zero.shape, 0)))
-
-    def step(self, state, problem, network, draw, t):
-        latest = np.broadcast_to(draw, state.x.shape)[..., None]
-        drawn = np.concatenate([state.drawn, latest], axis=-1)
-        weights = self.filter_of(t)[t - 1]
-        z = network.mix(state.x)
-        stepped = self.descent(batch_of(problem, t, self.batches), z)
-        return MAFALDAState(stepped + self.message_scale * (drawn @ weights), drawn)
 
 
 ALGORITHM = MAFALDASGD

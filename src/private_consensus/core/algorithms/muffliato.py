@@ -16,18 +16,16 @@ Gaussian mechanism, for any number of rounds.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from private_consensus.privacy import gaussian_epsilon
+from private_consensus.privacy.mechanisms import Gaussian
 
-from .base import NOTHING, Iterative, Range, column, origin
+from .base import NOTHING, Algorithm, column, origin
 from .families.clipped_descent import mu_of
-from .noise import Noise
-from .parameters import noise_field, one_of
-
-ACCELERATIONS = ("none", "chebyshev")
+from .parameters import NonNegative
 
 
 class MuffliatoState(NamedTuple):
@@ -38,7 +36,7 @@ class MuffliatoState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Muffliato(Iterative):
+class Muffliato(Algorithm):
     r"""Muffliato: private averaging of the agents' means by gossip.
 
     Parameters
@@ -49,71 +47,71 @@ class Muffliato(Iterative):
         Recursion of the gossip, without or with Chebyshev acceleration.
     """
 
-    noise: Noise = noise_field()
-    acceleration: str = one_of("none", ACCELERATIONS)
+    noise: NonNegative = 0.0
+    acceleration: Literal["none", "chebyshev"] = "none"
 
     quantities: ClassVar = ("released",)
-    privacy_depends_on: ClassVar[str] = NOTHING
-    needs: ClassVar[tuple[str, ...]] = ("means",)
-    source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulié, NeurIPS 2022, Algorithm 1"
-    ranges: ClassVar = {"horizon": Range(3, 40, 20)}
-    lower_bound_because: ClassVar[str] = (
-        "records in opposite corners change the noisy mean by exactly the sensitivity"
-    )
+    privacy_depends_on: ClassVar = NOTHING
+    needs: ClassVar = ("means",)
+    source: ClassVar = "Cyffers, Even, Bellet, Massoulié, NeurIPS 2022, Algorithm 1"
 
-    def calibrate(self, budget, problem, network, horizon):
-        self.check_needs(problem)
-        if not budget.private:
-            return replace(self, noise=0.0)
-        return replace(self, noise=_change(problem) / mu_of(budget))
+    def mechanisms(self, problem, network, horizon):
+        return {"mean": Gaussian(_change(problem), column(self.noise), times=(1,))}
 
-    def releases(self, problem, network, horizon):
-        """Return the first message only: later messages are functions of it."""
-        return self.noise.releases(_change(problem), self.noise.scale, attained=1.0)
+    def start(self, problem, network, release):
+        return MuffliatoState(*2 * (origin(problem, release),))
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the epsilon of the first message, by the exact curve of Gaussian DP."""
-        if not self.noise:
-            return float("inf")
-        return gaussian_epsilon(_change(problem) / self.noise.scale, delta)
-
-    def noise_sites(self, problem, network, horizon):
-        if not self.noise:
-            return []
-        first = np.arange(horizon) == 0
-        scale = np.where(first, self.noise.scale, np.nan)[:, None, None]
-        return [self.noise.site(scale, first * _change(problem) / self.noise.scale)]
-
-    def start(self, problem, network, streams, settings):
-        zero = origin(problem, streams, settings)
-        return MuffliatoState(zero, zero)
-
-    def step(self, state, problem, network, draw, t):
+    def step(self, state, problem, network, release, t):
         if t == 1:
-            return MuffliatoState(problem.means + column(self.noise.scale) * draw, state.x)
+            means = np.broadcast_to(problem.means, state.x.shape)
+            return MuffliatoState(release("mean", means), state.x)
         return MuffliatoState(gossip(network, state, t == 2, self.acceleration), state.x)
 
     def observables(self, state, problem, t):
         return {"released": state.x}
+
+    def calibrate(self, budget, problem, network, horizon):
+        self.check_needs(problem)
+        noise = _change(problem) / mu_of(budget) if budget.private else 0.0
+        return replace(self, noise=noise)
+
+    def claimed_epsilon(self, delta, problem, network, horizon):
+        """Return the epsilon of the first message, by the exact curve of Gaussian DP."""
+        if not self.noise:
+            return float("inf")
+        return gaussian_epsilon(_change(problem) / self.noise, delta)
 
 
 ALGORITHM = Muffliato
 
 
 def gossip(network, state, first, acceleration: str) -> np.ndarray:
-    """Return the next messages of a gossip phase, [settings, runs, agents, dim].
+    """Return the next messages of a gossip phase.
 
-    ``first`` is True if the next message is the second of its phase, which does not use
-    ``state.before``. The acceleration is ``none`` or ``chebyshev``.
+    Parameters
+    ----------
+    network
+    state : MuffliatoState
+        Last message and the message before it.
+    first : bool or ndarray of bool
+        True if the next message is the second of its phase, which does not use ``state.before``.
+    acceleration : {"none", "chebyshev"}
+        Recursion of the gossip.
+
+    Returns
+    -------
+    ndarray, shape (settings, runs, agents, dim)
+        Next messages.
     """
     mixed = network.mix(state.x)
     if acceleration == "none":
         return mixed
-    weight = _weight_of(network.consensus_rate)
+    weight = chebyshev_weight(network.consensus_rate)
     return np.where(first, mixed, weight * mixed + (1 - weight) * state.before)
 
 
-def _weight_of(rate) -> np.ndarray:
+def chebyshev_weight(rate) -> np.ndarray:
+    r"""Return the weight :math:`\gamma` of the acceleration for a consensus rate, [..., 1, 1]."""
     gap = np.reshape(1.0 - rate, (*np.shape(rate), 1, 1))
     return 2.0 * (1.0 - np.sqrt(gap * (1.0 - gap / 4.0))) / (1.0 - gap / 2.0) ** 2
 

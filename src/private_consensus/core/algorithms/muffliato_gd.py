@@ -8,21 +8,22 @@ Algorithm 3, with K ``rounds`` of gossip per step and one message per round, is
 
 or accelerated as in :mod:`.muffliato`. The gradient is clipped *before* the noise is added. K = 1
 is decentralized gradient descent with independent noise. :math:`z` is a function of messages: for
-the eavesdropper, each step is one Gaussian mechanism, and the gossip is post-processing. Rounds of
-gossip increase the privacy loss to distant agents.
+the eavesdropper, each step is one Gaussian mechanism, and the gossip is post-processing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
+from private_consensus.privacy.mechanisms import Gaussian
+
 from .base import NOTHING, column, origin
 from .families.clipped_descent import ClippedDescent
-from .muffliato import ACCELERATIONS, MuffliatoState, gossip
-from .parameters import one_of, positive_integer
+from .muffliato import MuffliatoState, gossip
+from .parameters import PositiveInt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,43 +38,30 @@ class MuffliatoGD(ClippedDescent):
         Recursion of the gossip, without or with Chebyshev acceleration.
     """
 
-    rounds: int = positive_integer(1)
-    acceleration: str = one_of("none", ACCELERATIONS)
+    rounds: PositiveInt = 1
+    acceleration: Literal["none", "chebyshev"] = "none"
 
-    privacy_depends_on: ClassVar[str] = NOTHING
-    source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulié, NeurIPS 2022, Algorithm 3"
-    lower_bound_because: ClassVar[str] = (
-        "a changed label changes each gradient by half of the bound at every point"
-    )
+    source: ClassVar = "Cyffers, Even, Bellet, Massoulié, NeurIPS 2022, Algorithm 3"
+    privacy_depends_on: ClassVar = NOTHING
 
-    def noised(self, horizon: int) -> np.ndarray:
-        """Return True for each message with noise, the first of its step; [horizon]."""
-        return np.arange(horizon) % int(self.rounds) == 0
+    def mechanisms(self, problem, network, horizon):
+        # The settings of a batch may take their steps in different iterations.
+        periods = np.unique(self.rounds)
+        times = [t for t in range(1, horizon + 1) if np.any((t - 1) % periods == 0)]
+        change = column(self.eta) * self.change(problem)
+        return {"step": Gaussian(change, self.message_scale, times=tuple(times))}
 
-    def losses(self, problem, network, horizon):
-        """Return one sensitivity per step, not per message."""
-        return np.full(int(self.noised(horizon).sum()), self.change(problem))
+    def start(self, problem, network, release):
+        return MuffliatoState(*2 * (origin(problem, release),))
 
-    def noise_sites(self, problem, network, horizon):
-        if not self.noise:
-            return []
-        first = self.noised(horizon)
-        scale = np.where(first, float(self.eta * self.noise.scale), np.nan)[:, None, None]
-        moved = first * self.change(problem) / self.noise.scale
-        return [self.noise.site(scale, moved)]
-
-    def start(self, problem, network, streams, settings):
-        zero = origin(problem, streams, settings)
-        return MuffliatoState(zero, zero)
-
-    def step(self, state, problem, network, draw, t):
-        position = (t - 1) % column(self.rounds)
+    def step(self, state, problem, network, release, t):
+        is_step = (t - 1) % column(self.rounds) == 0
         second = (t - 2) % column(self.rounds) == 0
         mixed = gossip(network, state, second, self.acceleration)
-        if not np.any(position == 0):
+        if not np.any(is_step):
             return MuffliatoState(mixed, state.x)
-        stepped = self.descent(problem, mixed) + self.message_scale * draw
-        return MuffliatoState(np.where(position == 0, stepped, mixed), state.x)
+        stepped = release("step", self.descent(problem, mixed), where=np.asarray(is_step))
+        return MuffliatoState(np.where(is_step, stepped, mixed), state.x)
 
 
 ALGORITHM = MuffliatoGD

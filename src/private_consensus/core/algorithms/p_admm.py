@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .families.admm import ADMMFamily
-from .noise import published_change
+from .parameters import Law
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,23 +20,13 @@ class OutputPerturbation(ADMMFamily):
     replaced record changes the minimiser by at most :math:`\Delta_2/(\mu + D_i)`.
     """
 
-    law: str = "gaussian"
+    law: Law = "gaussian"
 
     source: ClassVar[str] = "Ding, Gong, Zhang, Pan, Han, arXiv 1901.02094"
-    where: ClassVar[str] = "output"
-    lower_bound_because: ClassVar[str] = (
-        "at distant points, a changed record changes each minimiser by the attained fraction"
-    )
 
     def loss_by_formula(self, problem, network, t):
-        r"""Return the privacy loss :math:`\mathcal B_\infty/(D_i s)` per coordinate.
-
-        It is analogous to the formulas of Xiao et al. for other methods.
-        """
-        return published_change(problem) / (self.penalty(network, t) * self.scale(t))
-
-    def releases(self, problem, network, horizon):
-        return self.releases_of_minimisers(problem, network, horizon)
+        r"""Return the loss :math:`\mathcal B_\infty/(D_i s)` per coordinate, as Xiao et al. do."""
+        return problem.published_change / (self.penalty(network, t) * self.scale(t))
 
 
 ALGORITHM = OutputPerturbation

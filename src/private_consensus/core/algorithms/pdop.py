@@ -20,14 +20,11 @@ from .families.gradient_steps import GradientSteps
 class PrivateDistributedOptimisation(GradientSteps):
     """Private distributed optimisation (PDOP), in which agents mix noisy messages only."""
 
-    source: ClassVar[str] = "Huang, Mitra, Vaidya, ICDCN 2015"
-    lower_bound_because: ClassVar[str] = (
-        "at distant points, a changed record changes each gradient by the attained fraction"
-    )
+    source: ClassVar = "Huang, Mitra, Vaidya, ICDCN 2015"
 
-    def step(self, state, problem, network, draw, t):
+    def step(self, state, problem, network, release, t):
         z = network.mix(state.x)
-        x = problem.project(z - self.step_size(t) * problem.gradient(z)) + self.noise.at(t) * draw
+        x = release("message", problem.project(z - self.step_size(t) * problem.gradient(z)))
         return state._replace(x=x, total_loss=self.accumulated_loss(state, problem, network, t))
 
 

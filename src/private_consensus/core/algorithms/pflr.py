@@ -18,24 +18,23 @@ exact covariance g (``shift: raw``), the release is not private.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.privacy import Release
-from private_consensus.privacy.functional import FAIRNESS, covariance_l1, pair_l1
+from private_consensus.privacy.functional import covariance_l1
+from private_consensus.privacy.mechanism_coefficients import NoisyCoefficients
+from private_consensus.privacy.mechanisms import Exact, Laplace
 
 from .families.functional_mechanism import (
     FunctionalMechanism,
     Scales,
     by_columns,
+    column_of_settings,
     paper_sensitivity,
 )
-from .noise import Noise
-from .parameters import fraction, noise_field, one_of
-
-SHIFTS = ("noised", "raw")
+from .parameters import CALIBRATION, Fraction, NonNegative
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,17 +51,14 @@ class Pflr(FunctionalMechanism):
         Laplace scales of the noise on the objective and on the covariance; set by the calibration.
     """
 
-    mechanism: str = one_of("laplace", ("laplace",))
-    fair: str = one_of("penal", [term for term in FAIRNESS if term != "off"])
-    share: float = fraction(0.1, calibration=True)
-    shift: str = one_of("noised", SHIFTS)
-    noise_objective: Noise = noise_field("objective", law=None)
-    noise_fairness: Noise = noise_field("fairness", law=None)
+    mechanism: Literal["laplace"] = "laplace"
+    fair: Literal["perrec", "plus", "penal"] = "penal"
+    share: Annotated[Fraction, CALIBRATION] = 0.1
+    shift: Literal["noised", "raw"] = "noised"
+    noise_objective: NonNegative = 0.0
+    noise_fairness: NonNegative = 0.0
 
     source: ClassVar[str] = "Reconstruction of Xu, Yuan and Wu (2019) from Ding, section 6.3.1"
-    lower_bound_because: ClassVar[str] = (
-        "two stated records change both sums by the stated lengths before noise is added"
-    )
 
     def calibrate(self, budget, problem, network, horizon):
         require(horizon == 1, "horizon", horizon, "1, since the method has a single iteration")
@@ -91,36 +87,32 @@ class Pflr(FunctionalMechanism):
         objective = self.sensitivity(problem, "off").l1
         return objective, covariance_l1(problem.dim, problem.mean, public_mean=is_public)
 
-    def releases(self, problem, network, horizon):
-        if not self.noise_fairness:
-            return [Release("exact", scale=0.0, note="the mean of the noise is the covariance")]
+    def mechanisms(self, problem, network, horizon):
         objective, fairness = self._tight(problem)
-        reached_fairness, reached_objective = self._reached(problem)
-        terms = (
-            (fairness, self.noise_fairness, reached_fairness),
-            (objective, self.noise_objective, reached_objective),
-        )
-        return [
-            Release(noise.law, change, noise.scale, reached=min(reached / change, 1.0))
-            for change, noise, reached in terms
-        ]
+        scales = self.scales(problem)
+        with np.errstate(divide="ignore"):
+            loss = objective / np.reshape(self.noise_objective, (-1, 1, 1))
+        coefficients = NoisyCoefficients(
+            loss if loss.size > 1 else loss.item(), 1.0, coding=self.coeffs,
+            scales={"linear": scales.linear, "quadratic": scales.quadratic},
+        )  # fmt: skip
+        scale = np.reshape(self.noise_fairness, (-1, 1, 1))
+        covariance = Laplace(fairness, scale, stream="fairness", shape=("dim",))
+        if self.shift == "raw":
+            covariance = Exact(reason="the mean of the noise is the covariance", shape=("dim",))
+        return {"fairness": covariance, "objective": coefficients}
 
-    def _reached(self, problem) -> tuple[float, float]:
-        """Return the l1 changes of g and b by the pair of records with the largest privacy loss."""
-        if not self.sensitivity(problem, self.fair).known or not np.all(self.alpha):
-            return 0.0, 0.0
-        groups = np.array([-problem.mean, 1.0 - problem.mean])[:, None]
-        changes = [
-            (
-                pair_l1(problem.dim, k, *groups, quadratic=0.0),
-                pair_l1(problem.dim, k, [-0.5], [0.5]),
-            )
-            for k in range(1, problem.dim + 1)
-        ]
-        scales = self.noise_fairness.scale, self.noise_objective.scale
-        return max(changes, key=lambda c: c[0] / scales[0] + c[1] / scales[1])
+    def perturbed(self, problem, release):
+        exact = problem.coefficients
+        shape = (release.settings, release.runs, problem.dim)
+        covariance = release("fairness", np.broadcast_to(self.fairness(problem), shape))
+        weighted = column_of_settings(self.alpha) * covariance
+        noisy = release("objective", {"linear": exact.linear, "quadratic": exact.quadratic})
+        if self.fair == "penal":
+            return noisy["quadratic"], noisy["linear"], weighted
+        return noisy["quadratic"], noisy["linear"] + weighted, np.zeros_like(weighted)
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the sum of the published sensitivities over the noise scales.
 
         Without noise on g, the sensitivity of g is ignored.
@@ -128,13 +120,13 @@ class Pflr(FunctionalMechanism):
         if not self.noise_objective:
             return float("inf")
         d, fairness = problem.dim, self.noise_fairness
-        objective_epsilon = paper_sensitivity("l1", d, fair=False) / self.noise_objective.scale
-        return float(objective_epsilon + (2.0 * d / fairness.scale if fairness else 0.0))
+        objective_epsilon = paper_sensitivity("l1", d, fair=False) / self.noise_objective
+        return float(objective_epsilon + (2.0 * d / fairness if fairness else 0.0))
 
     def scales(self, problem):
         none = np.zeros(problem.dim, bool)
-        linear, quadratic = by_columns(0.0, self.noise_objective.scale, none)
-        fairness, _ = by_columns(0.0, self.noise_fairness.scale, none)
+        linear, quadratic = by_columns(0.0, self.noise_objective, none)
+        fairness, _ = by_columns(0.0, self.noise_fairness, none)
         return Scales(linear, fairness, quadratic)
 
 

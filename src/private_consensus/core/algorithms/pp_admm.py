@@ -13,7 +13,7 @@ r"""PP-ADMM: private ADMM with approximate local minimisations (Ding, section 3.
 The published privacy cost of an iteration is :math:`\rho_1 + \rho_2` in zCDP, with :math:`\rho_1`
 from :math:`\epsilon_1` (Theorem 6). Two steps of its proof do not hold: an (epsilon, delta) bound
 implies no zCDP bound (errata E4.3), and the distance of two approximate minimisers is
-:math:`2\beta/m`, not :math:`\beta/m` (E4.4). The noise is as published. The releases have
+:math:`2\beta/m`, not :math:`\beta/m` (E4.4). The noise is as published. The mechanisms have
 :math:`2\beta/m`, and the loss of the perturbed objective is not proven.
 
 The corrected variant, ``perturbed: output``, has the noise :math:`b_{i2}` only. Let m be the
@@ -35,9 +35,6 @@ class PlausiblyPrivateADMM(ApproximateADMM):
     """Plausibly private ADMM (PP-ADMM), with one message per iteration at equal privacy cost."""
 
     source: ClassVar[str] = "Ding, section 3.4, Algorithm 2, Theorem 6"
-    lower_bound_because: ClassVar[str] = (
-        "a changed label changes each minimiser by the attained fraction, minus 2 beta"
-    )
 
 
 ALGORITHM = PlausiblyPrivateADMM

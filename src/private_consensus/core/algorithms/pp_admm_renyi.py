@@ -10,30 +10,27 @@ on both data sets, the approximate solution has a distance of at most :math:`\be
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.privacy import Release
-from private_consensus.privacy.objective_perturbation import PerturbedObjective
 
 from ..problems.logistic_regression import LogisticRegression
+from .families.admm import Conversion
 from .families.approximate_admm import ApproximateADMM
+from .parameters import Calibration
 
 
 @dataclass(frozen=True, kw_only=True)
 class RenyiAccountedPPADMM(ApproximateADMM):
     """PP-ADMM with the smallest noise whose Rényi divergences meet the budget."""
 
-    calibration: str = "accountant"
-    rho_conversion: str | None = "safe"
+    calibration: Calibration = "accountant"
+    rho_conversion: Conversion = "safe"
 
     source: ClassVar[str] = "Ding, Algorithm 2; Redberg, Koskela, Wang, NeurIPS 2023"
-    lower_bound_because: ClassVar[str] = (
-        "a changed label shifts a message, whose two noises are jointly Gaussian"
-    )
 
     def __post_init__(self):
         super().__post_init__()
@@ -48,31 +45,16 @@ class RenyiAccountedPPADMM(ApproximateADMM):
         require(np.isinf(problem.box), "problem.box", problem.box, expected)
         super().check(problem, network)
 
-    def curvature_share(self, problem, network) -> float:
-        r"""Return the ratio :math:`\kappa` of a record's curvature to the smallest total curvature.
-
-        The penalty is that of iteration 1.
-        """
-        ridge = max(float(self.ridge), problem.least_convexity)
-        return float(problem.record_curvature / (ridge + np.min(self.penalty(network, 1))))
-
-    def releases(self, problem, network, horizon):
-        """Return the releases of the exact minimisers and of their approximations.
-
-        The privacy profile of a minimiser is that of a
-        :class:`~..privacy.objective_perturbation.PerturbedObjective`.
-        """
-        plain = super().releases(problem, network, horizon)
-        if not self.noisy:
-            return plain
-        shift, _, approximation = plain
-        minimiser = PerturbedObjective(
-            mu=2.0 * problem.largest_record_gradient / float(self.noise.scale),
-            kappa=self.curvature_share(problem, network),
-            one_sign=True,
+    def hidden_minimiser(self, problem, penalty):
+        ridge = max(float(np.min(self.ridge)), problem.least_convexity)
+        kappa = float(problem.record_curvature / (ridge + np.min(penalty)))
+        return replace(
+            super().hidden_minimiser(problem, penalty),
+            sensitivity=2.0 * problem.largest_record_gradient,
+            kappa=kappa,
+            proven=True,
+            note="",
         )
-        attack = shift.attack
-        return [Release("profile", profile=minimiser, count=horizon, attack=attack), approximation]
 
 
 ALGORITHM = RenyiAccountedPPADMM

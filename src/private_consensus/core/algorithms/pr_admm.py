@@ -14,27 +14,18 @@ at t = 0; the variance :math:`s_1^2` there follows from the sum in Theorem 3.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from private_consensus.common.errors import require
 
 from .base import column
-from .families import admm
-from .families.admm import ADMMFamily
+from .families.admm import ADMMFamily, Conversion
 from .families.received_threshold import received_within
-from .parameters import one_of, only, positive, positive_integer, unit_interval
-
-SCHEDULES = ("periodic", "iteration")
-THRESHOLDS = ("literal", "consistent", "none")
-SENSITIVITIES = ("lemma10", "per_sample", "sharp")
-SUMS = ("direct", "printed")
-
-PRADMMState = namedtuple("PRADMMState", (*admm.ADMMState._fields, "distance", "replaced"))
-"""State of ADMM, with two fields of :class:`.families.received_threshold.Received`."""
+from .parameters import CALIBRATION, Positive, PositiveInt, UnitInterval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +33,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
     r"""Periodically reduced ADMM (PR-ADMM).
 
     The parameter ``noise`` is :math:`s_1`, the standard deviation of the noise on the first
-    message.
+    message. The parameter ``growth`` is 1, since ``schedule`` sets the decay of the noise.
 
     Parameters
     ----------
@@ -60,7 +51,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
     U : float
         Threshold on the accumulated distance.
     sensitivity : {"lemma10", "per_sample", "sharp"}
-        Sensitivity in the paper's formula; releases have that of ``sharp``. ``lemma10``:
+        Sensitivity in the paper's formula; the mechanism has that of ``sharp``. ``lemma10``:
         :math:`V/(\eta|V_i|)` with V = 1, for any weight of a record, since Lemma 10 omits
         :math:`1/|D_i|` (errata E4.1). ``per_sample``: :math:`CV/(\eta|V_i||D_i|)`. ``sharp``:
         :math:`2CV/(|D_i|m)`, with m the curvature of regulariser and penalty.
@@ -69,27 +60,21 @@ class PeriodicallyReducedADMM(ADMMFamily):
         E4.2).
     """
 
-    law: str = one_of("gaussian", ("gaussian",))
-    growth: float = only(1.0, "schedule sets the decay of the noise")
-    schedule: str = one_of("periodic", SCHEDULES)
-    T_p: int = positive_integer(1)
-    R_P: float = unit_interval(0.925)
-    R_T: float = positive(0.015)
-    threshold: str = one_of("literal", THRESHOLDS)
-    U: float = positive(0.1, expected="above 0")
-    sensitivity: str = one_of("per_sample", SENSITIVITIES)
-    sums: str = one_of("direct", SUMS, calibration=True)
-    rho_conversion: str | None = "safe"
+    law: Literal["gaussian"] = "gaussian"
+    growth: Annotated[float, Ge(1), Le(1)] = 1.0
+    schedule: Literal["periodic", "iteration"] = "periodic"
+    T_p: PositiveInt = 1
+    R_P: UnitInterval = 0.925
+    R_T: Positive = 0.015
+    threshold: Literal["literal", "consistent", "none"] = "literal"
+    U: Positive = 0.1
+    sensitivity: Literal["lemma10", "per_sample", "sharp"] = "per_sample"
+    sums: Annotated[Literal["direct", "printed"], CALIBRATION] = "direct"
+    rho_conversion: Conversion = "safe"
 
     quantities: ClassVar = ("internal", "released", "worst_case", "replaced")
     source: ClassVar[str] = "Ding, section 3.3, Theorems 2 and 3"
-    where: ClassVar[str] = "output"
     V: ClassVar[float] = 1.0
-    lower_bound_because: ClassVar[str] = (
-        "at distant points, a changed record changes each minimiser by the attained fraction"
-    )
-
-    # Noise.
 
     def variance_ratio(self, t: int) -> Any:
         """Return the noise variance of message t = 1, 2, ... over that of the first message."""
@@ -98,67 +83,61 @@ class PeriodicallyReducedADMM(ADMMFamily):
         return 1.0 / (column(self.R_T) * (t - 1) * t) if t > 1 else 1.0
 
     def scale(self, t):
-        return column(self.noise.scale) * np.sqrt(self.variance_ratio(t))
+        return column(self.noise) * np.sqrt(self.variance_ratio(t))
 
-    def scales(self, horizon):
-        ratios = [self.variance_ratio(t) for t in range(1, horizon + 1)]
-        return float(self.noise.scale) * np.sqrt(ratios)
-
-    # Threshold.
-
-    def start(self, problem, network, streams, settings):
-        state = super().start(problem, network, streams, settings)
+    def start(self, problem, network, release):
+        state = super().start(problem, network, release)
         if self.threshold == "none":
             return state
+        # The threshold does not apply to the starting points.
         zero = np.zeros((*state.x.shape[:-1], network.n_agents))
-        start = self.receive(PRADMMState(*state, zero, state.x[..., 0, 0]), network)
-        return start._replace(received_sum=state.received_sum)
+        first = self._received(network, state.x, zero)
+        return state._replace(extra={"distance": first.distance, "replaced": first.replaced})
 
-    def receive(self, state, network):
-        """Replace distant values by the agent's own value, if there is a threshold."""
-        if not isinstance(state, PRADMMState):
-            return super().receive(state, network)
+    def step(self, state, problem, network, release, t):
+        after = super().step(state, problem, network, release, t)
+        if self.threshold == "none":
+            return after
+        used, distance, replaced = self._received(network, after.x, state.extra["distance"])
+        # Line 24 updates the dual by all values as received, the proof by the used values.
+        dual = after.dual
+        if self.threshold == "consistent":
+            disagreement = network.degrees[..., None] * after.x - used
+            dual = state.dual + self.dual_step * disagreement
+        extra = {"distance": distance, "replaced": replaced}
+        return after._replace(dual=dual, received=used, extra=extra)
+
+    def _received(self, network, x, distance):
         forgets = self.threshold == "consistent"
-        received = received_within(network, state.x, state.distance, self.U, forgets=forgets)
-        return state._replace(**received._asdict())
-
-    def disagreement(self, network, x, received):
-        r"""Return :math:`\sum_{j\in N_i}(x_i - x_j)`.
-
-        A ``literal`` threshold uses all values as received.
-        """
-        if self.threshold == "literal":
-            received = network.neighbour_sum(x)
-        return super().disagreement(network, x, received)
+        return received_within(network, x, distance, self.U, forgets=forgets)
 
     def observables(self, state, problem, t):
-        quantities = dict(super().observables(state, problem, t))
-        return quantities if self.threshold == "none" else quantities | {"replaced": state.replaced}
+        quantities = super().observables(state, problem, t)
+        if self.threshold != "none":
+            quantities["replaced"] = state.extra["replaced"]
+        return quantities
 
-    # Privacy.
+    # Formulas.
 
     def message_change(self, problem, penalty: np.ndarray) -> np.ndarray:
         r"""Return the sensitivity :math:`\Delta_i` by the rule ``sensitivity``."""
         if self.sensitivity == "lemma10":
             return 2.0 * self.V / penalty
         if self.sensitivity == "per_sample":
-            return problem.record_change(self.noise.norm) / penalty
-        return problem.minimiser_change(self.noise.norm, penalty)
+            return problem.record_change(self.norm) / penalty
+        return problem.minimiser_change(self.norm, penalty)
 
     def loss_by_formula(self, problem, network, t):
         r"""Return the privacy loss :math:`\Delta_i^2/(2s_t^2)` of a message, in zCDP."""
         return (self.message_change(problem, self.penalty(network, t)) / self.scale(t)) ** 2 / 2
 
-    def releases(self, problem, network, horizon):
-        return self.releases_of_minimisers(problem, network, horizon)
-
     def rho_by_formula(self, problem, network, horizon):
         """Return the total privacy loss of Theorem 2 or 3, in zCDP."""
-        penalties = self.penalties(network, horizon)
-        scales = self.scales(horizon).reshape(-1, *[1] * (penalties.ndim - 1))
-        losses = (self.message_change(problem, penalties) / scales) ** 2 / 2
+        times = range(1, horizon + 1)
+        losses = np.stack([self.loss_by_formula(problem, network, t) for t in times])
         total = np.sum(losses, axis=0)
         if self.sums == "printed" and self.schedule == "periodic":
+            # All losses are at least that of the first message; Theorem 2 omits one of them.
             total = total - losses[0]
             expected = "at least 2, since the published sum of Theorem 2 omits one iteration"
             require(horizon > 1, "horizon", horizon, expected)

@@ -32,34 +32,25 @@ class QDPSGD1(QDPSGD):
     source: ClassVar[str] = (
         "Ding, section 4.4.1, Algorithm 4, eqs. (26), (27), Theorem 11, Remark 6"
     )
-    lower_bound_because: ClassVar[str] = (
-        "records with gradients of norm K change a sampled mean by the stated sensitivity"
-    )
+
+    def step(self, state, problem, network, release, t):
+        z, saturated = self.quantized(state.x, release, t)
+        noisy = release("gradient", self.gradient_at(problem, state.x))
+        x = self.descended(release, network, state.x, z, noisy)
+        return self.after_step(state, release, x, state.message, saturated)
 
     def advance_all(self, models: BatchModels, problem, round_: SampledRound):
         settings = range(len(models.first))
         clips = [float(at(self.K, s)) for s in settings]
         gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
-        steps_and_grids = self.pass_coefficients(
-            models, np.array([self.noise_scale(s, sizes[s]) for s in settings])
-        )
-        if steps_and_grids is None:
-            return None
-        steps, grids = steps_and_grids
+        scales = np.array([self.noise_scale(s, sizes[s]) for s in settings])
+        steps, grids = self.pass_coefficients(models, scales)
         rounding = keys(round_.keys["rounding"], round_.counter)
         noise = keys(round_.keys["noise"], round_.counter)
         clipped, lost = round_and_step(
             models.x, gradients, models.first, steps, grids, rounding, noise
         )
         return clipped / (models.agents * models.x.shape[1]), lost
-
-    def advance(self, s, x, problem, round_):
-        """Compute one round of Algorithm 4 for one setting and one run; models are overwritten."""
-        a, e, grid = self.coefficients(s)
-        clipped = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
-        gradient, sizes = self.sampled_gradient(s, x, problem, round_, float(at(self.K, s)))
-        self.descend(x, x, e, a, gradient, self.noise_scale(s, sizes), round_)
-        return clipped / x.size
 
 
 ALGORITHM = QDPSGD1

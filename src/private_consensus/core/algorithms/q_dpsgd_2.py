@@ -18,17 +18,18 @@ the rounding or after the noise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.kernels.rounds import keys, mix_and_step, round_and_step, round_with_noise
+from private_consensus.privacy import Release
+from private_consensus.privacy.mechanism_sampled import DiscreteMessage
 from private_consensus.privacy.subsampling import noisy_message
 
-from .base import NoiseSite
 from .families.decentralized_sgd import BatchModels, SampledRound, at
 from .families.q_dpsgd import QDPSGD
 from .families.sgd_theorems import (
@@ -37,13 +38,7 @@ from .families.sgd_theorems import (
     theorem11_sigma,
     theorem15_factor,
 )
-from .noise import Noise
-from .parameters import noise_field, one_of
-
-SIGMA2 = ("full", "drop_eta", "as_q1")
-OWN = ("exact", "broadcast")
-FINE = 100.0
-"""Smallest standard deviation, in steps of the grid, of noise that is treated as normal."""
+from .parameters import CALIBRATION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,12 +57,11 @@ class QDPSGD2(QDPSGD):
         Whether an agent continues from its exact model, or from its own message.
     """
 
-    noise_on: str = one_of("mean", ("mean",))
-    sigma: Noise = noise_field("message", law="discrete_gaussian")
-    sigma2: str = one_of("as_q1", SIGMA2, calibration=True)
-    own: str = one_of("exact", OWN)
+    noise_on: Literal["mean"] = "mean"
+    sigma2: Annotated[Literal["full", "drop_eta", "as_q1"], CALIBRATION] = "as_q1"
+    own: Literal["exact", "broadcast"] = "exact"
 
-    noised_messages: ClassVar[bool] = True
+    released: ClassVar[str] = "message"
     source: ClassVar[str] = "Ding, section 4.4.2, Algorithm 5, eq. (28), Theorem 15, Remark 10"
 
     def _message(self, problem, horizon) -> dict[str, Any]:
@@ -100,20 +94,56 @@ class QDPSGD2(QDPSGD):
         message = self._message(problem, horizon)
         return noisy_message(self.batches(), problem.records, **message)
 
-    def releases(self, problem, network, horizon):
+    def message_releases(self, problem, network, horizon) -> list[Release]:
+        """Return the releases of all messages of one agent, for the accountant."""
         if self.own == "broadcast":
-            return self.sampled(problem, horizon).releases(self.sigma.scale, int(horizon))
+            return self.sampled(problem, int(horizon)).releases(self.sigma, int(horizon))
         e = float(self.steps(float(horizon))[1])
         retained_factor = float(np.abs(1.0 - e + e * network.own_weights).max())
         message = self._message(problem, horizon)
-        return reused_state_releases(
-            self.sigma.scale, int(horizon), keep=retained_factor, **message
-        )
+        return reused_state_releases(self.sigma, int(horizon), keep=retained_factor, **message)
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def _largest_change(self, problem, horizon, releases) -> float:
+        """Return the largest l2 change of a rounded model by one record."""
+        if self.own == "exact":
+            return float(np.max(releases[0].losses())) * float(self.sigma * self.K)
+        return max(self.sampled(problem, int(horizon)).losses) * float(self.K)
+
+    def mechanisms(self, problem, network, horizon):
+        scale = np.multiply(self.sigma, self.K)
+        if np.ndim(scale):
+            message = DiscreteMessage(np.inf, scale)
+        else:
+            releases = tuple(self.message_releases(problem, network, horizon))
+            largest = self._largest_change(problem, horizon, releases)
+            message = DiscreteMessage(largest, scale, accounted=releases)
+        return {"message": replace(message, largest=self.max_batch_size)}
+
+    def step(self, state, problem, network, release, t):
+        x, counter = state.x, (t - 1) * problem.n_agents
+        z, saturated = self.quantized(x, release, t)
+        keys = release.key("discrete")
+
+        def message() -> tuple[np.ndarray, np.ndarray]:
+            total = saturated.copy()
+            for s, run in np.ndindex(x.shape[:2]):
+                deviation = float(at(self.sigma, s) * at(self.K, s))
+                grid = self.grid_of(s)
+                clipped = grid.add_noise(z[s, run], deviation, keys[run], counter)
+                total[s, run] = min(total[s, run] + clipped / z[s, run].size, 1.0)
+            return z, total
+
+        sent, saturated = release("message", (z.copy(), message))
+        base = x if self.own == "exact" else sent
+        batch = release.batch("message")
+        gradient = self.gradient_at(problem, base)(batch.rows, self.batch_sizes(batch.speeds))
+        after = self.descended(release, network, base, sent, gradient)
+        return self.after_step(state, release, after, sent, saturated)
+
+    def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the epsilon of Theorem 15 at the current noise, with the factor of ``sigma2``."""
         return theorem11_epsilon(
-            self.sigma.scale,
+            self.sigma,
             delta,
             problem.records,
             horizon,
@@ -123,24 +153,11 @@ class QDPSGD2(QDPSGD):
 
     # Interface of audits.
 
-    def noise_sites(self, problem, network, horizon):
-        """Return the noise site: the rounded models, if their noise is nearly normal.
-
-        It is nearly normal if the grid is unbounded and its steps are small compared with the
-        standard deviation of the noise.
-        """
-        deviation = float(np.max(self.sigma.scale)) * float(np.max(self.K))
-        if self.grid == "clipped" or deviation < FINE * float(np.max(self.eta)):
-            return []
-        scale = np.full((horizon, 1, 1), deviation)
-        return [NoiseSite("message", "gaussian", scale, "l2", np.full(horizon, np.nan))]
-
     @cached_property
     def variances(self) -> tuple[float, ...]:
         """Variance of the noise of each setting, in squared steps of its grid."""
         deviations = (
-            float(at(self.sigma.scale, s) * at(self.K, s))
-            for s in range(len(self.all_coefficients))
+            float(at(self.sigma, s) * at(self.K, s)) for s in range(len(self.all_coefficients))
         )
         return tuple(
             grid.variance(deviation)
@@ -149,10 +166,7 @@ class QDPSGD2(QDPSGD):
 
     def advance_all(self, models: BatchModels, problem, round_: SampledRound):
         settings, agents = range(len(models.first)), models.agents
-        steps_and_grids = self.pass_coefficients(models, np.zeros((len(settings), agents)))
-        if steps_and_grids is None:
-            return None
-        steps, grids = steps_and_grids
+        steps, grids = self.pass_coefficients(models, np.zeros((len(settings), agents)))
         clips = [float(at(self.K, s)) for s in settings]
         rounding, discrete, noise = (
             keys(round_.keys[name], round_.counter) for name in ("rounding", "discrete", "noise")
@@ -167,18 +181,6 @@ class QDPSGD2(QDPSGD):
             gradients, _ = self.sampled_gradients(models, problem, round_, True, clips)
             lost = mix_and_step(x, z, z, gradients, first, steps, noise)
         return np.minimum(clipped / (agents * x.shape[1]), 1.0), lost
-
-    def advance(self, s, x, problem, round_):
-        """Compute one round of Algorithm 5 for one setting and one run; models are overwritten."""
-        a, e, grid = self.coefficients(s)
-        clipped = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
-        deviation = float(at(self.sigma.scale, s) * at(self.K, s))
-        key = round_.keys["discrete"]
-        clipped += grid.add_noise(round_.message, deviation, key, round_.counter)
-        base = x if self.own == "exact" else round_.message
-        gradient, sizes = self.sampled_gradient(s, base, problem, round_, float(at(self.K, s)))
-        self.descend(x, base, e, a, gradient, np.zeros(len(sizes)), round_)
-        return min(clipped / x.size, 1.0)
 
 
 ALGORITHM = QDPSGD2

@@ -11,24 +11,15 @@ is a function of broadcast values only. The next, even iteration replaces :math:
 
 from __future__ import annotations
 
-from collections import namedtuple
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from .base import column
-from .families import admm
-from .families.admm import Noises
+from .families.admm import Conversion
 from .families.objective_perturbation import ObjectivePerturbed
-from .parameters import nonnegative, one_of
-
-RADMMState = namedtuple("RADMMState", (*admm.ADMMState._fields, "recycled", "solved"))
-"""State of ADMM, with the noisy gradients and the minimisers of the last odd iteration.
-
-Both are [settings, runs, agents, dim]. The next odd iteration starts its minimisation from these
-minimisers.
-"""
+from .parameters import NonNegative
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,65 +32,47 @@ class RecycledADMM(ObjectivePerturbed):
         Curvature :math:`\gamma` of the quadratic model of :math:`f_i` in even iterations.
     """
 
-    law: str = one_of("gamma_norm", ("gamma_norm", "laplace"))
-    rho_conversion: str | None = "safe"
-    gamma: float = nonnegative(0.5)
+    law: Literal["gamma_norm", "laplace"] = "gamma_norm"
+    rho_conversion: Conversion = "safe"
+    gamma: NonNegative = 0.5
 
     source: ClassVar[str] = "Zhang, Khalili, Liu, arXiv 1810.03197"
-    where: ClassVar[str] = "dual"
-    lower_bound_because: ClassVar[str] = (
-        "a changed label changes the noise that leads to a minimiser by the attained fraction"
-    )
-
-    def linear_scale(self, penalty, scale):
-        """Return the scale of :math:`b_i`, which is the noise scale of the iteration."""
-        return scale + 0 * penalty
-
-    def start(self, problem, network, streams, settings):
-        state = super().start(problem, network, streams, settings)
-        return RADMMState(*state, np.zeros_like(state.x), state.minimiser)
-
-    def noises(self, unit, network, t):
-        """Return the noise of the dual in odd iterations, and none in even iterations."""
-        return super().noises(unit, network, t) if t % 2 else Noises()
-
-    def minimise(self, problem, state, linear, penalty, centre, t):
-        if t % 2:
-            start = state._replace(minimiser=state.solved)
-            return super().minimise(problem, start, linear, penalty, centre, t)
-        gamma = column(self.gamma)
-        target = penalty * centre + gamma * state.x - state.recycled - linear
-        return target / (penalty + gamma)
-
-    def step(self, state, problem, network, draw, t):
-        """Return the state after one iteration; odd iterations store the noisy gradients."""
-        after = super().step(state, problem, network, draw, t)
-        if t % 2 == 0:
-            return after
-        centre = self.centre(state, network, draw)
-        noisy_gradient = self.penalty(network, t) * (centre - after.x) - state.dual
-        return after._replace(recycled=noisy_gradient, solved=after.minimiser)
 
     def private_iterations(self, horizon):
-        """Return the odd iterations, which use private data, counted from 1."""
-        return np.arange(1, horizon + 1, 2)
+        return range(1, horizon + 1, 2)
+
+    def start(self, problem, network, release):
+        state = super().start(problem, network, release)
+        return state._replace(extra={"recycled": np.zeros_like(state.x), "solved": state.x})
+
+    def step(self, state, problem, network, release, t):
+        penalty, centre = self.penalty(network, t), self.centre(state, network)
+        if t % 2:
+            # The minimisation starts at the last exact minimiser, not at that of the model.
+            start = state._replace(minimiser=state.extra["solved"])
+            x = release("minimiser", self.perturbed(start, problem, penalty, centre))
+            noisy_gradient = penalty * (centre - x) - state.dual
+            changed = {"recycled": noisy_gradient, "solved": x}
+            return self.update_duals(state, problem, network, x, x, t, **changed)
+        gamma = column(self.gamma)
+        target = penalty * centre + gamma * state.x - state.extra["recycled"] - state.dual
+        x = target / (penalty + gamma)
+        return self.update_duals(state, problem, network, x, x, t)
 
     def loss_by_formula(self, problem, network, t):
-        r"""Return the privacy loss of iteration t by the paper's formula; 0 for even t.
-
-        For odd t it is :math:`\frac{2C}{|D_i|}\bigl(\frac{1.4c_1}{m} + \alpha_i(k)\bigr)`.
-        """
+        r"""Return :math:`\frac{2C}{|D_i|}(\frac{1.4c_1}{m} + \alpha_i(k))` for odd t, else 0."""
         penalty = self.penalty(network, t)
         if t % 2 == 0:
             return 0.0 * penalty
         curvature = problem.least_convexity + column(self.Phi) + penalty
         kappa = problem.record_curvature / curvature
         jacobian = problem.record_hessian_rank * 2.8 * kappa
-        return jacobian + problem.record_change(self.noise.norm) / self.scale(t)
+        return jacobian + problem.record_change(self.norm) / self.scale(t)
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
-        self.losses(problem, network, horizon)  # raises an error if the curvature is too small
-        return super().epsilon_by_formula(delta, problem, network, horizon)
+    def claimed_epsilon(self, delta, problem, network, horizon):
+        """Return the epsilon of the paper's formula; it refuses a curvature that is too small."""
+        self.losses(problem, network, horizon)
+        return super().claimed_epsilon(delta, problem, network, horizon)
 
 
 ALGORITHM = RecycledADMM

@@ -8,16 +8,22 @@ conditional expectation that it bounds, by quadrature, and the mean privacy loss
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.privacy import Release, aggregation
+from private_consensus.privacy import aggregation
+from private_consensus.privacy.mechanisms import Laplace
 
-from .base import Algorithm, column
-from .noise import GIVEN
-from .parameters import positive
+from .base import GIVEN, Algorithm, column, origin
+from .parameters import Positive
+
+
+class AggregateState(NamedTuple):
+    """Noisy aggregates [settings, runs, agents, dim]."""
+
+    outputs: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,15 +41,12 @@ class RandomAggregation(Algorithm):
     """
 
     omega: float = 0.5
-    beta: float = positive(5.0)
-    change: float = positive(0.001)
+    beta: Positive = 5.0
+    change: Positive = 0.001
 
     calibration = GIVEN
     source: ClassVar[str] = "Xiao et al., Theorems 2.2 and 2.3, eqs. (10) and (11), Figure 1"
     quantities: ClassVar = ("exact", "bound", "excess", "limit", "sampled", "worst", "released")
-    lower_bound_because: ClassVar[str] = (
-        "outside of its interval, a random aggregate has the tails of the Laplace noise"
-    )
 
     def __post_init__(self):
         super().__post_init__()
@@ -57,29 +60,30 @@ class RandomAggregation(Algorithm):
     def calibrate(self, budget, problem, network, horizon):
         return self
 
-    def releases(self, problem, network, horizon):
-        """Return the Laplace mechanism of one coordinate.
+    def mechanisms(self, problem, network, horizon):
+        return {"aggregate": Laplace(column(self.change), 1.0 / column(self.beta))}
 
-        Outside the interval, a random aggregate has the tails of the noise.
-        """
-        return [Release("laplace", sensitivity=self.change, scale=1.0 / self.beta, reached=1.0)]
-
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         r"""Return the loss without random weights, :math:`\beta\,\alpha\mathcal B_\infty`."""
         return self.beta * self.change
 
-    def run(self, problem, network, streams, horizon, observe):
-        shape = (problem.n_agents, problem.dim)
-        weights = streams.draw("sampling", "uniform", shape, "weights")
-        noise = streams.draw("noise", "laplace", shape)
+    def start(self, problem, network, release):
+        return AggregateState(origin(problem, release))
+
+    def step(self, state, problem, network, release, t):
+        weights = release.random("weights", "uniform", (problem.n_agents, problem.dim))
+        lengths = column(self.omega) * np.ones_like(state.outputs)
+        return AggregateState(release("aggregate", lengths * weights))
+
+    def observables(self, state, problem, t):
+        outputs = state.outputs
         omega, beta, change = map(column, (self.omega, self.beta, self.change))
-        outputs = omega * weights + noise / beta
         sampled = aggregation.realised_loss(outputs, omega, beta, change) / (beta * change)
         fields = [np.ravel(field) for field in (self.omega, self.beta, self.change)]
         exact = aggregation.exact_average(*fields)
         bound = aggregation.printed_bound(*fields)
-        ones = np.ones((1, len(streams.runs)))
-        quantities = {
+        ones = np.ones((1, outputs.shape[1]))
+        return {
             "exact": exact[:, None] * ones,
             "bound": bound[:, None] * ones,
             "excess": (bound - exact)[:, None] * ones,
@@ -88,7 +92,6 @@ class RandomAggregation(Algorithm):
             "worst": sampled.max((-1, -2)),
             "released": outputs,
         }
-        observe(1, np.arange(len(exact)), quantities)
 
 
 ALGORITHM = RandomAggregation

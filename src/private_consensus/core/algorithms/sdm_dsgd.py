@@ -15,22 +15,17 @@ that of Q-DPSGD-1 for the number of rounds of this algorithm.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from private_consensus.kernels.messages import sparsify
+from private_consensus.kernels.messages import uniforms
 from private_consensus.kernels.rounds import Sparse, keys, mix_and_step, steps_of
-from private_consensus.privacy import Release
-from private_consensus.privacy.subsampling import NoisedBatch, SentInPart
 
-from .base import Range
+from .base import column
 from .families.decentralized_sgd import FULL_BITS, BatchModels, DecentralizedSGD, SampledRound, at
-from .parameters import positive, unit_interval
-
-MISSED = 1e-12
-"""Probability that a round sends fewer coordinates than the attack assumes."""
+from .parameters import Positive, UnitInterval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,25 +43,21 @@ class SDMDSGD(DecentralizedSGD):
         indices.
     """
 
-    alpha: float = positive(0.2)
-    theta: float = unit_interval(0.6)
-    c: float = unit_interval(0.3)
+    alpha: Positive = 0.2
+    theta: UnitInterval = 0.6
+    c: UnitInterval = 0.3
 
     source: ClassVar[str] = "SDM-DSGD (MobiHoc 2020) as described in Ding, section 4.5"
-    ranges: ClassVar = {**DecentralizedSGD.ranges, "alpha": Range(0.05, 2.0, 0.3)}
-    lower_bound_because: ClassVar[str] = (
-        "two records with opposite gradients of norm K change a sampled mean by the sensitivity"
-    )
 
-    def releases(self, problem, network, horizon):
-        """Return the releases of the noisy batches, with an attack on the sent coordinates only."""
-        batch_releases = super().releases(problem, network, horizon)
-        if self.sigma.scale == 0:
-            return batch_releases
-        from scipy.stats import binom  # slow to import: a plan loads every algorithm
-
-        fraction = float(binom.ppf(MISSED, problem.dim, self.c)) / problem.dim
-        return [replace(release, attack=_on_sent(release, fraction)) for release in batch_releases]
+    def step(self, state, problem, network, release, t):
+        x, c = state.x, column(self.c)
+        noisy = release("gradient", self.gradient_at(problem, x))
+        change = column(self.theta) * (network.mix(x) - x - column(self.alpha) * noisy)
+        counter, shape = (t - 1) * problem.n_agents, x.shape[-2:]
+        # Both ends of an edge know the mask of a round, which does not depend on the data.
+        mask = np.stack([uniforms(key, counter, shape) for key in release.key("mask")])
+        sparse = np.where(mask < c, change / c, 0.0)
+        return self.after_step(state, release, x + sparse, state.message, 0.0)
 
     def seconds(self, speeds):
         return self.waiting(speeds) + np.reshape(np.multiply(self.c, self.T_c), (-1, 1))
@@ -90,28 +81,5 @@ class SDMDSGD(DecentralizedSGD):
         lost = mix_and_step(x, x, x, gradients, models.first, steps, *streams, sparse)
         return 0.0 * lost, lost
 
-    def advance(self, s, x, problem, round_):
-        gradient, sizes = self.sampled_gradient(s, x, problem, round_, float(at(self.K, s)))
-        sparsify(
-            x,
-            round_.network.mix(x),
-            gradient,
-            float(at(self.theta, s)),
-            float(at(self.alpha, s)),
-            self.noise_scale(s, sizes),
-            float(at(self.c, s)),
-            round_.keys["noise"],
-            round_.keys["mask"],
-            round_.counter,
-        )
-        return 0.0
-
 
 ALGORITHM = SDMDSGD
-
-
-def _on_sent(release: Release, fraction: float) -> Release:
-    """Return the attack on a fraction of the coordinates of a noisy batch."""
-    batch = release.profile
-    assert isinstance(batch, NoisedBatch)
-    return replace(release, profile=SentInPart(batch.noise, batch.sigma, fraction, MISSED))

@@ -22,29 +22,30 @@ from typing import ClassVar
 
 import numpy as np
 
-from .families.clipped_descent import ClippedDescentState, WithoutNeighbours
+from private_consensus.privacy.mechanisms import SecureSum
+
+from .base import NOTHING, column
+from .families.clipped_descent import ClippedDescent, ClippedDescentState
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecureAggregation(WithoutNeighbours):
+class SecureAggregation(ClippedDescent):
     r"""Gradient descent along the noisy sum of clipped gradients, computed by secure aggregation.
 
     The parameter ``noise`` is the standard deviation :math:`\sigma` of the noise of the sum.
     """
 
-    observer: ClassVar[str] = "an outsider, who receives the sums but knows no agent's noise"
-    source: ClassVar[str] = "Bonawitz et al., CCS 2017 (secure sum); noisy gradient descent"
-    lower_bound_because: ClassVar[str] = (
-        "a changed label changes the noisy sum by half of the bound at every point"
-    )
+    observer: ClassVar = "an outsider, who receives the sums but knows no agent's noise"
+    source: ClassVar = "Bonawitz et al., CCS 2017 (secure sum); noisy gradient descent"
+    privacy_depends_on: ClassVar = NOTHING
 
-    def step(self, state, problem, network, draw, t):
-        """Return the state after one step along the noisy sum, equal for all agents."""
+    def mechanisms(self, problem, network, horizon):
         scale = self.message_scale / np.sqrt(problem.n_agents)
-        noisy_terms = self.descent(problem, state.x) + scale * draw
-        return ClippedDescentState(
-            np.broadcast_to(noisy_terms.mean(-2, keepdims=True), noisy_terms.shape)
-        )
+        change = column(self.eta) * self.change(problem)
+        return {"step": SecureSum(change, scale, agents=problem.n_agents)}
+
+    def step(self, state, problem, network, release, t):
+        return ClippedDescentState(release("step", self.descent(problem, state.x)))
 
 
 ALGORITHM = SecureAggregation

@@ -25,7 +25,6 @@ is unbounded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
@@ -34,12 +33,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from private_consensus.common.errors import require
-from private_consensus.privacy import Release
+from private_consensus.privacy.mechanisms import CancellingLinks
 
-from .base import origin
+from .base import column, origin, per_iteration
 from .families.clipped_descent import ClippedDescent
-from .noise import Noise
-from .parameters import noise_field
 
 
 class ZipDLState(NamedTuple):
@@ -62,13 +59,11 @@ class ZipDL(ClippedDescent):
     The parameter ``noise`` is :math:`\sigma`, in the unit of the gradient.
     """
 
-    noise: Noise = noise_field()
-
     quantities: ClassVar = ("internal", "released", "links")
     uses = ("smoothness",)
-    source: ClassVar[str] = "Biswas et al., PoPETs 2025(3), Algorithm 1"
+    source: ClassVar = "Biswas et al., PoPETs 2025(3), Algorithm 1"
 
-    def change_of_step(self, problem) -> float:
+    def change(self, problem):
         r"""Return the largest increase of the difference of two states by a step, over eta.
 
         The states are those of one agent on neighbouring data sets. With clipping, the increase is
@@ -78,102 +73,55 @@ class ZipDL(ClippedDescent):
         for objectives that may be non-convex.
         """
         if self.clip is not None:
-            return 2.0 * float(self.clip)
+            return 2.0 * column(self.clip)
         convexity = problem.least_convexity
         if "smoothness" in problem.from_data or convexity is None or convexity < 0:
             return float("inf")
         expansion = np.max(np.asarray(problem.smoothness) * np.asarray(self.eta))
         return float(problem.record_change("l2")) if expansion <= 2.0 else float("inf")
 
-    def losses(self, problem, network, horizon):
-        """Return the sensitivity of each round, relative to noise of scale 1.
-
-        It is proportional to the number of the round.
-        """
-        energy = max(map(hiding_energy, network.mixing.reshape(-1, *network.mixing.shape[-2:])))
-        times = np.arange(1, horizon + 1)
-        return self.change_of_step(problem) * np.sqrt(energy) * times
-
-    def releases(self, problem, network, horizon):
-        losses = self.losses(problem, network, horizon)
-        if not self.noise or not np.isfinite(losses).all():
-            return [Release("exact", sensitivity=float(losses[0]), scale=0.0)]
-        scale = np.full(horizon, float(self.noise.scale))
+    def mechanisms(self, problem, network, horizon):
+        mixing = network.mixing
+        energy = max(map(hiding_energy, np.reshape(mixing, (-1, *mixing.shape[-2:]))))
+        step = column(self.eta) * self.change(problem)
+        # The state keeps its difference, to which each round adds.
+        changes = per_iteration(lambda t: t * step, horizon)
         note = "differences of states accumulate over rounds"
-        return [Release("gaussian", losses, scale, note=note)]
+        return {
+            "links": CancellingLinks(
+                changes, self.message_scale, mixing=mixing, energy=energy, note=note,
+                shape=("agents", "agents", "dim"),
+            )
+        }  # fmt: skip
 
-    def start(self, problem, network, streams, settings):
-        zero = origin(problem, streams, settings)
+    def start(self, problem, network, release):
+        zero = origin(problem, release)
         links = np.zeros((*zero.shape[:3], problem.n_agents, problem.dim))
         return ZipDLState(zero, links, zero)
 
-    def draws(self, problem, streams):
-        agents = problem.n_agents
-        return streams.sequence("noise", "normal", (agents, agents, problem.dim))
+    def step(self, state, problem, network, release, t):
+        messages = release("links", self.descent(problem, state.x))
+        to_itself = np.eye(problem.n_agents, dtype=bool)[..., None]
+        sent = np.where(to_itself, 0.0, messages)
+        retained = np.where(to_itself, messages, 0.0).sum(-2)
+        weight = network.own_weights[..., None]
+        mean = network.sum_links(sent) / (1.0 - weight)
+        return ZipDLState(network.mix_links(sent) + weight * retained, sent, mean)
 
-    def noise_sites(self, problem, network, horizon):
-        """Return the white noise in the messages that other agents receive.
-
-        It has one vector per neighbour of an agent, whereas an agent samples one vector more.
-        """
-        if not self.noise or not network.shared:
-            return []
-        scale = np.full((horizon, 1, 1), float(self.eta) * float(self.noise.scale))
-        moved = self.losses(problem, network, horizon) / float(self.noise.scale)
-        return [self.noise.site(scale, moved)]
-
-    def step(self, state, problem, network, draw, t):
-        """Return the state after a gradient step and mixing with noise that cancels."""
-        x, scale = self.descent(problem, state.x), np.asarray(self.message_scale)[..., None]
-        weights = np.asarray(network.mixing)[..., None]
-        noise = scale * cancelling(network.mixing, draw)
-        messages = (weights > 0) * (x[..., None, :] + noise)
-        is_self = np.eye(x.shape[-2], dtype=bool)[..., None]
-        sent, retained = messages * ~is_self, (weights * is_self * messages).sum(-2)
-        own_weight = (weights * is_self).sum(-2)
-        mean = (weights * sent).sum(-2) / (1.0 - own_weight)
-        return ZipDLState(network.mix_links(sent) + retained, sent, mean)
-
-    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return the weighted mean of each agent's messages, and all messages as ``links``."""
+    def observables(self, state, problem, t):
         return {"released": state.mean, "internal": state.x, "links": state.sent}
 
 
 ALGORITHM = ZipDL
 
 
-def cancelling(mixing: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """Return the noise Z of all pairs of agents, which cancels at the sender, for unit noise Y.
-
-    Both are [..., agents, receivers, dim]; Z is 0 without an edge.
-    """
-    weights = np.asarray(mixing)[..., None]
-    members = (weights > 0).astype(float)
-    sums = (weights * members * unit).sum(-2, keepdims=True)
-    sizes = members.sum(-2, keepdims=True)
-    shares = np.divide(members, sizes * weights, out=np.zeros_like(weights), where=weights > 0)
-    return members * unit - shares * sums
-
-
-def noise_covariance(mixing: np.ndarray, u: int) -> np.ndarray:
-    """Return the covariance, [neighbours, neighbours], of the noise in an agent's messages.
-
-    The sampled noise has the variance 1. ``mixing`` is the matrix of one graph.
-    """
-    members = np.flatnonzero(mixing[u])
-    return _covariance_of(mixing[u, members], members != u)
-
-
-def _covariance_of(weights: np.ndarray, are_others: np.ndarray) -> np.ndarray:
-    projection = np.eye(len(weights)) - weights / (len(weights) * weights[:, None])
-    neighbour_rows = projection[are_others]
-    return neighbour_rows @ neighbour_rows.T
-
-
 def hiding_energy(mixing) -> float:
-    """Return the largest :math:`E_u` of any agent, the squared noise that hides a unit difference.
+    r"""Return the largest :math:`E_u` of any agent, the squared noise that hides a unit difference.
 
-    ``mixing`` is the matrix of one graph. Agents with equal weights are computed once.
+    Parameters
+    ----------
+    mixing : ndarray, shape (agents, agents)
+        Mixing matrix of one graph. Agents with equal weights are computed once.
     """
     mixing = csr_array(mixing)
     require(bool((mixing.diagonal() > 0).all()), "network.weights", "w_ii = 0", "w_ii > 0")
@@ -185,8 +133,28 @@ def hiding_energy(mixing) -> float:
         neighbour_weights = np.sort(weights[has_weight & is_neighbour])
         key = (weights[~is_neighbour].tobytes(), neighbour_weights.tobytes())
         if key not in energies:
-            covariance = _covariance_of(weights[has_weight], is_neighbour[has_weight])
+            covariance = noise_covariance(weights[has_weight], is_neighbour[has_weight])
             ones_vector = np.ones(len(covariance))
             energy = ones_vector @ np.linalg.solve(covariance, ones_vector)
             energies[key] = float(energy) * (1 + 1e-9)  # covers rounding errors
     return max(energies.values())
+
+
+def noise_covariance(weights: np.ndarray, are_others: np.ndarray) -> np.ndarray:
+    """Return the covariance of the noise in the messages of an agent to its neighbours.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (members,)
+        Mixing weights of the agent and its neighbours.
+    are_others : ndarray of bool, shape (members,)
+        False for the agent itself.
+
+    Returns
+    -------
+    ndarray, shape (neighbours, neighbours)
+        For unit noise.
+    """
+    projection = np.eye(len(weights)) - weights / (len(weights) * weights[:, None])
+    neighbour_rows = projection[are_others]
+    return neighbour_rows @ neighbour_rows.T

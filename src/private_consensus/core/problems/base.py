@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 import numpy as np
 
 from private_consensus.common.arrays import float_array, require_number
-from private_consensus.common.errors import InvalidInput, arguments
+from private_consensus.common.errors import InvalidInput, arguments, require
 
 NORMS = ("l1", "l2", "linf")
 ROUNDING = 1e-12
@@ -313,6 +313,16 @@ class Problem(ABC):
     def record_hessian_rank(self) -> int:
         return self.dim
 
+    @property
+    def published_change(self) -> float:
+        r"""Published sensitivity :math:`\mathcal B_\infty = 1/b_i` of Xiao et al.
+
+        It is the weight of one record. It bounds the change of a gradient per coordinate only for
+        labels in {0, 1} and features in [0, 1] (errata E1.3); ``record_change("linf")`` is a bound
+        in general.
+        """
+        return getattr(self, "weight", None) or self.record_change("linf")
+
     @final
     def record_change(self, norm: str) -> float:
         """Return a bound on the change of ``grad f_i`` at one point if one record is replaced.
@@ -321,7 +331,8 @@ class Problem(ABC):
         """
         arguments.choice("norm", norm, NORMS)
         l2 = self.record_gradient_change
-        require_number("problem.record_gradient_change", l2, least=0, infinite=True)
+        is_bound = isinstance(l2, int | float) and l2 >= 0
+        require(is_bound, "problem.record_gradient_change", l2, "a number >= 0")
         linf = min(l2, self.record_coordinate_change)
         l1 = np.sqrt(self.dim) * l2
         # Of two bounds that are equal up to rounding, the one without a root is not below it.

@@ -278,9 +278,9 @@ def lasso(gram: np.ndarray, pull: np.ndarray, penalty: float) -> np.ndarray:
         for i in range(pull.shape[-1]):
             diagonal = gram[:, i, i]
             partial_residual = pull[:, i] - (gram[:, i] * b).sum(-1) + diagonal * b[:, i]
-            b[:, i] = np.where(
-                active, soft_threshold(partial_residual, penalty) / diagonal, b[:, i]
-            )
+            # A feature that is 0 in all records has no effect; its coefficient stays 0.
+            moves = active & (diagonal > 0)
+            np.divide(soft_threshold(partial_residual, penalty), diagonal, b[:, i], where=moves)
         active &= np.abs(b - before).max(-1) > TOLERANCE * scale
         if not active.any():
             break

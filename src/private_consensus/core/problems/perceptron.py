@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -143,7 +144,7 @@ class Perceptron(Problem):
             x[..., None, second:],
         )
 
-    def initial(self, init: str, streams: Streams) -> np.ndarray:
+    def initial(self, init: str, release: Any) -> np.ndarray:
         """Return the common starting point, [runs, 1, p], of all agents of a run.
 
         It is sampled from the stream ``data``, so that all algorithms of a figure have the same
@@ -154,11 +155,11 @@ class Perceptron(Problem):
         arguments.choice("algorithm.init", init, INITS)
         shape = (1, self.dim)
         if init == "zero":
-            x = np.zeros((len(streams.runs), *shape))
+            x = np.zeros((release.runs, *shape))
         elif init == "u05":
-            x = streams.draw("data", "uniform", shape, "initial") - 0.5
+            x = release.once("initial", "uniform", shape) - 0.5
         else:
-            x = streams.draw("data", "normal", shape, "initial")
+            x = release.once("initial", "normal", shape)
             W1, b1, W2, b2 = self.layers(x)
             W1 /= np.sqrt(self.inputs)
             W2 /= np.sqrt(self.hidden)

@@ -7,63 +7,49 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATED
-from private_consensus.privacy.verdicts import NO_TEST, NOT_CONTRADICTED
+from private_consensus.audits.result import (
+    LEAKS,
+    NO_GUARANTEE,
+    NOT_CONTRADICTED,
+    NOT_EXECUTED,
+    REFUSED,
+    UNDERSTATED,
+)
+from private_consensus.privacy import VIOLATED
 
 from ..formats import number, words
 from ..reading import Results, Row
 
 ICONS = {
-    VIOLATED: "not", DIFFERS: "not", NOT_PROVEN: "part", INCONCLUSIVE: "open", NO_TEST: "open",
-    NOT_CONTRADICTED: "held",
+    LEAKS: "not", UNDERSTATED: "not", VIOLATED: "not", NO_GUARANTEE: "part", REFUSED: "open",
+    NOT_EXECUTED: "open", NOT_CONTRADICTED: "held",
 }  # fmt: skip
 
 
 def page(results: Results) -> dict[str, object]:
     """Collect the content of the page of audits."""
     rows = table(results.audit.get("audits", []))
-    outcomes = Counter((row["verdict"], row["icon"]) for row in rows if row["copy"] == "correct")
-    claims = {(r["algorithm"], r["level"]): r["claimed"] for r in rows if r["copy"] == "correct"}
-    less_noise = [
-        {**row, "full": claims[key]}
-        for row in rows
-        if row["copy"] != "correct" and (key := (row["algorithm"], row["level"])) in claims
-    ]
+    replayed = [row for row in rows if row["bound"] is None]
     return {
-        "audits": rows,
-        "above_limit": sum(row["claimed"] > row["ceiling"] for row in rows),
-        "less_noise": less_noise,
-        "less_noise_detected": sum(row["bound"] > row["full"] for row in less_noise),
+        "replayed": replayed,
+        "statistical": [row for row in rows if row["bound"] is not None],
         "outcomes": [
-            {"verdict": verdict, "icon": icon, "count": count}
-            for (verdict, icon), count in outcomes.most_common()
+            {"verdict": verdict, "icon": ICONS[verdict], "count": count}
+            for verdict, count in Counter(row["verdict"] for row in replayed).most_common()
         ],
     }
 
 
 def table(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return one row per audit of a correct or a faulty algorithm, with setting and findings."""
+    """Return one row per audit, with a description of its setting and an icon."""
     return [
         {
             **row,
             "setting": " ".join(filter(None, (words(row["variant"]), _setting(row)))),
-            "confidence": _level(row["confidence"]),
             "icon": _icon(row),
-            "texts": _texts(row),
         }
         for row in rows
     ]
-
-
-def _texts(row: Row) -> list[str]:
-    """Return findings, notes, and decisive parts that were not tested."""
-    columns = {"": "findings", "note: ": "notes", "not tested: ": "untested"}
-    return [f"{label}{row[key]}" for label, key in columns.items() if row.get(key)]
-
-
-def _level(confidence: float) -> str:
-    """Format a confidence level in percent; level 1 marks a bound without random error."""
-    return "computed" if confidence == 1.0 else f"{100 * confidence:.6g} %"
 
 
 def _setting(row: Row) -> str:

@@ -8,7 +8,7 @@ from ..formats import words
 from ..names import algorithm_title
 from ..reading import Results, Row
 
-TEST = "tests/audits/test_counterexamples.py::test_the_computed_outcome_equals_the_stated_outcome"
+TEST = "tests/papers/test_counterexamples.py::test_the_computed_outcome_equals_the_stated_outcome"
 """Test with one case per erratum."""
 
 SEVERITIES = {

@@ -12,7 +12,6 @@ from typing import Any
 
 import polars as pl
 
-from private_consensus.audits.judging import BY_ACCOUNTANT
 from private_consensus.common.grouping import grouped
 from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import AUDIT
@@ -165,15 +164,16 @@ def _of_verdict(rows: Sequence[Row]) -> dict[str, object]:
 
 
 def audit_in_words(name: str, audits: Iterable[Row], *, has_bound: bool) -> str:
-    """Describe the audits of an algorithm, and the test of the noise of a small setting.
-
-    Unless a setting of a figure has a lower bound, the description contains that of a small
-    setting.
-    """
-    own = [row for row in audits if row["algorithm"] == name]
-    small = next((row for row in reversed(own) if row["level"] == "transcript"), None)
-    bound = "" if has_bound else _small_audit(small, audit_of_release(name, audits))
-    return "; ".join(filter(None, (bound, _noise(own) if small else "")))
+    """Describe the audit of the small example of an algorithm, or else of one release."""
+    small = next((r for r in audits if r["algorithm"] == name and not r["experiment"]), None)
+    if small is not None:
+        return f"small example {small['verdict']}"
+    release = audit_of_release(name, audits)
+    if release is None or has_bound:
+        return "" if has_bound else "not audited"
+    bound, claimed, delta = (number(release[key]) for key in ("bound", "claimed", "delta"))
+    return (f"one iteration {release['verdict']}: at least {bound} (claimed {claimed}, "
+            f"δ = {delta}); the total over all iterations is not audited")  # fmt: skip
 
 
 def audit_of_release(name: str, audits: Iterable[Row]) -> Row | None:
@@ -185,28 +185,6 @@ def audit_of_release(name: str, audits: Iterable[Row]) -> Row | None:
     key = (f"release of {name}", name)
     of_release = (row for row in audits if (row["level"], row["variant"]) == key)
     return max(of_release, key=lambda row: row["bound"] / row["claimed"], default=None)
-
-
-def _small_audit(small: Row | None, release: Row | None) -> str:
-    """Describe the audit of a small setting, or else of one release."""
-    audit = small or release
-    if audit is None:
-        return "not audited"
-    bound, claimed, delta = (number(audit[key]) for key in ("bound", "claimed", "delta"))
-    if not small:
-        return (f"one iteration {audit['verdict']}: at least {bound} (claimed {claimed}, "
-                f"δ = {delta}); the total over all iterations is not audited")  # fmt: skip
-    if not audit["bound"] > 0:
-        return "audit of a small setting: no privacy loss detected"
-    return f"at least {bound} (claimed {claimed}), audit of a small setting at δ = {delta}"
-
-
-def _noise(audits: Iterable[Row]) -> str:
-    """Describe the result of the audit's test of the added noise."""
-    flags = [row["flagged"] for row in audits if row["level"].startswith("noise")]
-    if not flags:
-        return "noise not tested"
-    return "NOISE DIFFERS FROM ITS DECLARATION" if any(flags) else "noise as declared"
 
 
 def _multiple(rows: Sequence[Row]) -> str:
@@ -326,12 +304,8 @@ def _summary(rows: list[Row]) -> dict[str, object]:
 
 
 def _findings(rows: list[Row]) -> str:
-    """List the findings of audits, and the parts that they did not test.
-
-    A finding about the accountant's epsilon is omitted, since the tables have a column for it.
-    """
-    findings = (text for row in rows for text in (row.get("audit_findings") or "").split("; "))
-    return _joined(text for text in findings if not text.startswith(BY_ACCOUNTANT))
+    """List the reasons of the verdicts of audits."""
+    return _joined(row.get("audit_findings") or "" for row in rows)
 
 
 def _assumed(rows: list[Row]) -> str:

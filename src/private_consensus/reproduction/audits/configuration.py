@@ -1,4 +1,4 @@
-"""Configuration of the audits: settings to audit, runs and confidence of each audit."""
+"""Configuration of the audits: settings to audit, pairs of data sets, iterations."""
 
 from __future__ import annotations
 
@@ -24,57 +24,37 @@ class AuditedCell(Strict):
     """Audited variant; default: all."""
     where: dict[str, Any] = Field(default_factory=dict)
     """Value of each axis for which settings are audited; default: all."""
-    because: str = ""
-    """Explanation of an unexpected outcome."""
+    pairs: Annotated[int, Field(ge=1)] | None = None
+    """Largest number of pairs of data sets, for large data; default: that of the scale."""
 
 
 class Audits(Strict):
     """Content of ``config/audits.yaml``."""
 
     level: float = Field(gt=0, lt=1)
-    """Probability that any result of the table of audits is wrong."""
-    confidence: float = Field(gt=0, lt=1)
-    """Confidence level of the bounds of each single audit."""
-    runs: dict[str, int]
-    """Largest number of runs on each of two neighbouring data sets, by scale."""
+    """Probability that any verdict of a statistical audit is wrong."""
+    pairs: dict[str, Annotated[int, Field(ge=1)]]
+    """Number of pairs of data sets of each audit of a setting, by scale."""
+    horizon: int = Field(ge=1)
+    """Largest number of executed iterations of a setting."""
     max_settings: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
     """Largest number of audited settings per cell, by scale; default: all."""
     settings: list[AuditedCell]
     """Settings of experiments that are audited."""
 
     def entries(self) -> list[dict[str, Any]]:
-        """Return the entries of the settings as plain values, without defaults and reasons."""
-        return [
-            entry.model_dump(exclude_defaults=True, exclude={"because"}) for entry in self.settings
-        ]
+        """Return the entries of the settings as plain values, without defaults."""
+        return [entry.model_dump(exclude_defaults=True) for entry in self.settings]
 
-    def runs_at(self, scale: str) -> int:
-        """Return the number of runs at a scale; an undeclared scale has that of ``paper``."""
-        return self.runs.get(scale, self.runs["paper"])
+    def options_at(self, scale: str) -> dict[str, Any]:
+        """Return pairs, iterations and largest number of settings at a scale.
 
-    def of_settings_at(self, scale: str) -> dict[str, Any]:
-        """Return number of runs, confidence and maximum number of audited settings at a scale."""
-        options = {"runs": self.runs_at(scale), "confidence": self.confidence}
-        return options | (
-            {"max_settings": self.max_settings[scale]} if scale in self.max_settings else {}
-        )
-
-
-def check_level(audits: Audits, cells: Iterable[Mapping[str, Any]], scale: str) -> None:
-    """Require a confidence at which all audits together stay below the error level of the table.
-
-    The scale determines how many settings of a cell are audited. A violation raises a
-    ``ConfigurationError`` with the key ``audits.confidence``.
-    """
-    entries, max_count = audits.entries(), audits.max_settings.get(scale)
-    count = sum(len(selected_settings(cell, entries, max_count)) for cell in cells)
-    if count * (1 - audits.confidence) < audits.level:
-        return
-    expected = f"above {1 - audits.level / count:.8g}"
-    reason = f"{count} audits share the level {audits.level:g}"
-    raise ConfigurationError(
-        [f"audits.confidence: found {audits.confidence!r}, expected {expected}, since {reason}"]
-    )
+        A scale without an entry has the pairs of ``paper``, and all settings.
+        """
+        pairs = self.pairs.get(scale, self.pairs["paper"])
+        return {
+            "pairs": pairs, "horizon": self.horizon, "max_count": self.max_settings.get(scale)
+        }  # fmt: skip
 
 
 def read_audits(raw: Mapping[str, Any]) -> Audits:

@@ -62,10 +62,8 @@ def of_experiments(runs: pl.DataFrame) -> list[dict[str, Any]]:
                     "level": f"{roles.level} of {roles.audited}", "copy": copy,
                     "delta": float(numbers["bound_delta"]),
                     "claimed": float(numbers[roles.claimed]), "bound": float(numbers[roles.bound]),
-                    "ceiling": float("nan"), "runs": 1,
                     "confidence": float(numbers["bound_confidence"]),
                     "p_value": float(numbers[roles.p_value]),
-                    "flagged": bool(numbers[roles.bound] > numbers[roles.claimed]),
                 }
             )  # fmt: skip
     return rows

@@ -1,192 +1,120 @@
-"""Audits of settings of experiments, on neighbouring data sets that an attacker chooses.
-
-An audit runs the algorithm of a setting with its noise and number of iterations, and tests its
-claim. The bound holds for the setting, since a guarantee holds for all data.
-"""
+"""Audits of small examples and of settings of experiments, as rows of one table."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from private_consensus.audits.audit import audit
+from private_consensus.audits import AuditResult, audit, audit_calibrated
 from private_consensus.audits.examples import examples
-from private_consensus.audits.neighbours import attacks, one_graph
-from private_consensus.audits.probing import strongest
-from private_consensus.audits.result import CONTRADICTED, AuditResult
-from private_consensus.common.errors import require
-from private_consensus.privacy import DIFFERS, NOT_PROVEN, audit_verdict
-from private_consensus.privacy.audit.families import holm
-from private_consensus.privacy.verdicts import FLAGGED, NOT_CONTRADICTED
+from private_consensus.audits.result import NOT_CONTRADICTED
+from private_consensus.common.multiplicity import holm
+from private_consensus.privacy import VIOLATED, account
 
 from ..experiments.cells import calibrated_cell, worst_case
 from .configuration import selected_settings
 
-LEVEL = "transcript of this setting"
-NOISE = "noise of the "
+LEVEL, EXAMPLE = "this setting", "small example"
 SCHEMA = {
     **dict.fromkeys(("experiment", "algorithm", "variant", "setting", "level", "copy"), pl.String),
-    **dict.fromkeys(("delta", "claimed", "bound", "ceiling"), pl.Float64),
-    "runs": pl.Int64, "confidence": pl.Float64, "p_value": pl.Float64, "sensitivity": pl.Float64,
+    **dict.fromkeys(("verdict", "reason", "reached", "graph"), pl.String),
+    **dict.fromkeys(("delta", "claimed", "declared", "bound", "confidence"), pl.Float64),
+    **dict.fromkeys(("p_value", "adjusted"), pl.Float64),
+    **dict.fromkeys(("pairs", "agents", "iterations", "outputs"), pl.Int64),
     "flagged": pl.Boolean,
-    **dict.fromkeys(("verdict", "findings", "refutation", "notes", "untested"), pl.String),
-    "differs": pl.Boolean, "unproven": pl.Boolean, "testable": pl.Boolean,
 }  # fmt: skip
-"""Columns of the audits of settings. ``verdict``: verdict of the audit. ``findings``: texts of the
-findings that weaken privacy, without ``refutation``, the text of the outcomes that refute the
-claim. ``notes``: texts of the other findings. ``untested``: decisive parts that were not tested."""
+"""Columns of the table of audits. ``declared``: epsilon that the accountant computes for the
+declared mechanisms. ``reached``: largest ratio of cost and declared loss per mechanism. Rows of
+statistical audits have ``bound``, ``confidence`` and ``p_value`` instead."""
 
 
 def audit_cell(
-    cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], prepared: Mapping[str, Any],
-    runs: int, confidence: float, max_count: int | None = None,
+    cell: Mapping[str, Any], entries: Sequence[Mapping[str, Any]], prepared: Mapping[str, Any],
+    pairs: int, horizon: int, max_count: int | None = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Audit the settings of a cell that are selected and that claim a finite epsilon.
 
-    There are at most ``max_count`` settings, each with ``runs`` runs on each of two data sets.
+    There are at most ``max_count`` settings, each with ``pairs`` pairs of data sets and at most
+    ``horizon`` iterations. The noise is that of the whole setting.
     """
-    rows = []
+    limits = [e["pairs"] for e in entries if "pairs" in e and e["algorithm"] == cell["algorithm"]]
+    pairs, rows = min([pairs, *limits]), []
     for spec in selected_settings(cell, entries, max_count):
         calibration = calibrated_cell(cell, [spec], prepared)
         problem, (setting,) = calibration.problem, calibration.settings
         worst = worst_case(calibration, 0)
-        noisy, network = worst.algorithm, one_graph(worst.network)
-        instance = problem, network, setting.budget, setting.horizon
-        statement = noisy.statements(setting.budget, problem, network, setting.horizon)[0]
-        if not math.isfinite(statement[1]):
+        noisy, network = worst.algorithm, worst.network.of_run(0)
+        arguments, delta = (problem, network, setting.horizon), setting.budget.delta
+        ((_, claimed), *_) = noisy.statements(setting.budget, *arguments)
+        if not math.isfinite(claimed):
             continue
-        candidates = attacks(problem, network, noisy, nearby=True)
-        result = audit(
-            setting.algorithm, *instance, runs=runs, confidence=confidence,
-            delta=setting.budget.delta, calibrated=noisy,
-            attack=strongest(noisy, candidates, setting.horizon),
-        )  # fmt: skip
-        rows += as_rows(
-            result, LEVEL, cell["experiment"], cell["algorithm"], spec["variant"],
-            json.dumps(spec["columns"], sort_keys=True),
-        )  # fmt: skip
+        few = min(setting.horizon, horizon)
+        result = audit_calibrated(noisy, problem, network, few, delta, pairs=pairs)
+        rows.append({
+            "experiment": cell["experiment"], "algorithm": cell["algorithm"],
+            "variant": spec["variant"], "setting": json.dumps(spec["columns"], sort_keys=True),
+            "level": LEVEL, "claimed": float(claimed),
+            "declared": account(noisy.releases(*arguments), delta).epsilon, **_numbers(result),
+        })  # fmt: skip
     return rows
 
 
-def audit_examples(runs: int, confidence: float) -> list[dict[str, Any]]:
-    """Audit every private algorithm on its small example, with ``runs`` runs on either data set."""
+def audit_examples(pairs: int) -> list[dict[str, Any]]:
+    """Audit every private algorithm on its small example."""
     rows = []
     for example in examples():
-        result = audit(*example.world, runs=runs, confidence=confidence, delta=example.budget.delta)
-        rows += as_rows(result, "transcript", "", example.name, "", "representative")
+        result = audit(*example.world, pairs=pairs)
+        rows.append({
+            "experiment": "", "algorithm": example.name, "variant": "", "setting": "",
+            "level": EXAMPLE, "claimed": example.budget.epsilon, "declared": result.epsilon,
+            **_numbers(result),
+        })  # fmt: skip
     return rows
+
+
+def _numbers(result: AuditResult) -> dict[str, Any]:
+    reached = "; ".join(f"{name} {ratio:.3g}" for name, ratio in result.reached.items())
+    names = ("delta", "verdict", "reason", "graph", "pairs", "agents", "iterations", "outputs")
+    return {
+        **{name: getattr(result, name) for name in names},
+        "copy": "correct", "reached": reached, "flagged": result.finding,
+    }  # fmt: skip
 
 
 def decided(rows: Sequence[Mapping[str, Any]], level: float) -> list[dict[str, Any]]:
-    """Decide the verdict of each audit at the error level of the whole table.
-
-    All findings of one audit are wrong with probability at most 1 - ``confidence`` of this audit.
-    The remainder of ``level`` is for the claims, by Holm's method. A wrong verdict anywhere in the
-    table has probability at most ``level``.
+    """Decide the statistical audits at the error level of the whole table, by Holm's method.
 
     Parameters
     ----------
     rows : sequence of mappings
-        Rows of :func:`as_rows` or :func:`.experiments.of_experiments`.
+        Rows of :func:`audit_cell`, :func:`audit_examples` or :func:`.experiments.of_experiments`.
     level : float
-        Error level of the table, in (0, 1).
+        Probability that any verdict of the table is wrong by chance, in (0, 1). Only verdicts of
+        statistical audits, the rows with ``p_value``, are subject to chance.
 
     Returns
     -------
     list of dict
-        The rows with ``adjusted`` (Holm's p-value), ``contradicted``, ``verdict`` and ``flagged``.
-        A claim is contradicted if and only if ``verdict`` is "violated". ``flagged`` is True for
-        the verdicts "violated", "differs from its declaration" and "not proven".
-
-    Raises
-    ------
-    InvalidInput
-        With key ``audits.confidence``, if the findings alone use the whole level.
+        The rows; statistical audits have ``adjusted`` (Holm's p-value), ``verdict``, which is
+        "violated" if the claim is contradicted, ``reason`` and ``flagged``.
     """
-    claims = [row for row in rows if not row["level"].startswith(NOISE)]
-    noise = [row for row in rows if row["level"].startswith(NOISE)]
-    remainder = level - math.fsum(
-        1 - row["confidence"] for row in claims if row.get("testable") is not None
-    )
-    min_confidence = min((row["confidence"] for row in claims), default=1.0)
-    expected = f"above 1 - {level:g}/{len(claims)}, since all audits share the level {level:g}"
-    require(remainder > 0, "audits.confidence", min_confidence, expected)
+    sampled = [row for row in rows if row.get("p_value") is not None]
+    adjusted = iter(holm([row["p_value"] for row in sampled], level)[0])
     return [
-        *map(_decided, holm(claims, remainder)),
-        *({**row, "adjusted": float("nan"), "contradicted": False} for row in noise),
+        {**row} if row.get("p_value") is None else _decided(row, float(next(adjusted)), level)
+        for row in rows
     ]
 
 
-def _decided(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Add verdict and texts to an audit, given ``contradicted`` at the level of the table."""
-    contradicted, refutation = row["contradicted"], row.get("refutation") or ""
-    outcome = audit_verdict(
-        contradicted=contradicted,
-        differs=bool(row.get("differs")),
-        unproven=bool(row.get("unproven")),
-        complete=not row.get("untested"),
-        testable=row.get("testable") is not False,
-    )
-    if contradicted and not refutation:
-        claimed, adjusted = row["claimed"], row["adjusted"]
-        refutation = f"outcomes refute epsilon {claimed:.4g} (adjusted p {adjusted:.2g})"
-    if refutation and not contradicted:
-        refutation = f"{refutation}, not at the error level of the table"
-    findings = [refutation if contradicted else "", row.get("findings") or ""]
-    notes = ["" if contradicted else refutation, row.get("notes") or ""]
+def _decided(row: Mapping[str, Any], adjusted: float, level: float) -> dict[str, Any]:
+    contradicted = adjusted <= level
+    text = f"outcomes refute epsilon {row['claimed']:.4g} (adjusted p {adjusted:.2g})"
     return {
-        **row, "verdict": outcome, "flagged": outcome in FLAGGED,
-        "refutation": refutation if contradicted else "",
-        "findings": _joined(findings), "notes": _joined(notes),
-        "untested": row.get("untested") or "",
+        **row, "adjusted": adjusted, "flagged": contradicted,
+        "verdict": VIOLATED if contradicted else NOT_CONTRADICTED,
+        "reason": text if contradicted else "",
     }  # fmt: skip
-
-
-def _joined(texts: Iterable[str]) -> str:
-    """Join the texts that are not empty."""
-    return "; ".join(filter(None, texts))
-
-
-def as_rows(
-    result: AuditResult, level: str, experiment: str, algorithm: str, variant: str, setting: str
-) -> list[dict[str, Any]]:
-    """Return an audit as rows of the table: one for the claim, and one per noise site.
-
-    ``level`` is the audited part, such as :data:`LEVEL`. ``setting`` has the values on the axes as
-    JSON.
-    """
-    labels = {
-        "experiment": experiment, "algorithm": algorithm, "variant": variant, "setting": setting,
-        "copy": "correct", "runs": result.runs, "confidence": result.confidence,
-    }  # fmt: skip
-    kinds = {finding.kind for finding in result.findings}
-    texts: dict[str, list[str]] = {"findings": [], "refutation": [], "notes": []}
-    for finding in result.findings:
-        weakening = "refutation" if finding.kind == CONTRADICTED else "findings"
-        texts[weakening if finding.weakens_privacy else "notes"].append(finding.text)
-    untested = [site for site in result.coverage.untested if site.decisive]
-    bound = {
-        **labels, "level": level, "delta": result.delta,
-        "claimed": result.claimed, "bound": result.lower, "ceiling": result.ceiling,
-        "p_value": result.pvalue, "sensitivity": result.sensitivity,
-        "verdict": result.verdict, "flagged": result.flagged,
-        **{key: _joined(lines) for key, lines in texts.items()},
-        "untested": _joined(map(str, untested)),
-        "differs": DIFFERS in kinds, "unproven": NOT_PROVEN in kinds, "testable": result.testable,
-    }  # fmt: skip
-    noise = [
-        {
-            **labels, "level": NOISE + site.site, "delta": 0.0, "claimed": 1.0, "bound": site.low,
-            "ceiling": site.high, "p_value": 1.0, "sensitivity": float("nan"),
-            "flagged": bool(site.findings), "findings": "; ".join(site.findings),
-            "verdict": DIFFERS if site.findings else NOT_CONTRADICTED,
-            **dict.fromkeys(("refutation", "notes", "untested"), ""),
-            "differs": bool(site.findings), "unproven": False, "testable": True,
-        }
-        for site in result.noise
-    ]  # fmt: skip
-    return [bound, *noise]

@@ -13,15 +13,26 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from private_consensus.privacy import DIFFERS, NO_CLAIM, VIOLATED, verdict_of
-from private_consensus.privacy.verdicts import worst_audit
+from private_consensus.audits.result import LEAKS, NO_GUARANTEE, NOT_EXECUTED, REFUSED, UNDERSTATED
+from private_consensus.privacy import (
+    AUDIT_VERDICTS,
+    DIFFERS,
+    INCONCLUSIVE,
+    NO_CLAIM,
+    NOT_PROVEN,
+    VIOLATED,
+    verdict_of,
+)
 
 from .errata import Erratum, concerns
 from .experiments import EXPERIMENTS
 
 NOT_AUDITED = "not audited"
-NOISE = "noise"
-"""First word of the level of rows about one noise site in the table of audits."""
+MEANING = {
+    LEAKS: DIFFERS, UNDERSTATED: DIFFERS, NO_GUARANTEE: NOT_PROVEN,
+    REFUSED: INCONCLUSIVE, NOT_EXECUTED: INCONCLUSIVE,
+}  # fmt: skip
+"""Verdict of an audit to its meaning for a claim, if the words differ."""
 
 Row = Mapping[str, Any]
 
@@ -39,7 +50,7 @@ class AuditOutcome(NamedTuple):
     description : str
         Audit that gave the bound.
     findings : str
-        Texts of the findings, and names of decisive parts that were not tested.
+        Reasons of the verdicts.
     """
 
     verdict: str | None = None
@@ -74,10 +85,10 @@ def judged(
     """
     # In an audit that is an experiment, every copy is a setting of that experiment.
     claims = [
-        row for row in audits
-        if (row["copy"] == "correct" or row["algorithm"] in EXPERIMENTS)
-        and not row["level"].startswith(NOISE)
-    ]  # fmt: skip
+        {**row, "verdict": MEANING.get(row["verdict"], row["verdict"])}
+        for row in audits
+        if row["copy"] == "correct" or row["algorithm"] in EXPERIMENTS
+    ]
     return pl.DataFrame(
         [{**row, **_judgement(row, errata, claims)} for row in privacy.to_dicts()],
         infer_schema_length=None,
@@ -121,14 +132,14 @@ def _audit_outcome(row: Row, audits: Sequence[Row]) -> AuditOutcome:
     matching = _matching(row, audits)
     if not matching:
         return _inherited(row, audits)
-    best = max(matching, key=lambda audit: audit["bound"])
-    outcome = worst_audit(audit["verdict"] for audit in matching)
+    best = max(matching, key=lambda audit: audit.get("bound") or 0.0)
+    outcome = min((audit["verdict"] for audit in matching), key=AUDIT_VERDICTS.index)
     limit = math.inf if outcome == VIOLATED else row["epsilon_claimed"]
     return AuditOutcome(
         outcome,
-        min(float(best["bound"]), limit),
+        None if best.get("bound") is None else min(float(best["bound"]), limit),
         f"{best['level']}, delta {best['delta']:g}, claimed {best['claimed']:.3g}",
-        "; ".join(filter(None, (_texts(audit) for audit in matching))),
+        "; ".join(filter(None, (audit["reason"] for audit in matching))),
     )
 
 
@@ -139,16 +150,9 @@ def _inherited(row: Row, audits: Sequence[Row]) -> AuditOutcome:
             labels = (audit["experiment"], audit["variant"], audit["setting"])
             setting = ", ".join(filter(None, labels))
             return AuditOutcome(
-                DIFFERS, None, f"another setting: {setting}", f"{setting}: {_texts(audit)}"
+                DIFFERS, None, f"another setting: {setting}", f"{setting}: {audit['reason']}"
             )
     return AuditOutcome()
-
-
-def _texts(audit: Row) -> str:
-    """Return the findings of an audit and the parts that it could not test, as text."""
-    untested = audit.get("untested") or ""
-    texts = (audit.get("findings") or "", untested and f"not tested: {untested}")
-    return "; ".join(filter(None, texts))
 
 
 def _matching(row: Row, audits: Sequence[Row]) -> list[Row]:

@@ -14,6 +14,7 @@ from private_consensus.common.errors import InvalidInput, require
 from private_consensus.common.provenance import settings_hash
 from private_consensus.core import algorithms, networks, problems
 from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.lower_bounds import lower_bound_of
 from private_consensus.core.problems import Problem
 from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import (
@@ -300,7 +301,8 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
     guarantee = account(releases, delta)
     epsilon_if_assumed = np.nan if assumed is None else account(assumed, delta).epsilon
     # An attack that violates an assumption of the claim does not contradict the claim.
-    lower_bound = algorithm.lower_bound(releases if assumed is None else assumed, delta)
+    bounded = problem if assumed is None else algorithm.bounded(problem)
+    lower_bound = lower_bound_of(algorithm, bounded, network, horizon, delta)
     return {
         "steps": horizon,
         "delta": delta,

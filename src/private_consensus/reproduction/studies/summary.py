@@ -18,8 +18,8 @@ CLAIMS = ("claim", "verdict", "statistic", "value", "low", "high", "runs")
 PRIVACY = ("experiment", "algorithm", "variant", "epsilon_claimed", "epsilon_formula",
            "epsilon_accountant", "epsilon_lower", "epsilon_empirical", "delta", "relation",
            "verdict", "audit_verdict", "audit_findings")  # fmt: skip
-AUDITS = ("experiment", "algorithm", "variant", "setting", "level", "claimed", "bound", "runs",
-          "verdict", "findings", "notes", "untested")  # fmt: skip
+AUDITS = ("experiment", "algorithm", "variant", "setting", "level", "claimed", "declared",
+          "reached", "pairs", "agents", "iterations", "verdict", "reason")  # fmt: skip
 
 
 def summary(

@@ -10,33 +10,32 @@ The dual variable is :math:`a_i = 2\lambda_i` (Ding, DVP, M-ADMM) or :math:`a_i 
 
 where :math:`x_i` is the message of agent i. The textbook algorithm
 :math:`\min f_i + 2\lambda_i^Tx + \eta\sum_j\|x - \frac{x_i+x_j}2\|^2` has :math:`w_i = 1/2`,
-:math:`D_i = 2\eta|N_i|` and :math:`\zeta = \eta`. A private version overrides
-
-* the quantity to which noise is added (:attr:`ADMMFamily.where`): ``dual`` for :math:`a_i` in the
-  minimisation, ``centre`` for :math:`c_i`, or ``output`` for :math:`\hat x_i`;
-* the distribution of the noise;
-* the centre, the penalty, the minimisation, the message, or the values received from neighbours.
+:math:`D_i = 2\eta|N_i|` and :math:`\zeta = \eta`. The message of the base is
+:math:`x_i = \hat x_i` plus noise. A private version overrides ``step`` and ``mechanisms``.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import brentq
 
 from private_consensus.common.errors import OutsideRange, require
-from private_consensus.privacy import CONVERSIONS, Release, zcdp_epsilon, zcdp_rho
+from private_consensus.privacy import zcdp_epsilon, zcdp_rho
+from private_consensus.privacy.mechanisms import ADDITIVE, Objective
 
-from ..base import CURVATURE, DEGREES, Iterative, Range, column, normal_start, overrides
-from ..noise import CALIBRATIONS, SCALED, Noise, largest_sum, least_noise
-from ..parameters import noise_field, nonnegative, one_of, positive
+from ..base import DEGREES, Algorithm, column, normal_start, overrides, per_iteration
+from ..noise import largest_sum, least_noise
+from ..parameters import CALIBRATION, Calibration, Law, NonNegative, Positive
 
 NOISES = (1e-15, 1e20)
 """Limits of the search for the noise scale that meets a zCDP budget."""
+
+Conversion = Annotated[Literal["shortcut", "safe", "cks"] | None, CALIBRATION]
 
 
 class ADMMState(NamedTuple):
@@ -44,33 +43,20 @@ class ADMMState(NamedTuple):
 
     Messages x, dual variables a, minimisers (starting points of the next minimisation) and sums of
     the values received from neighbours are [settings, runs, agents, dim]. The accumulated privacy
-    loss ``total_loss`` is [settings, runs, agents].
+    loss ``total_loss`` is [settings, runs, agents]. ``extra`` has further arrays of a version.
     """
 
     x: np.ndarray
     dual: np.ndarray
     minimiser: np.ndarray
-    received_sum: np.ndarray
+    received: np.ndarray
     total_loss: np.ndarray
-
-
-class ADMMDraw(NamedTuple):
-    """Unit draws of an iteration, [runs, agents, dim]."""
-
-    noise: Any
-
-
-class Noises(NamedTuple):
-    """Noise of an iteration on dual, centre and output."""
-
-    dual: Any = 0.0
-    centre: Any = 0.0
-    output: Any = 0.0
+    extra: Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ADMMFamily(Iterative):
-    r"""Decentralized ADMM, with or without noise.
+class ADMMFamily(Algorithm):
+    r"""Decentralized ADMM whose messages are exact minimisers with noise.
 
     Parameters
     ----------
@@ -100,30 +86,23 @@ class ADMMFamily(Iterative):
         Ding.
     """
 
-    law: str = one_of("laplace", SCALED)
-    noise: Noise = noise_field(None, law=None, scheduled=True)
-    growth: float = positive(1.0)
-    calibration: str = one_of("accountant", CALIBRATIONS, calibration=True)
-    eta: float = positive(0.5)
-    D: float | None = positive(None)
-    zeta: float | None = positive(None)
-    penalty_growth: float = positive(1.0)
-    init_std: float = nonnegative(0.0)
-    rho_conversion: str | None = one_of(None, CONVERSIONS, calibration=True)
+    law: Law = "laplace"
+    noise: NonNegative = 0.0
+    growth: Positive = 1.0
+    calibration: Calibration = "accountant"
+    eta: Positive = 0.5
+    D: Positive | None = None
+    zeta: Positive | None = None
+    penalty_growth: Positive = 1.0
+    init_std: NonNegative = 0.0
+    rho_conversion: Conversion = None
 
     quantities: ClassVar = ("internal", "released", "worst_case")
     privacy_depends_on: ClassVar[str] = DEGREES
     needs: ClassVar[tuple[str, ...]] = ("proximal", "least_convexity")
-    where: ClassVar[str] = ""
-    ranges: ClassVar = {"eta": Range(0.03, 3.0, 0.3, CURVATURE), "horizon": Range(2, 15, 8)}
-
-    # Methods that a version may override.
 
     def penalty(self, network, t: int) -> np.ndarray:
-        """Return the penalties :math:`D_i` of iteration t.
-
-        They are broadcastable to [settings, runs, agents, 1].
-        """
+        """Return :math:`D_i` in iteration t, broadcastable to [settings, runs, agents, 1]."""
         if self.D is not None:
             base = column(self.D) * np.ones((1, 1, 1, 1))
         else:
@@ -135,146 +114,126 @@ class ADMMFamily(Iterative):
         r"""Step size :math:`\zeta` of the dual; negative for a dual of opposite sign."""
         return column(self.eta if self.zeta is None else self.zeta)
 
-    def centre(self, state, network, draw: ADMMDraw) -> np.ndarray:
-        """Compute the centre :math:`c_i` of the penalty, [settings, runs, agents, dim].
-
-        It is the mean of the agent's message and its neighbours' mean message.
-        """
-        return (state.x + state.received_sum / network.degrees[..., None]) / 2
-
     def scale(self, t: int) -> Any:
         """Return the noise scale of iteration t, broadcastable against iterates."""
-        return self.noise.at(t)
+        # The power of an array: that of a Python number may differ in the last digit.
+        return column(self.noise) / np.asarray(column(self.growth)) ** t
 
-    def scales(self, horizon: int) -> np.ndarray:
-        """Return the noise scales of a single setting, [horizon]."""
-        return self.noise.scales(horizon)
+    @property
+    def norm(self) -> str:
+        """Norm of the sensitivity that the noise hides."""
+        return f"l{ADDITIVE[self.law].norm_order}"
 
     @property
     def noisy(self) -> bool:
         """Return True if every setting of the batch has noise."""
-        return bool(self.noise)
+        return bool(np.all(np.asarray(self.noise) > 0))
 
-    def noises(self, unit: np.ndarray, network, t: int) -> Noises:
-        """Return the noise of an iteration on dual, centre and output, according to :attr:`where`.
+    def mechanisms(self, problem, network, horizon):
+        # All earlier messages are known, so that a record changes the new minimiser only.
+        def change(t):
+            return problem.minimiser_change(self.norm, self.penalty(network, t))
 
-        ``unit`` are unit draws, [runs, agents, dim]. Quantities without noise are 0.
-        """
-        if not self.where:
-            return Noises()
-        return Noises(**{self.where: self.scale(t) * unit})
+        changes, scales = per_iteration(change, horizon), per_iteration(self.scale, horizon)
+        return {"message": ADDITIVE[self.law](changes, scales)}
 
-    def added_curvature(self, problem) -> Any:
-        r"""Return the curvature :math:`\Phi_i` added to each local objective, or None."""
-        return None
+    # The algorithm.
 
-    @property
-    def tolerance(self) -> Any:
-        """Gradient norm at which a minimisation ends; None for the default of the solver."""
-        return None
+    def centre(self, state: ADMMState, network) -> np.ndarray:
+        """Return the centre :math:`c_i`: the mean of the message and the neighbours' mean."""
+        return (state.x + state.received / network.degrees[..., None]) / 2
 
-    def minimise(self, problem, state, linear, penalty, centre, t: int) -> np.ndarray:
-        r"""Compute the minimiser :math:`\hat x_i` of the augmented objective.
-
-        Added curvature :math:`\Phi_i` increases the penalty to :math:`D_i + \Phi_i` and moves its
-        centre to :math:`D_i c_i/(D_i + \Phi_i)`.
+    def objective(self, state: ADMMState, problem, penalty, centre, added: Any = None) -> Objective:
+        r"""Return the augmented objective as a query of objective perturbation.
 
         Parameters
         ----------
-        problem, state
-        linear : ndarray, shape (settings, runs, agents, dim)
-            Coefficients of the linear term, :math:`a_i` and its noise.
-        penalty : ndarray
-            :math:`D_i`, broadcastable to [settings, runs, agents, 1].
-        centre : ndarray, shape (settings, runs, agents, dim)
-            :math:`c_i`.
-        t
+        state : ADMMState
+            State before the iteration.
+        problem
+        penalty, centre : ndarray
+            :math:`D_i` and :math:`c_i`.
+        added : ndarray, optional
+            Curvature :math:`\Phi_i` of an added term :math:`\frac{\Phi_i}2\|x\|^2`.
 
         Returns
         -------
-        ndarray, shape (settings, runs, agents, dim)
+        Objective
+            Its minimisation starts at the previous minimiser.
         """
-        added = self.added_curvature(problem)
         if added is not None:
-            total = penalty + added
-            penalty, centre = total, penalty * centre / total
-        options = {} if self.tolerance is None else {"tolerance": self.tolerance}
-        return problem.proximal(linear, penalty, centre, state.minimiser, **options)
+            # D/2 |x - c|^2 + Phi/2 |x|^2 is one square of weight D + Phi, up to a constant.
+            penalty, centre = penalty + added, penalty * centre / (penalty + added)
 
-    def message(self, problem, state, minimiser, noise, draw) -> tuple[np.ndarray, dict[str, Any]]:
-        r"""Compute the messages :math:`x_i`, and the fields of the state that they change.
+        def solve(noise, **options):
+            linear = state.dual + noise
+            return problem.proximal(linear, penalty, centre, state.minimiser, **options)
 
-        Parameters
-        ----------
-        problem, state
-        minimiser : ndarray, shape (settings, runs, agents, dim)
-            :math:`\hat x_i`.
-        noise : ndarray or float
-            Noise on the output, broadcastable to ``minimiser``.
-        draw
-        """
-        return minimiser + noise, {}
+        def gradient(x):
+            return problem.gradient(x) + state.dual + penalty * (x - centre)
 
-    def receive(self, state, network):
-        """Return the state with the sum over neighbours of the values that an agent uses.
+        return Objective(solve, gradient)
 
-        ``state`` has the new messages; the result has a new ``received_sum``.
-        """
-        return state._replace(received_sum=network.neighbour_sum(state.x))
+    def receive(self, network, x: np.ndarray) -> np.ndarray:
+        """Return the sum over neighbours of the values that an agent receives."""
+        return network.neighbour_sum(x)
 
-    def disagreement(self, network, x: np.ndarray, received: np.ndarray) -> np.ndarray:
-        r"""Return the direction of the dual step, :math:`\sum_{j\in N_i}(x_i - x_j)`.
+    def update_duals(
+        self, state, problem, network, x, minimiser, t: int, **extra: np.ndarray
+    ) -> ADMMState:
+        """Return the state after agents receive the messages and update their duals.
 
         Parameters
         ----------
-        network
-        x, received : ndarray, shape (settings, runs, agents, dim)
-            Messages of the iteration, and sums of the received values.
+        state : ADMMState
+            State before the iteration.
+        problem, network
+        x, minimiser : ndarray, shape (settings, runs, agents, dim)
+            Messages and minimisers of the iteration.
+        t : int
+            Iteration, counted from 1.
+        **extra : ndarray
+            New values of further arrays of the state.
+
+        Returns
+        -------
+        ADMMState
         """
-        return network.degrees[..., None] * x - received
+        received = self.receive(network, x)
+        # Duals are functions of messages only, and therefore as public as these.
+        dual = state.dual + self.dual_step * (network.degrees[..., None] * x - received)
+        total = state.total_loss
+        if self.noisy:
+            total = total + self.loss_by_formula(problem, network, t)[..., 0]
+        return ADMMState(x, dual, minimiser, received, total, {**state.extra, **extra})
 
-    # The loop.
-
-    def start(self, problem, network, streams, settings):
-        x = normal_start(problem, streams, settings, self.init_std)
+    def start(self, problem, network, release):
+        x = normal_start(problem, release, self.init_std)
         zero = np.zeros_like(x)
-        return self.receive(ADMMState(x, zero, x, zero, zero[..., 0]), network)
+        return ADMMState(x, zero, x, self.receive(network, x), zero[..., 0], {})
 
-    def draws(self, problem, streams) -> Iterator[ADMMDraw]:
-        for noise in self.noise.units(problem, streams):
-            yield ADMMDraw(noise)
+    def step(self, state, problem, network, release, t):
+        penalty, centre = self.penalty(network, t), self.centre(state, network)
+        minimiser = self.objective(state, problem, penalty, centre).solve(0.0)
+        x = release("message", minimiser)
+        return self.update_duals(state, problem, network, x, minimiser, t)
 
-    def step(self, state, problem, network, draw, t):
-        penalty = self.penalty(network, t)
-        noises = self.noises(draw.noise, network, t)
-        centre = self.centre(state, network, draw) + noises.centre
-        linear = state.dual + noises.dual
-        minimiser = self.minimise(problem, state, linear, penalty, centre, t)
-        x, changed = self.message(problem, state, minimiser, noises.output, draw)
-        after = self.receive(state._replace(x=x, minimiser=minimiser, **changed), network)
-        disagreement = self.disagreement(network, x, after.received_sum)
-        return after._replace(
-            dual=state.dual + self.dual_step * disagreement,
-            total_loss=self.accumulated_loss(state, problem, network, t),
-        )
-
-    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+    def observables(self, state, problem, t):
         quantities = {"internal": state.minimiser, "released": state.x}
+        # Without a formula, the accumulated loss would be infinite.
         if self.noisy and overrides(self, ADMMFamily, "loss_by_formula"):
             quantities["worst_case"] = state.total_loss.mean(-1)
         return quantities
 
-    # Privacy.
+    # Calibration and formulas.
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy with the noise for a budget; fixed noise remains unchanged."""
+        """Return a copy with the noise for a budget, and warn if the method may diverge."""
         self.check(problem, network)
         if self.noise_is_given:
             return self
         if not budget.private:
             return self.without_noise()
-        expected = "inf, since this algorithm is not private"
-        require(bool(self.where), "budget.epsilon", budget.epsilon, expected)
         return self.with_noise_for(budget, problem, network, horizon)
 
     def without_noise(self) -> Self:
@@ -287,55 +246,23 @@ class ADMMFamily(Iterative):
             return replace(self, noise=self._by_rho(budget, problem, network, horizon))
         return replace(self, noise=least_noise(self, budget, problem, network, horizon))
 
-    def releases(self, problem, network, horizon):
-        return [Release("exact", sensitivity=problem.record_change("l2"), scale=0.0)]
-
-    def releases_of_minimisers(
-        self, problem, network, horizon: int, **attack_fields: Any
-    ) -> list[Release]:
-        r"""Return the releases of messages that are exact minimisers plus noise.
-
-        A replaced record changes a minimiser by at most :math:`\Delta/(\mu + D_i)`. At points far
-        from the origin, the change is that of the gradient divided by the curvature.
-        ``attack_fields`` replace the fields ``attained`` and ``reached`` of the release.
-        """
-        penalties, norm = self.least_penalties(network, horizon), self.noise.norm
-        first = problem.attained_minimiser_share("l2", penalties[:1])
-        default_fields = {
-            "attained": problem.attained_minimiser_share(norm, penalties),
-            "reached": self.noise.reached(problem, horizon, first),
-        }
-        sensitivity = problem.minimiser_change(norm, penalties)
-        return self.noise.releases(
-            sensitivity, self.scales(horizon), **(default_fields | attack_fields)
-        )
-
     def loss_by_formula(self, problem, network, t: int) -> Any:
-        """Return the privacy loss of iteration t by the paper's formula; infinite if it has none.
+        """Return the privacy loss of iteration t by the paper's formula.
 
-        The result is broadcastable against [settings, runs, agents, 1].
+        It broadcasts against [settings, runs, agents, 1], and is infinite if the paper has no
+        formula.
         """
         return np.full((1, 1, 1, 1), np.inf)
 
-    def accumulated_loss(self, state, problem, network, t: int) -> np.ndarray:
-        """Return the loss, [settings, runs, agents], after iteration t; unchanged without noise."""
-        if not self.noisy:
-            return state.total_loss
-        return state.total_loss + self.loss_by_formula(problem, network, t)[..., 0]
-
     def rho_by_formula(self, problem, network, horizon: int) -> float:
-        """Return the total privacy loss in zCDP of the agent with the largest loss, by formula.
+        """Return the total loss in zCDP of the agent with the largest loss, by the paper's formula.
 
         It is infinite if the paper has no formula.
         """
         return float("inf")
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the epsilon of the run by the formula of the paper, or by that of Ding.
-
-        It is the sum of the losses of all iterations or, if ``rho_conversion`` is set, the epsilon
-        of the total in zCDP.
-        """
+    def claimed_epsilon(self, delta, problem, network, horizon):
+        """Return the sum of the losses of all iterations, or the epsilon of the total in zCDP."""
         if not self.noisy:
             return float("inf")
         if self.rho_conversion is None:
@@ -351,6 +278,7 @@ class ADMMFamily(Iterative):
             noisy = replace(self, noise=float(np.exp(log_noise)))
             return np.log(noisy.rho_by_formula(problem, network, horizon) / rho)
 
+        # The logarithm of the total is almost linear in that of the noise.
         lowest, highest = np.log(NOISES)
         has_root = excess(highest) < 0 < excess(lowest)
         expected = f"a budget that a noise scale from {NOISES[0]:g} to {NOISES[1]:g} meets"
@@ -363,16 +291,10 @@ class ADMMFamily(Iterative):
         assert self.rho_conversion is not None
         return zcdp_rho(budget.epsilon, budget.delta, conversion=self.rho_conversion)
 
-    def least_penalties(self, network, horizon: int) -> np.ndarray:
-        """Return the smallest :math:`D_i` of each iteration, [horizon], for a single setting."""
-        return self.penalties(network, horizon).reshape(horizon, -1).min(1)
-
-    def penalties(self, network, horizon: int) -> np.ndarray:
-        """Return the penalties :math:`D_i` of all iterations, one array of :meth:`penalty` each."""
-        return np.stack([self.penalty(network, t) for t in range(1, horizon + 1)])
+    # Convergence.
 
     def convergent(self, problem, network) -> tuple[bool, str]:
-        r"""Test a condition for convergence, and return the result with the condition as text.
+        r"""Return True if a condition for convergence holds, and the condition as text.
 
         For equal quadratic objectives of curvature h on a regular graph, the iteration with
         :math:`w_i = 1/2` is stable if and only if :math:`\zeta|N_i| < D_i + h`. The critical mode
@@ -382,21 +304,9 @@ class ADMMFamily(Iterative):
         is_stable = np.all(dual_gain < self.penalty(network, 1) + problem.strong_convexity)
         return bool(is_stable), "zeta * degree < D + mu for every agent"
 
-    def noise_sites(self, problem, network, horizon):
-        (release,) = self.releases(problem, network, horizon)[:1]
-        return [self.noise.site_of(release, self.scales(horizon))]
-
     def check(self, problem, network) -> None:
-        """Warn if the penalty and the dual step violate the convergence condition."""
+        """Warn if penalty and dual step violate the condition for convergence."""
         is_stable, condition = self.convergent(problem, network)
         if not is_stable:
-            warnings.warn(
-                f"{type(self).__name__} may diverge: the condition {condition} does not hold",
-                OutsideRange,
-                stacklevel=4,
-            )
-
-
-def of_agents(penalty: np.ndarray) -> np.ndarray:
-    """Return the penalties of a single setting in the shape [agents, 1]."""
-    return penalty.reshape(penalty.shape[-2:])
+            text = f"{type(self).__name__} may diverge: the condition {condition} does not hold"
+            warnings.warn(text, OutsideRange, stacklevel=4)

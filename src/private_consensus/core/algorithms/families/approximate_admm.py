@@ -1,27 +1,34 @@
-"""Common base of PP-ADMM, its proven variant and IPP-ADMM: ADMM with approximate minimisations.
+r"""Common base of PP-ADMM, its proven variant and IPP-ADMM: ADMM with approximate minimisations.
 
-This module is not an algorithm. Noise is added to the objective of each minimisation and to each
-message, whose privacy cost a class of :data:`.approximate_minimisers.PRIVACY_COSTS` states.
+Noise is added to the objective of each minimisation and to each message. The augmented objective of
+an agent has curvature m. At its approximate minimiser, the gradient has a norm of at most
+:math:`\beta`. A replaced record changes the gradient by at most :math:`\Delta_2` (l2).
+
+Published cost (Theorem 6): the noise :math:`b_{i1}` hides the data and :math:`b_{i2}` hides the
+approximation. In the mechanisms, the distance of approximate minimisers is :math:`2\beta/m` instead
+of :math:`\beta/m` (E4.4), and the loss of the perturbed objective is not proven (E4.3). With output
+noise only, two points at which the gradient norm is at most :math:`\beta` have a distance of at
+most :math:`(\Delta_2 + 2\beta)/m` on neighbouring data sets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from private_consensus.common.errors import arguments, require
-from private_consensus.privacy import CONVERSIONS, calibrate
+from private_consensus.privacy import CONVERSIONS, calibrate, zcdp_epsilon, zcdp_rho
+from private_consensus.privacy.mechanisms import ApproximateMinimiser, MinimiserNoise
 
 from ..base import column, per_agent
-from ..noise import Noise
-from ..parameters import fraction, noise_field, nonnegative, one_of, only, positive
-from .admm import ADMMDraw, ADMMFamily, Noises
-from .approximate_minimisers import NO_NOISE, PRIVACY_COSTS, MessagePrivacyCost
+from ..parameters import Calibration, Fraction, NonNegative, Positive
+from .admm import ADMMFamily, Conversion
+from .objective_perturbation import jacobian_loss
 
-RULES = ("literal", "sharp")
+UNPROVEN = "the shift of the noise depends on the output (E4.3), but is treated as constant"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +46,7 @@ class ApproximateADMM(ADMMFamily):
     splits : float
         Fraction :math:`\rho_2/(\rho_1 + \rho_2)` of an iteration's budget for the approximation.
     e3 : float
-        Ratio :math:`\epsilon_3/\epsilon_1`.
+        Ratio :math:`\epsilon_3/\epsilon_1`, below 1.
     lam_rule : {"literal", "sharp"}
         Condition on :math:`\hat\lambda`: as published, or the weaker condition that the proof
         needs, on :math:`\hat\lambda/N + 2\eta|V_i|`. The ridge is at least that of the problem.
@@ -53,26 +60,26 @@ class ApproximateADMM(ADMMFamily):
         Standard deviation of the output noise times the curvature, :math:`\beta/\sqrt{2\rho_2}`.
     """
 
-    law: str = one_of("gaussian", ("gaussian",))
-    growth: float = only(1.0)
-    penalty_growth: float = only(1.0)
-    calibration: str = "formula"
-    rho_conversion: str | None = "shortcut"
-    beta: float = positive(10.0**-3.5)
-    splits: float = fraction(0.001)
-    e3: float = fraction(0.99, expected="in (0, 1), since epsilon_i3 < epsilon_i1")
-    lam_rule: str = one_of("sharp", RULES)
-    delta_1: float = fraction(1e-4)
-    perturbed: str = one_of("objective", PRIVACY_COSTS)
-    ridge: float = nonnegative(0.0)
-    output_noise: Noise = noise_field("output")
+    law: Literal["gaussian"] = "gaussian"
+    growth: Annotated[float, Ge(1), Le(1)] = 1.0
+    penalty_growth: Annotated[float, Ge(1), Le(1)] = 1.0
+    calibration: Calibration = "formula"
+    rho_conversion: Conversion = "shortcut"
+    beta: Positive = 10.0**-3.5
+    splits: Fraction = 0.001
+    e3: Fraction = 0.99
+    lam_rule: Literal["literal", "sharp"] = "sharp"
+    delta_1: Fraction = 1e-4
+    perturbed: Literal["objective", "output"] = "objective"
+    ridge: NonNegative = 0.0
+    output_noise: NonNegative = 0.0
 
-    where: ClassVar[str] = "dual"
+    no_noise: ClassVar = {"noise": 0.0, "output_noise": 0.0, "ridge": 0.0}
 
     def __post_init__(self):
         super().__post_init__()
         arguments.choice("algorithm.rho_conversion", self.rho_conversion, CONVERSIONS)
-        inner, output = self.noise.scale, self.output_noise.scale
+        inner, output = self.noise, self.output_noise
         if self.perturbed == "output":
             expected = "0, since only the output is perturbed"
             require(not np.any(inner), "algorithm.noise", inner, expected)
@@ -81,41 +88,59 @@ class ApproximateADMM(ADMMFamily):
             expected = "above 0 if algorithm.noise is above 0, and 0 otherwise"
             require(bool(both), "algorithm.output_noise", output, expected)
 
+    @property
+    def noisy(self):
+        return bool(np.all(np.asarray(self.output_noise) > 0))
+
     # Algorithm 2.
 
-    @property
-    def tolerance(self):
-        return per_agent(self.beta)
-
-    def added_curvature(self, problem):
+    def added_curvature(self, problem) -> Any:
+        r"""Return the part of the ridge :math:`\hat\lambda/N` that the problem does not have."""
         return np.maximum(column(self.ridge) - problem.least_convexity, 0.0)
 
-    @property
-    def noisy(self) -> bool:
-        return bool(self.output_noise)
+    def mechanisms(self, problem, network, horizon):
+        penalty, change = self.penalty(network, 1), problem.record_change("l2")
+        error = 2.0 * column(self.beta)
+        # With noise in the objective, the exact minimiser is hidden by that noise already.
+        hidden = error if self.perturbed == "objective" else change + error
+        curvature, noise = column(self.ridge) + penalty, column(self.output_noise)
+        message = MinimiserNoise(hidden, noise, stream="output", curvature=curvature)
+        if self.perturbed == "output":
+            return {"message": message}
+        return {"minimiser": self.hidden_minimiser(problem, penalty), "message": message}
 
-    def draws(self, problem, streams) -> Iterator[ADMMDraw]:
-        shape = (problem.n_agents, problem.dim)
-        output = streams.sequence("noise", "normal", shape, "output")
-        for unit in self.noise.units(problem, streams):
-            yield ADMMDraw((unit, next(output)))
+    def hidden_minimiser(self, problem, penalty: np.ndarray) -> ApproximateMinimiser:
+        """Return the mechanism of a minimisation with the penalties of all agents."""
+        added, jacobian = self.added_curvature(problem), 0.0
+        # Without noise there is no guarantee to prove, so that kappa may exceed 1/2.
+        if self.noisy:
+            jacobian = jacobian_loss(problem, penalty, "paper", added)
+        return ApproximateMinimiser(
+            problem.record_change("l2"),
+            column(self.noise),
+            tolerance=per_agent(self.beta),
+            jacobian=jacobian,
+            proven=False,
+            note=UNPROVEN,
+        )
 
-    def noises(self, unit, network, t):
-        inner, output = unit
-        scale = column(self.output_noise.scale) / (column(self.ridge) + self.penalty(network, t))
-        return Noises(dual=self.scale(t) * inner, output=scale * output)
+    def minimiser(self, state, problem, network, release, t: int) -> np.ndarray:
+        """Return the approximate minimisers of an iteration, which are hidden."""
+        penalty, centre = self.penalty(network, t), self.centre(state, network)
+        query = self.objective(state, problem, penalty, centre, self.added_curvature(problem))
+        if self.perturbed == "objective":
+            return release("minimiser", query)
+        return query.solve(0.0, tolerance=per_agent(self.beta))
 
-    # Privacy.
+    def step(self, state, problem, network, release, t):
+        minimiser = self.minimiser(state, problem, network, release, t)
+        x = release("message", minimiser)
+        return self.update_duals(state, problem, network, x, minimiser, t)
 
-    def message_cost(self, problem, network=None) -> MessagePrivacyCost:
-        """Return the function of the privacy cost of a message, according to ``perturbed``.
-
-        :meth:`.MessagePrivacyCost.rhos` does not need the network.
-        """
-        return PRIVACY_COSTS[self.perturbed](self, problem, network)
+    # Calibration and formulas.
 
     def without_noise(self):
-        return replace(self, **NO_NOISE._asdict())
+        return replace(self, **self.no_noise)
 
     def with_noise_for(self, budget, problem, network, horizon):
         """Return a copy whose noises meet a finite budget, by the formula or by the accountant.
@@ -127,13 +152,10 @@ class ApproximateADMM(ADMMFamily):
             return published
 
         def scaled(factor: float) -> Self:
-            both = {"noise": published.noise.scale, "output_noise": published.output_noise.scale}
+            both = {"noise": published.noise, "output_noise": published.output_noise}
             return replace(published, **{name: factor * noise for name, noise in both.items()})
 
-        factor_of_budget = calibrate(
-            lambda k: scaled(k).releases(problem, network, horizon), budget
-        )
-        return scaled(factor_of_budget)
+        return scaled(calibrate(lambda k: scaled(k).releases(problem, network, horizon), budget))
 
     def for_run(self, rho: float, problem, network, horizon: int) -> Self:
         """Return a copy whose noises and ridge meet a zCDP budget of the whole run."""
@@ -141,32 +163,47 @@ class ApproximateADMM(ADMMFamily):
 
     def for_message(self, rho: float, problem, network) -> Self:
         """Return a copy whose noises and ridge meet a zCDP budget of one message."""
-        return replace(self, **self.message_cost(problem, network).noise_for(rho)._asdict())
+        change = problem.record_change("l2")
+        if self.perturbed == "output":
+            output_noise = float((change + 2.0 * self.beta) / np.sqrt(2.0 * rho))
+            return replace(self, output_noise=output_noise, ridge=problem.least_convexity)
+        # Theorem 6: epsilon_1 = epsilon_3 (noise) + the Jacobian term (curvature).
+        rho_1, rho_2 = (1.0 - self.splits) * rho, self.splits * rho
+        epsilon_1 = zcdp_epsilon(rho_1, self.delta_1, conversion="safe")
+        epsilon_3 = self.e3 * epsilon_1
+        penalty = float(np.min(self.penalty(network, 1)))
+        rank = problem.record_hessian_rank
+        ridge = rank * 2.8 * problem.record_curvature / (epsilon_1 - epsilon_3)
+        if self.lam_rule == "sharp":
+            ridge -= penalty
+        ridge = float(max(ridge, problem.least_convexity))
+        # Raises an error if kappa exceeds 1/2.
+        jacobian_loss(problem, penalty, "paper", ridge - problem.least_convexity)
+        return replace(
+            self,
+            noise=float(change * self._tail / epsilon_3),
+            output_noise=float(self.beta / np.sqrt(2.0 * rho_2)),
+            ridge=ridge,
+        )
+
+    @property
+    def _tail(self) -> Any:
+        return np.sqrt(2.0 * np.log(1.25 / column(self.delta_1)))
+
+    def rhos(self, problem) -> tuple[Any, Any]:
+        r"""Return the published losses :math:`\rho_1, \rho_2` of a message: data, approximation."""
+        output_noise, error = column(self.output_noise), column(self.beta)
+        if self.perturbed == "output":
+            return 0.0, ((problem.record_change("l2") + 2.0 * error) / output_noise) ** 2 / 2
+        epsilon_3 = problem.record_change("l2") * self._tail / column(self.noise)
+        epsilon_1 = epsilon_3 / column(self.e3)
+        rho_1 = zcdp_rho(epsilon_1, column(self.delta_1), conversion="safe")
+        return rho_1, (error / output_noise) ** 2 / 2
 
     def loss_by_formula(self, problem, network, t):
-        return np.ones((1, 1, 1, 1)) * sum(self.message_cost(problem).rhos())
+        """Return the privacy loss of a message by the paper's formula, in zCDP."""
+        return np.ones((1, 1, 1, 1)) * sum(self.rhos(problem))
 
     def rho_by_formula(self, problem, network, horizon):
         r"""Return the total privacy loss of Theorem 6 in zCDP: :math:`T(\rho_1 + \rho_2)`."""
-        return float(horizon * sum(self.message_cost(problem).rhos()))
-
-    def releases(self, problem, network, horizon):
-        if not self.noisy:
-            return super().releases(problem, network, horizon)
-        return self.message_cost(problem, network).releases(horizon)
-
-    # Methods for audits.
-
-    def noise_sites(self, problem, network, horizon):
-        if not self.noisy:
-            return []
-        curvature = np.reshape(self.ridge + self.penalty(network, 1), (1, -1, 1))
-        curvatures = np.broadcast_to(curvature, (horizon, *curvature.shape[1:]))
-        hidden = self.message_cost(problem, network).releases(1)[-1]
-        last = np.full(horizon, float(np.max(hidden.losses())))
-        output = self.output_noise.site(self.output_noise.scale / curvatures, last)
-        if not self.noise:
-            return [output]
-        scale = np.broadcast_to(np.reshape(self.noise.scale, (1, 1, 1)), (horizon, 1, 1))
-        moved = np.full(horizon, problem.record_change("l2") / self.noise.scale)
-        return [self.noise.site(scale, moved, "minimisation"), output]
+        return float(horizon * sum(self.rhos(problem)))

@@ -14,20 +14,16 @@ budget applies to EVERY outer iteration; (29) is the total of the paper.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.privacy import Release
+from private_consensus.privacy.mechanisms import UNBOUNDED
 
-from ..base import CURVATURE, Iterative, Range, column, origin
-from ..noise import Noise
-from ..parameters import noise_field, positive
-
-UNBOUNDED = "the problem states no bound on a record's gradient"
+from ..base import Algorithm, column, origin
+from ..parameters import NonNegative, Positive
 
 
 class ConsensusState(NamedTuple):
@@ -38,7 +34,7 @@ class ConsensusState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConsensusADMM(Iterative):
+class ConsensusADMM(Algorithm):
     r"""Outer loop of consensus ADMM; a version implements the primal update.
 
     Parameters
@@ -54,15 +50,14 @@ class ConsensusADMM(Iterative):
         Claimed epsilon and delta of ONE outer iteration; set by :meth:`calibrate`.
     """
 
-    rho: float = positive(4.0)
-    c1: float = positive(1.0)
-    noise: Noise = noise_field()
+    rho: Positive = 4.0
+    c1: Positive = 1.0
+    noise: NonNegative = 0.0
     epsilon: float = 0.0
     delta: float = 0.0
 
     quantities: ClassVar = ("released",)
-    assumed_bound: ClassVar[str] = "c1"
-    ranges: ClassVar = {"rho": Range(0.1, 10.0, 1.0, CURVATURE), "horizon": Range(2, 15, 8)}
+    assumed_bound: ClassVar = "c1"
 
     def calibrate(self, budget, problem, network, horizon):
         """Return a copy with the noise of (25) for the budget of ONE outer iteration."""
@@ -72,7 +67,20 @@ class ConsensusADMM(Iterative):
         return self.claiming(budget, float(noise))
 
     def claiming(self, budget, noise: float):
-        r"""Return a copy with noise :math:`\sigma_k|N_k|` and a claim for one outer iteration."""
+        r"""Return a copy with a noise and a claimed privacy guarantee.
+
+        Parameters
+        ----------
+        budget : Budget
+            Claimed privacy of one outer iteration.
+        noise : float
+            Noise :math:`\sigma_k|N_k|`.
+
+        Returns
+        -------
+        ConsensusADMM
+            Copy with these values.
+        """
         return replace(self, noise=noise, epsilon=budget.epsilon, delta=budget.delta)
 
     def statements(self, budget, problem, network, horizon):
@@ -80,7 +88,7 @@ class ConsensusADMM(Iterative):
         total = total_epsilon(budget.epsilon, budget.delta, horizon)
         return [(self, total if self.noise else float("inf"))]
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the total epsilon of (29), with the epsilon per iteration of (25).
 
         ``delta`` is that of one outer iteration.
@@ -88,14 +96,13 @@ class ConsensusADMM(Iterative):
         if not self.noise:
             return float("inf")
         level = np.sqrt(2.1 * np.log(1.25 / delta))
-        epsilon = self.c1 * level / (self.rho * problem.records * self.noise.scale)
+        epsilon = self.c1 * level / (self.rho * problem.records * self.noise)
         return total_epsilon(epsilon, delta, horizon)
 
-    def start(self, problem, network, streams, settings):
-        zero = origin(problem, streams, settings)
-        return ConsensusState(zero, zero)
+    def start(self, problem, network, release):
+        return ConsensusState(*2 * (origin(problem, release),))
 
-    def step(self, state, problem, network, draw, t):
+    def step(self, state, problem, network, release, t):
         """Return the state after an outer iteration: new multipliers (20), then new estimates."""
         sizes = neighbourhood_sizes(network)[..., None]
         weighted_estimate, received = sizes * state.b, state.b + network.neighbour_sum(state.b)
@@ -103,11 +110,13 @@ class ConsensusADMM(Iterative):
         dual = state.dual + rho * (weighted_estimate - received)
         curvature = 2.0 * rho * sizes
         centre = (weighted_estimate + received) / (2.0 * sizes)
-        return ConsensusState(self.primal(problem, network, curvature, dual, centre, draw, t), dual)
+        return ConsensusState(
+            self.primal(problem, network, curvature, dual, centre, release, t), dual
+        )
 
     @abstractmethod
-    def primal(self, problem, network, curvature, dual, centre, draw, t) -> np.ndarray:
-        r"""Compute new estimates :math:`\beta_k`, exactly or approximately.
+    def primal(self, problem, network, curvature, dual, centre, release, t) -> np.ndarray:
+        r"""Compute new estimates, exactly or approximately.
 
         They minimise :math:`f_k + \gamma_k^T\beta + \tfrac h2\|\beta - c_k\|^2`, which equals (7)
         up to a constant.
@@ -117,17 +126,21 @@ class ConsensusADMM(Iterative):
         problem, network
         curvature : ndarray
             :math:`h = 2\rho|N_k|`, broadcastable to [settings, runs, agents, 1].
-        dual, centre : ndarray, shape (settings, runs, agents, P)
-            :math:`\gamma_k`, and :math:`c_k`, the mean of :math:`\beta_k` and of the mean of the
-            neighbourhood.
-        draw, t
+        dual : ndarray, shape (settings, runs, agents, P)
+            :math:`\gamma_k`.
+        centre : ndarray, shape (settings, runs, agents, P)
+            :math:`c_k`, the mean of :math:`\beta_k` and of the mean of the neighbourhood.
+        release : function
+            Function that releases private values.
+        t
 
         Returns
         -------
         ndarray, shape (settings, runs, agents, P)
+            New estimates :math:`\beta_k`.
         """
 
-    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+    def observables(self, state, problem, t):
         return {"released": state.b}
 
 
@@ -138,26 +151,27 @@ def check_budget(budget) -> None:
     require(budget.delta > 0, "budget.delta", budget.delta, expected)
 
 
-def gaussian_release(
-    change: float, noise: float, count: int, attained: float | None = None
-) -> Release:
-    """Return the release of Gaussian noise on a quantity with a known sensitivity.
-
-    ``change`` is the largest l2 change by one record; if it is infinite, the release is not proven.
-    A pair of records attains the fraction ``attained`` of it; None if unknown. ``noise`` is the
-    standard deviation.
-    """
+def provable(change: float) -> dict[str, Any]:
+    """Return the options of a mechanism whose sensitivity is proven only if it is finite."""
     proven = bool(np.isfinite(change))
-    note = "" if proven else UNBOUNDED
-    return Release(
-        "gaussian", change, noise, count=count, proven=proven, note=note, attained=attained
-    )
+    return {"proven": proven, "note": "" if proven else UNBOUNDED}
 
 
 def total_epsilon(epsilon: float, delta: float, iterations: int) -> float:
     r"""Return the total epsilon of M iterations, (29).
 
     .. math:: \bar\epsilon = \epsilon\sqrt{M\ln(1/\delta)/(1.05\ln(1.25/\delta))}
+
+    Parameters
+    ----------
+    epsilon, delta
+    iterations : int
+        M.
+
+    Returns
+    -------
+    float
+        :math:`\bar\epsilon`.
     """
     ratio = np.log(1.0 / delta) / (1.05 * np.log(1.25 / delta))
     return float(epsilon * np.sqrt(iterations * ratio))

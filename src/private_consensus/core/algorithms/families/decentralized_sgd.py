@@ -26,23 +26,23 @@ round in both cases.
 
 A round updates models in place. An observer that stores the arrays passed to ``observe`` has to
 copy them. The computation after the gradients processes the models of all settings of a run in one
-pass (:mod:`...kernels.rounds`). For 64-bit models and on networks of more than 256 agents, it
-processes one setting at a time; the output is byte-identical. Threads process different runs;
-linear algebra is single-threaded.
+pass (:mod:`...kernels.rounds`). For 64-bit models and on large networks, the plain step computes
+the round. Threads process different runs; linear algebra is single-threaded.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from private_consensus.common.errors import require
 from private_consensus.kernels.compiling import share_out
+from private_consensus.privacy.mechanism_sampled import SampledGradient
 from private_consensus.privacy.subsampling import (
     Batches,
     SampledNoise,
@@ -53,12 +53,10 @@ from private_consensus.privacy.subsampling import (
 
 from ...graphs import SMALL
 from ...networks import Network
-from ...problems.perceptron import INITS, Perceptron
-from ...randomness import keys_of
-from ..base import GRADIENT, Finite, Iterative, Range, overrides
-from ..noise import GIVEN, Noise
-from ..parameters import noise_field, one_of, positive
-from .sgd_theorems import SIGMA_RULES, sgd_sigma, theorem11_epsilon
+from ...problems.perceptron import Perceptron
+from ..base import Algorithm, Finite, iterate
+from ..parameters import CALIBRATION, NonNegative, Positive, PositiveInt
+from .sgd_theorems import sgd_sigma, theorem11_epsilon
 
 SLOWEST, FASTEST = 10.0, 90.0
 """Limits of the number of gradients that an agent computes per second."""
@@ -66,7 +64,6 @@ SLOWEST, FASTEST = 10.0, 90.0
 FULL_BITS = 16
 """Bits of an uncompressed number."""
 
-NOISE_ON = ("mean", "sum")
 KEYS = ("noise", "rounding", "discrete", "mask")
 
 
@@ -85,19 +82,6 @@ class SGDState(NamedTuple):
     bits: np.ndarray
     saturated: np.ndarray
     lost: np.ndarray
-
-
-class SGDDraw(NamedTuple):
-    """Random numbers of a round.
-
-    ``speeds`` [runs, agents] are in gradients per second. ``rows`` [runs, agents, largest batch
-    size] are the sampled records of each agent in random order. ``keys`` [runs, 2] are those of
-    the random streams, by purpose.
-    """
-
-    speeds: np.ndarray
-    rows: np.ndarray
-    keys: dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -120,7 +104,7 @@ class BatchModels(NamedTuple):
     """Models and messages of all settings of one run.
 
     ``x`` and ``message`` have one row per setting, run and agent, [rows, p]. For each setting,
-    ``first`` is the row of its first agent, and ``mixing`` the mixing matrix. ``agents`` is the
+    ``first`` is the row of its first agent and ``mixing`` its mixing matrix. ``agents`` is the
     number of agents.
     """
 
@@ -130,14 +114,9 @@ class BatchModels(NamedTuple):
     agents: int
     mixing: list[np.ndarray]
 
-    def models_of(self, s: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the models and the messages of setting s, each [agents, p]."""
-        rows = slice(self.first[s], self.first[s] + self.agents)
-        return self.x[rows], self.message[rows]
-
 
 @dataclass(frozen=True, kw_only=True)
-class DecentralizedSGD(Iterative):
+class DecentralizedSGD(Algorithm):
     r"""Decentralized SGD with rounds of sampled, clipped and noisy gradients.
 
     Parameters
@@ -162,27 +141,20 @@ class DecentralizedSGD(Iterative):
         Whether W may have negative self-weights, which Assumption 1 excludes.
     """
 
-    B: int = positive(20)
-    T_c: float = positive(3.0)
-    K: float = positive(0.5)
-    init: str = one_of("random", INITS)
-    sigma: Noise = noise_field("gradient")
-    sigma_rule: str = one_of("thm11", (*SIGMA_RULES, GIVEN), calibration=True)
-    noise_on: str = one_of("mean", NOISE_ON)
+    B: PositiveInt = 20
+    T_c: Positive = 3.0
+    K: Positive = 0.5
+    init: Literal["random", "zero", "u05"] = "random"
+    sigma: NonNegative = 0.0
+    sigma_rule: Annotated[Literal["thm11", "proof11", "accountant", "given"], CALIBRATION] = "thm11"
+    noise_on: Literal["mean", "sum"] = "mean"
     negative_weights: bool = False
 
     quantities: ClassVar = ("internal", "released", "seconds", "bits", "saturated")
     internal_outputs: ClassVar = ("internal", "saturated")
-    ranges: ClassVar = {"K": Range(0.1, 3.0, 1.0, GRADIENT), "horizon": Range(10, 60, 30)}
     needs: ClassVar[tuple[str, ...]] = ("clipped_gradient", "rows_of", "initial", "records")
-    noised_messages: ClassVar[bool] = False
-    """True if noise is added to the messages instead of the gradients."""
-
-    def __init_subclass__(cls, **options: Any):
-        super().__init_subclass__(**options)
-        if "advance" in vars(cls) and "advance_all" not in vars(cls):
-            # The pass of the parent computes a different round.
-            cls.advance_all = DecentralizedSGD.advance_all
+    released: ClassVar[str] = "gradient"
+    """Quantity to which noise is added: gradient or message."""
 
     # --- Privacy ----------------------------------------------------------------------------------
 
@@ -196,7 +168,17 @@ class DecentralizedSGD(Iterative):
         return fixed_batches(self.B)
 
     def sampled(self, problem, horizon: int) -> SampledNoise:
-        """Return the noisy batch of one agent, as input of the accountant."""
+        """Return the noisy batch of one agent, as input of the accountant.
+
+        Parameters
+        ----------
+        problem, horizon
+
+        Returns
+        -------
+        SampledNoise
+            Noise on the mean or on the sum.
+        """
         noisy_batch = noisy_mean if self.noise_on == "mean" else noisy_sum
         return noisy_batch(self.batches(), problem.records)
 
@@ -209,46 +191,66 @@ class DecentralizedSGD(Iterative):
         return replace(self, sigma=float(sigma))
 
     def sigma_for(self, budget, problem, horizon: int) -> float:
-        """Return the sigma for a finite budget, by the rule ``sigma_rule``.
+        r"""Return the sigma for a finite budget, by the rule ``sigma_rule``.
 
-        It is in units of the clipping norm. The formulas state noise on the mean. Noise on the sum
-        is B times as large.
+        The formulas state noise on the mean. Noise on the sum is B times as large.
+
+        Parameters
+        ----------
+        budget, problem, horizon
+
+        Returns
+        -------
+        float
+            :math:`\sigma`, in units of the clipping norm.
         """
         sigma = sgd_sigma(self.sigma_rule, budget, self.sampled(problem, horizon), horizon)
         on_the_sum = self.noise_on == "sum" and self.sigma_rule != "accountant"
         return sigma * self.B if on_the_sum else sigma
 
-    def releases(self, problem, network, horizon):
-        return self.sampled(problem, int(horizon)).releases(self.sigma.scale, int(horizon))
+    def mechanisms(self, problem, network, horizon):
+        return {"gradient": self.sampled_gradient(problem, horizon)}
 
-    def epsilon_by_formula(self, delta, problem, network, horizon):
+    def sampled_gradient(self, problem, horizon: int, **options: Any) -> SampledGradient:
+        """Return the mechanism of the mean of clipped gradients of a random batch."""
+        is_batch = np.ndim(self.sigma) > 0
+        batch = None if is_batch else self.sampled(problem, int(horizon))
+        parameters: dict[str, Any] = {
+            "scale": self.sigma, "batch": batch, "sizes": self.batch_sizes,
+            "largest": self.max_batch_size, "clip": self.K, "on_sum": self.noise_on == "sum",
+        }  # fmt: skip
+        return SampledGradient(**(parameters | options))
+
+    def batch_sizes(self, speeds: np.ndarray) -> np.ndarray:
+        """Return the batch sizes [settings, runs, agents] for uniform numbers of the speeds."""
+        settings = max(np.size(getattr(self, f.name)) for f in fields(self))
+        return np.stack([self.sizes(s, computed_per_second(speeds)) for s in range(settings)])
+
+    def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the epsilon of Theorem 11 at the current noise."""
-        sigma = self.sigma.scale / (self.B if self.noise_on == "sum" else 1)
+        sigma = self.sigma / (self.B if self.noise_on == "sum" else 1)
         proof = self.sigma_rule == "proof11"
         return theorem11_epsilon(sigma, delta, problem.records, horizon, proof=proof)
 
     def noise_scale(self, s: int, sizes: np.ndarray) -> np.ndarray:
         """Return the standard deviation of the noise on the mean gradient of each agent.
 
-        ``sizes`` are batch sizes, [..., agents]; empty batches have noise 0.
+        Parameters
+        ----------
+        s
+        sizes : ndarray of int, shape (..., agents)
+            Batch sizes.
+
+        Returns
+        -------
+        ndarray
+            With the shape of ``sizes``; 0 for empty batches.
         """
-        sigma, K = at(self.sigma.scale, s), at(self.K, s)
+        sigma, K = at(self.sigma, s), at(self.K, s)
         if sigma == 0:
             return np.zeros(np.shape(sizes))
         divisor = sizes if self.noise_on == "sum" else np.ones(np.shape(sizes))
         return np.where(sizes > 0, sigma * K / np.maximum(divisor, 1), 0.0)
-
-    # --- Methods for audits -----------------------------------------------------------------------
-
-    def noise_sites(self, problem, network, horizon):
-        """Return the noise site: the mean gradient of each agent.
-
-        The scale of the site is 1: the noise is in units of its standard deviation.
-        """
-        if np.max(self.sigma.scale) == 0:
-            return []
-        unit_scale = np.ones((horizon, 1, 1))
-        return [self.sigma.site(unit_scale, np.full(horizon, np.nan), "gradient")]
 
     # --- Rounds -----------------------------------------------------------------------------------
 
@@ -258,7 +260,19 @@ class DecentralizedSGD(Iterative):
         return int(np.max(self.B))
 
     def sizes(self, s: int, speeds: np.ndarray) -> np.ndarray:
-        """Return the batch sizes of a round, for ``speeds`` in gradients per second."""
+        """Return the batch sizes of a round.
+
+        Parameters
+        ----------
+        s
+        speeds : ndarray, shape (..., agents)
+            Gradients per second of each agent.
+
+        Returns
+        -------
+        ndarray of int
+            With the shape of ``speeds``.
+        """
         return np.full(speeds.shape, int(at(self.B, s)))
 
     @abstractmethod
@@ -272,42 +286,39 @@ class DecentralizedSGD(Iterative):
     def bits(self, dim: int) -> Any:
         """Return the bits that an agent broadcasts in a round, one number per setting."""
 
-    @abstractmethod
-    def advance(self, s: int, x: np.ndarray, problem, round_: SampledRound) -> float:
-        """Compute one round of one setting and one run; models are overwritten.
-
-        The models ``x`` are [agents, p]. Return the fraction of saturated coordinates.
-        """
-
     def advance_all(
         self, models: BatchModels, problem, round_: SampledRound
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Compute one round of one run for all settings in one pass; models are overwritten.
 
-        By default, :meth:`advance` computes one setting after the other.
+        Parameters
+        ----------
+        models, problem, round_
 
         Returns
         -------
-        tuple of ndarray, each of shape (settings,), or None
-            Fraction of saturated coordinates, and 0 if all models are finite, else NaN. None if
-            the pass does not support the arguments.
+        tuple of ndarray, each of shape (settings,)
+            Fraction of saturated coordinates, and 0 if all models are finite, else NaN.
         """
-        return None
+        raise NotImplementedError
 
-    def start(self, problem, network, streams, settings):
+    def start(self, problem, network, release):
         self.check(problem, network)
-        x = problem.initial(self.init, streams)
-        shape = (settings, len(x), problem.n_agents, problem.dim)
+        x = problem.initial(self.init, release)
+        shape = (release.settings, len(x), problem.n_agents, problem.dim)
         models = np.broadcast_to(x, shape).copy()
         zero_cost = np.zeros(shape[:2])
-        message = np.zeros_like(models if self.noised_messages else models[..., :0, :0])
+        message = np.zeros_like(models if self.released == "message" else models[..., :0, :0])
         return SGDState(models, message, zero_cost, zero_cost, zero_cost, zero_cost)
 
     def check(self, problem, network) -> None:
-        """Raise ``InvalidInput`` if the batch size or the mixing matrix is not supported.
+        """Raise an error if the batch size or the mixing matrix is not supported.
 
-        Negative self-weights require ``negative_weights``. Batches may not be larger than the
-        number of records.
+        Raises
+        ------
+        InvalidInput
+            For negative self-weights without ``negative_weights``, and for batches that are
+            larger than the number of records.
         """
         smallest = float(network.own_weights.min())
         require(
@@ -320,65 +331,86 @@ class DecentralizedSGD(Iterative):
         fits = self.max_batch_size <= problem.records
         require(fits, "algorithm.B", self.B, expected)
 
-    def draws(self, problem, streams):
-        n, m = problem.n_agents, problem.records
-        speeds = streams.sequence("sampling", "uniform", (n,), "speeds")
-        numbers = streams.sequence("sampling", "uniform", (n, m), "records")
-        keys = {name: keys_of(streams, name) for name in KEYS}
-        agent_rows = np.stack([problem.rows_of(run) for run in range(len(streams.runs))])
-        for unit, uniform in zip(speeds, numbers, strict=True):
-            # The rows with the smallest numbers are a uniform ordered sample without replacement.
-            order = np.argsort(uniform, axis=-1)[..., : self.max_batch_size]
-            rows = np.take_along_axis(agent_rows, order, -1)
-            yield SGDDraw(SLOWEST + (FASTEST - SLOWEST) * unit, rows, keys)
-
     def run(self, problem, network, streams, horizon, observe):
-        """Use single-threaded linear algebra.
+        """Run compiled rounds where they apply, with single-threaded linear algebra.
 
         With several threads, sums have another order and therefore other rounding errors.
         """
         with threadpool_limits(1, "blas"):
-            super().run(problem, network, streams, horizon, observe)
+            iterate(self, problem, network, streams, horizon, observe, step="round")
 
-    def step(self, state, problem, network, draw, t):
+    def round(self, state, problem, network, release, t):
+        """Compute a round in compiled code; :meth:`step`, its definition, if it does not apply."""
         settings, runs, agents, dim = state.x.shape
-        saturated, lost = np.empty((settings, runs)), np.full((settings, runs), np.nan)
+        # The step of a subclass outside of the package may differ from the compiled rounds.
+        is_built_in = type(self).__module__.startswith("private_consensus.")
+        is_single = state.x.dtype == np.float32 and isinstance(problem, Perceptron)
+        if not (is_built_in and is_single and agents <= SMALL):
+            return self.step(state, problem, network, release, t)
+        batch = release.batch(self.released)
+        speeds, keys = computed_per_second(batch.speeds), {n: release.key(n) for n in KEYS}
+        saturated, lost = np.empty((2, settings, runs))
 
         def _compute_runs(begin, end):
-            """Compute the round for the runs from ``begin`` to ``end - 1``."""
             gradient, message = np.empty((2, agents, dim), state.x.dtype)
             for run in range(begin, end):
                 round_ = SampledRound(
                     network.of_run(run),
-                    draw.speeds[run],
-                    draw.rows[run],
-                    {name: keys[run] for name, keys in draw.keys.items()},
+                    speeds[run],
+                    batch.rows[run],
+                    {name: words[run] for name, words in keys.items()},
                     (t - 1) * agents,
                     gradient,
                     message,
                 )
-                pass_result = self._in_one_pass(state, run, problem, round_)
-                if pass_result is not None:
-                    saturated[:, run], lost[:, run] = pass_result
-                    continue
-                for s in range(settings):
-                    if self.noised_messages:
-                        round_ = replace(round_, message=state.message[s, run])
-                    saturated[s, run] = self.advance(s, state.x[s, run], problem, round_)
+                saturated[:, run], lost[:, run] = self._in_one_pass(state, run, problem, round_)
 
         share_out(_compute_runs, runs)
-        seconds = state.seconds + self.seconds(draw.speeds)
-        bits = state.bits + np.reshape(self.bits(dim), (-1, 1))
-        return SGDState(state.x, state.message, seconds, bits, saturated, lost)
+        return self.after(state, speeds, state.x, state.message, saturated, lost)
+
+    def after(self, state, speeds, x, message, saturated, lost) -> SGDState:
+        """Return the state after a round with models x and a message.
+
+        ``speeds`` are gradients per second; ``saturated`` and ``lost`` are those of
+        :class:`SGDState`.
+        """
+        seconds = state.seconds + self.seconds(speeds)
+        bits = state.bits + np.reshape(self.bits(x.shape[-1]), (-1, 1))
+        return SGDState(x, message, seconds, bits, saturated, lost)
+
+    def after_step(self, state, release, x, message, saturated) -> SGDState:
+        """Return the state after a plain step with models x, a message, and ``saturated``."""
+        speeds = computed_per_second(release.batch(self.released).speeds)
+        models = x.astype(state.x.dtype, copy=False)
+        unknown = np.full(models.shape[:2], np.nan)
+        saturated = np.broadcast_to(saturated, models.shape[:2])
+        return self.after(state, speeds, models, message, saturated, unknown)
+
+    def gradient_at(self, problem, x: np.ndarray, clip: Any = None):
+        """Return the query of :class:`.SampledGradient`: mean clipped gradients at models x."""
+        clips = np.broadcast_to(self.K if clip is None else clip, len(x))
+
+        def means(rows: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+            return np.array(
+                [
+                    [
+                        problem.clipped_gradient(x[s, r], rows[r], sizes[s, r], float(clips[s]))
+                        for r in range(x.shape[1])
+                    ]
+                    for s in range(len(x))
+                ]
+            )
+
+        return means
 
     def _in_one_pass(self, state: SGDState, run: int, problem, round_: SampledRound):
-        """Compute a round of one run for all settings in one pass; None if it is not supported."""
+        """Compute a round of one run for all settings in one pass."""
         settings, runs, agents, dim = state.x.shape
-        if agents > SMALL or state.x.dtype != np.float32:
-            return None
-        mixing = [round_.network.mixing] * settings
         first = (np.arange(settings) * runs + run) * agents
-        message = state.message.reshape(-1, dim) if self.noised_messages else state.message[0, 0]
+        message = (
+            state.message.reshape(-1, dim) if self.released == "message" else state.message[0, 0]
+        )
+        mixing = [round_.network.mixing] * settings
         models = BatchModels(state.x.reshape(-1, dim), message, first, agents, mixing)
         return self.advance_all(models, problem, round_)
 
@@ -390,37 +422,31 @@ class DecentralizedSGD(Iterative):
         at_message: bool,
         clips: Sequence[float],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean gradients and sizes of the batches of all settings.
+        """Return the gradients of the sampled batches of all settings.
 
-        The gradients, [settings * agents, p], have the clipping norms ``clips``, one per setting.
-        If ``at_message``, they are evaluated at the messages instead of the models.
+        Parameters
+        ----------
+        models : BatchModels
+            Models and messages of one run.
+        problem, round_
+        at_message : bool
+            Whether the gradients are evaluated at the messages instead of the models.
+        clips : sequence of float, length settings
+            Clipping norms.
+
+        Returns
+        -------
+        ndarray, shape (settings * agents, p)
+            Mean gradients.
+        ndarray of int, shape (settings, agents)
+            Batch sizes.
         """
         sizes = np.array([self.sizes(s, round_.speeds) for s in range(len(clips))])
-        if self._is_compiled(problem):
-            x = models.message if at_message else models.x
-            gradients = np.empty((sizes.size, x.shape[1]), x.dtype)
-            batch = models.first, round_.rows, sizes, np.array(clips)
-            problem.clipped_gradients(x, *batch, gradients)
-            return gradients, sizes
-        points = [models.models_of(s)[1 if at_message else 0] for s in range(len(clips))]
-        return self._separate_gradients(points, problem, round_, clips), sizes
-
-    def _is_compiled(self, problem) -> bool:
-        """Return True if the gradients are those of a perceptron, and no method is overridden."""
-        return (
-            isinstance(problem, Perceptron)
-            and not overrides(problem, Perceptron, "clipped_gradient")
-            and not overrides(self, DecentralizedSGD, "sampled_gradient")
-        )
-
-    def _separate_gradients(self, points, problem, round_: SampledRound, clips) -> np.ndarray:
-        gradients = np.empty((len(clips), *points[0].shape), points[0].dtype)
-        for s, (point, clip) in enumerate(zip(points, clips, strict=True)):
-            round_of_setting = replace(round_, gradient=gradients[s])
-            gradient, _ = self.sampled_gradient(s, point, problem, round_of_setting, clip)
-            if gradient is not round_of_setting.gradient:
-                round_of_setting.gradient[:] = gradient
-        return gradients.reshape(-1, gradients.shape[-1])
+        x = models.message if at_message else models.x
+        gradients = np.empty((sizes.size, x.shape[1]), x.dtype)
+        batch = models.first, round_.rows, sizes, np.array(clips)
+        problem.clipped_gradients(x, *batch, gradients)
+        return gradients, sizes
 
     def observables(self, state, problem, t):
         quantities = {
@@ -428,23 +454,40 @@ class DecentralizedSGD(Iterative):
             "seconds": state.seconds,
             "bits": state.bits,
             "saturated": state.saturated,
-            "released": state.message if self.noised_messages else state.x,
+            "released": state.message if self.released == "message" else state.x,
         }
         return Finite(quantities) if not state.lost.any() else quantities
-
-    def sampled_gradient(self, s: int, x: np.ndarray, problem, round_: SampledRound, clip: float):
-        """Return the mean clipped gradient, [agents, p], and the size of each agent's batch.
-
-        They are evaluated at ``x``, [agents, p], and clipped to the l2 norm ``clip``.
-        """
-        sizes = self.sizes(s, round_.speeds)
-        return problem.clipped_gradient(x, round_.rows, sizes, clip, round_.gradient), sizes
 
     def waiting(self, speeds: np.ndarray) -> np.ndarray:
         """Return the seconds until every agent has computed B gradients, [settings or 1, runs]."""
         return np.reshape(self.B, (-1, 1)) / speeds.min(-1)
 
 
+def computed_per_second(speeds: np.ndarray) -> np.ndarray:
+    """Return the gradients per second of agents for uniform random numbers."""
+    return SLOWEST + (FASTEST - SLOWEST) * speeds
+
+
 def at(value: Any, s: int) -> Any:
-    """Return the value of a field of a batch, scalar or [settings, ...], for setting s."""
+    """Return the value of a field for setting s.
+
+    Parameters
+    ----------
+    value : scalar or ndarray, shape (settings, ...)
+        Field of the batch.
+    s
+
+    Returns
+    -------
+    scalar or ndarray
+        The value itself if it is a scalar.
+    """
     return value[s] if isinstance(value, np.ndarray) and value.ndim else value
+
+
+def _without_diagonal(matrix):
+    from scipy.sparse import diags_array, issparse
+
+    if not issparse(matrix):
+        return matrix.without_diagonal()
+    return matrix - diags_array(matrix.diagonal())

@@ -7,13 +7,18 @@ standard deviation :math:`M_t`. A privacy condition bounds :math:`\sum_t \Delta_
 from __future__ import annotations
 
 from functools import cache
+from typing import Annotated, Literal
 
 import numpy as np
 from scipy.optimize import brentq
 
 from private_consensus.privacy import gaussian_mu, zcdp_rho
 
-CALIBRATIONS = ("theorem_1", "gaussian_dp", "advanced_composition", "zcdp")
+from ..parameters import CALIBRATION
+
+Calibration = Annotated[
+    Literal["theorem_1", "gaussian_dp", "advanced_composition", "zcdp"], CALIBRATION
+]
 """Names of the privacy conditions."""
 
 

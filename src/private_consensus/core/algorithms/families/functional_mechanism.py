@@ -10,19 +10,18 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from private_consensus.privacy.functional import COEFFICIENTS, FAIRNESS, Sensitivity
+from private_consensus.privacy.functional import Sensitivity
 
 from ...solvers import quadratics
 from ..base import Algorithm
-from ..noise import LAWS, NoiseSite
-from ..parameters import nonnegative, one_of, positive
+from ..parameters import CALIBRATION, NonNegative, Positive
 
-MEANS = ("public", "data")
-SENSITIVITIES = ("paper", "tight")
+NORMS = {"laplace": "l1", "gaussian": "l2"}
+"""Norm of the sensitivity by distribution of the noise."""
 UNIT_DEVIATIONS = {"laplace": np.sqrt(2.0), "gaussian": 1.0}
 """Standard deviation of a unit draw of each noise."""
 
@@ -39,6 +38,14 @@ class Scales(NamedTuple):
     linear: np.ndarray
     fairness: np.ndarray
     quadratic: np.ndarray
+
+
+class ClassifierState(NamedTuple):
+    """Classifiers w [settings, runs, 1, d]; repaired and dropped parts [settings, runs]."""
+
+    w: np.ndarray
+    repaired: np.ndarray
+    dropped: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,17 +83,17 @@ class FunctionalMechanism(Algorithm):
         actual number over this number, and no privacy is claimed. 0 for no emulation.
     """
 
-    mechanism: str = one_of("laplace", UNIT_DEVIATIONS)
-    fair: str = one_of("penal", FAIRNESS)
-    alpha: float = nonnegative(1.0)
-    solver: str = one_of("ridge", quadratics.REPAIRS)
-    radius: float = positive(20.0)
-    coeffs: str = one_of("ordered", COEFFICIENTS)
-    sens: str = one_of("paper", SENSITIVITIES, calibration=True)
-    zbar: str = one_of("public", MEANS, calibration=True)
-    emulated: float = nonnegative(0.0, calibration=True)
+    mechanism: Literal["laplace", "gaussian"] = "laplace"
+    fair: Literal["off", "perrec", "plus", "penal"] = "penal"
+    alpha: NonNegative = 1.0
+    solver: Literal["ridge", "trim", "ball", "literal"] = "ridge"
+    radius: Positive = 20.0
+    coeffs: Literal["ordered", "unique"] = "ordered"
+    sens: Annotated[Literal["paper", "tight"], CALIBRATION] = "paper"
+    zbar: Annotated[Literal["public", "data"], CALIBRATION] = "public"
+    emulated: Annotated[NonNegative, CALIBRATION] = 0.0
 
-    quantities: ClassVar = ("internal", "released", "repaired", "dropped")
+    quantities: ClassVar = ("released", "repaired", "dropped")
     needs: ClassVar[tuple[str, ...]] = ("coefficients", "coefficient_change")
 
     @property
@@ -94,13 +101,15 @@ class FunctionalMechanism(Algorithm):
         """Quantities of the problem that set the noise: the mean, if it is used and public."""
         return ("mean",) if self.fair != "off" and self.zbar == "public" else ()
 
-    @property
-    def law(self) -> str:
-        """Distribution of all noises."""
-        return self.mechanism
-
     def sensitivity(self, problem, fair: str) -> Sensitivity:
-        """Return the tight sensitivities of the objective's coefficients."""
+        """Return the tight sensitivities of the coefficients of the objective.
+
+        Parameters
+        ----------
+        problem
+        fair : {"off", "perrec", "plus", "penal"}
+            Fairness term.
+        """
         is_public = self.zbar == "public"
         return problem.coefficient_change(fair, public_mean=is_public, coefficients=self.coeffs)
 
@@ -115,56 +124,21 @@ class FunctionalMechanism(Algorithm):
     def scales(self, problem) -> Scales:
         """Return the noise scales of all settings."""
 
-    def perturbed(self, problem, streams) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the noisy coefficients M, [settings, runs, d, d], b and g, [settings, runs, d].
+    def fairness(self, problem) -> np.ndarray:
+        """Return the exact coefficients of the fairness term, [runs, d]."""
+        exact = problem.coefficients
+        return exact.distance if self.fair == "perrec" else exact.covariance
 
-        The fairness term's g is 0 if the term is part of b, or off.
-        """
-        exact, scales = problem.coefficients, self.scales(problem)
-        law, dim = LAWS[self.law].unit, problem.dim
-        linear = exact.linear + scales.linear * streams.draw("noise", law, (dim,), "linear")
-        noise = _symmetric(streams.draw("noise", law, (dim, dim), "quadratic"), self.coeffs)
-        quadratic = exact.quadratic + scales.quadratic * noise
-        if self.fair == "off":
-            return quadratic, linear, np.zeros_like(linear)
-        covariance = exact.distance if self.fair == "perrec" else exact.covariance
-        unit = streams.draw("noise", law, (dim,), "fairness")
-        covariance = _column(self.alpha) * (covariance + scales.fairness * unit)
-        if self.fair == "penal":
-            return quadratic, linear, covariance
-        return quadratic, linear + covariance, np.zeros_like(linear)
+    @abstractmethod
+    def perturbed(self, problem, release) -> tuple[np.ndarray, np.ndarray, Any]:
+        """Return the noisy coefficients M [settings, runs, d, d], b and g [settings, runs, d]."""
 
-    # Methods for audits.
+    def start(self, problem, network, release):
+        w = np.zeros((release.settings, release.runs, 1, problem.dim))
+        return ClassifierState(w, *2 * (np.zeros(w.shape[:2]),))
 
-    def noised_once(self, quadratic, linear, covariance) -> np.ndarray:
-        """Return the coefficients, [..., number], whose noise is a single draw.
-
-        They are the diagonal of M (``quadratic``, [..., d, d]), b (``linear``, [..., d]) and, if it
-        is a separate block, g (``covariance``, [..., d]).
-        """
-        diagonal = np.diagonal(quadratic, axis1=-2, axis2=-1)
-        blocks = [diagonal, linear, *([covariance] if self.fair == "penal" else [])]
-        shape = np.broadcast_shapes(*(block.shape for block in blocks))
-        return np.concatenate([np.broadcast_to(block, shape) for block in blocks], axis=-1)
-
-    def noise_sites(self, problem, network, horizon):
-        """Return the noise site: the coefficients whose noise is a single draw."""
-        if not all(np.all(scale > 0) for scale in self.noised_scales(problem)):
-            return []
-        norm = LAWS[self.law].norm
-        unknown = np.full(horizon, np.nan)
-        return [NoiseSite("coefficients", self.mechanism, np.ones((1, 1, 1)), norm, unknown)]
-
-    def noised_scales(self, problem) -> list[np.ndarray]:
-        """Return the noise scales of :meth:`noised_once` for a single setting, each [1, d]."""
-        scales = self.scales(problem)
-        blocks = [np.diagonal(scales.quadratic, axis1=-2, axis2=-1), scales.linear]
-        if self.fair == "penal":
-            blocks.append(self.alpha * scales.fairness)
-        return [np.broadcast_to(block, (1, 1, problem.dim))[0] for block in blocks]
-
-    def run(self, problem, network, streams, horizon, observe):
-        matrix, linear, covariance = self.perturbed(problem, streams)
+    def step(self, state, problem, network, release, t):
+        matrix, linear, covariance = self.perturbed(problem, release)
         diagonal = np.diagonal(self.scales(problem).quadratic, axis1=-2, axis2=-1)
         solution = quadratics.minimise(
             matrix,
@@ -172,18 +146,15 @@ class FunctionalMechanism(Algorithm):
             covariance,
             repair=self.solver,
             ridge=RIDGE * UNIT_DEVIATIONS[self.mechanism] * diagonal,
-            radius=_column(self.radius)[..., 0],
+            radius=column_of_settings(self.radius)[..., 0],
         )
-        quantities = {
-            "released": solution.w[..., None, :],
-            "internal": self.noised_once(matrix, linear, covariance)[..., None, :],
-            "repaired": solution.repaired,
-            "dropped": solution.dropped,
-        }
-        observe(1, np.arange(len(horizon)), quantities)
+        return ClassifierState(solution.w[..., None, :], solution.repaired, solution.dropped)
+
+    def observables(self, state, problem, t):
+        return {"released": state.w, "repaired": state.repaired, "dropped": state.dropped}
 
 
-def _column(value) -> np.ndarray:
+def column_of_settings(value) -> np.ndarray:
     """Return a field in a shape that broadcasts against [settings, runs, d]."""
     return np.reshape(value, (-1, 1, 1))
 
@@ -193,30 +164,44 @@ def by_columns(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the noise scales of coefficients that do or do not involve a selected column.
 
-    The scales ``selected_scale`` and ``remaining_scale`` are numbers or [settings], and
-    ``selected`` is a mask, [d]. The results are those of linear coefficients, [settings, 1, d], and
-    of quadratic ones, [settings, 1, d, d].
+    Parameters
+    ----------
+    selected_scale : float or ndarray, shape (settings,)
+        Scale of coefficients that involve a selected column.
+    remaining_scale : float or ndarray, shape (settings,)
+        Scale of all other coefficients.
+    selected : ndarray of bool, shape (d,)
+        Selected columns.
+
+    Returns
+    -------
+    ndarray, shape (settings, 1, d)
+        Scales of linear coefficients.
+    ndarray, shape (settings, 1, d, d)
+        Scales of quadratic coefficients.
     """
-    selected_scale, remaining_scale = _column(selected_scale), _column(remaining_scale)
+    scales = selected_scale, remaining_scale
+    selected_scale, remaining_scale = map(column_of_settings, scales)
     linear = np.where(selected, selected_scale, remaining_scale)
     either = selected[:, None] | selected[None, :]
     return linear, np.where(either, selected_scale[..., None], remaining_scale[..., None])
 
 
-def _symmetric(unit: np.ndarray, coefficients: str) -> np.ndarray:
-    """Return the noise of a symmetric matrix for draws on all products, or on monomials."""
-    if coefficients == "ordered":
-        return (unit + np.swapaxes(unit, -1, -2)) / 2
-    upper = np.triu(unit)
-    return (upper + np.swapaxes(upper, -1, -2)) / 2
-
-
 def paper_sensitivity(norm: str, dim: int, *, fair: bool) -> float:
-    r"""Return the published sensitivity of the coefficients, by Lemmas 21 to 24, for d features.
+    r"""Return the published sensitivity of the coefficients, by Lemmas 21 to 24.
 
     Without and with a fairness term, it is :math:`d^2/4 + d` and :math:`d^2/4 + 3d` in l1 (Lemmas
     21 and 22), and :math:`\sqrt{d^2/16 + d}` and :math:`\sqrt{d^2/16 + 9d}` in l2 (Lemmas 23 and
     24).
+
+    Parameters
+    ----------
+    norm : {"l1", "l2"}
+        Norm of the change.
+    dim : int
+        Number of features d.
+    fair : bool
+        Whether the objective has a fairness term.
     """
     if norm == "l1":
         return dim**2 / 4 + (3 if fair else 1) * dim

@@ -8,20 +8,17 @@ differ in the position and the scale of the noise, and in the iterations that us
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.privacy import Release, calibrate
+from private_consensus.privacy.mechanisms import ObjectivePerturbation
 
-from ..base import column
-from ..noise import published_change
-from ..parameters import nonnegative, one_of
-from .admm import ADMMFamily, of_agents
-
-JACOBIANS = ("paper", "tight")
-CURVATURES = ("none", "half", "deficit")
+from ..base import column, per_iteration
+from ..parameters import CALIBRATION, NonNegative
+from .admm import ADMMFamily
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,28 +55,66 @@ class ObjectivePerturbed(ADMMFamily):
         Added curvature :math:`\Phi`.
     """
 
-    jacobian: str = one_of("paper", JACOBIANS, calibration=True)
-    curvature: str = one_of("none", CURVATURES, calibration=True)
-    Phi: float = nonnegative(0.0)
+    jacobian: Annotated[Literal["paper", "tight"], CALIBRATION] = "paper"
+    curvature: Annotated[Literal["none", "half", "deficit"], CALIBRATION] = "none"
+    Phi: NonNegative = 0.0
 
     jacobian_terms = 1
     """Number of terms J per iteration."""
 
-    def added_curvature(self, problem):
-        return column(self.Phi) if np.any(self.Phi) else None
+    def noise_scale(self, network, t: int) -> Any:
+        """Return the scale of the noise in its own unit, broadcastable against iterates."""
+        return self.scale(t)
+
+    def weight(self, network, t: int) -> Any:
+        """Return the factor of the noise in the linear term."""
+        return 1.0
+
+    def private_iterations(self, horizon: int) -> range:
+        """Return the iterations that use private data, counted from 1."""
+        return range(1, horizon + 1)
+
+    def mechanisms(self, problem, network, horizon):
+        def jacobian(t):
+            penalty, ridge = self.penalty(network, t), column(self.Phi)
+            return self.jacobian_terms * jacobian_loss(problem, penalty, self.jacobian, ridge)
+
+        minimiser = ObjectivePerturbation(
+            problem.record_change(self.norm),
+            per_iteration(lambda t: self.noise_scale(network, t), horizon),
+            times=self.private_iterations(horizon),
+            distribution=self.law,
+            # Without noise there is no guarantee to prove, so that kappa may exceed 1/2.
+            jacobian=per_iteration(jacobian, horizon) if self.noisy else 0.0,
+            weight=per_iteration(lambda t: self.weight(network, t), horizon),
+        )
+        return {"minimiser": minimiser}
+
+    def perturbed(self, state, problem, penalty: np.ndarray, centre: np.ndarray):
+        """Return the objective with the added curvature."""
+        added = column(self.Phi) if np.any(self.Phi) else None
+        return self.objective(state, problem, penalty, centre, added)
+
+    def step(self, state, problem, network, release, t):
+        penalty, centre = self.penalty(network, t), self.centre(state, network)
+        x = release("minimiser", self.perturbed(state, problem, penalty, centre))
+        return self.update_duals(state, problem, network, x, x, t)
+
+    # Calibration and formulas.
 
     def with_noise_for(self, budget, problem, network, horizon):
         curved = self.with_curvature(budget, problem, network, horizon)
         return ADMMFamily.with_noise_for(curved, budget, problem, network, horizon)
 
     def with_curvature(self, budget, problem, network, horizon: int):
-        r"""Return a copy with the :math:`\Phi` that ``curvature`` requires, or itself."""
+        r"""Return a copy with the :math:`\Phi` that ``curvature`` requires."""
         if self.curvature == "none":
             return self
         iterations = self.private_iterations(horizon)
-        min_penalty = float(self.least_penalties(network, horizon)[iterations - 1].min())
+        min_penalty = float(min(self.penalty(network, t).min() for t in iterations))
         budget_share = self.epsilon_share(budget, len(iterations))
         jacobian_cost = self.jacobian_terms * jacobian_loss(problem, min_penalty, self.jacobian)
+        # The remainder of the share is for the noise, so that it must not be 0.
         if jacobian_cost < (budget_share if self.curvature == "deficit" else budget_share / 2):
             return self
         cost_per_term = budget_share / 2 / (self.jacobian_terms * problem.record_hessian_rank)
@@ -88,112 +123,51 @@ class ObjectivePerturbed(ADMMFamily):
         return replace(self, Phi=float(required - problem.least_convexity - min_penalty))
 
     def epsilon_share(self, budget, count: int) -> float:
-        """Return the largest equal loss of ``count`` pure mechanisms within a budget."""
+        """Return the largest equal epsilon of ``count`` mechanisms that together meet a budget."""
         if self.calibration == "formula" and self.rho_conversion is not None:
+            # A pure epsilon costs epsilon^2 / 2 in zCDP.
             return float(np.sqrt(2.0 * self.rho_of(budget) / count))
         scale = calibrate(lambda s: [Release("pure", epsilon=np.full(count, 1.0 / s))], budget)
         return 1.0 / scale
 
-    def linear_scale(self, penalty: Any, scale: Any) -> Any:
-        """Return the scale of the noise in the gradient, for noise on the centre of the penalty.
-
-        It is the product of the penalty :math:`D_i` and the scale of the noise on the centre.
-        """
-        return penalty * scale
-
-    def noise_sites(self, problem, network, horizon):
-        """Return the noise site: the gradient of the minimised objective.
-
-        The scale is NaN in iterations without noise.
-        """
-        times = np.arange(1, horizon + 1)
-        penalties = np.stack([of_agents(self.penalty(network, t)) for t in times])
-        scale = self.linear_scale(penalties, self.scales(horizon)[:, None, None])
-        is_public = ~np.isin(times, self.private_iterations(horizon))
-        scale = np.where(is_public[:, None, None], np.nan, scale)
-        change = problem.record_change(self.noise.norm)
-        moved = np.where(is_public, 0.0, change / np.nanmin(scale, axis=(1, 2), initial=np.inf))
-        return [self.noise.site(scale, moved, "minimisation")]
-
     def loss_by_formula(self, problem, network, t):
-        r"""Return the privacy loss of iteration t per coordinate, by the formula of Xiao et al.
-
-        It is :math:`\mathcal B_\infty/s + 2.8 w/D_i`.
-        """
-        penalty = self.penalty(network, t)
-        moved = published_change(problem) / self.linear_scale(penalty, self.scale(t))
-        return moved + 2.8 * published_change(problem) / penalty
-
-    def private_iterations(self, horizon: int) -> np.ndarray:
-        """Return the iterations that use private data, counted from 1."""
-        return np.arange(1, horizon + 1)
+        r"""Return the loss :math:`\mathcal B_\infty/s + 2.8 w/D_i` per coordinate of Xiao et al."""
+        linear_scale = np.abs(self.weight(network, t) * self.noise_scale(network, t))
+        change, penalty = problem.published_change, self.penalty(network, t)
+        return change / linear_scale + 2.8 * change / penalty
 
     def losses(self, problem, network, horizon):
-        r"""Return sensitivity, noise scales and Jacobian terms of iterations that use private data.
-
-        The sensitivity :math:`\Delta` of the gradient is in the norm of the noise. The arrays have,
-        per iteration, the smallest scale s of any agent, and the sum of the Jacobian terms.
-        """
-        iterations = self.private_iterations(horizon) - 1
-        penalties = self.least_penalties(network, horizon)[iterations]
-        jacobians = self.jacobian_terms * jacobian_loss(problem, penalties, self.jacobian, self.Phi)
-        scales = self.linear_scale(penalties, self.scales(horizon)[iterations])
-        return problem.record_change(self.noise.norm), scales, jacobians
+        """Return sensitivities, scales and Jacobian terms, see :class:`.ObjectivePerturbation`."""
+        return self.mechanisms(problem, network, horizon)["minimiser"].losses(horizon)
 
     def rho_by_formula(self, problem, network, horizon):
-        r"""Return the total privacy loss :math:`\sum_t \epsilon_t^2/2` in zCDP.
-
-        Each iteration is :math:`\epsilon_t`-differentially private.
-        """
+        r"""Return :math:`\sum_t \epsilon_t^2/2`: iterations are :math:`\epsilon_t`-private."""
         change, scales, jacobians = self.losses(problem, network, horizon)
         return float(((change / scales + jacobians) ** 2).sum() / 2)
 
-    def releases(self, problem, network, horizon):
-        """Return one purely differentially private mechanism per iteration.
 
-        Its loss is that of the noise plus the Jacobian term. For Gaussian noise, whose Jacobian
-        term depends on the sampled noise (E4.3), the two terms are separate releases, and the
-        latter is not proven.
-        """
-        change, scales, jacobians = self.losses(problem, network, horizon)
-        attack_fields = self.attack_fields(problem, len(scales))
-        if self.noisy and self.law != "gaussian":
-            attack = Release(self.law, change, scales, dim=problem.dim, **attack_fields)
-            return [Release("pure", epsilon=change / scales + jacobians, attack=attack)]
-        note = "the Jacobian term of Gaussian objective perturbation depends on the noise"
-        jacobian = Release("pure", epsilon=jacobians, proven=False, note=note)
-        return [*self.noise.releases(change, scales, **attack_fields), jacobian]
+def jacobian_loss(problem, penalty: Any, form: str, ridge: Any = 0.0) -> Any:
+    r"""Return the Jacobian term J of the privacy loss of an iteration.
 
-    def attack_fields(self, problem, count: int) -> dict[str, Any]:
-        r"""Return the fields ``attained`` and ``reached`` of :class:`.Release`; empty if unknown.
+    Parameters
+    ----------
+    problem
+    penalty : float or ndarray
+        :math:`D_i`.
+    form : {"paper", "tight"}
+        :math:`2.8\kappa` or :math:`\ln(1+\kappa)`, times the rank of a record's Hessian.
+    ridge : float or ndarray
+        Curvature in addition to that of the problem.
 
-        If only the label of a row z differs, the Hessians are equal at every point. Then
-        :math:`v(x) = -(a + D(x-c) + \mu x) + w\sigma(-x^Tz)z` is a one-to-one function of the
-        minimiser. It equals the noise b on one data set and :math:`b + wz` on the other one, so
-        that the attack has the full loss of the noise and no Jacobian term.
+    Returns
+    -------
+    float or ndarray
+        J, with the shape of the penalty.
 
-        At delta 0, two nearly opposite rows attain the whole sensitivity at points far from the
-        origin, where the Jacobians are equal as well. Laplace noise leads to such points with
-        positive density. Noise of ``gamma_norm`` has to point along the change; in iteration 1 it
-        leads to points at which half of the sensitivity is attained. ``count`` iterations use
-        private data.
-        """
-        if problem.offers("box") and np.isfinite(problem.box):
-            return {}  # the map from noise to projected minimisers is not one-to-one
-        norm = self.noise.norm
-        attained = problem.attained_gradient_share(norm)
-        first = 1.0 if self.law == "laplace" else problem.attained_gradient_share("l2")
-        if attained is None:
-            return {}
-        return {"attained": attained, "reached": self.noise.reached(problem, count, first)}
-
-
-def jacobian_loss(problem, penalty: Any, form: str, ridge: float = 0.0) -> Any:
-    r"""Return the Jacobian term J of the privacy loss of an iteration, in the shape of the penalty.
-
-    It is the rank of a record's Hessian times :math:`2.8\kappa` for the form ``paper``, which
-    raises ``InvalidInput`` if :math:`\kappa > 1/2`, or :math:`\ln(1+\kappa)` for ``tight``.
-    ``ridge`` is curvature in addition to that of the problem.
+    Raises
+    ------
+    InvalidInput
+        For ``paper``, if :math:`\kappa > 1/2`.
     """
     kappa = problem.record_curvature / (problem.least_convexity + ridge + penalty)
     if form == "tight":

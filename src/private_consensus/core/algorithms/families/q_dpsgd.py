@@ -10,29 +10,27 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, Literal
 
 import numpy as np
+from annotated_types import Gt, Lt
 
 from private_consensus.common.errors import OutsideRange
-from private_consensus.kernels.messages import descend
 from private_consensus.kernels.rounds import Grids, Steps, steps_of
 from private_consensus.privacy.subsampling import Batches, deadline_batches
 
 from ...quantization import Grid
-from ..base import Range, overrides
-from ..parameters import fraction, one_of, positive
+from ..base import column
+from ..parameters import Positive
 from .decentralized_sgd import (
     FASTEST,
     FULL_BITS,
     SLOWEST,
     BatchModels,
     DecentralizedSGD,
-    SampledRound,
     at,
 )
 
-GRIDS = ("clipped", "open")
 MEAN_SPEED = (SLOWEST + FASTEST) / 2
 MAX_CACHED = 8
 """Largest number of entries in the cache of coefficients per mixing matrix."""
@@ -61,20 +59,13 @@ class QDPSGD(DecentralizedSGD):
         Number of rounds of the run; set by :meth:`run`.
     """
 
-    a0: float = positive(0.3)
-    e0: float = positive(11.0)
-    rate: float | None = fraction(None, below=0.5)
+    a0: Positive = 0.3
+    e0: Positive = 11.0
+    rate: Annotated[float, Gt(0), Lt(0.5)] | None = None
     eta: float = 0.1
     s: int = 3
-    grid: str = one_of("clipped", GRIDS)
+    grid: Literal["clipped", "open"] = "clipped"
     T: float = 0.0
-
-    ranges: ClassVar = {
-        **DecentralizedSGD.ranges,
-        "a0": Range(0.1, 3.0, 1.0),
-        "e0": Range(0.5, 3.0, 2.0),
-        "eta": Range(0.003, 0.3, 0.03),
-    }
 
     def __post_init__(self):
         super().__post_init__()
@@ -126,27 +117,34 @@ class QDPSGD(DecentralizedSGD):
                 stacklevel=3,
             )
 
+    def grid_of(self, s: int) -> Grid:
+        """Return the grid of a setting."""
+        return Grid(float(at(self.eta, s)), at(self.s, s), self.grid == "clipped")
+
     def coefficients(self, s: int) -> tuple[float, float, Grid]:
-        """Return the steps a and e and the grid of setting s."""
+        """Return the steps a and e of a setting in a run of T rounds, and its grid."""
         a, e = (float(at(step, s)) for step in self.steps(self.T))
-        return a, e, Grid(float(at(self.eta, s)), at(self.s, s), self.grid == "clipped")
+        return a, e, self.grid_of(s)
 
     @cached_property
     def all_coefficients(self) -> list[tuple[float, float, Grid]]:
         """Steps a and e and grid of each setting, for all rounds of a run."""
         return [self.coefficients(s) for s in range(np.size(self.T))]
 
-    def pass_coefficients(
-        self, models: BatchModels, scales: np.ndarray
-    ) -> tuple[Steps, Grids] | None:
+    def pass_coefficients(self, models: BatchModels, scales: np.ndarray) -> tuple[Steps, Grids]:
         """Return the coefficients of all settings for a round in one pass.
 
-        ``scales`` are standard deviations of the noise, [settings, agents]. The result is None if a
-        subclass of Grid rounds differently.
+        Parameters
+        ----------
+        models : BatchModels
+            Models of one run, with the mixing matrices.
+        scales : ndarray, shape (settings, agents)
+            Standard deviations of the noise.
+
+        Returns
+        -------
+        tuple of (Steps, Grids)
         """
-        rounding = "quantize", "add_noise", "variance"
-        if any(overrides(grid, Grid, *rounding) for _, _, grid in self.all_coefficients):
-            return None
         matrices = np.array(models.mixing)
         key = matrices.tobytes()
         if key not in self._cached:
@@ -174,17 +172,18 @@ class QDPSGD(DecentralizedSGD):
         ends = [(grid.resolution, *grid.ends) for _, _, grid in self.all_coefficients]
         return steps, Grids(*np.array(ends, np.float32).T.copy())
 
-    def descend(self, x, base, e: float, a: float, gradient, scale, round_: SampledRound) -> None:
-        """Compute the new models from the messages; models are overwritten.
+    def quantized(self, x: np.ndarray, release, t: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return models that are rounded to the grid, and the fractions of clipped coordinates."""
+        z, saturated = np.empty_like(x), np.empty(x.shape[:2])
+        keys, counter = release.key("rounding"), (t - 1) * x.shape[2]
+        for s, run in np.ndindex(x.shape[:2]):
+            grid = self.grid_of(s)
+            saturated[s, run] = grid.quantize(x[s, run], keys[run], counter, z[s, run])
+        return z, saturated / (x.shape[2] * x.shape[3])
 
-        Parameters
-        ----------
-        x, base, gradient : ndarray, shape (agents, p)
-            Models, values that agents use in place of their own models, and clipped mean gradients.
-        scale : ndarray, shape (agents,)
-            Standard deviation of the noise.
-        """
-        mixed = round_.network.mix_others(round_.message, e)
-        keep = 1.0 - e + e * round_.network.own_weights
-        key, counter = round_.keys["noise"], round_.counter
-        descend(x, base, mixed, gradient, keep, a * e, scale, key, counter)
+    def descended(self, release, network, base, z, gradient) -> np.ndarray:
+        """Return the models after (27) or (28), from base points, messages z and a gradient."""
+        steps = self.steps(np.asarray(release.horizon, float))
+        a, e = (column(np.atleast_1d(step)) for step in steps)
+        keep = 1.0 - e + e * network.own_weights[..., None]
+        return keep * base + network.mix_others(z, e) - a * e * gradient

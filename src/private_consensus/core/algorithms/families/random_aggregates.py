@@ -12,14 +12,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import namedtuple
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ..parameters import one_of
 from . import gradient_steps, random_weights
 from .gradient_steps import GradientSteps, uniform_mean
-from .random_weights import WEIGHTS, Losses, add_losses, no_losses
+from .random_weights import Losses, add_losses
 
 RandomAggregatesState = namedtuple(
     "RandomAggregatesState", (*gradient_steps.GradientStepsState._fields, *Losses._fields)
@@ -37,71 +36,68 @@ class Aggregate(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RandomAggregates(GradientSteps):
-    """Gradient steps from a random aggregate of the neighbourhood.
+    """Gradient steps from random or fixed aggregates of a neighbourhood.
 
     Parameters
     ----------
     weights : {"random", "fixed"}
-        Weights of the ends of the interval: sampled (:mod:`.random_weights`), or their mean 1/2.
+        Weights of the ends of the interval: sampled, or their mean 1/2.
     """
 
-    weights: str = one_of("random", WEIGHTS)
+    weights: Literal["random", "fixed"] = "random"
 
     quantities: ClassVar = ("released", "worst_case", *random_weights.QUANTITIES)
     internal_outputs: ClassVar = ("internal", *random_weights.ANALYSES)
 
     @abstractmethod
     def aggregate(self, x: np.ndarray, network) -> Aggregate:
-        """Return the interval of the uniform random aggregate, and the point of the gradient.
+        """Return the intervals of the aggregates of messages x, and the points of the gradients."""
 
-        ``x`` are the messages of the iteration, [settings, runs, agents, dim].
-        """
+    def start(self, problem, network, release):
+        state = super().start(problem, network, release)
+        return RandomAggregatesState(*state, *4 * (state.total_loss,))
 
-    def start(self, problem, network, streams, settings):
-        plain = super().start(problem, network, streams, settings)
-        return RandomAggregatesState(*plain, *no_losses(settings, problem, streams))
-
-    def draws(self, problem, streams):
-        return random_weights.draws(self, problem, streams)
-
-    def step(self, state, problem, network, draw, t):
+    def step(self, state, problem, network, release, t):
         low, high, at = self.aggregate(state.x, network)
-        weights = 0.5 if draw.weights is None else draw.weights
-        mixed = low + weights * (high - low)
-        x = self.descend(problem, at, mixed, draw.noise, t)
+        weights = 0.5
+        if self.weights == "random":
+            weights = release.random("weights", "uniform", state.x.shape[-2:])
+        mixed, moved = low + weights * (high - low), self.step_size(t) * problem.gradient(at)
+        x = release("message", mixed - moved)
         after = state._replace(x=x, total_loss=self.accumulated_loss(state, problem, network, t))
         if not self.has_losses:
             return after
-        scale = self.noise.at(t)
-        position = mixed + scale * draw.noise - low
-        return add_losses(after, problem, position, high - low, scale, self.step_size(t))
+        # The noisy aggregate, of which the message differs by the gradient step.
+        position = x + moved - low
+        return add_losses(after, problem, position, high - low, self.scale(t), self.step_size(t))
 
     def observables(self, state, problem, t):
         quantities = dict(super().observables(state, problem, t))
         if self.has_losses:
-            quantities |= random_weights.loss_observables(state)
+            quantities |= random_weights.loss_observables(state, state.total_loss)
         return quantities
 
     @property
     def has_losses(self) -> bool:
-        """True if the privacy losses of the sampled messages are computed."""
-        return random_weights.is_amplified(self)
-
-    def attack_fields(self, problem, horizon):
-        """Return an attack at delta 0 only, since none is known for a mixture over weights."""
-        fractions = super().attack_fields(problem, horizon)
-        return fractions | {"attained": None} if self.weights == "random" else fractions
-
-    # Methods for audits.
-
-    @property
-    def hidden_sampling(self) -> bool:
-        """True if weights are random, since other agents do not observe them."""
-        return self.weights == "random"
+        """True if privacy losses of sampled messages are computed: Theorem 2.2 applies."""
+        return self.noisy and (self.weights, self.law) == ("random", "laplace")
 
 
 def mean_interval(x: np.ndarray, network) -> Aggregate:
-    """Return the interval of Algorithm 2 around the mean of each neighbourhood."""
+    """Return the interval of Algorithm 2 around the mean of each neighbourhood.
+
+    Parameters
+    ----------
+    x : ndarray, shape (settings, runs, agents, dim)
+        Messages of the iteration.
+    network : Network
+        Communication graph with its mixing matrix.
+
+    Returns
+    -------
+    Aggregate
+        Interval, with the mean as the point of the gradient.
+    """
     mean = uniform_mean(network, x)
     reach = np.abs(widest_pair(x, network)) / (network.degrees[..., None] + 1.0)
     return Aggregate(mean - reach, mean + reach, mean)
@@ -110,7 +106,17 @@ def mean_interval(x: np.ndarray, network) -> Aggregate:
 def widest_pair(x: np.ndarray, network) -> np.ndarray:
     """Return the difference of the two members of each neighbourhood with the largest l1 distance.
 
-    It has the shape of ``x``, [settings, runs, agents, dim], and an arbitrary sign.
+    Parameters
+    ----------
+    x : ndarray, shape (settings, runs, agents, dim)
+        Messages of the iteration.
+    network : Network
+        Communication graph with its mixing matrix.
+
+    Returns
+    -------
+    ndarray, shape (settings, runs, agents, dim)
+        Differences :math:`x_a - x_b`, with an arbitrary sign.
     """
     members = network.gather(x, network.closed_neighbourhoods)
     distances = np.zeros((*members.shape[:-1], members.shape[-2]))
@@ -123,3 +129,11 @@ def widest_pair(x: np.ndarray, network) -> np.ndarray:
         for member in np.divmod(widest, members.shape[-2])
     )
     return first - second
+
+
+def _pairs(distance: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return ``distance[..., first, second]``, for one graph or for one graph per run."""
+    if first.ndim == 2:
+        return distance[..., first, second]
+    runs = np.arange(len(first))[:, None, None]
+    return distance[:, runs, first, second]

@@ -7,40 +7,16 @@ This module is not an algorithm. An algorithm with random weights has a field ``
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from private_consensus.privacy import aggregation
 
-from ..noise import published_change
-
-WEIGHTS = ("random", "fixed")
 ANALYSES = ("realised", "realised_all", "unamplified", "realised_share")
 """Observables with the privacy losses of sampled messages, which no other agent receives."""
 QUANTITIES = (*ANALYSES, "worst_all")
 """Observables with the privacy losses of a run with hidden random weights (Xiao et al. 2019)."""
-
-
-class RandomWeightsDraw(NamedTuple):
-    """Unit noise and weights of an iteration, [runs, agents, dim]; None for fixed weights."""
-
-    noise: np.ndarray
-    weights: np.ndarray | None = None
-
-
-def draws(algorithm: Any, problem, streams) -> Iterator[RandomWeightsDraw]:
-    """Yield unit noise and random weights, one item per iteration."""
-    shape = (problem.n_agents, problem.dim)
-    weights = streams.sequence("sampling", "uniform", shape, "weights")
-    for noise in algorithm.noise.units(problem, streams):
-        yield RandomWeightsDraw(noise, next(weights) if algorithm.weights == "random" else None)
-
-
-def is_amplified(algorithm: Any) -> bool:
-    """Return True if Theorem 2.2 applies: Laplace noise and random weights."""
-    return bool(algorithm.noise) and (algorithm.weights, algorithm.law) == ("random", "laplace")
 
 
 class Losses(NamedTuple):
@@ -58,12 +34,6 @@ class Losses(NamedTuple):
     unamplified: np.ndarray
 
 
-def no_losses(settings: int, problem, streams) -> Losses:
-    """Return the privacy losses before the first iteration."""
-    zero = np.zeros((settings, len(streams.runs), problem.n_agents))
-    return Losses(zero, zero, zero, zero)
-
-
 def add_losses(state: Any, problem, position, length, scale, step_size: Any) -> Any:
     r"""Return a state with the privacy losses of one more message.
 
@@ -71,13 +41,16 @@ def add_losses(state: Any, problem, position, length, scale, step_size: Any) -> 
     ----------
     state : State
         State after the message, whose fields :class:`Losses` are those before the message.
+    problem
     position, length : ndarray, shape (settings, runs, agents, dim)
         Message minus the lower end of its interval, and length of the interval.
-    scale, step_size : float or ndarray
-        Scale :math:`1/\beta` of the noise, and factor :math:`\alpha` of the gradient in a message.
+    scale : float or ndarray
+        Scale :math:`1/\beta` of the noise.
+    step_size : float or ndarray
+        Factor :math:`\alpha` of the gradient in a message.
     """
     beta = 1.0 / np.asarray(scale)
-    published = step_size * published_change(problem)
+    published = step_size * problem.published_change
     proven = step_size * problem.record_change("linf")
     realised, corrected = aggregation.realised_losses(position, length, beta, [published, proven])
     outside = (position <= 0) | (position >= length)
@@ -90,7 +63,7 @@ def add_losses(state: Any, problem, position, length, scale, step_size: Any) -> 
     )
 
 
-def loss_observables(state: Any) -> dict[str, np.ndarray]:
+def loss_observables(losses: Any, total_loss: np.ndarray) -> dict[str, np.ndarray]:
     """Return the observables with the mean privacy losses over agents, each [settings, runs]."""
-    means = {name: getattr(state, name).mean(-1) for name in Losses._fields}
-    return means | {"realised_share": means["realised"] / state.total_loss.mean(-1)}
+    means = {name: getattr(losses, name).mean(-1) for name in Losses._fields}
+    return means | {"realised_share": means["realised"] / total_loss.mean(-1)}

@@ -40,7 +40,7 @@ def received_within(
     total = distance + new_distance
     is_near = total <= column(limit)
     total = np.where(is_near, total, distance) if forgets else total
-    accepted = is_near & network.adjacency
-    own_weight = network.degrees[..., None] - accepted.sum(-1, keepdims=True, dtype=float)
-    replaced = 1.0 - accepted.sum((-1, -2)) / network.adjacency.sum((-1, -2))
+    used = network.neighbour_sum(np.ones((*x.shape[:-1], 1)), is_near)
+    own_weight = network.degrees[..., None] - used
+    replaced = 1.0 - used.sum((-1, -2)) / network.degrees.sum(-1)
     return Received(network.neighbour_sum(x, is_near) + own_weight * x, total, replaced)

@@ -23,7 +23,6 @@ from private_consensus.common.errors import arguments, require
 from private_consensus.kernels import logistic as kernel
 from private_consensus.kernels.compiling import share_out
 
-from ...randomness import Streams
 from ..base import Problem
 from . import metrics, optimum, solver
 from .solver import losses_of, per_agent, sigmoid_neg
@@ -341,7 +340,7 @@ class LogisticRegression(Problem):
         first = run * math.prod(shape) if self.features.ndim == 4 else 0
         return first + np.arange(math.prod(shape)).reshape(shape)
 
-    def initial(self, init: str, streams: Streams) -> np.ndarray:
+    def initial(self, init: str, release: Any) -> np.ndarray:
         """Return the common starting point, [runs, 1, dim], of all agents of a run.
 
         It is 0, or for ``random`` a normal vector, from the stream ``data``, whose squared norm has
@@ -349,8 +348,8 @@ class LogisticRegression(Problem):
         """
         arguments.choice("algorithm.init", init, INITS)
         if init == "zero":
-            return np.zeros((len(streams.runs), 1, self.dim))
-        return streams.draw("data", "normal", (1, self.dim), "initial") / np.sqrt(self.dim)
+            return np.zeros((release.runs, 1, self.dim))
+        return release.once("initial", "normal", (1, self.dim)) / np.sqrt(self.dim)
 
     def clipped_gradient(self, x, rows, sizes, clip=np.inf, out=None):
         r"""Compute the mean of clipped gradients of records, plus the regulariser's gradient.

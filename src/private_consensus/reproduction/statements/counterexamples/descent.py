@@ -82,7 +82,7 @@ def proposition_2() -> ErratumResult:
     problem, network, _ = _mean_estimation()
     budget = Budget(1.0, 1e-6)
     noise = [
-        GradientDescent(sensitivity=kind).calibrate(budget, problem, network, HORIZON).noise.scale
+        GradientDescent(sensitivity=kind).calibrate(budget, problem, network, HORIZON).noise
         for kind in ("record", "lipschitz")
     ]
     ratio = noise[1] / noise[0]
@@ -106,7 +106,7 @@ def released_average() -> ErratumResult:
     difference = (observables["released"] - observables["internal"]).mean(-2)
     distance = float((difference**2).sum(-1).mean())
     first_step = 1.0 / problem.records
-    scale = calibrated.noise.scale * first_step * HORIZON**-calibrated.decay
+    scale = calibrated.noise * first_step * HORIZON**-calibrated.decay
     expected = problem.dim * scale**2 / AGENTS
     description = (
         f"Theorem 2 concerns the mean of x(T). The squared distance of the mean of the sent models "

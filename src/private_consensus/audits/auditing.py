@@ -1,0 +1,259 @@
+"""Audit of an algorithm: record an execution, replay it on neighbouring data, compare."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from private_consensus.common.errors import InvalidInput, arguments
+from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.networks import Network
+from private_consensus.core.problems import Problem
+from private_consensus.core.randomness import Streams
+from private_consensus.core.simulation import Setting, calibrated
+from private_consensus.privacy import Budget, account
+from private_consensus.privacy.mechanisms import CLOSED_SET, Mechanism
+
+from .comparison import costs_of, leak_between
+from .execution import Execution, execute
+from .result import (
+    LEAKS,
+    NO_GUARANTEE,
+    NOT_CONTRADICTED,
+    NOT_EXECUTED,
+    REFUSED,
+    UNDERSTATED,
+    AuditResult,
+)
+from .search import Pair, Search
+from .workers import two_workers
+
+PAIRS = 60
+"""Default number of pairs of data sets."""
+
+
+def audit(
+    algorithm: Algorithm,
+    problem: Problem,
+    network: Network,
+    budget: Budget,
+    horizon: int,
+    *,
+    pairs: int = PAIRS,
+    seed: int = 0,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> AuditResult:
+    """Try to contradict the guarantee of an algorithm by executions on neighbouring data.
+
+    An execution is recorded on one data set. It is replayed on a neighbouring data set, with the
+    recorded outputs of all mechanisms. Every message, every output and the state of all other
+    agents must then be identical, else a value leaks beside the mechanisms. The change of each
+    private value must cost at most the declared loss. Every agent is attacked.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Algorithm, whose noise is calibrated to the budget.
+    problem : Problem
+        Problem with sizes and bounds; its data are one of the tried data sets.
+    network : Network
+        Communication graph; the graph of the first run, if each run has a graph.
+    budget : Budget
+        Privacy budget of the whole run.
+    horizon : int
+        Number of iterations.
+    pairs : int
+        Number of pairs of data sets.
+    seed : int
+        Seed of the data and of the noise.
+    progress : callable
+        Called after each pair with the number of executed pairs and of all pairs.
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    InvalidInput
+        For invalid arguments, or a problem without known neighbours.
+    """
+    arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm")
+    arguments.instance("budget", budget, Budget, "a Budget")
+    arguments.whole("horizon", horizon, 1)
+    arguments.whole("pairs", pairs, 1)
+    network = network.of_run(0)
+    noisy = calibrated(Setting(algorithm, budget, horizon), problem, network)
+    return audit_calibrated(
+        noisy, problem, network, horizon, budget.delta, pairs=pairs, seed=seed, progress=progress
+    )
+
+
+def audit_calibrated(
+    algorithm: Algorithm,
+    problem: Any,
+    network: Network,
+    horizon: int,
+    delta: float,
+    *,
+    pairs: int = PAIRS,
+    seed: int = 0,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> AuditResult:
+    """Audit an algorithm whose noise is set; see :func:`audit`.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Algorithm with its noise.
+    problem : Problem
+        Problem with sizes and bounds.
+    network : Network
+        Graph of one run.
+    horizon : int
+        Number of iterations.
+    delta : float
+        Delta at which the declared epsilon is stated.
+    pairs, seed, progress
+        See :func:`audit`.
+
+    Returns
+    -------
+    AuditResult
+    """
+    facts: dict[str, Any] = {
+        "delta": delta, "iterations": horizon, "graph": _graph_text(network),
+    }  # fmt: skip
+    try:
+        declared = algorithm.mechanisms(problem, network, horizon)
+        refusal = refused_declaration(declared, horizon)
+        facts["epsilon"] = account(algorithm.releases(problem, network, horizon), delta).epsilon
+    except InvalidInput:
+        raise
+    except Exception as error:
+        text = f"{type(error).__name__}: {error} (mechanisms)"
+        return AuditResult(NOT_EXECUTED, text, **facts)
+    if refusal:
+        return AuditResult(REFUSED, refusal, **facts)
+    findings = _Findings(algorithm, declared, network.n_agents)
+    search = Search(algorithm, problem, network, horizon, pairs, seed)
+    streams = Streams(secret_root(seed), (0,))
+
+    def executed(data: Any, releases: Any) -> Execution:
+        with np.errstate(all="ignore"):
+            return execute(algorithm, data, network, horizon, streams, releases)
+
+    with two_workers(executed) as (first_worker, second_worker):
+        for pair in search.pairs():
+            try:
+                first_worker.submit(pair.first, None)
+                recorded = first_worker.result()
+                second_worker.submit(pair.second, recorded.releases)
+                first_worker.submit(pair.first, recorded.releases)
+                again, replayed = first_worker.result(), second_worker.result()
+            except EOFError:
+                findings.error = "the process that executes the algorithm ended"
+                break
+            findings.add(pair, recorded, again, replayed)
+            search.reached(pair, max(findings.latest.values(), default=0.0))
+            progress(findings.pairs, pairs)
+            if findings.leak:
+                break
+    return findings.result(declared, horizon, facts)
+
+
+def refused_declaration(declared: Mapping[str, Mechanism], horizon: int) -> str:
+    """Return the reason why a declaration cannot be audited; empty if it can."""
+    if not isinstance(declared, Mapping):
+        return "mechanisms returns no mapping from names to mechanisms"
+    for name, mechanism in declared.items():
+        if type(mechanism) not in CLOSED_SET:
+            return f"{name!r} is no mechanism of this package: {type(mechanism).__name__}"
+        for t in mechanism.released_times(horizon):
+            values = mechanism.at(mechanism.sensitivity, t), mechanism.at(mechanism.scale, t)
+            for label, value in zip(("sensitivity", "scale"), values, strict=True):
+                # Written so that NaN is refused.
+                if not np.all(np.asarray(value, float) >= 0):
+                    return f"the {label} of {name!r} in iteration {t} is {value}, expected >= 0"
+    return ""
+
+
+class _Findings:
+    """Collected findings of all pairs; the strongest decides the verdict."""
+
+    def __init__(self, algorithm: Algorithm, declared: Mapping[str, Mechanism], agents: int):
+        self.algorithm, self.declared, self.agents = algorithm, declared, agents
+        self.leak = self.excess = self.refusal = self.error = ""
+        self.reached: dict[str, float] = {}
+        self.latest: dict[str, float] = {}
+        self.pairs = self.outputs = self.executed = 0
+        self.attacked: set[int] = set()
+
+    def add(self, pair: Pair, recorded: Execution, again: Execution, replayed: Execution) -> None:
+        """Compare a recorded execution with its repetition and with its replay."""
+        self.pairs += 1
+        self.attacked.add(pair.agent)
+        self.latest = {}
+        if recorded.refusal:
+            self.refusal = self.refusal or recorded.refusal
+            return
+        if recorded.error and replayed.error:
+            self.error = self.error or recorded.error
+            return
+        if recorded.leak:
+            self.leak = recorded.leak
+            return
+        self.executed += 1
+        self.outputs += len(recorded.events)
+        repeated = leak_between(recorded, again, -1, self.agents)
+        moved, excess_of_own = costs_of(again, self.declared, -1)
+        if repeated or excess_of_own or any(ratio > 1e-6 for ratio in moved.values()):
+            self.leak = (
+                "two executions on the same data differ although all mechanisms have the same "
+                "outputs: randomness or memory beside the handler"
+            )
+            return
+        self.leak = leak_between(recorded, replayed, pair.agent, self.agents)
+        self.leak += f" ({pair.text})" if self.leak else ""
+        self.latest, excess = costs_of(replayed, self.declared, pair.agent)
+        for name, ratio in self.latest.items():
+            self.reached[name] = max(self.reached.get(name, 0.0), ratio)
+        self.excess = self.excess or excess
+
+    def result(self, declared, horizon: int, facts: dict[str, Any]) -> AuditResult:
+        """Return the result with the verdict of the strongest finding."""
+        facts |= {
+            "reached": self.reached, "pairs": self.pairs, "agents": len(self.attacked),
+            "outputs": self.outputs,
+        }  # fmt: skip
+        for verdict, reason in ((LEAKS, self.leak), (UNDERSTATED, self.excess)):
+            if reason:
+                return AuditResult(verdict, reason, **facts)
+        without = [
+            name
+            for name, mechanism in declared.items()
+            if not all(np.isfinite(mechanism.loss(t)).all() for t in range(1, horizon + 1))
+        ]
+        if self.refusal:
+            return AuditResult(REFUSED, self.refusal, **facts)
+        if self.error and not self.executed:
+            return AuditResult(NOT_EXECUTED, self.error, **facts)
+        if without or not np.isfinite(facts["epsilon"]):
+            names = ", ".join(repr(name) for name in without) or "a mechanism"
+            reason = f"{names} has no noise, no finite sensitivity or no proof"
+            return AuditResult(NO_GUARANTEE, reason, **facts)
+        return AuditResult(NOT_CONTRADICTED, **facts)
+
+
+def secret_root(seed: int) -> int:
+    """Return a root of streams that no literal seed reaches, so that own noise cannot equal it."""
+    digest = hashlib.sha256(f"noise of audits {seed}".encode()).digest()
+    return int.from_bytes(digest[:16], "little")
+
+
+def _graph_text(network: Network) -> str:
+    edges = int(np.sum(network.degrees)) // 2
+    return f"a graph with {network.n_agents} agents and {edges} edges"

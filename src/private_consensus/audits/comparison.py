@@ -1,0 +1,151 @@
+"""Comparison of a recorded execution with its replay on a neighbouring data set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from private_consensus.privacy.mechanisms import Mechanism
+
+from .execution import Event, Execution
+from .frozen import freeze
+
+ROUNDING = 1e-6
+"""Relative excess of a cost over the declared loss that counts as rounding."""
+
+
+def leak_between(first: Execution, second: Execution, agent: int, agents: int) -> str:
+    """Return the first difference that an observer sees between two executions; empty if none.
+
+    Both executions have the same outputs of all mechanisms, so that every message, output and
+    state of other agents must be identical.
+
+    Parameters
+    ----------
+    first, second : Execution
+        Recorded execution, and its replay on the neighbouring data set.
+    agent : int
+        Agent whose records differ.
+    agents : int
+        Number of agents.
+
+    Returns
+    -------
+    str
+        Sentence that names the fault.
+    """
+    if first.declaration != second.declaration:
+        return f"the declared mechanisms depend on records of agent {agent}"
+    for event, replayed in zip_longest(first.events, second.events):
+        if event is None or replayed is None or event[:3] != replayed[:3]:
+            if second.leak or second.error:
+                break
+            t = (event or replayed).t
+            return f"the sequence of messages of iteration {t} depends on records of agent {agent}"
+        if freeze(event.value) != freeze(replayed.value) and (
+            text := _described(event, replayed, agent, agents)
+        ):
+            return text
+    if bool(first.error) != bool(second.error):
+        error = first.error or second.error
+        return f"an error occurs on one of two data sets: {error} (records of agent {agent} differ)"
+    return f"{second.leak} (records of agent {agent} differ)" if second.leak else ""
+
+
+def _described(event: Event, replayed: Event, agent: int, agents: int) -> str:
+    """Return a sentence on two values that differ; empty if no observer sees the difference."""
+    a, b = event.value, replayed.value
+    beside = f"depends on records of agent {agent} beside the mechanisms"
+    is_array = isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape
+    if event.kind == "state":
+        foreign = [i for i in range(agents) if i != agent]
+        if is_array and a.ndim >= 3 and a.shape[2] == agents:
+            if freeze(a[:, :, foreign]) == freeze(b[:, :, foreign]):
+                return ""
+            return f"the state {event.name!r} of other agents after iteration {event.t} {beside}"
+        return f"the state {event.name!r} after iteration {event.t} {beside}"
+    if event.kind == "message":
+        senders = _senders(a, b, agents) if is_array else []
+        names = ", ".join(map(str, senders))
+        owner = f"agent {names}" if len(senders) == 1 else f"agents {names or 'unknown'}"
+        return f"the message of {owner} in iteration {event.t} {beside}"
+    return f"the output {event.name!r} of iteration {event.t} {beside}"
+
+
+def _senders(a: np.ndarray, b: np.ndarray, agents: int) -> list[int]:
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    axis = 2 if a.ndim >= 3 and a.shape[2] == agents else max(a.ndim - 2, 0)
+    return sorted({int(index[axis]) for index in np.argwhere(~same)})
+
+
+def costs_of(
+    replay: Execution, mechanisms: Mapping[str, Mechanism], agent: int
+) -> tuple[dict[str, float], str]:
+    """Return the largest ratio of cost and declared loss per mechanism, and a finding.
+
+    Parameters
+    ----------
+    replay : Execution
+        Replay on the neighbouring data set.
+    mechanisms : mapping
+        Declared mechanisms.
+    agent : int
+        Agent whose records differ.
+
+    Returns
+    -------
+    dict
+        Ratio per mechanism.
+    str
+        Sentence on the first excess; empty if there is none.
+    """
+    reached: dict[str, float] = {}
+    finding = ""
+    by_name: dict[str, list[tuple[float, float]]] = {}
+    for name, t, cost, loss in replay.costs:
+        cost, loss = np.broadcast_arrays(cost, np.asarray(loss, float))
+        # A release without noise has no guarantee that a change could exceed.
+        cost = np.where(np.isinf(loss), 0.0, cost)
+        foreign_costs = _of_others(cost, agent)
+        separate = mechanisms[name].separates_agents and "agents" in mechanisms[name].shape
+        if separate and np.any(foreign_costs != 0):
+            return reached, (
+                f"the query {name!r} of another agent in iteration {t} depends on records of "
+                f"agent {agent} that were not released"
+            )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = np.where(cost == 0, 0.0, cost / loss)
+        largest = float(np.max(np.where(np.isnan(ratio), np.inf, ratio), initial=0.0))
+        by_name.setdefault(name, []).append((float(np.max(cost)), float(np.max(loss))))
+        if mechanisms[name].touched is None:
+            reached[name] = max(reached.get(name, 0.0), largest)
+            # Written so that NaN is an excess.
+            if not largest <= 1 + ROUNDING and not finding:
+                finding = (
+                    f"{name!r} of iteration {t} changes by {largest:.4g} times its declared "
+                    f"sensitivity (records of agent {agent} differ)"
+                )
+    for name, pairs in by_name.items():
+        touched = mechanisms[name].touched
+        if touched is None:
+            continue
+        total = sum(cost for cost, _ in pairs)
+        declared = sum(sorted((loss for _, loss in pairs), reverse=True)[:touched])
+        ratio = total / declared if total else 0.0
+        reached[name] = max(reached.get(name, 0.0), ratio)
+        if not ratio <= 1 + ROUNDING and not finding:
+            finding = (
+                f"all releases of {name!r} together cost {ratio:.4g} times the declared loss of "
+                f"the {touched} releases that one change may affect (data of agent {agent} differ)"
+            )
+    return reached, finding
+
+
+def _of_others(cost: np.ndarray, agent: int) -> Any:
+    """Return the costs of the other agents; empty if the cost is that of all agents together."""
+    if cost.ndim < 3 or cost.shape[2] <= 1:
+        return np.zeros(0)
+    return np.delete(cost, agent, axis=2)

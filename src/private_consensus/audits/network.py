@@ -1,0 +1,55 @@
+"""Network that records every value that agents send."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from private_consensus.core.networks import Network
+
+SENDING = ("mix", "mix_others", "mix_links", "neighbour_sum", "diffuse", "gather")
+"""Methods through which values leave an agent."""
+PUBLIC = (
+    "n_agents", "degrees", "shared", "own_weights", "consensus_rate", "algebraic_connectivity",
+    "closed_neighbourhoods", "open_neighbourhoods",
+)  # fmt: skip
+"""Public facts on the graph that a step may read; the matrices are not among them."""
+
+
+class RecordingNetwork:
+    """Network in an audit: all ways through it are recorded, and its matrices are not readable.
+
+    Parameters
+    ----------
+    network : Network
+        Network of the audited execution.
+    record : callable
+        Function of the name of the method and the sent value.
+    """
+
+    def __init__(self, network: Network, record: Callable[[str, Any], None]):
+        self._network, self._record = network, record
+
+    def __repr__(self) -> str:
+        return f"RecordingNetwork({self._network!r})"
+
+
+def _sending(name: str) -> Callable[..., Any]:
+    def send(self: RecordingNetwork, *values: Any) -> Any:
+        for value in values:
+            if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+                self._record(name, value.copy())
+        return getattr(self._network, name)(*values)
+
+    send.__doc__ = f"Apply :meth:`.Network.{name}` and record the sent values."
+    return send
+
+
+for _name in SENDING:
+    setattr(RecordingNetwork, _name, _sending(_name))
+for _name in PUBLIC:
+    setattr(RecordingNetwork, _name, property(lambda self, n=_name: getattr(self._network, n)))
+# A sum of an agent's own messages is not sent.
+RecordingNetwork.sum_links = lambda self, x: self._network.sum_links(x)  # ty: ignore

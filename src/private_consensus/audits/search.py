@@ -1,0 +1,149 @@
+"""Pairs of neighbouring data sets that an audit tries, and the climb to the largest loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from inspect import signature
+from itertools import cycle
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from private_consensus.core.networks import Network
+from private_consensus.core.problems.linear_observation import LinearObservation
+
+from .universes import STYLES, Background, Record, Universe, measurements, universe_of
+
+
+class Pair(NamedTuple):
+    """Two neighbouring data sets, the attacked agent, and their description."""
+
+    first: Any
+    second: Any
+    agent: int
+    text: str
+    proposal: Any = None
+
+
+class Proposal(NamedTuple):
+    """Background, the two records, the attacked agent and the index of its record."""
+
+    background: Background
+    first: Record
+    second: Record
+    agent: int
+    index: int
+    text: str
+
+
+class Search:
+    """Proposals of pairs: extreme and random records first, then a climb of the loss.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Audited algorithm.
+    problem : Problem
+        Problem of the audited execution.
+    network : Network
+        Communication graph.
+    horizon : int
+        Number of iterations.
+    pairs : int
+        Number of pairs.
+    seed : int
+        Seed of the proposals.
+    """
+
+    def __init__(
+        self,
+        algorithm: Any,
+        problem: Any,
+        network: Network,
+        horizon: int,
+        pairs: int,
+        seed: int,
+    ):
+        self.algorithm, self.problem, self.network = algorithm, problem, network
+        self.horizon, self.count = horizon, pairs
+        self.rng = np.random.default_rng([seed, 0xA0D17])
+        self.best: tuple[float, Proposal] | None = None
+
+    def pairs(self) -> Iterator[Pair]:
+        """Yield the pairs; the loss of each is reported to :meth:`reached` before the next."""
+        if isinstance(self.problem, LinearObservation):
+            change = float(self.algorithm.largest_change)
+            moved = measurements(
+                self.problem, change, self.algorithm.relation.unit, self.rng, self.horizon
+            )
+            for _ in range(self.count):
+                yield Pair(*next(moved))
+            return
+        if hasattr(self.problem, "neighbours"):
+            yield from self._stated()
+            return
+        universe = universe_of(self.problem)
+        proposals = self._proposals(universe)
+        climbs_from = self.count // 2
+        for number in range(self.count):
+            if number >= climbs_from and self.best is not None and number % 2:
+                proposal = self._climbed(universe, self.best[1])
+            else:
+                proposal = next(proposals)
+            first, second = (
+                universe.holding(proposal.background, record, proposal.agent, proposal.index)
+                for record in (proposal.first, proposal.second)
+            )
+            yield Pair(first, second, proposal.agent, proposal.text, proposal)
+
+    def reached(self, pair: Pair, ratio: float) -> None:
+        """Report the ratio of cost and declared loss that a pair reached."""
+        if pair.proposal is not None and (self.best is None or ratio > self.best[0]):
+            self.best = ratio, pair.proposal
+
+    def _stated(self) -> Iterator[Pair]:
+        """Yield the pairs that the problem states by a method ``neighbours``."""
+        stated = self.problem.neighbours
+        for number in range(self.count):
+            agent = number % self.network.n_agents
+            options = {"agent": agent} if "agent" in signature(stated).parameters else {}
+            if number >= self.network.n_agents or (not options and number):
+                return
+            for (first, second), _ in stated(self.network, **options):
+                for pair in ((first, second), (second, first)):
+                    yield Pair(*pair, agent if options else 0, "neighbours that the problem states")
+
+    def _proposals(self, universe: Universe) -> Iterator[Proposal]:
+        """Yield proposals without end: every agent, every style, extreme and random records."""
+        rng, extremes = self.rng, cycle(universe.extremes())
+        agents, styles = cycle(range(universe.n_agents)), cycle(STYLES)
+        number = 0
+        while True:
+            if number % 3 == 2:
+                records, text = (universe.record(rng), universe.record(rng)), "random records"
+            else:
+                records, text = next(extremes), "extreme records"
+            if rng.random() < 0.5:
+                records = records[::-1]
+            # Agents and styles have independent periods, so that all combinations occur.
+            agent, style = next(agents), next(styles)
+            if number % (universe.n_agents * len(STYLES)) == universe.n_agents * len(STYLES) - 1:
+                next(styles)
+            index = int(rng.integers(universe.count)) if number % 2 else 0
+            background = universe.background(style, records[0], rng)
+            described = f"{text} of agent {agent}, {style} other records"
+            yield Proposal(background, *records, agent, index, described)
+            number += 1
+
+    def _climbed(self, universe: Universe, proposal: Proposal) -> Proposal:
+        """Return the best proposal so far with moved records or a moved background."""
+        rng, size = self.rng, float(10.0 ** self.rng.uniform(-2, 0))
+        choice = rng.integers(3)
+        if choice == 0:
+            proposal = proposal._replace(first=universe.moved(proposal.first, size, rng))
+        elif choice == 1:
+            proposal = proposal._replace(second=universe.moved(proposal.second, size, rng))
+        else:
+            background = universe.shortened(proposal.background, 1.0 - 0.5 * size)
+            proposal = proposal._replace(background=background)
+        return proposal._replace(text=f"records of agent {proposal.agent} by local search")

@@ -1,0 +1,75 @@
+"""Processes that execute only the first, or only the second, data set of each pair.
+
+A cache of the audited code would make both executions equal and hide a fault. Therefore the second
+data set is executed in a process that has never seen the first. The processes are forks, so that
+classes of a notebook can be audited.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+from numba.core.registry import cpu_target
+
+
+class Worker:
+    """Process that evaluates a function of its tasks, in order.
+
+    Parameters
+    ----------
+    function : callable
+        Function of the arguments of a task. The process inherits it, so that it needs no pickling.
+    """
+
+    def __init__(self, function: Callable[..., Any]):
+        context = multiprocessing.get_context("fork")
+        self.connection, child = context.Pipe()
+        self.process = context.Process(target=_serve, args=(function, child), daemon=True)
+        self.process.start()
+        child.close()
+
+    def submit(self, *arguments: Any) -> None:
+        """Send the arguments of a task."""
+        self.connection.send(arguments)
+
+    def result(self) -> Any:
+        """Return the result of the earliest task that has not been returned.
+
+        Raises
+        ------
+        EOFError
+            If the process ended.
+        """
+        return self.connection.recv()
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.terminate()
+        self.process.join()
+        self.connection.close()
+
+
+def _serve(function: Callable[..., Any], connection: Any) -> None:
+    while True:
+        try:
+            arguments = connection.recv()
+        except EOFError:
+            return
+        connection.send(function(*arguments))
+
+
+@contextmanager
+def two_workers(function: Callable[..., Any]) -> Generator[tuple[Worker, Worker]]:
+    """Yield a process for the first data sets and one for the second data sets."""
+    # Processes inherit Numba's tables; each would need a second to load them.
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+    workers = Worker(function), Worker(function)
+    try:
+        yield workers
+    finally:
+        for worker in workers:
+            worker.close()

@@ -1,0 +1,86 @@
+"""Lower bounds on the privacy loss of the algorithms, by attacks that are proven per class.
+
+Each module has a mapping ``ATTACKS`` from the name of a class to an :class:`Attack`. A subclass
+outside of this package has no attack, since its step may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from private_consensus.privacy import Release
+from private_consensus.privacy.brackets import LowerBound, lower_bound
+
+MODULES = (
+    "admm",
+    "approximate_admm",
+    "consensus",
+    "coordinates",
+    "descent",
+    "fairness",
+    "innovations",
+    "sgd",
+)
+"""Modules of this package."""
+
+
+class Attack(NamedTuple):
+    """Attack on an algorithm.
+
+    Parameters
+    ----------
+    because : str
+        Reason why the attack attains the stated fractions.
+    releases : callable
+        Function of algorithm, problem, network, horizon and the releases of its mechanisms. It
+        returns the releases with the fractions of their losses that the attack attains.
+    """
+
+    because: str
+    releases: Callable[[Any, Any, Any, int, list[Release]], list[Release]]
+
+
+def attack_on(algorithm: Any) -> Attack | None:
+    """Return the attack that is proven for the class of an algorithm, or None."""
+    kind = type(algorithm)
+    is_built_in = kind.__module__.startswith("private_consensus.")
+    return _attacks().get(kind.__name__) if is_built_in else None
+
+
+@cache
+def _attacks() -> dict[str, Attack]:
+    modules = [import_module(f"{__name__}.{name}") for name in MODULES]
+    return {name: attack for module in modules for name, attack in module.ATTACKS.items()}
+
+
+def lower_bound_of(
+    algorithm: Any, problem: Any, network: Any, horizon: int, delta: float
+) -> LowerBound:
+    """Return the lower bound on epsilon of a run by the attack on its algorithm.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Algorithm with its noise.
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    network : Network
+        Communication graph with its mixing matrix.
+    horizon : int
+        Number of iterations.
+    delta : float
+        Delta at which epsilon is stated.
+
+    Returns
+    -------
+    LowerBound
+        0 with a reason if no attack is known.
+    """
+    releases = algorithm.releases(problem, network, horizon)
+    attack = attack_on(algorithm)
+    if attack is not None:
+        releases = attack.releases(algorithm, problem, network, horizon, releases)
+    return lower_bound(releases, delta)

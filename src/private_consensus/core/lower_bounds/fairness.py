@@ -1,0 +1,88 @@
+"""Attacks on classifiers by the functional mechanism (Ding)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from private_consensus.privacy.functional import pair_l1
+
+from . import Attack
+
+
+def _coefficients(algorithm, problem, network, horizon, releases):
+    (release,) = releases
+    if not algorithm.noise_rest:
+        return releases
+    columns = len(problem.columns_of(algorithm.selected))
+    # Only coefficients that the objective uses are counted.
+    term = algorithm.fair if np.all(algorithm.alpha) else "off"
+    used = algorithm.sensitivity(problem, term)
+    scales = algorithm.noise_selected, algorithm.noise_rest, columns
+    largest = float(np.max(release.losses()))
+    attained = _attained(algorithm.mechanism, used, scales, largest, problem.dim)
+    return [replace(release, **attained)]
+
+
+def _attained(mechanism: str, tight, scales, largest: float, dim: int) -> dict[str, Any]:
+    """Return the fraction of the largest loss that a pair of records attains.
+
+    With Gaussian noise, if two or more
+    columns have the smaller noise, rows within these columns attain the whole l2 change.
+    Otherwise, the two records have equal rows.
+    """
+    if not tight.known:
+        return {}
+    selected_scale, remaining_scale, columns = scales
+    if mechanism == "laplace":
+        return {"reached": min(tight.reached_laplace_loss(*scales) / largest, 1.0)}
+    quiet = columns if columns and selected_scale < remaining_scale else dim - columns
+    change = tight.l2 if quiet >= 2 else tight.same_row_l2
+    loss = change / (min(selected_scale, remaining_scale) if columns else remaining_scale)
+    return {"attained": min(loss / largest, 1.0)}
+
+
+def _sums(algorithm, problem, network, horizon, releases):
+    fairness, _ = releases
+    if not algorithm.noise_fairness:
+        return [fairness]
+    changes = _changes(algorithm, problem)
+    scales = algorithm.noise_fairness, algorithm.noise_objective
+    pairs = zip(releases, changes, scales, strict=True)
+    return [
+        replace(release, reached=min(change / scale / float(np.max(release.losses())), 1.0))
+        for release, change, scale in pairs
+    ]
+
+
+def _changes(algorithm, problem) -> tuple[float, float]:
+    """Return the l1 changes of g and b by the pair of records with the largest privacy loss.
+
+    The two records have opposite labels and opposite protected attributes.
+    """
+    if not algorithm.sensitivity(problem, algorithm.fair).known or not np.all(algorithm.alpha):
+        return 0.0, 0.0
+    groups = np.array([-problem.mean, 1.0 - problem.mean])[:, None]
+    changes = [
+        (
+            pair_l1(problem.dim, k, *groups, quadratic=0.0),
+            pair_l1(problem.dim, k, [-0.5], [0.5]),
+        )
+        for k in range(1, problem.dim + 1)
+    ]
+    scales = algorithm.noise_fairness, algorithm.noise_objective
+    return max(changes, key=lambda c: c[0] / scales[0] + c[1] / scales[1])
+
+
+ATTACKS = {
+    "FairClassification": Attack(
+        "two stated records change the coefficients by the stated lengths before noise is added",
+        _coefficients,
+    ),
+    "Pflr": Attack(
+        "two stated records change both sums by the stated lengths before noise is added", _sums
+    ),
+}
+"""Attacks by class."""

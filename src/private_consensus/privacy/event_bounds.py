@@ -1,0 +1,436 @@
+r"""Lower bounds of epsilon and of mu from the observed rates of an event, with exact coverage.
+
+K of n runs on D and M of n' on D' fall into an event that was selected on other runs, so
+that :math:`K\sim\mathrm{Bin}(n,p)` and :math:`M\sim\mathrm{Bin}(n',q)` are independent. Outcomes
+(k, m) are ordered by T(k, m), the parameter of a claim if p were its Clopper-Pearson lower and
+q its upper limit; T increases in k and decreases in m. The set of rates
+
+.. math:: R = \{(p,q): q\in C_\gamma(M),\; P_{p,q}(T(K,M)\ge T_{\rm observed}) > \alpha-\gamma\}
+
+misses the true ones with probability at most alpha: :math:`C_\gamma` misses q with probability
+gamma (Berger and Boos), and the probability of an outcome at least as extreme is stochastically
+no smaller than uniform (Buehler). A claim is contradicted if it allows no point of R. Therefore the
+bounds on epsilon at every delta and on mu that one outcome gives hold *simultaneously* with
+probability 1 - alpha.
+
+Two Clopper-Pearson limits at alpha/2 each need the distance of p and q to be 3.29 (a + b) at 99.9
+%, with standard errors a and b; this region needs 3.09 sqrt(a^2 + b^2), 1.5 times less if they
+are equal. It has the shape of the joint region of Zanella-Beguelin et al. (ICML 2023). Theirs
+is credible under a uniform prior and has no proven frequentist coverage, hence it is not used.
+
+The largest probability over the rates that a claim allows is bounded, not sampled:
+:math:`P_{p,q}(T\ge t)` increases in p and decreases in q, so that on a cell of q it is at most that
+of the upper end's p and the lower end's q.
+
+References
+----------
+Clopper, Pearson, "The use of confidence or fiducial limits ...", Biometrika 1934.
+Buehler, "Confidence intervals for the product of two binomial parameters", JASA 1957.
+Berger, Boos, "P values maximized over a confidence set for the nuisance parameter", JASA 1994.
+Kairouz, Oh, Viswanath, "The composition theorem for differential privacy", ICML 2015: the region of
+(epsilon, delta)-DP.
+Dong, Roth, Su, "Gaussian differential privacy", JRSS-B 2022: trade-off functions and mu-GDP.
+Jagielski, Ullman, Oprea, "Auditing differentially private machine learning", NeurIPS 2020: epsilon
+from the two rates of an event.
+Nasr et al., "Tight auditing of differentially private machine learning", USENIX Security 2023: mu
+from the two rates of an event.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from scipy.special import bdtr, bdtrc, betaincinv, gammaln, ndtr, ndtri, xlog1py, xlogy
+from scipy.stats import binom
+
+from private_consensus.common.errors import require
+
+_CELLS = 96  # number of intervals of the rate q
+_NUISANCE_FRACTION = 1e-4  # gamma over alpha
+_PRECISION = 1e-4  # relative precision of a bound, which is rounded down
+_MAX_TABLED_RUNS = 10_000  # largest number of runs for which limits are tabulated
+_RANKS = 32  # number of order statistics from either end of either sample
+_SELECTION_POWER = 2
+"""The event is selected by limits at this power of the level.
+
+At the level itself, thresholds with large sampling errors are selected too often: 75 instead of 90
+of 100 violations are detected with 4,000 runs."""
+
+Allowed = Callable[[np.ndarray], np.ndarray]
+"""Function from q to the largest p that a claim allows."""
+
+
+class Measure(Protocol):
+    """Ordered one-parameter family of claims: a larger parameter allows more."""
+
+    def value(self, p: Any, q: Any) -> np.ndarray:
+        """Compute the smallest parameter, negative if p < q, that allows the rates p and q.
+
+        They are the rates of an event on D and on D'.
+        """
+
+    def largest(self, q: Any, value: float) -> np.ndarray:
+        """Return the largest p that the parameter ``value`` allows for a rate q."""
+
+    def reached(self, p: Any, value: float) -> np.ndarray:
+        """Return the largest q for which p needs a parameter of at least ``value``."""
+
+
+@dataclass(frozen=True)
+class Epsilon:
+    r"""(epsilon, delta)-DP at a given delta.
+
+    .. math:: p \le \min\{e^\epsilon q + \delta,\; 1 - e^{-\epsilon}(1 - q - \delta)\},
+
+    the event from D against D' and its complement from D' against D (Kairouz et al. 2015, Theorem
+    2.1, with the two data sets in these roles).
+    """
+
+    delta: float
+
+    def __post_init__(self):
+        require(0 <= self.delta < 1, "delta", self.delta, "a number in [0, 1)")
+
+    def value(self, p: Any, q: Any) -> np.ndarray:
+        """Compute the larger of ln((p - delta)/q) and ln((1 - q - delta)/(1 - p))."""
+        p, q = np.asarray(p, float), np.asarray(q, float)
+        return np.maximum(_log_ratio(p - self.delta, q), _log_ratio(1 - q - self.delta, 1 - p))
+
+    def largest(self, q: Any, value: float) -> np.ndarray:
+        q = np.asarray(q, float)
+        above = np.exp(min(value, 700.0)) * q + self.delta
+        return np.clip(np.minimum(above, 1 - np.exp(-value) * (1 - q - self.delta)), 0.0, 1.0)
+
+    def reached(self, p: Any, value: float) -> np.ndarray:
+        p = np.asarray(p, float)
+        factor = np.exp(np.clip(value, -700.0, 700.0))
+        return np.maximum((p - self.delta) / factor, 1 - self.delta - factor * (1 - p))
+
+
+@dataclass(frozen=True)
+class Mu:
+    r"""mu-GDP: :math:`\Phi^{-1}(p) - \Phi^{-1}(q) \le \mu` (Dong et al. 2022, Definition 2.1).
+
+    It holds for every event, for any distribution of the statistic that defines it.
+    """
+
+    def value(self, p: Any, q: Any) -> np.ndarray:
+        high = ndtri(np.asarray(q, float))
+        return np.where(np.isposinf(high), -np.inf, ndtri(np.asarray(p, float)) - high)
+
+    def largest(self, q: Any, value: float) -> np.ndarray:
+        return ndtr(ndtri(np.asarray(q, float)) + value)
+
+    def reached(self, p: Any, value: float) -> np.ndarray:
+        return ndtr(ndtri(np.asarray(p, float)) - value)
+
+
+class Counts(NamedTuple):
+    """Number of runs in an event and number of all runs, on D and on D'."""
+
+    hits: int
+    runs: int
+    hits_other: int
+    runs_other: int
+
+    def swapped(self) -> Counts:
+        """Return the counts with the two data sets exchanged."""
+        return Counts(self.hits_other, self.runs_other, self.hits, self.runs)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Lower bounds of epsilon and mu that the rates of one event imply.
+
+    Parameters
+    ----------
+    counts : Counts
+        Counted on runs that were not used to select the event, which is more likely on D.
+    delta : float
+        delta of ``epsilon`` and of claimed epsilons.
+    confidence : float
+        Probability that both bounds hold, at least.
+    ordering : Epsilon or Mu
+        Measure that orders the outcomes: the bound on it is the tighter one.
+    """
+
+    counts: Counts
+    delta: float
+    confidence: float
+    ordering: Measure
+
+    @cached_property
+    def epsilon(self) -> float:
+        """Lower bound of epsilon at ``delta``, at least 0, rounded down."""
+        return self._lower(Epsilon(self.delta))
+
+    @cached_property
+    def mu(self) -> float:
+        """Lower bound of mu, for a mechanism that is claimed to be mu-GDP; for any distribution."""
+        return self._lower(Mu())
+
+    @cached_property
+    def ceiling(self) -> float:
+        """Largest bound on epsilon that this number of runs can give.
+
+        A larger claim cannot fail.
+        """
+        perfect = Counts(self.counts.runs, self.counts.runs, 0, self.counts.runs_other)
+        return Bound(perfect, self.delta, self.confidence, self.ordering).epsilon
+
+    def p_value(self, measure: Measure, value: float) -> float:
+        """Return the p-value of the claim that a measure is at most a value.
+
+        For a true claim, it is below alpha with probability at most alpha.
+        """
+        return self._exceedance.p_value(lambda q: measure.largest(q, value))
+
+    @cached_property
+    def _exceedance(self) -> _Exceedance:
+        return _Exceedance(self.counts, self.ordering, 1 - self.confidence)
+
+    def _lower(self, measure: Measure) -> float:
+        return _largest_refuted(lambda value: self.p_value(measure, value), 1 - self.confidence)
+
+
+def selected_bound(
+    outcomes: np.ndarray,
+    outcomes_other: np.ndarray,
+    *,
+    delta: float,
+    confidence: float,
+    seed: int,
+) -> Bound:
+    """Return the bound of the event that a statistic is beyond a threshold.
+
+    One half of the runs selects the threshold, the direction and the likelier data set. The other
+    half gives the counts, so that the confidence includes the selection.
+
+    Parameters
+    ----------
+    outcomes, outcomes_other : ndarray, shape (runs,)
+        One number per run under D and under D', at least 4 runs; values may be infinite.
+    delta, confidence : float
+        delta of the bound on epsilon, and confidence of the bound.
+    seed : int
+        Seed of the partition into halves.
+    """
+    rng = np.random.default_rng(seed)
+    halves = []
+    for name, values in (("outcomes", outcomes), ("outcomes_other", outcomes_other)):
+        values = np.asarray(values, float)
+        usable = values.ndim == 1 and values.size >= 4 and not np.isnan(values).any()
+        expected = "one number per run, no NaN, at least 4 runs"
+        require(usable, name, f"shape {values.shape}", expected)
+        halves.append(np.array_split(values[rng.permutation(values.size)], 2))
+    require(0 < confidence < 1, "confidence", confidence, "a number in (0, 1)")
+    measure, level = Epsilon(delta), (1 - confidence) ** _SELECTION_POWER
+    event = best_event(halves[0][0], halves[1][0], measure, level)
+    return Bound(event.counts(halves[0][1], halves[1][1]), delta, confidence, measure)
+
+
+class Event(NamedTuple):
+    """Set of outcomes: statistic at least (or at most) ``threshold``.
+
+    If ``swapped``, the event is more likely under D', and the roles of D and D' are exchanged.
+    """
+
+    threshold: float
+    at_least: bool
+    swapped: bool
+
+    def counts(self, statistic: np.ndarray, statistic_other: np.ndarray) -> Counts:
+        """Count the event under both data sets, the likelier data set first."""
+        hits = [
+            int(np.sum(values >= self.threshold if self.at_least else values <= self.threshold))
+            for values in (statistic, statistic_other)
+        ]
+        counts = Counts(hits[0], len(statistic), hits[1], len(statistic_other))
+        return counts.swapped() if self.swapped else counts
+
+
+def best_event(
+    statistic: np.ndarray, statistic_other: np.ndarray, measure: Measure, level: float
+) -> Event:
+    """Select threshold, direction and order of the data sets for the largest lower bound.
+
+    The statistics, [runs], are those of each run under D and under D'. Events are compared by the
+    measure at the two Clopper-Pearson limits, and then by the difference of the two rates.
+    """
+    statistic, statistic_other = np.sort(statistic), np.sort(statistic_other)
+    thresholds = np.unique(
+        np.concatenate([_candidate_thresholds(statistic), _candidate_thresholds(statistic_other)])
+    )
+    tail, candidates = ordering_tail(level), []
+    for at_least in (True, False):
+        hits = [_hits(values, thresholds, at_least) for values in (statistic, statistic_other)]
+        for swapped in (False, True):
+            likelier, rarer = hits[::-1] if swapped else hits
+            runs = (
+                (statistic_other.size, statistic.size)
+                if swapped
+                else (statistic.size, statistic_other.size)
+            )
+            low = tabled_limits(likelier, runs[0], tail)[0]
+            high = tabled_limits(rarer, runs[1], tail)[1]
+            bounds = measure.value(low, high)
+            gaps = likelier / runs[0] - rarer / runs[1]
+            index = max(range(thresholds.size), key=lambda i: (bounds[i], gaps[i]))
+            event = Event(float(thresholds[index]), at_least, swapped)
+            candidates.append(((float(bounds[index]), float(gaps[index])), event))
+    return max(candidates, key=lambda pair: pair[0])[1]
+
+
+def _candidate_thresholds(ordered: np.ndarray) -> np.ndarray:
+    """Return order statistics as candidate thresholds, most of them near both ends."""
+    half = math.ceil(ordered.size / 2)
+    ranks = np.unique(np.geomspace(1, half, _RANKS).astype(int)) - 1
+    return np.concatenate([ordered[ranks], ordered[::-1][ranks]])
+
+
+def _hits(ordered: np.ndarray, thresholds: np.ndarray, at_least: bool) -> np.ndarray:
+    if at_least:
+        return ordered.size - np.searchsorted(ordered, thresholds, side="left")
+    return np.searchsorted(ordered, thresholds, side="right")
+
+
+def clopper_pearson(hits: Any, runs: Any, tail: float) -> tuple[Any, Any]:
+    """Return lower and upper limit of a probability, each missed with probability at most ``tail``.
+
+    ``hits`` and ``runs`` are the numbers of successes and of trials.
+    """
+    hits, runs = np.asarray(hits), np.asarray(runs)
+    low = betaincinv(np.maximum(hits, 1), runs - hits + 1, tail)
+    high = betaincinv(hits + 1, np.maximum(runs - hits, 1), 1 - tail)
+    return np.where(hits == 0, 0.0, low), np.where(hits == runs, 1.0, high)
+
+
+def tabled_limits(hits: np.ndarray, runs: int, tail: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the limits of :func:`clopper_pearson` for many numbers of hits.
+
+    They are read from a cached table if the number of runs is at most 10,000.
+    """
+    if runs > _MAX_TABLED_RUNS:
+        return clopper_pearson(hits, runs, tail)
+    low, high = _limits_of_all(runs, tail)
+    return low[hits], high[hits]
+
+
+@lru_cache(maxsize=64)
+def _limits_of_all(runs: int, tail: float) -> tuple[np.ndarray, np.ndarray]:
+    return clopper_pearson(np.arange(runs + 1), runs, tail)
+
+
+def ordering_tail(level: float) -> float:
+    """Compute the one-sided level of the limits that order outcomes.
+
+    For equal standard errors of p and q, the corner of the two limits is then at the distance of
+    the tangent to their joint confidence ellipse.
+    """
+    return float(ndtr(ndtri(level) / math.sqrt(2)))
+
+
+class _Exceedance:
+    """Upper bound on the probability of outcomes at least as extreme as the observed one."""
+
+    def __init__(self, counts: Counts, ordering: Measure, level: float):
+        self.runs, self.neglected = counts.runs, level * _NUISANCE_FRACTION
+        low, high = clopper_pearson(counts.hits_other, counts.runs_other, self.neglected / 2)
+        ends = np.arcsin(np.sqrt([low, high]))  # even in units of the standard error
+        self.edges = np.sin(np.linspace(*ends, _CELLS + 1)) ** 2
+        self.edges[[0, -1]] = low, high
+        order = _Ordering(counts, ordering, ordering_tail(level))
+        self.hits = order.window(low, self.neglected / 100)
+        self.max_hits_other, self.runs_other = order.max_hits_other(self.hits), counts.runs_other
+        self.log_binomials = (
+            gammaln(self.runs + 1) - gammaln(self.hits + 1) - gammaln(self.runs - self.hits + 1)
+        )
+
+    def p_value(self, allowed: Allowed) -> float:
+        """Compute the p-value of a claim that allows, for a rate q, at most ``allowed(q)``."""
+        return float(min(1.0, self._chances(allowed).max() + self.neglected))
+
+    @cached_property
+    def below(self) -> np.ndarray:
+        """Probability, per cell and number of hits on D, of an outcome as extreme as observed."""
+        edges = self.edges[:-1, None]
+        chance = bdtr(np.maximum(self.max_hits_other, 0), self.runs_other, edges)
+        return np.where(self.max_hits_other >= 0, chance, 0.0)
+
+    def _chances(self, allowed: Allowed) -> np.ndarray:
+        p, below = allowed(self.edges[1:])[:, None], self.below
+        first, last = self.hits[0], self.hits[-1]
+        mass = np.exp(self.log_binomials + xlogy(self.hits, p) + xlog1py(self.runs - self.hits, -p))
+        probabilities = np.sum(mass * below, axis=1)
+        if first > 0:  # fewer hits than in the window require fewer hits on D'
+            probabilities += below[:, 0] * bdtr(first - 1, self.runs, p[:, 0])
+        if last < self.runs:
+            probabilities += bdtrc(last, self.runs, p[:, 0])
+        return probabilities
+
+
+class _Ordering:
+    """Ordering of outcomes (k, m) by the measure at their Clopper-Pearson limits."""
+
+    def __init__(self, counts: Counts, measure: Measure, tail: float):
+        self.counts, self.measure, self.tail = counts, measure, tail
+        low = clopper_pearson(counts.hits, counts.runs, tail)[0]
+        high = clopper_pearson(counts.hits_other, counts.runs_other, tail)[1]
+        self.observed_value = float(measure.value(low, high))
+
+    def max_hits_other(self, hits: np.ndarray) -> np.ndarray:
+        """Return, per k, the largest m such that (k, m) is as extreme as observed; -1 for none."""
+        counts, tail = self.counts, self.tail
+        if self.observed_value == -math.inf:
+            return np.full(hits.shape, counts.runs_other)
+        low = tabled_limits(hits, counts.runs, tail)[0]
+        limit = np.clip(self.measure.reached(low, self.observed_value), 0.0, 1.0)
+        # the upper limit of m is at most x if P(Bin(n', x) <= m) is at most the tail
+        quantile = np.where(limit > 0, binom.ppf(tail, counts.runs_other, limit), 0.0)
+        largest = quantile - (bdtr(quantile, counts.runs_other, limit) > tail)
+        largest = np.where(limit >= 1, counts.runs_other, np.where(limit > 0, largest, -1))
+        # rounding must exclude neither the outcome itself nor outcomes with more hits
+        largest = np.where(hits >= counts.hits, np.maximum(largest, counts.hits_other), largest)
+        return np.maximum.accumulate(largest).astype(int)
+
+    def window(self, low: float, negligible: float) -> np.ndarray:
+        """Return the k whose probabilities are summed exactly; those of other k are bounded.
+
+        For a smaller k, m would have to be so small that even at q = ``low`` it has a
+        ``negligible`` probability. A larger k does not occur at rates that matter.
+        """
+        counts = self.counts
+        last = math.ceil(counts.runs * clopper_pearson(counts.hits, counts.runs, 1e-14)[1])
+        if self.observed_value == -math.inf:
+            return np.arange(0, last + 1)
+        unlikely = max(0.0, float(binom.ppf(negligible, counts.runs_other, low)))
+        high = clopper_pearson(unlikely, counts.runs_other, self.tail)[1]
+        needed = float(np.clip(self.measure.largest(high, self.observed_value), 0.0, 1.0))
+        first = min(float(binom.ppf(1 - self.tail, counts.runs, needed)), counts.hits)
+        return np.arange(max(0, int(first) - 1), last + 1)
+
+
+def _largest_refuted(p_value: Callable[[float], float], level: float) -> float:
+    """Return the largest value that is refuted together with all smaller values; 0 for none."""
+    if p_value(0.0) > level:
+        return 0.0
+    low, high = 0.0, 1.0
+    while p_value(high) <= level:
+        low, high = high, 2 * high
+    while high - low > _PRECISION * max(1.0, high):
+        middle = (low + high) / 2
+        low, high = (middle, high) if p_value(middle) <= level else (low, middle)
+    return low
+
+
+def _log_ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:
+    """Return the logarithm of a ratio; minus infinity if the numerator is not positive."""
+    positive = over > 0
+    with np.errstate(divide="ignore"):
+        ratio = np.log(np.where(positive, over, 1.0)) - np.log(under)
+    return np.where(positive, ratio, -np.inf)

@@ -1,0 +1,109 @@
+"""Mechanism of the coefficients of a quadratic objective (functional mechanism)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .mechanisms import ADDITIVE, Mechanism
+from .releases import Release
+
+
+@dataclass(frozen=True)
+class NoisyCoefficients(Mechanism):
+    """Independent noise on blocks of coefficients, each with its own scale and stream.
+
+    The query is a mapping from the names of the blocks to arrays [settings, runs, d] or, for
+    ``quadratic``, symmetric matrices [settings, runs, d, d]. A block ``added`` without noise of its
+    own is a part of ``linear``, with which it is released as one sum.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Largest norm of the change of all coefficients, each divided by its noise scale.
+    distribution : {"laplace", "gaussian"}
+        Distribution of the noise.
+    scales : mapping
+        Noise scale of each block, broadcastable to the block.
+    coding : {"ordered", "unique"}
+        Whether noise is added to all products of two columns, whose sum the symmetric matrix
+        states, or once to each monomial.
+    """
+
+    distribution: str = "laplace"
+    scales: Mapping[str, Any] | None = None
+    coding: str = "ordered"
+    takes_array: ClassVar[bool] = False
+
+    def blocks(self) -> Mapping[str, Any]:
+        """Return the noise scales by block."""
+        return self.scales or {}
+
+    def units(self, problem, streams):
+        law, dim = ADDITIVE[self.distribution].unit, problem.dim
+        shapes = {name: (dim, dim) if name == "quadratic" else (dim,) for name in self.blocks()}
+        drawn = {n: streams.draw("noise", law, shape, n) for n, shape in shapes.items()}
+        return repeat(drawn)
+
+    def output(self, query, unit, t):
+        noisy = {}
+        for name, scale in self.blocks().items():
+            noise = symmetric(unit[name], self.coding) if name == "quadratic" else unit[name]
+            noisy[name] = query[name] + scale * noise
+        if "added" in query:
+            noisy["linear"] = noisy["linear"] + query["added"]
+        return noisy
+
+    @staticmethod
+    def block(query: Mapping[str, Any], name: str) -> np.ndarray:
+        """Return the private value of a block."""
+        value = np.array(query[name])
+        return value + query["added"] if name == "linear" and "added" in query else value
+
+    def evidence(self, query, unit, output, t):
+        return {name: self.block(query, name) for name in self.blocks()}
+
+    def loss(self, t):
+        return np.asarray(self.sensitivity, float)
+
+    def cost(self, query, recorded, t, earlier):
+        order = ADDITIVE[self.distribution].norm_order
+        changes = []
+        for name, scale in self.blocks().items():
+            change = np.abs(recorded.evidence[name] - self.block(query, name)) / scale
+            if name == "quadratic":
+                change = self._of_products(change)
+            changes.append(change.reshape(*change.shape[:2], -1))
+        return np.linalg.norm(np.concatenate(changes, axis=-1), order, axis=-1, keepdims=True)
+
+    def _of_products(self, change: np.ndarray) -> np.ndarray:
+        """Return the changes of the noise of products for the changes of a symmetric matrix."""
+        if self.coding == "ordered":
+            return change
+        doubled = 2.0 * np.triu(change, 1)
+        return doubled + np.eye(change.shape[-1]) * change
+
+    def releases(self, horizon):
+        if not all(np.all(np.asarray(scale) > 0) for scale in self.blocks().values()):
+            return [Release("exact", scale=0.0)]
+        return [Release(self.distribution, sensitivity=float(self.sensitivity), scale=1.0)]
+
+
+def symmetric(unit: np.ndarray, coding: str) -> np.ndarray:
+    """Return the noise of a symmetric matrix for draws on all products, or on monomials.
+
+    Parameters
+    ----------
+    unit : ndarray, shape (..., d, d)
+        Unit noise; for monomials, the upper half is used.
+    coding : {"ordered", "unique"}
+        See :class:`NoisyCoefficients`.
+    """
+    if coding == "ordered":
+        return (unit + np.swapaxes(unit, -1, -2)) / 2
+    upper = np.triu(unit)
+    return (upper + np.swapaxes(upper, -1, -2)) / 2

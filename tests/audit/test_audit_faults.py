@@ -1,0 +1,429 @@
+"""Test that audits name one algorithm per class of fault and accuse no correct algorithm."""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from private_consensus.audits import audit_calibrated
+from private_consensus.audits.examples import complete, mean_estimation
+from private_consensus.core.algorithms.base import Algorithm, origin
+from private_consensus.privacy.mechanisms import Exact, Gaussian, Laplace
+
+HORIZON, PAIRS = 3, 6
+CORRECT, BROKEN = {}, {}
+
+
+class State(NamedTuple):
+    """Last messages, and another value that a subclass keeps."""
+
+    x: np.ndarray
+    kept: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Averaging(Algorithm):
+    """Each agent releases the mean of a mixture of messages and of its mean, with noise."""
+
+    sigma: float = 0.1
+
+    def change(self, problem):
+        return 0.5 * problem.record_change("l2") / problem.records
+
+    def mechanisms(self, problem, network, horizon):
+        return {"message": Gaussian(self.change(problem), self.sigma)}
+
+    def calibrate(self, budget, problem, network, horizon):
+        return self
+
+    def start(self, problem, network, release):
+        return State(origin(problem, release), 0)
+
+    def query(self, state, problem, network):
+        means = np.broadcast_to(problem.means, state.x.shape)
+        return 0.5 * network.mix(state.x) + 0.5 * means
+
+    def step(self, state, problem, network, release, t):
+        return State(release("message", self.query(state, problem, network)), t)
+
+    def observables(self, state, problem, t):
+        return {"released": state.x}
+
+
+def correct(kind):
+    CORRECT[kind.__name__] = kind
+    return kind
+
+
+def broken(verdict, reason):
+    """Register a broken algorithm with the verdict and a part of the reason that names it."""
+
+    def register(kind):
+        BROKEN[kind.__name__] = kind, verdict, reason
+        return kind
+
+    return register
+
+
+def audited(kind, **options):
+    problem = mean_estimation()
+    return audit_calibrated(
+        kind(), problem, complete(problem.n_agents), HORIZON, 1e-5, pairs=PAIRS, **options
+    )
+
+
+correct(Averaging)
+
+
+@correct
+class AveragingInPlace(Averaging):
+    """Multiplies what it receives in place."""
+
+    def step(self, state, problem, network, release, t):
+        x = release("message", self.query(state, problem, network))
+        x *= 0.5
+        return State(x)
+
+
+@correct
+class MomentumOfMessages(Averaging):
+    """Keeps a mean of released values only."""
+
+    def step(self, state, problem, network, release, t):
+        x = release("message", self.query(state, problem, network))
+        return State(0.5 * x + 0.5 * state.x)
+
+
+@correct
+class PublicBranch(Averaging):
+    """Stops the gossip if released values are large."""
+
+    def query(self, state, problem, network):
+        means = np.broadcast_to(problem.means, state.x.shape)
+        return 0.5 * means + (0.0 if state.x.max() > 0.1 else 0.5) * network.mix(state.x)
+
+
+@correct
+class PrivateState(Averaging):
+    """Keeps raw means in its own state, whose use a second mechanism covers."""
+
+    def mechanisms(self, problem, network, horizon):
+        change = problem.record_change("l2") / problem.records
+        return {
+            "message": Gaussian(self.change(problem), self.sigma),
+            "kept": Laplace(np.sqrt(problem.dim) * change, self.sigma, stream="kept"),
+        }
+
+    def step(self, state, problem, network, release, t):
+        x = release("message", self.query(state, problem, network))
+        means = np.array(np.broadcast_to(problem.means, x.shape))
+        return State(x + release("kept", means), means)
+
+
+@correct
+class PublicTurns(Averaging):
+    """In each iteration, agents that a public coin selects release."""
+
+    def step(self, state, problem, network, release, t):
+        coins = release.random("turns", "uniform", (problem.n_agents, 1))
+        turns = np.broadcast_to(coins < 0.5, (*state.x.shape[:-1], 1))
+        sent = release("message", self.query(state, problem, network), where=turns)
+        return State(np.where(turns, sent, state.x))
+
+
+@correct
+class OneRelease(Averaging):
+    """Releases in the first iteration only."""
+
+    def mechanisms(self, problem, network, horizon):
+        return {"message": Gaussian(self.change(problem), self.sigma, times=(1,))}
+
+    def step(self, state, problem, network, release, t):
+        if t == 1:
+            return super().step(state, problem, network, release, t)
+        return State(network.mix(state.x))
+
+
+@correct
+class CorrectDirections(Averaging):
+    """Adds random numbers of the handler, which a replay repeats."""
+
+    def step(self, state, problem, network, release, t):
+        x = release("message", self.query(state, problem, network))
+        return State(x + 0.01 * release.random("directions", "normal", x.shape[2:]))
+
+
+LEAK = "leaks"
+
+
+@broken(LEAK, "beside the mechanisms")
+class HalfNoise(Averaging):
+    def step(self, state, problem, network, release, t):
+        query = self.query(state, problem, network)
+        return State(0.5 * query + 0.5 * release("message", query))
+
+
+@broken(LEAK, "iteration 2")
+class MissingNoise(Averaging):
+    def step(self, state, problem, network, release, t):
+        query = self.query(state, problem, network)
+        return State(query if t == 2 else release("message", query))
+
+
+@broken(LEAK, "beside the mechanisms")
+class ReusedNoise(Averaging):
+    def step(self, state, problem, network, release, t):
+        query = self.query(state, problem, network)
+        noise = release("message", np.zeros_like(query)) if t == 1 else state.kept
+        return State(query + noise, noise)
+
+
+@broken(LEAK, "declared mechanisms depend on records")
+class NoiseScaleOfData(Averaging):
+    def mechanisms(self, problem, network, horizon):
+        scale = self.sigma * (1 + np.abs(problem.means).max())
+        return {"message": Gaussian(self.change(problem), scale)}
+
+
+@broken(LEAK, "declared mechanisms depend on records")
+class SensitivityOfData(Averaging):
+    def mechanisms(self, problem, network, horizon):
+        change = min(self.change(problem), np.abs(problem.means).max())
+        return {"message": Gaussian(change, self.sigma)}
+
+
+@broken(LEAK, "beside the mechanisms")
+class PrivateMomentum(Averaging):
+    def step(self, state, problem, network, release, t):
+        query = self.query(state, problem, network)
+        return State(release("message", query) + 0.1 * state.kept, query)
+
+
+@broken(LEAK, "beside the mechanisms")
+class BranchOnData(Averaging):
+    def step(self, state, problem, network, release, t):
+        x = release("message", self.query(state, problem, network))
+        return State(2 * x if problem.means[..., 0].mean() > 0 else x)
+
+
+@broken(LEAK, "output 'means'")
+class RawValueAtTheEnd(Averaging):
+    def outcome(self, state, problem, network, release, t):
+        return {"means": np.array(problem.means)}
+
+
+@broken(LEAK, "message of")
+class RawMessageAtTheEnd(Averaging):
+    def outcome(self, state, problem, network, release, t):
+        return {"average": network.mix(np.broadcast_to(problem.means, state.x.shape))}
+
+
+@broken(LEAK, "twice")
+class ReleasedTwice(Averaging):
+    def step(self, state, problem, network, release, t):
+        query = self.query(state, problem, network)
+        return State(0.5 * release("message", query) + 0.5 * release("message", query))
+
+
+@broken(LEAK, "not declared")
+class UndeclaredRelease(Averaging):
+    def step(self, state, problem, network, release, t):
+        return State(release("another", self.query(state, problem, network)))
+
+
+@broken(LEAK, "not declared for it")
+class UndeclaredIteration(Averaging):
+    def mechanisms(self, problem, network, horizon):
+        return {"message": Gaussian(self.change(problem), self.sigma, times=(1, 2))}
+
+
+@broken(LEAK, "message of")
+class RawValueBeforeNoise(Averaging):
+    def query(self, state, problem, network):
+        return 0.5 * network.mix(np.array(np.broadcast_to(problem.means, state.x.shape)))
+
+
+@broken(LEAK, "message of")
+class RawValueAtTheStart(Averaging):
+    def start(self, problem, network, release):
+        shape = origin(problem, release).shape
+        return State(network.mix(np.array(np.broadcast_to(problem.means, shape))))
+
+
+@broken(LEAK, "beside the mechanisms")
+class OwnSeededGenerator(Averaging):
+    def step(self, state, problem, network, release, t):
+        query = self.query(state, problem, network)
+        return State(query + self.sigma * np.random.default_rng(t).standard_normal(query.shape))
+
+
+@broken(LEAK, "randomness or memory beside the handler")
+class OwnGenerator(Averaging):
+    def step(self, state, problem, network, release, t):
+        x = release("message", self.query(state, problem, network))
+        return State(x + np.random.default_rng().standard_normal(x.shape))
+
+
+CACHE: dict[str, np.ndarray] = {}
+
+
+@broken(LEAK, "beside the mechanisms")
+class CacheBetweenRuns(Averaging):
+    def step(self, state, problem, network, release, t):
+        x = release("message", self.query(state, problem, network))
+        return State(x + CACHE.setdefault("means", problem.means))
+
+
+COUNTER = {"executions": 0}
+
+
+@broken(LEAK, "randomness or memory beside the handler")
+class CounterOfRuns(Averaging):
+    def start(self, problem, network, release):
+        COUNTER["executions"] += 1
+        return State(origin(problem, release) + COUNTER["executions"])
+
+
+@broken(LEAK, "records of agent")
+class ValueInStateOfAnotherAgent(Averaging):
+    def step(self, state, problem, network, release, t):
+        x = release("message", self.query(state, problem, network))
+        kept = np.roll(np.broadcast_to(problem.means, x.shape), 1, axis=-2)
+        return State(x, kept)
+
+
+@broken("understated", "another agent")
+class QueryOfAnotherAgent(Averaging):
+    def query(self, state, problem, network):
+        return 0.5 * np.roll(np.broadcast_to(problem.means, state.x.shape), 1, axis=-2)
+
+
+@broken("understated", "times its declared sensitivity")
+class SmallSensitivity(Averaging):
+    def change(self, problem):
+        return 0.5 * super().change(problem)
+
+
+@broken("understated", "iteration 3")
+class SmallSensitivityInOneIteration(Averaging):
+    def mechanisms(self, problem, network, horizon):
+        change = self.change(problem)
+        return {"message": Gaussian([change, change, 0.9 * change], self.sigma)}
+
+
+@broken("refused", "nan")
+class NaNInTheDeclaration(Averaging):
+    def mechanisms(self, problem, network, horizon):
+        return {"message": Gaussian(self.change(problem), float("nan"))}
+
+
+class Quiet(Gaussian):
+    """Mechanism from outside of the package, without noise."""
+
+    def output(self, query, unit, t):
+        return query
+
+
+@broken("refused", "no mechanism of this package")
+class SubclassOfAMechanism(Averaging):
+    def mechanisms(self, problem, network, horizon):
+        return {"message": Quiet(self.change(problem), self.sigma)}
+
+
+@broken("refused", "shape")
+class QueryOfWrongShape(Averaging):
+    def query(self, state, problem, network):
+        return super().query(state, problem, network)[:, :, :, :1]
+
+
+@broken("refused", "plain array")
+class ComplexQuery(Averaging):
+    def query(self, state, problem, network):
+        return super().query(state, problem, network) + 0j
+
+
+@broken("refused", "coarser than the noise")
+class CoarseQuery(Averaging):
+    def query(self, state, problem, network):
+        return 1e12 + super().query(state, problem, network)
+
+
+@broken("refused", "not finite")
+class InfiniteQuery(Averaging):
+    def query(self, state, problem, network):
+        return np.inf + super().query(state, problem, network)
+
+
+@broken(LEAK, "error occurs on one of two data sets")
+class ErrorOnOneDataSet(Averaging):
+    def query(self, state, problem, network):
+        if problem.means[0].sum() > 0:
+            raise ValueError("too large")
+        return super().query(state, problem, network)
+
+
+@broken("not executed", "ValueError: never")
+class ErrorOnEveryDataSet(Averaging):
+    def query(self, state, problem, network):
+        raise ValueError("never")
+
+
+@broken(LEAK, "agents that release 'message' depend on the data")
+class MaskOfData(Averaging):
+    def step(self, state, problem, network, release, t):
+        query = self.query(state, problem, network)
+        large = np.broadcast_to(problem.means[..., :1] > 0, (*query.shape[:-1], 1))
+        sent = release("message", query, where=large)
+        return State(np.where(large, sent, state.x))
+
+
+@broken(LEAK, "depend")
+class MessagesThatDependOnData(Averaging):
+    def step(self, state, problem, network, release, t):
+        if problem.means[0, 0, 0] > 0:
+            network.mix(state.x)
+        return super().step(state, problem, network, release, t)
+
+
+@broken("no finite guarantee", "no noise")
+class ExactValue(Averaging):
+    def mechanisms(self, problem, network, horizon):
+        return {"message": Exact(reason="a test")}
+
+
+@broken("no finite guarantee", "no noise")
+class NoNoise(Averaging):
+    def mechanisms(self, problem, network, horizon):
+        return {"message": Gaussian(self.change(problem), 0.0)}
+
+
+@broken("not executed", "matrix")
+class ReadsTheMatrix(Averaging):
+    def query(self, state, problem, network):
+        return 0.5 * network.matrix @ state.x + 0.5 * problem.means
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_a_correct_algorithm_is_not_contradicted(name):
+    result = audited(CORRECT[name])
+    assert result.verdict == "not contradicted", result
+    assert 0.9 < max(result.reached.values()) <= 1 + 1e-6 and result.agents == 3
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_algorithm_is_named(name):
+    kind, verdict, reason = BROKEN[name]
+    result = audited(kind)
+    assert result.verdict == verdict and reason in result.reason, result
+
+
+def test_equal_seeds_give_equal_results():
+    assert audited(Averaging, seed=3) == audited(Averaging, seed=3)
+
+
+def test_the_result_states_what_was_executed():
+    text = str(audited(Averaging))
+    for part in ("6 pairs", "3 agents", "3 iterations", "message: sensitivity reached", "epsilon"):
+        assert part in text
+    assert replace(audited(HalfNoise)).finding and not audited(Averaging).finding

@@ -1,0 +1,24 @@
+"""Test the audit of every algorithm of the registry at its small example."""
+
+import pytest
+
+from private_consensus import algorithms
+from private_consensus.audits import audit
+from private_consensus.audits.examples import example_names, examples
+
+NOT_AUDITED = {"admm", "dgd", "logistic", *algorithms.ANALYSES}
+"""Algorithms without noise, and analyses of other algorithms."""
+UNPROVEN = {"d_zoa": "no finite guarantee"}
+PAIRS = 8
+
+
+@pytest.mark.parametrize("name", example_names())
+def test_the_verdict_on_an_example(name):
+    (example,) = examples(name)
+    result = audit(*example.world, pairs=PAIRS)
+    assert result.verdict == UNPROVEN.get(name, "not contradicted"), result
+    assert result.reached and max(result.reached.values()) <= 1 + 1e-6
+
+
+def test_every_algorithm_is_audited_or_not_private():
+    assert sorted([*example_names(), *NOT_AUDITED]) == algorithms.names()

@@ -1,0 +1,152 @@
+"""Test audits of functions of a data set."""
+
+import random
+from functools import partial
+
+import numpy as np
+import pytest
+
+import private_consensus as pc
+from private_consensus.audits.frozen import freeze
+from private_consensus.common.errors import InvalidInput
+
+DATA = np.array([0.1, 0.4, 0.9])
+NEIGHBOURS = [np.array([x, 0.4, 0.9]) for x in (0.0, 1.0, 0.5)]
+CALLS = []
+
+
+def noisy_mean(data, scale=1.0, sensitivity=1 / 3):
+    return 2 * pc.gaussian(data.mean(), sensitivity, scale)
+
+
+def all_mechanisms(data):
+    total = pc.laplace(data.sum(), 1.0, 2.0)
+    if total > 0:
+        return total + pc.gamma_norm(data, 1.0, 1.0).sum()
+    return total
+
+
+def branch_on_data(data):
+    value = pc.gaussian(data.mean(), 1 / 3, 1.0)
+    return value if data[0] > 0.3 else -value
+
+
+def further_release(data):
+    value = pc.gaussian(data.mean(), 1 / 3, 1.0)
+    return value + pc.gaussian(data.mean(), 1 / 3, 1.0) if data[0] > 0.3 else value
+
+
+def own_noise(data):
+    return data.mean() + np.random.default_rng(0).standard_normal()
+
+
+def global_state(data):
+    random.seed(int(10 * data[0]))
+    np.random.seed(0)  # noqa: NPY002
+    return pc.gaussian(data.mean(), 1 / 3, 1.0)
+
+
+def error_on_large_data(data):
+    if data[0] > 0.9:
+        raise ValueError("too large")
+    return pc.gaussian(data.mean(), 1 / 3, 1.0)
+
+
+def always_fails(data):
+    raise ValueError("always")
+
+
+def number_of_calls(data):
+    CALLS.append(data)
+    return pc.gaussian(data.mean(), 1 / 3, 1.0) + len(CALLS)
+
+
+def scale_of_data(data):
+    return pc.gaussian(data.mean(), 1 / 3, 1.0 + data[0])
+
+
+def shape_of_data(data):
+    return pc.gaussian(data[data > 0.3], 1.0, 1.0).sum()
+
+
+def wrong_number(data):
+    return pc.gaussian(np.inf, 1.0, 1.0)
+
+
+def exact_mean(data):
+    return pc.exact(data.mean(), "a test")
+
+
+@pytest.mark.parametrize(
+    ("function", "verdict", "reason"),
+    [
+        (noisy_mean, "not contradicted", ""),
+        (all_mechanisms, "not contradicted", ""),
+        (partial(noisy_mean, sensitivity=0.25), "understated", "1.2 times its sensitivity"),
+        (branch_on_data, "leaks", "returned value"),
+        (further_release, "leaks", "number of releases depends on the data"),
+        (own_noise, "leaks", "returned value"),
+        (global_state, "leaks", "state of random numbers"),
+        (error_on_large_data, "leaks", "too large"),
+        (always_fails, "not executed", "always"),
+        (number_of_calls, "leaks", "the same data set"),
+        (scale_of_data, "leaks", "mechanism of release 1 depends on the data"),
+        (shape_of_data, "leaks", "shape of release 1 depends on the data"),
+        (wrong_number, "refused", "not finite"),
+        (exact_mean, "no finite guarantee", "without noise"),
+    ],
+)
+def test_a_function_is_audited_by_its_noise_calls(function, verdict, reason):
+    result = pc.audit_function(function, DATA, NEIGHBOURS, delta=1e-5)
+    assert result.verdict == verdict and reason in result.reason, result
+
+
+def test_a_written_file_that_depends_on_the_data_is_a_leak(tmp_path):
+    def write(data):
+        value = pc.gaussian(data.mean(), 1 / 3, 1.0)
+        with open(tmp_path / "log.txt", "w") as file:
+            file.write(f"{data.max()}")
+        return value
+
+    extended = [*NEIGHBOURS, np.array([0.1, 0.4, 2.0])]
+    result = pc.audit_function(write, DATA, extended)
+    assert result.verdict == "leaks" and "written files" in result.reason
+
+
+def test_a_recording_gives_the_releases_for_the_accountant():
+    with pc.recording(seed=1) as record:
+        first = noisy_mean(DATA)
+        noisy_mean(DATA)
+    epsilon = pc.account(record.releases, 1e-5).epsilon
+    expected = pc.privacy.gaussian_epsilon(np.sqrt(2) / 3, 1e-5)
+    assert epsilon == pytest.approx(expected, rel=1e-6)
+    with pc.recording(seed=1):
+        assert noisy_mean(DATA) == first
+    assert noisy_mean(DATA) != noisy_mean(DATA)
+
+
+def test_invalid_arguments_are_refused():
+    for call in (
+        lambda: pc.gaussian(0.0, 1.0, 0.0),
+        lambda: pc.laplace(0.0, -1.0, 1.0),
+        lambda: pc.gamma_norm(0.0, np.nan, 1.0),
+        lambda: pc.audit_function(noisy_mean, DATA, []),
+        lambda: pc.audit_function(None, DATA, NEIGHBOURS),
+    ):
+        with pytest.raises(InvalidInput):
+            call()
+
+
+def test_frozen_values_are_equal_for_identical_values_only():
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    values = [
+        0.0, -0.0, 0, False, None, "0", (0,), [0], {"a": 1, "b": 2}, {"b": 2, "a": 1}, {1, 2},
+        np.zeros(2), np.zeros(2, np.float32), np.zeros((2, 1)), -np.zeros(2), np.array([np.nan, 0]),
+        masked, np.ma.array([1.0, 2.0]), pc.Budget(1.0), pc.Budget(1.0, 1e-5),
+    ]  # fmt: skip
+    frozen = [freeze(value) for value in values]
+    assert len(set(frozen)) == len(values)
+    work = np.zeros(2)
+    before = freeze(work)
+    work += 1
+    assert freeze(work) != before == freeze(np.zeros(2))

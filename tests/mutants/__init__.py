@@ -1,1 +1,0 @@
-"""Mutation tests of the audit, on faulty and on correct algorithms."""

@@ -1,1 +1,0 @@
-"""Algorithms from outside the project: correct ones and broken ones."""

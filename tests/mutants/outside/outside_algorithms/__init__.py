@@ -1,1 +1,0 @@
-"""One module per algorithm; each module ends with its class as ``ALGORITHM``."""

@@ -1,0 +1,200 @@
+"""Test lower bounds from event rates: coverage, p-values, and selection of the event."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from private_consensus.common.errors import InvalidInput
+from private_consensus.privacy import gaussian_delta, gaussian_epsilon
+from private_consensus.privacy.event_bounds import (
+    Bound,
+    Counts,
+    Epsilon,
+    Mu,
+    clopper_pearson,
+    selected_bound,
+    tabled_limits,
+)
+
+RUNS = 12
+MEASURES = [Epsilon(0.0), Epsilon(0.1), Mu()]
+
+
+def test_clopper_pearson_limits_agree_with_scipy():
+    low, high = clopper_pearson(np.array([0, 3, 10]), 10, 0.025)
+    exact = [stats.binomtest(k, 10).proportion_ci(0.95, "exact") for k in (0, 3, 10)]
+    np.testing.assert_allclose(low, [ci.low for ci in exact])
+    np.testing.assert_allclose(high, [ci.high for ci in exact])
+
+
+def test_tabulated_limits_equal_clopper_pearson_limits():
+    hits = np.random.default_rng(0).integers(0, 501, 90)
+    for runs, tail in ((500, 1e-9), (500, 0.01), (20_000, 1e-5)):
+        assert np.array_equal(tabled_limits(hits, runs, tail), clopper_pearson(hits, runs, tail))
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_largest_rate_allowed_by_a_claim_attains_the_claimed_value(measure):
+    for value in (0.3, 1.0, 2.5):
+        q = np.linspace(0.01, 0.8, 40)
+        p = measure.largest(q, value)
+        inner = p < 1
+        np.testing.assert_allclose(measure.value(p, q)[inner], value, rtol=1e-9)
+        np.testing.assert_allclose(measure.reached(p, value)[inner], q[inner], rtol=1e-9)
+
+
+def test_gaussian_rates_lie_just_inside_the_region_of_their_privacy_profile():
+    """The event {x >= t} of N(mu, 1) against N(0, 1) has likelihood ratio e^epsilon at t."""
+    epsilon = 0.7
+    t = epsilon / 1.2 + 0.6
+    p, q = stats.norm.sf(t - 1.2), stats.norm.sf(t)
+    delta = gaussian_delta(1.2, epsilon)
+    assert float(Epsilon(delta).value(p, q)) == pytest.approx(epsilon, rel=1e-9)
+    assert float(Mu().value(p, q)) == pytest.approx(1.2)
+    points = [(e, gaussian_delta(1.2, e)) for e in np.linspace(0, 4, 30)]
+    allowed = min(float(Epsilon(d).largest(q, e)) for e, d in points)
+    assert p <= allowed <= 1.01 * p
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("level", [0.2, 0.02])
+def test_type_one_error_is_at_most_the_level_on_the_boundary_of_a_claim(measure, level):
+    """Enumerate the outcomes of 12 and 12 runs with their binomial probabilities."""
+    true = 0.8
+    p_values = np.zeros((RUNS + 1, RUNS + 1))
+    for k, m in itertools.product(range(RUNS + 1), repeat=2):
+        counts = Counts(k, RUNS, m, RUNS)
+        p_values[k, m] = Bound(counts, 0.0, 1 - level, measure).p_value(measure, true)
+    q = np.linspace(0.0, 1.0, 101)
+    p = measure.largest(q, true)
+    hits, numbers = (stats.binom.pmf(np.arange(RUNS + 1), RUNS, x[:, None]) for x in (p, q))
+    for alpha in (level, level / 2):
+        wrong = np.einsum("ck,km,cm->c", hits, (p_values <= alpha).astype(float), numbers)
+        assert wrong.max() <= alpha
+        assert wrong.max() > alpha / 50  # excludes a test that never rejects
+
+
+def event_bound(hits, runs, hits_other, runs_other, *, delta, confidence):
+    """Bound epsilon by the rates of one event that is more likely on the first data set."""
+    return Bound(Counts(hits, runs, hits_other, runs_other), delta, confidence, Epsilon(delta))
+
+
+def test_bound_is_the_smallest_claim_that_is_not_contradicted():
+    bound = event_bound(900, 1000, 300, 1000, delta=0.01, confidence=0.99)
+    for measure, value in ((Epsilon(0.01), bound.epsilon), (Mu(), bound.mu)):
+        assert bound.p_value(measure, value) <= 0.01 < bound.p_value(measure, value + 2e-3)
+        assert bound.p_value(measure, 0.9 * value) <= 0.01 < bound.p_value(measure, 1.1 * value)
+
+
+def test_bound_is_tighter_than_two_clopper_pearson_limits_and_below_the_estimate():
+    for hits, neighbour_hits, delta in (
+        (1000, 400, 0.01),
+        (1197, 803, 0.0),
+        (2000, 0, 1e-5),
+        (40, 2, 0.0),
+    ):
+        bound = event_bound(hits, 2000, neighbour_hits, 2000, delta=delta, confidence=0.999)
+        low = clopper_pearson(hits, 2000, 0.0005)[0]
+        high = clopper_pearson(neighbour_hits, 2000, 0.0005)[1]
+        assert bound.epsilon > float(Epsilon(delta).value(low, high))
+        with np.errstate(divide="ignore"):
+            assert bound.epsilon < float(Epsilon(delta).value(hits / 2000, neighbour_hits / 2000))
+
+
+def test_bound_for_perfect_distinction_agrees_with_direct_maximisation():
+    r"""Hits in all and none of n runs have probability :math:`(1-e^{-\epsilon})^n` at p = 1."""
+    bound = event_bound(500, 500, 0, 500, delta=0.0, confidence=0.99)
+    # maximise p^n (1 - q)^n over q, with the largest rate p that epsilon allows
+    q = np.geomspace(1e-6, 1 - 1e-6, 20_001)
+    p = np.minimum(np.exp(bound.epsilon) * q, 1 - np.exp(-bound.epsilon) * (1 - q))
+    largest = np.max(p**500 * (1 - q) ** 500)
+    assert 0.9 * 0.01 < largest <= 0.01
+    assert bound.epsilon == bound.ceiling
+
+
+def test_equal_rates_give_no_bound():
+    same = event_bound(50, 100, 50, 100, delta=0.0, confidence=0.9)
+    assert same.epsilon == same.mu == 0.0
+
+
+def test_bounds_decrease_with_confidence_and_delta():
+    bounds = [
+        event_bound(90, 100, 20, 100, delta=d, confidence=c).epsilon
+        for c, d in ((0.9, 0.0), (0.99, 0.0), (0.99, 0.05), (0.999, 0.05))
+    ]
+    assert bounds == sorted(bounds, reverse=True) and len(set(bounds)) == 4
+
+
+def test_invalid_values_are_refused():
+    outcomes = np.arange(8.0)
+    for changed in ({"delta": 1.0}, {"confidence": 1.0}):
+        with pytest.raises(InvalidInput):
+            selected_bound(
+                outcomes, outcomes, **{"delta": 0.0, "confidence": 0.9, "seed": 0, **changed}
+            )
+    for wrong in (outcomes[:3], np.full(8, np.nan), outcomes.reshape(2, 4)):
+        with pytest.raises(InvalidInput):
+            selected_bound(wrong, outcomes, delta=0.0, confidence=0.9, seed=0)
+
+
+# --- Selection of the event ---------------------------------------------------------------------
+
+DELTA = 0.01
+MAPS = {"itself": lambda x: x, "tanh": np.tanh, "cube": lambda x: x**3, "exp": lambda x: np.exp(-x)}
+
+
+def gaussians(rng, mu, runs):
+    sample, neighbour_sample = rng.standard_normal((2, runs))
+    return sample + mu, neighbour_sample
+
+
+def bound_of(sample, neighbour_sample, *, delta=DELTA, confidence=0.999):
+    return selected_bound(sample, neighbour_sample, delta=delta, confidence=confidence, seed=0)
+
+
+@pytest.mark.parametrize("shape", MAPS)
+@pytest.mark.parametrize("mu", [1.0, 3.0])
+def test_false_contradictions_of_a_transformed_gaussian_pair_stay_within_the_level(shape, mu):
+    """The pair is exactly mu-GDP; a fit of normal distributions would flag nearly all."""
+    rng, wrong = np.random.default_rng(1), 0
+    for _ in range(60):
+        bound = bound_of(*(MAPS[shape](x) for x in gaussians(rng, mu, 300)), confidence=0.7)
+        wrong += bound.p_value(Mu(), mu) <= 0.3
+    assert wrong <= stats.binom.ppf(0.999, 60, 0.3)
+
+
+def test_bounds_are_invariant_under_increasing_maps():
+    sample, neighbour_sample = gaussians(np.random.default_rng(2), 1.0, 1000)
+    bounds = [
+        bound_of(shape(sample), shape(neighbour_sample))
+        for shape in (MAPS["itself"], MAPS["tanh"], MAPS["cube"])
+    ]
+    assert len({bound.counts for bound in bounds}) == 1
+    assert len({bound.epsilon for bound in bounds}) == len({bound.mu for bound in bounds}) == 1
+
+
+def test_a_statistic_detects_twice_the_claimed_mu_in_4000_runs():
+    rng, detections = np.random.default_rng(3), 0
+    epsilon = gaussian_epsilon(0.25, DELTA)
+    for _ in range(25):
+        detections += bound_of(*gaussians(rng, 0.5, 4000)).p_value(Epsilon(DELTA), epsilon) <= 1e-3
+    assert detections >= 19
+
+
+def test_bound_for_a_biased_coin_is_close_to_its_true_epsilon():
+    rng = np.random.default_rng(6)
+    truth = 1 / (1 + np.exp(-2.0))
+    sample, other = ((rng.random(4000) < share).astype(float) for share in (truth, 1 - truth))
+    for pair in ((sample, other), (other, sample), (-sample, -other)):
+        assert 1.6 < bound_of(*pair, delta=0.0).epsilon < 2.0
+
+
+def test_infinite_statistics_are_counted_as_ordinary_outcomes():
+    bound = bound_of(np.full(2000, np.inf), np.full(2000, -np.inf))
+    assert bound.epsilon == bound.ceiling > 5
+    mixed = np.where(np.arange(2000) < 20, np.inf, 0.0)
+    # an event with a rate of 1 % is within delta
+    assert bound_of(mixed, np.zeros(2000)).epsilon == 0
+    assert bound_of(mixed, np.zeros(2000), delta=0.0, confidence=0.9).epsilon > 0.5
