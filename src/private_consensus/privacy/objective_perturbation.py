@@ -43,6 +43,7 @@ that of the Gaussian mechanism.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -86,7 +87,7 @@ class PerturbedObjective:
     def pair(self) -> None:
         """Return None, since no dominating pair is known."""
 
-    def divergence(self, order: np.ndarray) -> np.ndarray:
+    def divergence(self, order: Any) -> Any:
         r"""Return a bound on the Renyi divergence at orders :math:`\alpha>1`."""
         excess = order - 1
         log_moment = np.minimum(self._any_shift(order), self._slow_shift(order))
