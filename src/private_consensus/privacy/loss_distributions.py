@@ -479,16 +479,16 @@ def _power(base: np.ndarray, exponent: int) -> np.ndarray:
 
 # --- Upper bounds on epsilon ------------------------------------------------------------------
 
-Parts = Sequence[tuple[Pair, int]]
+Composition = Sequence[tuple[Pair, int]]
 """Dominating pairs and numbers of releases, composed adaptively."""
 
 
-def epsilon(parts: Parts, delta: float) -> float:
+def epsilon(composition: Composition, delta: float) -> float:
     """Return an upper bound on epsilon from the distribution of the total loss.
 
     Parameters
     ----------
-    parts : sequence of (Pair, int)
+    composition : sequence of (Pair, int)
         Dominating pairs and numbers of releases, composed adaptively.
     delta : float
         delta of the guarantee, in (0, 1).
@@ -498,21 +498,21 @@ def epsilon(parts: Parts, delta: float) -> float:
     float
         Infinite for losses above :data:`MAX_LOSS`, and for a grid above :data:`MAX_POINTS`.
     """
-    parts, tail, delta = _allowances(parts, delta)
-    if not parts:
+    composition, tail, delta = _allowances(composition, delta)
+    if not composition:
         return 0.0
-    if delta <= 0 or not _largest(parts, tail) <= MAX_LOSS:
+    if delta <= 0 or not _largest(composition, tail) <= MAX_LOSS:
         return math.inf
-    coarse = _coarse(parts, tail)
+    coarse = _coarse(composition, tail)
     deviation = max(losses.deviation for losses in coarse)
     largest = max(losses.largest for losses in coarse)
-    count = sum(count for _, count in parts)
+    count = sum(count for _, count in composition)
     step = min(STEP_OF_RELEASE / math.sqrt(count), STEP_OF_TOTAL) * deviation
     step = 2.0 ** math.floor(math.log2(max(step, largest / MAX_STEPS)))
     # tails of sampled losses are heavy, so that a tilt helps less
-    precision = np.longdouble if any(pair.sampling for pair, _ in parts) else np.float64
+    precision = np.longdouble if any(pair.sampling for pair, _ in composition) else np.float64
     result = 0.0
-    fine = _distributions(parts, tail, partial(even_edges, step=step))
+    fine = _distributions(composition, tail, partial(even_edges, step=step))
     for rough, losses in zip(coarse, fine, strict=True):
         theta, bound = tilt(rough.log_moment, delta, deviation, largest)
         if bound > 0:
@@ -522,7 +522,7 @@ def epsilon(parts: Parts, delta: float) -> float:
 
 
 def renyi_epsilon(
-    parts: Parts,
+    composition: Composition,
     delta: float,
     other: Callable[[float], float] | None = None,
     thetas: np.ndarray | None = None,
@@ -531,7 +531,7 @@ def renyi_epsilon(
 
     Parameters
     ----------
-    parts : sequence of (Pair, int)
+    composition : sequence of (Pair, int)
         Dominating pairs and numbers of releases.
     delta : float
         delta of the guarantee, in (0, 1).
@@ -544,12 +544,12 @@ def renyi_epsilon(
     -------
     float
     """
-    parts, tail, delta = _allowances(parts, delta)
-    if delta <= 0 or not _largest(parts, tail) <= MAX_LOSS:
+    composition, tail, delta = _allowances(composition, delta)
+    if delta <= 0 or not _largest(composition, tail) <= MAX_LOSS:
         return math.inf
     others = (lambda theta: 0.0) if other is None else other
     bounds = [0.0]
-    for losses in _coarse(parts, tail) or [None]:
+    for losses in _coarse(composition, tail) or [None]:
 
         def moment(theta: float, losses: Losses | None = losses) -> float:
             return others(theta) + (losses.log_moment(theta) if losses else 0.0)
@@ -565,27 +565,27 @@ def renyi_epsilon(
     return max(bounds)
 
 
-def _allowances(parts: Parts, delta: float) -> tuple[tuple, float, float]:
-    """Return informative parts with rounded losses, the mass of truncated losses, and delta."""
-    kept = tuple((pair.rounded_up(), count) for pair, count in parts if pair.informative)
+def _allowances(composition: Composition, delta: float) -> tuple[tuple, float, float]:
+    """Return informative composition with rounded losses, the mass of truncated losses, and delta."""
+    kept = tuple((pair.rounded_up(), count) for pair, count in composition if pair.informative)
     releases = sum(count for pair, count in kept if pair.kind == "gaussian")
     tail = max(TRUNCATED * delta / (2 * max(releases, 1)), 1e-300)
     return kept, tail, delta * (1 - ROUNDING) - 2 * releases * tail
 
 
-def _largest(parts: Parts, tail: float) -> float:
-    spans = [pair.span(r, x, tail) for pair, _ in parts for _, r, x in pair.informative]
+def _largest(composition: Composition, tail: float) -> float:
+    spans = [pair.span(r, x, tail) for pair, _ in composition for _, r, x in pair.informative]
     return float(np.max(np.abs(spans), initial=0.0))
 
 
 @lru_cache(maxsize=8)  # used by two accountants
-def _coarse(parts: Parts, tail: float) -> list[Losses]:
-    return _distributions(parts, tail, _uneven_edges)
+def _coarse(composition: Composition, tail: float) -> list[Losses]:
+    return _distributions(composition, tail, _uneven_edges)
 
 
-def _distributions(parts: Parts, tail: float, edges: Callable) -> list[Losses]:
-    """Return the distributions of all parts, for each direction of the neighbours."""
-    each = [(_discretized(pair, edges(pair, tail), tail), count) for pair, count in parts]
+def _distributions(composition: Composition, tail: float, edges: Callable) -> list[Losses]:
+    """Return the distributions of all composition, for each direction of the neighbours."""
+    each = [(_discretized(pair, edges(pair, tail), tail), count) for pair, count in composition]
     directions = max((len(distributions) for distributions, _ in each), default=0)
     return [
         Losses([(*pairs[k % len(pairs)], count) for pairs, count in each])
