@@ -566,7 +566,7 @@ def renyi_epsilon(
 
 
 def _allowances(composition: Composition, delta: float) -> tuple[tuple, float, float]:
-    """Return informative composition with rounded losses, the mass of truncated losses, and delta."""
+    """Return informative pairs with rounded losses, the mass of truncated losses, and delta."""
     kept = tuple((pair.rounded_up(), count) for pair, count in composition if pair.informative)
     releases = sum(count for pair, count in kept if pair.kind == "gaussian")
     tail = max(TRUNCATED * delta / (2 * max(releases, 1)), 1e-300)
@@ -584,7 +584,7 @@ def _coarse(composition: Composition, tail: float) -> list[Losses]:
 
 
 def _distributions(composition: Composition, tail: float, edges: Callable) -> list[Losses]:
-    """Return the distributions of all composition, for each direction of the neighbours."""
+    """Return the distributions of all pairs, for each direction of the neighbours."""
     each = [(_discretized(pair, edges(pair, tail), tail), count) for pair, count in composition]
     directions = max((len(distributions) for distributions, _ in each), default=0)
     return [
