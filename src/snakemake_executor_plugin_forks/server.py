@@ -26,7 +26,6 @@ from pathlib import Path
 PRELOAD_AFTER = 4
 """Number of jobs after which the server imports modules that few jobs need."""
 MODULES = (
-    "dp_accounting",
     "pandas",
     "scipy.signal",
     "scipy.sparse.linalg",

@@ -207,7 +207,8 @@ def test_sampling_lowers_epsilon_and_renyi_is_within_30_percent_of_pld():
     rdp, pld = (epsilon(sampled, DELTA, method) for method in ("rdp", "pld"))
     assert pld <= rdp <= 1.3 * pld
     assert 0 < rdp < 0.1 * epsilon(gaussians(2.0, 60), DELTA)
-    assert rdp < account(fixed, DELTA).epsilon < epsilon(gaussians(2.0, 60), DELTA)
+    # replacing a record is not easier to hide than adding or removing it
+    assert pld <= account(fixed, DELTA).epsilon < epsilon(gaussians(2.0, 60), DELTA)
 
 
 def test_sampling_amplifies_pure_releases():

@@ -13,11 +13,11 @@ declared releases.
   fractions may be lower bounds.
 * At delta 0 epsilon is the largest loss, a sum over releases that share one sequence of events
   (``Release.reached``). A Gaussian's is unbounded.
-* Otherwise the distributions of the losses are convolved with every loss rounded *down*: with
+* Otherwise the distributions of the losses are convolved. Outcomes with similar losses are joined,
+  which is post-processing, and the losses of the joined outcomes are rounded *down*: with
   L' <= L, :math:`E(1-e^{\epsilon-L'})_+ \le E(1-e^{\epsilon-L})_+ = \delta(\epsilon)`, and sums of
-  rounded losses stay below the sums of the true ones. (``dp_accounting`` rounds down too, but
-  counts the truncated tails as infinite losses, and takes ten times as long.)
-* The outcomes of a sampled Gaussian are first joined in cells, which is post-processing.
+  rounded losses stay below the sums of the true ones. Most joined losses lie in the middle of their
+  cells, so that a grid of these middles hardly changes them.
 * If the distributions are those of an attack up to factors within :math:`[e^{-b}, e^b]`
   (``Release.log_tolerance``), :math:`P(S)-e^\epsilon Q(S) \ge
   e^{-b}(P'(S)-e^{\epsilon+2b}Q'(S))`: the bound is the epsilon that the attack attains at
@@ -29,37 +29,44 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri
+from scipy.special import ndtri
 
 from private_consensus.common.errors import require
 
 from .conversions import gaussian_epsilon
 from .discrete import discrete_gaussian_pmf
+from .loss_distributions import (
+    Losses,
+    Pair,
+    composed,
+    even_edges,
+    pair_outcomes,
+    tilt,
+)
 from .releases import Release
 
-SMALLEST_DELTA = 1e-10
-"""A smaller delta is replaced by this one, at which Fourier transforms are accurate enough."""
 MARGIN = 1e-6
-"""Bound on floating-point errors of delta, relative to delta."""
+"""Bound on floating-point errors of delta, and omitted mass, relative to delta."""
 NEARLY = 1e-3
 """An attained fraction is reported if it is below 1 by more than this."""
 ROUNDING_MARGIN = 1e-9
 """Relative reduction of a bound for its own rounding errors."""
 COARSE = 4e-3
-"""Approximate relative cost of rounding the losses."""
+"""Approximate relative cost of rounding losses."""
 MAX_GRID_POINTS = 2**21
 """Approximate maximum number of points of a loss distribution."""
-CELLS, REACH = 20_000, 12.0
-"""Number of cells of outcomes of a sampled Gaussian, and their reach in standard deviations."""
-TAIL = 8.0
-"""Number of standard deviations of the total loss that a grid must cover."""
+REACH, TAIL = 12.0, 8.0
+"""Numbers of standard deviations: of a discrete Gaussian, and of the total loss."""
+FAR, MAX_STEPS = 10.0, 2**18
+"""Multiple of an estimate of epsilon, and number of steps, to which larger losses are reduced."""
+MAX_PARAMETER = 1e3
+"""Larger losses of one release, in standard deviations of a Gaussian, are reduced to this one."""
 LENGTHS, COSINES = 24, 2500
 """Numbers of cells of the length of radial noise, and of its cosine with a shift."""
-EXPONENTS = tuple(4.0**k for k in range(-4, 7))
 
 
 @dataclass(frozen=True)
@@ -211,8 +218,9 @@ def _parts(releases: Sequence[Release]) -> tuple[_EqualLosses, ...]:
         losses = _attained_losses(release, 1.0)
         rate = 1.0 if release.sampling is None else release.sampling.rate
         if release.profile is not None:
-            if release.attained and release.profile.attained():
-                counts["mixture", 1.0, 1.0, release.profile.attained(), 1] += release.count
+            mixture = release.profile.attained()
+            if release.attained and any(rate * loss > 0 for _, rate, loss in mixture):
+                counts["mixture", 1.0, 1.0, mixture, 1] += release.count
         elif release.mechanism == "gaussian" and rate == 1:
             square += release.count * math.fsum(losses**2)
         elif release.mechanism in ("gaussian", "laplace"):
@@ -249,11 +257,10 @@ def _attained_epsilon(groups: tuple[_EqualLosses, ...], delta: float) -> tuple[f
         return 0.0, "none"
     if len(groups) == 1 and groups[0].kind == "gaussian":
         return (1 - ROUNDING_MARGIN) * float(gaussian_epsilon(groups[0].loss, delta)), "gaussian"
-    within = max(delta, SMALLEST_DELTA) * (1 + MARGIN)
-    guess = _estimated_epsilon(groups, within)
-    epsilon = _on_grid(groups, within, guess)
+    guess = _estimated_epsilon(groups, delta)
+    epsilon = _on_grid(groups, delta, guess)
     if 0 < epsilon < guess / 1.5:
-        epsilon = max(epsilon, _on_grid(groups, within, epsilon))
+        epsilon = max(epsilon, _on_grid(groups, delta, epsilon))
     return (1 - ROUNDING_MARGIN) * epsilon, "losses rounded down"
 
 
@@ -264,18 +271,49 @@ def _estimated_epsilon(groups: Sequence[_EqualLosses], delta: float) -> float:
 
 
 def _on_grid(groups: Sequence[_EqualLosses], delta: float, guess: float) -> float:
-    """Compute epsilon with losses rounded down to a grid.
+    """Compute epsilon with losses rounded down to a grid whose step depends on a ``guess``.
 
-    The rounding costs about :data:`COARSE` of ``guess``: a loss is rounded by half a step on
-    average.
+    A coarse grid determines the tilt. Coarse grids also reach the rare, large losses of sampled
+    Gaussians.
     """
     mean, variance = _total(groups)
-    rounded = sum(group.count for group in groups)
+    count = sum(group.count for group in groups)
     shortest = (2 * mean + 2 * TAIL * math.sqrt(variance)) / MAX_GRID_POINTS
-    step = max(2 * COARSE * guess / rounded, shortest)
-    laws = [(_rounded_down(group, step), group.count) for group in groups]
-    lowest, masses, misplaced = _sum_of_losses(laws, step, MARGIN * delta)
-    return _epsilon_of(lowest, masses, step, delta + misplaced)
+    # joined losses of a smooth distribution are nearly in the middle of their cells
+    rounded = sum(group.count * (0.5 if group.kind == "mixture" else 1.0) for group in groups)
+    step = max(COARSE * guess * min(2 / rounded, 0.25), shortest)
+    theta, proxy, epsilon = 0.0, None, 0.0
+    for factor in (256.0, 16.0, 1.0):
+        losses = _joined_losses(groups, factor * step, guess, MARGIN * delta / count)
+        if factor > 1:
+            proxy = losses
+            theta, _ = tilt(losses.log_moment, delta, math.sqrt(variance), losses.largest)
+        bound = _rounded_epsilon(losses, factor * step, delta, theta, proxy or losses)
+        epsilon = max(epsilon, bound)
+    return epsilon
+
+
+def _joined_losses(
+    groups: Sequence[_EqualLosses], step: float, guess: float, tail: float
+) -> Losses:
+    limit = min(max(math.ceil(FAR * guess / step), MAX_STEPS), MAX_GRID_POINTS)
+    return Losses(
+        [
+            (*_joined(*_outcomes(group, step, tail, limit), step, limit), group.count)
+            for group in groups
+        ]
+    )
+
+
+def _rounded_epsilon(
+    joined: Losses, step: float, delta: float, theta: float, proxy: Losses
+) -> float:
+    parts = [(*_rounded_down(v, m, step, theta), count) for v, m, count in joined.parts]
+    shift = sum(offset * count for *_, offset, count in parts)
+    rounded = Losses([(values, masses, count) for values, masses, _, count in parts])
+    total = composed(rounded, step, theta, delta, proxy)
+    moved = replace(total, values=total.values + shift, moment=total.moment + total.theta * shift)
+    return moved.epsilon(delta * (1 + MARGIN), lower=True)
 
 
 def _total(groups: Sequence[_EqualLosses]) -> tuple[float, float]:
@@ -298,66 +336,63 @@ def _moments(group: _EqualLosses) -> tuple[float, float]:
     return sum(second_moments) / 2, sum(second_moments)
 
 
-def _rounded_down(group: _EqualLosses, step: float) -> tuple[int, np.ndarray]:
-    """Return the distribution of one loss, rounded down to multiples of ``step``.
+def _outcomes(
+    group: _EqualLosses, step: float, tail: float, limit: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return losses and masses of the outcomes of a group."""
+    if group.kind == "discrete":
+        return _discrete_losses(group.mixture[0][2], group.loss)
+    if group.kind == "radial" and group.dim > 1:
+        return _radial_losses(group.loss, group.dim)
+    mixture = group.mixture or ((1.0, group.rate, group.loss),)
+    # a smaller loss is attained, too
+    mixture = tuple((p, rate, min(loss, MAX_PARAMETER)) for p, rate, loss in mixture)
+    kind = "laplace" if group.kind in ("laplace", "radial") else "gaussian"
+    # the interval of a sample contains the outcomes of both data sets
+    pair = Pair(kind, mixture, "poisson")
+    edges = even_edges(pair, tail, step, limit)
+    losses, log_q = map(np.concatenate, zip(*pair_outcomes(pair, edges, tail), strict=True))
+    return losses, np.exp(losses + log_q)
 
-    The result is the lowest multiple and the masses. Losses above
-    :data:`MAX_GRID_POINTS` steps are reduced to that number, and losses below its negative are
+
+def _joined(
+    losses: np.ndarray, masses: np.ndarray, step: float, limit: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Join the outcomes whose losses have one multiple of ``step`` below them.
+
+    Losses above ``limit`` steps are reduced to that number, and losses below its negative are
     omitted.
     """
-    if group.kind == "gaussian":
-        law = _mixture_losses(((1.0, 1.0, group.loss),))
-    elif group.kind == "laplace":
-        law = _laplace_losses(group.loss, group.rate, step)
-    elif group.kind == "radial":
-        law = _radial_losses(group.loss, group.dim)
-    elif group.kind == "discrete":
-        law = _discrete_losses(group.mixture[0][2], group.loss)
-    else:
-        law = _mixture_losses(group.mixture)
-    losses, masses = law
-    grid_indices = np.floor(losses / step - MARGIN).astype(np.int64)
-    near = grid_indices >= -MAX_GRID_POINTS
-    grid_indices, masses = np.minimum(grid_indices[near], MAX_GRID_POINTS), masses[near]
-    lowest = int(grid_indices.min())
-    return lowest, np.bincount(grid_indices - lowest, masses)
+    index = np.minimum(np.floor(losses / step - MARGIN), limit)
+    near = index >= -limit
+    losses, masses, index = losses[near], masses[near], index[near].astype(np.int64)
+    lowest = int(index.min())
+    joined = np.bincount(index - lowest, masses)
+    # mass under Q minus mass under P, of cells whose losses are shifted to 0
+    change = np.bincount(index - lowest, masses * np.expm1(index * step - losses))
+    present = np.flatnonzero(joined)
+    with np.errstate(divide="ignore"):
+        excess = -np.log1p(np.clip(change[present] / joined[present], -1.0, 0.0))
+    return step * (lowest + present) + np.minimum(excess, step), joined[present]
 
 
-def _mixture_losses(mixture) -> tuple[np.ndarray, np.ndarray]:
-    """Return losses and masses of a sampled Gaussian, with its outcomes joined in cells.
+def _rounded_down(
+    losses: np.ndarray, masses: np.ndarray, step: float, theta: float
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Round losses down to multiples of ``step`` plus an offset; return the three.
 
-    Outcomes farther out than :data:`REACH` are omitted.
+    The offset loses least on average over the distribution with the tilt ``theta``.
     """
-    losses, masses = [], []
-    for weight, rate, mu in mixture:
-        edges = np.linspace(-REACH, REACH + mu, CELLS + 1)
-        base, mixed = _log_masses(edges), _log_masses(edges - mu)
-        if rate != 1:
-            with np.errstate(divide="ignore"):  # a rate of 0
-                mixed = np.logaddexp(np.log1p(-rate) + base, np.log(rate) + mixed)
-        losses.append(mixed - base)
-        masses.append(weight * np.exp(mixed))
-    return np.concatenate(losses), np.concatenate(masses)
-
-
-def _laplace_losses(loss: float, rate: float, step: float) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return losses and masses of Laplace noise at distance ``loss``, sampled at ``rate``.
-
-    With :math:`\ell = |x| - |x-\text{loss}|` for noise of scale 1, the unsampled loss has the
-    distribution :math:`P(\ell \le t) = \frac12e^{(t-\text{loss})/2}` below its largest value if the
-    record takes part, :math:`1-\frac12e^{-(t+\text{loss})/2}` if not. The sampled loss is
-    :math:`\ln(1-\gamma+\gamma e^\ell)`. An interval counts with its lower end.
-    """
-    cells = min(max(math.ceil(4 * loss / step), 2), CELLS)
-    ends = np.linspace(-loss, loss, cells + 1)
-    present = np.concatenate([0.5 * np.exp((ends[:-1] - loss) / 2), [0.5, 1.0]])
-    absent = np.concatenate(
-        [1 - 0.5 * np.exp(-(ends[:-1] + loss) / 2), [1 - 0.5 * np.exp(-loss), 1.0]]
-    )
-    cumulative = rate * present + (1 - rate) * absent
-    masses = np.diff(cumulative, prepend=0.0)
-    lower = np.concatenate([ends[:1], ends[:-1], ends[-1:]])
-    return np.log1p(rate * np.expm1(lower)), masses
+    index = np.floor(losses / step)
+    excess = losses - step * index
+    log_weights = theta * losses + np.log(masses)
+    weights = np.exp(log_weights - log_weights.max())
+    order = np.argsort(excess)
+    below = np.cumsum(weights[order]) - weights[order]
+    offset = float(excess[order][np.argmin(below * step - excess[order] * weights.sum())])
+    index = (index - (excess < offset)).astype(np.int64)
+    rounded = np.bincount(index - index.min(), masses)
+    return step * (index.min() + np.arange(rounded.size)), rounded, offset
 
 
 def _radial_losses(loss: float, dim: int) -> tuple[np.ndarray, np.ndarray]:
@@ -368,8 +403,6 @@ def _radial_losses(loss: float, dim: int) -> tuple[np.ndarray, np.ndarray]:
     counts with its smallest loss. r has a gamma distribution of shape d, :math:`(1+c)/2` a beta
     distribution.
     """
-    if dim == 1:
-        return _laplace_losses(loss, 1.0, loss / CELLS)
     upper, c, masses = _radial_cells(dim)
     losses = np.sqrt(upper**2 + 2 * upper * loss * c + loss**2) - upper
     return losses.ravel(), masses
@@ -382,7 +415,7 @@ def _radial_cells(dim: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     half = (dim - 1) / 2
     far = np.linspace(0.0, 1.0, LENGTHS + 1)[:-1]
-    longest = gamma.isf(MARGIN * SMALLEST_DELTA, dim)  # larger lengths are omitted
+    longest = gamma.isf(1e-16, dim)  # larger lengths are omitted
     r = np.append(gamma.ppf(far, dim), longest)
     c = 2 * np.unique(beta.ppf(np.linspace(0.0, 1.0, COSINES + 1), half, half)) - 1
     angles = np.diff(beta.cdf((1 + c) / 2, half, half))
@@ -401,91 +434,3 @@ def _discrete_losses(steps: float, sigma: float) -> tuple[np.ndarray, np.ndarray
     last = first + (width - 1)
     masses = width * np.minimum(*(discrete_gaussian_pmf(k, sigma**2) for k in (first, last)))
     return (steps**2 - 2 * last * steps) / (2 * sigma**2), masses
-
-
-def _sum_of_losses(laws, step: float, tail_mass: float) -> tuple[int, np.ndarray, float]:
-    """Return the distribution of a sum of rounded losses, by a Fourier transform.
-
-    It has the first grid point in steps, the masses, and the mass that may be misplaced: that
-    outside
-    the grid (Chernoff), and rounding errors, estimated from the negative masses.
-    """
-    low, high = _span(laws, step, tail_mass)
-    size = 2 ** math.ceil(math.log2(high - low + 1))
-    spectrum = np.ones(size // 2 + 1, complex)
-    shift = 0
-    for (lowest, masses), count in laws:
-        indices = np.arange(masses.size) % size
-        spectrum *= np.fft.rfft(np.bincount(indices, masses, size), size) ** count
-        shift += count * lowest
-    wrapped = np.fft.irfft(spectrum, size)
-    masses_of_sum = np.roll(wrapped, (shift - low) % size)
-    negative = -float(masses_of_sum[masses_of_sum < 0].sum())
-    return low, np.maximum(masses_of_sum, 0.0), 2 * tail_mass + 4 * negative
-
-
-def _span(laws, step: float, tail_mass: float) -> tuple[int, int]:
-    """Return the smallest and largest multiple of ``step`` for a sum of losses.
-
-    On either side the sum lies outside with probability ``tail_mass`` at most: Chernoff's bound,
-    minimised over some exponents.
-    """
-    low = sum(count * lowest for (lowest, _), count in laws)
-    high = sum(count * (lowest + masses.size - 1) for (lowest, masses), count in laws)
-    present = [np.flatnonzero(masses) for (_, masses), _ in laws]
-    laws = [
-        (step * (lowest + support), masses[support], count)
-        for ((lowest, masses), count), support in zip(laws, present, strict=True)
-    ]
-    for exponent in EXPONENTS:
-        for sign in (1.0, -1.0):
-            total = sum(
-                count * _log_moment(sign * exponent * losses, p) for losses, p, count in laws
-            )
-            end = (total - math.log(tail_mass)) / (exponent * step)
-            if sign > 0:
-                high = min(high, math.ceil(end))
-            else:
-                low = max(low, math.floor(-end))
-    return int(low), int(high)
-
-
-def _log_moment(exponents: np.ndarray, masses: np.ndarray) -> float:
-    """Return ln of the mean of exp, without overflow."""
-    max_exponent = float(exponents.max())
-    return max_exponent + math.log(float(masses @ np.exp(exponents - max_exponent)))
-
-
-def _epsilon_of(lowest: int, masses: np.ndarray, step: float, delta: float) -> float:
-    r"""Return the smallest epsilon >= 0 of a loss distribution at ``delta``.
-
-    It satisfies :math:`\sum_\ell p_\ell(1-e^{\epsilon-\ell})_+ \le \delta`.
-
-    At the k-th loss of a grid the sum is :math:`\sum_{j\ge k} p_j - q_k` with
-    :math:`q_k = p_k + e^{-\text{step}}q_{k+1}`, which does not overflow for large losses.
-    """
-    from scipy.signal import lfilter  # slow to import, and rarely needed
-
-    first = max(1 - lowest, 0)
-    masses = masses[first:]
-    if not masses.size:
-        return 0.0
-    losses = step * (lowest + first + np.arange(masses.size))
-    above = np.cumsum(masses[::-1])[::-1]
-    discounted = lfilter([1.0], [1.0, -math.exp(-step)], masses[::-1])[::-1]
-    if above[0] - discounted[0] * math.exp(-losses[0]) <= delta:
-        return 0.0
-    at = above - discounted
-    index = int(np.argmax(at <= delta))
-    if at[index] > delta or above[index] <= delta:
-        return float(losses[index])
-    return float(losses[index] + min(math.log((above[index] - delta) / discounted[index]), 0.0))
-
-
-def _log_masses(edges: np.ndarray) -> np.ndarray:
-    """Return the logarithm of a standard normal's mass in each cell, without underflow."""
-    positive = int(np.count_nonzero(edges[1:] + edges[:-1] <= 0))
-    lower, upper = log_ndtr(edges[: positive + 1]), log_ndtr(-edges[positive:])
-    larger = np.concatenate([lower[1:], upper[:-1]])
-    smaller = np.concatenate([lower[:-1], upper[1:]])
-    return larger + np.log1p(-np.exp(smaller - larger))

@@ -43,13 +43,12 @@ that of the Gaussian mechanism.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from private_consensus.common.errors import require
-
-from .releases import RENYI_ORDERS
 
 
 @dataclass(frozen=True)
@@ -85,11 +84,10 @@ class PerturbedObjective:
             is_valid = bool(np.isfinite(value)) and value >= 0
             require(is_valid, f"objective.{key}", value, "a finite number >= 0")
 
-    def renyi(self) -> tuple[float, ...]:
-        """Return the Renyi divergence at each of ``RENYI_ORDERS``, valid in both directions."""
-        return tuple(self.divergence(np.asarray(RENYI_ORDERS)).tolist())
+    def pair(self) -> None:
+        """Return None, since no dominating pair is known."""
 
-    def divergence(self, order: np.ndarray) -> np.ndarray:
+    def divergence(self, order: Any) -> Any:
         r"""Return a bound on the Renyi divergence at orders :math:`\alpha>1`."""
         excess = order - 1
         log_moment = np.minimum(self._any_shift(order), self._slow_shift(order))
@@ -110,14 +108,6 @@ class PerturbedObjective:
         safe_margin = np.where(margin > 0, margin, 1.0)
         log_bound = excess * self.mu**2 / 2 + (excess * self.mu / 2) ** 2 * (1 + 1 / safe_margin)
         return np.where(margin > 0, log_bound - np.log(safe_margin) / 4, np.inf)
-
-    def deltas(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return an empty tuple, since no dominating pair is known."""
-        return ()
-
-    def largest(self) -> float:
-        """Return infinity, since no bound on the loss is known."""
-        return np.inf
 
     def attained(self) -> tuple[tuple[float, float, float], ...]:
         """Return an empty tuple, since no pair has a known distribution in closed form."""

@@ -9,6 +9,8 @@ import numpy as np
 
 from private_consensus.common.errors import InvalidInput, arguments, require
 
+from .loss_distributions import Pair
+
 # Norm of a mechanism's sensitivity; None if it has no sensitivity.
 NORMS = {
     "gaussian": "l2",
@@ -19,14 +21,6 @@ NORMS = {
     "profile": None,
     "exact": None,
 }
-# Orders of the Renyi divergences of mechanisms known by a privacy profile.
-RENYI_ORDERS = (
-    *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5),
-    *map(float, range(4, 11)),
-    *map(float, range(12, 33, 2)),
-    *map(float, range(36, 65, 4)),
-    *(80.0, 96.0, 128.0, 192.0, 256.0),
-)
 SAMPLINGS = ("poisson", "fixed_size")
 ROUNDING = 1e-12
 """Relative difference below which two losses count as equal."""
@@ -72,17 +66,14 @@ class Sampling:
 class PrivacyProfile(Protocol):
     """Hashable description of a mechanism by bounds that hold for every pair of neighbours."""
 
-    def renyi(self) -> tuple[float, ...]:
-        """Return the Renyi divergence at each of :data:`RENYI_ORDERS`, valid in both directions."""
+    def pair(self) -> Pair | None:
+        """Return a dominating pair, or None if none is known."""
 
-    def deltas(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return delta at each (also negative) epsilon of a dominating pair.
+    def divergence(self, order: float) -> float:
+        """Return a bound on the Renyi divergence of an order above 1, in both directions.
 
-        One curve if it is valid in both directions, two if not, none if no pair is known.
+        It is used if no dominating pair is known.
         """
-
-    def largest(self) -> float:
-        """Return a loss that is exceeded with negligible probability."""
 
     def attained(self) -> tuple[tuple[float, float, float], ...]:
         r"""Return the loss distribution that some pair of neighbours attains; empty if unknown.
@@ -121,22 +112,16 @@ class RandomCount:
         law = arguments.array(key, self.probabilities, expected, lambda v: (v >= 0) & (v <= 1))
         require(law.ndim == 1 and abs(law.sum() - 1) < 1e-6, key, self.probabilities, expected)
 
-    def renyi(self) -> tuple[float, ...]:
-        """Return infinity, since no upper bound is known; 0 if nothing can be observed."""
-        is_informative = self.mu > 0 and any(self.probabilities[1:])
-        return (np.inf if is_informative else 0.0,) * len(RENYI_ORDERS)
+    def pair(self) -> None:
+        """Return None, since no dominating pair is known."""
 
-    def deltas(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return an empty tuple, since no curve is known."""
-        return ()
-
-    def largest(self) -> float:
-        """Return infinity, since no largest loss exists."""
+    def divergence(self, order: float) -> float:
+        """Return infinity, since no upper bound is known."""
         return np.inf
 
     def mu_if_sampled(self) -> float:
-        r"""Return the :math:`\mu` of a single release."""
-        return self.mu
+        r"""Return the :math:`\mu` of a single release, 0 if K is always 0."""
+        return self.mu if any(self.probabilities[1:]) else 0.0
 
     def attained(self) -> tuple[tuple[float, float, float], ...]:
         r"""Return the loss distribution; K releases are one release with :math:`\sqrt K\mu`."""
@@ -276,7 +261,7 @@ class Release:
         needs_profile = self.mechanism == "profile"
         kind = "a PrivacyProfile" if needs_profile else "None"
         expected = f"{kind} for the mechanism {self.mechanism}"
-        has_curve = callable(getattr(self.profile, "renyi", None))
+        has_curve = callable(getattr(self.profile, "divergence", None))
         fits = has_curve if needs_profile else self.profile is None
         require(fits, "release.profile", self.profile, expected)
 
@@ -284,7 +269,7 @@ class Release:
         """Return the loss parameter of each release of the series, before sampling and ``count``.
 
         Sensitivity over scale: mu of a Gaussian; the pure epsilon of ``laplace``, ``gamma_norm``
-        and ``pure``; the divergence at the smallest order of ``profile``. It is infinite if a
+        and ``pure``; :meth:`PrivacyProfile.mu_if_sampled` of ``profile``. It is infinite if a
         data-dependent value is released without noise.
 
         Returns
@@ -295,7 +280,7 @@ class Release:
         if self.mechanism == "pure":
             return np.atleast_1d(self.epsilon)
         if self.profile is not None:
-            return np.array([self.profile.renyi()[0]])
+            return np.array([self.profile.mu_if_sampled()])
         if self.mechanism == "exact":
             return np.where(np.atleast_1d(self.sensitivity) > 0, np.inf, 0.0)
         try:

@@ -36,25 +36,19 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, log_ndtr, logsumexp, ndtr
+from scipy.special import gammaln, logsumexp
 
 from private_consensus.common.errors import arguments, require
 
 from .budget import Budget
 from .calibration import calibrate
-from .releases import MAX_COUNT, RENYI_ORDERS, SAMPLINGS, Release, Sampling
+from .loss_distributions import Pair
+from .releases import MAX_COUNT, SAMPLINGS, Release, Sampling
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
-_REACH = 12.0
 MAX_BATCH = 10**4
 """Largest batch whose distribution of sizes is enumerated; bounds on epsilon need ms per size."""
-_LARGEST_SHIFT = 35.0  # order times mu beyond which a divergence counts as infinite
-
-
-SMALL_MOMENT = 1e-9
-"""Excess of a moment over 1 below which it is computed from a series."""
-LARGE_LOSS = 500.0
-"""Loss from which on its exponential is not evaluated, to avoid overflow."""
+MAX_ORDER = 256
+"""Largest order of a Renyi divergence that is bounded by a sum over smaller orders."""
 
 
 @dataclass(frozen=True)
@@ -229,28 +223,31 @@ class NoisedBatch:
     noise: SampledNoise
     sigma: float
 
-    def renyi(self) -> tuple[float, ...]:
-        """Return the Renyi divergence at each of ``RENYI_ORDERS``."""
-        return renyi_curve(self.noise, self.sigma)
-
-    def deltas(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return delta(epsilon) of the dominating pair, or of the pairs for removing and adding."""
+    def pair(self) -> Pair | None:
+        """Return the dominating pair of Gaussian noise."""
         if not self.noise.gaussian:
-            return ()
-        removed = self._mixed(_removed, np.abs(epsilon))
-        if self.noise.sampling == "fixed_size":
-            negative = np.minimum(epsilon, 0.0)
-            mirrored = -np.expm1(negative) + np.exp(negative) * removed
-            return (np.where(epsilon >= 0, removed, mirrored),)
-        return self._mixed(_removed, epsilon), self._mixed(_added, epsilon)
+            return None
+        return Pair("gaussian", self._components(), self.noise.sampling)
 
-    def largest(self) -> float:
-        """Return the loss of a record in the batch at eight standard deviations of its noise."""
+    def divergence(self, order: float) -> float:
+        """Return a bound on the Renyi divergence, for noise as concentrated as a Gaussian.
+
+        ``order - 1`` times the divergence is convex in the order, hence at most its chord between
+        two integers.
+        """
+        below, above = math.floor(order), math.ceil(order)
+        if above > MAX_ORDER:
+            return math.inf
+        ends = [_log_moments(self.noise, self.sigma, end) for end in (below, above)]
+        chord = ends[0] + (order - below) * (ends[1] - ends[0])
         mu = np.asarray(self.noise.losses) / self.sigma
-        rates = self.noise.rates
-        with np.errstate(divide="ignore"):  # rates of 0 and 1
-            losses = np.logaddexp(np.log1p(-rates), np.log(rates) + mu * (8 + mu / 2))
-        return float(losses.max())
+        # sampling never increases the loss
+        moments = np.minimum(chord, (order - 1) * order * mu**2 / 2)
+        law = np.asarray(self.noise.batches.probabilities)
+        law = law / law.sum()
+        if moments.max() < 1:  # without a rounding error near 1
+            return math.log1p(law @ np.expm1(moments)) / (order - 1)
+        return float(logsumexp(moments, b=law)) / (order - 1)
 
     def mu_if_sampled(self) -> float:
         r"""Return the largest :math:`\mu_s` over the batch sizes."""
@@ -265,15 +262,12 @@ class NoisedBatch:
         """
         if not self.noise.gaussian:
             return ()
-        law, rates = self.noise.batches.probabilities, self.noise.rates.tolist()
-        mus = (loss / self.sigma for loss in self.noise.losses)
-        return tuple(zip(law, rates, mus, strict=True))
+        return self._components()
 
-    def _mixed(self, profile, epsilon: np.ndarray) -> np.ndarray:
-        """Return the mean of a profile over the batch size."""
-        law = self.noise.batches.probabilities
-        components = zip(law, self.noise.rates, self.noise.losses, strict=True)
-        return sum(p * profile(epsilon, rate, loss / self.sigma) for p, rate, loss in components)
+    def _components(self) -> tuple[tuple[float, float, float], ...]:
+        losses = (loss / self.sigma for loss in self.noise.losses)
+        rates = self.noise.rates.tolist()
+        return tuple(zip(self.noise.batches.probabilities, rates, losses, strict=True))
 
 
 @dataclass(frozen=True)
@@ -423,109 +417,16 @@ def noisy_message(
 # --- Renyi divergences ---------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=4096)  # used by a release, by its grouping and by each accountant
-def renyi_curve(noise: SampledNoise, sigma: float) -> tuple[float, ...]:
-    """Return the Renyi divergence of one noisy batch, with its size revealed, per ``RENYI_ORDERS``.
-
-    ``sigma`` is the noise multiplier.
-    """
-    moment = (_gaussian_moments if noise.gaussian else _concentrated_moments)(noise, sigma)
-    orders = np.asarray(RENYI_ORDERS)
-    with np.errstate(invalid="ignore"):
-        mixed = np.asarray(noise.batches.probabilities) @ np.where(
-            np.asarray(noise.losses)[:, None] > 0, moment, 0.0
-        )
-    return tuple((np.log1p(np.maximum(mixed, 0.0)) / (orders - 1)).tolist())
-
-
-def _gaussian_moments(noise: SampledNoise, sigma: float) -> np.ndarray:
-    r"""Return :math:`e^{(\alpha-1)\epsilon_s(\alpha)} - 1` of the dominating pairs.
-
-    Shape [sizes, orders].
-    """
-    mu = np.asarray(noise.losses)[:, None, None] / sigma
-    gamma = noise.rates[:, None, None]
-    order = np.asarray(RENYI_ORDERS)[:, None]
-    fixed = noise.sampling == "fixed_size"
-    low, high = (mu / 2 if fixed else -_REACH), order * mu + _REACH
-    x = low + (high - low) * (_NODES + 1) / 2
-    width = (high - low)[..., 0] / 2
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        density = -(x**2) / 2 - math.log(2 * math.pi) / 2
-        loss = np.logaddexp(np.log1p(-gamma), np.log(gamma) + mu * x - mu**2 / 2)
-        if fixed:
-            excess = np.exp(order * loss + density) - np.exp(loss + density)
-            excess += np.exp((1 - order) * loss + density) - np.exp(density)
-        else:
-            excess = np.exp(order * loss + density) - order * np.exp(loss + density)
-            excess += (order - 1) * np.exp(density)
-        total = width * (excess @ _WEIGHTS)
-        if np.any(total < SMALL_MOMENT):
-            # Rounding of terms near 1 exceeds small results. These come from small changes u of the
-            # likelihood ratio; terms of higher order in u are omitted.
-            u = gamma * np.expm1(mu * x - mu**2 / 2)
-            series = (
-                order * (order - 1) * u**2 * (1 - u / 2 if fixed else (1 + (order - 2) * u / 3) / 2)
-            )
-            near = np.where(np.abs(order * u) < 1e-4, series * np.exp(density), excess)
-            total = np.where(total < SMALL_MOMENT, width * (near @ _WEIGHTS), total)
-    return np.where((order * mu)[..., 0] > _LARGEST_SHIFT, np.inf, total)
-
-
-def _concentrated_moments(noise: SampledNoise, sigma: float) -> np.ndarray:
-    r"""Return :math:`e^{(\alpha-1)\epsilon_s(\alpha)} - 1`, [sizes, orders], of zCDP noise."""
-    mu = np.asarray(noise.losses) / sigma
-    bound = wang_balle_kasiviswanathan if noise.sampling == "fixed_size" else zhu_wang
-    # Bounds at integer orders, rounded up in between; sampling never increases the loss.
-    by_order = {
-        order: bound(order, noise.rates, mu) for order in {math.ceil(o) for o in RENYI_ORDERS}
-    }
-    logs = [
-        (order - 1) * np.minimum(by_order[math.ceil(order)], order * mu**2 / 2)
-        for order in RENYI_ORDERS
-    ]
-    with np.errstate(over="ignore"):
-        return np.expm1(np.stack(logs, axis=-1))
-
-
-def _removed(epsilon: np.ndarray, rate: float, mu: float) -> np.ndarray:
-    r"""Compute :math:`H_{e^\epsilon}((1-\gamma)N(0,1)+\gamma N(\mu,1)\,\|\,N(0,1))`.
-
-    It is :math:`\gamma H_{e^{\epsilon'}}(N(\mu,1)\|N(0,1))` with
-    :math:`\epsilon'=\ln(1+(e^\epsilon-1)/\gamma)`.
-    """
-    if rate == 0 or mu == 0:
-        return np.maximum(-np.expm1(epsilon), 0.0)
-    if rate == 1:
-        return _gaussian_delta(epsilon, mu)
-    excess = np.expm1(np.minimum(epsilon, LARGE_LOSS)) / rate
-    inside = excess > -1
-    loss = np.log1p(np.where(inside, excess, 0.0))
-    # (e^eps - 1)/rate + 1 is e^eps/rate within rounding where e^eps is close to overflow.
-    loss = np.where(epsilon > LARGE_LOSS, epsilon - math.log(rate), loss)
-    return np.where(inside, rate * _gaussian_delta(loss, mu), -np.expm1(np.minimum(epsilon, 0)))
-
-
-def _added(epsilon: np.ndarray, rate: float, mu: float) -> np.ndarray:
-    r"""Compute :math:`H_{e^\epsilon}(N(0,1)\,\|\,(1-\gamma)N(0,1)+\gamma N(\mu,1))`.
-
-    It is :math:`a\,H_{e^\epsilon\gamma/a}(N(0,1)\|N(\mu,1))` with
-    :math:`a=1-(1-\gamma)e^\epsilon`, and 0 for a <= 0.
-    """
-    if rate == 0 or mu == 0:
-        return np.maximum(-np.expm1(epsilon), 0.0)
-    if rate == 1:
-        return _gaussian_delta(epsilon, mu)
-    epsilon = np.minimum(epsilon, LARGE_LOSS)  # delta is 0 from -ln(1 - rate) on
-    weight = rate * np.exp(epsilon) - np.expm1(epsilon)
-    inside = weight > 0
-    loss = epsilon + np.log(rate) - np.log(np.where(inside, weight, 1.0))
-    return np.where(inside, weight * _gaussian_delta(loss, mu), 0.0)
-
-
-def _gaussian_delta(loss: np.ndarray, mu: float) -> np.ndarray:
-    delta = ndtr(mu / 2 - loss / mu) - np.exp(loss + log_ndtr(-mu / 2 - loss / mu))
-    return np.maximum(delta, 0.0)
+@lru_cache(maxsize=4096)
+def _log_moments(noise: SampledNoise, sigma: float, order: int) -> np.ndarray:
+    r"""Bound :math:`(\alpha-1)\epsilon(\alpha)` of noise that is :math:`\mu^2/2`-zCDP, per size."""
+    moments = np.zeros(len(noise.losses))
+    informative = np.asarray(noise.losses) > 0
+    if order > 1:
+        mu, rates = np.asarray(noise.losses)[informative] / sigma, noise.rates[informative]
+        bound = wang_balle_kasiviswanathan if noise.sampling == "fixed_size" else zhu_wang
+        moments[informative] = (order - 1) * bound(order, rates, mu)
+    return moments
 
 
 def wang_balle_kasiviswanathan(order: int, rate: Any, mu: Any) -> np.ndarray:
@@ -558,12 +459,11 @@ def zhu_wang(order: int, rate: Any, mu: Any) -> np.ndarray:
     rate, mu = (np.asarray(value, float)[..., None] for value in (rate, mu))
     log_complement = np.log1p(-np.minimum(rate, 1 - 1e-15))
     j = np.arange(2, order + 1)
-    terms = (
-        _log_binomial(order, j) + j * np.log(rate) + (order - j) * log_complement + _power(j, mu)
-    )
-    terms[..., 1:] += math.log(3)
-    first = ((order - 1) * log_complement + np.log1p((order - 1) * rate))[..., 0]
-    bound = np.logaddexp(first, logsumexp(terms, axis=-1)) / (order - 1)
+    # The sum would be 1 without the factors e and 3: only their excess over 1 counts.
+    power = _power(j, mu)
+    excess = power + np.log(np.where(j == 2, 0.0, 2.0) - np.expm1(-power))
+    terms = _log_binomial(order, j) + j * np.log(rate) + (order - j) * log_complement + excess
+    bound = np.logaddexp(0.0, logsumexp(terms, axis=-1)) / (order - 1)
     return np.where(rate[..., 0] < 1, bound, order * mu[..., 0] ** 2 / 2)
 
 
