@@ -51,7 +51,7 @@ def paper(key: str, number: str, figures: int = 2) -> dict[str, Any]:
     test = {"kind": "below", "tolerance": 0.0}
     return {
         "paper": {"key": key, "number": number, "title": f"On {key}", "authors": ["A", "B"],
-                  "venue": "somewhere", "summary": "In short."},
+                  "venue": "somewhere", "summary": "In short.", "methods": ["descent"]},
         "experiments": {names[0]: experiment},
         "figures": {
             name: {"title": f"Paper {number}, Figure {i + 1}: error", "caption": "What is seen.",

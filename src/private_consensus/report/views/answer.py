@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
+from operator import itemgetter
 
 from private_consensus.common.grouping import grouped
 from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATED
@@ -13,6 +14,7 @@ from private_consensus.reproduction.claims import HELD, IN_PART, NOT_HELD, UNDEC
 from ..formats import number
 from ..names import algorithm_title
 from ..reading import Results, Row
+from . import delivered
 from .privacy import settings_of_papers
 
 PREDICATES = {
@@ -36,7 +38,7 @@ def summary(results: Results) -> str:
             f"The {results.scale} scale decides no claim: it tests the workflow, with fewer runs "
             "and shorter grids than the papers."
         )
-    clauses = [claims_clause(results.claims), privacy_clause(settings_of_papers(results))]
+    clauses = [claims_clause(results.claims), privacy_clause(results)]
     answer = ". ".join(filter(None, clauses))
     return f"{answer[0].upper()}{answer[1:]}." if answer else ""
 
@@ -57,35 +59,47 @@ def claims_clause(claims: Iterable[Row]) -> str:
     return " and ".join(filter(None, [", ".join(clauses[:-1]), clauses[-1]]))
 
 
-def privacy_clause(privacy: Iterable[Row]) -> str:
-    """Count the settings that do not deliver the claimed epsilon; empty without private settings.
+def privacy_clause(results: Results) -> str:
+    """Count the methods that deliver less privacy than their papers claim, as published.
 
-    Papers have very different numbers of settings, so that those with violations are also counted
-    alone.
+    A method counts once, with its worst setting: in the literal variants of an experiment if there
+    are any, else in the resolved ones. Baselines of a paper are counted apart from the methods that
+    it proposes. The text is empty without claims of privacy.
     """
-    settings = [row for row in privacy if 0 < row["epsilon_claimed"] < math.inf]
+    settings = [r for r in settings_of_papers(results) if 0 < r["epsilon_claimed"] < math.inf]
+    groups = grouped(settings, lambda row: (results.paper_of[row["experiment"]], row["algorithm"]))
+    proposed: list[Row] = []
+    baselines: list[Row] = []
+    for (paper, name), rows in groups.items():
+        is_proposed = name in results.papers[paper]["paper"]["methods"]
+        published = [
+            row
+            for of_experiment in grouped(rows, itemgetter("experiment")).values()
+            for row in [r for r in of_experiment if r["interpretation"] == "literal"]
+            or of_experiment
+        ]
+        worst = delivered.worst(algorithm_title(name), published)
+        (proposed if is_proposed else baselines).append(worst)
     if not settings:
         return ""
-    violated = [row for row in settings if row["verdict"] in (VIOLATED, DIFFERS)]
-    totals = Counter(map(_paper, settings))
-    papers = sorted(grouped(violated, _paper).items(), key=lambda item: -len(item[1]))
-    of_papers = "; ".join(
-        f"{paper} {number(len(rows))} of {number(totals[paper])}, {_methods(rows)}"
-        for paper, rows in papers
+    counted = (
+        f"As published, {_less(proposed)} of the {number(len(proposed))} methods that the papers "
+        f"propose deliver less privacy than claimed{_factors(proposed)}, and {_less(baselines)} of "
+        f"their {number(len(baselines))} baselines{_factors(baselines)}"
     )
-    unproven = sum(row["verdict"] in (NOT_PROVEN, INCONCLUSIVE) for row in settings)
-    return (
-        f"{number(len(violated))} of {number(len(settings))} settings with a finite claimed ε "
-        f"deliver less privacy than claimed{f' ({of_papers})' if of_papers else ''}; for "
-        f"{number(unproven)} settings, the claim is not proven"
-    )
+    unproven = sum(row["verdict"] in (NOT_PROVEN, INCONCLUSIVE) for row in proposed)
+    return f"{counted}; for {number(unproven)} proposed methods, the claim is not proven"
 
 
-def _paper(row: Row) -> str:
-    return row["experiment"].partition("_")[0].capitalize()
+def _violated(methods: list[Row]) -> list[Row]:
+    return [row for row in methods if row["verdict"] in (VIOLATED, DIFFERS)]
 
 
-def _methods(rows: list[Row]) -> str:
-    """Return the title of the only algorithm of some settings, or the number of algorithms."""
-    names = {row["algorithm"] for row in rows}
-    return algorithm_title(*names) if len(names) == 1 else f"{len(names)} methods"
+def _less(methods: list[Row]) -> str:
+    return number(len(_violated(methods)))
+
+
+def _factors(methods: list[Row]) -> str:
+    """List the methods with the multiple of the claimed epsilon that they cost."""
+    listed = [f"{row['title']} {row['multiple']}" for row in _violated(methods)]
+    return f" ({', '.join(listed)} times the claimed ε)" if listed else ""

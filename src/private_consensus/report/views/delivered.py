@@ -59,6 +59,11 @@ def _delivered(title: str, settings: list[Row], release: Row | None) -> Iterator
         yield _row(f"{title}, one iteration", VIOLATED, *ends, [{"epsilon_claimed": claimed}])
 
 
+def worst(title: str, settings: list[Row]) -> Row:
+    """Return verdict and multiple of the claimed epsilon of the worst of some settings."""
+    return _row(title, *_worst(settings), settings)
+
+
 def _row(title: str, verdict: str, low: float, high: float, settings: list[Row]) -> dict[str, Any]:
     return {
         "title": title, "icon": ICONS[verdict], "verdict": verdict,
@@ -71,10 +76,10 @@ def _row(title: str, verdict: str, low: float, high: float, settings: list[Row])
 def _worst(settings: list[Row]) -> tuple[str, float, float]:
     """Return the worst verdict, and the lower and upper bound of its worst setting."""
     verdict = min((row["verdict"] for row in settings), key=[*ICONS].index)
-    worst = (row for row in settings if row["verdict"] == verdict)
     high, low = max(
         (bounds.upper(row) / row["epsilon_claimed"], bounds.lower(row) / row["epsilon_claimed"])
-        for row in worst
+        for row in settings
+        if row["verdict"] == verdict
     )
     return verdict, low, high
 

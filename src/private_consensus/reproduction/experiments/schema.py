@@ -618,6 +618,8 @@ class PaperInfo(Strict):
     """Subject of the paper, in one or two sentences."""
     short_title: str = ""
     """Title of two to five words, for navigation and lists."""
+    methods: list[str] = []
+    """Algorithms that the paper proposes; the others of its experiments are baselines."""
 
     @property
     def citation(self) -> str:
