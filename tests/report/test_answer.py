@@ -30,8 +30,8 @@ def test_the_front_page_opens_with_the_counts_of_claims_and_settings(results):
     assert counted == (
         "2 of the 10 claims that the papers make hold, 2 hold in part, 2 do not hold, 2 are "
         "undecided and 2 cannot be tested. As published, 2 of the 2 methods that the papers "
-        "propose deliver less privacy than claimed (descent not known, descent not known times the claimed ε), and "
-        "0 of their 0 baselines; for 0 proposed methods, the claim is not proven."
+        "propose deliver less privacy than claimed (descent not known, descent not known times the "
+        "claimed ε), and 0 of their 0 baselines; for 0 proposed methods, the claim is not proven."
     )
     assert page(paper_results).index(counted) < page(paper_results).index('class="counts"')
 
