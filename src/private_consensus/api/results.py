@@ -180,7 +180,7 @@ class Result:
         Parameters
         ----------
         pairs : int
-            Number of pairs of data sets; by default 60 to 200.
+            Number of pairs of data sets; by default 20 to 200.
         seed : int, default 0
             Seed of the data and of the noise.
         progress : callable, optional

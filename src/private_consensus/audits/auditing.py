@@ -35,9 +35,10 @@ from .result import (
 from .search import Pair, Search
 from .workers import two_workers
 
-PAIRS, WORK = (60, 200), 30_000
-"""Least and largest default number of pairs of data sets, and the number of iterations of all
-agents in all pairs that decides between them."""
+PAIRS, WORK, SMALL_DATA = (20, 200), 30_000, 1000
+"""Least and largest default number of pairs of data sets; the number of iterations of all agents in
+all pairs that decides between them, and the number of values of an agent above which it is smaller.
+"""
 CALIBRATED = 4
 """Number of pairs of data sets for which the calibration is repeated."""
 AUDITED = (Relation("record", "replace"), Relation("agent", "replace"))
@@ -75,7 +76,7 @@ def audit(
     horizon : int
         Number of iterations.
     pairs : int
-        Number of pairs of data sets; by default 60 to 200, fewer for many agents and iterations.
+        Number of pairs of data sets; by default 20 to 200, fewer for large executions.
     seed : int
         Seed of the data and of the noise.
     progress : callable
@@ -165,7 +166,8 @@ def audit_calibrated(
     AuditResult
     """
     if pairs is None:
-        pairs = int(np.clip(WORK // (horizon * network.n_agents), *PAIRS))
+        size = max(1.0, problem.dim * getattr(problem, "records", 1) / SMALL_DATA)
+        pairs = int(np.clip(WORK / (horizon * network.n_agents * size), *PAIRS))
     arguments.whole("pairs", pairs, 1)
     facts: dict[str, Any] = {
         "delta": delta, "iterations": horizon, "graph": _graph_text(network),

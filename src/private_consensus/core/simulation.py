@@ -26,7 +26,7 @@ from private_consensus.common.grouping import grouped
 from private_consensus.kernels.forks import map_in_forks
 from private_consensus.privacy import Budget
 
-from .algorithms.base import Algorithm, Finite, join_runs, parameters, stack, structure
+from .algorithms.base import METHOD, Algorithm, Finite, join_runs, parameters, stack, structure
 from .networks import Network, require_same_agents
 from .problems import Problem
 from .randomness import Streams
@@ -203,7 +203,8 @@ def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorith
     expected = "a larger budget, or a problem with finite sensitivities: the noise is infinite"
     given, numbers = parameters(algorithm), parameters(noisy).items()
     calibrated_numbers = [v for n, v in numbers if isinstance(v, float) and v != given[n]]
-    is_finite = not any(map(math.isinf, calibrated_numbers))
+    # The epsilon that an audit keeps may be infinite; it adds no noise for a budget.
+    is_finite = algorithm.kind != METHOD or not any(map(math.isinf, calibrated_numbers))
     require(is_finite, "budget", str(budget), expected)
     return noisy
 

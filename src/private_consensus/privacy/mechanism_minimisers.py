@@ -58,8 +58,8 @@ class ApproximateMinimiser(ObjectivePerturbation):
 
     def cost(self, query, recorded, t, earlier):
         exact, _, jacobian = recorded.evidence
-        change = np.abs(log_determinant(query, exact) - jacobian)
-        return self.norm(self.change(query, recorded, t)) + change
+        change = self.norm(self.change(query, recorded, t))
+        return self.total(change, query, exact, jacobian, t)
 
     def replay(self, query, recorded, t):
         return self.output(query, recorded.unit + self.change(query, recorded, t), t)

@@ -35,6 +35,8 @@ ROUNDING = 1e-13
 """Bound on the rounding error of singular values, relative to the largest one."""
 
 
+COMPARED = 20
+"""Largest number of coordinates for which the Jacobian term of an objective is computed."""
 MISFIT = 1e-4
 """Largest error of a solver in units of the noise, relative to the norm of the noise."""
 
@@ -679,6 +681,16 @@ class ObjectivePerturbation(Mechanism):
         jacobian = self.at(self.jacobian, t) if self.kappa is None else np.log1p(self.kappa)
         return super().loss(t) + jacobian
 
+    def total(self, moved: np.ndarray, query: Any, x: np.ndarray, recorded: Any, t: int) -> Any:
+        """Return the norm of a change of noise plus that of the recorded log-determinant at x.
+
+        If the log-determinant takes too long to compute, its bound is added where noise changes.
+        """
+        if x.shape[-1] > COMPARED:
+            bound = self.loss(t) - Mechanism.loss(self, t)
+            return moved + np.where(moved > 0, bound, 0.0)
+        return moved + np.abs(log_determinant(query, x) - recorded)
+
     def evidence(self, query, unit, output, t):
         return query.gradient(output), log_determinant(query, output)
 
@@ -689,8 +701,7 @@ class ObjectivePerturbation(Mechanism):
 
     def cost(self, query, recorded, t, earlier):
         change = self.change(query, recorded, t)
-        jacobian = log_determinant(query, recorded.output) - recorded.evidence[1]
-        cost = self.norm(change) + np.abs(jacobian)
+        cost = self.total(self.norm(change), query, recorded.output, recorded.evidence[1], t)
         return np.where(self.explains(query, recorded, change, t), cost, np.inf)
 
     def explains(self, query: Any, recorded: Recorded, change: np.ndarray, t: int) -> np.ndarray:
@@ -768,7 +779,10 @@ def log_determinant(objective: Objective, x: np.ndarray, h: float = 1e-5) -> np.
     Returns
     -------
     ndarray, shape (settings, runs, agents, 1)
+        NaN for more than :data:`COMPARED` coordinates.
     """
+    if x.shape[-1] > COMPARED:
+        return np.full((*x.shape[:-1], 1), np.nan)
     columns = [
         (objective.gradient(x + h * e) - objective.gradient(x - h * e)) / (2 * h)
         for e in np.eye(x.shape[-1])
