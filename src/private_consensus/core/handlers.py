@@ -52,7 +52,9 @@ class Running:
         self.sequences: dict[Any, Iterator[Any]] = {}
         self.positions: dict[Any, int] = {}
         self.latest: dict[Any, Any] = {}
-        self.memories = {name: m.memory() for name, m in self.mechanisms.items()}
+        self.memories: dict[str, Any] = {}
+        for name, mechanism in self.mechanisms.items():
+            self.memories[name] = mechanism.memory()
         self.released: set[str] = set()
 
     def begin(self, t: int) -> None:
@@ -146,7 +148,8 @@ class Running:
         -------
         ndarray, shape (runs, *shape)
         """
-        self.require_no_noise(name, purpose)
+        if purpose == "noise":
+            self.require_no_noise(name)
         sequence = self.streams.sequence
         return self.draw((purpose, name), lambda: sequence(purpose, distribution, shape, name))
 
@@ -154,12 +157,13 @@ class Running:
         self, name: str, distribution: str, shape: tuple[int, ...], purpose: str = "data"
     ) -> np.ndarray:
         """Return standardized random numbers that are sampled once per run, [runs, *shape]."""
-        self.require_no_noise(name, purpose)
+        if purpose == "noise":
+            self.require_no_noise(name)
         return self.streams.draw(purpose, distribution, shape, name)
 
-    def require_no_noise(self, name: str, purpose: str) -> None:
+    def require_no_noise(self, name: str) -> None:
         """Refuse random numbers of a stream whose numbers a mechanism adds as noise."""
-        for mechanism in self.mechanisms.values() if purpose == "noise" else ():
+        for mechanism in self.mechanisms.values():
             if name in mechanism.noise_streams:
                 raise Leak(f"iteration {self.t} reads the noise stream {name!r} of a mechanism")
 
