@@ -493,6 +493,18 @@ def test_verdicts_are_adjusted_by_holms_method_separately_for_additions():
     assert adjusted(pl.DataFrame()).is_empty()
 
 
+def test_other_readings_with_another_verdict_are_listed_without_ablations():
+    rows = [
+        judged_row("a", 1e-9),
+        *({**judged_row("a", 1e-9, is_primary=False), "variant": name, "interpretation": kind,
+           "verdict": verdict}
+          for name, kind, verdict in (("one", "literal", NOT_HELD), ("two", "resolved", HELD),
+                                      ("three", "ablation", NOT_HELD))),
+    ]  # fmt: skip
+    table = adjusted(pl.DataFrame(rows, schema=SCHEMA))
+    assert table["readings"].to_list() == [f"one (literal) {NOT_HELD}", None, None, None]
+
+
 def test_a_quotation_has_at_most_40_words():
     fields = {"claim": "falls", "location": "page 1", "figure": "f", "because": "wording"}
     assert ClaimEntry(**fields).addition

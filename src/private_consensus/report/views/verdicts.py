@@ -173,7 +173,7 @@ def _diverges(row: Row, distance: float) -> bool:
 
 
 def _restrictions(row: Row) -> list[str]:
-    """Return the caveat, and the methods that are no better than each constant model."""
+    """Return the caveat, other readings, and methods that are no better than a constant model."""
     lines = []
     for line in (row.get("no_better") or "").splitlines():
         constant, _, compared = line.partition(": ")
@@ -186,7 +186,8 @@ def _restrictions(row: Row) -> list[str]:
         f"no better than {constant}: {_methods(group)}"
         for constant, group in grouped(lines, itemgetter("constant")).items()
     ]
-    return [row.get("caveat") or "", *no_better]
+    readings = f"other readings: {row['readings']}" if row.get("readings") else ""
+    return [row.get("caveat") or "", readings, *no_better]
 
 
 def _methods(lines: Iterable[Row]) -> str:

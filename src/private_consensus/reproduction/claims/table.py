@@ -31,7 +31,9 @@ SCHEMA = {
     "level_divisor": pl.Int64, "runs": pl.Int64, "runs_needed": pl.Float64,
     **dict.fromkeys(("because", "untestable_because", "caveat", "no_better", "source"), pl.String),
 }  # fmt: skip
-ADJUSTED = {**SCHEMA, "verdict_unadjusted": pl.String, "p_holm": pl.Float64}
+ADJUSTED = {
+    **SCHEMA, "verdict_unadjusted": pl.String, "p_holm": pl.Float64, "readings": pl.String,
+}  # fmt: skip
 
 
 def judge_all(
@@ -123,7 +125,18 @@ def adjusted(claims: pl.DataFrame) -> pl.DataFrame:
             is_significant = p <= ALPHA or row["verdict"] == UNTESTABLE
             verdict = row["verdict"] if is_significant else UNDECIDED
             row |= {"p_holm": p, "verdict": verdict, **_interval(row, level)}
+            row["readings"] = _other_readings(row, rows)
     return pl.DataFrame(rows, schema=ADJUSTED)
+
+
+def _other_readings(primary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    """List the readings of a claim that have another verdict, without ablations of this project."""
+    others = (row for row in rows if row["id"] == primary["id"] and not row["is_primary"])
+    return ", ".join(
+        f"{row['variant']} ({row['interpretation']}) {row['verdict']}"
+        for row in others
+        if row["interpretation"] != "ablation" and row["verdict"] != primary["verdict_unadjusted"]
+    )
 
 
 def _interval(row: Mapping[str, Any], level: float) -> dict[str, float]:
