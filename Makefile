@@ -11,7 +11,7 @@ EXECUTOR ?= $(if $(filter Linux,$(shell uname)),forks,local)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --executor $(EXECUTOR) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke publish check-report site compare test lint docs benchmark peers lock release clean
+.PHONY: reproduce smoke figure publish check-report site compare test lint docs benchmark peers lock release clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -20,6 +20,11 @@ reproduce: $(READY)
 smoke: $(READY)
 	$(SNAKEMAKE) --configfile config/smoke.yaml
 	@echo "The report: results/smoke/report/index.html"
+
+# One figure at the scale of the papers, e.g. make figure FIGURE=showkatbakhsh_fig2.
+figure: $(READY)
+	$(SNAKEMAKE) -- $(FIGURE)
+	@echo "The figure: results/paper/figures/$(FIGURE).svg"
 
 # Publish a full run on real data to results/reference. With PARTIAL=1, papers may be missing; the manifest lists them.
 publish: $(READY)
