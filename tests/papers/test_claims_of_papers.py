@@ -1,4 +1,4 @@
-"""Test the quotations of the claims, against the texts of the papers if they are available."""
+"""Test quotations of claims, against the texts of the papers if available, and their slopes."""
 
 from __future__ import annotations
 
@@ -77,3 +77,15 @@ def test_a_quotation_ignores_line_breaks_and_formulas_but_no_word():
     assert re.search(pattern("efficient EFFICIENT error is O(1/ε). It ... It rises"), text)
     assert not re.search(pattern("It rises ... falls"), text)
     assert not re.search(pattern("error is small"), text)
+
+
+def test_a_testable_slope_has_at_least_four_points(papers):
+    for paper in papers.values():
+        for name, claim in paper.claims.items():
+            tests = [] if claim.untestable else claim.variants[claim.primary_variant].tests
+            for test in tests:
+                axes = paper.experiments[test.series.experiment].axes
+                if test.kind in ("slope", "trend", "steady") and test.x in axes:
+                    selected = test.series.where.get(test.x, (-float("inf"), float("inf")))
+                    low, high = selected if isinstance(selected, list | tuple) else (selected,) * 2
+                    assert sum(low <= x <= high for x in axes[test.x].values) >= 4, name
