@@ -80,13 +80,11 @@ class GradientDescent(Algorithm):
     def step_size(self, problem, t):
         return first_step(problem) / (t + column(self.shift))
 
-    def scale(self, problem, t):
-        return column(self.noise) * first_step(problem) * t ** -column(self.decay)
-
     def mechanisms(self, problem, network, horizon):
-        change = problem.record_change("l2")
-        steps = per_iteration(lambda t: change * self.step_size(problem, t), horizon)
-        scales = per_iteration(lambda t: self.scale(problem, t), horizon)
+        change, first = problem.record_change("l2"), first_step(problem)
+        shift, noise, decay = map(column, (self.shift, self.noise, self.decay))
+        steps = per_iteration(lambda t: change * (first / (t + shift)), horizon)
+        scales = per_iteration(lambda t: noise * first * t**-decay, horizon)
         message = Gaussian(steps, scales)
         if self.stage_two == "repaired":
             return {"message": message}
