@@ -225,13 +225,11 @@ class Mechanism(ABC):
             with the largest losses.
         """
         times = self.released_times(horizon)
-        columns = [
-            np.broadcast_arrays(self.at(self.sensitivity, t), self.unit_scale(t)) for t in times
-        ]
-        sensitivity, scale = (
-            np.array([np.ravel(pair[k]) for pair in columns], float).reshape(len(times), -1)
-            for k in (0, 1)
-        )
+        columns = [(self.at(self.sensitivity, t), self.unit_scale(t)) for t in times]
+        if any(np.ndim(value) for pair in columns[:1] for value in pair):
+            columns = [np.broadcast_arrays(*pair) for pair in columns]
+        stacked = np.array(columns, float).reshape(len(times), 2, -1)
+        sensitivity, scale = stacked[:, 0], stacked[:, 1]
         losses = self.loss_of(sensitivity, scale)
         worst = losses.argmax(1)[:, None]
         sensitivity, scale = (np.take_along_axis(a, worst, 1)[:, 0] for a in (sensitivity, scale))
