@@ -410,6 +410,8 @@ def test_the_interval_of_a_normal_mean_is_students_t_interval():
         ([8, 4, 5, 1], IN_PART),  # a step in the wrong direction
         ([1, 2, 4, 8], NOT_HELD),
         ([2, 8, 8, 1], IN_PART),  # the end is below the start, the trend is not
+        ([4, 4, 4, 8], NOT_HELD),  # steps that do not rise confirm nothing
+        ([8, 4, 2, 9], IN_PART),  # the trend falls, the last point is above the first
     ],
 )
 def test_a_monotone_claim_is_tested_by_ends_trend_and_steps(means, expected):

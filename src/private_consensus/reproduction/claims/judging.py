@@ -242,6 +242,9 @@ class Judgement:
         states = np.split(self.states(adjusted, shift), np.cumsum(self.sizes)[:-1])
         verdicts, counted = [], defaultdict(list)
         for estimate, element_states in zip(self.parts, states, strict=True):
+            if estimate.is_step is not None:
+                confirms = ~estimate.is_step | (element_states != CONFIRMED)
+                element_states = element_states[confirms]
             quantifier = estimate.test.quantifier
             if quantifier in _COUNTED:
                 counted[quantifier, estimate.test.part] += list(element_states)

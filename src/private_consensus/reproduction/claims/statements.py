@@ -49,6 +49,8 @@ class Estimates:
         follow from them (see :mod:`.intervals`).
     ends : callable
         From a two-sided error level to lower and upper ends of the intervals, [elements] each.
+    is_step : ndarray of bool, [elements], optional
+        True for steps of a monotone claim, which can contradict it but confirm nothing.
     """
 
     test: Test
@@ -59,6 +61,7 @@ class Estimates:
     skewness: np.ndarray
     runs: int
     ends: Callable[[float], tuple[np.ndarray, np.ndarray]]
+    is_step: np.ndarray | None = None
 
     @property
     def strict(self) -> bool:
@@ -283,7 +286,8 @@ def _linear(
         return _without_sign(low, high) if test.kind == "differs" else (low, high)
 
     reported = np.abs(value) if test.kind == "differs" else value
-    return Estimates(test, names, reported, np.array(regions), error, skewness, runs, ends)
+    regions_array = np.array(regions)
+    return Estimates(test, names, reported, regions_array, error, skewness, runs, ends, is_step)
 
 
 def _without_sign(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
