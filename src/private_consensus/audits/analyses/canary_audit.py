@@ -97,7 +97,7 @@ class CanaryAudit(QDPSGD):
     )  # fmt: skip
     kind: ClassVar[str] = AUDIT
     source: ClassVar[str] = QDPSGD1.source
-    step = QDPSGD1.step
+    step, advance_all = QDPSGD1.step, QDPSGD1.advance_all
 
     def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
         require(

@@ -83,9 +83,10 @@ def privacy_clause(results: Results) -> str:
     if not settings:
         return ""
     counted = (
-        f"As published, {_less(proposed)} of the {number(len(proposed))} methods that the papers "
-        f"propose deliver less privacy than claimed{_factors(proposed)}, and {_less(baselines)} of "
-        f"their {number(len(baselines))} baselines{_factors(baselines)}"
+        "As published, or as resolved where a text is silent, "
+        f"{_less(proposed)} of the {number(len(proposed))} methods that the papers propose "
+        f"deliver less privacy than claimed{_factors(proposed)}, and {_less(baselines)} of their "
+        f"{number(len(baselines))} baselines{_factors(baselines)}"
     )
     unproven = sum(row["verdict"] in (NOT_PROVEN, INCONCLUSIVE) for row in proposed)
     return f"{counted}; for {number(unproven)} proposed methods, the claim is not proven"

@@ -286,6 +286,7 @@ class DecentralizedSGD(Algorithm):
     def bits(self, dim: int) -> Any:
         """Return the bits that an agent broadcasts in a round, one number per setting."""
 
+    @abstractmethod
     def advance_all(
         self, models: BatchModels, problem, round_: SampledRound
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -300,7 +301,6 @@ class DecentralizedSGD(Algorithm):
         tuple of ndarray, each of shape (settings,)
             Fraction of saturated coordinates, and 0 if all models are finite, else NaN.
         """
-        raise NotImplementedError
 
     def start(self, problem, network, release):
         self.check(problem, network)
