@@ -76,6 +76,38 @@ def test_an_ipums_extract_maps_to_the_canonical_table():
     assert table[brazil.LABEL].to_list() == [1, 0]
 
 
+UNKNOWN = {
+    "OWNERSHIP": (0, 9), "AUTOS": (8, 9), "COMPUTER": (0, 9), "ROOMS": (98, 99), "PERSONS": (98,),
+    "NCHILD": (98, 99), "NCHLT5": (98, 99), "AGE": (999,), "SEX": (9,), "NATIVITY": (0, 9),
+    "DISABLED": (0, 9), "MIGYRS1": (98, 99),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("variable", "code"), [(v, c) for v in UNKNOWN for c in UNKNOWN[v]])
+def test_codes_for_unknown_numbers_are_missing(variable, code):
+    complete = brazil.from_ipums(IPUMS).head(1)
+    table = brazil.from_ipums(IPUMS.head(1).with_columns(pl.lit(code).alias(variable)))
+    missing = [c for c in table.columns if table[c].has_nulls()]
+    assert len(missing) == 1
+    assert table.drop(missing).equals(complete.drop(missing))
+
+
+@pytest.mark.parametrize("variable", ["MARST", "RELIGION", "EDATTAIN", "OCCISCO", "CLASSWK"])
+@pytest.mark.parametrize("code", [0, 97, 98, 99])
+def test_codes_for_unknown_categories_have_zeros_in_their_block(variable, code):
+    complete = brazil.from_ipums(IPUMS).head(1)
+    table = brazil.from_ipums(IPUMS.head(1).with_columns(pl.lit(code).alias(variable)))
+    changed = [c for c in table.columns if not table[c].equals(complete[c])]
+    assert len(changed) == 1 and table[changed[0]].to_list() == [0]
+
+
+@pytest.mark.parametrize(
+    ("variable", "code"), [("HRSWORK1", 998), ("HRSWORK1", 999), ("INCTOT", 9_999_998)]
+)
+def test_persons_with_unknown_hours_or_income_are_removed(variable, code):
+    assert brazil.from_ipums(IPUMS.head(1).with_columns(pl.lit(code).alias(variable))).is_empty()
+
+
 def test_reading_a_written_file_returns_the_same_table():
     table = brazil.from_ipums(IPUMS)
     assert brazil.from_text(text_of(table)).equals(table)

@@ -101,6 +101,16 @@ def test_an_ipums_extract_maps_to_the_canonical_table():
     assert us.from_ipums(IPUMS).equals(CANONICAL)
 
 
+UNKNOWN = {"AGE": 999, "SEX": 9, "MARST": 9, "HISPAN": 9, "RACE": 99, "EDUCD": 999, "OWNERSHP": 9}
+
+
+@pytest.mark.parametrize("variable", UNKNOWN)
+def test_ipums_codes_for_unknown_are_missing(variable):
+    person = IPUMS.head(1).with_columns(pl.lit(UNKNOWN[variable]).alias(variable))
+    row = us.from_ipums(person)
+    assert sum(row.null_count().row(0)) == 1
+
+
 def test_the_label_is_income_above_25000():
     assert us.SCHEMA.positives(CANONICAL).tolist() == [True, False, False, False, False]
 

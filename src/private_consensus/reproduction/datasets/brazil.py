@@ -108,17 +108,31 @@ def expand(table: pl.DataFrame) -> pl.DataFrame:
     return SCHEMA.check(table.with_columns(columns))
 
 
+# First and last code of known numbers; other codes are "unknown" or "not in universe".
+KNOWN_CODES = {
+    "OWNERSHIP": (1, 2), "AUTOS": (0, 7), "COMPUTER": (1, 2), "ROOMS": (0, 97), "PERSONS": (1, 97),
+    "NCHILD": (0, 97), "NCHLT5": (0, 97), "AGE": (0, 997), "SEX": (1, 2), "NATIVITY": (1, 2),
+    "HRSWORK1": (0, 997), "DISABLED": (1, 2), "MIGYRS1": (0, 97), "INCTOT": (-9_999_997, 9_999_997),
+}  # fmt: skip
+
+
 def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
     """Build the canonical table from an IPUMS International extract (harmonised integer codes).
 
-    The table contains employed persons with a known monthly income, in the currency of the census.
+    The table contains employed persons with known hours and a known monthly income, in the currency
+    of the census. Other unknown numbers are null; an unknown category has zeros in its block.
     """
-    persons = table.filter(
-        (pl.col("EMPSTAT") == 1) & (pl.col("INCTOT") < 9_999_998) & (pl.col("HRSWORK1") < 998)
+    known = {
+        name: pl.when(pl.col(name).is_between(*ends)).then(pl.col(name))
+        for name, ends in KNOWN_CODES.items()
+    }
+    persons = table.with_columns(**known).filter(
+        pl.col("EMPSTAT") == 1, pl.col("INCTOT").is_not_null(), pl.col("HRSWORK1").is_not_null()
     )
     codes = {
         "region": "REGNBR",
         "marital_status": "MARST",
+        "religion": "RELIGION",
         "education": "EDATTAIN",
         "occupation": "OCCISCO",
         "class_of_worker": "CLASSWK",
@@ -127,25 +141,24 @@ def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
         COLLAPSED.check(
             persons.select(
                 **{name: _by_rank(code, BLOCKS[name]) for name, code in codes.items()},
-                religion=_by_rank("RELIGION", BLOCKS["religion"]),
                 race=pl.col("RACE").replace_strict(
                     {10: "White", 20: "Black", 30: "Indigenous", 40: "Asian", 51: "Brown"},
                     default="Unknown",
                     return_dtype=pl.String,
                 ),
-                ownership=_one_or_two("OWNERSHIP"),
-                autos=pl.when(pl.col("AUTOS") > 6).then(0).otherwise(pl.col("AUTOS")),
-                computer=pl.when(pl.col("COMPUTER") == 2).then(2).otherwise(1),
+                ownership=pl.col("OWNERSHIP"),
+                autos=pl.col("AUTOS"),
+                computer=pl.col("COMPUTER"),
                 rooms=pl.col("ROOMS").clip(1, 30),
                 persons=pl.col("PERSONS"),
                 children=pl.col("NCHILD"),
                 young_children=pl.col("NCHLT5"),
-                age=pl.col("AGE").clip(0, 100),
+                age=pl.col("AGE").clip(upper_bound=100),
                 sex=pl.col("SEX"),
-                nativity=_one_or_two("NATIVITY"),
+                nativity=pl.col("NATIVITY"),
                 hours=pl.col("HRSWORK1"),
-                disabled=_one_or_two("DISABLED"),
-                years_resident=pl.col("MIGYRS1").clip(0, 98),
+                disabled=pl.col("DISABLED"),
+                years_resident=pl.col("MIGYRS1"),
                 **{LABEL: (pl.col("INCTOT") > 300).cast(pl.Int64)},
             )
         )
@@ -156,7 +169,3 @@ def _by_rank(column: str, values: tuple[str, ...]) -> pl.Expr:
     """Convert a column of codes 1, 2, ... to the values in this order."""
     names = dict(enumerate(values, start=1))
     return pl.col(column).replace_strict(names, default="Unknown", return_dtype=pl.String)
-
-
-def _one_or_two(column: str) -> pl.Expr:
-    return pl.when(pl.col(column) == 1).then(1).otherwise(2)

@@ -139,7 +139,10 @@ def from_census(persons: pl.DataFrame, houses: pl.DataFrame) -> pl.DataFrame:
 
 
 def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
-    """Build the canonical table from an IPUMS USA extract (harmonised integer codes)."""
+    """Build the canonical table from an IPUMS USA extract (harmonised integer codes).
+
+    Unknown values are null: an age of 999, and codes outside the categories.
+    """
     races = {1: "White", 2: "Black", 3: "Native", 4: "Asian-Pacific", 5: "Asian-Pacific"}
     races |= {6: "Asian-Pacific", 7: "Other", 8: "Two-or-more", 9: "Two-or-more"}
     married = {1: "Married", 2: "Married-spouse-absent", 3: "Separated", 4: "Divorced"}
@@ -149,7 +152,7 @@ def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
     schooling += [(100, 113), (114, 114), (115, 115), (116, 116)]
     return _canonical(
         table.filter(pl.col("INCTOT") < 9_999_998),
-        age=pl.col("AGE"),
+        age=pl.col("AGE").replace(999, None),
         sex=_choose("SEX", SEX),
         marital_status=_choose("MARST", married),
         hispanic=_choose("HISPAN", dict(enumerate(HISPANIC))),
