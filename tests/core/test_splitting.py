@@ -248,8 +248,11 @@ def test_records_of_any_finite_norm_are_clipped_to_the_bound(size):
     expected = [min(size, 1.0), 1.0, 0.0]
     np.testing.assert_allclose(np.hypot(*shares.features[0].T), expected, rtol=1e-15)
     np.testing.assert_allclose(shares.features[0, 1], [0.6, 0.8], rtol=1e-15)
-    with pytest.raises(InvalidInput, match=r"norm of data\[agent 0, row 0\]: found inf"):
-        pc.split({"a": [1.7e308], "b": [1.7e308]}, agent=1, clip=1.0)
+
+
+def test_a_norm_above_the_largest_number_is_clipped():
+    shares = pc.split({"a": [1.7e308], "b": [-1.7e308]}, agent=1, clip=2.0)
+    np.testing.assert_allclose(shares.features[0, 0], [2**0.5, -(2**0.5)], rtol=1e-15)
 
 
 def test_no_public_number_depends_on_a_record():

@@ -12,8 +12,8 @@ from private_consensus.core.networks import Network
 SENDING = ("mix", "mix_others", "mix_links", "neighbour_sum", "diffuse", "gather")
 """Methods through which values leave an agent."""
 PUBLIC = (
-    "n_agents", "degrees", "shared", "own_weights", "consensus_rate", "algebraic_connectivity",
-    "closed_neighbourhoods", "open_neighbourhoods",
+    "n_agents", "degrees", "shared", "own_weights", "consensus_rate",
+    "algebraic_connectivity", "closed_neighbourhoods", "open_neighbourhoods",
 )  # fmt: skip
 """Public facts on the graph that a step may read; the matrices are not among them."""
 

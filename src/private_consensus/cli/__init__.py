@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from ..api.extras import how_to_install
 from ..common.errors import InvalidInput
 from ..common.spelling import ONE_OF, spelling_suggestion
-from ..reproduction.studies.reproduction import install_hint
 from .output import print_error
 from .parser import build_parser
 
@@ -31,7 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     try:
-        return options.command(options) or 0
+        # Only the modules of this command are imported.
+        module, function = options.command.split(".")
+        return getattr(import_module(f".{module}", __package__), function)(options) or 0
     except InvalidInput as error:
         lines = str(error).splitlines()
         if len(lines) > MAX_LINES:
@@ -54,5 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _install_hint(error: InvalidInput) -> str:
     """Return how to install the study that defines an unknown algorithm; else an empty text."""
+    from ..reproduction.studies.reproduction import install_hint
+
     is_unknown = error.key == "algorithm.name" and error.expected.startswith(ONE_OF)
     return install_hint(error.value) if is_unknown and isinstance(error.value, str) else ""

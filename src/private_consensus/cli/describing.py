@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
@@ -11,17 +12,30 @@ from typing import Any
 
 from ..core import algorithms, problems
 from .output import emit, print_error, progress, table
+from .settings import example_of
+
+KINDS = ("private algorithm", "algorithm without privacy", "analysis")
+"""Tables of algorithms in a list."""
+
+
+def _kind(name: str) -> str:
+    """Return the table of an algorithm; an analysis runs like an algorithm."""
+    if name in algorithms.ANALYSES:
+        return "analysis"
+    is_private = math.isfinite(example_of(name).get("epsilon", 1.0))
+    return "private algorithm" if is_private else "algorithm without privacy"
 
 
 def list_names(options: Namespace) -> int:
     """Print algorithms, problems and prepared data; return 1 if two algorithms share a name."""
     from ..reproduction.datasets import PREPARATIONS
 
+    summaries: dict[str, dict[str, str]] = {title: {} for title in KINDS}
+    for name in algorithms.names():
+        text = summary_of(sys.modules[algorithms.load(name).__module__])
+        summaries[_kind(name)][name] = text
     tables = {
-        "algorithm": {
-            name: summary_of(sys.modules[algorithms.load(name).__module__])
-            for name in algorithms.names()
-        },
+        **summaries,
         "problem": {name: summary_of(problems.load(name)) for name in problems.names()},
         "prepared data": {name: p.because for name, p in PREPARATIONS.items()},
     }
@@ -37,8 +51,8 @@ def list_names(options: Namespace) -> int:
     return 1 if collisions else 0
 
 
-def data(options: Namespace) -> None:
-    """Print data sets with source, licence and checksum."""
+def data(options: Namespace) -> int:
+    """Print data sets with source, licence and checksum; return 1 if one was not found."""
     from ..reproduction.datasets import Acquisition, summary
 
     cache = Path(options.cache)
@@ -47,7 +61,13 @@ def data(options: Namespace) -> None:
     with progress("data sets"):
         rows = summary(acquisition)
     tables = [table([row["dataset"], row["title"]], _card(row)) for row in rows]
-    emit(options, {"data_sets": rows}, *tables)
+    replaced = sum(row["source"] == "surrogate" for row in rows)
+    lines = [f"Downloads: {cache}"]
+    if replaced:
+        hint = "--mirror FOLDER reads the publishers' files"
+        lines.append(f"{replaced} of {len(rows)} data sets are surrogates; {hint}")
+    emit(options, {"data_sets": rows, "cache": cache}, *tables, *lines)
+    return 1 if replaced and options.source != "surrogate" else 0
 
 
 def _card(row: Mapping[str, Any]) -> list[tuple[str, str]]:

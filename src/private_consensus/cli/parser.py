@@ -8,14 +8,17 @@ from collections.abc import Callable
 
 from .. import __version__
 from ..api import defaults
-from . import describing, results, running, statements, studies
-from .settings import CACHE, FEW_AGENTS, RUNS
 
+CACHE = ".cache/private-consensus"
+RUNS = 20
+"""Default number of runs."""
+FEW_AGENTS = 1000
+"""Largest number of agents for which ``RUNS`` runs are the default and a batch has full size."""
 SOURCES = ("auto", "official", "surrogate")
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands; ``command`` is the function of a command."""
+    """Return the parser of all commands; ``command`` is the name of a command's function."""
     parser = argparse.ArgumentParser(
         prog="private-consensus",
         description="Run, audit and compare algorithms from the command line.",
@@ -25,15 +28,21 @@ def build_parser() -> argparse.ArgumentParser:
     values = defaults()
     commands = parser.add_subparsers(metavar="COMMAND")
 
-    def add(name: str, run: Callable, text: str, **preset: object) -> Callable:
+    def add(name: str, function: str, text: str, example: str = "", **preset: object) -> Callable:
         """Add a command, and return the function that adds its options."""
-        command = commands.add_parser(name, help=text)
-        command.set_defaults(command=run, **preset)
+        words = " ".join(filter(None, ("private-consensus", name, example)))
+        command = commands.add_parser(
+            name, help=text, description=text[0].upper() + text[1:] + ".",
+            epilog=f"Example: {words}",
+        )  # fmt: skip
+        command.set_defaults(command=function, **preset)
         return command.add_argument
 
-    add("list", describing.list_names, "list algorithms, problems and prepared data")
+    add("list", "describing.list_names", "list algorithms, problems and prepared data")
 
-    option = add("run", running.run, "run an algorithm on a problem")
+    option = add(
+        "run", "running.run", "run an algorithm on a problem", "gradient_descent --epsilon 3"
+    )
     _add_setting(option)
     runs_help = f"number of runs (default: {RUNS}; fewer for more than {FEW_AGENTS} agents)"
     option("--runs", type=int, help=runs_help)
@@ -44,14 +53,20 @@ def build_parser() -> argparse.ArgumentParser:
     option("--quantity", help="measured quantity of the algorithm (default: released)")
 
     option = add(
-        "audit", running.audit,
+        "audit", "running.audit",
         "execute an algorithm on neighbouring data sets to contradict its privacy claim",
+        "gradient_descent",
         metric=None, quantity=None,
     )  # fmt: skip
     _add_setting(option)
     option("--pairs", type=int, help="number of pairs of data sets")
 
-    option = add("privacy", running.privacy, "compute epsilon from noise, or noise from epsilon")
+    option = add(
+        "privacy",
+        "running.privacy",
+        "compute epsilon from noise, or noise from epsilon",
+        "--scale 10 --count 50",
+    )
     option(
         "--mechanism",
         choices=("gaussian", "laplace"),
@@ -65,36 +80,61 @@ def build_parser() -> argparse.ArgumentParser:
     option("--epsilon", type=float, help="budget for which the scale is computed")
 
     option = add(
-        "counterexample", statements.counterexample, "compute a counter-example to a statement"
+        "counterexample",
+        "statements.counterexample",
+        "compute a counter-example to a statement",
+        "E0.1",
     )
     option("id", nargs="?", help="number of the erratum, e.g. E0.1 (default: list all)")
 
-    option = add("theorem", statements.theorem, "test a numbered statement of a paper")
+    option = add(
+        "theorem",
+        "statements.theorem",
+        "test a numbered statement of a paper",
+        "gradient_descent.theorem_1",
+    )
     option("computation", help="module.function, e.g. gradient_descent.theorem_1")
 
-    option = add("data", describing.data, "get all data sets; list source, licence, checksum")
+    option = add(
+        "data",
+        "describing.data",
+        "get all data sets; list source, licence, checksum",
+        "--source surrogate",
+    )
     _add_data_options(option)
     option("--cache", default=CACHE, help="folder of earlier downloads")
 
-    option = add("compare", results.compare, "compare a run with the reference results")
+    option = add(
+        "compare",
+        "results.compare",
+        "compare a run with the reference results",
+        "results/paper --exact",
+    )
     option("run", nargs="?", default="results/paper", help="folder of the run")
     option("--reference", default="results/reference", help="folder of the reference results")
     option("--exact", action="store_true", help="allow a relative difference of 1e-6 only")
 
-    option = add("schema", studies.schema, "print a JSON schema of the configuration, for editors")
+    option = add(
+        "schema", "studies.schema", "print a JSON schema of the configuration, for editors", "paper"
+    )
     option("kind", choices=("config", "paper", "styles"), help="kind of configuration files")
 
-    option = add("init", studies.init, "write a study of your own to a new folder")
+    option = add("init", "studies.init", "write a study of your own to a new folder", "mystudy")
     option("study", metavar="STUDY", help="new folder; the study has the name of the folder")
 
-    option = add("check", studies.check, "validate a configuration without running it")
+    option = add("check", "studies.check", "validate a configuration without running it", "mystudy")
     option(
         "path", metavar="PATH", nargs="?", default=".",
         help="folder of a study, or a file of config/papers (default: this folder)",
     )  # fmt: skip
     option("--scale", help="scale of the settings (default: that of the configuration)")
 
-    option = add("reproduce", studies.reproduce, "compute figures, claims and audits of a study")
+    option = add(
+        "reproduce",
+        "studies.reproduce",
+        "compute figures, claims and audits of a study",
+        "mystudy --scale smoke",
+    )
     option("study", metavar="STUDY", nargs="?", default=".", help="folder of the study")
     option("--scale", help="smoke for a small run (default: that of the configuration)")
     option("--cores", type=int, default=os.cpu_count() or 1, help="parallel jobs")

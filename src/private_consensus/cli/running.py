@@ -110,31 +110,12 @@ def _stable_steps(setting: SettingParts) -> str:
     return f"{steps} below 2/L = {largest:.4g}, the largest stable step of gradient descent"
 
 
-def _example(options: Namespace) -> SettingParts:
-    """Return the example of an algorithm.
-
-    Options that would change the example are refused.
-    """
-    from ..audits.examples import examples
-
-    for key in ("network", "agents", "epsilon", "delta", "horizon", "set"):
-        value = getattr(options, key)
-        require(
-            not value,
-            f"--{key}",
-            value,
-            "--problem, too: without --problem, the example of the algorithm is audited",
-        )
-    (example,) = examples(options.algorithm)
-    return example.world
-
-
 def audit(options: Namespace) -> int:
     """Audit an algorithm; return 1 if its guarantee is contradicted, else 0."""
     from ..audits import audit as execute_audit
 
     options.runs = 1
-    setting = _example(options) if options.problem is None else plan(options)[-1]
+    setting = plan(options)[-1]
     for line in (
         *integer_errors("--seed", options.seed, 0),
         *(integer_errors("--pairs", options.pairs, 1) if options.pairs is not None else ()),

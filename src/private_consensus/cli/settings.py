@@ -29,21 +29,17 @@ from ..privacy.safe_digits import rounded_up
 from ..reproduction.experiments.cells import Prepared, environment_of, setting_of
 from ..reproduction.experiments.checks import MAX_SIZES, require_settings, wrong_horizon
 from .output import OUT
+from .parser import CACHE, FEW_AGENTS, RUNS
 
 SettingParts = tuple[Algorithm, Problem, Network, Budget, int]
 """Algorithm, problem, network, budget and horizon."""
 
 MEANS = "mean_estimation"
-CACHE = ".cache/private-consensus"
-RUNS = 20
-"""Default number of runs."""
-FEW_AGENTS = 1000
-"""Largest number of agents for which ``RUNS`` runs are the default and a batch has full size."""
 
 
 def _fill_from_example(options: Namespace) -> None:
     """Set missing options to the values of the algorithm's example, or to the general defaults."""
-    example = _example_setting(options.algorithm)
+    example = example_of(options.algorithm)
     if options.problem not in (None, example.get("problem", MEANS)):
         example = {}
     general: dict[str, object] = {
@@ -60,7 +56,7 @@ def _fill_from_example(options: Namespace) -> None:
     options.set = [*assignments, *options.set]
 
 
-def _example_setting(name: str) -> dict[str, Any]:
+def example_of(name: str) -> dict[str, Any]:
     """Return the example of an algorithm, with the keys of ``examples.yaml``."""
     examples = yamls.read(Path(__file__).parent / "examples.yaml")
     for example in examples:

@@ -202,6 +202,7 @@ class Network:
     @cached_property
     def algebraic_connectivity(self) -> np.ndarray:
         """Smallest non-zero eigenvalue of the Laplacian; shape ([runs])."""
+        self.require_neighbours()
         return np.linalg.eigvalsh(laplacian(self.adjacency))[..., 1]
 
     @cached_property
@@ -214,10 +215,13 @@ class Network:
     @cached_property
     def open_neighbourhoods(self) -> np.ndarray:
         """Neighbours of each agent, ([runs,] n, largest degree), padded with one of them."""
-        require(
-            self.n_agents > 1, "network.agents", 1, "at least 2, so that agents have neighbours"
-        )
+        self.require_neighbours()
         return self._members(closed=False)
+
+    def require_neighbours(self) -> None:
+        """Raise an error for a network of one agent, which has no neighbours."""
+        expected = "at least 2, so that agents have neighbours"
+        require(self.n_agents > 1, "network.agents", self.n_agents, expected)
 
     def _members(self, closed: bool) -> np.ndarray:
         width = int(self.degrees.max()) + closed

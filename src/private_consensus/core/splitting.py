@@ -431,12 +431,16 @@ def _number(value: Any) -> float:
 
 def _within_norm(records: _Records, rows: np.ndarray, limit: float, clips: bool) -> np.ndarray:
     """Return the records; longer ones are scaled to the norm ``limit``, or refused."""
-    with np.errstate(over="ignore"):  # overflows only if a norm exceeds the largest number
-        norms = np.hypot.reduce(np.abs(rows), axis=-1)
+    # The norm of a record may exceed the largest number, that of its multiple does not.
+    largest = np.abs(rows).max(axis=-1, keepdims=True)
+    multiples = rows / np.where(largest > 0, largest, 1.0)
+    lengths = np.linalg.norm(multiples, axis=-1, keepdims=True)
+    with np.errstate(over="ignore"):
+        norms = largest * lengths
     if not clips:
         expected = f"an l2 norm of at most {limit:g}, the bound; clip={limit:g} scales the record"
-        records.require(norms <= limit * (1 + tolerance_of(norms)), "norm", norms, expected)
+        allowed = limit * (1 + tolerance_of(norms))
+        records.require((norms <= allowed)[:, 0], "norm", norms[:, 0], expected)
         return rows
-    records.require(np.isfinite(norms), "norm", norms, "a finite number")
-    longer = np.maximum(norms, limit)[:, None]
-    return np.where(longer > limit, rows / longer * limit, rows)
+    directions = multiples / np.where(lengths > 0, lengths, 1.0)
+    return np.where(norms > limit, directions * limit, rows)

@@ -607,10 +607,10 @@ class CancellingLinks(Additive):
 
     def replay(self, query, recorded, t):
         # The other messages are as recorded, so that the own message takes the whole difference.
-        to_itself = (
-            np.eye(query.shape[-2]) / np.diagonal(self.mixing, axis1=-2, axis2=-1)[..., None]
-        )
-        return recorded.output + to_itself[..., None] * (query - recorded.evidence)[..., None, :]
+        own = np.diagonal(self.mixing, axis1=-2, axis2=-1)[..., None]
+        difference = ((query - recorded.evidence) / own)[..., None, :]
+        to_itself = np.eye(query.shape[-2], dtype=bool)[..., None]
+        return recorded.output + np.where(to_itself, difference, -0.0)
 
 
 # Objective perturbation.

@@ -78,7 +78,7 @@ def write_downloads(results: Results, source: Path, folder: Path) -> None:
             copy(source / "figures" / f"{name}.{kind}", folder / f"{name}.{kind}")
         numbers = source / "data" / f"{name}.parquet"
         copy(numbers, folder / numbers.name)
-        write_zipped(folder / f"{name}.csv.zip", csv(rounded(pl.read_parquet(numbers))))
+        write_zipped(folder / f"{name}.csv.zip", csv(rounded(pl.read_parquet(numbers, glob=False))))
         if results.is_reference:
             continue
         # A page that is opened from a disk can load scripts but no JSON.

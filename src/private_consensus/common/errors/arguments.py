@@ -92,7 +92,10 @@ def choice(key: str, value: Any, names: Collection[str]) -> str:
     """Return a text that is one of several names."""
     is_text = isinstance(value, str)
     shown = names if is_text or value is None else map(repr, names)  # 0 differs from "0"
-    require(is_text and value in names, key, value, f"one of {', '.join(shown)}")
+    expected = f"one of {', '.join(shown)}"
+    if not is_text and str(value) in names:
+        expected = f"the text {str(value)!r}"
+    require(is_text and value in names, key, value, expected)
     return value
 
 

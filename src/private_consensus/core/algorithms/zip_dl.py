@@ -78,6 +78,7 @@ class ZipDL(ClippedDescent):
         return float(problem.record_change("l2")) if expansion <= 2.0 else float("inf")
 
     def mechanisms(self, problem, network, horizon):
+        network.require_neighbours()
         mixing = network.mixing
         step = column(self.eta) * self.change(problem)
         # The state keeps its difference, to which each round adds.

@@ -290,7 +290,7 @@ def read_raw(path: str | Path) -> Raw:
     """Read canonical contents; raise :class:`InvalidInput` for a missing or damaged file."""
     if Path(path).suffix == ".parquet":
         with readable(path):
-            return pl.read_parquet(path)
+            return pl.read_parquet(path, glob=False)
     with arrays_of(path) as arrays:
         return {name: arrays[name] for name in arrays.files}
 

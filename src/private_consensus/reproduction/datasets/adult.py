@@ -147,7 +147,7 @@ def _from_ucimlrepo(downloads: Downloads, url: str) -> pl.DataFrame:
         command = [sys.executable, "-c", _FETCH, str(path)]
         try:
             subprocess.run(command, check=True, capture_output=True, timeout=UCIMLREPO_SECONDS)
-            return canonical(pl.read_csv(path, infer_schema_length=None))
+            return canonical(pl.read_csv(path, glob=False, infer_schema_length=None))
         except subprocess.TimeoutExpired as error:
             raise Unavailable(f"no table within {error.timeout:g} s") from None
         except subprocess.CalledProcessError as error:

@@ -80,7 +80,9 @@ NOT_APPLICABLE = "N"
 
 def from_mirror(mirror: Mirror) -> pl.DataFrame:
     """Build the canonical table from the excerpt of a mirror."""
-    return from_excerpt(pl.read_csv(mirror.file("acs-us/national2019.csv"), infer_schema=False))
+    return from_excerpt(
+        pl.read_csv(mirror.file("acs-us/national2019.csv"), glob=False, infer_schema=False)
+    )
 
 
 def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:

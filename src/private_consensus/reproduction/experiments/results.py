@@ -85,7 +85,7 @@ def rows_of(path: str | Path) -> pl.DataFrame:
     """
     with readable(path):
         require(_is_whole(Path(path)), str(path), DAMAGED, EXPECTED)
-        return pl.read_parquet(path)
+        return pl.read_parquet(path, glob=False)
 
 
 def _is_whole(path: Path) -> bool:

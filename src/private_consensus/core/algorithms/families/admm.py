@@ -103,6 +103,8 @@ class ADMMFamily(Algorithm):
 
     def penalty(self, network, t: int) -> np.ndarray:
         """Return :math:`D_i` in iteration t, broadcastable to [settings, runs, agents, 1]."""
+        expected = "at least 2, so that agents have neighbours"
+        require(network.n_agents > 1, "network.agents", network.n_agents, expected)
         if self.D is not None:
             base = column(self.D) * np.ones((1, 1, 1, 1))
         else:
