@@ -80,9 +80,9 @@ def test_values_below_a_logarithmic_axis_are_drawn_in_a_separate_strip():
     specification = chart_of(numbers([1e-2, 0.0, 1e-3]), y_domain=[1e-5, 1.0])
     points = values_of(specification)
     assert [p["dot"] for p in points] == [1e-2, None, 1e-3]
-    assert [p["exact"] for p in points] == [1e-2, 0.0, 1e-3]
     assert [p["place"] for p in points] == ["on the axis", "below the axis", "on the axis"]
     assert domain_of(specification)[0] < points[1]["beyond"] < 1e-5
+    assert points[1]["y"] == points[1]["beyond"]  # The line ends at the mark.
     assert '"0"' in next(
         e["axis"]["labelExpr"] for e in encodings(specification, "y") if e.get("axis")
     )
@@ -99,9 +99,9 @@ def test_a_curve_without_positive_values_is_drawn_below_a_logarithmic_axis():
 )
 def test_the_subtitle_of_a_figure_marks_surrogate_data(source, loud):
     title = chart_of(numbers([1.0, 2.0], source=source))["title"]
-    first = title["subtitle"][0]
-    assert ("Adult" if source == "adult (mirror)" else source) in first
-    assert first.startswith("SURROGATE DATA") == loud
+    assert [line.startswith("SURROGATE DATA") and source in line for line in title["subtitle"]] == (
+        [True] if loud else []
+    )
     assert (title["subtitleColor"] == ALARM) == loud
 
 
@@ -144,7 +144,6 @@ def test_the_note_of_a_figure_is_part_of_its_subtitle():
     }  # fmt: skip
     specification = plotting.draw("none", "nobody", numbers([1.0, 2.0]), figure, STYLES)
     assert specification["title"]["subtitle"] == [
-        "data: made",
         "Adult; mean of 5 runs",
         "of 2,000 images",
     ]
@@ -192,8 +191,6 @@ def test_pictures_omit_invisible_elements_and_keep_visible_ones(tmp_path):
     drawn_ = files["svg"].read_text()
     assert 'opacity="0"' not in drawn_ and "role=" not in drawn_
     assert "mark-line" in drawn_ and "mark-area" in drawn_ and ">first<" in drawn_
-    # The JSON specification keeps the points, whose values a page shows on hover.
-    assert len(values_of(json.loads((tmp_path / "a.json").read_text()))) == CROWDED + 1
 
 
 def test_pdf_output_is_reproducible():
@@ -227,8 +224,7 @@ def test_a_pdf_with_bands_has_less_than_one_kilobyte_per_point(tmp_path):
 @pytest.mark.parametrize(("count", "dotted"), [(40, True), (41, False)])
 def test_curves_of_more_than_40_points_have_no_dots(count, dotted):
     layers = chart_of(numbers([1.0 + i for i in range(count)]))["layer"]
-    dots = next(layer for layer in layers if layer["mark"]["type"] == "point")
-    assert (dots["encoding"]["opacity"] != {"value": 0.0}) == dotted
+    assert any(layer["mark"]["type"] == "point" for layer in layers) == dotted
 
 
 @pytest.mark.parametrize("domain", [None, [1e-5, 1.0]])
@@ -237,7 +233,7 @@ def test_infinite_values_lie_in_a_strip_above_the_axis(domain, log):
     specification = chart_of(numbers([1e-2, float("inf"), 1e-3]), y_domain=domain, log_y=log)
     points = values_of(specification)
     assert [p["place"] for p in points] == ["on the axis", "above the axis", "on the axis"]
-    assert [points[1][column] for column in ("exact", "y", "low", "high")] == [None] * 4
+    assert [points[1][column] for column in ("low", "high")] == [None] * 2
     top = domain[1] if domain else max(p["high"] for p in points if p["high"])
     assert top < points[1]["beyond"] < domain_of(specification)[1]
     axis = next(e["axis"] for e in encodings(specification, "y") if e.get("axis"))
@@ -247,7 +243,6 @@ def test_infinite_values_lie_in_a_strip_above_the_axis(domain, log):
 def test_a_curve_of_infinite_values_is_drawn_in_the_strip_above_the_axis():
     points = values_of(chart_of(numbers([float("inf")] * 3)))
     assert {p["place"] for p in points} == {"above the axis"}
-    assert all(p["exact"] is None for p in points)
 
 
 def test_marks_are_not_clipped_and_curves_beyond_the_axis_use_separate_lines():
@@ -281,7 +276,6 @@ def test_a_shared_table_is_stored_once_under_a_name_derived_from_its_content(mar
 def test_panels_are_arranged_in_the_requested_number_of_columns(columns, expected):
     chart = arranged([{"mark": "point", "width": i} for i in range(5)], columns)
     assert (len(chart["concat"]), chart["columns"]) == (5, expected)
-    assert "resolve" not in chart
 
 
 def test_each_panel_of_graphs_shows_its_own_graph():
@@ -331,6 +325,21 @@ def named_figure(names, titles, **changes) -> dict:
     return validated(plotting.draw("none", "nobody", pl.concat(frames), figure, {}))
 
 
+def test_panels_with_different_curves_have_their_own_legends():
+    shared = named_figure(lambda title: ["one", "two"], "ab")
+    own = named_figure(lambda title: [title], "ab")
+    assert "resolve" not in shared and own["resolve"]["scale"]["color"] == "independent"
+    names = [encodings(chart, "color")[0]["scale"]["domain"] for chart in own["concat"]]
+    assert names == [["a"], ["b"]]
+
+
+def test_a_budget_in_the_title_of_a_panel_is_not_part_of_the_names_of_curves():
+    names = ["epsilon = 1", "epsilon = 2"]
+    chart = named_figure(lambda title: [f"method, {title}"], names)
+    assert {row["curve"] for rows in chart["datasets"].values() for row in rows if "curve" in row
+            } == {"method"}  # fmt: skip
+
+
 def test_panel_titles_have_one_height_for_any_axis_labels():
     for chart in two_panels([1000.0, 1500.0, 2000.0]):
         title = next(la for la in chart["layer"] if la["encoding"].get("text", {}).get("field"))
@@ -357,7 +366,8 @@ def repaired(frame) -> tuple[list[dict], list[dict], dict]:
 
 def test_a_correction_is_one_arrow_at_the_claimed_epsilon_closest_to_1():
     ends, arrows, scale = repaired(repairs())
-    assert [(e["side"], e["exact"]) for e in ends] == [("as published", None), ("corrected", 0.5)]
+    assert [e["side"] for e in ends] == ["as published", "corrected"]
+    assert ends[0]["epsilon"] > ends[1]["epsilon"] == 0.5
     assert len(arrows) == 1 and arrows[0]["claimed"] == 1.0
     assert 0.5 < arrows[0]["head"] < arrows[0]["start"] < scale["domain"][1]
     assert arrows[0]["name"] == "A: x\u209b \u2192 y"
@@ -369,7 +379,7 @@ def test_a_setting_without_a_finite_corrected_mean_is_replaced_by_another():
         value_corrected=pl.when(pl.col("epsilon_claimed") == 1.0).then(float("inf")).otherwise(0.4)
     )
     ends, arrows, _ = repaired(frame)
-    assert arrows[0]["claimed"] == 20.0 and ends[1]["exact"] == 2.0
+    assert arrows[0]["claimed"] == 20.0 and ends[1]["epsilon"] == 2.0
 
 
 def test_a_png_with_a_palette_keeps_the_colours_and_is_smaller():

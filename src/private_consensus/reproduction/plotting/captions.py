@@ -1,4 +1,4 @@
-"""Texts below the title of a figure: data source, conditions, explanation of the marks."""
+"""Texts below the title of a figure: conditions and the explanation of the marks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import polars as pl
 
 from private_consensus.common.symbols import typeset
 
-from ..datasets.catalogue import DATA_SETS, entry
 from ..experiments.numbers import REFUTED, UNPROVEN
 
 NOTES = {
@@ -23,19 +22,8 @@ def facts(figure: Mapping[str, Any]) -> str:
     return typeset(figure.get("conditions", ""))
 
 
-def marks(numbers: pl.DataFrame) -> str:
-    """Return the explanations of the marks that curves of the figure have."""
+def marks(numbers: pl.DataFrame, *, beyond: bool) -> str:
+    """Explain the marks of a figure; ``beyond`` states that values lie beyond an axis."""
     guarantees = set(numbers["guarantee"])
-    return "; ".join(note for guarantee, note in NOTES.items() if guarantee in guarantees)
-
-
-def data_of(source: str) -> str:
-    """Describe the data sets of a figure with their versions and sources."""
-    return "; ".join(_data(origin) for origin in source.split("; "))
-
-
-def _data(origin: str) -> str:
-    name, _, kind = origin.partition(" (")
-    if name not in DATA_SETS or not kind.startswith("mirror"):
-        return origin
-    return f"{entry(name).mirror.version} ({kind}"
+    notes = [note for guarantee, note in NOTES.items() if guarantee in guarantees]
+    return "; ".join([*notes, *(["▲ ▼ values beyond the axis"] * beyond)])

@@ -22,7 +22,7 @@ MOST_POINTS = 200
 """Largest number of points per curve; longer curves are thinned evenly."""
 
 CROWDED = 40
-"""Number of points per curve above which points have tooltips but are not drawn."""
+"""Number of points per curve above which points are not drawn."""
 
 LETTER, SYMBOL = 5.8, 44
 """Width of a letter of the legend, and of the symbol before a name, in pixels."""
@@ -38,9 +38,6 @@ MAX_COLUMNS = 2
 SINGLE_PANEL_SIZE = (2 * WIDTH + SIDE, 300)
 """Width and height of a single panel in pixels. A drawing with one panel is as wide as one with two
 panels, so that text has the same size in all figures."""
-
-SHOWN, SWITCHED = "shown", "first"
-"""Names of the selection of curves by the legend, and of the layer that defines it."""
 
 Spec = Mapping[str, Any]
 
@@ -62,7 +59,10 @@ class Panel:
 
 
 def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any]:
-    """Draw all panels of a figure, with tooltips and a legend that hides curves."""
+    """Draw all panels of a figure.
+
+    The panels share a legend if one of them has all curves. Otherwise each has its own.
+    """
     points = thinned(with_names(numbers, styles))
     panels = [
         _panel(points.filter(pl.col("panel") == spec["title"]), spec) for spec in figure["panels"]
@@ -71,10 +71,21 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
     looks = curve_styles(points, styles)
     columns = min(figure.get("columns") or len(panels), MAX_COLUMNS, len(panels))
     size = SINGLE_PANEL_SIZE if len(panels) == 1 else (WIDTH, HEIGHT)
-    legend = legend_of(list(looks.colour), columns * (size[0] + SIDE))
-    charts = [panel_chart(panel, looks, size, legend) for panel in panels]
-    notes = (facts(figure), figure.get("note", ""), coinciding(panels), marks(numbers))
-    chart = switched(arranged(charts, columns), charts[0])
+    names = [set(panel.points["curve"]) for panel in panels]
+    is_shared = set(looks.colour) in names
+    width = (columns if is_shared else 1) * (size[0] + SIDE)
+    legends = [looks if is_shared else looks.of(shown) for shown in names]
+    charts = [
+        panel_chart(panel, own, size, legend_of(list(own.colour), width))
+        for panel, own in zip(panels, legends, strict=True)
+    ]
+    beyond = any(_leaves_axis(panel.points) for panel in panels)
+    notes = (
+        facts(figure), figure.get("note", ""), coinciding(panels), marks(numbers, beyond=beyond),
+    )  # fmt: skip
+    chart = arranged(charts, columns)
+    if not is_shared:
+        chart["resolve"] = {"scale": {"color": "independent", "strokeDash": "independent"}}
     return finish(named_data(chart), figure["title"], numbers["source"][0], *notes)
 
 
@@ -84,19 +95,6 @@ def arranged(panels: Sequence[dict[str, Any]], columns: int) -> dict[str, Any]:
         return panels[0]
     columns = min(columns, len(panels))
     return {"concat": list(panels), "columns": columns, "spacing": {"row": GAP, "column": GAP}}
-
-
-def switched(chart: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
-    """Add a selection of curves by the legend, which the first panel defines and all panels use.
-
-    The first panel is modified in place.
-    """
-    first["layer"][0]["name"] = SWITCHED
-    select = {"type": "point", "fields": ["curve"], "toggle": "true"}
-    return {
-        **chart,
-        "params": [{"name": SHOWN, "select": select, "bind": "legend", "views": [SWITCHED]}],
-    }
 
 
 def legend_of(names: Sequence[str], width: float) -> dict[str, Any]:
@@ -135,8 +133,8 @@ def on_axis(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
     """Add columns that state whether a point lies on the axis, above it or below it.
 
     They are ``place``, ``exact`` (the finite value), ``infinite``, ``dot`` (the value of a point on
-    the axis) and ``beyond`` (the position of other points in their strip). Values that are not
-    finite become null, because a Vega-Lite specification cannot contain them.
+    the axis) and ``beyond`` (the position of other points in their strip). The ends of the band are
+    null for points beyond the axis.
     """
     value = pl.col("y").cast(float)
     position = pl.when(value < y.low).then(pl.lit(BELOW)).when(value > y.high).then(pl.lit(ABOVE))
@@ -158,7 +156,6 @@ def on_axis(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
         )
     has_band = pl.col("low").is_not_null() & pl.col("high").is_not_null()
     return placed.with_columns(
-        y=pl.when(drawn).then(pl.col("exact")),
         dot=pl.when(pl.col("place") == ON).then(pl.col("exact")),
         **{end: pl.when(has_band).then(end_values) for end, end_values in ends.items()},
     )
@@ -235,38 +232,31 @@ def panel_chart(
 
     base, data = {"x": x, "color": by_curve(looks.colour)}, _columns(points)
 
-    def opacity_of(opacity: float, hidden: float = 0.08) -> dict[str, Any]:
-        return {"condition": [{"param": SHOWN, "value": opacity}], "value": hidden}
-
     def layer(mark: dict[str, Any], **channels: Any) -> dict[str, Any]:
         return {"data": data, "mark": mark, "encoding": {**base, **channels}}
 
-    tooltip = _tooltip(spec, points)
     layers = [
         *_strips(panel),
         layer(
-            {"type": "area", "clip": True},
-            y=field("low", scale=y_scale), y2={"field": "high"}, opacity=opacity_of(0.18, 0.0),
+            {"type": "area", "clip": True, "opacity": 0.18},
+            y=field("low", scale=y_scale), y2={"field": "high"},
         ),
         layer(
-            {"type": "line", "clip": True, "strokeWidth": 1.8},
-            y=y, strokeDash=by_curve(looks.dash), opacity=opacity_of(1.0),
-        ),
-        layer(
-            {"type": "point", "filled": True, "size": 26},
-            y=field(_value("dot", points), scale=y_scale), tooltip=tooltip,
-            opacity=opacity_of(1.0) if _dotted(points) else {"value": 0.0},
+            {"type": "line", "strokeWidth": 1.8}, y=y, strokeDash=by_curve(looks.dash)
         ),
     ]  # fmt: skip
+    if _dotted(points):
+        mark = {"type": "point", "filled": True, "size": 26, "opacity": 1.0}
+        layers.append(layer(mark, y=field("dot" if _leaves_axis(points) else "y", scale=y_scale)))
     if _leaves_axis(points):
         shapes = {"domain": [BELOW, ABOVE], "range": ["triangle-down", "triangle-up"]}
         layers.append(
             layer(
-                {"type": "point", "filled": True, "size": 45},
-                y=field("beyond", scale=y_scale), tooltip=tooltip, opacity=opacity_of(1.0),
+                {"type": "point", "filled": True, "size": 45, "opacity": 1.0},
+                y=field("beyond", scale=y_scale),
                 shape=field("place", "nominal", legend=None, scale=shapes),
             )
-        )  # fmt: skip
+        )
     layers += _titles(spec["title"])
     dimensions = dict(zip(("width", "height"), size, strict=True))
     if all(drawn_layer["data"] is data for drawn_layer in layers):
@@ -276,33 +266,13 @@ def panel_chart(
 
 
 def _columns(points: pl.DataFrame) -> pl.DataFrame:
-    names = ["curve", "x", "y", "low", "high", "runs"]
-    if _leaves_axis(points):
-        names += ["dot", "exact", "beyond", "place"]
-    return points.select(*names, *(["diverged"] if "diverged" in points.columns else []))
+    beyond = ["dot", "beyond", "place"] if _leaves_axis(points) else []
+    position = pl.coalesce("dot", "beyond").alias("y")
+    return points.select("curve", "x", position, "low", "high", *beyond)
 
 
 def _leaves_axis(points: pl.DataFrame) -> bool:
     return bool((points["place"] != ON).any())
-
-
-def _value(column: str, points: pl.DataFrame) -> str:
-    """Return the column to draw: ``y`` if all points are on the axis, where both are equal."""
-    return column if _leaves_axis(points) else "y"
-
-
-def _tooltip(spec: Spec, points: pl.DataFrame) -> list[dict[str, Any]]:
-    fields = [
-        field("curve", "nominal", title="curve"),
-        field("x", title=typeset(spec["x_title"]), format=".4~g"),
-        field(_value("exact", points), title=typeset(spec["y_title"]), format=".4~g"),
-        field("low", format=".4~g"),
-        field("high", format=".4~g"),
-        field("runs"),
-    ]
-    if "diverged" in points.columns:
-        fields.append(field("diverged", title="runs without a finite value"))
-    return fields
 
 
 def _dotted(points: pl.DataFrame) -> bool:

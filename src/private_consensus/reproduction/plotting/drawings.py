@@ -25,7 +25,7 @@ PAGE = """#set document(date: none)
 
 WIDTH = re.compile(r'width="([\d.]+)"')
 HIDDEN = re.compile(r'<(path|rect|line|text|circle)\b[^>]*? opacity="0"[^>]*?(?:/>|>[^<]*</\1>)')
-"""Invisible marks, which only show tooltips. They would be two thirds of the size of a drawing."""
+"""Invisible elements, such as labels that would overlap others."""
 FOR_SCREEN_READERS = re.compile(r' (?:role|aria-[a-z]+|pointer-events)="[^"]*"')
 """Accessibility attributes of single marks. Pages have one alternative text per figure instead."""
 POSITIONS = re.compile(r' (?:d|transform)="[^"]*"')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +44,13 @@ class CurveStyles:
         self.colour.setdefault(name, colour)
         self.dash.setdefault(name, list(dash) or [1, 0])
 
+    def of(self, names: Collection[str]) -> CurveStyles:
+        """Return the styles of some curves."""
+        return CurveStyles(
+            {name: colour for name, colour in self.colour.items() if name in names},
+            {name: dash for name, dash in self.dash.items() if name in names},
+        )
+
 
 def with_names(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
     """Add the columns ``style``, ``name`` and ``curve``, which is the displayed name.
@@ -56,10 +63,16 @@ def with_names(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
     label = key.replace_strict(labels, default=pl.col("variant"))
     name = pl.when(pl.col("series") == "").then(label).otherwise(pl.col("series"))
     name = name.map_elements(typeset, return_dtype=pl.String)
-    marked = points.with_columns(style=key, name=name)
+    marked = points.with_columns(style=key, name=name).with_columns(
+        # The title of the panel names the budget.
+        name=pl.struct("name", "panel").map_elements(
+            lambda row: row["name"].removesuffix(f", {typeset(row['panel'])}"),
+            return_dtype=pl.String,
+        )
+    )
     mark = pl.lit("")
     for guarantee, sign in reversed(MARKS.items()):
-        has_guarantee = (pl.col("guarantee") == guarantee).any().over("style", "name")
+        has_guarantee = (pl.col("guarantee") == guarantee).any().over("algorithm", "name")
         mark = pl.when(has_guarantee).then(pl.lit(sign)).otherwise(mark)
     return marked.with_columns(curve=pl.col("name") + mark)
 

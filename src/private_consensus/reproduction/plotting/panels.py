@@ -19,8 +19,6 @@ Spec = Mapping[str, Any]
 DrawPanel = Callable[[pl.DataFrame, Spec], ChartType]
 """Function that draws a panel from its points and its specification."""
 GAPS = {"row": 24, "column": 36}
-EDGE = ("x", "y", "x_end", "y_end", "edge_from", "edge_to")
-"""Columns of edges."""
 
 
 class Chart(alt.Chart):
@@ -43,17 +41,14 @@ def _graph(points: pl.DataFrame, panel: Spec) -> ChartType:
         "y": alt.Y("y:Q").axis(None).scale(domain=[-1.15, 1.25]),
     }
     nodes = table(points.filter(pl.col("kind") == "node"), "x", "y", "node").encode(**position)
-    edges = table(points.filter(pl.col("kind") == "edge"), *EDGE).encode(
+    edges = table(points.filter(pl.col("kind") == "edge"), "x", "y", "x_end", "y_end").encode(
         **position,
         x2="x_end:Q",
         y2="y_end:Q",
-        tooltip=[alt.Tooltip("edge_from:Q", title="from"), alt.Tooltip("edge_to:Q", title="to")],
     )
     layers = [
         edges.marked("rule", strokeWidth=2, color=GREY),
-        nodes.marked("circle", size=900, color=OKABE_ITO[0], opacity=1.0).encode(
-            tooltip=["node:Q"]
-        ),
+        nodes.marked("circle", size=900, color=OKABE_ITO[0], opacity=1.0),
         nodes.marked("text", color="white", fontSize=15, fontWeight="bold").encode(text="node:Q"),
     ]
     # The title of the panel contains "assumed" if the paper does not describe the graph.

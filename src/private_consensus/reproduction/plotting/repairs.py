@@ -65,9 +65,7 @@ def draw(
             alt.Angle("angle:Q").scale(None),
             shape=alt.value("triangle-up"),
         ),
-        Chart(ends)
-        .marked("point", filled=True, size=60, opacity=1.0)
-        .encode(true, y, side, tooltip=["name:N", "side:N", "claimed:Q", "exact:Q", "value:Q"]),
+        Chart(ends).marked("point", filled=True, size=60, opacity=1.0).encode(true, y, side),
         base.marked("text", align="left", dx=12, fontSize=10, color=INK).encode(
             x=alt.value("width"), text="said:N"
         ),
@@ -87,11 +85,9 @@ def _setting(settings: pl.DataFrame) -> dict[str, Any]:
 
 def _ends(row: Mapping[str, Any], x: Extent) -> Iterable[dict[str, Any]]:
     for side, (label, _) in SIDES.items():
-        epsilon, value = row[f"epsilon_{side}"], row[f"value_{side}"]
+        epsilon = row[f"epsilon_{side}"]
         yield {
             "name": row["name"], "side": label, "epsilon": _position(epsilon, x),
-            "exact": epsilon if isfinite(epsilon) else None, "claimed": row["epsilon_claimed"],
-            "value": value if isfinite(value) else None,
         }  # fmt: skip
 
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from private_consensus.common.symbols import typeset
 
-from .captions import data_of
-
 if TYPE_CHECKING:
     import altair as alt
 
@@ -58,29 +56,20 @@ CONFIG = {
 }
 
 
-def source_note(source: str) -> tuple[str, str]:
-    """Return text and colour of the note on the data source; red if the data are a surrogate."""
-    if "surrogate" in source:
-        return f"SURROGATE DATA, not the real data set ({source})", ALARM
-    return f"data: {data_of(source)}", GREY
-
-
 def finish(
     chart: alt.TopLevelMixin | Mapping[str, Any], title: str, source: str, *notes: str
 ) -> dict[str, Any]:
-    """Add title, data source, notes and theme to a chart.
+    """Add title, notes and theme to a chart.
 
-    Altair charts are validated against the Vega-Lite schema. Data source and notes are lines of the
-    subtitle; long lines are wrapped.
+    Altair charts are validated against the Vega-Lite schema. Notes are lines of the subtitle; long
+    lines are wrapped. The subtitle is red and starts with the data source if it is a surrogate.
     """
-    note, colour = source_note(source)
+    is_surrogate = "surrogate" in source
+    alarm = f"SURROGATE DATA, not the real data set ({source})" if is_surrogate else ""
     heading = {
         "text": _lines(typeset(title), TITLE_LINE),
-        "subtitle": [
-            *wrap(note, LINE),
-            *(typeset(line) for text in notes for line in wrap(text, LINE)),
-        ],
-        "subtitleColor": colour,
+        "subtitle": [typeset(line) for text in (alarm, *notes) for line in wrap(text, LINE)],
+        "subtitleColor": ALARM if is_surrogate else GREY,
         "fontSize": 13,
         "fontWeight": "bold",
         "offset": 12,

@@ -27,13 +27,13 @@ AGENTS = (*OKABE_ITO[:4], OKABE_ITO[5])
 EPSILONS = ("#440154", "#3B528B", "#21918C", "#3FA655", "#C9A500", "#E06A1B")
 """Colours by epsilon, darker for smaller values; all are legible on white."""
 
-DRAWN = ("series", "variant", "x", "y", "low", "high", "runs")
+DRAWN = ("series", "x", "y", "low", "high")
 """Columns of drawn errors."""
 
 
 def wang_fig2(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     """Draw the trajectories of the agents' estimates, two panels per row."""
-    return side_by_side(_trajectories, numbers, figure)
+    return side_by_side(_trajectories, numbers, figure, "dashed: true value; grey: the band")
 
 
 wang_fig3 = wang_fig2
@@ -48,7 +48,10 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
     )
     of_panel = dict(zip(titles, ends, strict=True))
     return side_by_side(
-        lambda points, panel: _errors(points, panel, of_panel[panel["title"]]), numbers, figure
+        lambda points, panel: _errors(points, panel, of_panel[panel["title"]]),
+        numbers,
+        figure,
+        "lines: exact; points: mean of the runs; grey, dashed: slope of the theorem",
     )
 
 
@@ -57,7 +60,6 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec) -> dict[str, Any]:
 
 def _trajectories(points: pl.DataFrame, panel: Spec) -> ChartType:
     """Draw the trajectories near their limit."""
-    points = points.with_columns(exact=pl.col("y"))
     lines = points.filter(pl.col("series").str.starts_with("agent"))
     scale = alt.Scale(type="linear", domain=list(ZOOM), nice=False)
     limit = _view(_within(points), scale, alt.Axis(format=",d"), panel["y_title"], 230)
@@ -86,20 +88,16 @@ def _view(
     agents = points.filter(pl.col("series").str.starts_with("agent"))
     names = sorted(agents["series"].unique())
     colour = series_colour(dict(zip(names, AGENTS, strict=False)))
-    line = table(agents, "x", "y", "exact", "series", "variant").marked("line", strokeWidth=1.3)
+    line = table(agents, "x", "y", "series", "variant").marked("line", strokeWidth=1.3)
     exact = points.filter(pl.col("interval").str.starts_with("exact"))
     band = table(exact, "x", "low", "high", "variant").marked("area", color=GREY, opacity=0.22)
     truth = points.filter(pl.col("series") == "true value").group_by("variant").first()
     rule = table(truth.sort("variant"), "y").marked(
         "rule", strokeDash=[4, 3], color=INK, strokeWidth=1.2
     )
-    value = alt.Tooltip("exact:Q", title="estimate", format=".4~g")
-    tooltip = ["series:N", "variant:N", alt.Tooltip("x:Q", title="t"), value]
     return alt.layer(
         band.encode(x, alt.Y("low:Q").scale(y_scale), alt.Y2("high:Q"), detail="variant:N"),
-        line.encode(
-            x, y, colour.legend(columns=len(names)), alt.Detail("variant:N"), tooltip=tooltip
-        ),
+        line.encode(x, y, colour.legend(columns=len(names)), alt.Detail("variant:N")),
         rule.encode(alt.Y("y:Q").scale(y_scale)),
     ).properties(width=WIDTH, height=height)
 
@@ -113,17 +111,16 @@ def _errors(points: pl.DataFrame, panel: Spec, ends: Extent) -> ChartType:
     ticks, y_scale = along.axis(points["x"].to_list()), ends.scale()
     x, y = axes(panel, ("x:Q", along.scale(), ticks), ("y:Q", y_scale, ends.axis()))
     colour = series_colour(dict(zip(names, EPSILONS, strict=False))).legend(columns=len(names))
-    tooltip = ["series:N", "variant:N", "x:Q", alt.Tooltip("y:Q", format=".4~g"), "runs:Q"]
     exact = table(points.filter(pl.col("variant") == "exact"), *DRAWN).encode(x, y, colour)
     measured = table(points.filter(pl.col("variant") != "exact"), *DRAWN).encode(x, y, colour)
     guide = table(_guide(points), *DRAWN).marked("line", color=GREY, strokeDash=[5, 4])
     layers = [
         guide.encode(x, y),
-        exact.marked("line", strokeWidth=1.5).encode(tooltip=tooltip),
+        exact.marked("line", strokeWidth=1.5),
         measured.marked("rule", strokeWidth=1.2).encode(
             alt.Y("low:Q").scale(**y_scale), alt.Y2("high:Q")
         ),
-        measured.marked("point", filled=True, size=18, opacity=1.0).encode(tooltip=tooltip),
+        measured.marked("point", filled=True, size=18, opacity=1.0),
     ]
     return layered(layers, panel, WIDTH, 230)
 

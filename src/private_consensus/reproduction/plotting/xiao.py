@@ -164,7 +164,7 @@ def _heat_map(points: pl.DataFrame, panel: Spec, scale: alt.Scale, label: str) -
     x, beta = pl.col("x"), pl.col("beta")
     half_x, half_beta = _step(points["x"]) / 2, _step(points["beta"]) / 2
     cells = points.select(
-        "x", "beta", "y", left=x - half_x, right=x + half_x, bottom=beta - half_beta,
+        "y", left=x - half_x, right=x + half_x, bottom=beta - half_beta,
         top=beta + half_beta,
     )  # fmt: skip
     return (
@@ -190,11 +190,6 @@ def _heat_map(points: pl.DataFrame, panel: Spec, scale: alt.Scale, label: str) -
                 labelColor=GREY,
                 tickCount=3,
             ),
-            tooltip=[
-                alt.Tooltip("x:Q", title="omega"),
-                alt.Tooltip("beta:Q"),
-                alt.Tooltip("y:Q", title=panel["title"], format=".6f"),
-            ],
         )
         .properties(width=SIDE[0], height=SIDE[1], title=panel["title"])
     )
