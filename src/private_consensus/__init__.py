@@ -8,6 +8,7 @@ A :class:`Budget` is the largest allowed privacy loss under a neighbouring :clas
 :class:`Release`. :func:`calibrate` computes the noise for a budget. :func:`audit` executes an
 algorithm on neighbouring data and tries to contradict its guarantee; :func:`audit_function` does so
 for any function whose noise comes from :func:`gaussian`, :func:`laplace` or :func:`gamma_norm`.
+:func:`observe` computes the privacy loss to observers who receive a part of the messages.
 ``__init__.pyi`` has the types of all names.
 """
 
@@ -43,6 +44,7 @@ _OBJECTS = {
     "gamma_norm": "audits.functions",
     "gaussian": "audits.functions",
     "laplace": "audits.functions",
+    "observe": "audits.observers",
     "recording": "audits.functions",
     "simulate": "api.results",
     "split": "core.splitting",

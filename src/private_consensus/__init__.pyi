@@ -11,6 +11,7 @@ from .audits.functions import gamma_norm as gamma_norm
 from .audits.functions import gaussian as gaussian
 from .audits.functions import laplace as laplace
 from .audits.functions import recording as recording
+from .audits.observers import observe as observe
 from .common.errors import InvalidInput as InvalidInput
 from .core import algorithms as algorithms
 from .core import networks as networks

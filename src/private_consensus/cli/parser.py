@@ -62,6 +62,15 @@ def build_parser() -> argparse.ArgumentParser:
     option("--pairs", type=int, help="number of pairs of data sets")
 
     option = add(
+        "observers", "running.observers",
+        "compute the privacy loss to agents, secure sums and observers of final models",
+        "muffliato_gd",
+        metric=None, quantity=None,
+    )  # fmt: skip
+    _add_setting(option)
+    option("--coalition", type=int, nargs="+", metavar="AGENT", help="agents who collude, from 0")
+
+    option = add(
         "privacy",
         "running.privacy",
         "compute epsilon from noise, or noise from epsilon",

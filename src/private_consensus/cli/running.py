@@ -137,6 +137,31 @@ def audit(options: Namespace) -> int:
     return 1 if result.finding else 0
 
 
+def observers(options: Namespace) -> None:
+    """Print the privacy loss of an algorithm to each kind of observer."""
+    from ..audits.observers import AGENT, KINDS, SECURE, observe
+
+    options.runs = 1
+    setting = plan(options)[-1]
+    for line in integer_errors("--seed", options.seed, 0):
+        raise Refused([line])
+    with progress(f"observers of {options.algorithm}"), readable_errors(options):
+        members = dict.fromkeys((AGENT, SECURE), options.coalition)
+        results = [observe(*setting, kind=kind, members=members.get(kind)) for kind in KINDS]
+    contents = {"setting": setting_contents(setting), "observers": [asdict(r) for r in results]}
+    rows = [
+        (
+            result.kind, "" if row["distance"] is None else str(row["distance"]),
+            rounded_up(row["largest"]), rounded_up(row["median"]), row["rule"],
+        )
+        for result in results for row in result.summary()
+    ]  # fmt: skip
+    first = results[0]
+    caption = f"delta = {first.delta:g}; the accountant's epsilon is {rounded_up(first.accounted)}"
+    names = ["observer", "distance", "largest epsilon", "median", "guarantee"]
+    emit(options, contents, *setting_lines(setting), table(names, rows, caption))
+
+
 MAX_RELEASES = {"gaussian": 10_000_000, "laplace": 100_000}
 """Maximum number of releases; Laplace losses are convolved on a grid that grows with it."""
 
