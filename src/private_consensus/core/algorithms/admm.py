@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from private_consensus.privacy.mechanisms import Exact
 
-from .base import Algorithm
 from .families.admm import ADMMFamily
 
 
@@ -20,10 +19,6 @@ class ADMM(ADMMFamily):
 
     def mechanisms(self, problem, network, horizon):
         return {"message": Exact(problem.record_change("l2"))}
-
-    def calibrate(self, budget, problem, network, horizon):
-        self.check(problem, network)
-        return Algorithm.calibrate(self, budget, problem, network, horizon)
 
 
 ALGORITHM = ADMM

@@ -22,6 +22,7 @@ from ..handlers import Running
 from ..networks import Network, require_same_agents
 from ..problems import Problem
 from ..randomness import Streams
+from .noise import calibrated
 from .parameters import rules_of, validate
 
 
@@ -117,6 +118,9 @@ class Algorithm(ABC):
     def calibrate(self, budget: Budget, problem: Problem, network: Network, horizon: int) -> Self:
         """Return a copy whose noise is set so that the whole run meets ``budget``.
 
+        By default, the accountant or the paper's formula sets the field ``noise``, see
+        :func:`.calibrated`.
+
         Parameters
         ----------
         budget : Budget
@@ -136,9 +140,11 @@ class Algorithm(ABC):
         Raises
         ------
         InvalidInput
-            By default, if the budget is finite, since the algorithm is not private.
+            By default, for a finite budget of an algorithm without a field ``noise``.
         """
-        expected = "inf, since this algorithm is not private"
+        if "noise" in (declared.name for declared in fields(self)):
+            return calibrated(self, budget, problem, network, horizon)
+        expected = "inf, since this algorithm is not private: it has no field noise"
         require(not budget.private, "budget.epsilon", budget.epsilon, expected)
         return self
 

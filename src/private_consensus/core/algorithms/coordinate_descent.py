@@ -24,7 +24,6 @@ from private_consensus.common.errors import require
 from private_consensus.privacy.mechanisms import ADDITIVE
 
 from .base import Algorithm, column, normal_start, schedule
-from .noise import calibrated
 from .parameters import Calibration, Law, NonNegative, Positive
 
 
@@ -124,9 +123,6 @@ class CoordinateDescent(Algorithm):
         return (1 - rate) ** t * first_gap + floor * np.reshape(self.noise, (-1, 1, 1))
 
     # Privacy.
-
-    def calibrate(self, budget, problem, network, horizon):
-        return calibrated(self, budget, problem, network, horizon)
 
     def claimed_epsilon(self, delta, problem, network, horizon):
         r"""Return :math:`\epsilon = \mathcal B^c\sqrt{(1+a)K/d}/(\hat M\sigma)`.

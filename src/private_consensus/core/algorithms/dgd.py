@@ -13,7 +13,6 @@ from typing import ClassVar
 
 from private_consensus.privacy.mechanisms import Exact
 
-from .base import Algorithm
 from .families.gradient_steps import GradientSteps
 
 
@@ -23,7 +22,6 @@ class DecentralizedGradientDescent(GradientSteps):
 
     quantities: ClassVar = ("released",)
     source: ClassVar = "Nedic, Ozdaglar, IEEE TAC 54(1), 2009; Xiao et al., eq. (3)"
-    calibrate = Algorithm.calibrate
 
     def mechanisms(self, problem, network, horizon):
         return {"message": Exact(problem.record_change("l2"))}

@@ -10,12 +10,13 @@ import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.privacy import calibrate
+from private_consensus.privacy.mechanisms import Exact
 
 
 def calibrated(algorithm: Any, budget, problem, network, horizon: int) -> Any:
     """Return a copy of an algorithm with one noise, calibrated to a budget; itself if it is fixed.
 
-    The algorithm has the fields ``law``, ``noise``, ``growth`` and ``calibration``.
+    The field ``noise`` is a scale. The rule ``calibration`` is "formula" for the paper's formula.
     """
     if algorithm.noise_is_given:
         return algorithm
@@ -31,6 +32,10 @@ def least_noise(algorithm: Any, budget, problem, network, horizon: int) -> float
     """
     if algorithm.calibration == "formula":
         return _by_formula(algorithm, budget, problem, network, horizon)
+    declared = replace(algorithm, noise=1.0).mechanisms(problem, network, horizon)
+    exact = [name for name, mechanism in declared.items() if isinstance(mechanism, Exact)]
+    expected = f"inf, since this algorithm is not private: no noise on {', '.join(exact)}"
+    require(not exact, "budget.epsilon", budget.epsilon, expected)
 
     def releases_at(noise):
         return replace(algorithm, noise=noise).releases(problem, network, horizon)

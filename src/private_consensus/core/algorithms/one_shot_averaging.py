@@ -30,7 +30,6 @@ from private_consensus.privacy.mechanisms import Gaussian, Objective, ObjectiveP
 
 from ..problems.logistic_regression import LogisticRegression
 from .base import NOTHING, Algorithm, column, origin
-from .noise import calibrated
 from .parameters import NonNegative, Positive
 
 
@@ -81,7 +80,7 @@ class OneShotAveraging(Algorithm):
                 "quadratic, or logistic_regression without a box, since the objective is perturbed"
             )
             require(bool(is_covered), "problem.name", type(problem).__name__, expected)
-        return calibrated(self, budget, problem, network, horizon)
+        return super().calibrate(budget, problem, network, horizon)
 
     def start(self, problem, network, release):
         return OneShotState(origin(problem, release))

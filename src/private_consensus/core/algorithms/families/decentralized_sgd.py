@@ -32,7 +32,6 @@ the round. Threads process different runs; linear algebra is single-threaded.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -275,18 +274,17 @@ class DecentralizedSGD(Algorithm):
         """
         return np.full(speeds.shape, int(at(self.B, s)))
 
-    @abstractmethod
-    def seconds(self, speeds: np.ndarray) -> np.ndarray:
-        """Return the duration of a round, broadcastable to [settings, runs].
+    def seconds(self, speeds: np.ndarray) -> Any:
+        """Return the duration of a round, broadcastable to [settings, runs]; by default 0.
 
         ``speeds`` are [runs, agents], in gradients per second.
         """
+        return 0.0
 
-    @abstractmethod
     def bits(self, dim: int) -> Any:
-        """Return the bits that an agent broadcasts in a round, one number per setting."""
+        """Return the bits that an agent broadcasts in a round, per setting; by default 0."""
+        return 0.0
 
-    @abstractmethod
     def advance_all(
         self, models: BatchModels, problem, round_: SampledRound
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -301,6 +299,7 @@ class DecentralizedSGD(Algorithm):
         tuple of ndarray, each of shape (settings,)
             Fraction of saturated coordinates, and 0 if all models are finite, else NaN.
         """
+        raise NotImplementedError
 
     def start(self, problem, network, release):
         self.check(problem, network)

@@ -15,7 +15,7 @@ import numpy as np
 from private_consensus.privacy.mechanisms import ADDITIVE
 
 from ..base import NOTHING, Algorithm, column, normal_start, schedule
-from ..noise import calibrated, largest_sum
+from ..noise import largest_sum
 from ..parameters import Calibration, Law, NonNegative, Positive, StepSize, UnitInterval
 
 
@@ -82,9 +82,6 @@ class GradientSteps(Algorithm):
         if not self.noisy:
             return {"released": state.x}
         return {"released": state.x, "worst_case": state.total_loss.mean(-1)}
-
-    def calibrate(self, budget, problem, network, horizon):
-        return calibrated(self, budget, problem, network, horizon)
 
     def loss_by_formula(self, problem, network, t: int) -> np.ndarray:
         r"""Return the published loss of iteration t, :math:`\eta_t\beta_t\mathcal B_\infty`.
