@@ -25,7 +25,7 @@ from private_consensus.reproduction.experiments.results import rows_of
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "results" / "reference"
-TABLES = ("claims", "privacy", "theorems")
+TABLES = ("claims", "privacy", "statements")
 COLUMNS = {
     "claims": {
         "id": "identifier of the claim",
@@ -92,16 +92,25 @@ COLUMNS = {
         "audit_verdict": "verdict of the audit",
         "audit_findings": "findings of the audit",
     },
-    "theorems": {
+    "statements": {
         "paper": "key of the paper",
         "number": "number of the statement in the paper",
         "statement": "the statement in one sentence",
-        "computation": "name of the computation, for the command theorem",
+        "computation": "name of the computation, for the command statement",
         "because": "reason why nothing is computed",
-        "errata": "errata that concern the statement",
+        "same_slip_as": "errata of other statements that the statement repeats or uses",
         "claims": "related claims",
         "verdict": "verdict on the statement",
-        "quantity": "quantity of the inequality that is nearest to failing",
+        "erratum": "number of the erratum; a statement with several errata has several rows",
+        "place": "place of the erratum in the paper",
+        "slip": "wrong statement in one sentence",
+        "severity": "consequence of the erratum",
+        "why": "reason why the statement is wrong",
+        "repair": "correction",
+        "effect": "effect of the correction on the figures",
+        "repaired": "variants with the correction",
+        "affects": "affected algorithms and variants",
+        "quantity": "quantity of the inequality nearest to failing, of the erratum if there is one",
         "stated": "value by the statement",
         "measured": "computed value",
         "margin": "stated over computed value (for a lower bound, the inverse); "

@@ -8,8 +8,8 @@ import pytest
 from private_consensus.audits.result import LEAKS, UNDERSTATED
 from private_consensus.common import yamls
 from private_consensus.privacy import DIFFERS, VIOLATED
-from private_consensus.reproduction.audits.errata import read_errata
 from private_consensus.reproduction.audits.table import judged
+from private_consensus.reproduction.statements.table import errata_of, read_statements
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "results/reference"
@@ -23,7 +23,7 @@ def published():
 
 def test_published_verdicts_equal_recomputed_verdicts(published):
     privacy, audits = published
-    errata = read_errata(yamls.read(ROOT / "config/errata.yaml"))
+    errata = errata_of(read_statements(yamls.read(ROOT / "config/statements.yaml")))
     again = judged(privacy, errata, audits.to_dicts())
     assert again["verdict"].to_list() == privacy["verdict"].to_list()
 

@@ -51,7 +51,7 @@ COMMANDS = st.one_of(
             count=SIZES, delta=NUMBERS, scale=NUMBERS, epsilon=NUMBERS,
         ),
     ),
-    st.tuples(st.just(["counterexample"]), WORDS.map(lambda word: [word])),
+    st.tuples(st.just(["statement"]), WORDS.map(lambda word: [word])),
     st.tuples(st.just(["compare"]), PATHS.map(lambda path: [path])),
     st.tuples(st.just(["compare", "results/reference", "--reference"]), PATHS.map(lambda p: [p])),
     st.tuples(st.just(["data", "--source", "official"]), options(mirror=PATHS, cache=PATHS)),

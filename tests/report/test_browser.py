@@ -202,7 +202,7 @@ def test_a_link_to_a_claim_opens_the_claim_and_its_figure(tab, site):
 
 @pytest.mark.parametrize("width", [375, 1300])
 @pytest.mark.parametrize(
-    "name", ["privacy.html", "errata.html", "data.html", "settings/first.html"]
+    "name", ["privacy.html", "statements.html", "data.html", "settings/first.html"]
 )
 def test_every_page_has_contents_and_is_no_wider_than_the_window(tab, site, name, width):
     tab.look(width, 900, "light")

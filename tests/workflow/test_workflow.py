@@ -261,7 +261,7 @@ class Log(list):
 
 
 def run(script, params, **files):
-    given = Files(errata="config/errata.yaml", **files["input"])
+    given = Files(statements="config/statements.yaml", **files["input"])
     made = Files({name: str(out / f"{name}.parquet") for name in files["output"]})
     given_to = SimpleNamespace(input=given, output=made, params=params, log=Log([str(out / "log")]))
     exec(Path("workflow/scripts", script).read_text(), {"snakemake": given_to})
@@ -270,9 +270,9 @@ def run(script, params, **files):
 smoke = Path("results/smoke")
 settings = sorted(map(str, smoke.glob("audit/settings/*.parquet")))
 found = {name: sorted(map(str, (smoke / name).rglob("*.*"))) for name in ("claims", "privacy")}
-audit_settings = {"pairs": 2, "level": 0.01, "errata": ""}
-params = Files(audit_settings=audit_settings, errata="", code="")
-run("audit.py", params, input={"runs": [], "settings": settings}, output=("audits", "errata"))
+audit_settings = {"pairs": 2, "level": 0.01}
+params = Files(audit_settings=audit_settings, statements="", code="")
+run("audit.py", params, input={"runs": [], "settings": settings}, output=("audits",))
 audits = str(out / "audits.parquet")
 run("gather.py", params, input={**found, "audits": audits}, output=("claims", "privacy"))
 """
@@ -292,6 +292,4 @@ def test_tables_of_all_results_do_not_depend_on_the_hash_seed(run_folder, tmp_pa
         assert done.returncode == 0, done.stderr
         tables_by_seed.append({file.name: file.read_bytes() for file in out.glob("*.parquet")})
     assert tables_by_seed[0] == tables_by_seed[1]
-    assert tables_by_seed[0].keys() == {
-        f"{x}.parquet" for x in ("audits", "errata", "claims", "privacy")
-    }
+    assert tables_by_seed[0].keys() == {f"{x}.parquet" for x in ("audits", "claims", "privacy")}

@@ -1,4 +1,4 @@
-"""Run the privacy audits.  Inputs: errata, runs of audit experiments.  Outputs: audits, errata, repairs."""
+"""Run the privacy audits.  Inputs: runs of audit experiments.  Outputs: audits, repairs."""
 
 from private_consensus.common import yamls
 from private_consensus.reproduction.audits.experiments import (
@@ -10,8 +10,7 @@ from private_consensus.reproduction.audits.configuration import (
 )
 from private_consensus.reproduction.audits.repairs import cells_of
 
-MADE_BY_AUDIT = ("audits", "errata")
-AUDIT_KINDS = (*MADE_BY_AUDIT, "repairs")
+AUDIT_KINDS = ("audits", "repairs")
 
 AUDITS = read_audits(yamls.read(configured("audits.yaml")))
 AUDITED = validate_audit_entries(AUDITS.entries(), PLAN.experiments)
@@ -28,8 +27,8 @@ AUDITED_CELLS = {
     for name, audited in AUDITED_ALGORITHMS.items()
 }
 
-ERRATA = Path(HOME, "config", "errata.yaml")
-ERRATA_HASH = settings_hash(ERRATA.read_text(encoding="utf-8"))
+STATEMENTS = Path(HOME, "config", "statements.yaml")
+STATEMENTS_HASH = settings_hash(STATEMENTS.read_text(encoding="utf-8"))
 REPAIRS = Path(HOME, "config", "repairs.yaml")
 PAIRS = yamls.read(REPAIRS)
 REPAIRED = cells_of(PAIRS)
@@ -64,7 +63,6 @@ rule audit_settings:
 
 rule audit:
     input:
-        errata=ERRATA.as_posix(),
         runs=lambda w: cell_files(
             "runs",
             [cell for cell in PLAN.cells() if cell[1] in AUDIT_EXPERIMENTS],
@@ -76,7 +74,6 @@ rule audit:
         ),
     output:
         audits="results/{scale}/audit/audits.parquet",
-        errata="results/{scale}/audit/errata.parquet",
     log:
         "results/{scale}/logs/audit.log",
         usage="results/{scale}/timings/audit.tsv",
@@ -90,11 +87,10 @@ rule audit:
         audit_settings=lambda w: {
             "pairs": AUDITS.options_at(w.scale)["pairs"],
             "level": AUDITS.level,
-            "errata": ERRATA_HASH,
         },
         code=lambda w: code_of("audit.py", *LOADED_BY_NAME),
     message:
-        "Audits of small examples, and computations for errata"
+        "Audits of small examples"
     script:
         "../scripts/audit.py"
 

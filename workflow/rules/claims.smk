@@ -34,7 +34,7 @@ rule gather:
         claims=expand("results/{{scale}}/claims/{paper}.parquet", paper=JUDGED),
         privacy=lambda w: cell_files("privacy", PLAN.cells(), w.scale),
         audits="results/{scale}/audit/audits.parquet",
-        errata=ERRATA.as_posix(),
+        statements=STATEMENTS.as_posix(),
     output:
         claims="results/{scale}/claims.parquet",
         privacy="results/{scale}/privacy.parquet",
@@ -49,7 +49,7 @@ rule gather:
         mem_mb=500,
         runtime=5,
     params:
-        errata=ERRATA_HASH,
+        statements=STATEMENTS_HASH,
         code=lambda w: code_of("gather.py"),
     message:
         "Verdicts on all claims, and privacy of all settings"

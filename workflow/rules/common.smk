@@ -180,7 +180,7 @@ def provenance_of(cells, figures, tables):
 
 
 def provenance_of_other_results():
-    """Return the provenance of audits, theorems, claims, privacy and data cards."""
+    """Return the provenance of audits, statements, claims, privacy and data cards."""
     for name in AUDITED_BY_EXPERIMENT:
         yield provenance_by_job(
             rules.audit_settings,
@@ -190,10 +190,10 @@ def provenance_of_other_results():
             experiment=name,
         )
     for definition, settings, names in (
-        (rules.audit, "audit_settings", [f"audit/{kind}" for kind in MADE_BY_AUDIT]),
+        (rules.audit, "audit_settings", ["audit/audits"]),
         (rules.compare_repairs, "pairs", ["audit/repairs"]),
-        (rules.theorems, "theorems", ["theorems"]),
-        (rules.gather, "errata", ["claims", "privacy"]),
+        (rules.statements, "statements", ["statements"]),
+        (rules.gather, "statements", ["claims", "privacy"]),
     ):
         files = [f"results/{SCALE}/{name}.parquet" for name in names]
         yield provenance_by_job(definition, settings, files)

@@ -16,7 +16,7 @@ TIMINGS = [
     *(f"audit.{name}" for name in AUDITED_BY_EXPERIMENT),
     "audit",
     "repairs",
-    "theorems",
+    "statements",
 ]
 
 
@@ -63,7 +63,7 @@ rule write_report:
         claims="results/{scale}/claims.parquet",
         privacy="results/{scale}/privacy.parquet",
         audit=expand("results/{{scale}}/audit/{kind}.parquet", kind=AUDIT_KINDS),
-        theorems="results/{scale}/theorems.parquet",
+        statements="results/{scale}/statements.parquet",
         repairs=expand("results/{{scale}}/audit/repairs.{kind}", kind=FIGURE_KINDS),
         cards=expand("results/{{scale}}/cards/{name}.json", name=PREPARATIONS_USED),
     output:
@@ -101,7 +101,7 @@ for name in ("publish", "publish_partial"):
             plan=f"results/{SCALE}/plan.json",
             claims=f"results/{SCALE}/claims.parquet",
             privacy=f"results/{SCALE}/privacy.parquet",
-            theorems=f"results/{SCALE}/theorems.parquet",
+            statements=f"results/{SCALE}/statements.parquet",
             numbers=expand(
                 f"results/{SCALE}/data/{{figure}}.parquet", figure=PLAN.figures
             ),

@@ -66,7 +66,7 @@ rule study:
             f"results/{SCALE}/audit/settings/{{experiment}}.parquet",
             experiment=AUDITED_BY_EXPERIMENT,
         ),
-        errata=ERRATA.as_posix(),
+        statements=STATEMENTS.as_posix(),
     output:
         summary=f"results/{SCALE}/summary.md",
     log:

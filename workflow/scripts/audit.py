@@ -1,10 +1,8 @@
-"""Compute the errata and the audits of small examples; gather the audits of settings."""
+"""Compute the audits of small examples; gather the audits of settings."""
 
 import polars as pl
 
-from private_consensus.common import yamls
 from private_consensus.common.job_logging import job_logging
-from private_consensus.reproduction.audits.errata import computed, read_errata
 from private_consensus.reproduction.audits.experiments import of_experiments
 from private_consensus.reproduction.audits.settings import SCHEMA, audit_examples, decided
 from private_consensus.reproduction.experiments.results import (
@@ -17,9 +15,7 @@ from private_consensus.reproduction.experiments.results import (
 
 settings = snakemake.params.audit_settings
 with job_logging(snakemake.log[0], settings, snakemake.log.usage):
-    errata = read_errata(yamls.read(snakemake.input.errata))
     provenance = stamp(settings, snakemake.params.code, DRAWN)
-    write(computed(errata), snakemake.output.errata, provenance)
     of_audits = of_experiments(read_all(snakemake.input.runs))
     of_settings = [row for path in snakemake.input.settings for row in rows_of(path).to_dicts()]
     examples = audit_examples(settings["pairs"])

@@ -17,7 +17,7 @@ names = [
 names += [f"data/{figure}.parquet" for figure in plan.figures]
 names += [f"data/{table}.parquet" for table in plan.tables]
 names += [f"tables/{table}.{kind}" for table in plan.tables for kind in ("csv", "md", "tex")]
-names += [f"theorems.{kind}" for kind in ("parquet", "csv")]
+names += [f"statements.{kind}" for kind in ("parquet", "csv")]
 names += ["claims.parquet", "privacy.parquet", "report/index.html"]
 files = [Path("results", scale, name) for name in names]
 missing = [str(file) for file in files if not file.exists() or file.stat().st_size == 0]

@@ -2,7 +2,6 @@
 
 from private_consensus.common import yamls
 from private_consensus.common.job_logging import job_logging
-from private_consensus.reproduction.audits.errata import read_errata
 from private_consensus.reproduction.audits.table import judged
 from private_consensus.reproduction.claims import adjusted
 from private_consensus.reproduction.experiments.results import (
@@ -12,16 +11,17 @@ from private_consensus.reproduction.experiments.results import (
     stamp,
     write,
 )
+from private_consensus.reproduction.statements.table import errata_of, read_statements
 
 with job_logging(snakemake.log[0], {}, snakemake.log.usage):
     for kind in ("claims", "privacy"):
         files = snakemake.input[kind]
-        provenance = stamp(snakemake.params.errata, snakemake.params.code, sources(files))
+        provenance = stamp(snakemake.params.statements, snakemake.params.code, sources(files))
         # A configuration with figures of data only has no claims and no private settings.
         rows = read_all(files)
         if kind == "claims":
             rows = adjusted(rows)
         else:
-            errata = read_errata(yamls.read(snakemake.input.errata))
+            errata = errata_of(read_statements(yamls.read(snakemake.input.statements)))
             rows = judged(rows, errata, rows_of(snakemake.input.audits).to_dicts())
         write(rows, snakemake.output[kind], provenance)

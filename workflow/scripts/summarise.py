@@ -3,8 +3,8 @@
 from private_consensus.common import yamls
 from private_consensus.common.job_logging import job_logging
 from private_consensus.common.provenance import write_text
-from private_consensus.reproduction.audits.errata import read_errata
 from private_consensus.reproduction.experiments.freshness import require_current
+from private_consensus.reproduction.statements.table import errata_of, read_statements
 from private_consensus.reproduction.studies.summary import summary
 
 with job_logging(snakemake.log[0], {}):
@@ -13,6 +13,6 @@ with job_logging(snakemake.log[0], {}):
         kind: snakemake.input.get(kind, [])
         for kind in ("figures", "tables", "claims", "privacy", "audits")
     }
-    errata = read_errata(yamls.read(snakemake.input.errata))
+    errata = errata_of(read_statements(yamls.read(snakemake.input.statements)))
     page = summary(**files, errata=errata, level=snakemake.params.level)
     write_text(snakemake.output.summary, page)

@@ -89,20 +89,16 @@ def build_parser() -> argparse.ArgumentParser:
     option("--epsilon", type=float, help="budget for which the scale is computed")
 
     option = add(
-        "counterexample",
-        "statements.counterexample",
-        "compute a counter-example to a statement",
-        "E0.1",
-    )
-    option("id", nargs="?", help="number of the erratum, e.g. E0.1 (default: list all)")
-
-    option = add(
-        "theorem",
-        "statements.theorem",
-        "test a numbered statement of a paper",
+        "statement",
+        "statements.statement",
+        "test a statement of a paper",
         "gradient_descent.theorem_1",
     )
-    option("computation", help="module.function, e.g. gradient_descent.theorem_1")
+    option(
+        "computation",
+        nargs="?",
+        help="module.function, e.g. gradient_descent.theorem_1 (default: list all)",
+    )
 
     option = add(
         "data",

@@ -8,36 +8,20 @@ from .describing import summary_of
 from .output import emit, progress, table
 
 
-def counterexample(options: Namespace) -> None:
-    """Print a computed counter-example, or the list of all counter-examples."""
-    from ..reproduction.statements.counterexamples import COMPUTATIONS, compute
+def statement(options: Namespace) -> None:
+    """Print the inequalities of a statement with their errata, or the list of all statements."""
+    from ..reproduction.statements import COMPUTATIONS, compute, description_of
 
-    if options.id is None:
-        rows = {erratum: summary_of(computation) for erratum, computation in COMPUTATIONS.items()}
-        emit(options, rows, table(["counterexample", "computation"], list(rows.items())))
+    if options.computation is None:
+        rows = {name: summary_of(computation) for name, computation in COMPUTATIONS.items()}
+        emit(options, rows, table(["statement", "computation"], list(rows.items())))
         return
-    with progress(f"counterexample {options.id}"):
-        result = compute(options.id)
-    contents = {"id": options.id, **vars(result)}
-    numbers = f"{result.claimed:.4g} according to the paper, {result.computed:.4g} computed"
-    lines = [result.description, f"{result.quantity}: {numbers}", f"{options.id}: {result.outcome}"]
-    emit(options, contents, *lines)
-
-
-def theorem(options: Namespace) -> None:
-    """Print the test of a numbered statement."""
-    from ..reproduction.statements import compute
-
-    with progress(f"theorem {options.computation}"):
-        result = compute(options.computation)
-    lines = [result.description, *map(str, result.parts)]
+    with progress(f"statement {options.computation}"):
+        inequalities = compute(options.computation)
+    keys = ("quantity", "stated", "measured", "holds", "role", "erratum")
     contents = {
         "computation": options.computation,
-        "parts": [
-            {key: getattr(inequality, key) for key in ("quantity", "stated", "measured", "holds")}
-            for inequality in result.parts
-        ],
-        "description": result.description,
-        "verdict": result.verdict,
+        "parts": [{key: getattr(inequality, key) for key in keys} for inequality in inequalities],
+        "description": description_of(options.computation),
     }
-    emit(options, contents, *lines, f"{options.computation}: {result.verdict}")
+    emit(options, contents, contents["description"], *map(str, inequalities))

@@ -271,8 +271,7 @@ VERDICTS = {
         ("algorithm", "variant", "experiment", "setting", "level", "copy"),
         "verdict",
     ),
-    "audit/errata": (("id",), "outcome_computed"),
-    "theorems": (("paper", "number"), "verdict"),
+    "statements": (("paper", "number", "erratum"), "verdict"),
 }
 """Table to the columns that identify a row, and the column of its verdict."""
 

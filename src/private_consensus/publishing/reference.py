@@ -129,8 +129,8 @@ def _write(results: Results, run: Path, folder: Path) -> None:
     for name in [*results.facts, *results.tables]:
         _copy(f"data/{name}.parquet", run, folder)
     audited = sorted(f"audit/{path.stem}" for path in (run / "audit").glob("*.parquet"))
-    theorems = ["theorems"] if results.theorems else []
-    for name in ("claims", "privacy", *theorems, *audited):
+    statements = ["statements"] if results.statements else []
+    for name in ("claims", "privacy", *statements, *audited):
         _copy(f"{name}.parquet", run, folder)
         if name != LONG_TABLE:
             text = csv(rows_of(run / f"{name}.parquet"))

@@ -31,8 +31,7 @@ TOPICS = {
     "scorecard": "Scorecard: all claims",
     "privacy": "Privacy of each algorithm",
     "audits": "Audits",
-    "theorems": "Theorems of the papers",
-    "errata": "Errata of the papers",
+    "statements": "Statements and errata of the papers",
     "data": "Data",
     "run": "This run",
 }

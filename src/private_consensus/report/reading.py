@@ -48,9 +48,9 @@ class Results:
         Table to its numbers, as returned by
         :func:`~private_consensus.reproduction.experiments.tables.table_numbers`.
     audit : mapping
-        Rows of the tables in ``audit``, by name: ``audits``, ``errata`` and ``repairs``.
-    theorems : list of rows
-        Rows of ``theorems.parquet``.
+        Rows of the tables in ``audit``, by name: ``audits`` and ``repairs``.
+    statements : list of rows
+        Rows of ``statements.parquet``.
     labels : mapping
         ``algorithm.variant`` to the label of its curves.
     is_reference : bool
@@ -70,7 +70,7 @@ class Results:
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     cards: Sequence[Row] = field(default_factory=list)
     audit: Mapping[str, Sequence[Row]] = field(default_factory=dict)
-    theorems: Sequence[Row] = field(default_factory=list)
+    statements: Sequence[Row] = field(default_factory=list)
     labels: Mapping[str, str] = field(default_factory=dict)
     is_reference: bool = False
     seed: int | None = None
@@ -110,14 +110,14 @@ def read_results(plan: Row, files: Any, *, scale: str, commit: str) -> Results:
     files : mapping or Namedlist of Snakemake
         Paths by kind. Parquet files are ``claims``, ``privacy``, and those of each figure
         (``numbers``) and table (``tables``, optional). Each figure has an SVG file (``svg``), each
-        data card a JSON file (``cards``). Also optional: Parquet files of audits, errata, corrected
-        variants (``audit``), and of numbered statements (``theorems``).
+        data card a JSON file (``cards``). Also optional: Parquet files of audits and corrected
+        variants (``audit``), and of statements (``statements``).
     """
     sizes = {
         Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in files["svg"]
     }
     facts = {Path(path).stem: figure_facts(path) for path in files["numbers"]}
-    theorems = files.get("theorems")
+    statements = files.get("statements")
     return Results(
         scale=scale,
         papers=plan["papers"],
@@ -131,7 +131,7 @@ def read_results(plan: Row, files: Any, *, scale: str, commit: str) -> Results:
         tables={Path(path).stem: rows_of(path) for path in files.get("tables", ())},
         cards=[read_json(path) for path in sorted(set(files["cards"]))],
         audit={Path(path).stem: rows_of(path).to_dicts() for path in files.get("audit", ())},
-        theorems=rows_of(theorems).to_dicts() if theorems else [],
+        statements=rows_of(statements).to_dicts() if statements else [],
         timings=[timing(path) for path in map(Path, plan["timings"]) if was_measured(path)],
     )
 

@@ -67,7 +67,7 @@ def reference_results(root: Path) -> Results:
         "svg": [folder / "figures" / f"{name}.svg" for name in figures],
         "tables": [folder / "data" / f"{name}.parquet" for name in tables],
         "audit": sorted((folder / "audit").glob("*.parquet")),
-        "theorems": folder / "theorems.parquet",
+        "statements": folder / "statements.parquet",
         "cards": (),
     }
     results = read_results(described, files, scale=manifest["scale"], commit=manifest["commit"])

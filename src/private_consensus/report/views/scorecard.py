@@ -19,7 +19,7 @@ from private_consensus.reproduction.experiments.freshness import command
 from ..formats import NONE, exponential, number
 from ..names import short_title
 from ..reading import Results, Row
-from . import run, theorems
+from . import run, statements
 from .verdicts import HEADINGS, ICONS, formatted
 
 COLUMNS = (
@@ -42,7 +42,7 @@ def page(results: Results) -> dict[str, object]:
                    if any(row["paper"] == key for row in claims)},
         "verdict_names": {icon: verdict for verdict, icon in ICONS.items()},
         "counts": counts(claims),
-        "statements": theorems.by_claim(results.theorems),
+        "statements": statements.by_claim(results.statements),
     }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from private_consensus.reproduction.claims import (
     HELD,
     IN_PART,
     NOT_HELD,
+    NOT_REFUTED,
     UNDECIDED,
     UNTESTABLE,
 )
@@ -24,7 +25,10 @@ from ..formats import exponential, interval, number, region, words
 from ..names import algorithm_title
 from ..reading import Row
 
-ICONS = {HELD: "held", IN_PART: "part", NOT_HELD: "not", UNDECIDED: "open", UNTESTABLE: "never"}
+ICONS = {
+    HELD: "held", IN_PART: "part", NOT_HELD: "not", NOT_REFUTED: "open", UNDECIDED: "open",
+    UNTESTABLE: "never",
+}  # fmt: skip
 """Verdict to the name of its icon (shape and colour)."""
 
 HEADINGS = {

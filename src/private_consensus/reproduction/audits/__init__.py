@@ -1,1 +1,1 @@
-"""Audits of published settings, errata and corrected variants: configuration and tables."""
+"""Audits of published settings, and corrected variants: configuration and tables."""

@@ -24,7 +24,7 @@ from private_consensus.privacy import (
     verdict_of,
 )
 
-from .errata import Erratum, concerns
+from ..statements.table import Erratum, concerns
 from .experiments import EXPERIMENTS
 
 NOT_AUDITED = "not audited"
@@ -107,9 +107,7 @@ def _judgement(row: Row, errata: Mapping[str, Erratum], audits: Sequence[Row]) -
     stated = verdict_of(
         row,
         audit=outcome.verdict,
-        argument_broken=any(
-            e.severity in {"breaks", "argument"} and e.outcome != "refuted" for e in entries
-        ),
+        argument_broken=any(e.severity in {"breaks", "argument"} for e in entries),
     )
     if stated == NO_CLAIM:
         outcome = AuditOutcome()

@@ -11,13 +11,23 @@ names of verdicts.
 from .judging import evaluate
 from .schema import Claim, Series, Test
 from .table import adjusted, judge_all
-from .words import HELD, IN_PART, MEANINGS, NOT_HELD, UNDECIDED, UNTESTABLE, VERDICTS
+from .words import (
+    HELD,
+    IN_PART,
+    MEANINGS,
+    NOT_HELD,
+    NOT_REFUTED,
+    UNDECIDED,
+    UNTESTABLE,
+    VERDICTS,
+)
 
 __all__ = [
     "HELD",
     "IN_PART",
     "MEANINGS",
     "NOT_HELD",
+    "NOT_REFUTED",
     "UNDECIDED",
     "UNTESTABLE",
     "VERDICTS",

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 HELD, IN_PART, NOT_HELD = "held", "held in part", "did not hold"
-UNDECIDED, UNTESTABLE = "undecided", "cannot be tested"
+NOT_REFUTED, UNDECIDED, UNTESTABLE = "not refuted", "undecided", "cannot be tested"
 
 MEANINGS = {
     HELD: "every part of the claim is confirmed",
     IN_PART: "some parts of the claim are confirmed, and some are contradicted",
     NOT_HELD: "a point contradicts the bound, or a part is contradicted and none is confirmed",
-    UNDECIDED: "too few runs, or neither proven nor refuted; the number of runs that would decide "
-    "is given",
+    UNDECIDED: "too few runs; the number of runs that would decide is given",
     UNTESTABLE: "no number of runs can decide; the reason is given",
 }
 """Meaning of each verdict, in the order in which reports count verdicts."""

@@ -45,7 +45,7 @@ RULES = (
     "acquire", "acquire_images", "audit", "audit_settings", "compare_repairs",
     "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table",
     "prepare", "publish", "publish_partial", "run_cell", "study",
-    "theorems", "write_plan", "write_report", "wrong_target", *DATA_SETS,
+    "statements", "write_plan", "write_report", "wrong_target", *DATA_SETS,
 )  # fmt: skip
 """Names of the rules of the workflow, which no figure or table may have."""
 

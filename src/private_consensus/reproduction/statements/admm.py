@@ -10,7 +10,7 @@ from scipy.special import gammaincc
 
 from private_consensus.privacy import SparseVector, gaussian_epsilon, zcdp_epsilon
 
-from .base import StatementResult, bound, conclude, equal, falls_as, grid
+from .base import Parts, StatementResult, bound, conclude, equal, falls_as, grid
 from .common import adjacency_of, laplacians, noise_weight, vectors_of_norm
 from .concentrated import log_normal, renyi_divergence
 
@@ -60,6 +60,19 @@ def _deviation_bound(
     largest = np.linalg.eigvalsh(plus)[-1] + 2 * math.sqrt(np.linalg.eigvalsh(minus)[-1] / 2)
     gradient_term = 2 * gradient_bound**2 / (eta**2 * np.linalg.eigvalsh(minus)[1])
     return largest * model_bound**2 + gradient_term + 1
+
+
+def definition_1() -> Parts:
+    """Compute delta at epsilon 0 of two disjoint distributions, by single outputs and by sets.
+
+    The output is uniform on 1,000 values, and on 1,000 other values for the neighbouring data set.
+    """
+    probabilities = np.full(1000, 1 / 1000)  # 0 on the neighbouring data set
+    return (
+        bound("delta of the set of all values", probabilities.max(), probabilities.sum()).marked(
+            "main", "E4.15"
+        ),
+    )
 
 
 def lemma_9() -> StatementResult:

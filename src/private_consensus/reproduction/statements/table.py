@@ -1,23 +1,45 @@
-"""Table of the theorems, with the results of their computations."""
+"""Table of the statements, with the results of their computations and their errata."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
 
 import polars as pl
 from pydantic import Field, model_validator
 
-from private_consensus.common.errors import InvalidInput, arguments
+from private_consensus.common.errors import InvalidInput
 from private_consensus.common.fields import Strict, validate
 
 from ..claims.words import UNTESTABLE
-from . import COMPUTATIONS, compute
-from .base import StatementResult
+from . import COMPUTATIONS, Part, compute, description_of
+from .base import smallest_margin, verdict_of
 
 
-class Theorem(Strict):
-    """Numbered statement of a paper, with its computation or the reason for having none."""
+class Erratum(Strict):
+    """Slip of a statement, with its correction."""
+
+    place: str
+    """Place of the slip in the paper: theorem, equation or figure."""
+    slip: str
+    """The wrong statement in one sentence."""
+    severity: Literal["breaks", "argument", "proof", "noise", "ambiguous", "misprint"]
+    """Consequence: breaks (a guarantee is false), argument (the proof of a guarantee that holds is
+    wrong), proof (another proof is wrong), noise (needlessly much noise), ambiguous or misprint."""
+    why: str
+    """Reason why the statement is wrong."""
+    repair: str
+    """Correction."""
+    effect: str = ""
+    """Effect of the correction on the paper's figures."""
+    repaired: list[str] = Field(default_factory=list)
+    """Variants with the correction, as algorithm.variant."""
+    affects: list[str]
+    """Affected algorithms, or variants as algorithm.variant."""
+
+
+class Statement(Strict):
+    """Statement of a paper, with its computation or the reason for having none."""
 
     statement: str
     """Content of the statement, in one sentence."""
@@ -25,97 +47,115 @@ class Theorem(Strict):
     """Computation of the verdict: module.function in private_consensus.reproduction.statements."""
     because: str = ""
     """Reason why the statement cannot be tested."""
-    errata: list[str] = Field(default_factory=list)
-    """Suspected errors of the statement, by their names in errata.yaml."""
+    proven: bool = True
+    """False if no proof is known: numbers that agree with the statement do not confirm it."""
     claims: dict[str, str] = Field(default_factory=dict)
     """Claims on the same subject, each with the reason if its verdict may differ."""
+    same_slip_as: list[str] = Field(default_factory=list)
+    """Errata of other statements that this statement repeats or uses."""
+    errata: dict[str, Erratum] = Field(default_factory=dict)
+    """Slips of the statement by number. A part of the computation is the counterexample."""
 
     @model_validator(mode="after")
-    def one_of_both(self) -> Theorem:
+    def one_of_both(self) -> Statement:
         """Raise an error unless exactly one of ``function`` and ``because`` is set."""
         if bool(self.function) == bool(self.because):
             raise ValueError("expected either function or because")
         return self
 
 
-Theorems = Mapping[str, Mapping[str, Theorem]]
+Statements = Mapping[str, Mapping[str, Statement]]
 """Statements by paper and by number, such as ``Theorem 1``."""
 
 
-def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
-    """Return the checked statements of ``config/theorems.yaml`` by paper and number.
+def read_statements(raw: Mapping[str, Any]) -> Statements:
+    """Return the checked statements of ``config/statements.yaml`` by paper and number.
 
     An invalid entry, an unknown computation or erratum, and a computation without an entry raise
     ``InvalidInput``.
     """
-    theorems: dict[str, dict[str, Theorem]] = {}
-    for paper, entries in raw.items():
-        theorems[paper] = {
-            number: validate(Theorem, entry, prefix=f"theorems.{paper}.{number}")
+    statements = {
+        paper: {
+            number: validate(Statement, entry, prefix=f"statements.{paper}.{number}")
             for number, entry in entries.items()
         }
-    for paper, number, entry in _each(theorems):
-        key = f"theorems.{paper}.{number}"
-        if entry.function and entry.function not in COMPUTATIONS:
-            raise InvalidInput(f"{key}.function", entry.function, "a computation of the package")
-        for name in entry.errata:
-            arguments.choice(f"{key}.errata", name, sorted(errata))
-    unused = COMPUTATIONS.keys() - {entry.function for _, _, entry in _each(theorems)}
-    for name in sorted(unused):
-        raise InvalidInput("theorems", f"no entry for {name}", "an entry for each computation")
-    return theorems
+        for paper, entries in raw.items()
+    }
+    used = {entry.function for _, _, entry in _each(statements)} - {""}
+    for name in sorted(used ^ COMPUTATIONS.keys()):
+        raise InvalidInput("statements", name, "both an entry and a computation of this name")
+    repeated = {number for _, _, entry in _each(statements) for number in entry.same_slip_as}
+    for number in sorted(repeated - errata_of(statements).keys()):
+        raise InvalidInput("statements: same_slip_as", number, "an erratum of another statement")
+    return statements
 
 
-def _each(theorems: Theorems) -> Iterable[tuple[str, str, Theorem]]:
+def errata_of(statements: Statements) -> dict[str, Erratum]:
+    """Return all errata by number."""
+    return {
+        number: erratum
+        for _, _, entry in _each(statements)
+        for number, erratum in entry.errata.items()
+    }
+
+
+def concerns(names: Iterable[str], algorithm: str, variant: str) -> bool:
+    """Return True if names include a variant, as ``algorithm`` or ``algorithm.variant``."""
+    return bool({algorithm, f"{algorithm}.{variant}"} & set(names))
+
+
+def _each(statements: Statements) -> Iterator[tuple[str, str, Statement]]:
     """Yield paper, number and entry of each statement."""
-    for paper, entries in theorems.items():
+    for paper, entries in statements.items():
         for number, entry in entries.items():
             yield paper, number, entry
 
 
-def computed(theorems: Theorems) -> pl.DataFrame:
-    """Compute all statements; return one row per statement, with sentence, verdict and numbers.
+def computed(statements: Statements) -> pl.DataFrame:
+    """Compute all statements; return one row per statement, or per erratum of a statement.
 
     Columns ``quantity``, ``stated``, ``measured``, ``margin`` and ``points`` describe the
-    inequality with the smallest margin; ``parts`` has one line per inequality.
+    inequality with the smallest margin, of the erratum if the row has one; ``parts`` has one line
+    per inequality of the statement.
     """
-    results: dict[str, StatementResult] = {}
-    rows = []
-    for paper, number, entry in _each(theorems):
-        if entry.function and entry.function not in results:
-            results[entry.function] = compute(entry.function)
-        rows.append(_row(paper, number, entry, results.get(entry.function)))
+    rows = [row for each in _each(statements) for row in _rows(*each)]
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _row(
-    paper: str, number: str, entry: Theorem, computation: StatementResult | None
-) -> dict[str, Any]:
-    """Return the row of one statement, from its entry and its result."""
+def _rows(paper: str, number: str, entry: Statement) -> Iterator[dict[str, Any]]:
+    """Yield the rows of one statement."""
+    inequalities = compute(entry.function) if entry.function else ()
     row = {
         "paper": paper,
         "number": number,
         "statement": entry.statement,
+        "verdict": verdict_of(inequalities, entry.proven) if inequalities else UNTESTABLE,
         "computation": entry.function,
         "because": entry.because,
-        "errata": "; ".join(entry.errata),
+        "same_slip_as": "; ".join(entry.same_slip_as),
         "claims": "\n".join(
             f"{claim}: {reason}" if reason else claim for claim, reason in entry.claims.items()
         ),
+        "parts": "\n".join(map(str, inequalities)),
+        "description": description_of(entry.function) if entry.function else "",
     }
-    if computation is None:
-        texts = dict.fromkeys(("quantity", "parts", "description"), "")
-        numbers = dict.fromkeys(("stated", "measured", "margin", "points"))
-        return {**row, "verdict": UNTESTABLE, **numbers, **texts}
-    worst = min(computation.parts, key=lambda inequality: inequality.margin)
-    return {
-        **row,
-        "verdict": computation.verdict,
-        "quantity": worst.quantity,
-        "stated": worst.stated,
-        "measured": worst.measured,
-        "margin": worst.margin,
-        "points": worst.points,
-        "parts": "\n".join(map(str, computation.parts)),
-        "description": computation.description,
-    }
+    for erratum, slip in entry.errata.items() or [("", None)]:
+        texts = slip.model_dump() if slip else dict.fromkeys(Erratum.model_fields, "")
+        texts |= {name: "; ".join(texts[name]) for name in ("repaired", "affects") if slip}
+        yield row | {"erratum": erratum} | texts | _witness(inequalities, erratum)
+
+
+def _witness(inequalities: Iterable[Part], erratum: str) -> dict[str, Any]:
+    """Return the columns of the inequality with the smallest margin, of an erratum or of all."""
+    names = ("quantity", "stated", "measured", "margin", "points")
+    compared = [tested for tested in inequalities if not erratum or tested.erratum == erratum]
+    if erratum and not compared:
+        from .counterexamples import compute as compute_erratum
+
+        result = compute_erratum(erratum)
+        return dict(
+            zip(names, (result.quantity, result.claimed, result.computed, None, 1), strict=True)
+        )
+    if not compared:
+        return dict.fromkeys(names)
+    return {name: getattr(smallest_margin(compared), name) for name in names}

@@ -9,11 +9,11 @@ from typing import Any
 from private_consensus.common.spreadsheets import markdown, markdown_table
 from private_consensus.privacy import DIFFERS
 
-from ..audits.errata import Erratum
 from ..audits.settings import decided
 from ..audits.table import judged
 from ..claims import adjusted
 from ..experiments.results import read_all
+from ..statements.table import Erratum
 
 CLAIMS = ("claim", "verdict", "statistic", "value", "low", "high", "runs")
 PRIVACY = ("experiment", "algorithm", "variant", "epsilon_claimed", "epsilon_formula",

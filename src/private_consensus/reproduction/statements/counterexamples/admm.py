@@ -244,7 +244,7 @@ def two_eigenvalues() -> ErratumResult:
 @erratum("E4.11")
 def slow_graphs() -> ErratumResult:
     """Compute the sum of deviations on slow graphs, and the distance of the start in both norms."""
-    deviations = lemma_9().parts[0]
+    deviations = lemma_9()[0]
     start, optimum = np.zeros(5), np.ones(5)
     by_plus, by_minus = (
         float((start - optimum) @ matrix @ (start - optimum)) / 2
@@ -260,24 +260,10 @@ def slow_graphs() -> ErratumResult:
     return finding(deviations.quantity, deviations.stated, deviations.measured, holds, description)
 
 
-@erratum("E4.15")
-def single_outputs() -> ErratumResult:
-    """Compute delta of two disjoint distributions, by single outputs and by sets of outputs."""
-    outputs = 1000
-    probabilities = np.full(outputs, 1 / outputs)  # 0 on the neighbouring data set
-    description = (
-        f"The output is uniform on {outputs} values, and on {outputs} other values for the "
-        f"neighbouring data set. Definition 1 holds with epsilon 0 and delta {1 / outputs:g}, "
-        "although the output reveals the data set: delta of the set of all values is 1."
-    )
-    largest, total = probabilities.max(), probabilities.sum()
-    return finding("delta at epsilon 0", largest, total, total > largest, description)
-
-
 @erratum("E4.16")
 def norm_and_batches() -> ErratumResult:
     """Evaluate Lemma 14 for large xi, and Lemma 15 (vi) for a short deadline."""
-    norm, batch = lemma_14().parts[0], lemma_15().parts[2]
+    norm, batch = lemma_14()[0], lemma_15()[2]
     description = (
         f"Lemma 14: the norm is exceeded with probability {norm.measured:.2g} where xi is "
         f"{norm.stated:g}. Lemma 15 (vi), deadline 0.05: the variance is {batch.measured:.3g}, "

@@ -120,29 +120,6 @@ def one_symbol() -> ErratumResult:
     return finding(*numbers, not distances.holds, description)
 
 
-@erratum("E1.8")
-def dual_sign() -> ErratumResult:
-    """Run ADMM with the published sign of the dual update, for which it diverges."""
-    rounds, penalty, step = 60, 4.0, 0.5
-    targets = np.array([1.0, -1.0, 2.0, 0.0, 0.5])
-    agents = len(targets)
-    distances = []
-    for sign in (-1.0, 1.0):  # as published, and reversed
-        x, dual = np.zeros(agents), np.zeros(agents)
-        for _ in range(rounds):
-            mean = (x.sum() - x) / (agents - 1)
-            x = (x + mean) / 2 - (x - targets) / penalty + dual / penalty
-            dual = dual + sign * step * (x.sum() - agents * x)
-        distances.append(float(np.ptp(x)))
-    description = (
-        f"Five agents with quadratics, complete graph, {rounds} iterations without noise: the "
-        f"distance between agents is {distances[0]:.2g} as published, and {distances[1]:.1g} with "
-        "the opposite sign."
-    )
-    holds = distances[0] > 1e3 and distances[1] < 1e-6
-    return finding("distance between agents", 0.0, distances[0], holds, description)
-
-
 @erratum("E1.9")
 def exponent_of_the_bound() -> ErratumResult:
     """Compare (27), whose exponent has omega in place of beta, with the average loss."""

@@ -30,10 +30,9 @@ def _register(number: str, computation: str, index: int, quantity: str) -> None:
     """Register a computation that confirms an erratum if a part of a statement does not hold."""
 
     def compute_part() -> ErratumResult:
-        result = compute(computation)
-        part = result.parts[index]
+        part = compute(computation)[index]
         numbers = part.quantity, part.stated, part.measured
-        return finding(*numbers, holds=not part.holds, description=result.description)
+        return finding(*numbers, holds=not part.holds, description=quantity)
 
     compute_part.__doc__ = f"Compute {quantity}."
     erratum(number)(compute_part)

@@ -1,0 +1,24 @@
+"""Compute every statement of the papers and its errata.  Inputs: statements.  Outputs: statements.parquet and statements.csv."""
+
+
+rule statements:
+    input:
+        statements=STATEMENTS.as_posix(),
+    output:
+        statements="results/{scale}/statements.parquet",
+        csv="results/{scale}/statements.csv",
+    log:
+        "results/{scale}/logs/statements.log",
+        usage="results/{scale}/timings/statements.tsv",
+    conda:
+        "../envs/jobs.yml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        statements=STATEMENTS_HASH,
+        code=lambda w: code_of("statements.py"),
+    message:
+        "Verdicts on the statements of the papers"
+    script:
+        "../scripts/statements.py"
