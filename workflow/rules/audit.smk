@@ -10,7 +10,7 @@ from private_consensus.reproduction.audits.configuration import (
 )
 from private_consensus.reproduction.audits.repairs import cells_of
 
-AUDIT_KINDS = ("audits", "repairs")
+AUDIT_KINDS = ("audits", "repairs", "observers")
 
 AUDITS = read_audits(yamls.read(configured("audits.yaml")))
 AUDITED = validate_audit_entries(AUDITS.entries(), PLAN.experiments)
@@ -123,3 +123,25 @@ rule compare_repairs:
         "Compare published and corrected variants at equal epsilon"
     script:
         "../scripts/compare_repairs.py"
+
+
+rule observers:
+    output:
+        **{kind: f"results/{SCALE}/audit/observers.{kind}" for kind in FIGURE_KINDS},
+        rows=f"results/{SCALE}/audit/observers.parquet",
+    log:
+        f"results/{SCALE}/logs/observers.log",
+        usage=f"results/{SCALE}/timings/observers.tsv",
+    priority: longest_first("observers")
+    conda:
+        "../envs/jobs.yml"
+    resources:
+        mem_mb=1000,
+        runtime=5,
+    params:
+        settings=yamls.read(Path(HOME, "config", "observers.yaml")),
+        code=lambda w: code_of("observers.py", *LOADED_BY_NAME),
+    message:
+        "Privacy loss to observers"
+    script:
+        "../scripts/observers.py"

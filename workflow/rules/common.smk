@@ -192,6 +192,7 @@ def provenance_of_other_results():
     for definition, settings, names in (
         (rules.audit, "audit_settings", ["audit/audits"]),
         (rules.compare_repairs, "pairs", ["audit/repairs"]),
+        (rules.observers, "settings", ["audit/observers"]),
         (rules.statements, "statements", ["statements"]),
         (rules.gather, "statements", ["claims", "privacy"]),
     ):

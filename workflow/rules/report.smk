@@ -16,6 +16,7 @@ TIMINGS = [
     *(f"audit.{name}" for name in AUDITED_BY_EXPERIMENT),
     "audit",
     "repairs",
+    "observers",
     "statements",
 ]
 
@@ -64,7 +65,11 @@ rule write_report:
         privacy="results/{scale}/privacy.parquet",
         audit=expand("results/{{scale}}/audit/{kind}.parquet", kind=AUDIT_KINDS),
         statements="results/{scale}/statements.parquet",
-        repairs=expand("results/{{scale}}/audit/repairs.{kind}", kind=FIGURE_KINDS),
+        drawings=expand(
+            "results/{{scale}}/audit/{name}.{kind}",
+            name=["repairs", "observers"],
+            kind=FIGURE_KINDS,
+        ),
         cards=expand("results/{{scale}}/cards/{name}.json", name=PREPARATIONS_USED),
     output:
         page="results/{scale}/report/index.html",

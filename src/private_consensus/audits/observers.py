@@ -221,16 +221,20 @@ class Observed:
 
     def losses(self, kind: str, members: tuple[int, ...], delta: float) -> Iterator[Loss]:
         """Yield the losses of all agents that are not members."""
-        exact = self._exact(kind, members)
-        for target in range(self.agents):
-            if target in members:
-                continue
+        exact, strangers = self._exact(kind, members), self._strangers(members)
+        if exact is None:
+            rule, epsilons = CAUSAL, [self._causal(kind, members, u, delta) for u in strangers]
+        else:
+            remaining = [self._unshared(name, members) for name in self.mechanisms]
+            rule, largest = EXACT, self._account(remaining, self.horizon, delta)
+            losses = gaussian_epsilon(exact[strangers] * (1 + TOLERANCE), delta)
+            epsilons = np.minimum(losses, largest).tolist()
+        for target, epsilon in zip(strangers, epsilons, strict=True):
             distance = min((int(self.distances[target, v]) for v in members), default=None)
-            epsilon, rule = self._causal(kind, members, target, delta), CAUSAL
-            if exact is not None:
-                formula = float(gaussian_epsilon(exact[target] * (1 + TOLERANCE), delta))
-                epsilon, rule = min(epsilon, formula), EXACT
             yield Loss(members, target, distance, epsilon, rule)
+
+    def _strangers(self, members: tuple[int, ...]) -> list[int]:
+        return [u for u in range(self.agents) if u not in members]
 
     # Executions.
 
@@ -456,7 +460,7 @@ class Observed:
             unit[...] = (self.random + added)[:, self.noise[name, t]].reshape(unit.shape)
 
         queries = self._feed(self.problem, len(added), units).queries
-        strangers = [u for u in range(self.agents) if u not in members]
+        strangers = self._strangers(members)
         return all(
             np.abs(query[t - 1, strangers] - query[-1, strangers]).max()
             <= SMALL * (1 + np.abs(query).max())
@@ -484,16 +488,15 @@ class Observed:
             self.accounted[key] = float(guarantee.epsilon) if guarantee.proven else np.inf
         return self.accounted[key]
 
-    def _unshared(self, name: str, members: tuple[int, ...], target: int) -> Any:
-        """Return the mechanism of a target agent without the noise that members know."""
+    def _unshared(self, name: str, members: tuple[int, ...], target: int | None = None) -> Any:
+        """Return the mechanism of all agents or one agent without the noise that members know."""
         mechanism = self.mechanisms[name]
         if isinstance(mechanism, SecureSum):
             return replace(mechanism, agents=self.agents - len(members))
         if isinstance(mechanism, Correlated):
-            strangers = [u for u in range(self.agents) if u not in members]
-            root = np.reshape(mechanism.root, (self.agents, -1))[strangers]
+            root = np.reshape(mechanism.root, (self.agents, -1))[self._strangers(members)]
             return replace(mechanism, root=root[:, ~self._known(name, members)])
-        if type(mechanism) not in (Gaussian, Laplace):
+        if target is None or type(mechanism) not in (Gaussian, Laplace):
             return mechanism
         times = range(1, self.horizon + 1)
         fields = {

@@ -13,7 +13,7 @@ from private_consensus.common.errors import require
 from private_consensus.common.provenance import atomic_write, checksums, write_json, write_text
 from private_consensus.common.spreadsheets import csv
 from private_consensus.report.reading import Results, surrogates_in, svg_size
-from private_consensus.report.site import CORRECTIONS, copy
+from private_consensus.report.site import DRAWINGS, copy
 from private_consensus.report.views import scorecard
 from private_consensus.reproduction.experiments.results import rows_of
 from private_consensus.reproduction.plotting.drawings import png_of, small_svg
@@ -117,8 +117,8 @@ def require_aggregates(name: str, frame: pl.DataFrame) -> None:
 
 def _write(results: Results, run: Path, folder: Path) -> None:
     figures = [run / "figures" / f"{name}.svg" for name in results.facts]
-    repairs = run / "audit" / f"{CORRECTIONS}.svg"
-    for file in [*figures, *filter(Path.is_file, [repairs])]:
+    drawings = [run / "audit" / f"{name}.svg" for name in DRAWINGS]
+    for file in [*figures, *filter(Path.is_file, drawings)]:
         svg = file.read_text(encoding="utf-8")
         write_text(folder / "figures" / file.name, small_svg(svg))
         with atomic_write(folder / "figures" / f"{file.stem}.png") as temporary:

@@ -26,8 +26,8 @@ from .reading import Results
 from .views import privacy, scorecard
 from .views.tables import LINKS as TABLE_LINKS
 
-CORRECTIONS = "repairs"
-"""Name of the figure of corrected variants, which belongs to no paper."""
+DRAWINGS = ("repairs", "observers")
+"""Names of the figures of audits, which belong to no paper."""
 
 IMAGE_KINDS = ("svg", "png", "pdf")
 CSV_DIGITS = 6
@@ -50,10 +50,10 @@ def write_site(results: Results, source: str | Path, folder: str | Path) -> None
     front = {"index.html": page(results)}
     for name, text in {**front, **rendered, **scorecard.files(scorecard.scored(results))}.items():
         write_text(folder / name, text)
-    has_figure = results.audit.get("repairs") is not None and not results.is_reference
-    for kind in IMAGE_KINDS if has_figure else ():
-        name = f"{CORRECTIONS}.{kind}"
-        copy(source / "audit" / name, folder / "figures" / name)
+    for name in DRAWINGS if not results.is_reference else ():
+        for kind in IMAGE_KINDS if results.audit.get(name) is not None else ():
+            file = f"{name}.{kind}"
+            copy(source / "audit" / file, folder / "figures" / file)
     if not results.is_reference:
         write_runtime(folder / "assets" / "vega.js")
     written = [file for file in folder.rglob("*") if file.is_file() and file.name != CHECKSUMS]

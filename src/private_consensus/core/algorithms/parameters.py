@@ -23,11 +23,7 @@ CALIBRATION = "calibration"
 STEP = "step"
 """Marker of step sizes, which are compared with the smoothness of the problem."""
 
-ASSUMED = "assumed"
-"""Marker of assumed bounds on the gradients of records, which the data do not guarantee."""
-
 Positive = Annotated[float, Gt(0)]
-AssumedBound = Annotated[float, Gt(0), ASSUMED]
 StepSize = Annotated[float, Gt(0), STEP]
 NonNegative = Annotated[float, Ge(0)]
 Fraction = Annotated[float, Gt(0), Lt(1)]
@@ -48,8 +44,7 @@ _TESTS = {
 class Rule(NamedTuple):
     """Rule of a field: number type or allowed texts, limits, and whether None is allowed.
 
-    ``calibration``, ``is_step`` and ``is_assumed`` are True for fields with :data:`CALIBRATION`,
-    :data:`STEP` and :data:`ASSUMED`.
+    ``calibration`` and ``is_step`` are True for fields with :data:`CALIBRATION` and :data:`STEP`.
     """
 
     number: type | None
@@ -58,7 +53,6 @@ class Rule(NamedTuple):
     optional: bool
     calibration: bool
     is_step: bool
-    is_assumed: bool
 
     @property
     def expected(self) -> str:
@@ -110,7 +104,7 @@ def _rule(stated: Any) -> Rule | None:
         else:
             break
     limits = tuple(mark for mark in marks if type(mark) in _TESTS)
-    flags = tuple(mark in marks for mark in (CALIBRATION, STEP, ASSUMED))
+    flags = CALIBRATION in marks, STEP in marks
     if get_origin(stated) is Literal:
         return Rule(None, get_args(stated), (), optional, *flags)
     if stated in (int, float) and (limits or any(flags)):

@@ -1,9 +1,4 @@
-"""
-Use your own records
-====================
-
-A table of seven clinics, two methods at epsilon 1, a plot, an audit and a model.
-"""
+"""Own data: a table of seven clinics, two methods at epsilon 1, a plot, an audit and a model."""
 
 import private_consensus as pc
 

@@ -1,0 +1,17 @@
+"""Compute the privacy loss to observers, and draw it against the distance."""
+
+import polars as pl
+
+from private_consensus.common.job_logging import job_logging
+from private_consensus.reproduction.audits.observers import observer_rows
+from private_consensus.reproduction.experiments.results import DRAWN, stamp, write
+from private_consensus.reproduction.plotting.drawings import save
+from private_consensus.reproduction.plotting.observers import draw
+
+settings, out = snakemake.params.settings, snakemake.output
+with job_logging(snakemake.log[0], settings, snakemake.log.usage):
+    rows = pl.DataFrame(list(observer_rows(settings)), infer_schema_length=None)
+    chart = draw(rows, settings["budget"], settings["horizon"])
+    save(chart, json_path=out.json, svg=out.svg, png=out.png, pdf=out.pdf)
+    drawn = [out.json, out.svg, out.png, out.pdf]
+    write(rows, out.rows, stamp(settings, snakemake.params.code, DRAWN), drawn)
