@@ -53,13 +53,13 @@ release: $(READY)
 benchmark: $(READY)
 	PYTHONPATH=. $(BIN)/python -m benchmarks.growth all
 
-# Measure the time of other libraries for the same results, for docs/explanation/performance.md. They are installed in the
+# Measure the time of other libraries for the same results, for docs/contributing/performance.md. They are installed in the
 # environment .peers. The table lists those that cannot be installed.
 peers: $(READY)
 	$(BIN)/python -m benchmarks.peers.environment .peers
 	.peers/bin/python -m benchmarks.peers
 
-# Build the documentation in results/docs, and run the tutorials and the gallery. Sphinx and its extensions are installed from
+# Build the documentation in results/docs, and run the examples. Sphinx and its extensions are installed from
 # requirements-docs.txt.
 DOCS_READY := $(VENV)/.docs
 docs: $(DOCS_READY)

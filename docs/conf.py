@@ -30,7 +30,7 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_templates", "tutorials/**/*.ipynb", "tutorials/**/*.py"]
+exclude_patterns = ["_build", "_templates", "examples/**/*.ipynb", "examples/**/*.py"]
 default_role = "literal"
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
@@ -71,10 +71,9 @@ def charts(block, variables, gallery):
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
-    "gallery_dirs": "tutorials",
-    "filename_pattern": "plot_",
-    # Scripts without a figure are not part of the gallery.
-    "ignore_pattern": r"(^|[\\/])(?!plot_)[^\\/]*$",
+    "gallery_dirs": "examples",
+    # The third script reads a file of its user.
+    "filename_pattern": r"[\\/][12456]_",
     "image_scrapers": (charts,),
     "reset_modules": (),
     "remove_config_comments": True,

@@ -17,7 +17,7 @@ from benchmarks import growth, jobs, makespan, measuring, plots
 from benchmarks.peers import table as peers
 
 import private_consensus as pc
-from private_consensus.core.algorithms.base import METHOD
+from private_consensus.core.algorithms.base import Attack
 from private_consensus.reproduction.claims.schema import Test
 from private_consensus.reproduction.experiments import plan
 from private_consensus.reproduction.experiments.files import schemas
@@ -231,7 +231,7 @@ def algorithms() -> str:
         rows.append(
             (
                 f":doc:`{name} </api/algorithms/{name}>`"
-                + ("" if kind.kind == METHOD else f" ({kind.kind})"),
+                + (" (attack)" if issubclass(kind, Attack) else ""),
                 plain(kind.source),
                 ", ".join(map(code, sorted(problems[name]))),
                 plain("; ".join(relations)) or "none stated",

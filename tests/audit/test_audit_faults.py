@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from private_consensus.audits import audit, audit_calibrated
+from private_consensus.audits.auditing import with_values_of
 from private_consensus.audits.examples import complete, mean_estimation
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.base import Algorithm, origin
+from private_consensus.core.problems.lasso import Lasso
 from private_consensus.privacy import Budget, Relation
 from private_consensus.privacy.mechanisms import Correlated, Exact, Gaussian, Laplace, SecureSum
 
@@ -507,3 +509,13 @@ def test_a_list_with_too_few_values_is_refused():
 
     with pytest.raises(InvalidInput, match="a list of 2 values', expected a value for iteration 3"):
         audited(ShortList)
+
+
+def test_a_declared_quantity_of_the_data_is_equal_in_both_calibrations():
+    first, second = (
+        Lasso(np.full((1, 1, 2, 3), size), np.ones((1, 1, 2)), 1.0, 0.1) for size in (0.1, 0.5)
+    )
+    shared = with_values_of(first, second, {"smoothness"})
+    assert shared.smoothness == first.smoothness != second.smoothness
+    point = np.ones((1, 1, 1, 3))
+    np.testing.assert_array_equal(shared.gradient(point), second.gradient(point))

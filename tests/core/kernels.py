@@ -1,14 +1,8 @@
-"""Calls of all compiled entry points, on array sizes that are no multiples of a SIMD vector.
-
-``python -m tests.core.kernels`` prints a hash of each result, so that a test compares the normal
-build with the one that checks each index.
-"""
+"""Calls of all compiled entry points, on array sizes that are no multiples of a SIMD vector."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -159,23 +153,3 @@ def arrays_of(result: Any) -> Iterator[np.ndarray]:
             yield from arrays_of(element)
     else:
         yield np.asarray(result)
-
-
-QUICKLY_COMPILED = (single_messages, small_sigmoid_sums, draws)
-"""Entries that take a fifth of the total compilation time."""
-
-
-def hashes(entries: Iterable[Callable[[int], Any]] = ENTRIES) -> dict[str, str]:
-    """Return a hash of each entry's results on all sizes."""
-    digests = {}
-    for entry in entries:
-        digest = hashlib.sha256()
-        for dim in DIMS:
-            for array in arrays_of(entry(dim)):
-                digest.update(np.ascontiguousarray(array).tobytes())
-        digests[entry.__name__] = digest.hexdigest()
-    return digests
-
-
-if __name__ == "__main__":
-    print(json.dumps(hashes()))

@@ -8,10 +8,10 @@ import pytest
 
 import conformance
 from private_consensus import algorithms
-from private_consensus.core.algorithms.base import AUDIT
+from private_consensus.core.algorithms.base import Attack
 from worlds import MORE, CalibratedRun, world
 
-NAMES = [name for name in algorithms.names() if algorithms.load(name).kind != AUDIT]
+NAMES = [name for name in algorithms.names() if not issubclass(algorithms.load(name), Attack)]
 """Names of all algorithms except audits, which only judge the output of another algorithm."""
 ONE_LENGTH = {"d_zoa"}
 """Algorithms whose inner-loop draws are numbered by the longest loop of the batch."""

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -252,19 +252,6 @@ def test_mean_and_variance_over_keys_agree_between_compiled_code_and_reference()
     ).all()
 
 
-def test_compiled_code_is_cached_in_a_writable_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    compiling.folder.cache_clear()
-    assert compiling.folder().is_relative_to(tmp_path)
-    blocked = tmp_path / "file"
-    blocked.touch()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    compiling.folder.cache_clear()
-    assert compiling.folder().is_relative_to(tmp_path / "home")
-    compiling.folder.cache_clear()
-
-
 @pytest.mark.parametrize(("variable", "expected"), [("3", 3), ("0", None), ("many", None)])
 def test_number_of_threads_can_be_set(monkeypatch, variable, expected):
     monkeypatch.setenv("PRIVATE_CONSENSUS_THREADS", variable)
@@ -303,28 +290,29 @@ def test_new_and_cached_compiled_code_give_byte_identical_results(tmp_path):
     assert any(tmp_path.rglob("*.nbc"))  # the second process loads cached code
 
 
-@pytest.mark.parametrize("planted", ["writable", "link", "parent", "owner"])
-def test_an_unsafe_folder_is_not_used_as_the_code_cache(monkeypatch, tmp_path, planted):
-    """Loading executes the code, so a folder that other users can write is refused."""
-    for name in ("XDG_CACHE_HOME", "HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    compiling.folder.cache_clear()
-    try:
-        path = compiling.folder()
-        assert path.stat().st_mode & 0o777 == 0o700 == path.parent.stat().st_mode & 0o777
-        compiling.folder.cache_clear()
-        if planted == "link":
-            path.rename(tmp_path / "elsewhere")
-            path.symlink_to(tmp_path / "elsewhere")
-        elif planted == "owner":
-            monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
-        else:
-            (path if planted == "writable" else path.parent).chmod(0o777)
-        fallback_folder = compiling.folder()
-        assert (
-            fallback_folder not in (path, path.resolve())
-            and fallback_folder.stat().st_mode & 0o777 == 0o700
-        )
-    finally:
-        compiling.folder.cache_clear()
+def test_machine_code_is_cached_per_version_of_all_source_files(monkeypatch):
+    """Numba compares only the file of a function, not those of the functions that it calls."""
+    compiling._cache_folder.cache_clear()
+    before = compiling._cache_folder()
+    compiling._cache_folder.cache_clear()
+    read_bytes = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read_bytes(path) + b"\n")
+    after = compiling._cache_folder()
+    compiling._cache_folder.cache_clear()
+    assert Path(before).parent == Path(after).parent and before != after
+
+
+def test_code_is_compiled_without_a_writable_folder(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.touch()
+    surroundings = os.environ | {
+        "XDG_CACHE_HOME": str(blocked),
+        "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator",
+    }
+    program = (
+        "from private_consensus.kernels.compiling import compiled; print(compiled(lambda: 3)())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=surroundings, capture_output=True, text=True
+    )
+    assert done.stdout == "3\n", done.stderr

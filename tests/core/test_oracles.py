@@ -67,7 +67,7 @@ CHECKED_ONLY = {"ldp_admm": {"smoothness"}}
 @pytest.mark.parametrize("name", WITH_DRAWS)
 def test_data_dependent_quantities_read_by_an_algorithm_are_declared(name):
     attributes_read, algorithm = read_attributes(name)
-    assert attributes_read & COMPUTED <= {*algorithm.uses} | CHECKED_ONLY.get(name, set())
+    assert attributes_read & COMPUTED <= {*algorithm.needs} | CHECKED_ONLY.get(name, set())
 
 
 def test_quantities_computed_from_data_count_for_algorithms_that_use_them():

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "examples" / "own_data.py"
+SCRIPT = ROOT / "examples" / "3_own_data.py"
 PAGE = (ROOT / "docs" / "how-to" / "own_data.md").read_text()
 
 

@@ -25,5 +25,18 @@ def test_declared_quantities_equal_the_observables_of_a_run(name):
     assert sorted(algorithms.load(name).quantities) == sorted(observable_names(name))
 
 
-def test_quantities_are_the_iterates_by_default():
-    assert Algorithm.quantities == ("internal", "released")
+def test_the_interface_has_at_most_six_attributes_and_nine_methods():
+    public = {name: value for name, value in vars(Algorithm).items() if not name.startswith("_")}
+    methods = {
+        name
+        for name, value in public.items()
+        if callable(value) and not hasattr(value, "__final__")
+    }
+    attributes = {n for n, v in public.items() if not callable(v) and not isinstance(v, property)}
+    assert attributes == {
+        "relation", "observer", "source", "needs", "quantities", "privacy_depends_on",
+    }  # fmt: skip
+    assert methods == {
+        "mechanisms", "start", "step", "observables", "outcome", "calibrate", "claimed_epsilon",
+        "statements", "run",
+    }  # fmt: skip

@@ -10,7 +10,7 @@ from private_consensus.report.page import pages
 from .html_tree import Tree
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "examples" / "catch_a_wrong_algorithm.py"
+SCRIPT = ROOT / "examples" / "2_catch_a_wrong_algorithm.py"
 
 
 def single_spaced(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from private_consensus import algorithms
 from private_consensus.common.job_logging import job_logging
+from private_consensus.core.algorithms.base import Analysis
 from private_consensus.reproduction.claims import Claim, judge_all
 from private_consensus.reproduction.claims.words import may_decide
 from private_consensus.reproduction.experiments.results import read_all, sources, stamp, write
@@ -16,7 +17,7 @@ with job_logging(snakemake.log[0], snakemake.params.claims, snakemake.log.usage)
         runs,
         read_all(snakemake.input.privacy),
         paper=snakemake.wildcards.paper,
-        deterministic={name for name in names if algorithms.load(name).deterministic},
+        deterministic={name for name in names if issubclass(algorithms.load(name), Analysis)},
         reduced=not may_decide(snakemake.wildcards.scale),
     )
     provenance = stamp(snakemake.params.claims, snakemake.params.code, source)

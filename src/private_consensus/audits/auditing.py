@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -114,16 +115,15 @@ def audit(
 def _calibration_leak(algorithm, problem, network, budget, horizon: int, seed: int) -> str:
     """Return a sentence if a calibrated parameter depends on records; empty if none does.
 
-    Quantities of the problem that the algorithm declares in ``uses`` may be computed from data: the
-    report lists them.
+    The report lists quantities that the problem computes from data, if ``needs`` declares them.
+    They have equal values on both data sets.
     """
-    if set(algorithm.uses) & set(problem.from_data):
-        return ""
+    declared = set(algorithm.needs) & set(problem.from_data)
     for pair in Search(algorithm, problem, network, horizon, CALIBRATED, seed).pairs():
         try:
             first, second = (
                 parameters(algorithm.calibrate(budget, data, network, horizon))
-                for data in (pair.first, pair.second)
+                for data in (pair.first, with_values_of(pair.first, pair.second, declared))
             )
         except (ArithmeticError, InvalidInput):
             continue
@@ -131,6 +131,15 @@ def _calibration_leak(algorithm, problem, network, budget, horizon: int, seed: i
             if freeze(first[name]) != freeze(second[name]):
                 return f"calibrate sets {name!r} from records of agent {pair.agent} ({pair.text})"
     return ""
+
+
+def with_values_of(first: Any, second: Any, names: Collection[str]) -> Any:
+    """Return the second problem with some attributes of the first one."""
+    values = {name: property(lambda _, name=name: getattr(first, name)) for name in names}
+    problem = copy(second)
+    kind = type(type(second).__name__, (type(second),), values)
+    object.__setattr__(problem, "__class__", kind)
+    return problem
 
 
 def audit_calibrated(

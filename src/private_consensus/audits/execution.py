@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.algorithms.base import INTERNAL, Algorithm, Internal
 from private_consensus.core.handlers import Leak, Recording, Replaying, Running
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
@@ -170,8 +170,9 @@ def _run(algorithm, problem, network, horizon, handler, events) -> None:
 
 
 def _outputs(algorithm: Algorithm, t: int, observables: Mapping[str, Any]) -> Iterable[Event]:
+    internal = {INTERNAL, *(name for name in algorithm.quantities if isinstance(name, Internal))}
     for name, value in observables.items():
-        if name not in algorithm.internal_outputs:
+        if name not in internal:
             yield Event("output", t, name, np.array(value))
 
 

@@ -26,7 +26,7 @@ from private_consensus.common.grouping import grouped
 from private_consensus.kernels.forks import map_in_forks
 from private_consensus.privacy import Budget
 
-from .algorithms.base import METHOD, Algorithm, Finite, join_runs, parameters, stack, structure
+from .algorithms.base import Algorithm, Attack, Finite, join_runs, parameters, stack, structure
 from .networks import Network, require_same_agents
 from .problems import Problem
 from .randomness import Streams
@@ -204,7 +204,7 @@ def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorith
     given, numbers = parameters(algorithm), parameters(noisy).items()
     calibrated_numbers = [v for n, v in numbers if isinstance(v, float) and v != given[n]]
     # The epsilon that an audit keeps may be infinite; it adds no noise for a budget.
-    is_finite = algorithm.kind != METHOD or not any(map(math.isinf, calibrated_numbers))
+    is_finite = isinstance(algorithm, Attack) or not any(map(math.isinf, calibrated_numbers))
     require(is_finite, "budget", str(budget), expected)
     return noisy
 

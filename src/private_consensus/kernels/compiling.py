@@ -1,19 +1,16 @@
 """Compilation with numba, a cache of machine code, and threads.
 
-The name of the cache folder contains a hash of this package's source files, because numba does not
-detect a change of a function that is defined in another file. Compiled loops release the global
-interpreter lock and run in ordinary threads.
+Numba stores machine code in its cache folder, or in the cache folder of the user. The path contains
+a hash of this package's source files, because numba does not detect a change of a function that is
+defined in another file. Compiled loops release the global interpreter lock and run in ordinary
+threads.
 """
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import os
-import shutil
-import stat
-import tempfile
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -28,10 +25,6 @@ from private_consensus.common.errors import require
 _SETTINGS: Any = numba.config  # its attributes are set when it is imported
 require(not _SETTINGS.DISABLE_JIT, "NUMBA_DISABLE_JIT", 1, "0 or unset: compiled code is required")
 
-CHECKED = os.environ.get("PRIVATE_CONSENSUS_CHECKED_KERNELS", "") == "1"
-"""True if compiled code checks each index, for tests: an index outside of an array raises an
-IndexError. The results are unchanged, and computing them takes longer."""
-
 _LIMIT: ContextVar[int] = ContextVar("threads", default=0)
 STRICT = {"contract", "nsz"}
 """Permitted floating-point transformations. Sums are not reordered, since newly compiled and cached
@@ -44,15 +37,23 @@ def compiled(function: Callable, **overrides: Any) -> Callable:
         "nogil": True,
         "fastmath": STRICT,
         "error_model": "numpy",
-        **overrides,
-    }
-    if CHECKED:
-        options["boundscheck"] = True
+    } | overrides
+    configured = _SETTINGS.CACHE_DIR
+    _SETTINGS.CACHE_DIR = _cache_folder()  # numba reads it when a function is decorated
     try:
-        with _cache_folder(folder()):
-            return numba.njit(cache=True, **options)(function)
-    except (OSError, RuntimeError):  # no writable folder
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # no writable folder
         return numba.njit(**options)(function)
+    finally:
+        _SETTINGS.CACHE_DIR = configured
+
+
+@cache
+def _cache_folder() -> str:
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+    root = _SETTINGS.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    return os.path.join(root, "private-consensus-code", digest)
 
 
 def begin() -> None:
@@ -74,57 +75,6 @@ def uncounted(function: Callable, **overrides: Any) -> Callable:
 def inlined(function: Callable) -> Callable:
     """Compile a function without reference counting and inline it into its callers."""
     return uncounted(function, forceinline=True)
-
-
-@cache
-def folder() -> Path:
-    """Return the cache folder for machine code of the present sources.
-
-    Only this user may have write access, since unpickling machine code can execute arbitrary code.
-    If no usual folder satisfies this condition, a temporary folder of this process is created.
-    """
-    sources = sorted(Path(__file__).parent.glob("*.py"))
-    contents = [*(path.read_bytes() for path in sources), b"checked" * CHECKED]
-    digest = hashlib.sha256(b"\0".join(contents)).hexdigest()[:12]
-    for root in _roots():
-        path = root / "private-consensus-code" / digest
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.mkdir(mode=0o700, exist_ok=True)
-            if _is_own(path.parent) and _is_own(path) and os.access(path, os.W_OK):
-                return path
-        except OSError:
-            continue
-    temporary = tempfile.mkdtemp(prefix="private-consensus-")
-    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-    return Path(temporary)
-
-
-def _is_own(path: Path) -> bool:
-    status = path.lstat()
-    if not stat.S_ISDIR(status.st_mode):
-        return False
-    writable = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not writable)
-
-
-def _roots() -> Iterator[Path]:
-    if cache_home := os.environ.get("XDG_CACHE_HOME"):
-        yield Path(cache_home)
-    if home := os.environ.get("HOME"):
-        yield Path(home) / ".cache"
-    yield Path(tempfile.gettempdir())
-
-
-@contextmanager
-def _cache_folder(path: Path) -> Generator[None]:
-    # numba reads the folder when a function is decorated.
-    before = _SETTINGS.CACHE_DIR
-    _SETTINGS.CACHE_DIR = str(path)
-    try:
-        yield
-    finally:
-        _SETTINGS.CACHE_DIR = before
 
 
 @contextmanager

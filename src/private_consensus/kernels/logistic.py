@@ -61,7 +61,7 @@ COPY_DISTANCE = 32
 BLOCK_ROWS = 32
 """Number of rows per block; margins, sigmoids and sums are computed block by block."""
 
-_ONE, _TWO, _THREE, _FOUR, _FIVE, _SIX, _SEVEN = (np.uint64(n) for n in range(1, 8))
+
 _LANES = np.uint64(LANES)
 _BLOCK_MARGINS = BLOCK_ROWS * LANES
 
@@ -656,34 +656,11 @@ def _sum_patterns(sigmas, sums, scale, offsets, first, count):
 
 @inlined
 def _add_dense_columns(margins, x, matrix, first, count, rows):
-    """Add the products of the dense columns with x to the margins, three columns at a time."""
-    columns, k = np.uint64(matrix.offsets.size), np.uint64(0)
-    while columns - k >= _THREE:
-        _add_columns_of(margins, x, matrix, k, first, count, rows, _THREE)
-        k = np.uint64(k + _THREE)
-    if columns - k == _ONE:
-        _add_columns_of(margins, x, matrix, k, first, count, rows, _ONE)
-    elif columns - k == _TWO:
-        _add_columns_of(margins, x, matrix, k, first, count, rows, _TWO)
-
-
-@inlined
-def _add_columns_of(margins, x, matrix, k, first, count, rows, width):
-    """Add up to three columns from the k-th on, times x, to the margins of a block of rows."""
-    b, c = min(_ONE, np.uint64(width - _ONE)), min(_TWO, np.uint64(width - _ONE))
-    offsets, values = matrix.offsets, matrix.values
-    x_a, x_b, x_c = (
-        load(x, offsets[k]), load(x, offsets[np.uint64(k + b)]), load(x, offsets[np.uint64(k + c)])
-    )  # fmt: skip
-    at = np.uint64(k * rows + first)
-    for j in range(count):
-        index = np.uint64(at + j)
-        margin = load(margins, j * _LANES) + x_a * values[index]
-        if width > _ONE:
-            margin = margin + x_b * values[np.uint64(index + b * rows)]
-        if width > _TWO:
-            margin = margin + x_c * values[np.uint64(index + c * rows)]
-        store(margins, j * _LANES, margin)
+    """Add the products of the dense columns with x to the margins of a block of rows."""
+    for k in range(np.uint64(matrix.offsets.size)):
+        value, at = load(x, matrix.offsets[k]), np.uint64(k * rows + first)
+        for j in range(count):
+            _add(margins, j * _LANES, value * matrix.values[np.uint64(at + j)])
 
 
 @inlined
@@ -701,37 +678,12 @@ def _apply_sigmoid(margins, squares, count):
 
 @inlined
 def _sum_dense_columns(sigmas, total, matrix, first, count, rows):
-    """Add the dense columns times the sigmoids to the total, three columns at a time."""
-    columns, k = np.uint64(matrix.offsets.size), np.uint64(0)
-    while columns - k >= _THREE:
-        _sum_columns_of(sigmas, total, matrix, k, first, count, rows, _THREE)
-        k = np.uint64(k + _THREE)
-    if columns - k == _ONE:
-        _sum_columns_of(sigmas, total, matrix, k, first, count, rows, _ONE)
-    elif columns - k == _TWO:
-        _sum_columns_of(sigmas, total, matrix, k, first, count, rows, _TWO)
-
-
-@inlined
-def _sum_columns_of(sigmas, total, matrix, k, first, count, rows, width):
-    """Add up to three columns from the k-th on, times the sigmoids, to independent sums."""
-    b, c = min(_ONE, np.uint64(width - _ONE)), min(_TWO, np.uint64(width - _ONE))
-    offsets, values = matrix.offsets, matrix.values
-    in_a, in_b, in_c = offsets[k], offsets[np.uint64(k + b)], offsets[np.uint64(k + c)]
-    sum_a, sum_b, sum_c = load(total, in_a), load(total, in_b), load(total, in_c)
-    at = np.uint64(k * rows + first)
-    for j in range(count):
-        index, sigma = np.uint64(at + j), load(sigmas, j * _LANES)
-        sum_a = sum_a + sigma * values[index]
-        if width > _ONE:
-            sum_b = sum_b + sigma * values[np.uint64(index + b * rows)]
-        if width > _TWO:
-            sum_c = sum_c + sigma * values[np.uint64(index + c * rows)]
-    store(total, in_a, sum_a)
-    if width > _ONE:
-        store(total, in_b, sum_b)
-    if width > _TWO:
-        store(total, in_c, sum_c)
+    """Add the dense columns times the sigmoids to the total."""
+    for k in range(np.uint64(matrix.offsets.size)):
+        value, at = load(total, matrix.offsets[k]), np.uint64(k * rows + first)
+        for j in range(count):
+            value = value + load(sigmas, j * _LANES) * matrix.values[np.uint64(at + j)]
+        store(total, matrix.offsets[k], value)
 
 
 @inlined
@@ -747,43 +699,13 @@ def _add_product(out, i, a, j, b, k):
 
 @inlined
 def _add_columns(out, matrix, x):
-    """Compute ``out = matrix x`` for a flat column-major matrix, eight sums at a time."""
+    """Compute ``out = matrix x`` for a flat column-major matrix."""
     dim = np.uint64(np.uint64(out.size) // _LANES)
-    i = np.uint64(0)
-    while dim - i >= _LANES:
-        _eight_sums(out, matrix, x, i, dim)
-        i = np.uint64(i + _LANES)
-    while i < dim:
+    for i in range(dim):
         value = everywhere(0.0)
         for k in range(dim):
             value = value + load(x, k * _LANES) * matrix[np.uint64(k * dim + i)]
         store(out, i * _LANES, value)
-        i = np.uint64(i + _ONE)
-
-
-@inlined
-def _eight_sums(out, matrix, x, i, dim):
-    """Compute eight entries of ``out = matrix x`` from the i-th on."""
-    a = b = c = d = e = f = g = h = everywhere(0.0)
-    for k in range(dim):
-        value, at = load(x, k * _LANES), np.uint64(k * dim + i)
-        a = a + value * matrix[at]
-        b = b + value * matrix[np.uint64(at + _ONE)]
-        c = c + value * matrix[np.uint64(at + _TWO)]
-        d = d + value * matrix[np.uint64(at + _THREE)]
-        e = e + value * matrix[np.uint64(at + _FOUR)]
-        f = f + value * matrix[np.uint64(at + _FIVE)]
-        g = g + value * matrix[np.uint64(at + _SIX)]
-        h = h + value * matrix[np.uint64(at + _SEVEN)]
-    at = np.uint64(i * _LANES)
-    store(out, at, a)
-    store(out, at + _LANES, b)
-    store(out, at + _TWO * _LANES, c)
-    store(out, at + _THREE * _LANES, d)
-    store(out, at + _FOUR * _LANES, e)
-    store(out, at + _FIVE * _LANES, f)
-    store(out, at + _SIX * _LANES, g)
-    store(out, at + _SEVEN * _LANES, h)
 
 
 @uncounted

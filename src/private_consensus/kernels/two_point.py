@@ -64,10 +64,6 @@ from .vectors import (
 _DIRECTION_BITS = 16
 """Number of low counter bits for the direction; the higher bits count the coordinate."""
 
-_INTERLEAVED = 5
-"""Number of coordinates that are summed alternately, since each addition waits for the previous one
-to the same coordinate."""
-
 _ZERO, _HALF, _ONE, _TWO = (np.float32(value) for value in (0.0, 0.5, 1.0, 2.0))
 _SIGN, _LOWEST, _NONE = np.uint32(1 << 31), np.uint64(1), np.uint64(0)
 
@@ -146,7 +142,7 @@ def _solve_equal_samples(
 ):
     """Solve the settings, which have equal numbers of directions."""
     settings, runs, agents, dim = linear.shape
-    rows, lanes = _round_up(dim, _INTERLEAVED), _round_up(settings, LANES)
+    lanes = _round_up(settings, LANES)
 
     def move_settings_last(values, *shape_after, kind=np.float32):
         """Move the settings to the last axis, padded to whole vectors."""
@@ -155,7 +151,7 @@ def _solve_equal_samples(
         out[..., : stacked.shape[-2], :settings] = stacked
         return out
 
-    padded = np.zeros((*gram.shape[:2], rows, _round_up(rows, LANES)), np.float32)
+    padded = np.zeros((*gram.shape[:2], dim, _round_up(dim, LANES)), np.float32)
     padded[..., :dim, :dim] = gram
     is_used = (np.arange(lanes) < settings).reshape(-1, LANES)
     out = np.empty((runs, agents, dim, lanes))
@@ -163,7 +159,7 @@ def _solve_equal_samples(
     arguments = (
         padded,
         move_settings_last(curvature, agents),
-        move_settings_last(linear, rows),
+        move_settings_last(linear, dim),
         move_settings_last(penalty[:, None], 1)[0],
         move_settings_last(step, agents, kind=np.float64),
         (is_used * (1 << np.arange(LANES))).sum(1).astype(np.uint64),
@@ -231,29 +227,26 @@ class _TwoPointScratch(NamedTuple):
 
 
 def _scratch(settings: int, dim: int, samples: int) -> _TwoPointScratch:
-    lanes, rows = _round_up(samples, WIDE), _round_up(dim, _INTERLEAVED)
-    columns = _round_up(rows, LANES)
+    lanes, columns = _round_up(samples, WIDE), _round_up(dim, LANES)
     offsets = aligned(dim * lanes, np.uint32)
     offsets[:] = counter_offsets(dim, lanes).ravel()
-    used, above = aligned(lanes), aligned(columns)
+    used = aligned(lanes)
     used[:samples] = 1.0
-    above[:] = -1.0  # at 0, padding coordinates have all directions on one side of the kink
     return _TwoPointScratch(
-        aligned(rows * columns),
+        aligned(dim * columns),
         offsets,
         used,
         *(aligned(columns * lanes) for _ in range(6)),
         *(aligned(lanes) for _ in range(2)),
-        above,
-        aligned(columns),
+        *(aligned(columns) for _ in range(2)),
         aligned(columns * columns),
         *(aligned(columns) for _ in range(2)),
-        aligned(rows * settings, np.float64),
-        aligned(rows * settings),
-        *(aligned(rows * LANES) for _ in range(2)),
-        aligned(rows, np.uint64),
-        aligned(rows, np.int64),
-        *(aligned(rows * LANES) for _ in range(2)),
+        aligned(dim * settings, np.float64),
+        aligned(dim * settings),
+        *(aligned(dim * LANES) for _ in range(2)),
+        aligned(dim, np.uint64),
+        aligned(dim, np.int64),
+        *(aligned(dim * LANES) for _ in range(2)),
         aligned(lanes * LANES),
     )
 
@@ -298,18 +291,6 @@ def _solve_runs(
 
 
 @inlined
-def _added(sums, x, values, at, stride):
-    """Add x times five values, ``stride`` apart, to five sums."""
-    return (
-        sums[0] + x * load_everywhere(values, at),
-        sums[1] + x * load_everywhere(values, at + stride),
-        sums[2] + x * load_everywhere(values, at + 2 * stride),
-        sums[3] + x * load_everywhere(values, at + 3 * stride),
-        sums[4] + x * load_everywhere(values, at + 4 * stride),
-    )
-
-
-@inlined
 def _sample_directions(scratch, k0, k1, counter, u, inverse, dim):
     """Sample directions, and compute the terms of the quotient that depend on them only."""
     lanes = scratch.middle_products.size
@@ -351,7 +332,7 @@ def _sum_over_directions(scratch, samples, dim):
     columns = scratch.linear_sum.size
     _sum_curved_products(scratch, dim)
     for c in range(0, columns, LANES):
-        for k in range(0, dim, _INTERLEAVED):
+        for k in range(dim):
             _second_moments(scratch, k, c, samples)
         store(scratch.linear_sum, c, _sum_of_rows(scratch, scratch.middle_products, c, samples))
         store(scratch.curved_sum, c, _sum_of_rows(scratch, scratch.curved_products, c, samples))
@@ -359,19 +340,14 @@ def _sum_over_directions(scratch, samples, dim):
 
 @inlined
 def _second_moments(scratch, k, c, samples):
-    """Compute five rows of the sum of ``m m'``, each as two sums with fewer dependent steps."""
-    lanes, columns, none = scratch.middle_products.size, scratch.linear_sum.size, everywhere(_ZERO)
-    even = odd = (none, none, none, none, none)
+    """Compute a row of the sum of ``m m'`` as two sums with fewer dependent steps."""
+    lanes, columns = scratch.middle_products.size, scratch.linear_sum.size
+    even = odd = everywhere(_ZERO)
     for j in range(0, samples, 2):
         at = k * lanes + j
-        even = _added(even, load(scratch.rows, j * columns + c), scratch.m, at, lanes)
-        odd = _added(odd, load(scratch.rows, (j + 1) * columns + c), scratch.m, at + 1, lanes)
-    at = k * columns + c
-    store(scratch.moments, at, even[0] + odd[0])
-    store(scratch.moments, at + columns, even[1] + odd[1])
-    store(scratch.moments, at + 2 * columns, even[2] + odd[2])
-    store(scratch.moments, at + 3 * columns, even[3] + odd[3])
-    store(scratch.moments, at + 4 * columns, even[4] + odd[4])
+        even = even + load(scratch.rows, j * columns + c) * load_everywhere(scratch.m, at)
+        odd = odd + load(scratch.rows, (j + 1) * columns + c) * load_everywhere(scratch.m, at + 1)
+    store(scratch.moments, k * columns + c, even + odd)
 
 
 @inlined
@@ -423,19 +399,12 @@ def _slopes(scratch, q, h, penalty, used, l, inverse, dim):
     """Compute the gradient at b of the quadratic part and of the penalty away from kinks."""
     settings, columns = penalty.size, scratch.linear_sum.size
     curvature, weight, mixed_sides = load(h, l), load(penalty, l), _NONE
-    for i in range(0, dim, _INTERLEAVED):
-        at = i * settings + l
-        s = (
-            load(q, at), load(q, at + settings), load(q, at + 2 * settings),
-            load(q, at + 3 * settings), load(q, at + 4 * settings),
-        )  # fmt: skip
+    for i in range(dim):
+        slope = load(q, i * settings + l)
         for k in range(dim):
-            s = _added(s, load(scratch.single, k * settings + l), scratch.G, k * columns + i, 1)
-        mixed_sides |= _side(scratch, s[0], i, at, curvature, weight, inverse)
-        mixed_sides |= _side(scratch, s[1], i + 1, at + settings, curvature, weight, inverse)
-        mixed_sides |= _side(scratch, s[2], i + 2, at + 2 * settings, curvature, weight, inverse)
-        mixed_sides |= _side(scratch, s[3], i + 3, at + 3 * settings, curvature, weight, inverse)
-        mixed_sides |= _side(scratch, s[4], i + 4, at + 4 * settings, curvature, weight, inverse)
+            single = load(scratch.single, k * settings + l)
+            slope = slope + single * load_everywhere(scratch.G, k * columns + i)
+        mixed_sides |= _side(scratch, slope, i, i * settings + l, curvature, weight, inverse)
     return mixed_sides & used
 
 
@@ -492,25 +461,16 @@ def _descend(scratch, h, length, l, step_factor, samples, dim, kinks):
     lanes, columns, settings = scratch.middle_products.size, scratch.linear_sum.size, h.size
     curvature = load(h, l)
     lower, upper = load(length, l) * step_factor, load(length, l + DOUBLE_LANES) * step_factor
-    for i in range(0, dim, _INTERLEAVED):
-        s = (
-            _direction_terms(scratch, curvature, i),
-            _direction_terms(scratch, curvature, i + 1),
-            _direction_terms(scratch, curvature, i + 2),
-            _direction_terms(scratch, curvature, i + 3),
-            _direction_terms(scratch, curvature, i + 4),
-        )  # fmt: skip
+    for i in range(dim):
+        total = _direction_terms(scratch, curvature, i)
         for k in range(dim):
-            s = _added(s, load(scratch.slope, k * LANES), scratch.moments, k * columns + i, 1)
+            moment = load_everywhere(scratch.moments, k * columns + i)
+            total = total + load(scratch.slope, k * LANES) * moment
         if kinks:
             for j in range(samples):
-                s = _added(s, load(scratch.quotient, j * LANES), scratch.m, i * lanes + j, lanes)
-        at = i * settings + l
-        _step(scratch, at, s[0], lower, upper)
-        _step(scratch, at + settings, s[1], lower, upper)
-        _step(scratch, at + 2 * settings, s[2], lower, upper)
-        _step(scratch, at + 3 * settings, s[3], lower, upper)
-        _step(scratch, at + 4 * settings, s[4], lower, upper)
+                m = load_everywhere(scratch.m, i * lanes + j)
+                total = total + load(scratch.quotient, j * LANES) * m
+        _step(scratch, i * settings + l, total, lower, upper)
 
 
 @inlined

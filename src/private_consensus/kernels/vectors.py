@@ -26,8 +26,6 @@ from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin, lower_cast, models, register_model
 
-from .compiling import CHECKED
-
 DOUBLE_LANES, LANES, WIDE = 8, 16, 32
 """Number of lanes: of float64, and of types of 32 bits in one register and in two registers."""
 
@@ -147,21 +145,6 @@ def _place(context, builder, kind, array, index, vector):
     return builder.bitcast(address, context.get_value_type(vector).as_pointer())
 
 
-def _check(context, builder, kind, array, index, count):
-    """Raise an error, in a checked build, if ``count`` numbers from an index exceed the array."""
-    if not CHECKED:
-        return
-    long = ir.IntType(64)
-    count = ir.Constant(long, count) if isinstance(count, int) else count
-    is_nonempty = builder.icmp_signed(">", count, ir.Constant(long, 0))
-    before = builder.icmp_signed("<", index, ir.Constant(long, 0))
-    size = context.make_array(kind)(context, builder, array).nitems
-    behind = builder.icmp_signed(">", builder.add(index, count), size)
-    with builder.if_then(builder.and_(is_nonempty, builder.or_(before, behind)), likely=False):
-        text = "a vector outside of its array"
-        context.call_conv.return_user_exc(builder, IndexError, (text,))
-
-
 def _require_contiguous(array):
     if array.layout != "C":
         raise TypingError("vectors are loaded from and stored to contiguous arrays only")
@@ -174,7 +157,6 @@ def _loading(registers):
         _require_contiguous(array)
 
         def generate(context, builder, sig, args):
-            _check(context, builder, sig.args[0], *args, sig.return_type.lanes)
             address = _place(context, builder, sig.args[0], *args, sig.return_type)
             return builder.load(address, align=4)
 
@@ -196,7 +178,6 @@ def store(typing, array, index, vector):
     _require_contiguous(array)
 
     def generate(context, builder, sig, args):
-        _check(context, builder, sig.args[0], *args[:2], sig.args[2].lanes)
         address = _place(context, builder, sig.args[0], *args[:2], sig.args[2])
         builder.store(args[2], address, align=4)
         return context.get_dummy_value()
@@ -208,9 +189,6 @@ def _first(builder, array, index, count, kind, argument, context):
     """Return the address and a mask of the lanes below ``count``."""
     lanes = ir.Constant(ir.VectorType(ir.IntType(64), LANES), list(range(LANES)))
     mask = builder.icmp_signed("<", lanes, _spread(builder, count, LANES))
-    max_lanes = ir.Constant(count.type, LANES)
-    clipped_count = builder.select(builder.icmp_signed("<", count, max_lanes), count, max_lanes)
-    _check(context, builder, argument, array, index, clipped_count)
     return _place(context, builder, argument, array, index, kind), mask
 
 
@@ -243,7 +221,6 @@ def load_everywhere(typing, array, index):
 
     def generate(context, builder, sig, args):
         number = context.get_value_type(vector.element)
-        _check(context, builder, sig.args[0], *args, 1)
         data = context.make_array(sig.args[0])(context, builder, args[0]).data
         address = builder.bitcast(builder.gep(data, [args[1]]), number.as_pointer())
         return _spread(builder, builder.load(address), LANES)

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.core.algorithms.base import AUDIT, Observe
+from private_consensus.core.algorithms.base import Attack, Observe
 from private_consensus.core.algorithms.families.decentralized_sgd import (
     KEYS,
     SampledRound,
@@ -65,7 +65,7 @@ class Canaries(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CanaryAudit(QDPSGD):
+class CanaryAudit(QDPSGD, Attack):
     """Audit of Q-DPSGD-1 in a single run, with canary records of random signs.
 
     Parameters
@@ -95,7 +95,6 @@ class CanaryAudit(QDPSGD):
         "right_gradients", "right_messages", "accountant", "formula", "bound_delta",
         "bound_confidence",
     )  # fmt: skip
-    kind: ClassVar[str] = AUDIT
     source: ClassVar[str] = QDPSGD1.source
     step, advance_all = QDPSGD1.step, QDPSGD1.advance_all
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.core.algorithms.base import ANALYSIS
+from private_consensus.core.algorithms.base import Analysis
 from private_consensus.core.algorithms.dp_ci import DPCI, coupling
 from private_consensus.core.networks import Network, laplacian
 
@@ -41,7 +41,7 @@ class Moments(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPCIMoments(DPCI):
+class DPCIMoments(DPCI, Analysis):
     """Exact moments of DP-CI, with the parameters, the noise and the privacy of DP-CI."""
 
     quantities: ClassVar = (
@@ -50,12 +50,6 @@ class DPCIMoments(DPCI):
         "internal_squared_error", "internal_disagreement", "least_eigenvalue", "printed_b0",
         "least_factor", "largest_factor", "theorem_4_16",
     )  # fmt: skip
-    deterministic: ClassVar[bool] = True
-
-    kind: ClassVar[str] = ANALYSIS
-    lower_bound_because: ClassVar[str] = (
-        "one measurement changes one message, by exactly the stated sensitivity"
-    )
 
     def start(self, problem: Any, network: Network, release: Any) -> Moments:
         require(

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.core.algorithms.base import AUDIT, Observe
+from private_consensus.core.algorithms.base import Attack, Observe
 from private_consensus.core.algorithms.d_zoa import DZOA, per_setting
 from private_consensus.core.algorithms.families.consensus_admm import (
     neighbourhood_sizes,
@@ -57,7 +57,7 @@ class AuditCase(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleaseAudit(DZOA):
+class ReleaseAudit(DZOA, Attack):
     """Audit of one release of agent 1 by many repetitions on two neighbouring data sets.
 
     Parameters
@@ -81,8 +81,7 @@ class ReleaseAudit(DZOA):
         "bias_ratio", "bias_relative", "kurtosis", "distance_to_normal", "sensitivity_ratio",
         "diverged",
     )  # fmt: skip
-    needs: ClassVar[tuple[str, ...]] = ("features", "responses", "gram", "pull", "penalty")
-    kind: ClassVar[str] = AUDIT
+    needs: ClassVar[tuple[str, ...]] = ("features", "responses", *DZOA.needs)
 
     def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
         require(horizon == 1, "horizon", horizon, "1: the audit is of one release")

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from private_consensus.privacy.mechanisms import Exact
 
+from .base import INTERNAL
 from .families.admm import ADMMFamily
 
 
@@ -14,7 +15,7 @@ from .families.admm import ADMMFamily
 class ADMM(ADMMFamily):
     """Decentralized ADMM without noise."""
 
-    quantities: ClassVar = ("internal", "released")
+    quantities: ClassVar = (INTERNAL, "released")
     source: ClassVar[str] = "Shi, Ling, Yuan, Wu, Yin, IEEE TSP 2014; Ding, eqs. (12)-(13)"
 
     def mechanisms(self, problem, network, horizon):

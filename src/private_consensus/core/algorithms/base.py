@@ -26,6 +26,22 @@ from .noise import calibrated
 from .parameters import rules_of, validate
 
 
+class Internal(str):
+    """Name of an observable that no observer receives, such as an analysis of a run."""
+
+
+INTERNAL = Internal("internal")
+"""Name of the iterates before the noise."""
+
+
+class Attack:
+    """Mixin of computations that attack the output of a method."""
+
+
+class Analysis:
+    """Mixin of exact computations about a method. They sample nothing: one run suffices."""
+
+
 class Finite(dict):
     """Observables of an iteration whose values are known to be finite."""
 
@@ -37,9 +53,6 @@ GIVEN = "given"
 """Calibration rule of an algorithm whose noise does not depend on the budget."""
 
 ASSUMED = "the norm of each record's gradient is assumed to be at most c1"
-
-METHOD, AUDIT, ANALYSIS = "method", "audit", "analysis"
-"""Kinds of computation in a cell: a method, an attack on it, or an analysis of it."""
 
 
 Observe = Callable[[int, np.ndarray, Mapping[str, Any]], None]
@@ -63,47 +76,24 @@ class Algorithm(ABC):
         Observer against whom the guarantee holds.
     source : str
         Paper, section and equations.
-    oracles : tuple of str
-        Uses of private data that no mechanism covers.
-    uses : tuple of str
-        Quantities of the problem that set noise, steps or coefficients. Those that the problem
-        computes from data (:attr:`.Problem.from_data`) are oracles as well.
     needs : tuple of str
-        Optional attributes and methods of the problem that the algorithm requires.
-    kind : {"method", "audit", "analysis"}
-        Kind of computation: a run of a method, an attack on the output of a method, or an
-        analysis of a method.
-    deterministic : bool
-        True if the algorithm samples nothing, so that one run suffices.
-    internal_outputs : tuple of str
-        Observables that no observer receives, such as iterates before noise and analyses of a
-        run. Audits test all other observables.
+        Attributes and methods of the problem that the algorithm requires, in addition to the
+        gradient, and that set noise, steps or coefficients. No mechanism covers those that the
+        problem computes from data (:attr:`.Problem.from_data`).
     privacy_depends_on : {"graph", "degrees", "nothing"}
         Graph properties on which noise and privacy statements depend.
-    assumed_bound : str
-        Name of the parameter that is assumed to bound the gradients of records; empty if
-        nothing is assumed.
     quantities : tuple of str
         Names of all observables, for configurations; by default the iterates before the noise
-        and after it.
-    calibration : str
-        Rule by which a budget sets the noise. :data:`GIVEN` leaves the noise unchanged. An
-        algorithm with several rules has a field of this name.
+        and after it. An observable whose name is an :class:`Internal` reaches no observer. Audits
+        test all others.
     """
 
     relation = Relation("record", "replace")
     observer: ClassVar[str] = "an eavesdropper, who receives every message"
     source: ClassVar[str] = ""
-    oracles: ClassVar[tuple[str, ...]] = ()
-    uses = tuple[str, ...]()
     needs: ClassVar[tuple[str, ...]] = ()
-    kind: ClassVar[str] = METHOD
-    deterministic: ClassVar[bool] = False
-    internal_outputs: ClassVar[tuple[str, ...]] = ("internal",)
     privacy_depends_on: ClassVar[str] = GRAPH
-    assumed_bound: ClassVar[str] = ""
-    quantities: ClassVar[tuple[str, ...]] = ("internal", "released")
-    calibration = ""
+    quantities: ClassVar[tuple[str, ...]] = (INTERNAL, "released")
 
     def __post_init__(self):
         # Without the decorator or an annotation, a field would keep its inherited default.
@@ -237,8 +227,9 @@ class Algorithm(ABC):
         list of Release or None
             None without noise, and if :meth:`releases` needs no assumption on the data.
         """
-        is_noisy = bool(self.assumed_bound) and np.any(getattr(self, "noise", 0.0))
-        if not (is_noisy and np.isinf(problem.record_change("l2"))):
+        if not assumed_bound(self) or not np.any(getattr(self, "noise", 0.0)):
+            return None
+        if np.isfinite(problem.record_change("l2")):
             return None
         assumed = self.releases(self.bounded(problem), network, horizon)
         return [replace(release, proven=False, note=ASSUMED) for release in assumed]
@@ -246,7 +237,7 @@ class Algorithm(ABC):
     @final
     def bounded(self, problem: Problem) -> Any:
         """Return the problem under the assumed bound on the gradients of records."""
-        return BoundedGradients(problem, getattr(self, self.assumed_bound))
+        return BoundedGradients(problem, getattr(self, assumed_bound(self)))
 
     def claimed_epsilon(
         self, delta: float, problem: Problem, network: Network, horizon: int
@@ -316,7 +307,7 @@ class Algorithm(ABC):
     @property
     def noise_is_given(self) -> bool:
         """Return True if the noise does not depend on the budget."""
-        return self.calibration == GIVEN
+        return getattr(self, "calibration", "") == GIVEN
 
     @abstractmethod
     def start(self, problem: Problem, network: Network, release: Any) -> NamedTuple:
@@ -580,6 +571,12 @@ AnyAlgorithm = TypeVar("AnyAlgorithm", bound=Algorithm)
 def parameters(algorithm: Algorithm) -> dict[str, Any]:
     """Return the values of all fields."""
     return {f.name: getattr(algorithm, f.name) for f in fields(algorithm)}
+
+
+def assumed_bound(algorithm: Algorithm) -> str:
+    """Return the name of the field with an assumed bound on gradients of records; empty if none."""
+    names = (name for name, rule in rules_of(type(algorithm)).items() if rule.is_assumed)
+    return next(names, "")
 
 
 def step_parameters(algorithm: Algorithm) -> list[str]:

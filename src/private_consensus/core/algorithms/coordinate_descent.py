@@ -23,7 +23,7 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy.mechanisms import ADDITIVE
 
-from .base import Algorithm, column, normal_start, schedule
+from .base import Algorithm, Internal, column, normal_start, schedule
 from .parameters import Calibration, Law, NonNegative, Positive
 
 
@@ -66,11 +66,11 @@ class CoordinateDescent(Algorithm):
     init_std: NonNegative = 1.0
     excess: float = 1.0
 
-    uses = ("strong_convexity", "smoothness")
-    needs: ClassVar[tuple[str, ...]] = ("objective", "own_optimum", "slope_bound")
+    needs: ClassVar[tuple[str, ...]] = (
+        "objective", "own_optimum", "slope_bound", "strong_convexity", "smoothness",
+    )  # fmt: skip
     source: ClassVar[str] = "Xiao et al., Appendix K, eqs. (72)-(74)"
-    quantities: ClassVar = ("released", "gap", "bound")
-    internal_outputs: ClassVar = ("internal", "gap", "bound")
+    quantities: ClassVar = ("released", Internal("gap"), Internal("bound"))
 
     def mechanisms(self, problem, network, horizon):
         # The coordinate is sampled independently of the data, and only its noise is used.

@@ -59,11 +59,8 @@ class DZOA(ConsensusADMM):
     J: PositiveInt = 30
     u1: Positive = 1.0
 
-    needs: ClassVar[tuple[str, ...]] = ("gram", "pull", "penalty")
+    needs: ClassVar[tuple[str, ...]] = ("gram", "pull", "penalty", "optimum_norm")
     source: ClassVar[str] = "Gratton et al., Algorithm 1, eqs. (7)-(13), (20), (25), (27), (29)"
-    oracles: ClassVar[tuple[str, ...]] = (
-        "the step size is computed from the norm of the non-private optimum (27)",
-    )
 
     def __post_init__(self):
         super().__post_init__()

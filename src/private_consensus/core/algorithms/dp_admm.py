@@ -25,9 +25,9 @@ import numpy as np
 
 from private_consensus.privacy.mechanisms import Gaussian
 
-from .base import Algorithm, column, origin, per_iteration
+from .base import INTERNAL, Algorithm, column, origin, per_iteration
 from .families.consensus_admm import check_budget, provable, total_epsilon
-from .parameters import NonNegative, Positive, StepSize
+from .parameters import AssumedBound, NonNegative, Positive, StepSize
 
 
 class DPADMMState(NamedTuple):
@@ -61,12 +61,11 @@ class DPADMM(Algorithm):
 
     rho: Positive = 4.0
     eta_0: StepSize = 0.1
-    c1: Positive = 1.0
+    c1: AssumedBound = 1.0
     noise: NonNegative = 0.0
 
-    quantities: ClassVar = ("internal", "released", "rho", "eta_0")
+    quantities: ClassVar = (INTERNAL, "released", "rho", "eta_0")
     needs: ClassVar[tuple[str, ...]] = ("records",)
-    assumed_bound: ClassVar[str] = "c1"
     source: ClassVar[str] = "Huang et al., IEEE TIFS 2020; Gratton et al., section VI"
 
     def calibrate(self, budget, problem, network, horizon):

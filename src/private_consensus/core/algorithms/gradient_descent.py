@@ -20,7 +20,7 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy.mechanisms import Exact, Gaussian
 
-from .base import NOTHING, Algorithm, column, origin, per_iteration
+from .base import INTERNAL, NOTHING, Algorithm, Internal, column, origin, per_iteration
 from .families.descent_theorems import Calibration, allowance, theorem_1_epsilon
 from .families.stage_two import consensus_limit, descent_diagnostics, first_step
 from .parameters import CALIBRATION, NonNegative
@@ -71,11 +71,10 @@ class GradientDescent(Algorithm):
 
     source: ClassVar = "Showkatbakhsh et al., Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"
     quantities: ClassVar = (
-        "internal", "released", "consensus", "reconstruction", "bound", "expected",
+        INTERNAL, "released", "consensus", *map(Internal, ("reconstruction", "bound", "expected")),
     )  # fmt: skip
-    internal_outputs: ClassVar = ("internal", "reconstruction", "bound", "expected")
     privacy_depends_on: ClassVar = NOTHING
-    uses = ("strong_convexity", "smoothness", "lipschitz")
+    needs: ClassVar = ("strong_convexity", "smoothness", "lipschitz")
 
     def step_size(self, problem, t):
         return first_step(problem) / (t + column(self.shift))

@@ -30,7 +30,7 @@ from private_consensus.common.errors import require
 from private_consensus.privacy import SparseVector
 from private_consensus.privacy.mechanisms import ThresholdTests
 
-from .base import column, per_agent
+from .base import INTERNAL, column, per_agent
 from .families.approximate_admm import ApproximateADMM
 from .parameters import Fraction, NonNegative, Positive, PositiveInt
 
@@ -85,7 +85,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
 
     needs: ClassVar[tuple[str, ...]] = ("proximal", "least_convexity", "clipped_loss")
     source: ClassVar[str] = "Ding, section 3.5, Algorithm 3, Theorem 10"
-    quantities: ClassVar = ("internal", "released", "worst_case", "messages")
+    quantities: ClassVar = (INTERNAL, "released", "worst_case", "messages")
     no_noise: ClassVar = {
         **ApproximateADMM.no_noise,
         "query_noise": 0.0,

@@ -24,7 +24,7 @@ import numpy as np
 from private_consensus.privacy.mechanisms import ADDITIVE
 
 from ..exchange import SecretSharing, require_complete
-from .base import per_iteration
+from .base import INTERNAL, per_iteration
 from .families import random_weights
 from .families.admm import ADMMFamily
 from .parameters import NonNegative, Positive
@@ -55,9 +55,8 @@ class LocallyPrivateADMM(ADMMFamily):
     dual: Literal["resolved", "literal"] = "resolved"
     exchange: Literal["plain", "secret_sharing"] = "plain"
 
-    quantities: ClassVar = ("internal", "released", "worst_case", *random_weights.QUANTITIES)
+    quantities: ClassVar = (INTERNAL, "released", "worst_case", *random_weights.QUANTITIES)
     source: ClassVar[str] = "Xiao et al., Algorithm 1, eqs. (6), (12), (13)"
-    internal_outputs: ClassVar = ("internal", *random_weights.ANALYSES)
 
     @property
     def dual_step(self):

@@ -30,7 +30,7 @@ def least_noise(algorithm: Any, budget, problem, network, horizon: int) -> float
 
     The field ``calibration`` of the algorithm names the rule.
     """
-    if algorithm.calibration == "formula":
+    if getattr(algorithm, "calibration", "") == "formula":
         return _by_formula(algorithm, budget, problem, network, horizon)
     declared = replace(algorithm, noise=1.0).mechanisms(problem, network, horizon)
     exact = [name for name, mechanism in declared.items() if isinstance(mechanism, Exact)]

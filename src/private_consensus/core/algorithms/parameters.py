@@ -23,7 +23,11 @@ CALIBRATION = "calibration"
 STEP = "step"
 """Marker of step sizes, which are compared with the smoothness of the problem."""
 
+ASSUMED = "assumed"
+"""Marker of assumed bounds on the gradients of records, which the data do not guarantee."""
+
 Positive = Annotated[float, Gt(0)]
+AssumedBound = Annotated[float, Gt(0), ASSUMED]
 StepSize = Annotated[float, Gt(0), STEP]
 NonNegative = Annotated[float, Ge(0)]
 Fraction = Annotated[float, Gt(0), Lt(1)]
@@ -44,7 +48,8 @@ _TESTS = {
 class Rule(NamedTuple):
     """Rule of a field: number type or allowed texts, limits, and whether None is allowed.
 
-    ``calibration`` and ``is_step`` are True for fields with :data:`CALIBRATION` and :data:`STEP`.
+    ``calibration``, ``is_step`` and ``is_assumed`` are True for fields with :data:`CALIBRATION`,
+    :data:`STEP` and :data:`ASSUMED`.
     """
 
     number: type | None
@@ -53,6 +58,7 @@ class Rule(NamedTuple):
     optional: bool
     calibration: bool
     is_step: bool
+    is_assumed: bool
 
     @property
     def expected(self) -> str:
@@ -104,7 +110,7 @@ def _rule(stated: Any) -> Rule | None:
         else:
             break
     limits = tuple(mark for mark in marks if type(mark) in _TESTS)
-    flags = CALIBRATION in marks, STEP in marks
+    flags = tuple(mark in marks for mark in (CALIBRATION, STEP, ASSUMED))
     if get_origin(stated) is Literal:
         return Rule(None, get_args(stated), (), optional, *flags)
     if stated in (int, float) and (limits or any(flags)):

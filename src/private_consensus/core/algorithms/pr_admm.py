@@ -22,7 +22,7 @@ from annotated_types import Ge, Le
 
 from private_consensus.common.errors import require
 
-from .base import column
+from .base import INTERNAL, column
 from .families.admm import ADMMFamily, Conversion
 from .families.received_threshold import received_within
 from .parameters import CALIBRATION, Positive, PositiveInt, UnitInterval
@@ -72,7 +72,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
     sums: Annotated[Literal["direct", "printed"], CALIBRATION] = "direct"
     rho_conversion: Conversion = "safe"
 
-    quantities: ClassVar = ("internal", "released", "worst_case", "replaced")
+    quantities: ClassVar = (INTERNAL, "released", "worst_case", "replaced")
     source: ClassVar[str] = "Ding, section 3.3, Theorems 2 and 3"
     V: ClassVar[float] = 1.0
 

@@ -44,7 +44,7 @@ class RandomAggregation(Algorithm):
     beta: Positive = 5.0
     change: Positive = 0.001
 
-    calibration = GIVEN
+    calibration: ClassVar = GIVEN
     source: ClassVar[str] = "Xiao et al., Theorems 2.2 and 2.3, eqs. (10) and (11), Figure 1"
     quantities: ClassVar = ("exact", "bound", "excess", "limit", "sampled", "worst", "released")
 

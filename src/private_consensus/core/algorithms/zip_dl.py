@@ -32,7 +32,7 @@ import numpy as np
 
 from private_consensus.privacy.mechanisms import CancellingLinks
 
-from .base import column, origin, per_iteration
+from .base import INTERNAL, column, origin, per_iteration
 from .families.clipped_descent import ClippedDescent
 
 
@@ -56,8 +56,8 @@ class ZipDL(ClippedDescent):
     The parameter ``noise`` is :math:`\sigma`, in the unit of the gradient.
     """
 
-    quantities: ClassVar = ("internal", "released", "links")
-    uses = ("smoothness",)
+    quantities: ClassVar = (INTERNAL, "released", "links")
+    needs: ClassVar = ("smoothness",)
     source: ClassVar = "Biswas et al., PoPETs 2025(3), Algorithm 1"
 
     def change(self, problem):

@@ -92,7 +92,7 @@ class Problem(ABC):
         Fields whose first axis is the run and that do not broadcast over runs.
     from_data : mapping
         Quantities that are computed from private records, with a description of each. An algorithm
-        that uses one to set its parameters declares it (:attr:`.Algorithm.uses`).
+        that uses one to set its parameters declares it (:attr:`.Algorithm.needs`).
     oracles : tuple of str
         Unaccounted uses of private data that the problem implies for every algorithm.
     test_labels : ndarray

@@ -14,7 +14,7 @@ import polars as pl
 
 from private_consensus.common.grouping import grouped
 from private_consensus.core import algorithms
-from private_consensus.core.algorithms.base import AUDIT
+from private_consensus.core.algorithms.base import Attack
 from private_consensus.privacy import (
     DIFFERS,
     HOLDS,
@@ -68,8 +68,7 @@ ABLATION = "ablation"
 @cache
 def audit_algorithms() -> frozenset[str]:
     """Return the names of the registered algorithms that are audits of other algorithms."""
-    kinds = {name: algorithms.load(name).kind for name in algorithms.names()}
-    return frozenset(name for name, kind in kinds.items() if kind == AUDIT)
+    return frozenset(n for n in algorithms.names() if issubclass(algorithms.load(n), Attack))
 
 
 def settings_of_papers(results: Results) -> list[Row]:

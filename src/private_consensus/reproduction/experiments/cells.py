@@ -13,7 +13,7 @@ import polars as pl
 from private_consensus.common.errors import InvalidInput, require
 from private_consensus.common.provenance import settings_hash
 from private_consensus.core import algorithms, networks, problems
-from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.algorithms.base import Algorithm, Analysis
 from private_consensus.core.lower_bounds import lower_bound_of
 from private_consensus.core.problems import Problem
 from private_consensus.core.randomness import Streams
@@ -141,8 +141,8 @@ def unaccounted_uses(
 
     They are uses by the algorithm, by the problem, and by the setting, without duplicates.
     """
-    used = [problem.from_data[name] for name in algorithm.uses if name in problem.from_data]
-    uses = [*algorithm.oracles, *used, *problem.oracles, *uses_of_setting(specification)]
+    used = [problem.from_data[name] for name in algorithm.needs if name in problem.from_data]
+    uses = [*used, *problem.oracles, *uses_of_setting(specification)]
     return list(dict.fromkeys(uses))
 
 
@@ -171,7 +171,7 @@ def calibrated_cell(
 
     The simulation, the privacy rows and the audits all use this calibration.
     """
-    deterministic = algorithms.load(cell["algorithm"]).deterministic
+    deterministic = issubclass(algorithms.load(cell["algorithm"]), Analysis)
     return calibrate(
         [setting_of(cell["algorithm"], spec) for spec in specifications],
         environment_of(specifications[0], prepared),

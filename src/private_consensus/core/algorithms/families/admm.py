@@ -28,7 +28,7 @@ from private_consensus.common.errors import OutsideRange, require
 from private_consensus.privacy import zcdp_epsilon, zcdp_rho
 from private_consensus.privacy.mechanisms import ADDITIVE, Objective
 
-from ..base import DEGREES, Algorithm, column, normal_start, overrides, per_iteration
+from ..base import DEGREES, INTERNAL, Algorithm, column, normal_start, overrides, per_iteration
 from ..noise import largest_sum, least_noise
 from ..parameters import CALIBRATION, Calibration, Law, NonNegative, Positive
 
@@ -97,7 +97,7 @@ class ADMMFamily(Algorithm):
     init_std: NonNegative = 0.0
     rho_conversion: Conversion = None
 
-    quantities: ClassVar = ("internal", "released", "worst_case")
+    quantities: ClassVar = (INTERNAL, "released", "worst_case")
     privacy_depends_on: ClassVar[str] = DEGREES
     needs: ClassVar[tuple[str, ...]] = ("proximal", "least_convexity")
 

@@ -23,7 +23,7 @@ from private_consensus.common.errors import require
 from private_consensus.privacy.mechanisms import UNBOUNDED
 
 from ..base import Algorithm, column, origin
-from ..parameters import NonNegative, Positive
+from ..parameters import AssumedBound, NonNegative, Positive
 
 
 class ConsensusState(NamedTuple):
@@ -51,13 +51,12 @@ class ConsensusADMM(Algorithm):
     """
 
     rho: Positive = 4.0
-    c1: Positive = 1.0
+    c1: AssumedBound = 1.0
     noise: NonNegative = 0.0
     epsilon: float = 0.0
     delta: float = 0.0
 
     quantities: ClassVar = ("released",)
-    assumed_bound: ClassVar = "c1"
 
     def calibrate(self, budget, problem, network, horizon):
         """Return a copy with the noise of (25) for the budget of ONE outer iteration."""

@@ -53,7 +53,7 @@ from private_consensus.privacy.subsampling import (
 from ...graphs import SMALL
 from ...networks import Network
 from ...problems.perceptron import Perceptron
-from ..base import Algorithm, Finite, iterate
+from ..base import INTERNAL, Algorithm, Finite, Internal, iterate
 from ..parameters import CALIBRATION, NonNegative, Positive, PositiveInt
 from .sgd_theorems import sgd_sigma, theorem11_epsilon
 
@@ -149,8 +149,7 @@ class DecentralizedSGD(Algorithm):
     noise_on: Literal["mean", "sum"] = "mean"
     negative_weights: bool = False
 
-    quantities: ClassVar = ("internal", "released", "seconds", "bits", "saturated")
-    internal_outputs: ClassVar = ("internal", "saturated")
+    quantities: ClassVar = (INTERNAL, "released", "seconds", "bits", Internal("saturated"))
     needs: ClassVar[tuple[str, ...]] = ("clipped_gradient", "rows_of", "initial", "records")
     released: ClassVar[str] = "gradient"
     """Quantity to which noise is added: gradient or message."""

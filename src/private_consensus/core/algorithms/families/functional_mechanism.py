@@ -94,12 +94,13 @@ class FunctionalMechanism(Algorithm):
     emulated: Annotated[NonNegative, CALIBRATION] = 0.0
 
     quantities: ClassVar = ("released", "repaired", "dropped")
+
     needs: ClassVar[tuple[str, ...]] = ("coefficients", "coefficient_change")
 
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """Quantities of the problem that set the noise: the mean, if it is used and public."""
-        return ("mean",) if self.fair != "off" and self.zbar == "public" else ()
+    def __post_init__(self):
+        super().__post_init__()
+        if self.fair != "off" and self.zbar == "public":
+            object.__setattr__(self, "needs", (*type(self).needs, "mean"))
 
     def sensitivity(self, problem, fair: str) -> Sensitivity:
         """Return the tight sensitivities of the coefficients of the objective.

@@ -47,7 +47,6 @@ class RandomAggregates(GradientSteps):
     weights: Literal["random", "fixed"] = "random"
 
     quantities: ClassVar = ("released", "worst_case", *random_weights.QUANTITIES)
-    internal_outputs: ClassVar = ("internal", *random_weights.ANALYSES)
 
     @abstractmethod
     def aggregate(self, x: np.ndarray, network) -> Aggregate:

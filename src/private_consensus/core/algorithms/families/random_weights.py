@@ -13,9 +13,11 @@ import numpy as np
 
 from private_consensus.privacy import aggregation
 
-ANALYSES = ("realised", "realised_all", "unamplified", "realised_share")
-"""Observables with the privacy losses of sampled messages, which no other agent receives."""
-QUANTITIES = (*ANALYSES, "worst_all")
+from ..base import Internal
+
+QUANTITIES = (
+    *map(Internal, ("realised", "realised_all", "unamplified", "realised_share")), "worst_all",
+)  # fmt: skip
 """Observables with the privacy losses of a run with hidden random weights (Xiao et al. 2019)."""
 
 

@@ -3,12 +3,12 @@ Enter a figure
 ==============
 
 A figure is configuration, not code. The entry of an experiment lists algorithms and settings, and
-the entry of a figure lists its curves. This tutorial plans, runs and draws a figure in one process.
+the entry of a figure lists its curves. This example plans, runs and draws a figure in one process.
 In a study, ``private-consensus reproduce`` does the same and reuses results that are up to date.
 """
 
 # %%
-# The configuration is the file ``mine.yaml`` next to this tutorial. In a study it is a file in
+# The configuration is the file ``mine.yaml`` next to this example. In a study it is a file in
 # ``config/papers``.
 
 import sys

@@ -1,4 +1,11 @@
-"""Audit a correct algorithm, and a wrong one that also sends its values without noise."""
+"""
+Catch a wrong algorithm
+=======================
+
+An audit executes an algorithm, and replays the outputs of its mechanisms on a data set that differs
+in one record. All other values that an observer receives must then be equal. The second algorithm
+also sends its gradients, without noise.
+"""
 
 import numpy as np
 

@@ -2,7 +2,7 @@ r"""
 Calibrate noise for many releases
 =================================
 
-This tutorial computes the Gaussian noise for which fifty releases together are
+This example computes the Gaussian noise for which fifty releases together are
 :math:`(1, 10^{-5})`-differentially private. It also computes epsilon for the noise of a classical
 formula.
 """

@@ -7,7 +7,7 @@ is a folder with the configuration of a paper and, if needed, new algorithms.
 """
 
 # %%
-# ``private-consensus init`` writes a new study. This tutorial calls the function behind it.
+# ``private-consensus init`` writes a new study. This example calls the function behind it.
 
 import sys
 import tempfile
@@ -26,14 +26,14 @@ for path in write_study(folder):
     print(path.relative_to(folder))
 
 # %%
-# The paper is ``mine.yaml`` of the previous tutorial, with a published algorithm. Its claim: exact
+# The paper is ``mine.yaml`` of the previous example, with a published algorithm. Its claim: exact
 # accounting has a smaller error than the published calibration at the same claimed epsilon.
 
 CLAIMS = """
 claims:
   mine_c01:
     claim: Exact accounting has the smaller error.
-    location: this tutorial
+    location: this example
     figure: mine_fig1
     primary_variant: exact
     because: an ordering; no tolerance

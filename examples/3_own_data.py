@@ -1,4 +1,9 @@
-"""Own data: a table of seven clinics, two methods at epsilon 1, a plot, an audit and a model."""
+"""
+Use your own records
+====================
+
+A table of seven clinics, two methods at epsilon 1, a plot, an audit and a model.
+"""
 
 import private_consensus as pc
 
