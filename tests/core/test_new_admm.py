@@ -24,7 +24,7 @@ BLOCKS = dict(
         r"^`(\S+)`:\n\n```\w+\n(.*?)^```",
         "\n".join(
             (ROOT / "docs/how-to" / name).read_text()
-            for name in ("add_a_version.md", "add_a_paper.md")
+            for name in ("add_an_algorithm.md", "add_a_paper.md")
         ),
         re.MULTILINE | re.DOTALL,
     )
