@@ -90,6 +90,15 @@ wildcard_constraints:
     wrong=r"\w+",
 
 
+rule everything:
+    default_target: True
+    input:
+        f"results/{SCALE}/report/index.html",
+    localrule: True
+    message:
+        f"The report: results/{SCALE}/report/index.html"
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/runs.smk"
@@ -100,26 +109,3 @@ include: "workflow/rules/statements.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/targets.smk"
-
-
-rule everything:
-    default_target: True
-    input:
-        f"results/{SCALE}/report/index.html",
-        whole=f"results/{SCALE}/report/{pages.CHECKSUMS}",
-    log:
-        f"results/{SCALE}/logs/everything.log",
-    localrule: True
-    conda:
-        "workflow/envs/jobs.yml"
-    params:
-        scale=SCALE,
-        # The report has checksums instead of provenance: its files must not have changed since they were written.
-        expected=lambda w: {
-            **stamps_of_now(),
-            f"results/{SCALE}/report/{pages.CHECKSUMS}": {},
-        },
-    message:
-        f"The report: results/{SCALE}/report/index.html"
-    script:
-        "workflow/scripts/require_current.py"

@@ -241,17 +241,13 @@ def test_an_unwritable_results_folder_is_reported(warm, folder, reference):
 
 def test_a_corrupted_file_is_reported_with_advice(warm, undisturbed, tmp_path, reference):
     folder = shutil.copytree(undisturbed, tmp_path / "copy")
-    picture = f"results/smoke/figures/{FIGURE}.svg"
-    remake = f"--force results/smoke/data/{FIGURE}.parquet"
-    damages = ((picture, 500, remake), (CELL, -100, "delete it and run the command again"))
-    for file, n_bytes_kept, advice in damages:
-        path = folder / file
-        path.write_bytes(path.read_bytes()[:n_bytes_kept])
-        done = warm.make(folder, FIGURE, runs=RUNS)
-        assert done.returncode == 1
-        assert f"{file}: found 'a damaged file'" in output_of(done)
-        assert advice in output_of(done)
-        path.unlink()
+    path = folder / CELL
+    path.write_bytes(path.read_bytes()[:-100])
+    done = warm.make(folder, FIGURE, runs=RUNS)
+    assert done.returncode == 1
+    assert f"{CELL}: found 'a damaged file'" in output_of(done)
+    assert "delete it and run the command again" in output_of(done)
+    path.unlink()
     finishes_like(warm, folder, reference, FIGURE)
 
 

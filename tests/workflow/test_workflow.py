@@ -30,7 +30,10 @@ from scratch import (
     planned,
 )
 
+from private_consensus.common.errors import InvalidInput
+from private_consensus.common.readable import read_json
 from private_consensus.reproduction.datasets import Provenance, write_provenance
+from private_consensus.reproduction.experiments.freshness import require_current
 
 pytestmark = pytest.mark.workflow
 
@@ -188,16 +191,24 @@ def test_numbers_do_not_depend_on_cores_or_on_the_number_of_runs(run_folder, war
         assert second["run"].max() == 2
 
 
-def test_an_outdated_result_is_rejected_without_snakemake_records(edited, warm):
+PLANNED = "results/smoke/plan.json"
+
+
+def test_an_outdated_result_is_rejected_without_snakemake_records(edited, warm, monkeypatch):
     """Without .snakemake, Snakemake compares only file times, which hide outdated results."""
+    monkeypatch.chdir(edited)
     shutil.rmtree(edited / ".snakemake")
-    assert warm.make(edited, FIGURE).returncode == 0
+    assert warm.make(edited, *STUDY, PLANNED).returncode == 0
+    expected = read_json(PLANNED)["expected"]
+    kinds = {Path(file).parts[2] for file in expected}
+    assert kinds == {"runs", "privacy", "data", "audit", "claims"}
+    require_current(expected, scale="smoke")
     append(edited, f"{LIBRARY}/core/networks.py", "\nADDED = 1\n")
     assert planned(edited) == {}
-    done = make(edited, FIGURE)
-    assert done.returncode == 1
-    assert "made with other code" in output_of(done)
-    assert "run `snakemake" in output_of(done)
+    (edited / PLANNED).unlink()
+    assert make(edited, *STUDY, PLANNED).returncode == 0
+    with pytest.raises(InvalidInput, match=r"made with other code.*run `snakemake"):
+        require_current(read_json(PLANNED)["expected"], scale="smoke")
 
 
 def test_results_with_new_modification_times_are_not_recomputed(edited, warm):
@@ -271,9 +282,10 @@ smoke = Path("results/smoke")
 settings = sorted(map(str, smoke.glob("audit/settings/*.parquet")))
 found = {name: sorted(map(str, (smoke / name).rglob("*.*"))) for name in ("claims", "privacy")}
 audit_settings = {"pairs": 2, "level": 0.01}
-params = Files(audit_settings=audit_settings, statements="", code="")
+params = Files(settings=audit_settings, code="")
 run("audit.py", params, input={"runs": [], "settings": settings}, output=("audits",))
 audits = str(out / "audits.parquet")
+params = Files(settings="", code="")
 run("gather.py", params, input={**found, "audits": audits}, output=("claims", "privacy"))
 """
 """Program that runs the scripts for the tables of audits (two examples), claims and privacy."""

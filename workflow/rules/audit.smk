@@ -1,6 +1,7 @@
 """Run the privacy audits.  Inputs: runs of audit experiments.  Outputs: audits, repairs."""
 
 from private_consensus.common import yamls
+from private_consensus.core import algorithms, problems
 from private_consensus.reproduction.audits.experiments import (
     EXPERIMENTS as AUDIT_EXPERIMENTS,
 )
@@ -27,11 +28,25 @@ AUDITED_CELLS = {
     for name, audited in AUDITED_ALGORITHMS.items()
 }
 
+# Modules that are loaded by name; the hash of a script does not include them.
+LOADED_BY_NAME = [*algorithms.modules(), *problems.modules()]
+
 STATEMENTS = Path(HOME, "config", "statements.yaml")
 STATEMENTS_HASH = settings_hash(STATEMENTS.read_text(encoding="utf-8"))
 REPAIRS = Path(HOME, "config", "repairs.yaml")
 PAIRS = yamls.read(REPAIRS)
 REPAIRED = cells_of(PAIRS)
+
+
+def code_of_audited(wildcards):
+    audited = AUDITED_ALGORITHMS[wildcards.experiment]
+    return code_of("audit_settings.py", *PLAN.modules(wildcards.experiment, *audited))
+
+
+def prepared_of_audited(wildcards):
+    audited = AUDITED_ALGORITHMS[wildcards.experiment]
+    names = PLAN.preparations(wildcards.experiment, *audited)
+    return prepared_files(names, wildcards.scale)
 
 
 rule audit_settings:
@@ -43,13 +58,8 @@ rule audit_settings:
         "results/{scale}/logs/audit.{experiment}.log",
         usage="results/{scale}/timings/audit.{experiment}.tsv",
     priority: longest_first("audit.{experiment}")
-    conda:
-        "../envs/jobs.yml"
-    resources:
-        mem_mb=3000,
-        runtime=20,
     params:
-        audit_settings=lambda w: {
+        settings=lambda w: {
             **AUDITS.options_at(w.scale),
             "entries": AUDITED_BY_EXPERIMENT[w.experiment],
             "cells": AUDITED_CELLS[w.experiment],
@@ -78,13 +88,8 @@ rule audit:
         "results/{scale}/logs/audit.log",
         usage="results/{scale}/timings/audit.tsv",
     priority: HIGHEST_PRIORITY
-    conda:
-        "../envs/jobs.yml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
     params:
-        audit_settings=lambda w: {
+        settings=lambda w: {
             "pairs": AUDITS.options_at(w.scale)["pairs"],
             "level": AUDITS.level,
         },
@@ -109,13 +114,8 @@ rule compare_repairs:
         "results/{scale}/logs/repairs.log",
         usage="results/{scale}/timings/repairs.tsv",
     priority: HIGHEST_PRIORITY
-    conda:
-        "../envs/jobs.yml"
-    resources:
-        mem_mb=1200,
-        runtime=5,
     params:
-        pairs=PAIRS,
+        settings=PAIRS,
         code=lambda w: code_of(
             "compare_repairs.py", *map(algorithms.module_of, sorted(REPAIRED))
         ),
@@ -133,11 +133,6 @@ rule observers:
         f"results/{SCALE}/logs/observers.log",
         usage=f"results/{SCALE}/timings/observers.tsv",
     priority: longest_first("observers")
-    conda:
-        "../envs/jobs.yml"
-    resources:
-        mem_mb=1000,
-        runtime=5,
     params:
         settings=yamls.read(Path(HOME, "config", "observers.yaml")),
         code=lambda w: code_of("observers.py", *LOADED_BY_NAME),

@@ -12,13 +12,8 @@ rule judge_claims:
     log:
         "results/{scale}/logs/claims.{paper}.log",
         usage="results/{scale}/timings/claims.{paper}.tsv",
-    conda:
-        "../envs/jobs.yml"
-    resources:
-        mem_mb=1500,
-        runtime=10,
     params:
-        claims=lambda w: {
+        settings=lambda w: {
             name: claim.model_dump(mode="json", exclude_none=True)
             for name, claim in PLAN.papers[w.paper].claims.items()
         },
@@ -43,13 +38,8 @@ rule gather:
         usage="results/{scale}/timings/gather.tsv",
     priority: HIGHEST_PRIORITY
     localrule: True
-    conda:
-        "../envs/jobs.yml"
-    resources:
-        mem_mb=500,
-        runtime=5,
     params:
-        statements=STATEMENTS_HASH,
+        settings=STATEMENTS_HASH,
         code=lambda w: code_of("gather.py"),
     message:
         "Verdicts on all claims, and privacy of all settings"

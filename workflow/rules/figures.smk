@@ -3,6 +3,13 @@
 Inputs: runs and privacy of their cells.  Outputs: numbers, SVG, PNG, PDF, JSON.
 """
 
+from private_consensus.reproduction import plotting
+
+
+def code_of_figure(wildcards):
+    figure_module = plotting.module_of(PLAN.paper_of(wildcards.figure))
+    return code_of("draw_figure.py", *filter(None, [figure_module]))
+
 
 rule draw_figure:
     input:
@@ -23,13 +30,8 @@ rule draw_figure:
         usage="results/{scale}/timings/figure.{figure}.tsv",
     wildcard_constraints:
         figure="|".join(PLAN.figures),
-    conda:
-        "../envs/jobs.yml"
-    resources:
-        mem_mb=800,
-        runtime=5,
     params:
-        figure=lambda w: PLAN.drawing(w.figure),
+        settings=lambda w: PLAN.drawing(w.figure),
         styles=lambda w: PLAN.figure_styles(w.figure),
         paper=lambda w: PLAN.paper_of(w.figure),
         # A lower resolution at the smoke scale saves a fifth of the time of dozens of small figures.

@@ -3,22 +3,6 @@
 from private_consensus import report as pages
 
 PREPARATIONS_USED = PLAN.preparations_in_use()
-DATASETS_USED = sorted({PREPARATIONS[name].dataset for name in PREPARATIONS_USED})
-
-# These files are read if they exist. They are not inputs, because their names match the patterns of other cells.
-TIMINGS = [
-    *(f"acquire.{dataset}" for dataset in DATASETS_USED),
-    *(f"prepare.{name}" for name in PREPARATIONS_USED),
-    *(".".join(pair) for pair in PLAN.cells()),
-    *(f"figure.{name}" for name in PLAN.figures),
-    *(f"table.{name}" for name in PLAN.tables),
-    *(f"claims.{paper}" for paper in JUDGED),
-    *(f"audit.{name}" for name in AUDITED_BY_EXPERIMENT),
-    "audit",
-    "repairs",
-    "observers",
-    "statements",
-]
 
 
 # The plan is a file and not a parameter, because Snakemake records the parameters of a job for each output file.
@@ -28,15 +12,13 @@ rule write_plan:
     log:
         "results/{scale}/logs/plan.log",
     localrule: True
-    conda:
-        "../envs/jobs.yml"
     params:
         plan=lambda w: {
             "papers": {name: PLAN.described(name) for name in PLAN.papers},
             "labels": {name: style.label for name, style in PLAN.styles.items()},
             "config": CONFIG.model_dump(mode="json"),
-            "expected": stamps_of_now(),
-            "timings": [f"results/{w.scale}/timings/{job}.tsv" for job in TIMINGS],
+            "expected": hashes_of_results(),
+            "timings": usage_of_jobs(),
         },
     message:
         "Plan of the report"
@@ -79,12 +61,7 @@ rule write_report:
         "results/{scale}/logs/report.log",
         usage="results/{scale}/timings/report.tsv",
     localrule: True
-    conda:
-        "../envs/jobs.yml"
     threads: 2
-    resources:
-        mem_mb=800,
-        runtime=5,
     params:
         commit=lambda w: pages.described_commit(HOME),
         assets=pages.assets_hash(),
@@ -116,10 +93,7 @@ for name in ("publish", "publish_partial"):
         log:
             f"results/{SCALE}/logs/{name}.log",
         localrule: True
-        conda:
-            "../envs/jobs.yml"
         params:
-            scale=SCALE,
             partial=name == "publish_partial",
             papers=sorted(
                 file.stem for file in Path(HOME, "config", "papers").glob("*.yaml")

@@ -10,13 +10,8 @@ rule statements:
     log:
         "results/{scale}/logs/statements.log",
         usage="results/{scale}/timings/statements.tsv",
-    conda:
-        "../envs/jobs.yml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
     params:
-        statements=STATEMENTS_HASH,
+        settings=STATEMENTS_HASH,
         code=lambda w: code_of("statements.py"),
     message:
         "Verdicts on the statements of the papers"

@@ -1,50 +1,4 @@
-"""Define targets for users: figures, tables and data sets by name, and a study.
-
-The last job of a target checks that the present code and settings produced every result on which it depends. Snakemake
-ensures this as long as its records in .snakemake exist. If the records were lost, or files were copied, the job fails and
-reports the command to run.
-"""
-
-for name in [*PLAN.figures, *PLAN.tables]:
-    is_table = name in PLAN.tables
-    folder, kinds = ("tables", TABLE_KINDS) if is_table else ("figures", FIGURE_KINDS)
-
-    rule:
-        name:
-            name
-        input:
-            expand(f"results/{SCALE}/{folder}/{name}.{{kind}}", kind=kinds),
-            f"results/{SCALE}/data/{name}.parquet",
-        log:
-            f"results/{SCALE}/logs/target.{name}.log",
-        localrule: True
-        conda:
-            "../envs/jobs.yml"
-        params:
-            scale=SCALE,
-            expected=lambda w, target=name: expected_of(target),
-        message:
-            f"Result: results/{SCALE}/{folder}/{name}.{'md' if is_table else 'svg'}"
-        script:
-            "../scripts/require_current.py"
-
-
-# A data set by its name: it is acquired and prepared, with one data card per preparation.
-for name in DATA_SETS:
-
-    rule:
-        name:
-            name
-        input:
-            cards=expand(
-                f"results/{SCALE}/cards/{{preparation}}.json",
-                preparation=[
-                    p.name for p in PREPARATIONS.values() if p.dataset == name
-                ],
-            ),
-        localrule: True
-        message:
-            f"The data set: results/{SCALE}/prepared"
+"""Define targets for users: a study, and figures, tables and data sets by name."""
 
 
 # All results of the papers in the configuration, without the report: the target of a study.
@@ -72,14 +26,8 @@ rule study:
     log:
         f"results/{SCALE}/logs/study.log",
     localrule: True
-    conda:
-        "../envs/jobs.yml"
     params:
-        scale=SCALE,
         level=AUDITS.level,
-        expected=lambda w: expected_stamps(
-            provenance_of(PLAN.cells(), PLAN.figures, PLAN.tables)
-        ),
         code=lambda w: code_of("summarise.py"),
     message:
         f"The study: results/{SCALE}/summary.md"
@@ -96,9 +44,36 @@ rule wrong_target:
     log:
         "{wrong}.log",
     localrule: True
-    conda:
-        "../envs/jobs.yml"
     message:
         "{wildcards.wrong} is not a target"
-    script:
-        "../scripts/require_current.py"
+    shell:
+        "false 2> {log}"
+
+
+def files_of_target(name):
+    """Return the files of a figure, a table or a data set."""
+    data = f"results/{SCALE}/data/{name}.parquet"
+    if name in PLAN.figures:
+        kinds = [f"results/{SCALE}/figures/{name}.{kind}" for kind in FIGURE_KINDS]
+        return [data, *kinds]
+    if name in PLAN.tables:
+        kinds = [f"results/{SCALE}/tables/{name}.{kind}" for kind in TABLE_KINDS]
+        return [data, *kinds]
+    used = [p.name for p in PREPARATIONS.values() if p.dataset == name]
+    return expand(f"results/{SCALE}/cards/{{name}}.json", name=used)
+
+
+for name in [*DATA_SETS, *PLAN.figures, *PLAN.tables]:
+    if any(rule.name == name for rule in workflow.rules):
+        sys.exit(
+            f"{name}: a figure or table has the name of another target; choose another name"
+        )
+
+    rule:
+        name:
+            name
+        input:
+            files_of_target(name),
+        localrule: True
+        message:
+            f"Result: {files_of_target(name)[-1]}"

@@ -13,7 +13,7 @@ from private_consensus.reproduction.experiments.results import (
     write,
 )
 
-settings = snakemake.params.audit_settings
+settings = snakemake.params.settings
 with job_logging(snakemake.log[0], settings, snakemake.log.usage):
     provenance = stamp(settings, snakemake.params.code, DRAWN)
     of_audits = of_experiments(read_all(snakemake.input.runs))

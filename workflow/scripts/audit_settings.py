@@ -7,7 +7,7 @@ from private_consensus.reproduction.audits.settings import SCHEMA, audit_cell
 from private_consensus.reproduction.datasets import Prepared
 from private_consensus.reproduction.experiments.results import source_of, stamp, write
 
-settings = snakemake.params.audit_settings
+settings = snakemake.params.settings
 with job_logging(snakemake.log[0], settings, snakemake.log.usage):
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
     prepared = {data.name: data for data in loaded}

@@ -22,7 +22,7 @@ SCHEMA = {
     "epsilon_corrected": pl.Float64,
 }  # fmt: skip
 
-pairs = snakemake.params.pairs
+pairs = snakemake.params.settings
 with job_logging(snakemake.log[0], pairs, snakemake.log.usage):
     files = snakemake.input.runs
     # Select the rows of each cell when it is read; all rows need ten times the memory.

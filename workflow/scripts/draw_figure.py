@@ -12,7 +12,7 @@ from private_consensus.reproduction.experiments.results import (
 )
 from private_consensus.reproduction.plotting.drawings import save
 
-name, figure = snakemake.wildcards.figure, snakemake.params.figure
+name, figure = snakemake.wildcards.figure, snakemake.params.settings
 with job_logging(snakemake.log[0], figure, snakemake.log.usage):
     files = zip(snakemake.input.runs, snakemake.input.privacy, strict=True)
     pairs = [(read(runs), read(privacy)) for runs, privacy in files]

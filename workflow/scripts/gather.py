@@ -16,7 +16,7 @@ from private_consensus.reproduction.statements.table import errata_of, read_stat
 with job_logging(snakemake.log[0], {}, snakemake.log.usage):
     for kind in ("claims", "privacy"):
         files = snakemake.input[kind]
-        provenance = stamp(snakemake.params.statements, snakemake.params.code, sources(files))
+        provenance = stamp(snakemake.params.settings, snakemake.params.code, sources(files))
         # A configuration with figures of data only has no claims and no private settings.
         rows = read_all(files)
         if kind == "claims":

@@ -7,8 +7,8 @@ from private_consensus.reproduction.claims import Claim, judge_all
 from private_consensus.reproduction.claims.words import may_decide
 from private_consensus.reproduction.experiments.results import read_all, sources, stamp, write
 
-with job_logging(snakemake.log[0], snakemake.params.claims, snakemake.log.usage):
-    claims = {name: Claim(**claim) for name, claim in snakemake.params.claims.items()}
+with job_logging(snakemake.log[0], snakemake.params.settings, snakemake.log.usage):
+    claims = {name: Claim(**claim) for name, claim in snakemake.params.settings.items()}
     source = sources(snakemake.input.runs)
     runs = read_all(snakemake.input.runs)
     names = runs["algorithm"].unique()
@@ -20,5 +20,5 @@ with job_logging(snakemake.log[0], snakemake.params.claims, snakemake.log.usage)
         deterministic={name for name in names if issubclass(algorithms.load(name), Analysis)},
         reduced=not may_decide(snakemake.wildcards.scale),
     )
-    provenance = stamp(snakemake.params.claims, snakemake.params.code, source)
+    provenance = stamp(snakemake.params.settings, snakemake.params.code, source)
     write(table, snakemake.output.claims, provenance)

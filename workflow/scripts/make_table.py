@@ -6,7 +6,7 @@ from private_consensus.common.spreadsheets import csv
 from private_consensus.reproduction.experiments import tables
 from private_consensus.reproduction.experiments.results import read, sources, stamp, write
 
-table, out = snakemake.params.table, snakemake.output
+table, out = snakemake.params.settings, snakemake.output
 with job_logging(snakemake.log[0], table, snakemake.log.usage):
     read_runs = [read(path) for path in snakemake.input.runs]
     cells = {(runs["experiment"][0], runs["algorithm"][0]): runs for runs in read_runs}

@@ -14,18 +14,21 @@ from private_consensus.reproduction.experiments.results import (
 )
 
 log = snakemake.log
-with job_logging(log[0], snakemake.params.cell, log.usage), limited_threads(snakemake.threads):
+with job_logging(log[0], snakemake.params.settings, log.usage), limited_threads(snakemake.threads):
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
     prepared = {data.name: data for data in loaded}
     runs, privacy = run_cell(
-        snakemake.params.cell,
+        snakemake.params.settings,
         prepared,
         lambda done, total: logging.info("%d of %d runs", done, total),
         read_all(snakemake.input.tuning_runs) if snakemake.input.tuning_runs else None,
         processes=snakemake.threads,
     )
     provenance = stamp(
-        snakemake.params.cell, snakemake.params.code, source_of(loaded), snakemake.input.prepared
+        snakemake.params.settings,
+        snakemake.params.code,
+        source_of(loaded),
+        snakemake.input.prepared,
     )
     write(runs, snakemake.output.runs, provenance)
     write(privacy, snakemake.output.privacy, provenance)

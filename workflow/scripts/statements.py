@@ -7,8 +7,8 @@ from private_consensus.common.spreadsheets import csv
 from private_consensus.reproduction.experiments.results import DRAWN, stamp, write
 from private_consensus.reproduction.statements.table import computed, read_statements
 
-with job_logging(snakemake.log[0], snakemake.params.statements, snakemake.log.usage):
+with job_logging(snakemake.log[0], snakemake.params.settings, snakemake.log.usage):
     verdicts = computed(read_statements(yamls.read(snakemake.input.statements)))
     write_text(snakemake.output.csv, csv(verdicts))
-    provenance = stamp(snakemake.params.statements, snakemake.params.code, DRAWN)
+    provenance = stamp(snakemake.params.settings, snakemake.params.code, DRAWN)
     write(verdicts, snakemake.output.statements, provenance, companions=[snakemake.output.csv])

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info
 
 from private_consensus.common.provenance import versions
 from private_consensus.report.reading import Results
-from private_consensus.reproduction.experiments.freshness import actual_stamp
+from private_consensus.reproduction.experiments.freshness import actual_hashes
 
 CARD = ("dataset", "preparation", "source", "host", "version", "checksum", "licence", "citation")
 """Entries of a data card in the manifest: the origin of the data, and nothing on their content."""
@@ -41,7 +41,7 @@ def manifest(
         Path of each published file to its SHA-256.
     """
     seconds = {row["job"]: round(row["seconds"], 2) for row in results.timings}
-    stamps = {str(path): actual_stamp(path) for path in stamped}
+    stamps = {str(path): actual_hashes(path) for path in stamped}
     return {
         "scale": results.scale,
         "commit": results.commit,

@@ -1,9 +1,9 @@
-"""Check the configuration before any computation: names, settings, and rows of prepared data.
+"""Check the configuration before any computation: names and settings.
 
 :func:`wrong_references` checks that each name in a paper exists: paths, axes, measures,
 experiments. A misspelled path would otherwise have no effect, and results would describe another
-setting. :func:`wrong_settings` checks types, ranges and sizes in the settings of a cell.
-:func:`require_rows` checks that the prepared data have enough rows for a cell.
+setting. :func:`wrong_settings` checks types, ranges and sizes in the settings of a cell. A job
+checks the size of prepared data when it loads them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cache, partial
 from inspect import Parameter, signature
 from itertools import chain
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, get_args, get_type_hints
 
@@ -30,7 +29,6 @@ from private_consensus.common.errors import (
     require,
 )
 from private_consensus.common.fields import measure_text
-from private_consensus.common.readable import read_json
 from private_consensus.core import algorithms, networks, problems, synthetic
 from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.graphs import GRAPHS
@@ -690,49 +688,3 @@ def _wrong_types(
         if not _has_kind(value, kinds) or value != value:
             expectation = " or ".join(WORDS[kind] for kind in kinds if kind in WORDS)
             yield f"{section}.{name}: found {representation(value)}, expected {expectation}"
-
-
-# --- Rows of prepared data ------------------------------------------------------------------------
-
-
-def require_rows(cell: Mapping[str, Any], cards: Iterable[str | Path]) -> None:
-    """Raise :class:`InvalidInput` if prepared data have fewer rows than a cell needs.
-
-    Data sets without a data card are not checked; their cell raises the error when it runs.
-    """
-    cards_by_name = {card.stem: card for card in map(Path, cards) if card.exists()}
-    if lines := list(dict.fromkeys(_too_few(cell, cards_by_name))):
-        raise Refused(lines)
-
-
-def _too_few(cell: Mapping[str, Any], cards: Mapping[str, Path]) -> Iterator[str]:
-    """Yield one line per setting whose agents need more rows than the data have."""
-    contents = {name: read_json(card) for name, card in cards.items()}
-    for setting in cell["settings"]:
-        problem, agents = setting["problem"], setting["network"]["agents"]
-        prepared = problem.get("prepared")
-        if prepared not in contents or problem["name"] not in AVAILABLE_ROWS:
-            continue
-        rows, parts = AVAILABLE_ROWS[problem["name"]](contents[prepared], agents)
-        records, max_records = _records_of(problem), rows // parts
-        if records > max_records:
-            yield (
-                f"{cell['experiment']}.{cell['algorithm']}: problem.records: found {records}, "
-                f"expected at most {max_records} for {agents} agents: {cards[prepared]} has "
-                f"{contents[prepared]['rows']} rows (delete it to prepare other data)"
-            )
-
-
-AVAILABLE_ROWS = {
-    "logistic_regression": lambda card, agents: (card["rows"] - 1, agents),
-    "perceptron": lambda card, agents: (card["splits"].get("train", card["rows"]), 1),
-}
-"""For each problem, a function of the data card and the number of agents. It returns the number of
-rows that agents may hold, and the number of parts of ``records`` rows each. Logistic regression
-assigns ``records`` rows to each agent and tests on the remaining rows, at least one. The perceptron
-divides ``records`` rows of the training split among all agents."""
-
-
-def _records_of(problem: Mapping[str, Any]) -> int:
-    _, parameters = _building(problem["name"])
-    return problem.get("records", parameters["records"].default)

@@ -17,7 +17,6 @@ from private_consensus.common.errors import InvalidInput, require
 from private_consensus.common.fields import validate
 from private_consensus.core import algorithms, problems
 
-from ..datasets import DATA_SETS
 from .checks import PARTS, expected, too_many, wrong_horizon, wrong_references, wrong_settings
 from .conditions import conditions_of
 from .files import read_paper
@@ -41,13 +40,6 @@ NUMBERED = re.compile(r"Figure \w")
 """Start of the title of a figure that is numbered in its paper."""
 RESERVED = "reference"
 """Folder of the published results, whose name no scale may have."""
-RULES = (
-    "acquire", "acquire_images", "audit", "audit_settings", "compare_repairs",
-    "draw_figure", "everything", "gather", "judge_claims", "make_table", "no_table",
-    "prepare", "publish", "publish_partial", "run_cell", "study",
-    "statements", "write_plan", "write_report", "wrong_target", *DATA_SETS,
-)  # fmt: skip
-"""Names of the rules of the workflow, which no figure or table may have."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +228,7 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
 
 def _taken_names(papers: Mapping[str, Paper]) -> Iterator[str]:
     """Yield one line per name that is used twice, since names identify targets and files."""
-    targets: dict[str, str] = dict.fromkeys(RULES, "a rule of the workflow")
+    targets: dict[str, str] = {}
     experiments: dict[str, str] = {}
     for key, paper in papers.items():
         for section, entries, owners in (

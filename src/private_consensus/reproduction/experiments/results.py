@@ -19,7 +19,7 @@ from private_consensus.common.provenance import (
     files_hash,
     settings_hash,
 )
-from private_consensus.common.readable import DAMAGED, EXPECTED, read_json, readable
+from private_consensus.common.readable import DAMAGED, EXPECTED, readable
 
 DRAWN = "synthetic data, sampled as described"
 """Source of experiments that need no data set."""
@@ -62,13 +62,9 @@ def write(
 def damaged(path: str | Path) -> list[str]:
     """Return the damaged files of a result: the file itself and its companions.
 
-    A file is damaged if it cannot be read, or if its content differs from its checksum. Of JSON
-    files, only :data:`CHECKSUMS` has the checksums of other files.
+    A file is damaged if it cannot be read, or if its content differs from its checksum.
     """
     try:
-        if Path(path).suffix == ".json":
-            content = read_json(path)
-            return changed(content, Path(path).parent) if Path(path).name == CHECKSUMS else []
         with readable(path):
             if not _is_whole(Path(path)):
                 return [str(path)]
