@@ -243,8 +243,8 @@ class Tilted:
     def gradient(self, x: np.ndarray) -> np.ndarray:
         return self.problem.gradient(x) + self.change
 
-    def proximal(self, linear: np.ndarray, *rest: Any, **options: Any) -> np.ndarray:
-        return self.problem.proximal(linear + self.change, *rest, **options)
+    def proximal(self, linear: np.ndarray, *points: Any, **options: Any) -> np.ndarray:
+        return self.problem.proximal(linear + self.change, *points, **options)
 
 
 def unit_count(mechanism: Mechanism, problem: Any) -> int:
