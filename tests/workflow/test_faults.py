@@ -287,24 +287,6 @@ def test_a_run_resumed_without_snakemake_records_is_byte_identical(
     finishes_like(warm, folder, reference, FIGURE)
 
 
-def test_credentials_of_a_mirror_are_in_no_file_of_a_reproduction(warm, folder, monkeypatch):
-    """Search all files and messages of a failed acquisition and of an invalid configuration."""
-    monkeypatch.setenv("PRIVATE_CONSENSUS_MIRROR", "http://user:pa55word@127.0.0.1:1/data")
-    target = "results/smoke/raw/adult.parquet"
-    output = output_of(warm.make(folder, target))
-    assert re.search(
-        r"data.mirror: found 'http://\*\*\*@127.0.0.1:1/data', expected a mirror", output
-    )
-    refused = warm.call(
-        folder, [*command(target), "data={mirrorr: 'http://user:pa55word@127.0.0.1/'}"]
-    )
-    assert re.search(r"data.mirrorr: unknown key \(found 'http://\*\*\*@127", output_of(refused))
-    files = [file for file in folder.rglob("*") if file.is_file()]
-    assert any(".snakemake" in str(file) for file in files)
-    leaking_files = [str(file) for file in files if b"pa55word" in file.read_bytes()]
-    assert (leaking_files, "pa55word" in output + output_of(refused)) == ([], False)
-
-
 def test_the_workflow_does_not_write_reference_results(warm, folder):
     reference_file = folder / "results/reference/claims.parquet"
     reference_file.parent.mkdir(parents=True)

@@ -168,7 +168,7 @@ def _add_setting(option: Callable) -> None:
 
 def _add_data_options(option: Callable) -> None:
     """Add the arguments that state where data sets come from."""
-    option("--mirror", help="folder or URL with the publishers' files")
+    option("--mirror", help="folder with the publishers' files")
     option(
         "--source", choices=SOURCES, default="auto",
         help="auto: a surrogate if no source is reachable; official: no surrogate; "

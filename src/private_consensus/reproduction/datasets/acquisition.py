@@ -19,19 +19,19 @@ import polars as pl
 from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.common.provenance import atomic_write, settings_hash, write_json
 from private_consensus.common.readable import DAMAGED, EXPECTED, arrays_of, read_json, readable
-from private_consensus.common.secrets import KEYS, key_in, mirror_location, redacted
+from private_consensus.common.secrets import KEYS, key_in
 
 from . import checksums
 from .catalogue import DATA_SETS, Entry, Publisher, entry, module_of
 from .checksums import Raw
 from .downloads import Downloads, Unavailable, locked
-from .mirror import Mirror, folder_of
+from .mirror import Mirror, require_folder
 from .origin import Provenance
 
 log = logging.getLogger(__name__)
 
 SOURCES = ("auto", "official", "surrogate")
-CACHE_VARIABLE = "PRIVATE_CONSENSUS_CACHE"
+CACHE_VARIABLE, MIRROR_VARIABLE = "PRIVATE_CONSENSUS_CACHE", "PRIVATE_CONSENSUS_MIRROR"
 
 
 def default_cache() -> Path:
@@ -53,8 +53,7 @@ class Acquisition:
         ``auto`` uses the first available of cache, mirror and publisher, and last a surrogate.
         ``official`` uses no surrogate, ``surrogate`` no real data.
     mirror : str, optional
-        Folder path, or http, https or file URL; default: the value of the environment variable
-        ``PRIVATE_CONSENSUS_MIRROR``. Only the variable may contain a URL with credentials.
+        Folder; default: the value of the environment variable ``PRIVATE_CONSENSUS_MIRROR``.
     cache : path, optional
         Folder of earlier downloads; default :func:`default_cache`.
     connection_timeout_s : float
@@ -76,8 +75,8 @@ class Acquisition:
         require(seconds > 0, "data.connection_timeout_s", seconds, "a number of seconds > 0")
         rows = self.surrogate_rows
         require(rows is None or rows >= 100, "data.surrogate_rows", rows, "at least 100")
-        mirror = None if self.mirror is None else str(self.mirror)
-        object.__setattr__(self, "mirror", mirror_location(mirror))
+        mirror = str(self.mirror or os.environ.get(MIRROR_VARIABLE, "")) or None
+        object.__setattr__(self, "mirror", mirror)
         object.__setattr__(self, "cache", self.cache_folder)
 
     @property
@@ -93,7 +92,7 @@ class Acquisition:
         if self.source == "surrogate":
             return
         if self.mirror is not None:
-            folder_of(self.mirror)
+            require_folder(self.mirror)
         for variable in KEYS:
             key_in(variable)
 
@@ -113,12 +112,8 @@ class Acquisition:
             require(read_provenance(file).source != "mirror", "data.mirror", None, expected)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the parameters as plain values, without the credentials in a mirror's URL.
-
-        A process that reads these values takes the credentials from its environment.
-        """
-        mirror = None if self.mirror is None else redacted(self.mirror)
-        return {**asdict(self), "mirror": mirror, "cache": str(self.cache_folder)}
+        """Return the parameters as plain values."""
+        return {**asdict(self), "cache": str(self.cache_folder)}
 
 
 def acquire(dataset: str, acquisition: Acquisition, *, seed: int = 0) -> tuple[Raw, Provenance]:
@@ -159,25 +154,14 @@ def _from_mirror(
 ) -> tuple[Raw, Provenance]:
     if acquisition.mirror is None:
         raise Unavailable("no mirror is configured")
-    folder_of(acquisition.mirror)
-    if checksum := about.mirror.checksum:
-        with suppress(Unavailable):
-            return _read_cache(_cache_folder(about, acquisition, checksum), about.name, checksum)
-    mirror = Mirror(
-        location=acquisition.mirror,
-        files=about.mirror.files,
-        downloads=Downloads(
-            folder=acquisition.cache_folder / "downloads",
-            timeout_s=acquisition.connection_timeout_s,
-        ),
-    )
+    mirror = Mirror(folder=require_folder(acquisition.mirror), files=about.mirror.files)
     if not mirror.has():
         raise Unavailable(f"the mirror has no {about.name}")
     raw = module_of(about.name).from_mirror(mirror)
     return raw, Provenance(
         dataset=about.name,
         source="mirror",
-        where=mirror.where,
+        where="mirror folder",
         version=about.mirror.version,
         checksum=checksums.of_raw(raw),
         because="a mirror is configured, and its files have the expected checksums",

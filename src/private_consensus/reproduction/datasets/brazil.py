@@ -122,11 +122,11 @@ def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
     The table contains employed persons with known hours and a known monthly income, in the currency
     of the census. Other unknown numbers are null; an unknown category has zeros in its block.
     """
-    known = {
+    numbers = {
         name: pl.when(pl.col(name).is_between(*ends)).then(pl.col(name))
         for name, ends in KNOWN_CODES.items()
     }
-    persons = table.with_columns(**known).filter(
+    persons = table.with_columns(**numbers).filter(
         pl.col("EMPSTAT") == 1, pl.col("INCTOT").is_not_null(), pl.col("HRSWORK1").is_not_null()
     )
     codes = {

@@ -14,7 +14,7 @@ class Provenance:
     source : {"publisher", "mirror", "surrogate"}
         Kind of the source.
     where : str
-        Host of the publisher or of a mirror's URL, ``mirror folder``, or ``generated here``.
+        Host of the publisher, ``mirror folder``, or ``generated here``.
     version : str
         Edition of the data set, or name of an excerpt.
     checksum : str
