@@ -61,17 +61,6 @@ def _gradient_steps(algorithm, problem, network, horizon, releases):
     return [replace(release, attained=attained, reached=reached)]
 
 
-def _unclipped(algorithm, problem, network, horizon, releases):
-    # It is unknown which fraction clipped gradients attain.
-    if not np.all(algorithm.noise > 0) or algorithm.clip is not None:
-        return releases
-    return [replace(releases[0], attained=problem.attained_gradient_share("l2"))]
-
-
-def _first_mean(algorithm, problem, network, horizon, releases):
-    return [replace(releases[0], attained=1.0)]
-
-
 def _tails(algorithm, problem, network, horizon, releases):
     return [replace(releases[0], reached=1.0)]
 
@@ -108,16 +97,6 @@ ATTACKS = {
             "LocallyPrivateSubgradient",
             "PrivateDistributedOptimisation",
         )
-    },
-    "Muffliato": Attack(
-        "records in opposite corners change the noisy mean by exactly the sensitivity", _first_mean
-    ),
-    **{
-        name: Attack(
-            "a changed label changes each gradient by the attained fraction at every point",
-            _unclipped,
-        )
-        for name in ("MuffliatoGD", "SecureAggregation", "DECOR", "LocalTraining")
     },
 }
 """Attacks by class."""

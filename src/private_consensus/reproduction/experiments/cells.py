@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from private_consensus.audits.lower_bounds import lower_bound_by_replay
 from private_consensus.common.errors import InvalidInput, require
 from private_consensus.common.provenance import settings_hash
 from private_consensus.core import algorithms, networks, problems
 from private_consensus.core.algorithms.base import Algorithm, Analysis
-from private_consensus.core.lower_bounds import lower_bound_of
 from private_consensus.core.problems import Problem
 from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import (
@@ -302,7 +302,7 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
     epsilon_if_assumed = np.nan if assumed is None else account(assumed, delta).epsilon
     # An attack that violates an assumption of the claim does not contradict the claim.
     bounded = problem if assumed is None else algorithm.bounded(problem)
-    lower_bound = lower_bound_of(algorithm, bounded, network, horizon, delta)
+    lower_bound = lower_bound_by_replay(algorithm, bounded, network, horizon, delta)
     return {
         "steps": horizon,
         "delta": delta,
