@@ -2,6 +2,7 @@
 
 Public names are imported on first use. Algorithms, problems and networks are modules:
 ``algorithms.load(name)``, ``problems.load(name)``, ``networks.build(streams, name, agents)``.
+Algorithms declare their ``mechanisms``.
 
 A :class:`Budget` is the largest allowed privacy loss under a neighbouring :class:`Relation`.
 :func:`simulate` runs an algorithm. :func:`account` computes the privacy loss of a list of
@@ -19,22 +20,19 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "algorithms": "core.algorithms",
+    "mechanisms": "privacy.mechanisms",
     "networks": "core.networks",
     "privacy": "privacy",
     "problems": "core.problems",
 }
 _OBJECTS = {
     "Algorithm": "core.algorithms.base",
-    "AuditResult": "audits",
     "Budget": "privacy",
-    "Guarantee": "privacy",
     "InvalidInput": "common.errors",
     "Network": "core.networks",
     "Problem": "core.problems",
     "Relation": "privacy",
     "Release": "privacy",
-    "Result": "api.results",
-    "Shares": "core.splitting",
     "Streams": "core.randomness",
     "account": "privacy",
     "audit": "audits",
@@ -48,7 +46,6 @@ _OBJECTS = {
     "recording": "audits.functions",
     "simulate": "api.results",
     "split": "core.splitting",
-    "zcdp_epsilon": "privacy",
 }
 __all__ = sorted([*_MODULES, *_OBJECTS])
 

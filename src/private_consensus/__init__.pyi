@@ -1,9 +1,7 @@
 """Exported names of the package with their modules, for type checkers and editors."""
 
 from . import privacy as privacy
-from .api.results import Result as Result
 from .api.results import simulate as simulate
-from .audits import AuditResult as AuditResult
 from .audits import audit as audit
 from .audits.functions import audit_function as audit_function
 from .audits.functions import exact as exact
@@ -20,15 +18,13 @@ from .core.algorithms.base import Algorithm as Algorithm
 from .core.networks import Network as Network
 from .core.problems import Problem as Problem
 from .core.randomness import Streams as Streams
-from .core.splitting import Shares as Shares
 from .core.splitting import split as split
 from .privacy import Budget as Budget
-from .privacy import Guarantee as Guarantee
 from .privacy import Relation as Relation
 from .privacy import Release as Release
 from .privacy import account as account
 from .privacy import calibrate as calibrate
-from .privacy import zcdp_epsilon as zcdp_epsilon
+from .privacy import mechanisms as mechanisms
 
 __version__: str
 __all__: list[str]
