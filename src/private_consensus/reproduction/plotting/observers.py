@@ -23,7 +23,7 @@ def draw(rows: pl.DataFrame, budget: dict[str, float], horizon: int) -> dict[str
     panels = []
     for graph in rows["graph"].unique(maintain_order=True):
         points = Chart(drawn.filter(graph=graph)).encode(
-            alt.X("distance:Q").title("edges between the agents").axis(tickMinStep=1),
+            alt.X("distance:O").title("edges between the agents").axis(labelAngle=0),
             alt.Y("largest:Q").title("largest epsilon").scale(type="log"),
             alt.Color("observer:N").scale(domain=names, range=OKABE_ITO[:2]).title("the agent"),
             tooltip=["observer:N", "distance:Q", "largest:Q", "rule:N"],
