@@ -10,7 +10,8 @@ transform maps the words to two normals:
 with :math:`w_2` interpreted as a signed integer. Each number is a function of its key and counter
 alone, so that numbers can be computed in any order and by any thread. The compiled version uses
 float32 and polynomials for logarithm, sine and cosine. The reference uses float64 and the functions
-of NumPy.
+of NumPy, and takes 30 times as long; NumPy's sequential generator of float32 takes 13 times as
+long.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ mean over the directions of the linear terms is
 with one matrix and one vector for all settings that share the samples. A setting iterates over the
 directions only for coordinates with directions on both sides of a kink. :func:`solve` stores the J
 directions in vectors of float32 and b in float64. :func:`solve_reference` computes the quotient
-above in NumPy and float64.
+above in NumPy and float64, and takes 25 times as long.
 """
 
 from __future__ import annotations
