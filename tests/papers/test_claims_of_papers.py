@@ -7,8 +7,12 @@ import re
 import unicodedata
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from private_consensus.common.row_filters import selected
+from private_consensus.core import algorithms, problems
+from private_consensus.reproduction.claims.differences import LABELS
 from private_consensus.reproduction.claims.schema import MAX_WORDS
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.schema import read_yaml
@@ -19,8 +23,13 @@ FORMULA = re.compile(r"\S*(?:[^\x00-\x7f]|[=_^\\/<>+])\S*")
 
 
 @pytest.fixture(scope="module")
-def papers():
-    return planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG).papers
+def plan():
+    return planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG)
+
+
+@pytest.fixture(scope="module")
+def papers(plan):
+    return plan.papers
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +98,47 @@ def test_a_testable_slope_has_at_least_four_points(papers):
                     selected = test.series.where.get(test.x, (-float("inf"), float("inf")))
                     low, high = selected if isinstance(selected, list | tuple) else (selected,) * 2
                     assert sum(low <= x <= high for x in axes[test.x].values) >= 4, name
+
+
+def values_of(plan, series, path):
+    """Return the values of a parameter in the settings of a series, or the default of its class."""
+    section, _, key = path.partition(".")
+    for setting in plan.cell(series.experiment, series.method)["settings"]:
+        row = pl.DataFrame([setting["columns"] or {"t": 0}])
+        where = {k: v for k, v in series.where.items() if k in setting["columns"]}
+        if setting["variant"] == series.variant and row.filter(*selected(where)).height:
+            problem = problems.class_of(setting["problem"]["name"])
+            owner = {"algorithm": algorithms.load(series.method), "problem": problem}.get(section)
+            default = getattr(owner, key, None) if key else None
+            yield setting[section].get(key, default) if key else setting[section]
+
+
+def test_a_claim_names_each_parameter_without_a_test_at_the_value_of_the_paper(plan):
+    claims = {name: claim for key in plan.papers for name, claim in plan.claims(key).items()}
+    for name, claim in claims.items():
+        tests = claim.variants[claim.primary_variant].tests if claim.variants else []
+        expected = set()
+        for side in (0, 1):
+            sides = [test.all_series[side] for test in tests if side < len(test.all_series)]
+            tables = [plan.experiments[series.experiment].paper_values for series in sides]
+            for path, stated in {pair for t in tables for pair in t.items() if pair[1] is not None}:
+                users = [s for s, t in zip(sides, tables, strict=True) if t.get(path) == stated]
+                values = {v for s in users for v in values_of(plan, s, path)} - {None}
+                if values and stated not in values:
+                    expected.add(LABELS.get(path, path.rpartition(".")[2]))
+        found = claim.differences.split("; ")
+        assert {label for label in expected for f in found if f.startswith(label)} == expected, name
+
+
+def test_claims_at_another_loss_scale_or_label_coding_say_so(plan):
+    """Verdicts of ADMM depend on C, which the dissertation sets to 1."""
+    claims = {**plan.claims("ding"), **plan.claims("xiao")}
+    scaled = {
+        name
+        for name, claim in claims.items()
+        if "loss scale C 1750 (paper: 1)" in claim.differences
+    }
+    assert scaled >= {f"ding_c{n:02}" for n in (5, 6, 7, 9, 10, 11, 13, 16, 40, 41, 42)}
+    assert not scaled & {"ding_c03", "ding_c04", "ding_c15", "ding_c43", "ding_c56"}
+    assert "labels signed (paper: zero one)" in claims["xiao_c05"].differences
+    assert not claims["xiao_c17"].differences

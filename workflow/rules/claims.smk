@@ -15,7 +15,7 @@ rule judge_claims:
     params:
         settings=lambda w: {
             name: claim.model_dump(mode="json", exclude_none=True)
-            for name, claim in PLAN.papers[w.paper].claims.items()
+            for name, claim in PLAN.claims(w.paper).items()
         },
         code=lambda w: code_of("judge_claims.py"),
     message:

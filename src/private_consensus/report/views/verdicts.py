@@ -191,7 +191,8 @@ def _restrictions(row: Row) -> list[str]:
         for constant, group in grouped(lines, itemgetter("constant")).items()
     ]
     readings = f"other readings: {row['readings']}" if row.get("readings") else ""
-    return [row.get("caveat") or "", readings, *no_better]
+    differences = f"not as in the paper: {row['differences']}" if row.get("differences") else ""
+    return [row.get("caveat") or "", differences, readings, *no_better]
 
 
 def _methods(lines: Iterable[Row]) -> str:

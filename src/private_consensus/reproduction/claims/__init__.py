@@ -8,6 +8,7 @@ decide, and the margin after which the verdict changes (:mod:`.judging`). :mod:`
 names of verdicts.
 """
 
+from .differences import differences
 from .judging import evaluate
 from .schema import Claim, Series, Test
 from .table import adjusted, judge_all
@@ -35,6 +36,7 @@ __all__ = [
     "Series",
     "Test",
     "adjusted",
+    "differences",
     "evaluate",
     "judge_all",
 ]

@@ -230,6 +230,8 @@ class ClaimFields(FileEntry):
 class Claim(ClaimFields):
     """Complete claim, with the tests of each of its variants."""
 
+    differences: str = ""
+    """Parameters without a test at the value of the paper; derived from the plan."""
     primary_variant: str
     """Variant whose result is the verdict of the claim."""
     variants: dict[str, TestedVariant]

@@ -29,7 +29,8 @@ SCHEMA = {
     **dict.fromkeys(("parts", "confirmed", "contradicted", "tied"), pl.Int64),
     **dict.fromkeys(("p", "error", "skewness"), pl.Float64),
     "level_divisor": pl.Int64, "runs": pl.Int64, "runs_needed": pl.Float64,
-    **dict.fromkeys(("because", "untestable_because", "caveat", "no_better", "source"), pl.String),
+    **dict.fromkeys(("because", "untestable_because", "caveat", "differences"), pl.String),
+    **dict.fromkeys(("no_better", "source"), pl.String),
 }  # fmt: skip
 ADJUSTED = {
     **SCHEMA, "verdict_unadjusted": pl.String, "p_holm": pl.Float64, "readings": pl.String,
@@ -91,6 +92,7 @@ def judge_all(
                     "untestable_because": claim.untestable if is_primary else "",
                     "tolerance": max((test.tolerance for test in variant.tests), default=0.0),
                     "caveat": claim.caveat if is_primary else "",
+                    "differences": claim.differences if is_primary else "",
                     "no_better": "" if reduced else no_better(variant.tests, used),
                     "source": _sources(variant.tests, privacy),
                     **_numbers(verdict),
@@ -130,12 +132,12 @@ def adjusted(claims: pl.DataFrame) -> pl.DataFrame:
 
 
 def _other_readings(primary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
-    """List the readings of a claim that have another verdict, without ablations of this project."""
+    """List the verdicts on the other readings of a claim, without ablations of this project."""
     others = (row for row in rows if row["id"] == primary["id"] and not row["is_primary"])
     return ", ".join(
         f"{row['variant']} ({row['interpretation']}) {row['verdict']}"
         for row in others
-        if row["interpretation"] != "ablation" and row["verdict"] != primary["verdict_unadjusted"]
+        if row["interpretation"] != "ablation"
     )
 
 

@@ -229,7 +229,9 @@ def _experiment(entry: Entry, file: Entry, key_path: str) -> dict[str, Any]:
 
 
 def _merged(base: Entry, changes: Entry) -> dict[str, Any]:
-    merged = _merge(base, changes, {"problem", "network", "budget", "shared_streams"})
+    merged = _merge(
+        base, changes, {"problem", "network", "budget", "shared_streams", "paper_values"}
+    )
     if "scales" in base and "scales" in changes:
         merged["scales"] = _merge(base["scales"], changes["scales"], base["scales"].keys())
     return merged

@@ -17,6 +17,7 @@ from private_consensus.common.errors import InvalidInput, require
 from private_consensus.common.fields import validate
 from private_consensus.core import algorithms, problems
 
+from ..claims import Claim, differences
 from .checks import PARTS, expected, too_many, wrong_horizon, wrong_references, wrong_settings
 from .conditions import conditions_of
 from .files import read_paper
@@ -123,6 +124,15 @@ class Plan:
         claims = self.papers[paper].claims.values()
         used = [series for claim in claims for _, series in claim.series()]
         return sorted({(series.experiment, series.method) for series in used})
+
+    def claims(self, paper: str) -> dict[str, Claim]:
+        """Return the claims of a paper, with the differences of their tests from the paper."""
+        return {
+            name: claim.model_copy(
+                update={"differences": differences(claim, self.experiments, self.cell)}
+            )
+            for name, claim in self.papers[paper].claims.items()
+        }
 
     def described(self, paper: str) -> dict[str, Any]:
         """Return a paper as plain JSON; each figure contains its conditions as text."""

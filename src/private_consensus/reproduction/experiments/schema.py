@@ -328,6 +328,9 @@ class ExperimentEntry(FileEntry):
     """Details that the paper omits or contradicts, by topic, each with its resolution."""
     unaccounted_data_use: list[str] = []
     """Decisions that used private data and whose privacy cost is not part of the budget."""
+    paper_values: dict[str, Any] = {}
+    """Values that the paper states for parameters, by dotted path, such as {network.agents: 10};
+    ~ for none. Claims name each parameter that was tested at other values only."""
     scales: dict[str, Scale] = {}
     """Reductions of the experiment by name of the smaller scale, such as smoke."""
 
