@@ -73,7 +73,7 @@ def claim(key: str, position: int, verdict: str, **changes: Any) -> dict[str, An
         "statistic": "epsilon 1",
         "value": math.log(0.5), "low": math.log(0.25), "high": 0.0, "accept_low": -math.inf,
         "accept_high": 0.0, "tolerance": 0.0, "parts": 2, "confirmed": 1, "contradicted": 0,
-        "tied": 0, "verdict_margin": 0.01,
+        "tied": 0,
         "runs_needed": 300.0 if verdict == "undecided" else None,
         "error": 0.3, "skewness": 0.2, "level_divisor": 2, "untestable_because": "by construction",
         "because": "an ordering", "runs": 20, "source": DRAWN, **changes,

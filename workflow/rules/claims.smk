@@ -30,6 +30,7 @@ rule gather:
         privacy=lambda w: cell_files("privacy", PLAN.cells(), w.scale),
         audits="results/{scale}/audit/audits.parquet",
         statements=STATEMENTS.as_posix(),
+        theorems="results/{scale}/statements.parquet",
     output:
         claims="results/{scale}/claims.parquet",
         privacy="results/{scale}/privacy.parquet",

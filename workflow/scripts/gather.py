@@ -20,7 +20,7 @@ with job_logging(snakemake.log[0], {}, snakemake.log.usage):
         # A configuration with figures of data only has no claims and no private settings.
         rows = read_all(files)
         if kind == "claims":
-            rows = adjusted(rows)
+            rows = adjusted(rows, rows_of(snakemake.input.theorems))
         else:
             errata = errata_of(read_statements(yamls.read(snakemake.input.statements)))
             rows = judged(rows, errata, rows_of(snakemake.input.audits).to_dicts())

@@ -9,7 +9,14 @@ from operator import itemgetter
 
 from private_consensus.common.grouping import grouped
 from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATED
-from private_consensus.reproduction.claims import HELD, IN_PART, NOT_HELD, UNDECIDED, UNTESTABLE
+from private_consensus.reproduction.claims import (
+    HELD,
+    IN_PART,
+    NOT_HELD,
+    NOT_REFUTED,
+    UNDECIDED,
+    UNTESTABLE,
+)
 
 from ..formats import number
 from ..names import algorithm_title
@@ -21,6 +28,7 @@ PREDICATES = {
     HELD: ("holds", "hold"),
     IN_PART: ("holds in part", "hold in part"),
     NOT_HELD: ("does not hold", "do not hold"),
+    NOT_REFUTED: ("is a theorem that is not refuted", "are theorems that are not refuted"),
     UNDECIDED: ("is undecided", "are undecided"),
     UNTESTABLE: ("cannot be tested", "cannot be tested"),
 }

@@ -25,7 +25,7 @@ from .verdicts import HEADINGS, ICONS, formatted
 COLUMNS = (
     "id", "paper", "figure", "location", "quotation", "addition", "claim", "variant",
     "interpretation", "verdict", "verdict_unadjusted", "p", "p_holm", "statistic", "measure",
-    "value", "low", "high", "accept_low", "accept_high", "verdict_margin", "parts", "confirmed",
+    "value", "low", "high", "accept_low", "accept_high", "parts", "confirmed",
     "contradicted", "tied", "runs", "runs_needed", "remark", "source", "command", "seconds",
 )  # fmt: skip
 """Columns of the files. Statistics that are logarithms of ratios are converted to ratios."""

@@ -26,7 +26,7 @@ from ..names import algorithm_title
 from ..reading import Row
 
 ICONS = {
-    HELD: "held", IN_PART: "part", NOT_HELD: "not", NOT_REFUTED: "open", UNDECIDED: "open",
+    HELD: "held", IN_PART: "part", NOT_HELD: "not", NOT_REFUTED: "unrefuted", UNDECIDED: "open",
     UNTESTABLE: "never",
 }  # fmt: skip
 """Verdict to the name of its icon (shape and colour)."""
@@ -35,6 +35,7 @@ HEADINGS = {
     "not": "Claims that do not hold",
     "part": "Claims that hold in part",
     "held": "Claims that hold",
+    "unrefuted": "Theorems that are not refuted",
     "open": "Undecided claims",
     "never": "Claims that cannot be tested",
     "added": "Additions of this project, which no sentence of the paper states",
@@ -42,7 +43,7 @@ HEADINGS = {
 """Icon to the heading of the list of claims with this verdict, in the order of the page."""
 
 RATIO_TESTS = {
-    "decreasing", "increasing", "largest", "smallest", "falls", "below", "lower", "steadier",
+    "decreasing", "increasing", "largest", "smallest", "below", "lower", "steadier",
     "ratio", "differs", "private", "tight",
 }  # fmt: skip
 """Kinds of test whose statistic is the logarithm of a ratio."""
@@ -50,8 +51,6 @@ RATIO_TESTS = {
 MAX_RECOMMENDED_RUNS = 100_000
 """Largest number of runs that a remark recommends."""
 
-NEGLIGIBLE_CHANGE = 1e-9
-"""Smallest change of a bound that a remark states."""
 MAX_LOG_RATIO = 500.0
 """Logarithm of a ratio from which on a statistic diverges."""
 MAX_DIGITS = 8
@@ -92,13 +91,14 @@ def formatted(row: Row) -> dict[str, Any]:
         "icon": icon(row["verdict"]),
         "surrogate": "surrogate" in row["source"],
         "measure": kind,
-        "statistic": _without_logarithm(row["statistic"]) if kind == "ratio" else row["statistic"],
         "shown": (infinite := _infinite_runs(row)) or number(value, digits),
         "interval": interval(low, high, digits) if low != high else "" if infinite else "exact",
         "accepted": region(accept_low, accept_high, digits),
         "remark": (text := remark(row)),
         "restriction": (restriction := "; ".join(filter(None, _restrictions(row)))),
-        "note": text if row["verdict"] in (UNDECIDED, UNTESTABLE) else restriction,
+        "note": text
+        if row["verdict"] in (UNDECIDED, UNTESTABLE) or row.get("theorems")
+        else restriction,
     }
 
 
@@ -112,14 +112,14 @@ def _digits(numbers: Iterable[float | None], bounds: Iterable[float | None]) -> 
 
 
 def remark(row: Row) -> str:
-    """Explain a verdict: its reason, the runs that it needs, and its margin to another one.
-
-    The last parts are its caveat and the compared methods that are no better than a constant model.
-    """
+    """Explain a verdict: its reason, the runs that it needs, and its restrictions."""
+    if row.get("theorems"):
+        runs = f"verdict of {row['theorems']}; the runs alone: {row['verdict_unadjusted']}"
+        return "; ".join(filter(None, [runs, *_restrictions(row)]))
     if row["verdict"] == UNTESTABLE:
         return row.get("untestable_because") or "no measurement could decide the claim"
     clauses = [_undecided(row)] if row["verdict"] == UNDECIDED else [_violation(row), _equal(row)]
-    return "; ".join(filter(None, [*clauses, _change_of_verdict(row), *_restrictions(row)]))
+    return "; ".join(filter(None, [*clauses, *_restrictions(row)]))
 
 
 def _undecided(row: Row) -> str:
@@ -133,8 +133,7 @@ def _undecided(row: Row) -> str:
     if 1 < row["runs"] < MIN_RUNS:
         return too_few_runs(row["runs"])
     if math.isinf(runs_needed) or runs_needed > MAX_RECOMMENDED_RUNS:
-        limit = number(MAX_RECOMMENDED_RUNS)
-        return f"more than {limit} runs are needed: the estimate is close to the bound"
+        return "more runs would not decide: the estimate is too close to the limit of the claim"
     return f"about {number(int(runs_needed))} runs would decide"
 
 
@@ -153,23 +152,13 @@ def _violation(row: Row) -> str:
 def _infinite_runs(row: Row) -> str:
     """Describe in how many runs the value of a mean is infinite, for which HUGE stands."""
     fraction = (row["value"] or 0.0) / HUGE
-    if fraction < NEGLIGIBLE_CHANGE or measure(row) == "ratio":
+    if fraction < 1e-9 or measure(row) == "ratio":
         return ""
     return f"infinite in {round(fraction * row['runs'])} of {row['runs']} runs"
 
 
 def _equal(row: Row) -> str:
     return f"exactly equal values: {row['tied']}" if row.get("tied") else ""
-
-
-def _change_of_verdict(row: Row) -> str:
-    """State the smallest change of the bounds that would change the verdict."""
-    margin = row.get("verdict_margin")
-    if margin is None or row["verdict"] == UNDECIDED or _infinite_runs(row):
-        return ""
-    if abs(margin) < NEGLIGIBLE_CHANGE or _diverges(row, abs(margin)):
-        return ""
-    return f"margin: {_size(row, abs(margin))}"
 
 
 def _diverges(row: Row, distance: float) -> bool:
@@ -225,11 +214,3 @@ def _size(row: Row, size: float) -> str:
 def measure(row: Row) -> str:
     """Return the kind of the deciding statistic: ratio, slope, level, or value."""
     return "ratio" if row["kind"] in RATIO_TESTS else row["kind"] or "value"
-
-
-def _without_logarithm(statistic: str) -> str:
-    """Remove the logarithm of a statistic: ``ln(a / b), where`` becomes ``a / b, where``."""
-    if not statistic.startswith("ln("):
-        return statistic
-    inside, _, condition = statistic[3:].partition(")")
-    return inside + condition

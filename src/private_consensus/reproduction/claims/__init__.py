@@ -3,9 +3,9 @@
 A claim consists of tests (:mod:`.schema`). Each test is a statement about mean measurements:
 statistics, and the region in which each has to lie (:mod:`.statements`). Each statistic has a
 confidence interval over runs (:mod:`.intervals`). Compared series use the same random numbers, so
-that comparisons are paired. The intervals determine the verdict, the number of runs that would
-decide, and the margin after which the verdict changes (:mod:`.judging`). :mod:`.words` defines the
-names of verdicts.
+that comparisons are paired. The intervals determine the verdict and the number of runs that
+would decide (:mod:`.judging`). :mod:`.differences` names the settings that differ from those of the
+paper, and :mod:`.words` defines the names of verdicts.
 """
 
 from .differences import differences

@@ -119,9 +119,6 @@ class Verdict:
         Smallest number of runs of a test.
     p : float
         Smallest error level at which the verdict equals that at 5 %.
-    margin : float
-        Smallest shift of the edges of the accepted regions that changes the verdict, in units of
-        the statistic: positive if the regions grow, negative if they shrink.
     runs_needed : float
         Number of runs that would decide an undecided claim if its estimates stay equal. Infinite if
         an estimate is on an edge or no number of runs decides; NaN for a decided claim.
@@ -137,7 +134,6 @@ class Verdict:
     elements: tuple[Element, ...]
     runs: int
     p: float
-    margin: float
     runs_needed: float
     level_divisor: int
     error: float
@@ -151,7 +147,7 @@ DECIDING = {
 
 NOTHING = Verdict(
     UNTESTABLE, Element("", "", np.nan, np.nan, np.nan, (np.nan, np.nan), ""), elements=(), runs=0,
-    p=NEVER, margin=np.nan, runs_needed=np.nan, level_divisor=0, error=np.nan, skewness=np.nan,
+    p=NEVER, runs_needed=np.nan, level_divisor=0, error=np.nan, skewness=np.nan,
 )  # fmt: skip
 """Verdict on a claim without a test."""
 
@@ -215,13 +211,12 @@ class Judgement:
         )
         return np.where(self.single, -np.inf, low), np.where(self.single, np.inf, high)
 
-    def states(self, ends: Ends, shift: float = 0.0) -> np.ndarray:
+    def states(self, ends: Ends) -> np.ndarray:
         """Return confirmed, contradicted, tied or undecided for each element, [elements].
 
-        ``ends`` are those of the intervals. Both edges of each region are moved outwards by
-        ``shift``, in units of the statistic.
+        ``ends`` are those of the intervals.
         """
-        (low, high), lowest, highest = ends, self.accept[:, 0] - shift, self.accept[:, 1] + shift
+        (low, high), (lowest, highest) = ends, self.accept.T
         with np.errstate(invalid="ignore"):  # infinite on both sides is not equal to a border
             exact = high - low <= ROUNDING
             equal = (np.abs(high - highest) <= ROUNDING) | (np.abs(low - lowest) <= ROUNDING)
@@ -230,16 +225,15 @@ class Judgement:
         choices = [self.strict & exact & equal, inside, outside]
         return np.select(choices, [TIED, CONFIRMED, CONTRADICTED], OPEN)
 
-    def outcome(self, unadjusted: Ends, adjusted: Ends, shift: float = 0.0) -> str:
+    def outcome(self, unadjusted: Ends, adjusted: Ends) -> str:
         """Return the verdict that follows from unadjusted and adjusted intervals.
 
         It is "held" if the unadjusted intervals, at the full error level, confirm all elements;
-        otherwise it is the verdict by the intervals after Bonferroni's adjustment. Both edges of
-        each region are moved outwards by ``shift``, in units of the statistic.
+        otherwise it is the verdict by the intervals after Bonferroni's adjustment.
         """
-        if np.all(self.states(unadjusted, shift) == CONFIRMED):
+        if np.all(self.states(unadjusted) == CONFIRMED):
             return HELD
-        states = np.split(self.states(adjusted, shift), np.cumsum(self.sizes)[:-1])
+        states = np.split(self.states(adjusted), np.cumsum(self.sizes)[:-1])
         verdicts, counted = [], defaultdict(list)
         for estimate, element_states in zip(self.parts, states, strict=True):
             if estimate.is_step is not None:
@@ -284,8 +278,7 @@ class Judgement:
         )
         return Verdict(
             outcome, elements[position], elements, min(estimate.runs for estimate in self.parts),
-            self._p(outcome), self._margin(outcome, unadjusted, adjusted),
-            self._runs_needed(outcome, unadjusted, adjusted),
+            self._p(outcome), self._runs_needed(outcome, unadjusted, adjusted),
             level_divisor, float(error), float(skewness),
         )  # fmt: skip
 
@@ -320,22 +313,6 @@ class Judgement:
 
     def _exact(self) -> bool:
         return all(np.all(estimate.error == 0) for estimate in self.parts)
-
-    def _margin(self, outcome: str, unadjusted: Ends, adjusted: Ends) -> float:
-        """Compute the smallest shift of the edges, in or out, that changes the verdict."""
-        lowest, highest = self.accept.T
-        with np.errstate(invalid="ignore"):  # infinite intervals give infinite or undefined shifts
-            shifts = np.concatenate([
-                np.concatenate([lowest - low, high - highest, lowest - high, low - highest])
-                for low, high in (unadjusted, adjusted)
-            ])  # fmt: skip
-        shifts = np.unique(shifts[np.isfinite(shifts)])
-        for shift in sorted(shifts, key=abs):
-            nudge = 1e-9 * max(abs(shift), 1e-3)
-            for nearby in (shift - nudge, shift + nudge):
-                if self.outcome(unadjusted, adjusted, nearby) != outcome:
-                    return float(shift)
-        return np.nan
 
     def _runs_needed(self, outcome: str, unadjusted: Ends, adjusted: Ends) -> float:
         """Estimate the number of runs at which every undecided interval ends at an edge."""

@@ -218,6 +218,9 @@ class ClaimFields(FileEntry):
     caveat: str = ""
     """Restriction that a reader needs next to the verdict on the primary variant, such as a test
     that cannot fail or a run that is not private."""
+    theorems: list[str] = []
+    """Numbered statements of the paper, such as Theorem 2, that are the claim: their verdict is
+    that of the claim, and its runs are an illustration."""
     untestable: str = ""
     """Reason why no number of runs can decide the claim."""
 

@@ -19,7 +19,7 @@ from private_consensus.common.errors import InvalidInput, require
 from private_consensus.privacy.verdicts import SLACK
 
 from .intervals import jackknife, limits
-from .schema import COMPARISONS, Test
+from .schema import COMPARISONS, Series, Test
 from .selection import measured, paired, rows_of
 
 PLATEAU = 0.05
@@ -138,21 +138,37 @@ def estimated(
 
 def logarithmic(test: Test) -> bool:
     """Return True if a test compares ratios, so that its statistic is a logarithm."""
-    return test.kind not in ("trend", "steady", "level", "difference")
+    return test.kind not in ("falls", "trend", "steady", "level", "difference")
 
 
 def _monotone(test: Test, x: np.ndarray) -> Contrast:
     """Return the change over the grid, the mean change of all pairs of points, and the steps."""
-    sign, eye = 1.0 if test.kind == "decreasing" else -1.0, np.eye(len(x))
+    falls, eye = test.kind == "decreasing", np.eye(len(x))
+    sign = 1.0 if falls else -1.0
     region = _at_most(1.0 + test.tolerance)
-    names = [f"{test.x} {x[0]:g} to {x[-1]:g}", f"mean change in {test.x}"]
+    pair = "a larger value divided by that at a smaller"
+    pair = pair if falls else "a smaller value divided by that at a larger"
+    names = [
+        _change(test, *((x[-1], x[0]) if falls else (x[0], x[-1]))),
+        f"{_measure(test.series)} at {pair} value of {test.x}, mean of all pairs",
+    ]
     if len(x) <= 2:
         return Contrast(names[: len(x) - 1], sign * np.diff(eye, axis=0), region)
     ends = eye[-1] - eye[0]
     trend = (2.0 * np.arange(len(x)) - len(x) + 1) / (len(x) * (len(x) - 1) / 2)
-    names += [f"{test.x} {a:g} to {b:g}" for a, b in pairwise(x)]
+    names += [_change(test, *((b, a) if falls else (a, b))) for a, b in pairwise(x)]
     matrix = sign * np.vstack([ends, trend, np.diff(eye, axis=0)])
     return Contrast(names, matrix, region, steps=len(x) - 1)
+
+
+def _measure(series: Series) -> str:
+    """Return the words for a measure, such as "released test error"."""
+    return " ".join(series.measure or ()).replace("_", " ")
+
+
+def _change(test: Test, to: float, from_: float) -> str:
+    """Return the words for the ratio of the means at two values of x."""
+    return f"{_measure(test.series)} at {test.x} {to:g} divided by that at {test.x} {from_:g}"
 
 
 def _at_most(factor: float) -> Region:
@@ -168,14 +184,20 @@ def _best(test: Test, x: np.ndarray) -> Contrast:
     eye = np.eye(len(x))
     sign = 1.0 if test.kind == "largest" else -1.0
     matrix = sign * (eye[other_indices] - eye[best_index])
-    names = [f"{test.x} {x[i]:g} against {x[best_index[0]]:g}" for i in other_indices]
+    best = x[best_index[0]]
+    pairs = [(x[i], best) if sign > 0 else (best, x[i]) for i in other_indices]
+    names = [_change(test, *pair) for pair in pairs]
     return Contrast(names, matrix, _at_most(1 + test.tolerance))
 
 
 def _falls(test: Test, x: np.ndarray) -> Contrast:
     eye = np.eye(len(x))
-    name = f"{test.x} {x[0]:g} to {x[-1]:g}"
-    return Contrast([name], eye[[-1]] - eye[[0]], _at_most(test.expected))
+    measure, factor = (
+        _measure(test.series),
+        "" if test.expected == 1 else f"{test.expected:g} times ",
+    )
+    name = f"{measure} at {test.x} {x[-1]:g} minus {factor}that at {test.x} {x[0]:g}"
+    return Contrast([name], eye[[-1]] - test.expected * eye[[0]], (-np.inf, 0.0))
 
 
 def _regression(x: np.ndarray) -> np.ndarray:
@@ -188,7 +210,9 @@ def _regression(x: np.ndarray) -> np.ndarray:
 def _slope(test: Test, x: np.ndarray) -> Contrast:
     """Return the slope of the mean on x (kind: trend), or that of ln mean on ln x."""
     grid = np.log(x) if test.kind == "slope" else np.asarray(x, float)
-    return Contrast([f"{test.kind} in {test.x}"], _regression(grid), _within(test))
+    log = "logarithm of " if test.kind == "slope" else ""
+    name = f"slope of {log}{_measure(test.series)} on {log}{test.x}"
+    return Contrast([name], _regression(grid), _within(test))
 
 
 def _steady(test: Test, x: np.ndarray) -> Contrast:
@@ -203,17 +227,44 @@ def _steady(test: Test, x: np.ndarray) -> Contrast:
     halves[0, : middle + 1] = _regression(x[: middle + 1])
     halves[1, middle:] = _regression(x[middle:])
     matrix = np.sign(test.expected) * (halves - (1 - test.tolerance) * _regression(x))
-    names = [f"trend in {test.x} from {x[0]:g}", f"trend in {test.x} from {x[middle]:g}"]
+    slope = f"slope of {_measure(test.series)} on {test.x}"
+    names = [
+        f"{slope} from {start:g} minus {1 - test.tolerance:g} times the entire slope"
+        f"{', negated' if test.expected < 0 else ''}"
+        for start in (x[0], x[middle])
+    ]
     return Contrast(names, matrix, (0.0, np.inf))
 
 
 def _each_point(test: Test, x: np.ndarray) -> Contrast:
-    names = [f"{test.x} {point:g}" for point in x]
+    names = [f"{_comparison(test)} at {test.x} {point:g}" for point in x]
     return Contrast(names, np.eye(len(x)), _compared(test))
 
 
 def _average(test: Test, x: np.ndarray) -> Contrast:
-    return Contrast([f"average over {test.x}"], np.full((1, len(x)), 1 / len(x)), _compared(test))
+    name = f"{_comparison(test)}, geometric mean over {test.x}"
+    return Contrast([name], np.full((1, len(x)), 1 / len(x)), _compared(test))
+
+
+def _comparison(test: Test) -> str:
+    """Return the words for a mean, or for the ratio or the difference of two means."""
+    if test.against is None:
+        return _measure(test.series)
+    first, second = (_side(test, series) for series in test.all_series)
+    return f"{first} {'minus' if test.kind == 'difference' else 'divided by'} {second}"
+
+
+def _side(test: Test, series: Series) -> str:
+    """Return the words for one side of a comparison, with the settings that only it has."""
+    others = [other.where.items() for other in test.all_series if other is not series]
+    settings = [
+        f"{axis} {value:g}"
+        for axis, value in series.where.items()
+        if isinstance(value, int | float) and (axis, value) not in others[0]
+    ]
+    place = f" ({', '.join(settings)})" if settings else ""
+    spread = "standard deviation of " if test.kind == "steadier" else ""
+    return f"{spread}{_measure(series)} of {series.method}.{series.variant}{place}"
 
 
 def _within(test: Test) -> Region:
@@ -328,7 +379,9 @@ def _arrival_ratio(
         return np.log(early[0] / late[1]), np.log(late[0] / early[1])
 
     times = arrivals(value > 0)
-    names = [f"arrival{label}" for label in labels]
+    methods = [f"{series.method}.{series.variant}" for series in test.all_series]
+    name = f"{test.x} at which {methods[0]} reaches its goal divided by that of {methods[1]}"
+    names = [f"{name}{label}" for label in labels]
     accept, unknown = np.array([(-np.inf, 0.0)] * len(names)), np.full(len(names), np.nan)
     ratio = np.log(times[0] / times[1])
     return Estimates(test, names, ratio, accept, unknown, unknown, size, ends)
@@ -358,7 +411,7 @@ def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
     accounted = _without_rounding(_log(frame["epsilon_accountant"].to_numpy()) - claimed)
     lower = accounted if test.kind == "tight" else _without_rounding(_proven_lower(frame) - claimed)
     upper = np.where(frame["proven"].to_numpy(), accounted, np.inf)
-    names = [f"ln(accountant / claimed), claimed {value:g}" for value in np.exp(claimed)]
+    names = [f"accountant's epsilon divided by the claimed {value:g}" for value in np.exp(claimed)]
     slack = float(np.log1p(test.tolerance))
     region = (-slack if test.kind == "tight" else -np.inf, slack)
     accept = np.array([region] * len(names))

@@ -18,19 +18,19 @@ from .intervals import MIN_RUNS, limits, too_few_runs
 from .judging import EXACT_KINDS, NEVER, Verdict, evaluate
 from .schema import Claim, Test, TestedVariant
 from .selection import CURVE, rows_for
-from .words import CONFIRMED, CONTRADICTED, TIED, UNDECIDED, UNTESTABLE
+from .words import CONFIRMED, CONTRADICTED, TIED, UNDECIDED, UNTESTABLE, combined
 
 SCHEMA = {
     **dict.fromkeys(("id", "paper", "figure", "claim", "location", "quotation"), pl.String),
     "addition": pl.Boolean, "variant": pl.String, "is_primary": pl.Boolean,
     **dict.fromkeys(("interpretation", "verdict", "kind", "statistic"), pl.String),
     **dict.fromkeys(("value", "low", "high", "accept_low", "accept_high"), pl.Float64),
-    **dict.fromkeys(("tolerance", "verdict_margin"), pl.Float64),
+    "tolerance": pl.Float64,
     **dict.fromkeys(("parts", "confirmed", "contradicted", "tied"), pl.Int64),
     **dict.fromkeys(("p", "error", "skewness"), pl.Float64),
     "level_divisor": pl.Int64, "runs": pl.Int64, "runs_needed": pl.Float64,
-    **dict.fromkeys(("because", "untestable_because", "caveat", "differences"), pl.String),
-    **dict.fromkeys(("no_better", "source"), pl.String),
+    **dict.fromkeys(("because", "untestable_because", "caveat", "theorems"), pl.String),
+    **dict.fromkeys(("differences", "no_better", "source"), pl.String),
 }  # fmt: skip
 ADJUSTED = {
     **SCHEMA, "verdict_unadjusted": pl.String, "p_holm": pl.Float64, "readings": pl.String,
@@ -92,6 +92,7 @@ def judge_all(
                     "untestable_because": claim.untestable if is_primary else "",
                     "tolerance": max((test.tolerance for test in variant.tests), default=0.0),
                     "caveat": claim.caveat if is_primary else "",
+                    "theorems": "; ".join(claim.theorems) if is_primary else "",
                     "differences": claim.differences if is_primary else "",
                     "no_better": "" if reduced else no_better(variant.tests, used),
                     "source": _sources(variant.tests, privacy),
@@ -102,17 +103,20 @@ def judge_all(
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
-def adjusted(claims: pl.DataFrame) -> pl.DataFrame:
+def adjusted(claims: pl.DataFrame, theorems: pl.DataFrame | None = None) -> pl.DataFrame:
     """Adjust the verdicts on the claims of all papers by Holm's method.
 
     The method is applied to the primary variants, separately for claims of the papers and for
     additions of this project, so that additions change no verdict on a paper. A verdict that is not
-    significant becomes "undecided", and intervals have the adjusted level.
+    significant becomes "undecided", and intervals have the adjusted level. A claim that is a
+    theorem of its paper has the verdict of the theorem.
 
     Parameters
     ----------
     claims : DataFrame
         Rows of :func:`judge_all` for all papers.
+    theorems : DataFrame, optional
+        Verdicts by paper and number. Without it, the runs decide all claims.
 
     Returns
     -------
@@ -120,14 +124,21 @@ def adjusted(claims: pl.DataFrame) -> pl.DataFrame:
         The same rows with the columns of ``ADJUSTED``.
     """
     rows = [{**row, "verdict_unadjusted": row["verdict"]} for row in claims.to_dicts()]
+    columns = [] if theorems is None else theorems.select("paper", "number", "verdict").rows()
+    proven = {(paper, number): verdict for paper, number, verdict in columns}
     for addition in (False, True):
-        family = [row for row in rows if row["is_primary"] and row["addition"] == addition]
+        primary = [row for row in rows if row["is_primary"] and row["addition"] == addition]
+        family = [row for row in primary if not (row["theorems"] and proven)]
         p_values, levels = holm([row["p"] for row in family])
         for row, p, level in zip(family, p_values.tolist(), levels.tolist(), strict=True):
             is_significant = p <= ALPHA or row["verdict"] == UNTESTABLE
             verdict = row["verdict"] if is_significant else UNDECIDED
             row |= {"p_holm": p, "verdict": verdict, **_interval(row, level)}
+        for row in primary:
             row["readings"] = _other_readings(row, rows)
+            if row not in family:
+                numbers = row["theorems"].split("; ")
+                row["verdict"] = combined([proven[row["paper"], number] for number in numbers])
     return pl.DataFrame(rows, schema=ADJUSTED)
 
 
@@ -153,7 +164,6 @@ def _interval(row: Mapping[str, Any], level: float) -> dict[str, float]:
 _OPEN = {
     "verdict": UNDECIDED,
     "p": NEVER,
-    "verdict_margin": None,
     "runs_needed": None,
     "untestable_because": "",
 }
@@ -185,8 +195,7 @@ def _numbers(verdict: Verdict) -> dict[str, Any]:
     states = [element.state for element in verdict.elements]
     deciding = verdict.deciding
     ends = dict(zip(("accept_low", "accept_high"), deciding.accept, strict=True))
-    labels = {"statistic": deciding.name, "verdict_margin": verdict.margin}
-    numbers = {**vars(verdict), **vars(deciding), **ends, **labels}
+    numbers = {**vars(verdict), **vars(deciding), **ends, "statistic": deciding.name}
     return {
         # Undefined numbers are null.
         **{

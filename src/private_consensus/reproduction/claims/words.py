@@ -11,7 +11,8 @@ MEANINGS = {
     HELD: "every part of the claim is confirmed",
     IN_PART: "some parts of the claim are confirmed, and some are contradicted",
     NOT_HELD: "a point contradicts the bound, or a part is contradicted and none is confirmed",
-    UNDECIDED: "too few runs; the number of runs that would decide is given",
+    NOT_REFUTED: "a theorem that no computation contradicts, without a proof that was checked",
+    UNDECIDED: "the runs do not decide; the reason, or the number of runs that would, is given",
     UNTESTABLE: "no number of runs can decide; the reason is given",
 }
 """Meaning of each verdict, in the order in which reports count verdicts."""
@@ -31,11 +32,10 @@ def combined(verdicts: Sequence[str]) -> str:
 
     It is "cannot be tested" without parts, "held" if all parts held, "held in part" if some held
     and some did not, "did not hold" if some did not and none held, and otherwise "undecided".
+    Parts with one verdict have this verdict.
     """
-    if not verdicts:
-        return UNTESTABLE
-    if all(verdict == HELD for verdict in verdicts):
-        return HELD
+    if len(set(verdicts)) <= 1:
+        return verdicts[0] if verdicts else UNTESTABLE
     if NOT_HELD in verdicts:
         return IN_PART if HELD in verdicts else NOT_HELD
     return UNDECIDED
