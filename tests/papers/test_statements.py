@@ -110,7 +110,7 @@ def test_every_erratum_has_a_counterexample(table):
 
 KNOWN = {
     "concentrated.lemma_8": NOT_HELD,  # half of the divergence at order 2
-    "gradient_descent.theorem_1": IN_PART,  # the last message is exact
+    "gradient_descent.theorem_1": NOT_HELD,  # the last message is exact
     "admm.theorem_2": NOT_HELD,  # one message would have no privacy cost
     "admm.theorem_3": HELD,
     "admm.theorem_6": NOT_REFUTED,
@@ -129,7 +129,7 @@ KNOWN = {
     "functional.theorem_19": HELD,
     "functional.theorem_18": HELD,  # by slack
     "sgd.lemma_18": NOT_HELD,
-    "gradient_descent.theorem_2": NOT_HELD,  # the constant is exceeded at a weak budget
+    "gradient_descent.theorem_2": IN_PART,  # the constant is exceeded at a weak budget
     "zeroth_order.theorem_3": NOT_HELD,  # one agent's variance is not enough on a large graph
     "schedules.rate_to_the_ball": HELD,
     "schedules.scales_of_noise": IN_PART,  # the term is minimal, the error is not
@@ -173,7 +173,7 @@ def test_numbers_equal_those_derived_by_hand():
     assert compute("sgd.theorem_15")[0].measured == attacks[1]
     assert compute("consensus_innovation.theorem_4_11")[3].measured == pytest.approx(0.6, abs=0.01)
     # 2p/kappa at the budgets 4 and 40, 4p/kappa at 40; eta_1 = 21/40.
-    papers, printed, proven = compute("gradient_descent.theorem_2")[1:]
+    papers, printed, proven = compute("gradient_descent.theorem_2")[1:4]
     unit = {e: (21 / 40) ** 2 * 4 * (e + 2 * math.log(2000)) / e**2 for e in (4, 40)}
     assert papers.stated == pytest.approx(2 * unit[4]) and papers.holds
     assert printed.stated == pytest.approx(2 * unit[40]) and not printed.holds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -12,9 +13,9 @@ from private_consensus.core.algorithms.families.descent_theorems import (
     theorem_1_allowance,
     theorem_2_bound,
 )
-from private_consensus.privacy import gaussian_epsilon
+from private_consensus.privacy import gaussian_epsilon, gaussian_mu
 
-from .base import StatementResult, bound, conclude, grid
+from .base import Parts, bound, grid
 from .common import lazy_ring_mixing, ring_mixing, second_modulus, vectors_of_norm
 
 EPSILONS = (0.1, 0.5, 1.0, 4.0, 10.0, 50.0)
@@ -22,7 +23,7 @@ DELTAS = (1e-2, 1e-3, 1e-6, 1e-9)
 HORIZONS = np.array([10, 30, 100, 300])
 
 
-def proposition_1() -> StatementResult:
+def proposition_1() -> Parts:
     """Test that a tail bound on the privacy loss implies (epsilon, delta)-DP.
 
     5,000 pairs of distributions on six outcomes: the tail of the loss against the delta that is
@@ -34,25 +35,28 @@ def proposition_1() -> StatementResult:
     epsilon = rng.uniform(0, 3, size=(5000, 1))
     tail = np.where(np.abs(np.log(p / q)) > epsilon, p, 0).sum(1)
     needed = np.clip(p - np.exp(epsilon) * q, 0, None).sum(1)
-    return conclude(bound("delta", tail, needed))
+    return (bound("delta", tail, needed),)
 
 
-def proposition_2() -> StatementResult:
+def proposition_2() -> Parts:
     """Test the noise of the Gaussian mechanism as published, which does not square the sensitivity.
 
     Exact epsilon of sigma^2 = 2 ln(1.25/delta) Delta_2 / epsilon^2, as published. The noise is
     sufficient if Delta_2 is at most 1, and too small above. With Delta_2^2 it is sufficient.
     """
-    inequalities = []
-    for change in (0.5, 4.0):
-        epsilon, delta = grid((0.1, 0.5, 0.99), DELTAS)
-        sigma = np.sqrt(2 * np.log(1.25 / delta) * change) / epsilon
-        quantity = f"epsilon at a sensitivity of {change:g}"
-        inequalities.append(bound(quantity, epsilon, gaussian_epsilon(change / sigma, delta)))
-    return conclude(*inequalities)
+    epsilon, delta = grid((0.1, 0.5, 0.99), DELTAS)
+    multiplier = np.sqrt(2 * np.log(1.25 / delta)) / epsilon
+    small, large, squared = (
+        gaussian_epsilon(ratio / multiplier, delta) for ratio in (math.sqrt(0.5), 2.0, 1.0)
+    )
+    return (
+        bound("epsilon at a sensitivity of 0.5", epsilon, small),
+        bound("epsilon at a sensitivity of 4", epsilon, large).marked(erratum="E0.3"),
+        bound("epsilon with the square of the sensitivity", epsilon, squared).marked("remark"),
+    )
 
 
-def proposition_3() -> StatementResult:
+def proposition_3() -> Parts:
     """Test that a projected gradient step changes by at most 2 eta G, for random gradients.
 
     20,000 pairs of gradients of norm G, with projection on a box.
@@ -64,10 +68,10 @@ def proposition_3() -> StatementResult:
     slopes[1, :2000] = -slopes[0, :2000]
     first_step, second_step = np.clip(z - eta * slopes, -box, box)
     distances = np.linalg.norm(first_step - second_step, axis=-1)
-    return conclude(bound("change of x", 2 * eta * G, distances.max()))
+    return (bound("change of x", 2 * eta * G, distances.max()),)
 
 
-def proposition_4() -> StatementResult:
+def proposition_4() -> Parts:
     """Test the tail bound of a sub-Gaussian variable for three distributions.
 
     A normal, a uniform and a two-valued variable of variance 1 at 121 points t.
@@ -76,41 +80,45 @@ def proposition_4() -> StatementResult:
     normal = np.array([math.erfc(v / math.sqrt(2)) / 2 for v in t])
     uniform = np.clip(1 - t / math.sqrt(3), 0, 1) / 2  # variance 1, sub-Gaussian with sigma^2 1
     coin = np.where(t < 1, 0.5, 0.0)
-    return conclude(bound("P[X > t]", np.exp(-(t**2) / 2), np.array([normal, uniform, coin])))
+    return (bound("P[X > t]", np.exp(-(t**2) / 2), np.array([normal, uniform, coin])),)
 
 
-def theorem_1() -> StatementResult:
+def theorem_1() -> Parts:
     """Compare epsilon with the exact epsilon of the messages, at equality in (14).
 
     The transcript of noisy messages is exactly Gaussian with mu^2 = sum Delta^2 / M^2. In Algorithm
-    1 as published Stage II begins by sending x(T) without noise (errata E0.1).
+    1 as published, Stage II begins by sending x(T) without noise, from which an eavesdropper
+    computes the gradient, T (z - y(T+1)) / eta_1. The exact condition on mu^2 is at epsilon 4.
     """
     epsilon, delta = grid(EPSILONS, DELTAS)
     mu = np.sqrt([theorem_1_allowance(*row) for row in zip(epsilon, delta, strict=True)])
     exact_epsilon = gaussian_epsilon(mu, delta)
-    return conclude(
+    deltas = (1e-3, 1e-6, 1e-9)
+    permitted = [theorem_1_allowance(4.0, delta) for delta in deltas]
+    return (
         bound("epsilon of the T noisy messages", epsilon, exact_epsilon),
-        bound("epsilon with y(T+1) = x(T), sent exactly", 1.0, math.inf),
-        compound=True,
-    )
+        bound("epsilon with y(T+1) = x(T), sent exactly", 1.0, math.inf).marked(erratum="E0.1"),
+        bound("mu^2 that the exact condition permits, against (14)", permitted,
+              gaussian_mu(4.0, np.array(deltas)) ** 2).marked("remark", "E0.2"),
+    )  # fmt: skip
 
 
-def corollary_1() -> StatementResult:
+def corollary_1() -> Parts:
     """Compare epsilon with the exact epsilon at equality in (15), (14) with sensitivity 2 eta G.
 
     All messages have noise of one scale, for which (15) is an equality.
     """
     G, eta = 1.7, 1.0 / np.arange(1, 51)
     epsilon, delta = grid(EPSILONS, DELTAS)
-    kappa = epsilon**2 / (4 * G**2 * (epsilon + 2 * np.log(2 / delta)))
+    kappa = _kappa(epsilon, delta, G)
     noise = np.sqrt((eta**2).sum() / kappa)  # one scale, so that (15) is an equality
     mu = 2 * G * math.sqrt((eta**2).sum()) / noise
-    return conclude(bound("epsilon", epsilon, gaussian_epsilon(mu, delta)))
+    return (bound("epsilon", epsilon, gaussian_epsilon(mu, delta)),)
 
 
-def _kappa(epsilon: float, delta: float, G: float) -> float:
+def _kappa(epsilon, delta, G: float):
     """Return the sum of eta_t^2 / M_t^2 that (15) permits, for gradients of norm at most G."""
-    return epsilon**2 / (4 * G**2 * (epsilon + 2 * math.log(2 / delta)))
+    return epsilon**2 / (4 * G**2 * (epsilon + 2 * np.log(2 / delta)))
 
 
 def _noise_of_theorem_2(first_step: float, kappa: float, T: int, t: int) -> float:
@@ -118,18 +126,20 @@ def _noise_of_theorem_2(first_step: float, kappa: float, T: int, t: int) -> floa
     return first_step * math.sqrt(2 / kappa) * T**0.25 * (t - 1) ** -0.75
 
 
-def _errors(kappa: float, box: float, dim: int) -> tuple[np.ndarray, float]:
-    r"""Simulate Algorithm 1 on a ring; return its errors and the second eigenvalue modulus beta.
+@cache
+def _simulated() -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    r"""Simulate Algorithm 1 on a ring of five agents in two dimensions, with epsilon = 40.
 
-    There is one row of errors per horizon. It has the squared error of the mean, the largest
-    squared error of an agent, and |x(T)|^2. The losses are
-    :math:`f_i(x) = \frac12\|x - a_i\|^2` on a box, with minimisers within a quarter of it. The
-    steps are :math:`\eta_t = 1/t`.
+    The losses are :math:`f_i(x) = \frac12\|x - a_i\|^2` on the box [-1, 1]^2, with minimisers
+    within a quarter of it, and :math:`\eta_t = 1/t`. Return the errors, one row per horizon: squared
+    error of the mean, largest squared error of an agent, and |x(T)|^2. Return also the bound of
+    Theorem 2, its term with the fourth root of T, and the squared scale of the last noise.
     """
-    agents, runs, rng = 5, 400, np.random.default_rng(3)
-    targets = rng.uniform(-box / 4, box / 4, size=(agents, dim))
-    W = ring_mixing(agents)
-    errors = []
+    epsilon, agents, dim, runs, rng = 40.0, 5, 2, 400, np.random.default_rng(3)
+    targets = rng.uniform(-1 / 4, 1 / 4, size=(agents, dim))
+    G = 1.25 * math.sqrt(dim)
+    W, kappa, minimiser = ring_mixing(agents), _kappa(epsilon, 1e-3, G), targets.mean(0)
+    errors, scale = [], 0.0
     for T in HORIZONS:
         x = np.zeros((runs, agents, dim))
         for t in range(1, T + 1):
@@ -137,45 +147,26 @@ def _errors(kappa: float, box: float, dim: int) -> tuple[np.ndarray, float]:
             if t > 1:
                 scale = _noise_of_theorem_2(1.0, kappa, T, t)
                 messages = x + scale * rng.standard_normal(x.shape)
-            z = np.clip(W @ messages, -box, box)
-            x = np.clip(z - 1 / t * (z - targets), -box, box)
-        minimiser = targets.mean(0)
+            z = np.clip(W @ messages, -1, 1)
+            x = np.clip(z - 1 / t * (z - targets), -1, 1)
         error = ((x.mean(1) - minimiser) ** 2).sum(-1).mean()
-        errors.append(
-            (error, ((x - minimiser) ** 2).sum(-1).mean(0).max(), (x**2).sum((1, 2)).mean())
-        )
-    return np.array(errors), second_modulus(W)
-
-
-def _simulated() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return simulated errors of Algorithm 1 on a box, and the bound of Theorem 2.
-
-    Errors have the columns of :func:`_errors`. The third array is the term of the bound that has
-    the fourth root of T.
-    """
-    epsilon, delta, box, dim = 40.0, 1e-3, 1.0, 2
-    G = 1.25 * box * math.sqrt(dim)  # for minimisers within a quarter of the box
-    kappa = _kappa(epsilon, delta, G)
-    errors, beta = _errors(kappa, box, dim)
-    stated = theorem_2_bound(HORIZONS, 1 / kappa, G, 1.0, dim, beta, distance=2 * box**2)
+        agent_error = ((x - minimiser) ** 2).sum(-1).mean(0).max()
+        errors.append((error, agent_error, (x**2).sum((1, 2)).mean()))
+    beta = second_modulus(W)
+    stated = theorem_2_bound(HORIZONS, 1 / kappa, G, 1.0, dim, beta, distance=2.0)
     fourth_root_term = 2 * math.sqrt(2 * dim / kappa) * G * (4 + 3 / (1 - beta)) / HORIZONS**0.25
-    return errors, stated, fourth_root_term
-
-
-SMOOTH = 20.0
-"""L over mu in the example whose error exceeds the last term of Theorem 2."""
+    return np.array(errors), stated, fourth_root_term, scale**2
 
 
 def _error_on_an_interval(epsilon: float) -> tuple[float, float, float]:
-    r"""Simulate one agent with projection on [-1, 1].
+    r"""Simulate one agent with projection on [-1, 1] for 1,000 steps.
 
     Return its mean square error, the standard error of this mean, and :math:`p\,\eta_1^2/\kappa`.
-    The loss is :math:`x^2/2`, so that :math:`\mu = G = 1`. The noise is that of Theorem 2.
+    The loss is :math:`x^2/2`, so that :math:`\mu = G = 1`, and L = 20. The noise is that of Theorem
+    2.
     """
     horizon, runs, rng = 1000, 10_000, np.random.default_rng(6)
-    first_step = (1 + SMOOTH) / (2 * SMOOTH)
-    kappa = _kappa(epsilon, 1e-3, 1.0)
-    x = np.zeros(runs)
+    first_step, kappa, x = 21 / 40, _kappa(epsilon, 1e-3, 1.0), np.zeros(runs)
     for t in range(1, horizon + 1):
         message = x
         if t > 1:
@@ -186,45 +177,53 @@ def _error_on_an_interval(epsilon: float) -> tuple[float, float, float]:
     return float((x**2).mean()), standard_error, first_step**2 / kappa
 
 
-def theorem_2() -> StatementResult:
-    r"""Test the error bound of Stage I in a simulation, and its limit for large T.
+def theorem_2() -> Parts:
+    """Test the error bound of Stage I in a simulation, its limit for large T, and its proof.
 
-    The last term is the limit of the bound as :math:`T \to \infty`. For two budgets it is compared
-    with the error of one agent with projection after 1,000 steps. The error has converged: after
-    300 and 4,000 steps it is within two standard errors of this value.
+    Five agents on a ring, quadratics on a box, epsilon = 40. The limit of the bound for large T is
+    2p/kappa in the theorem and 4p/kappa in (31) of the proof, because the sum of 1/sqrt(t) is at
+    most twice sqrt(T). It is compared with the error of one agent after 1,000 steps, with curvature
+    mu, L = 20 mu, projection to [-1, 1] and delta = 0.001. This error has converged: after 300 and
+    4,000 steps it is within two standard errors. The double sum of (29) is that of (20), (26) and
+    (27) for T = 1,000 and beta = 0.9, in units of G^2 N eta_1^2.
     """
-    errors, stated, _ = _simulated()
+    errors, stated, _, last_variance = _simulated()
     paper_error, _, paper_unit = _error_on_an_interval(4.0)
     error, standard_error, unit = _error_on_an_interval(40.0)
-    return conclude(
+    T, beta = 1000, 0.9
+    s = np.arange(1, T)
+    weights = (beta - beta ** (T - s + 1.0)) / (1 - beta)  # sum of beta^(t-s), t = s+1 to T
+    return (
         bound("E|mean of x(T) - x*|^2, five agents, T = 10 to 300", stated, errors[:, 0]),
         bound("its limit with projection, epsilon 4", 2 * paper_unit, paper_error),
         bound("its limit with projection, epsilon 40, less five standard errors",
-              2 * unit, error - 5 * standard_error),
-        bound("the same, last term of the proof", 4 * unit, error),
-        description="Five agents on a ring, quadratics on a box, epsilon = 40: the bound is far "
-        "above the error. For large T, only its last term remains: 4p/kappa in (31) of the proof, "
-        "2p/kappa in the theorem. One agent with curvature mu, L = 20 mu, projection to [-1, 1], "
-        f"delta = 0.001: at the published epsilon 4, the limit is {paper_error:.2f} and 2p/kappa "
-        f"permits {2 * paper_unit:.2f}; at epsilon 40, the limit is {error:.3f} and 2p/kappa "
-        f"permits {2 * unit:.3f} (errata E0.7). The value 4p/kappa is correct: the sum of "
-        "1/sqrt(t) is at most twice sqrt(T).",
+              2 * unit, error - 5 * standard_error).marked("detail", "E0.7"),
+        bound("the same, last term of the proof", 4 * unit, error).marked("remark"),
+        bound("E|mean of the released models - mean of x(T)|^2", 0.0,
+              2 * last_variance / 5).marked("remark", "E0.4"),
+        bound("sum of 1/t up to T = 1,000", math.log(T), (1 / (s + 1)).sum() + 1).marked(
+            "remark", "E0.5"),
+        bound("double sum of the steps in (29)", math.log(T) / (T * (1 - beta)),
+              2 * (weights / s).sum() / T).marked("remark", "E0.9"),
     )  # fmt: skip
 
 
-def corollary_2() -> StatementResult:
+def corollary_2() -> Parts:
     """Test the error bound of Stage II, with the published square root of T.
 
     The bound is twice that of Theorem 2, with T^(1/2) in place of T^(1/4). The proof gives T^(1/4);
     no case was found in which the difference matters. The linear rate of Stage II is that of Lemma
     1.
     """
-    errors, theorem_2_bounds, fourth = _simulated()
+    errors, theorem_2_bounds, fourth, _ = _simulated()
     stated = 4 * errors[:, 2] + 2 * (theorem_2_bounds - fourth + fourth * HORIZONS**-0.25)
     a = (1 + np.array([2.0, 4.0, 20.0])) / (2 * np.array([2.0, 4.0, 20.0]))
-    return conclude(
+    return (
         bound("E|x_i(T) - x*|^2, T = 10 to 300", stated, errors[:, 1]),
         bound("its limit over p eta_1^2 / kappa, L = 2, 4, 20 mu", 4.0, 2 / (2 * a - 0.5)),
+        bound("factor of the third term by the proof, T = 1,000", 1000**-0.5, 1000**-0.25).marked(
+            "remark", "E0.6"
+        ),
     )
 
 
@@ -257,7 +256,7 @@ def _right_side(beta: float, noises: np.ndarray, step_lengths: np.ndarray, t: in
     return float(2 * powers @ noises[1:t] + math.sqrt(agents) * powers @ step_lengths[: t - 1])
 
 
-def lemma_1() -> StatementResult:
+def lemma_1() -> Parts:
     """Test the bounds on the distances of agents to their mean in both stages.
 
     100 random runs of four agents with projection, with steps and noise of several sizes. The term
@@ -275,13 +274,13 @@ def lemma_1() -> StatementResult:
             mixed = W @ mixed
             stage_two_bounds.append(beta**k * np.linalg.norm(x))
             stage_two_distances.append(np.linalg.norm(mixed - mixed.mean(0)))
-    return conclude(
+    return (
         bound("distance in Stage I, (20)", *np.array(pairs).T),
         bound("distance in Stage II, (21)", stage_two_bounds, stage_two_distances),
     )
 
 
-def lemma_2() -> StatementResult:
+def lemma_2() -> Parts:
     """Test the inequality of smooth and strongly convex functions for random quadratics.
 
     500 quadratics with eigenvalues in [mu, L]. Equality holds if every eigenvalue is mu or L.
@@ -296,10 +295,10 @@ def lemma_2() -> StatementResult:
         pairs.append((x @ H @ x, mu * L / (mu + L) * x @ x + (H @ x) @ (H @ x) / (mu + L)))
     # Quotients, because rounding decides which of the equal points has the smallest margin.
     inner_products, right_sides = np.array(pairs).T
-    return conclude(bound("right side over the inner product", 1.0, right_sides / inner_products))
+    return (bound("right side over the inner product", 1.0, right_sides / inner_products),)
 
 
-def lemma_3() -> StatementResult:
+def lemma_3() -> Parts:
     """Test the bound on the error after mixing with noise, by exact second moments.
 
     500 random points and doubly stochastic weights.
@@ -313,10 +312,10 @@ def lemma_3() -> StatementResult:
         x, point = rng.normal(size=(agents, dim)), rng.normal(size=dim)
         stated = ((x - point) ** 2).sum() + dim * agents * M**2
         pairs.append((stated, ((W @ x - point) ** 2).sum() + dim * M**2 * (W**2).sum()))
-    return conclude(bound("sum of E|z_i - x|^2", *np.array(pairs).T))
+    return (bound("sum of E|z_i - x|^2", *np.array(pairs).T),)
 
 
-def lemma_4() -> StatementResult:
+def lemma_4() -> Parts:
     """Test the bound on the moment generating function of the loss of two adaptive rounds.
 
     The noise of the first round determines the change of the second one. 36 cases, by sums over a
@@ -330,10 +329,10 @@ def lemma_4() -> StatementResult:
         shift = np.where(grid > 0, second, 0.2 * second)  # at most `second`, chosen adaptively
         inner = np.exp(order * first * grid + (order * shift) ** 2 / 2)
         pairs.append((math.exp((first**2 + second**2) * order**2 / 2), weight @ inner))
-    return conclude(bound("E exp(lambda C_T)", *np.array(pairs).T))
+    return (bound("E exp(lambda C_T)", *np.array(pairs).T),)
 
 
-def lemma_5() -> StatementResult:
+def lemma_5() -> Parts:
     """Test the bound on the distances of averages before projection to their mean.
 
     100 random runs of four agents with projection, steps and noise of several sizes.
@@ -343,4 +342,4 @@ def lemma_5() -> StatementResult:
         _, beta, noises, average_gaps, _, step_lengths, _ = _rounds(seed)
         for t in range(2, 9):
             pairs.append((_right_side(beta, noises, step_lengths, t), average_gaps[t - 1]))
-    return conclude(bound("distance of z hat, (53)", *np.array(pairs).T))
+    return (bound("distance of z hat, (53)", *np.array(pairs).T),)

@@ -6,8 +6,6 @@ from .. import compute
 from .base import ErratumResult, erratum, finding
 
 PARTS = {
-    "E0.7": ("gradient_descent.theorem_2", 2, "the remaining error against 2 p / kappa"),
-    "E0.8": ("descent_remarks.sentence_5", 1, "the bound with more records per agent"),
     "E1.5": ("local.theorem_2_3", 0, "the average loss against (11)"),
     "E1.6": ("local.lemma_2_1", 0, "a quotient of posteriors against (8) without exponential"),
     "E1.10": ("local_remarks.sentence_1", 2, "epsilon of coordinate descent without ln(1/delta)"),
