@@ -114,7 +114,7 @@ def test_mu_of_coordinate_descent_is_that_of_its_accounted_messages():
     mu = float(local_remarks.mu_of_coordinate_descent(epsilon, 1.0, counts, changes))
     assert mu == pytest.approx(math.sqrt(280) * change / smoothness / sigma)
     assert account([messages], 1e-5).epsilon == pytest.approx(2.94, abs=0.01)
-    assert local_remarks.sentence_1().parts[2].holds is False
+    assert local_remarks.sentence_1()[2].holds is False
     # The worst case: the coordinate that a record changes is chosen twice as often as on average.
     alone = np.eye(14)[0]
     assert local_remarks.mu_of_coordinate_descent(1.0, 1.0, 20 + 20 * alone - 20 / 13 * (1 - alone),

@@ -131,7 +131,7 @@ def _simulated() -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     r"""Simulate Algorithm 1 on a ring of five agents in two dimensions, with epsilon = 40.
 
     The losses are :math:`f_i(x) = \frac12\|x - a_i\|^2` on the box [-1, 1]^2, with minimisers
-    within a quarter of it, and :math:`\eta_t = 1/t`. Return the errors, one row per horizon: squared
+    within a quarter of it, and :math:`\eta_t = 1/t`. Return the errors, a row per horizon: squared
     error of the mean, largest squared error of an agent, and |x(T)|^2. Return also the bound of
     Theorem 2, its term with the fourth root of T, and the squared scale of the last noise.
     """

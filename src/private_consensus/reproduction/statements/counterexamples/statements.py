@@ -6,12 +6,6 @@ from .. import compute
 from .base import ErratumResult, erratum, finding
 
 PARTS = {
-    "E1.5": ("local.theorem_2_3", 0, "the average loss against (11)"),
-    "E1.6": ("local.lemma_2_1", 0, "a quotient of posteriors against (8) without exponential"),
-    "E1.10": ("local_remarks.sentence_1", 2, "epsilon of coordinate descent without ln(1/delta)"),
-    "E1.11": ("local.theorem_3_1", 1, "the contraction of consensus on a path against (42)"),
-    "E1.12": ("local.theorem_3_2", 2, "the contraction of (13) for M below 1 against (47)"),
-    "E1.13": ("local.theorem_3_1", 2, "the distance in the norm with zeta instead of 1/zeta"),
     "E2.3": ("zeroth_order.lemma_1", 0, "the mean output with a valid Lipschitz constant"),
     "E2.8": ("zeroth_order.lemma_2", 0, "the variance against (22), whose norm has the wrong side"),
     "E2.9": ("zeroth_order.theorem_3", 1, "the excess against (32) with the variance of one agent"),
