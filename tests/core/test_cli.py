@@ -36,7 +36,7 @@ def test_list_names_all_algorithms_and_problems_and_a_data_set(call):
         assert name in out
 
 
-ELSEWHERE = {"check", "compare", "reproduce"}
+ELSEWHERE = {"check", "compare", "init", "reproduce"}
 """Commands on a run or a new study, which the tests of publishing and of studies execute."""
 
 
