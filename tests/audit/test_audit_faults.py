@@ -10,10 +10,11 @@ from private_consensus.audits import audit, audit_calibrated
 from private_consensus.audits.auditing import with_values_of
 from private_consensus.audits.examples import complete, mean_estimation
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.algorithms.base import Algorithm, origin
+from private_consensus.core.algorithms.base import Algorithm, origin, parameters
 from private_consensus.core.problems.lasso import Lasso
 from private_consensus.privacy import Budget, Relation
 from private_consensus.privacy.mechanisms import Correlated, Exact, Gaussian, Laplace, SecureSum
+from worlds import world
 
 HORIZON, PAIRS = 3, 6
 CORRECT, BROKEN = {}, {}
@@ -519,3 +520,16 @@ def test_a_declared_quantity_of_the_data_is_equal_in_both_calibrations():
     assert shared.smoothness == first.smoothness != second.smoothness
     point = np.ones((1, 1, 1, 3))
     np.testing.assert_array_equal(shared.gradient(point), second.gradient(point))
+
+
+def test_executed_batches_that_are_larger_than_the_accounted_ones_are_named():
+    noisy, problem, network, horizon = world("dsgd")
+    assert audit_calibrated(noisy, problem, network, horizon, 1e-5, pairs=2).finding is False
+
+    class Doubled(type(noisy)):
+        def sizes(self, s, speeds):
+            return 2 * super().sizes(s, speeds)
+
+    doubled = Doubled(**parameters(noisy))
+    result = audit_calibrated(doubled, problem, network, horizon, 1e-5, pairs=2)
+    assert result.verdict == "leaks" and "batches of" in result.reason

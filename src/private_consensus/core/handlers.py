@@ -239,6 +239,8 @@ class Recording(Running):
 
     def release(self, name, query, where):
         mechanism, unit = self.prepare(name)
+        if reason := mechanism.unaccounted(unit):
+            raise Leak(f"iteration {self.t}: {name!r} has {reason}")
         output = mechanism.output(query, unit, self.t)
         evidence = mechanism.evidence(query, unit, output, self.t)
         if where is not None:

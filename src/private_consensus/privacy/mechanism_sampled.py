@@ -97,6 +97,14 @@ class SampledGradient(Mechanism):
         sizes = self.sizes(unit.speeds)
         return query(unit.rows, sizes) + self.deviation(sizes)[..., None] * unit.normals()
 
+    def unaccounted(self, unit):
+        if self.batch is None:
+            return ""
+        executed, accounted = self.sizes(unit.speeds), self.batch.batches.sizes
+        if np.isin(executed, accounted).all() and unit.rows.shape[-1] <= max(accounted):
+            return ""
+        return f"batches of {np.max(executed)} records, accounted are at most {max(accounted)}"
+
     def evidence(self, query, unit, output, t):
         sizes = self.sizes(unit.speeds)
         return query(unit.rows, sizes), unit.rows, sizes

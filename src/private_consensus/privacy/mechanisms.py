@@ -19,10 +19,12 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from private_consensus.common.errors import InvalidInput, arguments, require
 
 from .cancelling_noise import hiding_energy
+from .correlated_noise import cyclic_sensitivity
 from .objective_perturbation import PerturbedObjective
 from .releases import Release
 
@@ -152,6 +154,10 @@ class Mechanism(ABC):
         -------
         ndarray
         """
+
+    def unaccounted(self, unit: Any) -> str:
+        """Return a reason why the accountant does not cover a unit noise; empty if it does."""
+        return ""
 
     def evidence(self, query: Any, unit: Any, output: Any, t: int) -> Any:
         """Return arrays that state the private value of a release, for the comparison by a replay.
@@ -526,14 +532,12 @@ class Temporal(Additive):
     filter : ndarray, shape (horizon, horizon)
         Lower triangular matrix :math:`C^{-1}`, whose row t weights the unit noise of the
         iterations up to t.
-    whole : float
-        Largest norm of :math:`C\Delta` for the changes :math:`\Delta` of norm at most 1 that one
-        record causes: the loss of the whole sequence is ``whole`` times the largest ratio of
-        sensitivity and scale.
+    period : int
+        Number of iterations between two uses of a record; 1 if each iteration uses all records.
     """
 
     filter: Any = None
-    whole: float = 1.0
+    period: int = 1
     law: ClassVar[str] = "gaussian"
     unit: ClassVar[Any] = "normal"
 
@@ -547,9 +551,11 @@ class Temporal(Additive):
         drawn = np.stack([np.broadcast_to(noise, query.shape) for noise in unit], axis=-1)
         return query + self.at(self.scale, t) * (drawn @ self.filter[t - 1, :t])
 
-    @property
+    @cached_property
     def factor(self):
-        return self.whole
+        r"""Largest norm of :math:`C\Delta`; a record changes its iterations by at most 1 each."""
+        inverse = solve_triangular(self.filter, np.eye(len(self.filter)), lower=True)
+        return cyclic_sensitivity(inverse, self.period) * (1 + 1e-9)
 
     def levels(self, horizon):
         # The whole sequence is one release.

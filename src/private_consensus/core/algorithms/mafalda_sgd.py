@@ -23,12 +23,10 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from private_consensus.common.errors import require
 from private_consensus.privacy.correlated_noise import (
     cyclic_factor,
-    cyclic_sensitivity,
     error_gram,
 )
 from private_consensus.privacy.mechanisms import Temporal
@@ -91,11 +89,10 @@ class MAFALDASGD(ClippedDescent):
         return change if self.clip is None else np.minimum(change, 2.0 * column(self.clip))
 
     def mechanisms(self, problem, network, horizon):
-        C = solve_triangular(self.filter_of(horizon), np.eye(horizon), lower=True)
-        whole = cyclic_sensitivity(C, int(np.max(self.batches))) * (1 + 1e-9)
         change = column(self.eta) * self.change(problem)
         scale = self.message_scale
-        return {"step": Temporal(change, scale, filter=self.filter_of(horizon), whole=whole)}
+        filter, period = self.filter_of(horizon), int(np.max(self.batches))
+        return {"step": Temporal(change, scale, filter=filter, period=period)}
 
     def step(self, state, problem, network, release, t):
         z = network.mix(state.x)

@@ -481,11 +481,3 @@ def at(value: Any, s: int) -> Any:
         The value itself if it is a scalar.
     """
     return value[s] if isinstance(value, np.ndarray) and value.ndim else value
-
-
-def _without_diagonal(matrix):
-    from scipy.sparse import diags_array, issparse
-
-    if not issparse(matrix):
-        return matrix.without_diagonal()
-    return matrix - diags_array(matrix.diagonal())
