@@ -10,12 +10,14 @@ from scipy.stats import norm
 from private_consensus.core.networks import metropolis_mixing
 from private_consensus.privacy import Release, account, gaussian_delta
 from private_consensus.reproduction.statements import (
-    admm_remarks,
-    consensus_remarks,
+    admm,
+    concentrated,
     descent_remarks,
+    functional,
     local_remarks,
     zeroth_order_remarks,
 )
+from private_consensus.reproduction.statements import consensus_innovation as wang
 from private_consensus.reproduction.statements.common import adjacency_of
 
 # Showkatbakhsh et al.
@@ -150,58 +152,20 @@ def test_weights_are_doubly_stochastic_and_graph_descent_matches_central_descent
 # Wang et al.
 
 
-def test_the_fraction_of_correct_guesses_has_its_closed_form():
-    for epsilon in (0.1, 0.8, 3.0):
-        fraction = consensus_remarks._correct_guesses(epsilon)
-        assert fraction == pytest.approx(1 - math.exp(-epsilon / 2) / 2, abs=1e-6)
-
-
 def test_the_loss_is_epsilon_times_the_number_of_updates_with_changed_data():
-    rows, epsilon = np.array([[1.0, -2.0]] * 20), 0.4
-    step_sizes = 2 / (np.arange(20) + 2)
-    changes = np.full(20, 0.2)
+    row, epsilon, step_sizes = np.array([1.0, -2.0]), 0.4, 2 / (np.arange(20) + 2)
     moved = [
-        Release("laplace", sensitivity=step * 3 * 0.2, scale=step * 0.2 * 3 / epsilon)
+        Release("laplace", sensitivity=step * 3 * 0.2, scale=step * 0.2 * np.abs(row).sum() / 0.4)
         for step in step_sizes
     ]
     assert account(moved, 0.0).epsilon == pytest.approx(20 * epsilon)
-    assert consensus_remarks.loss_of_a_run(rows, changes, epsilon) == pytest.approx(20 * epsilon)
-    alone = np.where(np.arange(20) == 3, changes, 0.0)
-    assert consensus_remarks.loss_of_a_run(rows, alone, epsilon) == pytest.approx(epsilon)
-
-
-def naive_example(epsilon, separate, horizon, runs=20_000):
-    """Return squared errors of DP-CI in the example of section 5, message by message."""
-    rng = np.random.default_rng(9)
-    neighbours = [(1, 3), (0, 2, 4), (1, 3), (0, 2, 4), (1, 3)]
-    truth, x, sigma = np.array([-1.0, 1.0]), np.tile([0.0, 0.4], (runs, 5, 1)), np.zeros(5)
-    for t in range(horizon):
-        s, c = math.sin(t), math.cos(t)
-        rows = np.array([[1 + s, 0], [1 - c, 0], [0, 1 + c], [1, 1 - s], [1, s / 2]])
-        sent = x + rng.laplace(size=x.shape) * sigma[:, None]
-        x = np.empty_like(sent)
-        for i, adjacent in enumerate(neighbours):
-            y = rows[i] @ truth + rng.uniform(-0.2, 0.2, runs)
-            coupling = sum(sent[:, i] - sent[:, j] for j in adjacent)
-            innovation = np.outer(y - sent[:, i] @ rows[i], np.ones(2)) * rows[i]
-            x[:, i] = sent[:, i] - 2 / (t + 2) * (coupling - innovation)
-        norms = np.abs(rows).sum(1)
-        sigma = 2 / (t + 2) * 0.2 / epsilon * (norms if separate else np.full(5, norms.max()))
-    return ((x - truth) ** 2).sum(-1).mean(1)
-
-
-@pytest.mark.parametrize("separate", [False, True])
-def test_the_exact_error_of_the_dp_ci_example_matches_a_simulation(separate):
-    def scales(norms):
-        return norms if separate else np.full(5, norms.max())
-
-    exact = consensus_remarks.example_error(0.8, scales, 25)
-    assert agrees(naive_example(0.8, separate, 25), exact)
+    assert wang.loss_of_messages(np.ones(20), epsilon) == pytest.approx(20 * epsilon)
+    assert wang.loss_of_messages(np.arange(20) == 3, epsilon) == pytest.approx(epsilon)
 
 
 def test_a_measurement_can_be_recovered_from_two_noiseless_messages():
     """Solve the linear update by least squares, with one agent's row and unknown measurement."""
-    assert consensus_remarks.remark_4_1().parts[0].holds
+    assert wang.remark_4_1()[0].holds
     rng = np.random.default_rng(2)
     row, x, step, y = np.array([1.3, -0.4]), rng.normal(size=2), 0.5, 0.7
     later = x + step * row * (y - row @ x)
@@ -211,16 +175,15 @@ def test_a_measurement_can_be_recovered_from_two_noiseless_messages():
 
 def test_the_cost_of_noise_is_the_ratio_of_variances_per_step():
     """For slow steps, each mode has error alpha (2 (delta H/epsilon)^2 + 0.05) / (2 lambda)."""
-    text = consensus_remarks.remark_4_14().description
-    largest = float(re.search(r"to (\S+) times that without", text)[1])
-    assert largest == pytest.approx(1 + 2 * (0.6 / 0.1) ** 2 / 0.05, rel=0.01)
-    growth = consensus_remarks.remark_4_12().parts[0]
+    noisy, noiseless = wang._noisy_errors(0.6, (0.1, np.inf))
+    assert noisy[-1] / noiseless[-1] == pytest.approx(1 + 2 * (0.6 / 0.1) ** 2 / 0.05, rel=0.01)
+    growth = wang.remark_4_12()[0]
     ends = [2 * (0.6 / e) ** 2 + 0.05 for e in (0.1, 0.2, 0.4, 0.8)]
     slope = np.polyfit(np.log([10, 5, 2.5, 1.25]), np.log(ends), 1)[0]
     assert growth.measured == pytest.approx(slope, abs=0.002)
 
 
-def test_exponential_steps_leave_the_stated_limit_error():
+def test_exact_moments_equal_a_loop_over_exponential_steps():
     limit = 0.0
     for eigenvalue, first in ((0.5, 3.0), (3.0, 1.0), (5.0, 1.0)):
         error = first**2
@@ -228,18 +191,15 @@ def test_exponential_steps_leave_the_stated_limit_error():
             step, noise = 0.6 * 0.4 ** (t + 1), 0.6 * 0.4**t
             error = (1 - step * eigenvalue) ** 2 * (error + 2 * noise**2) + 0.05 * step**2
         limit += error
-    assert f"squared error of {limit:.2g}" in consensus_remarks.remark_4_6().description
+    noise = 0.6 * 0.4 ** np.arange(1.0, 60)
+    assert wang._moments(0.4 * noise, noise)[-1] == pytest.approx(limit)
 
 
-def test_the_stated_sensitivity_is_attained_and_one_measurement_costs_epsilon():
-    remark_part = consensus_remarks.remark_4_3().parts[0]
-    assert remark_part.holds and remark_part.margin == pytest.approx(1)
-    stream, single = consensus_remarks.sentence_1().parts
+def test_one_measurement_costs_epsilon_and_steps_sum_to_the_harmonic_series():
+    stream, single = wang.sentence_1()
     assert stream.holds and single.measured == pytest.approx(0.8) and not single.holds
-    steps = consensus_remarks.remark_4_8()
-    assert [remark_part.holds for remark_part in steps.parts] == [True] * 9 + [False]
     harmonic = sum(1 / t for t in range(1, 1_000_001)) / math.log(1_000_001)
-    assert steps.parts[6].measured == pytest.approx(harmonic)
+    assert wang.remark_4_8()[0].measured == pytest.approx(harmonic)
 
 
 # Ding
@@ -250,7 +210,7 @@ def test_the_impossible_mass_of_an_inexact_minimiser_matches_stepwise_descent(st
     """Run descent step by step and compare the outputs with those of a neighbour."""
     tolerance = 0.01
     runs = [
-        admm_remarks.InexactMinimiser(m, g, 0.3, tolerance, step_size)
+        admm.InexactMinimiser(m, g, 0.3, tolerance, step_size)
         for m, g in ((2.0, 0.0), (2.02, 0.05))
     ]
     gradients = np.linspace(-2, 2, 400_001)
@@ -258,28 +218,28 @@ def test_the_impossible_mass_of_an_inexact_minimiser_matches_stepwise_descent(st
     for run in runs:
         x = np.zeros_like(gradients)
         for _ in range(400):
-            slope = run.curvature * x + gradients
+            slope = run.m * x + gradients
             moving = np.abs(slope) > tolerance * (1 + 1e-9)
             x = np.where(moving, x - step_size * slope, x)
-        assert np.allclose(x, run.output(-gradients / run.curvature), atol=1e-9)
+        assert np.allclose(x, run.output(-gradients / run.m), atol=1e-9)
         outputs.append(x)
-    low, high = runs[1].gaps().T
+    low, high = runs[1].gaps
     excluded = np.zeros(len(gradients), bool)
     for start, end in zip(low[low > 0], high[low > 0], strict=True):
         excluded |= (np.abs(outputs[0]) > start) & (np.abs(outputs[0]) < end)
-    mass = admm_remarks.impossible_mass(*runs)
+    mass = admm.impossible_mass(*runs)
     weights = norm.pdf(gradients, 0, 0.3) * (gradients[1] - gradients[0])
     assert mass == pytest.approx(weights[excluded].sum(), rel=0.05) and mass > 1e-4
     assert not np.any([(np.abs(outputs[1]) > a) & (np.abs(outputs[1]) < b)
                        for a, b in zip(low + 1e-9, high - 1e-9, strict=True)])  # fmt: skip
-    shifted = admm_remarks.InexactMinimiser(2.0, 0.05, 0.3, tolerance, step_size)
-    assert admm_remarks.impossible_mass(runs[0], shifted) == pytest.approx(0, abs=1e-9)
+    shifted = admm.InexactMinimiser(2.0, 0.05, 0.3, tolerance, step_size)
+    assert admm.impossible_mass(runs[0], shifted) == pytest.approx(0, abs=1e-9)
 
 
 def test_with_a_tiny_tolerance_delta_is_that_of_the_gaussian_mechanism():
     """A tiny tolerance leaves normal variables whose means differ by the shift."""
-    runs = [admm_remarks.InexactMinimiser(2.0, g, 0.3, 1e-6, 0.499) for g in (0.0, 0.2)]
-    delta = admm_remarks.noisy_delta(*runs, 0.05, 0.5)
+    runs = [admm.InexactMinimiser(2.0, g, 0.3, 1e-6, 0.499) for g in (0.0, 0.2)]
+    delta = admm.noisy_delta(*runs, 0.05, 0.5)
     mu = 0.1 / math.hypot(0.15, 0.05)
     assert delta == pytest.approx(float(gaussian_delta(mu, 0.5)), rel=0.02)
 
@@ -292,16 +252,16 @@ def test_minimal_variances_meet_the_budget_and_smaller_variances_do_not():
     def binomial(n):
         return {k: math.comb(n, k) / 2**n for k in range(n + 1)}
 
-    n = round(4 * admm_remarks.least_binomial_variance(1.0, 1e-3, 1))
+    n = round(4 * concentrated.least_binomial_variance(1.0, 1e-3, 1))
     assert delta(binomial(n), 1, 1.0) <= 1e-3 < delta(binomial(n - 2), 1, 1.0)
-    s2 = admm_remarks.least_gaussian_variance(1.0, 1e-3, 2)
+    s2 = concentrated.least_gaussian_variance(1.0, 1e-3, 2)
     for factor, meets in ((1.002, True), (0.99, False)):
         weights = {k: math.exp(-(k**2) / (2 * s2 * factor)) for k in range(-80, 81)}
         total = sum(weights.values())
         normal = {k: w / total for k, w in weights.items()}
         assert (delta(normal, 2, 1.0) <= 1e-3) is meets
     # With 17 trials the outcome that a neighbour excludes has a probability of 2^-17 < 1e-5.
-    assert admm_remarks.least_binomial_variance(4.0, 1e-5, 1) >= 17 / 4
+    assert concentrated.least_binomial_variance(4.0, 1e-5, 1) >= 17 / 4
 
 
 def test_one_attribute_changes_its_coefficients_by_at_most_the_lemmas_constant():
@@ -315,7 +275,7 @@ def test_one_attribute_changes_its_coefficients_by_at_most_the_lemmas_constant()
         change = np.abs(weight * (x - changed)).sum()
         change += np.abs(np.outer(x, x) - np.outer(changed, changed)).sum() / 8
         largest = max(largest, change)
-    stated = admm_remarks.attribute_loss(5, 1.0) * (25 / 4 + 15)
+    stated = functional.attribute_loss(5, 1.0) * (25 / 4 + 15)
     assert 0.97 * stated < largest <= stated
 
 

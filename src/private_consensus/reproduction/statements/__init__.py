@@ -19,9 +19,9 @@ from private_consensus.common.errors import arguments
 from .base import Part, Parts
 
 MODULES = (
-    "admm", "admm_remarks", "concentrated", "consensus_innovation", "consensus_remarks",
+    "admm", "concentrated", "consensus_innovation",
     "constrained", "descent_remarks", "functional", "gradient_descent", "local", "local_remarks",
-    "objectives", "schedules", "sgd", "sgd_remarks", "zeroth_order", "zeroth_order_remarks",
+    "schedules", "sgd", "zeroth_order", "zeroth_order_remarks",
 )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ class Statement(Strict):
     function: str = ""
     """Computation of the verdict: module.function in private_consensus.reproduction.statements."""
     because: str = ""
-    """Reason why the statement cannot be tested."""
+    """Reason why the statement cannot be tested; ``function`` then computes its errata only."""
     proven: bool = True
     """False if no proof is known: numbers that agree with the statement do not confirm it."""
     claims: dict[str, str] = Field(default_factory=dict)
@@ -58,9 +58,9 @@ class Statement(Strict):
 
     @model_validator(mode="after")
     def one_of_both(self) -> Statement:
-        """Raise an error unless exactly one of ``function`` and ``because`` is set."""
-        if bool(self.function) == bool(self.because):
-            raise ValueError("expected either function or because")
+        """Raise an error unless ``function`` or ``because`` is set, both only with errata."""
+        if bool(self.function) == bool(self.because) and not (self.function and self.errata):
+            raise ValueError("expected either function or because, or both and errata")
         return self
 
 
@@ -129,7 +129,7 @@ def _rows(paper: str, number: str, entry: Statement) -> Iterator[dict[str, Any]]
         "paper": paper,
         "number": number,
         "statement": entry.statement,
-        "verdict": verdict_of(inequalities, entry.proven) if inequalities else UNTESTABLE,
+        "verdict": UNTESTABLE if entry.because else verdict_of(inequalities, entry.proven),
         "computation": entry.function,
         "because": entry.because,
         "same_slip_as": "; ".join(entry.same_slip_as),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from private_consensus.common.errors import arguments
 
-from . import admm, average, functional, sgd, statements, zeroth_order  # noqa: F401
+from . import statements, zeroth_order  # noqa: F401
 from .base import COMPUTATIONS, ErratumResult
 
 
