@@ -71,7 +71,7 @@ SCALE = CONFIG.scale
 
 onsuccess:
     # Imported here, so that it does not delay the start.
-    from private_consensus.report.closing import closing_lines
+    from private_consensus.report.reading import closing_lines
 
     # The jobs of the requested targets and all jobs on which they depend, also those that were not executed.
     files = [str(file) for job in workflow.dag.jobs for file in job.output]

@@ -23,7 +23,7 @@ from . import chromium
 
 LARGEST_REPORT, LARGEST_PAGE = 40_000_000, 600_000
 """Largest sizes in bytes."""
-LONGEST_PAGE = {1280: 12.0, 390: 30.0}
+LONGEST_PAGE = {1280: 8.0, 390: 20.0}
 """Largest length of a page before unfolding, in screens, by width of the window in pixels."""
 LINES_PER_SCREEN, CHARACTERS_PER_LINE = 36.0, 110.0
 """Capacity of a screen of 1,280 by 900 pixels, for the estimate without a browser."""

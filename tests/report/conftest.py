@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
-import tempfile
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from private_consensus.common.provenance import write_text
-from private_consensus.report import site
 from private_consensus.report.reading import Results
 from private_consensus.reproduction.experiments.results import stamp, write
 
@@ -54,7 +49,7 @@ def paper(key: str, number: str, figures: int = 2) -> dict[str, Any]:
                   "venue": "somewhere", "summary": "In short.", "methods": ["descent"]},
         "experiments": {names[0]: experiment},
         "figures": {
-            name: {"title": f"Paper {number}, Figure {i + 1}: error", "caption": "What is seen.",
+            name: {"title": f"Figure {i + 1}: error", "caption": "What is seen.",
                    "added": i > 0, "panels": [{**panel, "title": "left"}, {**panel, "title": ""}]}
             for i, name in enumerate(names)
         },
@@ -116,8 +111,7 @@ def image_card() -> dict[str, Any]:
 def results_of(papers: dict[str, dict[str, Any]], **changes: Any) -> Results:
     """Return all results of the specified papers."""
     facts = {
-        name: {"source": DRAWN, "runs": (20, 20), "intervals": ["mean +- standard error"],
-               "width": 800.0, "height": 400.0}
+        name: {"source": DRAWN, "runs": (20, 20), "width": 800.0, "height": 400.0}
         for paper_config in papers.values() for name in paper_config["figures"]
     }  # fmt: skip
     claims = [claim(key, i, verdict) for key in papers for i, verdict in enumerate(VERDICTS)]
@@ -150,67 +144,12 @@ def results_of(papers: dict[str, dict[str, Any]], **changes: Any) -> Results:
     return Results(**{**fields, **changes})
 
 
-BUNDLES_AGAIN = {"test_two_reports_of_the_same_results_are_byte_identical"}
-"""Tests in which every report bundles the runtime of its charts itself."""
-_write_runtime = site.write_runtime
-
-
-@pytest.fixture(autouse=True)
-def runtime_bundled_once(request, monkeypatch):
-    """Bundle the runtime of the charts, which no result changes, once per process (1.4 s)."""
-    if request.node.name not in BUNDLES_AGAIN:
-        monkeypatch.setattr(site, "write_runtime", lambda path: write_text(path, _runtime()))
-
-
-@cache
-def _runtime() -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "vega.js"
-        _write_runtime(path)
-        return path.read_text(encoding="utf-8")
-
-
 @pytest.fixture
 def results() -> Results:
     return results_of({"first": paper("first", "000"), "second": paper("second", "001")})
 
 
-def specification(source: str = DRAWN) -> dict[str, Any]:
-    """Return a chart of two panels with points and lines, and an interactive legend."""
-    view = {
-        "params": [
-            {"name": "shown", "select": {"type": "point", "fields": ["curve"]}, "bind": "legend"}
-        ],
-        "mark": {"type": "line", "point": True},
-        "width": 360,
-        "height": 200,
-        "encoding": {
-            "x": {"field": "x", "type": "quantitative"},
-            "y": {"field": "y", "type": "quantitative"},
-            "tooltip": [{"field": "y", "type": "quantitative"}],
-            "color": {"field": "curve"},
-            "opacity": {"condition": {"param": "shown", "value": 1}, "value": 0.1},
-        },
-    }
-    second = {key: value for key, value in view.items() if key != "params"}
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "title": {"text": "A title", "subtitle": f"data: {source}", "subtitleColor": "#666666"},
-        "data": {
-            "values": [
-                {"x": i, "y": i * k, "curve": f"curve {k}"} for i in range(5) for k in (1, 2)
-            ]
-        },
-        "hconcat": [view, second],
-    }
-
-
-@cache
-def drawn(text: str) -> str:
-    """Return a Vega-Lite specification as SVG."""
-    import vl_convert as vlc
-
-    return vlc.vegalite_to_svg(text)
+DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" width="800" height="400"></svg>'
 
 
 @pytest.fixture
@@ -218,9 +157,7 @@ def run_folder(results: Results, tmp_path: Path) -> Path:
     """Write the figures and numbers that the workflow would write for ``results``."""
     folder = tmp_path / "made"
     (folder / "figures").mkdir(parents=True)
-    text = json.dumps(specification())
-    contents = {"json": text.encode(), "svg": drawn(text).encode(),
-                "png": b"png", "pdf": b"pdf"}  # fmt: skip
+    contents = {"svg": DRAWING.encode(), "png": b"png", "pdf": b"pdf"}
     numbers = pl.DataFrame({"x": [1.0, 2.0], "y": [0.5, 0.25], "runs": [20, 20],
                             "interval": ["mean +- standard error"] * 2})  # fmt: skip
     for name, fact in results.facts.items():

@@ -34,7 +34,7 @@ def test_the_front_page_opens_with_the_counts_of_claims_and_settings(results):
         "(descent not known, descent not known times the claimed ε), and 0 of their 0 baselines; "
         "for 0 proposed methods, the claim is not proven."
     )
-    assert page(paper_results).index(counted) < page(paper_results).index('class="counts"')
+    assert page(paper_results).index(counted) < page(paper_results).index('class="papers"')
 
 
 def test_ablations_audits_tuning_grids_and_settings_without_a_claim_are_not_counted():

@@ -31,7 +31,7 @@ def test_a_page_that_is_too_long_is_reported(tmp_path):
     (tmp_path / "long.html").write_text(page(1000 * LINE))
     (tmp_path / "short.html").write_text(page(LINE))
     (finding,) = checking.estimated_lengths(tmp_path)
-    assert finding.startswith("long.html: about 38.9 screens at 1280 pixels, at most 12")
+    assert finding.startswith("long.html: about 38.9 screens at 1280 pixels, at most 8")
 
 
 def test_page_of_a_paper_with_sixty_figures_meets_size_and_length_limits(tmp_path):

@@ -21,7 +21,7 @@ def tab(tmp_path_factory):
         yield opened
 
 
-@pytest.mark.parametrize("name", ["index.html", "statements.html"])
+@pytest.mark.parametrize("name", ["index.html", "papers/first.html", "privacy.html"])
 def test_pages_of_two_papers_meet_accessibility_rules(tab, results, run_folder, tmp_path, name):
     write_site(results, run_folder, tmp_path / "report")
     tab.open(tmp_path / "report" / name)

@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 
-from private_consensus.report.closing import REAL_DATA_HINT, closing_lines
+from private_consensus.report.reading import REAL_DATA_HINT, closing_lines
 from private_consensus.reproduction.datasets.origin import Provenance
 
 

@@ -21,11 +21,11 @@ from private_consensus.report.site import write_zipped
 from .conftest import write_result
 from .html_tree import Tree
 
-DOWNLOADS = ("svg", "png", "pdf", "parquet", "csv.zip", "js")
+DOWNLOADS = ("svg", "png", "pdf", "parquet", "csv.zip")
 """File name extensions in ``report/figures``."""
 
-ASSETS = ("report.css", "report.js", "vega.js")
-"""Style, scripts and data of a report."""
+ASSETS = ("report.css", "report.js")
+"""Style and script of a report."""
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_the_report_folder_contains_exactly_the_expected_files(site, results):
         *FILES,
         *(f"{name}.html" for name in TOPICS),
     }
-    settings = {f"settings/{key}.{kind}" for key in results.papers for kind in ("html", "csv")}
+    settings = {f"privacy/{key}.csv" for key in results.papers}
     papers = {f"papers/{key}.html" for key in results.papers}
     assert files == {
         *common_files,
@@ -69,14 +69,12 @@ def test_every_linked_file_is_in_the_report_folder(site):
 
 
 def test_the_front_page_loads_less_than_100_kb(site):
-    """The browser loads charts and their runtime after the page."""
     tree = Tree((site / "index.html").read_text())
     loaded = [*tree.attributes("script", "src"), *tree.attributes("img", "src")]
     loaded += [link for link in tree.attributes("link", "href") if not link.startswith("data:")]
     assert loaded == ["assets/report.js", "assets/report.css"]
     # The claims are on the page of the scorecard, not on the front page.
     assert sum((site / name).stat().st_size for name in ("index.html", *loaded)) < 100_000
-    assert (site / "assets" / "vega.js").stat().st_size < 1_000_000
 
 
 def test_two_reports_of_the_same_results_are_byte_identical(site, results, run_folder, tmp_path):

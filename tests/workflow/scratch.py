@@ -44,7 +44,6 @@ FORKS.set_forkserver_preload([
     # Modules that Snakemake imports in its functions.
     "snakemake.profiles", "snakemake.report.html_reporter", "pandas", "nbformat.v4", "smart_open",
     # Third-party modules that rules import.
-    "docutils.core",
 ])  # fmt: skip
 
 FIGURE = "showkatbakhsh_extra_reconstruction"

@@ -7,7 +7,6 @@ from importlib.metadata import PackageNotFoundError, requires
 
 PROJECT = "private-consensus"
 EXTRA_OF = {
-    "docutils": "report",
     "ipumspy": "data",
     "jinja2": "report",
     "PIL": "report",

@@ -49,7 +49,7 @@ def reproduce(options: Namespace) -> int:
     code = reproduction.reproduce(
         options.study, options.scale, options.cores, log_to_stderr=options.json
     )
-    from ..report.closing import closing_lines  # with packages of an extra
+    from ..report.reading import closing_lines  # with packages of an extra
 
     summaries = Path(options.study, "results").glob("*/summary.md")
     newest = None if code else max(summaries, key=os.path.getmtime, default=None)

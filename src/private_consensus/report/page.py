@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from private_consensus.common.symbols import typeset
-from private_consensus.core.algorithms import names as registered_names
 from private_consensus.reproduction.experiments.freshness import command
 
-from .formats import code, duration, number, words
-from .names import LINKS, algorithm_title, figure_name
+from .formats import LINKS, algorithm_title, code, duration, figure_name, number, words
 from .reading import Results, surrogates_in
-from .views import (
-    algorithms,
-    answer,
-    delivered,
-    figures,
-    privacy,
-    scorecard,
-    tables,
-    verdicts,
-)
+from .views import answer, figures, privacy, scorecard
 from .views.data import data_uri
 
 TOPICS = {
-    "scorecard": "Scorecard: all claims",
-    "privacy": "Privacy of each algorithm",
+    "scorecard": "Claims",
+    "privacy": "Privacy",
     "audits": "Audits",
-    "statements": "Statements and errata of the papers",
+    "statements": "Theorems and errata",
     "data": "Data",
-    "run": "This run",
+    "run": "Run",
 }
-"""Name to title of each topic page, in the order of the table of contents.
+"""Name to title of each topic page, in the order of the navigation.
 
 Each page has a template ``<name>_page.html.j2`` and a function ``page(results)`` in
 ``views/<name>.py`` that returns the variables of the template.
@@ -43,75 +32,46 @@ Each page has a template ``<name>_page.html.j2`` and a function ``page(results)`
 
 
 def page(results: Results) -> str:
-    """Render the front page: the result in words, the papers, and the delivered privacy."""
-    papers = results.papers
-    first = next((name for paper in papers.values() for name in paper["figures"]), "")
-    variables = {
-        **navigation(results),
-        "here": "",
-        "root": "",
-        "home": "",
-        "scale": results.scale,
-        "decides": results.decides,
+    """Render the front page: the answer, the papers, and mechanisms with too little privacy."""
+    less = [r for r in privacy.delivered(results) if r["verdict"] in privacy.LESS_THAN_CLAIMED]
+    content = {
         "answer": answer.summary(results),
         "command": command("", results.scale),
-        "one_figure": command(first, results.scale),
         "counts": scorecard.counts(scorecard.scored(results)),
-        "delivered": delivered.rows(results),
-        "as_claimed": delivered.AS_CLAIMED,
-        "privacy_counts": privacy.privacy_counts(results),
-        "papers": [paper_view(key, results) for key in papers],
+        "delivered": less,
+        "as_claimed": privacy.AS_CLAIMED,
+        "papers": [_head(key, results) for key in results.papers],
         "surrogates": surrogates_in(fact["source"] for fact in results.facts.values()),
     }
-    return environment().get_template("index.html.j2").render(variables)
+    return _rendered("index", results, "index.html", **content)
 
 
 def pages(results: Results) -> dict[str, str]:
-    """Render the other pages, one per paper, algorithm and topic, by file name."""
-    shared = {"scale": results.scale, "decides": results.decides, **navigation(results)}
-    papers = {key: paper_view(key, results) for key in results.papers}
-    texts = {f"papers/{key}.html": _rendered("paper_page", shared, f"papers/{key}.html", paper=view)
-            for key, view in papers.items()}  # fmt: skip
-    for algorithm in algorithms_used(results):
-        name, content = f"algorithms/{algorithm}.html", algorithms.page(algorithm, results)
-        texts[name] = _rendered("algorithm", shared, name, algorithm=content)
-    for key in private_papers(results):
-        name = f"settings/{key}.html"
-        texts[name] = _rendered("settings", shared, name, paper=papers[key])
-    for topic, title in TOPICS.items():
-        name = f"{topic}.html"
+    """Render the other pages, one per paper and topic, by file name."""
+    texts = {
+        f"papers/{key}.html": _rendered(
+            "paper_page", results, f"papers/{key}.html", paper=paper_view(key, results)
+        )
+        for key in results.papers
+    }
+    for topic in TOPICS:
         content = import_module(f"{__package__}.views.{topic}").page(results)
-        texts[name] = _rendered(f"{topic}_page", shared, name, title=title, **content)
+        texts[f"{topic}.html"] = _rendered(f"{topic}_page", results, f"{topic}.html", **content)
     return texts
 
 
-def navigation(results: Results) -> dict[str, object]:
-    """Return the entries of the table of contents, which is on every page."""
-    return {
+def _rendered(template: str, results: Results, name: str, **content: object) -> str:
+    """Render one page; its links are relative to its location in the folder."""
+    shared = {
+        "scale": results.scale,
+        "decides": results.decides,
         "paper_names": results.names,
-        "algorithms": algorithms_used(results),
         "is_reference": results.is_reference,
         "topics": TOPICS,
+        "here": name,
+        "root": "../" * name.count("/"),
     }
-
-
-def private_papers(results: Results) -> list[str]:
-    """Return the keys of papers with private settings, which have a page of settings."""
-    private = {results.paper_of.get(row["experiment"]) for row in results.privacy}
-    return [key for key in results.papers if key in private]
-
-
-def _rendered(template: str, shared: dict[str, object], name: str, **values: object) -> str:
-    """Render one page; its links are relative to its location in the folder."""
-    root = "../" * name.count("/")
-    links = {"here": name, "root": root, "home": f"{root}index.html"}
-    return environment().get_template(f"{template}.html.j2").render(**shared, **links, **values)
-
-
-def algorithms_used(results: Results) -> list[str]:
-    """Return the registered algorithms of the experiments; each has a page."""
-    names = {name for spec in results.experiments.values() for name in spec["algorithms"]}
-    return sorted(names & set(registered_names()))
+    return environment().get_template(f"{template}.html.j2").render(**shared, **content)
 
 
 @cache
@@ -126,42 +86,36 @@ def environment() -> Environment:
     )
     filters = (words, number, duration, code, algorithm_title, figure_name, typeset, data_uri)
     templates.filters |= {function.__name__: function for function in filters}
-    templates.filters["textual"] = lambda titles: [(title, "") for title in titles]
-    templates.filters["numeric"] = lambda titles: [(title, "n") for title in titles]
     templates.filters["paper_of"] = lambda name: name.partition("_")[0]
-    # Jinja declares the types of its own globals only.
-    templates.globals["headings"] = verdicts.HEADINGS  # ty: ignore[invalid-assignment]
     return templates
 
 
-@lru_cache(maxsize=16)
-def paper_view(key: str, results: Results) -> dict[str, Any]:
-    """Collect the content of a paper's page: figures and tables with claims, details, privacy."""
-    paper = results.papers[key]
-    primary = [row for row in scorecard.scored(results) if row["paper"] == key]
-    paper_figures = [figures.figure(name, paper, results) for name in paper["figures"]]
-    _link_descriptions(paper_figures)
+def _head(key: str, results: Results) -> dict[str, Any]:
+    """Return the description of a paper and the counts of the verdicts on its claims."""
+    claims = [row for row in scorecard.scored(results) if row["paper"] == key]
     return {
         "key": key,
-        **paper["paper"],
+        **results.papers[key]["paper"],
         "short": results.names[key],
         "link": LINKS.get(key),
-        "counts": scorecard.counts(primary),
-        "claims_by_icon": {
-            icon: [row for row in primary if ("added" if row["addition"] else row["icon"]) == icon]
-            for icon in verdicts.HEADINGS
-        },
-        "figures": paper_figures,
-        "tables": [tables.table(name, paper, results) for name in paper.get("tables", {})],
-        "unspecified_details": figures.unspecified_details(paper),
-        "privacy": privacy.of_experiments(results.privacy, paper["experiments"]),
+        "counts": scorecard.counts(claims),
     }
 
 
-def _link_descriptions(paper_figures: list[dict[str, Any]]) -> None:
-    """Link each experiment to the first figure that shows it, which has its description."""
-    first: dict[str, dict[str, str]] = {}
-    for figure in paper_figures:
-        for experiment in figure["experiments"]:
-            target = {"name": figure["name"], "heading": figure["heading"]}
-            experiment["described_at"] = first.setdefault(experiment["name"], target)
+def paper_view(key: str, results: Results) -> dict[str, Any]:
+    """Collect the content of a paper's page: claims, figures, tables, unspecified details."""
+    paper = results.papers[key]
+    content = [figures.figure(name, paper, results) for name in paper["figures"]]
+    content += [figures.table(name, paper, results) for name in paper.get("tables", {})]
+    claims = [
+        {**claim, "has_picture": item["name"] in paper["figures"]}
+        for item in content
+        for claim in item["claims"]
+    ]
+    return {
+        **_head(key, results),
+        "claims": sorted(claims, key=lambda claim: (claim["addition"], claim["id"])),
+        "content": content,
+        "unspecified_details": figures.unspecified_details(paper),
+        "has_privacy": any(row["experiment"] in paper["experiments"] for row in results.privacy),
+    }

@@ -16,6 +16,7 @@ from private_consensus.common.provenance import versions
 from private_consensus.common.readable import read_json
 from private_consensus.common.usage import read_usage, was_measured
 from private_consensus.reproduction.claims.words import may_decide
+from private_consensus.reproduction.datasets.acquisition import read_provenance
 from private_consensus.reproduction.experiments.results import provenance_of, rows_of
 from private_consensus.reproduction.experiments.schema import cited
 
@@ -23,6 +24,9 @@ Row = Mapping[str, Any]
 SVG_SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S)
 
 UNKNOWN_COMMIT = "unknown"
+REAL_DATA_HINT = (
+    "To use real data, set a mirror (make reproduce MIRROR=folder) or connect to the internet."
+)
 REFERENCE = "reference"
 """Folder of the published results."""
 
@@ -42,8 +46,8 @@ class Results:
     claims, privacy : list of rows
         Rows of ``claims.parquet`` and ``privacy.parquet``.
     facts : mapping
-        Figure to its data source, range of numbers of runs, kinds of intervals, and size:
-        ``source``, ``runs``, ``intervals``, ``width``, ``height``.
+        Figure to its data source, range of numbers of runs, and size: ``source``, ``runs``,
+        ``width``, ``height``.
     tables : mapping
         Table to its numbers, as returned by
         :func:`~private_consensus.reproduction.experiments.tables.table_numbers`.
@@ -54,8 +58,8 @@ class Results:
     labels : mapping
         ``algorithm.variant`` to the label of its curves.
     is_reference : bool
-        True for the published reference. It has no PDF files and no specifications of figures, and
-        no figure of the corrected variants.
+        True for the published reference. It has no PDF files and no figure of the corrected
+        variants.
     seed : int
         Seed of all random streams.
     commit, versions, timings
@@ -137,14 +141,12 @@ def read_results(plan: Row, files: Any, *, scale: str, commit: str) -> Results:
 
 
 def figure_facts(path: str | Path) -> dict[str, Any]:
-    """Return data source, range of numbers of runs, and kinds of intervals of a figure."""
+    """Return data source and range of numbers of runs of a figure."""
     frame = rows_of(path)
     counts = frame["runs"].drop_nulls().to_list() if "runs" in frame.columns else [0]
-    kinds = frame["interval"].drop_nulls() if "interval" in frame.columns else pl.Series([""])
     return {
         "source": provenance_of(path)["source"],
         "runs": (min(counts, default=0), max(counts, default=0)),
-        "intervals": sorted(set(kinds) - {""}),
     }
 
 
@@ -174,3 +176,21 @@ def described_commit(folder: str | Path) -> str:
     except (OSError, subprocess.SubprocessError):
         return UNKNOWN_COMMIT
     return done.stdout.strip() or UNKNOWN_COMMIT
+
+
+def closing_lines(results: str | Path, provenances: Iterable[str | Path] = ()) -> list[str]:
+    """Return the lines that are printed at the end of a run.
+
+    They are the path of the report if it exists, one line with the reason per surrogate data set,
+    and, if there are surrogates, how to use real data. ``provenances`` are the files of the data
+    sets that the requested results use; the folder can contain those of earlier runs as well.
+    """
+    results = Path(results)
+    page = results / "report" / "index.html"
+    lines = [f"Report: {page}"] if page.is_file() else []
+    surrogates = [
+        f"{provenance.dataset} is SURROGATE DATA: {provenance.because}"
+        for provenance in map(read_provenance, sorted(set(provenances)))
+        if provenance.is_surrogate
+    ]
+    return [*lines, *surrogates, REAL_DATA_HINT] if surrogates else lines

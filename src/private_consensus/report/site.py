@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from functools import cache
 from importlib.resources import files
@@ -21,15 +20,14 @@ from private_consensus.common.provenance import (
 from private_consensus.common.spreadsheets import csv
 from private_consensus.reproduction.experiments.results import CHECKSUMS
 
-from .page import page, pages, private_papers
+from .page import page, pages
 from .reading import Results
 from .views import privacy, scorecard
-from .views.tables import LINKS as TABLE_LINKS
+from .views.figures import TABLE_LINKS
 
 DRAWINGS = ("repairs", "observers")
 """Names of the figures of audits, which belong to no paper."""
 
-IMAGE_KINDS = ("svg", "png", "pdf")
 CSV_DIGITS = 6
 """Significant digits of numbers in CSV files; Parquet files have all digits."""
 
@@ -42,48 +40,32 @@ def write_site(results: Results, source: str | Path, folder: str | Path) -> None
         write_text(folder / "assets" / name, text)
     write_downloads(results, source, folder / "figures")
     for name in results.tables:
-        for kind, _ in TABLE_LINKS:
+        for kind in TABLE_LINKS:
             copy(source / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
-    for key in private_papers(results):
+    for key in {results.paper_of[row["experiment"]] for row in results.privacy}:
         numbers = privacy.settings_table(results.privacy, results.papers[key]["experiments"])
-        write_text(folder / "settings" / f"{key}.csv", csv(rounded(numbers)))
+        write_text(folder / "privacy" / f"{key}.csv", csv(rounded(numbers)))
     front = {"index.html": page(results)}
     for name, text in {**front, **rendered, **scorecard.files(scorecard.scored(results))}.items():
         write_text(folder / name, text)
     for name in DRAWINGS if not results.is_reference else ():
-        for kind in IMAGE_KINDS if results.audit.get(name) is not None else ():
-            file = f"{name}.{kind}"
-            copy(source / "audit" / file, folder / "figures" / file)
-    if not results.is_reference:
-        write_runtime(folder / "assets" / "vega.js")
+        if name in results.audit:
+            copy(source / "audit" / f"{name}.svg", folder / "figures" / f"{name}.svg")
     written = [file for file in folder.rglob("*") if file.is_file() and file.name != CHECKSUMS]
     write_json(folder / CHECKSUMS, checksums(written, folder))
-
-
-def write_runtime(path: Path) -> None:
-    """Write the Vega library, which draws the interactive charts."""
-    import vl_convert
-
-    # The stub lacks the default of the snippet.
-    write_text(path, vl_convert.javascript_bundle())  # ty: ignore[missing-argument]
 
 
 def write_downloads(results: Results, source: Path, folder: Path) -> None:
     """Copy the files of figures, and write their numbers as zipped CSV, for download.
 
-    The published reference has no PDF files and no specifications.
+    The published reference has no PDF files.
     """
     for name in results.facts:
-        for kind in IMAGE_KINDS[:2] if results.is_reference else IMAGE_KINDS:
+        for kind in ("svg", "png") if results.is_reference else ("svg", "png", "pdf"):
             copy(source / "figures" / f"{name}.{kind}", folder / f"{name}.{kind}")
         numbers = source / "data" / f"{name}.parquet"
         copy(numbers, folder / numbers.name)
         write_zipped(folder / f"{name}.csv.zip", csv(rounded(pl.read_parquet(numbers, glob=False))))
-        if results.is_reference:
-            continue
-        # A page that is opened from a disk can load scripts but no JSON.
-        specification = (source / "figures" / f"{name}.json").read_text(encoding="utf-8")
-        write_text(folder / f"{name}.js", f"figure({json.dumps(name)}, {specification});\n")
 
 
 def write_zipped(path: Path, text: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from operator import itemgetter
 
 from private_consensus.common.grouping import grouped
-from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATED
+from private_consensus.privacy import INCONCLUSIVE, NOT_PROVEN
 from private_consensus.reproduction.claims import (
     HELD,
     IN_PART,
@@ -18,11 +18,9 @@ from private_consensus.reproduction.claims import (
     UNTESTABLE,
 )
 
-from ..formats import number
-from ..names import algorithm_title
+from ..formats import algorithm_title, number
 from ..reading import Results, Row
-from . import delivered
-from .privacy import settings_of_papers
+from .privacy import LESS_THAN_CLAIMED, settings_of_papers, worst
 
 PREDICATES = {
     HELD: ("holds", "hold"),
@@ -86,8 +84,8 @@ def privacy_clause(results: Results) -> str:
             for row in [r for r in of_experiment if r["interpretation"] == "literal"]
             or of_experiment
         ]
-        worst = delivered.worst(algorithm_title(name), published)
-        (proposed if is_proposed else baselines).append(worst)
+        method = worst(algorithm_title(name), published)
+        (proposed if is_proposed else baselines).append(method)
     if not settings:
         return ""
     counted = (
@@ -101,7 +99,7 @@ def privacy_clause(results: Results) -> str:
 
 
 def _violated(methods: list[Row]) -> list[Row]:
-    return [row for row in methods if row["verdict"] in (VIOLATED, DIFFERS)]
+    return [row for row in methods if row["verdict"] in LESS_THAN_CLAIMED]
 
 
 def _less(methods: list[Row]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
 from private_consensus.audits.result import (
@@ -15,50 +16,53 @@ from private_consensus.audits.result import (
     REFUSED,
     UNDERSTATED,
 )
+from private_consensus.common.grouping import grouped
 from private_consensus.privacy import VIOLATED
 
-from ..formats import number, words
+from ..formats import algorithm_title, number, value_range, words
 from ..reading import Results, Row
+from .privacy import reading_of
 
 ICONS = {
     LEAKS: "not", UNDERSTATED: "not", VIOLATED: "not", NO_GUARANTEE: "part", REFUSED: "open",
-    NOT_EXECUTED: "open", NOT_CONTRADICTED: "held",
+    NOT_EXECUTED: "open", NOT_CONTRADICTED: "open",
 }  # fmt: skip
 
 
 def page(results: Results) -> dict[str, object]:
-    """Collect the content of the page of audits."""
-    rows = table(results.audit.get("audits", []))
-    replayed = [row for row in rows if row["bound"] is None]
+    """Collect the content of the page of audits: one group of audits per method."""
+    rows = table(results.audit.get("audits", []), results)
     return {
-        "replayed": replayed,
-        "statistical": [row for row in rows if row["bound"] is not None],
-        "outcomes": [
-            {"verdict": verdict, "icon": ICONS[verdict], "count": count}
-            for verdict, count in Counter(row["verdict"] for row in replayed).most_common()
-        ],
+        "methods": [
+            {
+                "name": algorithm_title(name),
+                "audits": group,
+                "claimed": value_range(row["claimed"] for row in group),
+                "outcomes": [
+                    {"verdict": verdict, "icon": ICONS[verdict], "count": count}
+                    for verdict, count in Counter(row["verdict"] for row in group).items()
+                ],
+            }
+            for name, group in grouped(rows, itemgetter("algorithm")).items()
+        ]
     }
 
 
-def table(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def table(rows: Iterable[Row], results: Results) -> list[dict[str, Any]]:
     """Return one row per audit, with a description of its setting and an icon."""
-    return [
-        {
-            **row,
-            "setting": " ".join(filter(None, (words(row["variant"]), _setting(row)))),
-            "icon": _icon(row),
-        }
-        for row in rows
-    ]
+    return [{**row, "setting": _setting(row, results), "icon": _icon(row)} for row in rows]
 
 
-def _setting(row: Row) -> str:
-    """Describe an audited setting of a figure by its experiment and varied parameters."""
-    if not row["experiment"]:
-        return row["setting"]
-    point = json.loads(row["setting"]).items()
-    values = [f"{words(axis)} = {v if isinstance(v, str) else number(v)}" for axis, v in point]
-    return ", ".join([words(row["experiment"]), *values])
+def _setting(row: Row, results: Results) -> str:
+    """Describe an audited setting: the reading of the text, the figure and varied parameters."""
+    reading = reading_of(f"{row['algorithm']}.{row['variant']}", results)
+    if row["experiment"]:
+        point = json.loads(row["setting"]).items()
+        values = [f"{words(axis)} = {v if isinstance(v, str) else number(v)}" for axis, v in point]
+        setting = [results.experiments[row["experiment"]]["title"], *values]
+    else:
+        setting = [row["setting"] or row["level"]]
+    return "; ".join(filter(None, [reading, *setting]))
 
 
 def _icon(row: Row) -> str:

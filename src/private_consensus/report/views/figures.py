@@ -1,29 +1,26 @@
-"""Content of figures: caption, data, settings, and the command that reproduces them."""
+"""Content of figures and tables: caption, data, settings, and the command for each."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from private_consensus.reproduction.experiments.freshness import command
+from private_consensus.reproduction.experiments.tables import formatted
 
-from ..formats import number, value_range, words
-from ..names import heading
+from ..formats import heading, number, value_range, words
 from ..reading import Results, Row
 from .verdicts import of_figure
 
-LINKS = ("csv.zip", "parquet", "svg", "png", "pdf", "js")
-"""File formats of a figure: numbers, drawings, and the Vega-Lite specification as a script."""
+LINKS = ("csv.zip", "parquet", "svg", "png", "pdf")
+"""File formats of a figure: numbers and drawings. The published reference has no PDF."""
+TABLE_LINKS = ("csv", "md", "tex")
+"""File formats of a table."""
 
-REFERENCE_KINDS = ("csv.zip", "parquet", "svg", "png")
-"""File formats of a figure in the published reference."""
 
-
-def figure(name: str, paper: Row, results: Results) -> dict[str, object]:
-    """Collect the content of a figure for the page.
-
-    The published reference has no interactive charts.
-    """
+def figure(name: str, paper: Row, results: Results) -> dict[str, Any]:
+    """Collect the content of a figure for the page."""
     spec, facts, scale = paper["figures"][name], results.facts[name], results.scale
     used = dict.fromkeys(panel["experiment"] for panel in spec["panels"] if panel["experiment"])
     curves = [curve for panel in spec["panels"] for curve in panel["curves"]]
@@ -31,28 +28,41 @@ def figure(name: str, paper: Row, results: Results) -> dict[str, object]:
     return {
         **spec,
         "name": name,
-        "heading": heading(spec["title"], paper["paper"]["number"]),
-        "caption": complete_caption(spec),
+        "heading": heading(spec["title"]),
         "source": facts["source"],
         "surrogate": "surrogate" in facts["source"],
         "runs": value_range(facts["runs"]),
-        "intervals": [kind.replace("+-", "±") for kind in facts["intervals"]],
         "width": facts.get("width"),
         "height": facts.get("height"),
         "alt": alt_text(spec, results.labels),
         "command": command(name, scale),
-        "links": REFERENCE_KINDS if results.is_reference else LINKS,
-        "is_interactive": not results.is_reference,
-        "seed": results.seed,
+        "links": LINKS[:-1] if results.is_reference else LINKS,
         "claims": of_figure(results.claims, name),
         "experiments": [experiment(key, paper["experiments"][key], scale) for key in used],
     }
 
 
-def complete_caption(spec: Row) -> str:
-    """Return the caption of a figure, followed by its conditions."""
-    conditions = spec.get("conditions", "")
-    return f"{spec['caption']} Conditions: {conditions}." if conditions else spec["caption"]
+def table(name: str, paper: Row, results: Results) -> dict[str, Any]:
+    """Collect the content of a table for the page: computed next to published numbers."""
+    spec, numbers, scale = paper["tables"][name], results.tables[name], results.scale
+    titles, rows = formatted(numbers, spec)
+    used = dict.fromkeys(block["experiment"] for block in spec["blocks"])
+    source = "; ".join(numbers["source"].unique().sort())
+    return {
+        **spec,
+        "name": name,
+        "heading": heading(spec["title"]),
+        "added": False,
+        "titles": [*titles[:3], *(f"{title}#" for title in titles[3:])],
+        "rows": rows,
+        "source": source,
+        "surrogate": "surrogate" in source,
+        "runs": value_range(numbers["runs"]),
+        "command": command(name, scale),
+        "links": TABLE_LINKS,
+        "claims": of_figure(results.claims, name),
+        "experiments": [experiment(key, paper["experiments"][key], scale) for key in used],
+    }
 
 
 def alt_text(spec: Row, labels: Mapping[str, str]) -> str:

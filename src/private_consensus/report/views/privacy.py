@@ -1,12 +1,15 @@
-"""Content of the page on privacy: claimed epsilon and bounds on the true epsilon, by setting."""
+"""Content of the page on privacy: claimed epsilon and bounds on the true epsilon.
+
+The lower bound is the larger one of a known attack and an audit; the upper bound is the
+accountant's epsilon.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import cache, lru_cache
+from collections.abc import Iterable, Iterator
+from functools import cache
 from operator import itemgetter
 from typing import Any
 
@@ -25,10 +28,8 @@ from private_consensus.privacy import (
     VIOLATED,
 )
 
-from ..formats import number, value_range, words
-from ..names import algorithm_title
+from ..formats import algorithm_title, number, value_range
 from ..reading import Results, Row
-from . import bounds
 
 FIXED = (
     "experiment", "algorithm", "variant", "interpretation", "delta", "epsilon_claimed",
@@ -41,28 +42,22 @@ FIXED = (
 
 LEADING_COLUMNS = ("experiment", "algorithm", "variant", "interpretation")
 TRAILING_COLUMNS = (
-    "delta",
-    "epsilon_claimed",
-    "epsilon_formula",
-    "epsilon_accountant",
-    "proven",
-    "verdict",
-)
+    "delta", "epsilon_claimed", "epsilon_formula", "epsilon_accountant", "proven", "verdict",
+    "accountant", "relation", "sampling", "unaccounted_data_use", "notes",
+)  # fmt: skip
 """Columns of the CSV file with all settings, before and after the varied parameters."""
-MAX_LISTED_SETTINGS = 60
-"""Largest number of settings of an experiment that the page lists; the CSV file has all."""
 
 ICONS = {
-    VIOLATED: "not", DIFFERS: "part", NOT_PROVEN: "part", INCONCLUSIVE: "part",
+    VIOLATED: "not", DIFFERS: "not", NOT_PROVEN: "part", INCONCLUSIVE: "part",
     NO_CLAIM: "open", HOLDS_BY_SLACK: "held", HOLDS: "held",
 }  # fmt: skip
 """Verdict to its icon, the worst verdict first; the worst one represents a group of settings."""
-
-VERDICT_GROUPS = {"not": "violated", "part": "not proven", "held": "holds", "open": NO_CLAIM}
-"""Icon to the name of its verdicts in the filter of settings."""
+LESS_THAN_CLAIMED = (VIOLATED, DIFFERS)
 
 ABLATION = "ablation"
 """Interpretation of settings that no paper contains."""
+AXIS_ENDS = (0.05, 20.0)
+"""Smallest and largest multiple of the claimed epsilon on the axis."""
 
 
 @cache
@@ -89,91 +84,122 @@ def settings_of_papers(results: Results) -> list[Row]:
     ]
 
 
-def privacy_by_variant(results: Results) -> list[dict[str, Any]]:
-    """Return claimed and delivered privacy, one row per paper, algorithm and variant."""
-    groups = grouped(
-        results.privacy,
-        lambda row: (results.paper_of[row["experiment"]], row["algorithm"], row["variant"]),
-    )
-    return [
-        {
-            **_summary(rows),
-            "paper": paper,
-            "ratio": (ratio := _ratio(rows)),
-            "multiple": number(ratio),
-        }
-        for (paper, _, _), rows in groups.items()
-    ]
-
-
 def page(results: Results) -> dict[str, object]:
     """Collect the content of the privacy page."""
     return {
-        "by_algorithm": by_algorithm(results),
-        "rows": variant_rows(results),
-        "papers": [(key, results.names[key]) for key in dict.fromkeys(results.paper_of.values())],
-        "verdict_groups": VERDICT_GROUPS,
-        "closeness": bounds.CLOSENESS,
+        "delivered": delivered(results),
+        "as_claimed": AS_CLAIMED,
+        "papers": [
+            {"key": key, "short": results.names[key], "rows": rows,
+             "uses": list(dict.fromkeys(use for row in rows for use in row["uses"]))}
+            for key, paper in results.papers.items()
+            if (rows := by_variant(results.privacy, paper["experiments"]))
+        ],
         "is_drawn": not results.is_reference,
-        "bound_ratios": bounds.table(results.privacy),
-        "corrections": results.audit.get("repairs", []),
+        "corrections": [
+            {**row, **{key: reading_of(row[key], results) for key in ("published", "corrected")}}
+            for row in results.audit.get("repairs", [])
+        ],
         "observed": results.audit.get("observers", []),
-    }
+    }  # fmt: skip
 
 
-@lru_cache(maxsize=1)
-def variant_rows(results: Results) -> list[dict[str, object]]:
-    """Return claimed and delivered privacy, one row per experiment and variant."""
-    rows = grouped(results.privacy, itemgetter("experiment"))
-    return [
-        {**group, "experiment": name, "title": spec["title"], "paper": results.paper_of[name]}
-        for name, spec in results.experiments.items() if name in rows
-        for group in _by_variant(rows[name], spec)
-    ]  # fmt: skip
+def reading_of(name: str, results: Results) -> str:
+    """Describe a variant ``algorithm.variant`` as in the legends, or by its configured reason."""
+    algorithm, _, variant = name.partition(".")
+    reasons = (
+        variants[variant]["because"]
+        for spec in results.experiments.values()
+        if variant in (variants := spec["algorithms"].get(algorithm, {}))
+    )
+    return results.labels.get(name) or next(reasons, "")
 
 
-def by_algorithm(results: Results) -> list[dict[str, object]]:
-    """Return one row per paper and algorithm, with its variants grouped by verdict, and audits."""
-    audits = [row for row in results.audit.get("audits", []) if row["copy"] == "correct"]
-    table = []
-    groups = grouped(privacy_by_variant(results), itemgetter("paper", "name"))
-    for (paper, name), rows in groups.items():
-        if name in audit_algorithms():
-            continue
-        verdicts = [_of_verdict(group) for group in grouped(rows, itemgetter("verdict")).values()]
-        has_bound = any(item["bound"] for item in verdicts)
-        table.append({
-            "algorithm": algorithm_title(name),
-            "paper": paper,
-            "verdicts": verdicts,
-            "errata": list(dict.fromkeys(number for row in rows for number in row["errata"])),
-            "audit": audit_in_words(name, audits, has_bound=has_bound),
-        })  # fmt: skip
-    return table
+# --- Bounds on the true epsilon -------------------------------------------------------------------
 
 
-def _of_verdict(rows: Sequence[Row]) -> dict[str, object]:
-    """Describe variants with equal verdicts; the bound is the largest one relative to its claim."""
-    most_violated = max(rows, key=itemgetter("lower_over_claimed"))
+def lower(row: Row) -> float:
+    """Return the lower bound on epsilon: the larger one of the known attack and the audit."""
+    bounds = (row.get("epsilon_lower"), row.get("epsilon_empirical"))
+    return max((bound for bound in bounds if bound is not None), default=0.0)
+
+
+def upper(row: Row) -> float:
+    """Return the upper bound on epsilon, infinite if the accountant proves none.
+
+    It may use the claim's assumption about the data, as the lower bound does.
+    """
+    if row["proven"]:
+        return row["epsilon_accountant"]
+    conditional = row.get("epsilon_under_assumption")
+    return math.inf if conditional is None or math.isnan(conditional) else conditional
+
+
+# --- One row per algorithm ------------------------------------------------------------------------
+
+
+def delivered(results: Results) -> list[Row]:
+    """Return the delivered privacy of each algorithm of each paper, violated claims first.
+
+    The worst resolved setting represents an algorithm; literal settings count only if there are no
+    resolved ones. The text as published has a row of its own if its worst setting is worse, and so
+    has one iteration whose claim an audit refutes. Audits are omitted, since they claim no privacy.
+    """
+    audits = results.audit.get("audits", [])
+    claims = [
+        row
+        for row in results.privacy
+        if 0 < row["epsilon_claimed"] < math.inf and row["algorithm"] not in audit_algorithms()
+    ]
+    groups = grouped(claims, lambda row: (results.paper_of[row["experiment"]], row["algorithm"]))
+    rows: list[Row] = [
+        {"paper": paper, **row, "reading": _reading(row["setting"], results.experiments)}
+        for (paper, name), settings in groups.items()
+        for row in _delivered(algorithm_title(name), settings, audit_of_release(name, audits))
+    ]
+    icons = list(dict.fromkeys(ICONS.values()))
+    return sorted(rows, key=lambda row: (icons.index(row["icon"]), -row["high"], -row["low"]))
+
+
+def _delivered(title: str, settings: list[Row], release: Row | None) -> Iterator[dict[str, Any]]:
+    resolved = [row for row in settings if row["interpretation"] == "resolved"] or settings
+    literal = [row for row in settings if row["interpretation"] == "literal"]
+    row = worst(title, resolved)
+    as_published = worst(f"{title}, as published", [*resolved, *literal])
+    yield row
+    if any(as_published[key] != row[key] for key in ("verdict", "multiple")):
+        yield as_published
+    if release and release["verdict"] == VIOLATED:
+        claimed = release["claimed"]
+        low = release["bound"] / claimed
+        yield {**row, **_placed(f"{title}, one iteration", VIOLATED, low, math.inf),
+               "claimed": number(claimed)}  # fmt: skip
+
+
+def worst(title: str, settings: list[Row]) -> dict[str, Any]:
+    """Return verdict and multiple of the claimed epsilon of the worst of some settings."""
+    verdict = min((row["verdict"] for row in settings), key=[*ICONS].index)
+    setting = max(
+        (row for row in settings if row["verdict"] == verdict),
+        key=lambda row: (_multiple(upper, row), _multiple(lower, row)),
+    )
     return {
-        **{key: most_violated[key] for key in ("verdict", "icon", "bound", "method")},
-        "variants": [row["variant"] for row in rows],
-        "multiple": _multiple(rows),
-        "audited": _shortened(text for row in rows for text in row["audited"].split("; ")),
+        **_placed(title, verdict, _multiple(lower, setting), _multiple(upper, setting)),
+        "claimed": value_range(row["epsilon_claimed"] for row in settings),
+        "setting": setting,
     }
 
 
-def audit_in_words(name: str, audits: Iterable[Row], *, has_bound: bool) -> str:
-    """Describe the audit of the small example of an algorithm, or else of one release."""
-    small = next((r for r in audits if r["algorithm"] == name and not r["experiment"]), None)
-    if small is not None:
-        return f"small example {small['verdict']}"
-    release = audit_of_release(name, audits)
-    if release is None or has_bound:
-        return "" if has_bound else "not audited"
-    bound, claimed, delta = (number(release[key]) for key in ("bound", "claimed", "delta"))
-    return (f"one iteration {release['verdict']}: at least {bound} (claimed {claimed}, "
-            f"δ = {delta}); the total over all iterations is not audited")  # fmt: skip
+def _multiple(bound: Any, row: Row) -> float:
+    return bound(row) / row["epsilon_claimed"]
+
+
+def _placed(title: str, verdict: str, low: float, high: float) -> dict[str, Any]:
+    return {
+        "title": title, "icon": ICONS[verdict], "verdict": verdict, "low": low, "high": high,
+        "multiple": multiple_in_words(low, high),
+        "start": _axis_position(low), "end": _axis_position(high),
+    }  # fmt: skip
 
 
 def audit_of_release(name: str, audits: Iterable[Row]) -> Row | None:
@@ -187,166 +213,87 @@ def audit_of_release(name: str, audits: Iterable[Row]) -> Row | None:
     return max(of_release, key=lambda row: row["bound"] / row["claimed"], default=None)
 
 
-def _multiple(rows: Sequence[Row]) -> str:
-    """Format the largest ratio of accounted to claimed epsilon, with its variant, if any."""
-    claims = [row for row in rows if row["ratio"] is not None]
-    if not claims:
-        return ""
-    worst = max(claims, key=itemgetter("ratio", "proven"))
-    if worst["ratio"] == math.inf and all(row["lower_over_claimed"] < math.inf for row in rows):
-        return "no finite ε is proven"
-    condition = "" if worst["proven"] else " if the unproven sensitivity holds"
-    return f"{number(worst['ratio'], 2)} × claimed ε ({worst['variant']}){condition}"
+def multiple_in_words(low: float, high: float) -> str:
+    """Describe the bounds on the true epsilon as multiples of the claimed epsilon.
+
+    A lower bound of 0 and an infinite upper bound are omitted.
+    """
+    if low == math.inf:
+        return "∞"
+    if high == math.inf:
+        return f"at least {number(low, 2)}" if low > 0 else "not known"
+    if low == 0:
+        return f"at most {number(high, 2)}"
+    ends = number(low, 2), number(high, 2)
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
-def _bounded(rows: list[Row]) -> dict[str, object]:
-    """Return the lower bound that is largest relative to its claim, and its method."""
-    claims = [row for row in rows if 0 < row["epsilon_claimed"] < math.inf]
-    best = max(claims, key=_lower_over_claimed, default=None)
-    if best is None or _lower_over_claimed(best) == 0:
-        return {"bound": "", "method": "", "lower_over_claimed": 0.0}
-    low = bounds.lower(best)
-    audited = best["audit"] if best.get("epsilon_empirical") == low else ""
+def _axis_position(multiple: float) -> float:
+    """Return the position of a multiple on the axis, in percent of its length."""
+    low, high = (math.log(end) for end in AXIS_ENDS)
+    at = math.log(min(max(multiple, AXIS_ENDS[0]), AXIS_ENDS[1]))
+    return round(100 * (at - low) / (high - low), 1)
+
+
+AS_CLAIMED = _axis_position(1.0)
+
+
+# --- One row per reading --------------------------------------------------------------------------
+
+
+def by_variant(privacy: Iterable[Row], experiments: Row) -> list[dict[str, Any]]:
+    """Return one row per variant of each experiment, with the reading that it stands for."""
+    groups = grouped(
+        (row for row in privacy if row["experiment"] in experiments),
+        itemgetter("experiment", "algorithm", "variant"),
+    )
+    rows = [_summary(group, experiments) for group in groups.values()]
+    return sorted(rows, key=lambda row: [*ICONS].index(row["verdict"]))
+
+
+def _summary(rows: list[Row], experiments: Row) -> dict[str, Any]:
+    verdicts = Counter(row["verdict"] for row in rows)
+    verdict = next(v for v in ICONS if v in verdicts)
+    is_bound = all(row["proven"] or row["epsilon_accountant"] == math.inf for row in rows)
+    unproven = "" if is_bound else " (unproven)"
+    assumed = [row.get("epsilon_under_assumption") for row in rows]
+    columns = ("accountant", "relation", "notes", "lower_bound_method", "audit_findings")
+    remarks = _distinct(row.get(column) for column in columns for row in rows)
     return {
-        "bound": f"{number(low)} (claimed {number(best['epsilon_claimed'])})",
-        "method": audited or best.get("lower_bound_method") or "",
-        "lower_over_claimed": _lower_over_claimed(best),
+        "algorithm": algorithm_title(rows[0]["algorithm"]),
+        "reading": _reading(rows[0], experiments),
+        "interpretation": rows[0]["interpretation"],
+        "title": experiments[rows[0]["experiment"]]["title"],
+        "verdict": verdict,
+        "icon": ICONS[verdict],
+        "count": verdicts[verdict],
+        "settings": len(rows),
+        "claimed": value_range(row["epsilon_claimed"] for row in rows),
+        "lower": value_range(map(lower, rows)),
+        "accounted": value_range(row["epsilon_accountant"] for row in rows) + unproven,
+        "assumed": value_range(assumed) if any(value is not None for value in assumed) else "",
+        "delta": value_range(row["delta"] for row in rows),
+        "remarks": "; ".join(remarks),
+        "uses": _distinct(row.get("unaccounted_data_use") for row in rows),
+        "errata": _distinct(name for row in rows for name in (row.get("errata") or "").split()),
     }
 
 
-def _lower_over_claimed(row: Row) -> float:
-    return bounds.lower(row) / row["epsilon_claimed"]
+def _reading(row: Row, experiments: Row) -> str:
+    """Return the reading of the text that a setting stands for."""
+    variants = experiments[row["experiment"]]["algorithms"].get(row["algorithm"], {})
+    return variants.get(row["variant"], {}).get("because", "")
 
 
-def privacy_counts(results: Results) -> dict[str, int]:
-    """Count the variants of papers by the icon of their verdict; empty without variants."""
-    rows = privacy_by_variant(replace(results, privacy=settings_of_papers(results)))
-    icons = Counter(row["icon"] for row in rows)
-    return {"variants": len(rows)} | {icon: icons[icon] for icon in VERDICT_GROUPS} if rows else {}
-
-
-def of_experiments(
-    privacy: Iterable[Row], experiments: Mapping[str, Row]
-) -> list[dict[str, object]]:
-    """Return claimed and delivered privacy of each experiment, one row per variant.
-
-    The single settings are included if there are at most :data:`MAX_LISTED_SETTINGS`. The order is
-    that of ``experiments``.
-    """
-    of_experiment = grouped(privacy, itemgetter("experiment"))
-    return [
-        {
-            "experiment": name,
-            "title": experiments[name]["title"],
-            "groups": _by_variant(rows, experiments[name]),
-            "axes": (axes := _axes(rows)),
-            "count": len(rows),
-            "settings": [_setting(row, axes) for row in rows]
-            if len(rows) <= MAX_LISTED_SETTINGS else [],
-        }
-        for name in experiments
-        if (rows := of_experiment.get(name))
-    ]  # fmt: skip
-
-
-def _by_variant(rows: Iterable[Row], spec: Row) -> list[dict[str, object]]:
-    """Return one row per variant of an experiment, with its description."""
-    return [
-        {
-            **_summary(group),
-            "because": spec["algorithms"].get(name, {}).get(variant, {}).get("because"),
-        }
-        for (name, variant), group in grouped(rows, itemgetter("algorithm", "variant")).items()
-    ]
+def _distinct(values: Iterable[str | None]) -> list[str]:
+    return list(dict.fromkeys(value for value in values if value))
 
 
 def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.DataFrame:
     """Build the table of all settings of some experiments for the CSV file."""
     rows = [row for row in privacy if row["experiment"] in set(experiments)]
-    columns = [*LEADING_COLUMNS, *_axes(rows), *TRAILING_COLUMNS] if rows else []
-    frame = pl.DataFrame(
-        {key: [row.get(key) for row in rows] for key in dict.fromkeys(columns)}, strict=False
-    )
-    return frame.with_columns(pl.Series("lower", [bounds.lower(row) for row in rows], pl.Float64))
-
-
-def _summary(rows: list[Row]) -> dict[str, object]:
-    verdicts = Counter(row["verdict"] for row in rows)
-    worst = next((v for v in ICONS if v in verdicts), rows[0]["verdict"])
-    errata = [erratum for row in rows for erratum in (row.get("errata") or "").split()]
-    is_bound = all(row["proven"] or row["epsilon_accountant"] == math.inf for row in rows)
-    unproven = "" if is_bound else " (unproven)"
-    return {
-        "name": rows[0]["algorithm"],
-        "algorithm": algorithm_title(rows[0]["algorithm"]),
-        "variant": words(rows[0]["variant"]),
-        "interpretation": rows[0]["interpretation"],
-        "delta": value_range(row["delta"] for row in rows),
-        "claimed": value_range(row["epsilon_claimed"] for row in rows),
-        "formula": value_range(row["epsilon_formula"] for row in rows),
-        "accounted": value_range(row["epsilon_accountant"] for row in rows) + unproven,
-        "lower": value_range(map(bounds.lower, rows)),
-        "assumed": _assumed(rows),
-        "accountant": _joined(row["accountant"] for row in rows),
-        "relation": _joined(row["relation"] for row in rows),
-        "sampling": _joined(row["sampling"] for row in rows),
-        "unaccounted_data_use": _joined(row.get("unaccounted_data_use") or "" for row in rows),
-        "proven": all(row["proven"] for row in rows),
-        "notes": _joined(row.get("notes") or "" for row in rows),
-        "verdict": worst,
-        "icon": ICONS.get(worst, "open"),
-        **_bounded(rows),
-        "audited": _findings(rows) if worst in (VIOLATED, DIFFERS, INCONCLUSIVE) else "",
-        "errata": list(dict.fromkeys(errata)),
-        "count": verdicts[worst],
-        "settings": len(rows),
-    }
-
-
-def _findings(rows: list[Row]) -> str:
-    """List the reasons of the verdicts of audits."""
-    return _joined(row.get("audit_findings") or "" for row in rows)
-
-
-def _assumed(rows: list[Row]) -> str:
-    """Format the accounted epsilon under the assumption in the notes; empty without one."""
-    values = (row.get("epsilon_under_assumption") for row in rows)
-    epsilons = [value for value in values if value is not None]
-    return "" if all(map(math.isnan, epsilons)) else value_range(epsilons)
-
-
-def _setting(row: Row, axes: list[str]) -> dict[str, object]:
-    return {
-        **_summary([row]),
-        "parameters": [_cell(row.get(axis)) for axis in axes],
-    }
-
-
-def _axes(rows: list[Row]) -> list[str]:
-    """Return the columns of varied parameters that are not empty."""
-    names = [name for name in rows[0] if name not in FIXED and not name.endswith("_right")]
-    return [name for name in names if any(row[name] is not None for row in rows)]
-
-
-def _cell(value: float | str | None) -> str:
-    return value if isinstance(value, str) else number(value)
-
-
-def _shortened(findings: Iterable[str]) -> str:
-    """Return the first finding and the number of different other ones."""
-    first, *further = dict.fromkeys(filter(None, findings)) or [""]
-    return f"{first}; and {len(further)} more" if further else first
-
-
-def _joined(values: Iterable[str]) -> str:
-    return "; ".join(dict.fromkeys(value for value in values if value))
-
-
-def _ratio(rows: list[Row]) -> float | None:
-    """Return the largest ratio of accounted to claimed epsilon; None without a claim."""
-    ratios = [
-        row["epsilon_accountant"] / row["epsilon_claimed"]
-        for row in rows
-        if math.isfinite(row["epsilon_claimed"]) and row["epsilon_claimed"] > 0
-    ]
-    return max(ratios, default=None)
+    axes = [name for name in rows[0] if name not in FIXED and not name.endswith("_right")]
+    varied = [name for name in axes if any(row[name] is not None for row in rows)]
+    columns = dict.fromkeys([*LEADING_COLUMNS, *varied, *TRAILING_COLUMNS])
+    frame = pl.DataFrame({key: [row.get(key) for row in rows] for key in columns}, strict=False)
+    return frame.with_columns(pl.Series("lower", [lower(row) for row in rows], pl.Float64))

@@ -15,6 +15,7 @@ def page(results: Results) -> dict[str, object]:
     """Collect the content of the page."""
     return {
         "commit": results.commit,
+        "seed": results.seed,
         "versions": results.versions,
         "jobs": jobs(results.timings),
     }

@@ -10,6 +10,7 @@ from operator import itemgetter
 
 import polars as pl
 
+from private_consensus.common.grouping import grouped
 from private_consensus.common.multiplicity import ALPHA
 from private_consensus.common.spreadsheets import code, csv, markdown_table
 from private_consensus.common.spreadsheets import markdown as cell
@@ -17,10 +18,9 @@ from private_consensus.reproduction.claims import HELD, MEANINGS
 from private_consensus.reproduction.experiments.freshness import command
 
 from ..formats import NONE, exponential, number
-from ..names import short_title
 from ..reading import Results, Row
 from . import run, statements
-from .verdicts import HEADINGS, ICONS, formatted
+from .verdicts import ADDITIONS, ICONS, formatted
 
 COLUMNS = (
     "id", "paper", "figure", "location", "quotation", "addition", "claim", "variant",
@@ -35,13 +35,11 @@ FILES = ("scorecard.csv", "scorecard.md", "scorecard.json")
 
 def page(results: Results) -> dict[str, object]:
     """Collect the content of the page of all claims."""
-    claims = scored(results)
+    claims = grouped(scored(results), itemgetter("paper"))
     return {
-        "scorecard": claims,
-        "papers_with_claims": {key: name for key, name in results.names.items()
-                   if any(row["paper"] == key for row in claims)},
-        "verdict_names": {icon: verdict for verdict, icon in ICONS.items()},
-        "counts": counts(claims),
+        "papers": [{"key": key, "claims": rows, "counts": counts(rows)}
+                   for key, rows in claims.items()],
+        "counts": counts(scored(results)),
         "statements": statements.by_claim(results.statements),
     }  # fmt: skip
 
@@ -56,13 +54,9 @@ def scored(results: Results) -> list[dict[str, object]]:
     rows = []
     primary = [claim for claim in results.claims if claim["is_primary"]]
     for row in map(formatted, sorted(primary, key=itemgetter("addition"))):
-        paper, figure = results.papers[row["paper"]], row["figure"]
-        number = paper["paper"]["number"]
-        title = {**paper["figures"], **paper.get("tables", {})}[figure]["title"]
+        figure = row["figure"]
         rows.append({
             **row,
-            "number": number,
-            "short": short_title(title, number),
             "command": command(figure, results.scale),
             "seconds": seconds.get(figure),
         })  # fmt: skip
@@ -150,7 +144,7 @@ def markdown(claims: Iterable[Row]) -> str:
     }  # fmt: skip
     text = f"# Scorecard\n\n{''.join(tallies)}\n{markdown_table(titles, rows[False])}"
     if rows[True]:
-        text += f"\n## {HEADINGS['added']}\n\n{markdown_table(titles, rows[True])}"
+        text += f"\n## {ADDITIONS}\n\n{markdown_table(titles, rows[True])}"
     return text
 
 

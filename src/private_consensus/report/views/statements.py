@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from operator import itemgetter
 
 from private_consensus.common.grouping import grouped
-from private_consensus.reproduction.experiments.schema import cited
 
-from ..formats import words
-from ..names import algorithm_title
 from ..reading import Results, Row
+from .privacy import reading_of
 from .verdicts import ICONS
 
 SEVERITIES = {
@@ -19,48 +17,31 @@ SEVERITIES = {
     "noise": "excess noise", "ambiguous": "ambiguous", "misprint": "misprint",
 }  # fmt: skip
 """Severity of an erratum to its name in the report."""
-WITH_EFFECT = ("breaks", "argument")
-"""Severities of errata whose effect on the figures is stated."""
 
 
 def page(results: Results) -> dict[str, object]:
-    """Collect the content of the page of statements."""
-    papers = by_paper(results)
-    statements = [statement for paper in papers for statement in paper["statements"]]
-    slips = Counter(SEVERITIES[row["severity"]] for row in results.statements if row["erratum"])
-    return {"papers": papers, "verdicts": counts(statements), "slips": slips}
+    """Collect the content of the page: the statements of each paper, each with its errata."""
+    groups = grouped(results.statements, itemgetter("paper"))
+    papers = []
+    for key, rows in groups.items():
+        statements = [
+            {**_statement(same[0]), "errata": [_erratum(r, results) for r in same if r["erratum"]]}
+            for same in grouped(rows, itemgetter("number")).values()
+        ]
+        # Papers that were not run are named by their key.
+        papers.append({"key": key, "name": results.names.get(key, key),
+                       "counts": counts(statements), "statements": statements})  # fmt: skip
+    return {"papers": papers}
 
 
 def counts(rows: Iterable[Row]) -> list[dict[str, object]]:
     """Count the statements by verdict."""
     numbers = Counter(row["verdict"] for row in rows)
     return [
-        {"verdict": verdict, "icon": icon, "count": numbers[verdict]}
+        {"verdict": verdict, "icon": icon, "count": numbers[verdict], "restricted": ""}
         for verdict, icon in ICONS.items()
         if numbers[verdict]
     ]
-
-
-def by_paper(results: Results) -> list[dict]:
-    """Group the statements by paper, in the order of their rows, each with its errata.
-
-    Papers that were not run are listed by their key.
-    """
-    papers = {key: paper["paper"] for key, paper in results.papers.items()}
-    groups = []
-    for key, rows in grouped(results.statements, itemgetter("paper")).items():
-        statements = [
-            _statement(same[0]) | {"errata": [_erratum(row, results) for row in _slips(same)]}
-            for same in grouped(rows, itemgetter("number")).values()
-        ]
-        groups.append({
-            "key": key,
-            "name": cited(papers[key]) if key in papers else key,
-            "title": papers[key]["title"] if key in papers and papers[key]["authors"] else "",
-            "counts": counts(statements),
-            "statements": statements,
-        })  # fmt: skip
-    return groups
 
 
 def by_claim(rows: Iterable[Row]) -> dict[str, list[dict[str, object]]]:
@@ -72,11 +53,6 @@ def by_claim(rows: Iterable[Row]) -> dict[str, list[dict[str, object]]]:
     return statements
 
 
-def _slips(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows that describe an erratum."""
-    return [row for row in rows if row["erratum"]]
-
-
 def _statement(row: Row) -> dict[str, object]:
     return {
         **row,
@@ -86,45 +62,27 @@ def _statement(row: Row) -> dict[str, object]:
 
 
 def _erratum(row: Row, results: Results) -> dict[str, object]:
-    """Describe an erratum, with the affected figures and the corrected variants."""
-    names = _split_names(row["repaired"]) if row["severity"] in WITH_EFFECT else []
-    affected = _split_names(row["affects"]) if row["severity"] in WITH_EFFECT else []
+    """Describe an erratum with the verdicts on its corrections and the figures with its methods."""
+    verdicts = defaultdict(dict)
+    for setting in results.privacy:
+        verdicts[f"{setting['algorithm']}.{setting['variant']}"][setting["verdict"]] = None
+    corrected = row["repaired"].split("; ") if row["repaired"] else []
+    affected = set(row["affects"].split("; "))
     return {
         **row,
         "severity": SEVERITIES[row["severity"]],
-        "figures": _figures(affected, results.papers),
-        "corrections": [_correction(name, results) for name in names],
+        "figures": [
+            name
+            for paper in results.papers.values()
+            for name, figure in paper["figures"].items()
+            if any(
+                affected & {curve["method"], f"{curve['method']}.{curve['variant']}"}
+                for panel in figure["panels"]
+                for curve in panel["curves"]
+            )
+        ],
+        "corrections": [
+            f"{reading_of(name, results)}: {', '.join(verdicts[name]) or 'not run at this scale'}"
+            for name in corrected
+        ],
     }
-
-
-def _figures(names: Iterable[str], papers: Mapping[str, Row]) -> list[str]:
-    """Return the figures with a curve of one of some algorithms or variants."""
-    return [
-        name
-        for paper in papers.values()
-        for name, figure in paper["figures"].items()
-        if any(
-            curve["method"] in names or f"{curve['method']}.{curve['variant']}" in names
-            for panel in figure.get("panels", [])
-            for curve in panel["curves"]
-        )
-    ]
-
-
-def _correction(name: str, results: Results) -> dict[str, object]:
-    """Describe a corrected variant: its verdicts, and the figures that show it."""
-    algorithm, _, variant = name.partition(".")
-    verdicts = dict.fromkeys(
-        row["verdict"]
-        for row in results.privacy
-        if (row["algorithm"], row["variant"]) == (algorithm, variant)
-    )
-    return {
-        "name": f"{algorithm_title(algorithm)}, {words(variant)}",
-        "verdict": "; ".join(verdicts) or "not run at this scale",
-        "figures": _figures([name], results.papers),
-    }
-
-
-def _split_names(text: str) -> list[str]:
-    return [name for name in text.split("; ") if name]

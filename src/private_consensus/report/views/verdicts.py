@@ -21,8 +21,7 @@ from private_consensus.reproduction.claims import (
 from private_consensus.reproduction.claims.intervals import MIN_RUNS, too_few_runs
 from private_consensus.reproduction.claims.statements import HUGE
 
-from ..formats import exponential, interval, number, region, words
-from ..names import algorithm_title
+from ..formats import algorithm_title, exponential, interval, number, region, words
 from ..reading import Row
 
 ICONS = {
@@ -31,16 +30,7 @@ ICONS = {
 }  # fmt: skip
 """Verdict to the name of its icon (shape and colour)."""
 
-HEADINGS = {
-    "not": "Claims that do not hold",
-    "part": "Claims that hold in part",
-    "held": "Claims that hold",
-    "unrefuted": "Theorems that are not refuted",
-    "open": "Undecided claims",
-    "never": "Claims that cannot be tested",
-    "added": "Additions of this project, which no sentence of the paper states",
-}
-"""Icon to the heading of the list of claims with this verdict, in the order of the page."""
+ADDITIONS = "Additions of this project, which no sentence of the paper states"
 
 RATIO_TESTS = {
     "decreasing", "increasing", "largest", "smallest", "below", "lower", "steadier",
@@ -86,20 +76,35 @@ def formatted(row: Row) -> dict[str, Any]:
     if kind == "ratio":
         accept_low = accept_low if accept_low else float("-inf")
     digits = _digits((value, low, high), (accept_low, accept_high))
+    size = (infinite := _infinite_runs(row)) or number(value, digits)
+    ends = interval(low, high, digits) if low != high else "" if infinite else "exact"
+    accepted = region(accept_low, accept_high, digits)
     return {
         **row,
         "icon": icon(row["verdict"]),
         "surrogate": "surrogate" in row["source"],
         "measure": kind,
-        "shown": (infinite := _infinite_runs(row)) or number(value, digits),
-        "interval": interval(low, high, digits) if low != high else "" if infinite else "exact",
-        "accepted": region(accept_low, accept_high, digits),
+        "shown": size,
+        "interval": ends,
+        "accepted": accepted,
+        "in_words": _in_words(row, f"{size} {ends.removeprefix('exact')}".strip(), accepted),
         "remark": (text := remark(row)),
         "restriction": (restriction := "; ".join(filter(None, _restrictions(row)))),
         "note": text
         if row["verdict"] in (UNDECIDED, UNTESTABLE) or row.get("theorems")
         else restriction,
     }
+
+
+def _in_words(row: Row, size: str, accepted: str) -> str:
+    """Describe the deciding number of a claim and the values for which the claim is true."""
+    if row["verdict"] == UNTESTABLE or not row["parts"]:
+        return ""
+    if row["kind"] in ("private", "tight"):
+        return f"{size} times the claimed ε"
+    kind = measure(row)
+    noun = kind if kind in ("ratio", "slope", "difference") else "value"
+    return f"{noun} {size}; claimed: {accepted}"
 
 
 def _digits(numbers: Iterable[float | None], bounds: Iterable[float | None]) -> int:

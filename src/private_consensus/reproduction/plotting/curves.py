@@ -74,10 +74,10 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
     names = [set(panel.points["curve"]) for panel in panels]
     is_shared = set(looks.colour) in names
     width = (columns if is_shared else 1) * (size[0] + SIDE)
-    legends = [looks if is_shared else looks.of(shown) for shown in names]
+    legends = [looks if is_shared else looks.of(curves) for curves in names]
     charts = [
-        panel_chart(panel, own, size, legend_of(list(own.colour), width))
-        for panel, own in zip(panels, legends, strict=True)
+        panel_chart(panel, styles, size, legend_of(list(styles.colour), width))
+        for panel, styles in zip(panels, legends, strict=True)
     ]
     beyond = any(_leaves_axis(panel.points) for panel in panels)
     notes = (
