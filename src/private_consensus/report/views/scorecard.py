@@ -129,8 +129,10 @@ def markdown(claims: Iterable[Row]) -> str:
     claims = list(claims)
     titles = ("claim", "verdict", "quotation", "statistic", "value", "interval",
               "unadjusted verdict", "runs", "remark", "figure")  # fmt: skip
+    by_paper = grouped([row for row in claims if not row["addition"]], itemgetter("paper"))
     tallies = [
-        f"- {item['verdict']}: {item['count']}{item['restricted']}\n" for item in counts(claims)
+        (paper, *(f"{item['count']}{item['restricted']}" for item in counts(group)))
+        for paper, group in [*by_paper.items(), ("all", claims)]
     ]
     rows = {
         addition: [
@@ -142,7 +144,8 @@ def markdown(claims: Iterable[Row]) -> str:
             for row in claims if row["addition"] == addition
         ] for addition in (False, True)
     }  # fmt: skip
-    text = f"# Scorecard\n\n{''.join(tallies)}\n{markdown_table(titles, rows[False])}"
+    tally = markdown_table(("paper", *MEANINGS), tallies)
+    text = f"# Scorecard\n\n{tally}\n{markdown_table(titles, rows[False])}"
     if rows[True]:
         text += f"\n## {ADDITIONS}\n\n{markdown_table(titles, rows[True])}"
     return text

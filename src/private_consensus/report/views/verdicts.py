@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable
 from itertools import product
@@ -37,6 +38,9 @@ RATIO_TESTS = {
     "ratio", "differs", "private", "tight",
 }  # fmt: skip
 """Kinds of test whose statistic is the logarithm of a ratio."""
+
+METHOD = re.compile(r"\b([a-z]\w*)\.(\w+)")
+"""Method ``algorithm.variant`` in the words for a statistic."""
 
 MAX_RECOMMENDED_RUNS = 100_000
 """Largest number of runs that a remark recommends."""
@@ -84,6 +88,7 @@ def formatted(row: Row) -> dict[str, Any]:
         "icon": icon(row["verdict"]),
         "surrogate": "surrogate" in row["source"],
         "measure": kind,
+        "statistic": METHOD.sub(_titled, row["statistic"] or ""),
         "shown": size,
         "interval": ends,
         "accepted": accepted,
@@ -123,8 +128,11 @@ def remark(row: Row) -> str:
         return "; ".join(filter(None, [runs, *_restrictions(row)]))
     if row["verdict"] == UNTESTABLE:
         return row.get("untestable_because") or "no measurement could decide the claim"
+    readings = row.get("readings") or ""
+    same = f"other readings: {readings}" if readings else ""
     clauses = [_undecided(row)] if row["verdict"] == UNDECIDED else [_violation(row), _equal(row)]
-    return "; ".join(filter(None, [*clauses, *_restrictions(row)]))
+    restrictions = _restrictions(row)
+    return "; ".join(filter(None, [*clauses, *restrictions, "" if same in restrictions else same]))
 
 
 def _undecided(row: Row) -> str:
@@ -184,9 +192,15 @@ def _restrictions(row: Row) -> list[str]:
         f"no better than {constant}: {_methods(group)}"
         for constant, group in grouped(lines, itemgetter("constant")).items()
     ]
-    readings = f"other readings: {row['readings']}" if row.get("readings") else ""
+    others = (row.get("readings") or "").split(", ")
+    differ = any(others) and not all(other.endswith(f") {row['verdict']}") for other in others)
+    readings = f"other readings: {row['readings']}" if differ else ""
     differences = f"not as in the paper: {row['differences']}" if row.get("differences") else ""
     return [row.get("caveat") or "", differences, readings, *no_better]
+
+
+def _titled(method: re.Match[str]) -> str:
+    return f"{algorithm_title(method[1])} ({words(method[2])})"
 
 
 def _methods(lines: Iterable[Row]) -> str:

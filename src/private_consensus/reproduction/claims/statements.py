@@ -163,7 +163,7 @@ def _monotone(test: Test, x: np.ndarray) -> Contrast:
 
 def _measure(series: Series) -> str:
     """Return the words for a measure, such as "released test error"."""
-    return " ".join(series.measure or ()).replace("_", " ")
+    return " ".join(series.measure or ()).replace("_", " ").removesuffix(" value")
 
 
 def _change(test: Test, to: float, from_: float) -> str:
