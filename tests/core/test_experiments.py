@@ -4,20 +4,21 @@ import copy
 import json
 import math
 import re
+from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
+from private_consensus.common.errors import InvalidInput
 from private_consensus.common.fields import validate
+from private_consensus.core import algorithms, networks, problems
+from private_consensus.core.randomness import Streams
+from private_consensus.privacy import Budget
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments import results
 from private_consensus.reproduction.experiments.cells import run_cell
-from private_consensus.reproduction.experiments.checks import (
-    wrong_settings,
-)
 from private_consensus.reproduction.experiments.files import read_paper
 from private_consensus.reproduction.experiments.numbers import (
     curve_points,
@@ -447,37 +448,18 @@ def test_a_curve_is_proven_only_if_all_its_settings_are_proven(changes, guarante
     assert guarantee_of(privacy, curve | changes) == guarantee
 
 
-def small(name: str, rows: int):
-    """Return a small prepared data set and its card."""
-    data = SimpleNamespace(
-        features=np.full((rows + 2, 2), 0.5), labels=np.where(np.arange(rows + 2) % 2, 1, -1),
-    )  # fmt: skip
-    if name == "perceptron":
-        data.labels = np.arange(rows + 2) % 10
-        data.splits = {"train": np.arange(rows), "test": np.arange(rows, rows + 2)}
-    else:
-        data.features, data.labels = data.features[:rows], data.labels[:rows]
-        data.splits = {"train": np.arange(rows - 4), "test": np.arange(rows - 4, rows)}
-    return data, {"rows": len(data.labels), "splits": {k: len(v) for k, v in data.splits.items()}}
-
-
 @pytest.mark.parametrize(
     ("name", "is_refused"),
     [("gradient_descent", True), ("one_shot_averaging", True), ("ldp_gradient_descent", False)],
 )
-def test_a_delta_of_0_is_refused_before_a_run_unless_the_noise_allows_it(name, is_refused):
-    setting = {
-        "columns": {}, "variant": "v", "interpretation": "resolved", "horizon": 2,
-        "algorithm": {}, "budget": {"epsilon": 1.0, "delta": 0.0},
-        "problem": {"name": "logistic_regression", "prepared": "adult-onehot104", "ridge": 0.1,
-                    "box": 5.0, "records": 10},
-        "network": {"name": "ring", "agents": 3, "weights": "metropolis"},
-    }  # fmt: skip
-    cell = {
-        "experiment": "e", "algorithm": name, "seed": 0, "runs": 1, "iterations": [1],
-        "measures": [["released", "test_error"]], "groups": {}, "settings": [setting],
-    }  # fmt: skip
-    lines = list(wrong_settings(cell))
-    assert len(lines) == is_refused and all(line.startswith("budget") for line in lines)
-    with_noise = {**setting, "budget": {"epsilon": 1.0, "delta": 1e-5}}
-    assert not list(wrong_settings({**cell, "settings": [with_noise]}))
+def test_a_delta_of_0_is_refused_unless_the_noise_allows_it(name, is_refused):
+    features, labels = np.full((1, 3, 10, 2), 0.5), np.resize([-1.0, 1.0], (1, 3, 10))
+    problem = problems.class_of("logistic_regression")(
+        features, labels, features[:, 0], labels[:, 0], weight=1.0, ridge=0.1, box=5.0
+    )
+    network = networks.build(Streams(0, (0,)), "ring", 3, weights="metropolis")
+    algorithm = algorithms.load(name)()
+    algorithm.calibrate(Budget(1.0, 1e-5), problem, network, 2)
+    refusal = pytest.raises(InvalidInput, match=r"^budget") if is_refused else nullcontext()
+    with refusal:
+        algorithm.calibrate(Budget(1.0, 0.0), problem, network, 2)

@@ -9,38 +9,29 @@ checks the size of prepared data when it loads them.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from inspect import Parameter, signature
 from itertools import chain
-from types import SimpleNamespace
 from typing import Any, NamedTuple, get_args, get_type_hints
-
-import numpy as np
 
 from private_consensus.common.errors import (
     InvalidInput,
     Refused,
     arguments,
     representation,
-    require,
 )
 from private_consensus.common.fields import measure_text
 from private_consensus.core import algorithms, networks, problems, synthetic
 from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.graphs import GRAPHS
 from private_consensus.core.networks import MIXINGS
-from private_consensus.core.problems import Problem
-from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
 
 from ..claims import Claim
 from ..datasets import PREPARATIONS
-from ..datasets.catalogue import module_of
-from ..datasets.preparation import preparation
 from .numbers import FIXED, KEY, POINT
 from .schema import Experiment, FigurePanel, Paper, Table, TunedParameters
 
@@ -470,24 +461,12 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
     if unnamed:
         yield from dict.fromkeys(unnamed)
         return
-    wrong = [*_wrong_parts(built, cell["settings"]), *_wrong_problems(built, cell["settings"])]
-    yield from wrong
-    if not wrong:
-        wrong = list(_wrong_data(cell["settings"]))
-        yield from wrong or _wrong_delta(built, cell["settings"])
+    wrong = list(_wrong_parts(built, cell["settings"]))
+    yield from wrong or _wrong_sizes(cell["settings"])
     yield from too_many("measurements", {
         "settings": len(cell["settings"]), "runs": cell["runs"],
         "iterations": len(cell["iterations"]) + 1, "measures": len(cell["measures"]),
     })  # fmt: skip
-
-
-def _wrong_problems(built: type[Algorithm], settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield one line for each problem that lacks a feature that the algorithm needs."""
-    for name in dict.fromkeys(setting["problem"]["name"] for setting in settings):
-        offers = problems.class_of(name).offers
-        lacking = [need for need in built.needs if not offers(need)]
-        if lacking:
-            yield f"problem.name: found {name!r}, expected a problem with {', '.join(lacking)}"
 
 
 def _has_kind(value: Any, kinds: Sequence[type]) -> bool:
@@ -505,8 +484,8 @@ def _wrong_parts(built: type[Algorithm], settings: Iterable[Mapping[str, Any]]) 
             yield from dict.fromkeys(check(built, value))
 
 
-def _wrong_data(settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield one line per error in the data that a setting assigns to its agents."""
+def _wrong_sizes(settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield one line per setting with too many numbers in the data of its agents."""
     distinct = {
         (repr(setting["problem"]), setting["network"]["agents"]): setting["problem"]
         for setting in settings
@@ -514,96 +493,8 @@ def _wrong_data(settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for (_, agents), problem in distinct.items():
         holders = None if problem["name"] in synthetic.TOTALS else agents
         sizes = {"agents": holders, "records": problem.get("records"), "dim": problem.get("dim")}
-        given_sizes = {key: size for key, size in sizes.items() if size is not None}
-        lines = [f"problem: {line}" for line in too_many("numbers", given_sizes)]
-        yield from lines
-        if not lines and math.prod(given_sizes.values()) <= QUICK:
-            yield from _unbuildable(json.dumps(problem), agents)
-
-
-def _wrong_delta(built: type[Algorithm], settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield one line for a budget with delta 0 that no noise of the algorithm meets."""
-    tested = set()
-    for setting in settings:
-        key, budget = repr(setting["algorithm"]), setting["budget"]
-        if budget["delta"] > 0 or math.isinf(budget["epsilon"]) or key in tested:
-            continue
-        tested.add(key)
-        messages = _messages_of(partial(_calibrate, built, setting))
-        yield from (line for line in messages if line.startswith("budget"))
-
-
-def _calibrate(built: type[Algorithm], setting: Mapping[str, Any]) -> None:
-    """Calibrate an algorithm on a small problem with placeholders for prepared data."""
-    parameters, agents = dict(setting["problem"]), setting["network"]["agents"]
-    if agents * parameters.get("records", 1) * parameters.get("dim", 1) > QUICK:
-        return
-    problem = _with_placeholders(parameters, agents)
-    if problem is not None:
-        network = networks.build(Streams(0, (0,)), **setting["network"]).of_run(0)
-        budget = Budget(**setting["budget"])
-        built(**setting["algorithm"]).calibrate(budget, problem, network, setting["horizon"])
-
-
-@cache
-def _unbuildable(problem: str, agents: int) -> list[str]:
-    """Build the problem of one run with placeholders for prepared data; return its errors.
-
-    Results are cached, since many cells have the same problem.
-    """
-    return _messages_of(partial(_with_placeholders, json.loads(problem), agents))
-
-
-def _with_placeholders(parameters: dict[str, Any], agents: int) -> Problem | None:
-    """Build the problem of one run with placeholders for prepared data; None without them."""
-    name = parameters.pop("name")
-    if "prepared" in parameters and name not in STAND_INS:
-        return None
-    build, _ = _building(name)
-    data = {"prepared": STAND_INS[name](parameters, agents)} if "prepared" in parameters else {}
-    with np.errstate(all="ignore"):  # a run reports an overflow if it stops the run
-        return build(Streams(0, (0,)), agents, **{**parameters, **data})
-
-
-def _signed(parameters: Mapping[str, Any], agents: int) -> SimpleNamespace:
-    rows = agents * _records(parameters) + 1
-    return SimpleNamespace(features=np.zeros((rows, 2)), labels=np.resize([-1, 1], rows))
-
-
-def _classes(parameters: Mapping[str, Any], agents: int) -> SimpleNamespace:
-    rows = max(_records(parameters), agents)
-    splits = {"train": np.arange(rows), "test": np.arange(1)}
-    return SimpleNamespace(features=np.zeros((rows, 2)), labels=np.arange(rows) % 10, splits=splits)
-
-
-def _grouped(parameters: Mapping[str, Any], _: int) -> SimpleNamespace | synthetic.SyntheticRows:
-    """Return placeholder rows with both labels in both groups of each protected attribute."""
-    if parameters["prepared"] == synthetic.NAME:
-        return synthetic.rows_of_setting("fair_classification", parameters, 1)
-    rows, how = np.arange(1000), preparation(parameters["prepared"])
-    expected = "a table with protected attributes"
-    require(how.encoding != "pixels", "problem.prepared", how.name, expected)
-    names = module_of(how.dataset).SCHEMA.protected
-    return SimpleNamespace(
-        features=np.zeros((len(rows), 2)),
-        labels=np.where(rows % 2, 1, -1),
-        protected=dict.fromkeys(names, rows // 2 % 2),
-        columns_of=lambda *_: np.array([], int),
-    )
-
-
-def _records(parameters: Mapping[str, Any]) -> int:
-    return max(parameters.get("records", 1), 1)
-
-
-QUICK = 10_000_000
-"""Largest number of array elements for which the problem of one run is built as a check."""
-STAND_INS = {
-    "logistic_regression": _signed,
-    "perceptron": _classes,
-    "fair_classification": _grouped,
-}
-"""For each problem, a function that returns placeholder data of the requested size."""
+        present_sizes = {key: size for key, size in sizes.items() if size is not None}
+        yield from (f"problem: {line}" for line in too_many("numbers", present_sizes))
 
 
 def _wrong_budget(_: type[Algorithm], budget: Mapping[str, Any]) -> Iterator[str]:
