@@ -163,17 +163,6 @@ def fill_words(k0, k1, x, start, first, second):
 
 
 @uncounted
-def fill_first_words(k0, k1, x, start, first):
-    """Compute the first words of the pairs of :func:`fill_words`."""
-    _require_whole(first, first)
-    for i in range(0, first.size, WIDE):
-        first_words, _ = threefry_words(
-            k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i))
-        )
-        store(first, i, first_words)
-
-
-@uncounted
 def fill_normals(k0, k1, x, start, first, second):
     """Compute pairs of normals, in float32, of the counters of :func:`fill_words`."""
     _require_whole(first, second)

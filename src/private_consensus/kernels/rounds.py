@@ -19,7 +19,7 @@ import numpy as np
 from .backpropagation import copy
 from .compiling import inlined, uncounted
 from .entries import require_indices, require_layout
-from .normals import fill_first_words, fill_normals, fill_uniforms, fill_words
+from .normals import fill_normals, fill_uniforms, fill_words
 from .rows import (
     GUIDE_BITS,
     NoiseTable,
@@ -282,7 +282,10 @@ def _round_with_noise(
                 uniforms = v if second_half else u
                 if noises.any.any():
                     key = np.uint32(a)
-                    fill_first_words(discrete.first, discrete.second, counter, key, words[:padded])
+                    further = scratch.further[:padded]
+                    fill_words(
+                        discrete.first, discrete.second, counter, key, words[:padded], further
+                    )
                 for s in range(first.size):
                     row = first[s] + i
                     clip_count[s] += _round_row(
