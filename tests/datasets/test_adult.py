@@ -14,11 +14,11 @@ from private_consensus.reproduction.datasets import (
     acquire,
     acquisition,
     adult,
-    checksums,
     write_provenance,
 )
 from private_consensus.reproduction.datasets.catalogue import entry
 from private_consensus.reproduction.datasets.downloads import Downloads, Unavailable
+from private_consensus.reproduction.datasets.raw import checksum_of
 
 TRAIN = b"""\
 31, Private, 1001, HS-grad, 9, Divorced, Sales, Unmarried, White, Male, 0, 0, 40, ?, <=50K
@@ -46,7 +46,7 @@ def test_adult_files_convert_to_the_canonical_table(small):
 
 
 def test_table_changes_change_the_checksum(small):
-    first = checksums.of_table(small)
+    first = checksum_of(small)
     changes = [
         small.with_columns(age=pl.col("age") + 1),
         small.reverse(),
@@ -54,7 +54,7 @@ def test_table_changes_change_the_checksum(small):
         small.with_columns(native_country=pl.col("native_country").fill_null("?")),
         small.with_columns(race=pl.Series(["White", "OtherBlack", "", "White"])),
     ]
-    assert len({first, *map(checksums.of_table, changes)}) == len(changes) + 1
+    assert len({first, *map(checksum_of, changes)}) == len(changes) + 1
 
 
 def as_ucimlrepo(table: pl.DataFrame) -> str:
@@ -69,7 +69,7 @@ def as_ucimlrepo(table: pl.DataFrame) -> str:
 
 def test_files_and_ucimlrepo_give_the_same_checksum(small):
     table = pl.read_csv(io.StringIO(as_ucimlrepo(small)))
-    assert checksums.of_table(adult.canonical(table)) == checksums.of_table(small)
+    assert checksum_of(adult.canonical(table)) == checksum_of(small)
 
 
 def served_by(publisher, monkeypatch, table, archive: bytes, fetch="raise SystemExit('down')"):
@@ -77,7 +77,7 @@ def served_by(publisher, monkeypatch, table, archive: bytes, fetch="raise System
     catalogue_entry = entry("adult")
     monkeypatch.setattr(adult, "_FETCH", fetch)
     publisher.files["/adult.zip"] = archive
-    checksum = checksums.of_table(table)
+    checksum = checksum_of(table)
     publishers = tuple(
         replace(p, url=f"{publisher.url}/adult.zip", checksum=checksum)
         for p in catalogue_entry.publishers
@@ -156,7 +156,7 @@ def test_a_cache_with_a_wrong_checksum_or_data_set_name_is_not_used(
     if poison == "contents":
         changed_table = small.with_columns(age=pl.col("age") + 1)
         changed_table.write_parquet(cached)
-        provenance = replace(provenance, checksum=checksums.of_raw(changed_table))
+        provenance = replace(provenance, checksum=checksum_of(changed_table))
     else:
         provenance = replace(provenance, dataset="us")
     write_provenance(cached.with_name("provenance.json"), provenance)

@@ -18,12 +18,12 @@ from private_consensus.reproduction.datasets import (
     Acquisition,
     acquire,
     acquisition,
-    checksums,
     cifar10,
     mnist,
     prepare,
 )
 from private_consensus.reproduction.datasets.catalogue import entry
+from private_consensus.reproduction.datasets.raw import checksum_of
 
 
 def idx(array: np.ndarray, level: int = 9) -> bytes:
@@ -59,7 +59,7 @@ def hosts(monkeypatch, dataset, urls, checksum, **options):
 
 def test_the_checksum_does_not_depend_on_gzip_compression(publisher, monkeypatch, tmp_path, digits):
     urls = [f"{publisher.url}/first", f"{publisher.url}/second"]
-    hosts(monkeypatch, "mnist", urls, checksums.of_arrays(digits))
+    hosts(monkeypatch, "mnist", urls, checksum_of(digits))
     for name, file in mnist.FILES.items():
         publisher.files[f"/first/{file}"] = idx(digits[name], level=1)
     raw, _ = acquire("mnist", Acquisition(cache=tmp_path, source="official"))
@@ -68,7 +68,7 @@ def test_the_checksum_does_not_depend_on_gzip_compression(publisher, monkeypatch
 
 def test_concurrent_acquisitions_download_each_file_once(publisher, monkeypatch, tmp_path, digits):
     """The second acquisition waits and reads the cache of the first."""
-    hosts(monkeypatch, "mnist", [f"{publisher.url}/first"], checksums.of_arrays(digits))
+    hosts(monkeypatch, "mnist", [f"{publisher.url}/first"], checksum_of(digits))
     for name, file in mnist.FILES.items():
         publisher.files[f"/first/{file}"] = idx(digits[name])
         publisher.faults[f"/first/{file}"] = [("drip", 2000)] * 2

@@ -22,7 +22,7 @@ from private_consensus.reproduction.datasets import (
     prepare,
     scaling,
 )
-from private_consensus.reproduction.datasets.encoding import encode
+from private_consensus.reproduction.datasets.tables import encode
 
 TABLES = [n for n, p in PREPARATIONS.items() if p.encoding != "pixels"]
 DIMENSIONS = {

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 
 from private_consensus.report.reading import REAL_DATA_HINT, closing_lines
-from private_consensus.reproduction.datasets.origin import Provenance
+from private_consensus.reproduction.datasets.raw import Provenance
 
 
 def write_provenance_file(folder, dataset, source, because):

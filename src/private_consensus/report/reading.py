@@ -16,7 +16,7 @@ from private_consensus.common.provenance import versions
 from private_consensus.common.readable import read_json
 from private_consensus.common.usage import read_usage, was_measured
 from private_consensus.reproduction.claims.words import may_decide
-from private_consensus.reproduction.datasets.acquisition import read_provenance
+from private_consensus.reproduction.datasets.raw import read_provenance
 from private_consensus.reproduction.experiments.results import provenance_of, rows_of
 from private_consensus.reproduction.experiments.schema import cited
 

@@ -5,11 +5,11 @@ and protected attributes 0 and 1. The checksum of the contents identifies real d
 named, with the reason, in the provenance, on the data card and in the log.
 """
 
-from .acquisition import Acquisition, acquire, read_acquired, write_provenance, write_raw
+from .acquisition import Acquisition, acquire
 from .catalogue import DATA_SETS, fingerprint
-from .origin import Provenance
 from .preparation import PREPARATIONS, Preparation, prepare
 from .prepared import Prepared
+from .raw import Provenance, read_acquired, write_provenance, write_raw
 from .summary import summary
 
 __all__ = [

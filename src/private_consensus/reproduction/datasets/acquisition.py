@@ -17,16 +17,21 @@ import numpy as np
 import polars as pl
 
 from private_consensus.common.errors import InvalidInput, arguments, require
-from private_consensus.common.provenance import atomic_write, settings_hash, write_json
-from private_consensus.common.readable import DAMAGED, EXPECTED, arrays_of, read_json, readable
+from private_consensus.common.provenance import settings_hash
 from private_consensus.common.secrets import KEYS, key_in
 
-from . import checksums
 from .catalogue import DATA_SETS, Entry, Publisher, entry, module_of
-from .checksums import Raw
 from .downloads import Downloads, Unavailable, locked
 from .mirror import Mirror, require_folder
-from .origin import Provenance
+from .raw import (
+    Provenance,
+    Raw,
+    checksum_of,
+    read_provenance,
+    read_raw,
+    write_provenance,
+    write_raw,
+)
 
 log = logging.getLogger(__name__)
 
@@ -163,7 +168,7 @@ def _from_mirror(
         source="mirror",
         where="mirror folder",
         version=about.mirror.version,
-        checksum=checksums.of_raw(raw),
+        checksum=checksum_of(raw),
         because="a mirror is configured, and its files have the expected checksums",
         licence=about.mirror.licence,
     )
@@ -187,7 +192,7 @@ def _from_publisher(
                 raw = module_of(about.name).fetch(downloads, publisher)
             except (Unavailable, InvalidInput, pl.exceptions.PolarsError) as reason:
                 raise Unavailable(f"{publisher.name}: {reason}") from None
-        checksum = checksums.of_raw(raw)
+        checksum = checksum_of(raw)
         if publisher.checksum not in (None, checksum):
             raise Unavailable(
                 f"{publisher.name}: contents have checksum {checksum}, "
@@ -220,7 +225,7 @@ def _surrogate(
         source="surrogate",
         where="generated here",
         version=f"surrogate, seed {seed}",
-        checksum=checksums.of_raw(raw),
+        checksum=checksum_of(raw),
         because=because,
         licence="made from aggregates; contains no record",
     )
@@ -237,7 +242,7 @@ def _read_cache(folder: Path, dataset: str, pinned: str | None) -> tuple[Raw, Pr
         raw = read_raw(next(folder.glob("raw.*")))
     except (OSError, StopIteration, InvalidInput):
         raise Unavailable("not in the cache") from None
-    checksum = checksums.of_raw(raw)
+    checksum = checksum_of(raw)
     expected = {provenance.checksum, pinned or provenance.checksum}
     if provenance.dataset != dataset or expected != {checksum}:
         log.warning("%s: the cached copy is damaged and is downloaded again", dataset)
@@ -258,44 +263,3 @@ def _require_folder(path: Path) -> None:
         str(path),
         "a folder that can be created and written to",
     )
-
-
-def write_raw(path: str | Path, raw: Raw) -> None:
-    """Write the canonical contents of a data set atomically: a table as Parquet, arrays as NPZ."""
-    with atomic_write(path) as temporary:
-        if isinstance(raw, pl.DataFrame):
-            raw.write_parquet(temporary)
-        else:
-            with open(temporary, "wb") as stream:
-                np.savez(stream, allow_pickle=True, **raw)
-
-
-def read_raw(path: str | Path) -> Raw:
-    """Read canonical contents; raise :class:`InvalidInput` for a missing or damaged file."""
-    if Path(path).suffix == ".parquet":
-        with readable(path):
-            return pl.read_parquet(path, glob=False)
-    with arrays_of(path) as arrays:
-        return {name: arrays[name] for name in arrays.files}
-
-
-def read_provenance(path: str | Path) -> Provenance:
-    """Read a ``.provenance.json`` file; raise :class:`InvalidInput` if it is missing or damaged."""
-    with readable(path):
-        return Provenance(**read_json(path))
-
-
-def read_acquired(raw: str | Path, provenance: str | Path) -> tuple[Raw, Provenance]:
-    """Read canonical contents and their provenance, and check that the checksums agree.
-
-    A file that does not exist, is damaged, or has another checksum raises ``InvalidInput``.
-    """
-    contents, about = read_raw(raw), read_provenance(provenance)
-    with readable(raw):
-        require(checksums.of_raw(contents) == about.checksum, str(raw), DAMAGED, EXPECTED)
-    return contents, about
-
-
-def write_provenance(path: str | Path, provenance: Provenance) -> None:
-    """Write a ``.provenance.json`` file atomically."""
-    write_json(path, asdict(provenance))

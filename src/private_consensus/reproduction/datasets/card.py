@@ -11,7 +11,7 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from .catalogue import entry
-from .origin import Provenance
+from .raw import Provenance
 from .tables import MISSING, Schema
 
 if TYPE_CHECKING:

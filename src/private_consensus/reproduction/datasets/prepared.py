@@ -14,7 +14,7 @@ from private_consensus.common.provenance import atomic_write
 from private_consensus.common.readable import arrays_of
 
 from .card import Card
-from .origin import Provenance
+from .raw import Provenance
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

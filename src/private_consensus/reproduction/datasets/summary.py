@@ -11,8 +11,8 @@ import polars as pl
 
 from .acquisition import Acquisition, acquire
 from .catalogue import DATA_SETS, entry, module_of
-from .checksums import Raw
 from .preparation import PREPARATIONS
+from .raw import Raw
 from .tables import Schema
 
 
