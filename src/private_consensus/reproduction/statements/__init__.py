@@ -33,7 +33,7 @@ def _computations() -> dict[str, Callable[[], Parts]]:
         for name, module in modules.items()
         for key, function in vars(module).items()
         if getattr(function, "__module__", "") == module.__name__
-        and getattr(function, "__annotations__", {}).get("return") in ("Parts", "StatementResult")
+        and getattr(function, "__annotations__", {}).get("return") == "Parts"
         and not key.startswith("_")
     }
 
@@ -51,8 +51,7 @@ def compute(name: str) -> Parts:
 
 def description_of(name: str) -> str:
     """Return the description of a computation: its docstring in one line."""
-    explicit = getattr(compute(name), "description", "")
-    return explicit or " ".join((getdoc(COMPUTATIONS[name]) or "").split())
+    return " ".join((getdoc(COMPUTATIONS[name]) or "").split())
 
 
 __all__ = ["COMPUTATIONS", "Part", "Parts", "compute", "description_of"]

@@ -80,25 +80,6 @@ class Part:
 Parts = tuple[Part, ...]
 
 
-class StatementResult(tuple):
-    """Parts with a description, for computations that are not ported yet."""
-
-    description = ""
-    parts = property(lambda self: self)
-
-
-def conclude(
-    *inequalities: Part, description: str = "", compound: bool = False, proven: bool = True
-) -> StatementResult:
-    """Return the inequalities; failing ones of a compound statement are details."""
-    result = StatementResult(
-        replace(item, role="detail") if compound and not item.holds else item
-        for item in inequalities
-    )
-    result.description = description
-    return result
-
-
 def verdict_of(inequalities: Iterable[Part], proven: bool = True) -> str:
     """Return the verdict on a statement.
 

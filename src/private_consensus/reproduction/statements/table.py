@@ -149,13 +149,6 @@ def _witness(inequalities: Iterable[Part], erratum: str) -> dict[str, Any]:
     """Return the columns of the inequality with the smallest margin, of an erratum or of all."""
     names = ("quantity", "stated", "measured", "margin", "points")
     compared = [tested for tested in inequalities if not erratum or tested.erratum == erratum]
-    if erratum and not compared:
-        from .counterexamples import compute as compute_erratum
-
-        result = compute_erratum(erratum)
-        return dict(
-            zip(names, (result.quantity, result.claimed, result.computed, None, 1), strict=True)
-        )
     if not compared:
         return dict.fromkeys(names)
     return {name: getattr(smallest_margin(compared), name) for name in names}

@@ -13,7 +13,7 @@ from scipy import stats
 from private_consensus.core.algorithms.families.consensus_admm import total_epsilon
 from private_consensus.privacy import gaussian_epsilon
 
-from .base import StatementResult, bound, conclude, grid
+from .base import Parts, at_least, bound, equal, grid
 from .common import adjacency_of, laplacians, noise_weight
 
 P, J, T, C = 10, 30, 100, 0.5
@@ -57,11 +57,13 @@ def _inner(
 CURVATURE = 24.0
 """2 rho |N_k| for rho = 4 and three agents in N_k: the curvature that ADMM adds to each loss."""
 DELTA = 1e-3
+NOISE_MULTIPLIER = math.sqrt(2.1 * math.log(1.25 / DELTA))
+"""Standard deviation of the noise of (25) over sensitivity, at epsilon 1."""
 
 
 def noise_of_theorem_1(epsilon: float) -> float:
     """Return sigma_k of (25) for c_1 = 1, rho = 4, |N_k| = 3, N_k = 20."""
-    return math.sqrt(2.1 * math.log(1.25 / DELTA)) / (4.0 * 3 * 20 * epsilon)
+    return NOISE_MULTIPLIER / (4.0 * 3 * 20 * epsilon)
 
 
 def first_step_of_27(epsilon: float, best: np.ndarray) -> float:
@@ -95,45 +97,46 @@ def _variance_bound(first: float, lipschitz: float, best: np.ndarray) -> float:
     return first_term - 4 * float(best @ best) / (T * J * P)
 
 
-def lemma_1() -> StatementResult:
-    """Compare the mean output of the inner loop with the minimiser, for the steps of (27)."""
-    level, stated, measured = 0.3, [], []
+def lemma_1() -> Parts:
+    """Compare the mean output of the inner loop with the minimiser, for the steps of (27).
+
+    The mean of (21) is the exact minimiser. Test: a quadratic of curvature 2 rho |N_k|, steps of
+    (27) at epsilon 0.95, |beta*| = 0.95. With L = 1, as in the figures, the distance of the mean
+    from the minimiser is small. With a valid Lipschitz constant the output remains near 0.
+    """
+    level, inequalities = 0.3, []
     # Lipschitz constant of the quadratic on the ball around beta*.
     valid = 2 * CURVATURE * level * math.sqrt(P)
-    for lipschitz in (1.0, valid):
+    for name, lipschitz, erratum in (("L = 1", 1.0, ""), ("a valid L", valid, "E2.3")):
         outputs = _outputs(0.95, lipschitz, level)
         error = outputs.std(0, ddof=1) / math.sqrt(len(outputs))
-        stated.append(4 * math.sqrt((error**2).sum()))
-        measured.append(float(np.linalg.norm(outputs.mean(0) - level)))
-    return conclude(
-        bound("distance of the mean from the minimiser, four standard errors", stated, measured),
-        description="The mean of (21) is the exact minimiser. Test: a quadratic of curvature 2 rho "
-        f"|N_k|, steps of (27) at epsilon 0.95, |beta*| = {level * math.sqrt(P):.2f}. With L = 1, "
-        f"as in the figures, the distance of the mean from the minimiser is {measured[0]:.1g}. "
-        f"With a valid Lipschitz constant, L = {valid:.0f}, the distance is {measured[1]:.2g}, "
-        "because the output remains near 0 (errata E2.3).",
-    )
+        quantity = f"distance of the mean from the minimiser, four standard errors, {name}"
+        limit = 4 * math.sqrt((error**2).sum())
+        distance = np.linalg.norm(outputs.mean(0) - level)
+        inequalities.append(bound(quantity, limit, distance).marked(erratum=erratum))
+    return tuple(inequalities)
 
 
-def lemma_2() -> StatementResult:
+def lemma_2() -> Parts:
     """Compare the variance of the output of the inner loop with its bound (22).
 
     A quadratic, alpha_0 R / L of 2, 0.5 and 0.005. The last term of (22) uses |beta| <= 2 |beta^c|
-    as a lower bound (47). For short steps the right side is negative (errata E2.8).
+    as a lower bound (47). For short steps the right side is negative.
     """
     minimiser = np.full(P, 0.3)
     lipschitz = 0.5 * (1 + math.log(2 * P)) + float(np.linalg.norm(minimiser)) + math.sqrt(P)
     first_steps = (2.0, 0.5, 0.005)
     variances = [_inner(first, 1.0, minimiser, runs=12)[1] for first in first_steps]
     stated = [_variance_bound(first, lipschitz, minimiser) for first in first_steps]
-    return conclude(bound("variance", stated, variances))
+    return (bound("variance", stated, variances).marked(erratum="E2.8"),)
 
 
-def lemma_3() -> StatementResult:
+def lemma_3() -> Parts:
     """Test the sensitivity of the exact primal update for random pairs of convex losses.
 
     3,000 pairs of gradients of norm at most c_1. Opposite gradients reach the bound if the other
-    records have no curvature. The constant is right, its proof is not (errata E2.7).
+    records have no curvature. The proof equates two minimisers; the bound on their distance follows
+    from monotonicity instead.
     """
     rng = np.random.default_rng(2)
     c_1, rho, neighbours, records = 1.0, 4.0, 3, 20
@@ -148,7 +151,22 @@ def lemma_3() -> StatementResult:
         pairs.append(
             (c_1 / (rho * neighbours * records), np.linalg.norm(solutions[0] - solutions[1]))
         )
-    return conclude(bound("change of the minimiser", *np.array(pairs).T))
+    stated, changes = np.array(pairs).T
+    return (
+        bound("change of the minimiser, gradients of at most c_1", stated, changes),
+        bound("distance of two minimisers that the proof equates", 0.0, changes).marked(
+            "remark", "E2.7"
+        ),
+    )
+
+
+def sentence_4() -> Parts:
+    """Compute epsilon of an iteration for a gradient that exceeds c_1 = 1.
+
+    For |x| = 1, y = 10 and beta = 0, the gradient 2x(x'beta - y) of squared loss has the norm 20.
+    """
+    exact = gaussian_epsilon(20 * 0.15 / NOISE_MULTIPLIER, DELTA)
+    return (bound("epsilon of an iteration", 0.15, exact).marked(erratum="E2.6"),)
 
 
 def _epsilon_of_outputs(epsilon: float, runs: int = 400) -> float:
@@ -163,49 +181,57 @@ def _epsilon_of_outputs(epsilon: float, runs: int = 400) -> float:
     return math.log((hit_rate - DELTA) / false_rate)
 
 
-def theorem_1() -> StatementResult:
+def theorem_1() -> Parts:
     """Test epsilon for Gaussian noise with sigma of (25), and for the outputs of D-ZOA.
 
     The exact epsilon of the Gaussian noise at twelve pairs. D-ZOA has the steps of (27) with L = 1
     at epsilon 0.15. A linear loss with gradient c_1 or -c_1 for one record moves the minimiser by
     the sensitivity (24), at equal norms. The part of the outputs beyond the midpoint gives a lower
     bound on epsilon, with confidence 99.9 % (400 runs each). It is above 0.15, since the outputs
-    have less randomness than (25) assumes (errata E2.1).
+    have less randomness than (25) assumes.
     """
     epsilon, delta = grid((0.05, 0.15, 0.5, 1.0), (1e-2, 1e-3, 1e-6))
     mu = epsilon / np.sqrt(2.1 * np.log(1.25 / delta))
-    return conclude(
+    claimed, deviation = noise_of_theorem_1(0.15), deviation_of_the_output(0.15)
+    halved = (noise_of_theorem_1(0.25) / noise_of_theorem_1(0.5)) ** 2
+    return (
         bound("epsilon, Gaussian noise of scale (25)", epsilon, gaussian_epsilon(mu, delta)),
-        bound("epsilon, outputs of D-ZOA (lower bound)", 0.15, _epsilon_of_outputs(0.15)),
-        compound=True,
-    )
+        bound("epsilon, outputs of D-ZOA (lower bound)", 0.15, _epsilon_of_outputs(0.15)).marked(
+            erratum="E2.1"),
+        at_least("standard deviation of the output", claimed, deviation).marked("remark", "E2.1"),
+        bound("variance at half of epsilon, relative", 2.0, halved).marked("remark", "E2.10"),
+    )  # fmt: skip
 
 
-def corollary_1() -> StatementResult:
-    """Test epsilon for the steps of (27), which takes an upper bound for the variance."""
+def corollary_1() -> Parts:
+    """Test epsilon for the steps of (27), which takes an upper bound for the variance.
+
+    Steps of (27) at L = 1, for epsilon 0.15 and 0.95. The computed epsilon is that of Gaussian
+    noise of the standard deviation of the output. The step of (27) depends on the norm of the
+    optimum, here for two data sets of three records that differ in one response.
+    """
     epsilon = np.array([0.15, 0.95])
     ratio = np.array([noise_of_theorem_1(e) / deviation_of_the_output(e) for e in epsilon])
-    mu = ratio * epsilon / math.sqrt(2.1 * math.log(1.25 / DELTA))
-    exact = gaussian_epsilon(mu, DELTA)
-    return conclude(
-        bound("epsilon, at the standard deviation of the output", epsilon, exact),
-        description="Steps of (27) at L = 1, for epsilon 0.15 and 0.95: the standard deviation of "
-        f"the output is 1/{ratio[0]:.0f} and 1/{ratio[1]:.0f} of the value that (27) assumes. The "
-        "computed epsilon is that of Gaussian noise of this standard deviation (errata E2.2).",
-    )
+    exact = gaussian_epsilon(ratio * epsilon / NOISE_MULTIPLIER, DELTA)
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    norms = [np.linalg.norm(np.linalg.lstsq(X, y, rcond=None)[0]) for y in ([1, 1, 2], [1, 1, 1])]
+    return (
+        bound("epsilon, at the standard deviation of the output", epsilon, exact).marked(
+            erratum="E2.2"),
+        equal("norm of the optimum of a neighbour", norms[0], norms[1]).marked("remark", "E2.4"),
+    )  # fmt: skip
 
 
-def theorem_2() -> StatementResult:
+def theorem_2() -> Parts:
     """Compare the total epsilon (29) with the exact total of Gaussian noise.
 
     Three epsilon, 10 and 200 iterations. (29) omits rho and is below the exact total at large
-    epsilon (errata E2.5).
+    epsilon.
     """
-    epsilon, M = grid((0.15, 0.5, 0.95), (10, 200))
-    delta = 1e-3
-    stated = [total_epsilon(e, delta, int(m)) for e, m in zip(epsilon, M, strict=True)]
-    mu = np.sqrt(M) * epsilon / math.sqrt(2.1 * math.log(1.25 / delta))
-    return conclude(bound("total epsilon", stated, gaussian_epsilon(mu, delta)))
+    epsilon, M = grid((0.15, 0.5, 1.0), (10, 200))
+    stated = [total_epsilon(e, DELTA, int(m)) for e, m in zip(epsilon, M, strict=True)]
+    exact = gaussian_epsilon(np.sqrt(M) * epsilon / NOISE_MULTIPLIER, DELTA)
+    return (bound("total epsilon", stated, exact).marked(erratum="E2.5"),)
 
 
 def _excess_of_admm(
@@ -240,13 +266,13 @@ def _excess_of_admm(
     return np.array(excess), first_term, np.full(len(run_lengths), rho * tau * sigma**2)
 
 
-def theorem_3() -> StatementResult:
+def theorem_3() -> Parts:
     """Test the error bound (32) of ADMM with Gaussian noise, on a small and a large graph.
 
     (32) has the variance of one agent in its noise term. Five agents on a ring, three sizes of
     noise, M = 10, 100 and 300: the bound is far above. A complete graph of 80 agents that start at
     the minimiser, curvature 640, M = 8, 12 and 20: it is exceeded. In the proof the noise is the
-    vector of all agents, whose trace is the sum of their variances (errata E2.9). 400 runs each.
+    vector of all agents, whose trace is the sum of their variances. 400 runs each.
     """
     ring, complete = adjacency_of("ring", 5), adjacency_of("complete", 80)
     small = [_excess_of_admm(ring, 1.0, sigma, (10, 100, 300)) for sigma in (0.0, 0.02, 0.1)]
@@ -254,11 +280,12 @@ def theorem_3() -> StatementResult:
     large = _excess_of_admm(complete, 640.0, 1.0, (8, 12, 20), best=0.0)
     all_excess = np.concatenate([excess, large[0]])
     all_stated = np.concatenate([start + 5 * noise, large[1] + 80 * large[2]])
-    return conclude(
+    return (
         bound("E[f(mean of w) - f(w*)], ring of 5", start + noise, excess),
-        bound("E[f(mean of w) - f(w*)], complete graph of 80", large[1] + large[2], large[0]),
-        bound("both graphs, variances of all agents", all_stated, all_excess),
-    )
+        bound("E[f(mean of w) - f(w*)], complete graph of 80", large[1] + large[2],
+              large[0]).marked("detail", "E2.9"),
+        bound("both graphs, variances of all agents", all_stated, all_excess).marked("remark"),
+    )  # fmt: skip
 
 
 def _excess_of_averages(
@@ -289,12 +316,12 @@ def _excess_of_averages(
     return excess
 
 
-def equation_30() -> StatementResult:
+def equation_30() -> Parts:
     """Test the bound (30) on the averaged inner iterate, for Lipschitz losses and a quadratic.
 
     Two losses with L = 1, alpha_0 of 0.5, 1 and 2, T from 30 to 300, one pair per step, 20 runs.
     The loop of the figures minimises a quadratic of curvature 2 rho |N_k|, for which L = 1 is no
-    Lipschitz constant (errata E2.3). With the steps of (27) and 30 pairs its error is also below
+    Lipschitz constant. With the steps of (27) and 30 pairs its error is also below
     the bound.
     """
     best, horizons = np.full(P, 0.3), (30, 100, 300)
@@ -323,4 +350,4 @@ def equation_30() -> StatementResult:
     first = first_step_of_27(0.95, best) / radius
     inequalities.append(bound("excess for a quadratic with the figures' L = 1, T = 100",
                        stated(1.0, first)[1], quadratic_excess))  # fmt: skip
-    return conclude(*inequalities)
+    return tuple(inequalities)
