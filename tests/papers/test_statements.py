@@ -339,6 +339,7 @@ def test_verdicts_follow_from_parts():
     assert verdict_of([no, yes.marked("detail")]) == NOT_HELD
     assert verdict_of([no.marked("detail")]) == NOT_HELD  # no main clause holds
     assert verdict_of([yes, no.marked("remark")]) == HELD
+    assert verdict_of([no.marked("remark")]) == UNTESTABLE
     assert verdict_of([yes], proven=False) == NOT_REFUTED
     assert verdict_of([yes, no], proven=False) == NOT_HELD
 

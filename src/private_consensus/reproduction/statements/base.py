@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..claims.words import HELD, IN_PART, NOT_HELD, NOT_REFUTED
+from ..claims.words import HELD, IN_PART, NOT_HELD, NOT_REFUTED, UNTESTABLE
 
 ROUNDING = 1e-9
 """Relative error of a computation that is exact up to floating-point rounding."""
@@ -85,8 +85,11 @@ def verdict_of(inequalities: Iterable[Part], proven: bool = True) -> str:
 
     It did not hold if a main clause failed or no clause held, and held in part if another clause
     failed. Otherwise it held if a proof is known (``proven``), and is not refuted without a proof.
+    A statement whose computation only supports a remark cannot be tested.
     """
     clauses = [inequality for inequality in inequalities if inequality.role != "remark"]
+    if not clauses:
+        return UNTESTABLE
     if all(clause.holds for clause in clauses):
         return HELD if proven else NOT_REFUTED
     main = [clause.holds for clause in clauses if clause.role == "main"]
