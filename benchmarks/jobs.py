@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from private_consensus.common.job_logging import read_usage, was_measured
 from private_consensus.common.spreadsheets import markdown_table
-from private_consensus.common.usage import read_usage, was_measured
 
 from . import measuring
 

@@ -1,7 +1,7 @@
 """Test the suggestion of similar names in error messages."""
 
+from private_consensus.cli.spelling import nearest, spelling_suggestion
 from private_consensus.common.errors import InvalidInput, Refused
-from private_consensus.common.spelling import nearest, spelling_suggestion
 
 
 def test_spelling_is_suggested_only_if_the_error_lists_the_valid_names():

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from private_consensus.common.usage import TITLES, measured, read_usage, used
+from private_consensus.common.job_logging import TITLES, measured, read_usage, used
 
 
 def test_cpu_time_of_a_short_job_is_counted_without_waiting_time(tmp_path):

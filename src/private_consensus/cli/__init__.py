@@ -9,9 +9,9 @@ from importlib import import_module
 
 from ..api.extras import how_to_install
 from ..common.errors import InvalidInput
-from ..common.spelling import ONE_OF, spelling_suggestion
 from .output import print_error
 from .parser import build_parser
+from .spelling import ONE_OF, spelling_suggestion
 
 MAX_LINES = 20
 """Errors of one configuration that are printed; the others are counted."""

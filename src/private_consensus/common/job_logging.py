@@ -1,9 +1,10 @@
-"""Log file of a job, with its settings, versions, wall time and the traceback of an error."""
+"""Log file of a job (settings, versions, time, traceback of an error), and file of its usage."""
 
 from __future__ import annotations
 
 import json
 import logging
+import resource
 import sys
 import time
 import traceback
@@ -13,12 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from .errors import Diverged, InvalidInput, shortened
-from .provenance import versions
+from .provenance import versions, write_text
+from .readable import readable
 from .secrets import RedactingFormatter, redacted
-from .usage import measured
 
 MAX_SETTINGS = 500
 """Largest number of characters of a job's settings in its log."""
+TITLES = ("s", "cpu_time", "max_rss")
+"""Columns of the table: wall seconds, CPU seconds, and peak memory in MB."""
+_BYTES = 1 if sys.platform == "darwin" else 1024
+"""Bytes per unit in which the operating system counts memory."""
 
 
 @contextmanager
@@ -29,7 +34,7 @@ def job_logging(
 
     Neither the log nor the output of the process contains secrets. The log has the first
     :data:`MAX_SETTINGS` characters of the settings as JSON. If the job ends normally,
-    :func:`.usage.measured` writes time and memory to the file ``usage``. Every error becomes a
+    :func:`measured` writes time and memory to the file ``usage``. Every error becomes a
     ``SystemExit``, with the message of :class:`.InvalidInput` and :class:`.Diverged`, or the
     traceback of other errors.
     """
@@ -53,3 +58,41 @@ def job_logging(
         logging.exception("failed")
         sys.exit(redacted(traceback.format_exc()))
     logging.info("done in %.2f s", time.perf_counter() - begin)
+
+
+@contextmanager
+def measured(path: str | Path | None) -> Generator[None]:
+    """Write time and memory of this process if the context ends without an error.
+
+    CPU seconds and peak memory are the counts of the operating system since the start of this
+    process, with imports and with finished child processes. Wall seconds are those of the context.
+    The file has one row with the columns ``TITLES``; without a path, no file is written.
+    """
+    begin = time.perf_counter()
+    yield
+    if path is not None:
+        row = (time.perf_counter() - begin, *used())
+        lines = ("\t".join(TITLES), "\t".join(f"{number:.2f}" for number in row))
+        write_text(path, "\n".join(lines) + "\n")
+
+
+def used() -> tuple[float, float]:
+    """Return CPU seconds and peak memory in MB of this process and its finished children."""
+    usages = [
+        resource.getrusage(owner) for owner in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    ]
+    seconds = sum(usage.ru_utime + usage.ru_stime for usage in usages)
+    return seconds, max(usage.ru_maxrss for usage in usages) * _BYTES / 2**20
+
+
+def read_usage(path: str | Path) -> dict[str, float]:
+    """Read a file of :func:`measured` by column; raises the errors of :func:`.readable`."""
+    with readable(path):
+        titles, row = Path(path).read_text(encoding="utf-8").splitlines()
+        values = dict(zip(titles.split("\t"), map(float, row.split("\t")), strict=True))
+        return {title: values[title] for title in TITLES}
+
+
+def was_measured(path: Path) -> bool:
+    """Return True if a job has ended normally, so that its file of :func:`measured` has a row."""
+    return path.is_file() and path.stat().st_size > 0

@@ -12,9 +12,9 @@ from typing import Any
 
 import polars as pl
 
+from private_consensus.common.job_logging import read_usage, was_measured
 from private_consensus.common.provenance import versions
 from private_consensus.common.readable import read_json
-from private_consensus.common.usage import read_usage, was_measured
 from private_consensus.reproduction.claims.words import may_decide
 from private_consensus.reproduction.datasets.raw import read_provenance
 from private_consensus.reproduction.experiments.results import provenance_of, rows_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from .errors import InvalidInput
+from ..common.errors import InvalidInput
 
 MAX_SUGGESTIONS = 3
 ONE_OF = "one of "
