@@ -162,16 +162,6 @@ def test_the_loss_is_epsilon_times_the_number_of_updates_with_changed_data():
     assert wang.loss_of_messages(np.arange(20) == 3, epsilon) == pytest.approx(epsilon)
 
 
-def test_a_measurement_can_be_recovered_from_two_noiseless_messages():
-    """Solve the linear update by least squares, with one agent's row and unknown measurement."""
-    assert wang.remark_4_1()[0].holds
-    rng = np.random.default_rng(2)
-    row, x, step, y = np.array([1.3, -0.4]), rng.normal(size=2), 0.5, 0.7
-    later = x + step * row * (y - row @ x)
-    solved = np.linalg.lstsq(step * row[:, None], later - x, rcond=None)[0][0] + row @ x
-    assert solved == pytest.approx(y)
-
-
 def test_the_cost_of_noise_is_the_ratio_of_variances_per_step():
     """For slow steps, each mode has error alpha (2 (delta H/epsilon)^2 + 0.05) / (2 lambda)."""
     noisy, noiseless = wang._noisy_errors(0.6, (0.1, np.inf))
