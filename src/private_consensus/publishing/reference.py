@@ -11,7 +11,8 @@ import polars as pl
 
 from private_consensus.common.errors import require
 from private_consensus.common.provenance import atomic_write, checksums, write_json, write_text
-from private_consensus.common.spreadsheets import csv
+from private_consensus.common.spreadsheets import csv, markdown, markdown_table
+from private_consensus.common.symbols import typeset
 from private_consensus.report.reading import Results, surrogates_in, svg_size
 from private_consensus.report.site import DRAWINGS, copy
 from private_consensus.report.views import scorecard
@@ -146,24 +147,32 @@ def small_png(svg: str) -> bytes:
 
 
 def gallery(results: Results) -> str:
-    """Format the counts of the scorecard and all figures as Markdown, with relative links."""
-    introduction = (
-        f"Results of commit `{results.commit}` at the scale of the papers, on real data. "
-        "`manifest.json` lists versions, data and machine; `scorecard.md` lists the verdicts."
-    )
-    lines = ["# Reference results", "", introduction, ""]
-    lines += [f"- {c['verdict']}: {c['count']}"
-              for c in scorecard.counts(scorecard.scored(results))]  # fmt: skip
-    for paper in results.papers.values():
-        lines += [
-            "",
-            f"## {' '.join(filter(None, (paper['paper']['number'], paper['paper']['title'])))}",
+    """Format the counts of the scorecard and the papers' figures with captions as Markdown.
+
+    Added figures are listed without a picture.
+    """
+    counts = scorecard.counts(scorecard.scored(results))
+    lines = [
+        "# Reference results", "",
+        f"Results of commit `{results.commit}` at the scale of the papers, on real data. Claims: "
+        + ", ".join(f"{c['count']} {c['verdict']}" for c in counts)
+        + ". [All verdicts](scorecard.md), [versions, data and machine](manifest.json).",
+    ]  # fmt: skip
+    for key, paper in results.papers.items():
+        rows = [
+            (f'<a href="figures/{name}.svg"><img src="figures/{name}.png" width="260" alt=""></a>',
+             f"**{markdown(typeset(spec['title']))}.** {markdown(typeset(spec['caption']))} "
+             f"[Numbers](data/{name}.parquet); `snakemake --cores 2 {name}`")
+            for name, spec in paper["figures"].items() if not spec["added"]
+        ]  # fmt: skip
+        added = [
+            f"[{markdown(typeset(spec['title']))}](figures/{name}.svg)"
+            for name, spec in paper["figures"].items()
+            if spec["added"]
         ]
-        for name, spec in paper["figures"].items():
-            title = spec["title"].replace("[", "(").replace("]", ")")
-            lines += ["", f"### {title}", "",
-                      f"[![{title}](figures/{name}.png)](figures/{name}.svg)", "",
-                      f"`snakemake --cores 2 {name}`"]  # fmt: skip
+        lines += ["", f"## {results.names[key]}: {paper['paper']['title']}", ""]
+        lines += [markdown_table(("Figure", "Caption"), rows)] if rows else []
+        lines += [f"In addition: {'; '.join(added)}."] if added else []
     return "\n".join(lines) + "\n"
 
 
