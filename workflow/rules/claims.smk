@@ -42,7 +42,5 @@ rule gather:
     params:
         settings=STATEMENTS_HASH,
         code=lambda w: code_of("gather.py"),
-    message:
-        "Verdicts on all claims, and privacy of all settings"
     script:
         "../scripts/gather.py"
