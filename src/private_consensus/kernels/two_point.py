@@ -64,8 +64,8 @@ from .vectors import (
 _DIRECTION_BITS = 16
 """Number of low counter bits for the direction; the higher bits count the coordinate."""
 
-_ZERO, _HALF, _ONE, _TWO = (np.float32(value) for value in (0.0, 0.5, 1.0, 2.0))
-_SIGN, _LOWEST, _NONE = np.uint32(1 << 31), np.uint64(1), np.uint64(0)
+_ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
+_SIGN, _NONE = np.uint32(1 << 31), np.uint64(0)
 
 
 def solve(
