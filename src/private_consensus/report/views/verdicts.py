@@ -35,7 +35,7 @@ ADDITIONS = "Additions of this project, which no sentence of the paper states"
 
 RATIO_TESTS = {
     "decreasing", "increasing", "largest", "smallest", "below", "lower", "steadier",
-    "ratio", "differs", "private", "tight",
+    "ratio", "differs", "reaches_earlier", "private", "tight",
 }  # fmt: skip
 """Kinds of test whose statistic is the logarithm of a ratio."""
 
