@@ -29,10 +29,9 @@ def test_the_front_page_opens_with_the_counts_of_claims_and_settings(results):
     # Ten primary claims, two of each verdict; six settings, of which two literal ones are violated.
     assert counted == (
         "2 of the 10 claims that the papers make hold, 2 hold in part, 2 do not hold, 2 are "
-        "undecided and 2 cannot be tested. As published, or as resolved where a text is "
-        "silent, 2 of the 2 methods that the papers propose deliver less privacy than claimed "
-        "(descent not known, descent not known times the claimed ε), and 0 of their 0 baselines; "
-        "for 0 proposed methods, the claim is not proven."
+        "undecided and 2 cannot be tested; as published, or as resolved where a text is "
+        "silent, 2 of the 2 methods that the papers propose deliver less privacy than claimed, "
+        "and 0 of their 0 baselines; for 0 proposed methods, the claim is not proven."
     )
     assert page(paper_results).index(counted) < page(paper_results).index('class="papers"')
 
@@ -52,7 +51,7 @@ def test_ablations_audits_tuning_grids_and_settings_without_a_claim_are_not_coun
     counted = results_of({"first": config}, privacy=rows)
     assert len(settings_of_papers(counted)) == 3
     assert answer.privacy_clause(counted).startswith(
-        "As published, or as resolved where a text is silent, 1 of the 1 methods that the papers"
+        "as published, or as resolved where a text is silent, 1 of the 1 methods that the papers"
     )
 
 
@@ -86,8 +85,7 @@ def test_the_readme_states_the_published_claims_and_settings():
     plan = planning.load(read_yaml(config / "config.yaml"), config)
     papers = {key: plan.described(key) for key in plan.papers}
     sentence = answer.privacy_clause(results_of(papers, privacy=rows))
-    sentence = sentence.replace("claimed ε", "claimed epsilon")
     readme = " ".join((root / "README.md").read_text(encoding="utf-8").split())
-    assert f"{sentence}." in readme
+    assert f"A{sentence[1:]}." in readme
     claims = rows_of(root / "results" / "reference" / "claims.parquet").to_dicts()
     assert f"**Result.** {answer.claims_clause(claims)} (" in readme

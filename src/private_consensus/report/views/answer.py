@@ -45,7 +45,7 @@ def summary(results: Results) -> str:
             "and shorter grids than the papers."
         )
     clauses = [claims_clause(results.claims), privacy_clause(results)]
-    answer = ". ".join(filter(None, clauses))
+    answer = "; ".join(filter(None, clauses))
     return f"{answer[0].upper()}{answer[1:]}." if answer else ""
 
 
@@ -88,25 +88,15 @@ def privacy_clause(results: Results) -> str:
         (proposed if is_proposed else baselines).append(method)
     if not settings:
         return ""
-    counted = (
-        "As published, or as resolved where a text is silent, "
-        f"{_less(proposed)} of the {number(len(proposed))} methods that the papers propose "
-        f"deliver less privacy than claimed{_factors(proposed)}, and {_less(baselines)} of their "
-        f"{number(len(baselines))} baselines{_factors(baselines)}"
-    )
     unproven = sum(row["verdict"] in (NOT_PROVEN, INCONCLUSIVE) for row in proposed)
-    return f"{counted}; for {number(unproven)} proposed methods, the claim is not proven"
-
-
-def _violated(methods: list[Row]) -> list[Row]:
-    return [row for row in methods if row["verdict"] in LESS_THAN_CLAIMED]
+    return (
+        "as published, or as resolved where a text is silent, "
+        f"{_less(proposed)} of the {number(len(proposed))} methods that the papers propose "
+        f"deliver less privacy than claimed, and {_less(baselines)} of their "
+        f"{number(len(baselines))} baselines; "
+        f"for {number(unproven)} proposed methods, the claim is not proven"
+    )
 
 
 def _less(methods: list[Row]) -> str:
-    return number(len(_violated(methods)))
-
-
-def _factors(methods: list[Row]) -> str:
-    """List the methods with the multiple of the claimed epsilon that they cost."""
-    listed = [f"{row['title']} {row['multiple']}" for row in _violated(methods)]
-    return f" ({', '.join(listed)} times the claimed ε)" if listed else ""
+    return number(sum(row["verdict"] in LESS_THAN_CLAIMED for row in methods))
