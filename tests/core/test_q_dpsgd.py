@@ -371,9 +371,9 @@ def test_fewer_than_121_rounds_cause_a_warning():
 
 def test_an_agent_without_a_gradient_adds_no_noise():
     algorithm = QDPSGD1(sigma=1.0, noise_on="sum")
-    np.testing.assert_allclose(algorithm.noise_scale(0, np.array([0, 4, 20])), [0, 0.125, 0.025])
+    np.testing.assert_allclose(algorithm.noise_scales(np.array([0, 4, 20]))[0], [0, 0.125, 0.025])
     algorithm = QDPSGD1(sigma=1.0)
-    np.testing.assert_allclose(algorithm.noise_scale(0, np.array([0, 4, 20])), [0, 0.5, 0.5])
+    np.testing.assert_allclose(algorithm.noise_scales(np.array([0, 4, 20]))[0], [0, 0.5, 0.5])
 
 
 def models_after_round(algorithm, x):
@@ -745,7 +745,7 @@ def test_the_noise_multiplier_is_in_units_of_the_clipping_norm():
     problem, network, _ = scene()
     for kind in (QDPSGD1, SDMDSGD, QDPSGD2):
         algorithm = kind(sigma=0.7, K=0.3)
-        assert algorithm.noise_scale(0, np.array([0, 4])) == pytest.approx([0.0, 0.7 * 0.3])
+        assert algorithm.noise_scales(np.array([0, 4]))[0] == pytest.approx([0.0, 0.7 * 0.3])
         (mechanism,) = algorithm.mechanisms(problem, network, 9).values()
         if kind is QDPSGD2:
             assert mechanism.scale == pytest.approx(0.7 * 0.3)

@@ -189,7 +189,7 @@ class CanaryAudit(QDPSGD, Attack):
         mixed = round_.network.mix_others(round_.message, e)
         keeps = 1.0 - e + e * round_.network.own_weights
         noise = round_.keys["noise"], round_.counter
-        descend(x, x, mixed, gradient, keeps, a * e, self.noise_scale(s, sizes), *noise)
+        descend(x, x, mixed, gradient, keeps, a * e, self.noise_scales(sizes)[s], *noise)
         keep = keeps[0]
         received = mixed[0, canaries.axes].astype(float)
         scores[0] += (keep * before + received - x[0, canaries.axes]) / (a * e)

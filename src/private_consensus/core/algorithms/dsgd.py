@@ -70,11 +70,10 @@ class DSGD(DecentralizedSGD):
         is_plain, is_private = (self.gradients == kind for kind in ("plain", "private"))
         clips = [np.inf if is_plain else float(at(self.K, s)) for s in settings]
         gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
-        scales = [self.noise_scale(s, sizes[s]) if is_private else 0.0 * sizes[s] for s in settings]
         steps = steps_of(
             weights=models.mixing,
             keep=np.zeros(sizes.shape),
-            scale=scales,
+            scale=self.noise_scales(sizes) if is_private else 0.0 * sizes,
             step=[float(at(self.alpha, s)) for s in settings],
         )
         noise = keys(round_.keys["noise"], round_.counter)

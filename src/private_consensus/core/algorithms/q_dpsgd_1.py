@@ -17,8 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from private_consensus.kernels.rounds import keys, round_and_step
 
 from .families.decentralized_sgd import BatchModels, SampledRound, at
@@ -43,8 +41,7 @@ class QDPSGD1(QDPSGD):
         settings = range(len(models.first))
         clips = [float(at(self.K, s)) for s in settings]
         gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
-        scales = np.array([self.noise_scale(s, sizes[s]) for s in settings])
-        steps, grids = self.pass_coefficients(models, scales)
+        steps, grids = self.pass_coefficients(models, self.noise_scales(sizes))
         rounding = keys(round_.keys["rounding"], round_.counter)
         noise = keys(round_.keys["noise"], round_.counter)
         clipped, lost = round_and_step(

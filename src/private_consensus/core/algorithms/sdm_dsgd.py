@@ -72,7 +72,7 @@ class SDMDSGD(DecentralizedSGD):
         steps = steps_of(
             weights=models.mixing,
             keep=np.zeros(sizes.shape),
-            scale=[self.noise_scale(s, sizes[s]) for s in settings],
+            scale=self.noise_scales(sizes),
             step=[float(at(self.alpha, s)) for s in settings],
         )
         factors = [[float(at(value, s)) for s in settings] for value in (self.theta, self.c)]

@@ -230,25 +230,10 @@ class DecentralizedSGD(Algorithm):
         proof = self.sigma_rule == "proof11"
         return theorem11_epsilon(sigma, delta, problem.records, horizon, proof=proof)
 
-    def noise_scale(self, s: int, sizes: np.ndarray) -> np.ndarray:
-        """Return the standard deviation of the noise on the mean gradient of each agent.
-
-        Parameters
-        ----------
-        s
-        sizes : ndarray of int, shape (..., agents)
-            Batch sizes.
-
-        Returns
-        -------
-        ndarray
-            With the shape of ``sizes``; 0 for empty batches.
-        """
-        sigma, K = at(self.sigma, s), at(self.K, s)
-        if sigma == 0:
-            return np.zeros(np.shape(sizes))
-        divisor = sizes if self.noise_on == "sum" else np.ones(np.shape(sizes))
-        return np.where(sizes > 0, sigma * K / np.maximum(divisor, 1), 0.0)
+    def noise_scales(self, sizes: np.ndarray) -> np.ndarray:
+        """Return the noise on mean gradients for batch sizes, [settings, agents], in a kernel."""
+        mechanism = SampledGradient(scale=self.sigma, clip=self.K, on_sum=self.noise_on == "sum")
+        return mechanism.deviation(np.atleast_2d(sizes)[:, None])[:, 0]
 
     # --- Rounds -----------------------------------------------------------------------------------
 
