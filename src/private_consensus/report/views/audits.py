@@ -19,7 +19,7 @@ from private_consensus.audits.result import (
 from private_consensus.common.grouping import grouped
 from private_consensus.privacy import VIOLATED
 
-from ..formats import algorithm_title, number, value_range, words
+from ..formats import algorithm_title, number, words
 from ..reading import Results, Row
 from .privacy import reading_of
 
@@ -37,7 +37,6 @@ def page(results: Results) -> dict[str, object]:
             {
                 "name": algorithm_title(name),
                 "audits": group,
-                "claimed": value_range(row["claimed"] for row in group),
                 "outcomes": [
                     {"verdict": verdict, "icon": ICONS[verdict], "count": count}
                     for verdict, count in Counter(row["verdict"] for row in group).items()

@@ -26,7 +26,6 @@ def draw(rows: pl.DataFrame, budget: dict[str, float], horizon: int) -> dict[str
             alt.X("distance:O").title("edges between the agents").axis(labelAngle=0),
             alt.Y("largest:Q").title("largest epsilon").scale(type="log"),
             alt.Color("observer:N").scale(domain=names, range=OKABE_ITO[:2]).title("the agent"),
-            tooltip=["observer:N", "distance:Q", "largest:Q", "rule:N"],
         )
         accounted = Chart(drawn.filter(graph=graph).head(1)).marked("rule", color=GREY)
         panel = alt.layer(
