@@ -100,7 +100,7 @@ COLUMNS = {
         "claims": "related claims",
         "verdict": "verdict on the statement",
         "erratum": "number of the erratum; a statement with several errata has several rows",
-        "place": "place of the erratum in the paper",
+        "location": "location of the erratum in the paper",
         "slip": "wrong statement in one sentence",
         "severity": "consequence of the erratum",
         "why": "reason why the statement is wrong",

@@ -19,8 +19,8 @@ from .base import smallest_margin, verdict_of
 class Erratum(Strict):
     """Slip of a statement, with its correction."""
 
-    place: str
-    """Place of the slip in the paper: theorem, equation or figure."""
+    location: str
+    """Location of the slip in the paper: theorem, equation or figure."""
     slip: str
     """The wrong statement in one sentence."""
     severity: Literal["breaks", "argument", "proof", "noise", "ambiguous", "misprint"]
@@ -118,7 +118,7 @@ def computed(statements: Statements) -> pl.DataFrame:
     inequality with the smallest margin, of the erratum if the row has one; ``parts`` has one line
     per inequality of the statement.
     """
-    rows = [row for each in _each(statements) for row in _rows(*each)]
+    rows = [row for labelled_entry in _each(statements) for row in _rows(*labelled_entry)]
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
