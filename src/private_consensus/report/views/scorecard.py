@@ -31,6 +31,14 @@ COLUMNS = (
 """Columns of the files. Statistics that are logarithms of ratios are converted to ratios."""
 
 FILES = ("scorecard.csv", "scorecard.md", "scorecard.json")
+LEGEND = (
+    "The number is that of the tested point that is nearest to failing. *literal* follows the text, "
+    "*resolved* corrects or completes it. *released* values leave an agent, *own* ones are of an "
+    "agent's own model. An *exact* number has no random part. *By reading* lists the verdict of each "
+    "reading alone. *verdict of Theorem ...* is that of the statement; *the runs alone* that of the "
+    "experiment. Intervals and verdicts are adjusted for the number of claims (Holm)."
+)
+"""Words of the scorecard."""
 
 
 def page(results: Results) -> dict[str, object]:
@@ -145,7 +153,7 @@ def markdown(claims: Iterable[Row]) -> str:
         ] for addition in (False, True)
     }  # fmt: skip
     tally = markdown_table(("paper", *MEANINGS), tallies)
-    text = f"# Scorecard\n\n{tally}\n{markdown_table(titles, rows[False])}"
+    text = f"# Scorecard\n\n{tally}\n{LEGEND}\n\n{markdown_table(titles, rows[False])}"
     if rows[True]:
         text += f"\n## {ADDITIONS}\n\n{markdown_table(titles, rows[True])}"
     return text

@@ -129,7 +129,7 @@ def remark(row: Row) -> str:
     if row["verdict"] == UNTESTABLE:
         return row.get("untestable_because") or "no measurement could decide the claim"
     readings = row.get("readings") or ""
-    same = f"other readings: {readings}" if readings else ""
+    same = f"by reading: {readings}" if readings else ""
     clauses = [_undecided(row)] if row["verdict"] == UNDECIDED else [_violation(row), _equal(row)]
     restrictions = _restrictions(row)
     return "; ".join(filter(None, [*clauses, *restrictions, "" if same in restrictions else same]))
@@ -179,7 +179,7 @@ def _diverges(row: Row, distance: float) -> bool:
 
 
 def _restrictions(row: Row) -> list[str]:
-    """Return the caveat, other readings, and methods that are no better than a constant model."""
+    """Return the caveat, the verdict by reading, and methods that are no better than a constant model."""
     lines = []
     for line in (row.get("no_better") or "").splitlines():
         constant, _, compared = line.partition(": ")
@@ -194,7 +194,7 @@ def _restrictions(row: Row) -> list[str]:
     ]
     others = (row.get("readings") or "").split(", ")
     differ = any(others) and not all(other.endswith(f") {row['verdict']}") for other in others)
-    readings = f"other readings: {row['readings']}" if differ else ""
+    readings = f"by reading: {row['readings']}" if differ else ""
     differences = f"not as in the paper: {row['differences']}" if row.get("differences") else ""
     return [row.get("caveat") or "", differences, readings, *no_better]
 
