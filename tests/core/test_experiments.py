@@ -19,6 +19,7 @@ from private_consensus.privacy import Budget
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments import results
 from private_consensus.reproduction.experiments.cells import run_cell
+from private_consensus.reproduction.experiments.checks import wrong_settings
 from private_consensus.reproduction.experiments.files import read_paper
 from private_consensus.reproduction.experiments.numbers import (
     curve_points,
@@ -269,7 +270,7 @@ def test_the_error_of_an_invalid_paper_file_names_key_and_value(spoilt, path, va
 
 def test_a_cell_lists_every_setting_explicitly(plan):
     cell = plan.cell("showkatbakhsh_fig2", "gradient_descent")
-    epsilons, powers, variants = 3, 3, 4
+    epsilons, powers, variants = 3, 3, 5
     assert len(cell["settings"]) == epsilons * powers * variants
     assert json.loads(json.dumps(cell)) == cell
     setting = cell["settings"][0]
@@ -446,6 +447,30 @@ def test_a_curve_is_proven_only_if_all_its_settings_are_proven(changes, guarante
     )  # fmt: skip
     curve = {"variant": "main", "measure": "released.test_error", "where": {}}
     assert guarantee_of(privacy, curve | changes) == guarantee
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "problem", "error"),
+    [
+        ("gradient_descent", {"records": -5}, "problem.records: found -5, expected a whole number"),
+        ("gradient_descent", {"box": 0.0}, "problem.box: found 0.0, expected a number > 0"),
+        ("gradient_descent", {"box": "wide"}, "problem.box: found 'wide', expected a number"),
+        ("d_zoa", {}, "problem.name: found 'mean_estimation', expected a problem with gram"),
+    ],
+)
+def test_a_wrong_problem_is_refused_without_its_data(algorithm, problem, error):
+    setting = {
+        "columns": {}, "variant": "v", "interpretation": "resolved", "horizon": 2,
+        "algorithm": {}, "budget": {"epsilon": 1.0, "delta": 1e-5},
+        "problem": {"name": "mean_estimation", "records": 10, "dim": 2, "box": 5.0, **problem},
+        "network": {"name": "ring", "agents": 3, "weights": "metropolis"},
+    }  # fmt: skip
+    cell = {
+        "experiment": "e", "algorithm": algorithm, "seed": 0, "runs": 1, "iterations": [1],
+        "measures": [["released", "value"]], "groups": {}, "settings": [setting],
+    }  # fmt: skip
+    (line,) = wrong_settings(cell)
+    assert line.startswith(error)
 
 
 @pytest.mark.parametrize(

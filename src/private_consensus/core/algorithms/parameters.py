@@ -89,12 +89,13 @@ def rules_of(kind: Any) -> dict[str, Rule]:
     rules = {}
     resolved = get_type_hints(kind, include_extras=True)
     for declared in fields(kind):
-        if (rule := _rule(resolved[declared.name])) is not None:
+        if (rule := rule_of(resolved[declared.name])) is not None:
             rules[declared.name] = rule
     return rules
 
 
-def _rule(stated: Any) -> Rule | None:
+def rule_of(stated: Any) -> Rule | None:
+    """Return the rule of a type hint; None if it states no limits and no texts."""
     marks: tuple[Any, ...] = ()
     optional = False
     while True:

@@ -27,7 +27,7 @@ from private_consensus.common.errors import arguments, require
 from private_consensus.privacy.functional import Sensitivity
 
 from ..randomness import Streams, generator
-from .base import Problem
+from .base import Count, Problem
 
 GROUPS = 4
 """Pairs (z, y) of protected attribute and label: (0, 0), (0, 1), (1, 0), (1, 1)."""
@@ -309,7 +309,7 @@ def build(
     prepared,
     protected: str,
     test_share: float = 0.2,
-    splits: int | None = None,
+    splits: Count | None = None,
 ) -> FairLogisticRegression:
     """Split prepared rows at random into training and test rows.
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from private_consensus.common.errors import arguments, require
 
 from ..randomness import Streams
 from ..solvers import Unsolved
-from .base import PUBLIC_RECORDS, Problem, consensus_error
+from .base import PUBLIC_RECORDS, Count, NonNegative, Positive, Problem, consensus_error
 
 LOSSES = ("mean", "sum")
 RESPONSES = ("normalised", "raw")
@@ -297,14 +297,14 @@ def build(
     streams: Streams,
     agents: int,
     *,
-    records: int,
-    dim: int,
-    eta: float = 1.0,
-    loss: str = "sum",
+    records: Count,
+    dim: Count,
+    eta: Positive = 1.0,
+    loss: Literal["mean", "sum"] = "sum",
     normalised: bool = True,
-    responses: str = "normalised",
-    noise_variance: float = 0.1,
-    gradient_bound: float = np.inf,
+    responses: Literal["normalised", "raw"] = "normalised",
+    noise_variance: NonNegative = 0.1,
+    gradient_bound: Positive = np.inf,
 ) -> Lasso:
     r"""Sample :math:`y = X\omega + \psi` with standard normal X and :math:`\omega` (section VI).
 

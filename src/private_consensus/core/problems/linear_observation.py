@@ -28,7 +28,7 @@ from private_consensus.common.arrays import (
 from private_consensus.common.errors import require
 
 from ..randomness import Streams
-from .base import Problem, consensus_error
+from .base import NonNegative, Problem, consensus_error
 
 BLOCK_ENTRIES = 2**20
 """Number of matrix entries per block of times."""
@@ -227,7 +227,7 @@ EXAMPLE = {
 
 
 def build(
-    streams: Streams, agents: int, *, theta, constant, sine, cosine, initial, noise: float
+    streams: Streams, agents: int, *, theta, constant, sine, cosine, initial, noise: NonNegative
 ) -> LinearObservation:
     r"""Build the observation model that a configuration describes.
 

@@ -22,7 +22,7 @@ from private_consensus.common.arrays import (
 from private_consensus.common.errors import arguments, require
 
 from ..randomness import Streams
-from .base import Problem, consensus_error
+from .base import Count, Positive, Problem, consensus_error
 
 
 @dataclass(frozen=True)
@@ -160,11 +160,11 @@ def build(
     streams: Streams,
     agents: int,
     *,
-    records: int,
-    dim: int,
-    box: float,
+    records: Count,
+    dim: Count,
+    box: Positive,
     centre: float = 0.7,
-    deviation: float = 1.0,
+    deviation: Positive = 1.0,
 ) -> MeanEstimation:
     """Sample records from a normal distribution truncated to the box.
 

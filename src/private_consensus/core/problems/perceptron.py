@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from private_consensus.common.errors import arguments, require
 from private_consensus.kernels import backpropagation
 
 from ..randomness import Streams
-from .base import Problem, consensus_error
+from .base import Count, Problem, consensus_error
 
 CLASSES = 10
 LOSSES = ("softmax", "bce")
@@ -378,12 +378,12 @@ def build(
     agents: int,
     *,
     prepared,
-    hidden: int,
-    records: int = 10_000,
-    loss: str = "softmax",
-    partition: str = "per_run",
-    test_rows: int | None = None,
-    precision: str = "single",
+    hidden: Count,
+    records: Count = 10_000,
+    loss: Literal["softmax", "bce"] = "softmax",
+    partition: Literal["shared", "per_run"] = "per_run",
+    test_rows: Count | None = None,
+    precision: Literal["single", "double"] = "single",
 ) -> Perceptron:
     """Sample training records and distribute them equally to the agents; the remainder is unused.
 

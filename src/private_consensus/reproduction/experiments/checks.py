@@ -26,6 +26,7 @@ from private_consensus.common.errors import (
 from private_consensus.common.fields import measure_text
 from private_consensus.core import algorithms, networks, problems, synthetic
 from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.algorithms.parameters import rule_of
 from private_consensus.core.graphs import GRAPHS
 from private_consensus.core.networks import MIXINGS
 from private_consensus.privacy import Budget
@@ -506,14 +507,27 @@ def _wrong_network(_: type[Algorithm], network: Mapping[str, Any]) -> Iterator[s
     yield from lines or _messages_of(lambda: networks.require_buildable(**network))
 
 
-def _wrong_problem(_: type[Algorithm], problem: Mapping[str, Any]) -> Iterator[str]:
-    values = dict(problem)
+def _wrong_problem(built: type[Algorithm], problem: Mapping[str, Any]) -> Iterator[str]:
+    values, kind = dict(problem), problems.class_of(problem["name"])
+    if missing := [name for name in built.needs if not kind.offers(name)]:
+        expected = f"a problem with {', '.join(missing)}"
+        yield f"problem.name: found {problem['name']!r}, expected {expected}"
     build, parameters = _building(values.pop("name"))
     for name, parameter in parameters.items():
         if parameter.default is parameter.empty and name not in values:
             yield f"problem.{name}: missing, expected a value"
     yield from _unknown("problem", parameters, values)
-    yield from _wrong_types("problem", _hints(build), values)
+    lines = list(_wrong_types("problem", _hints(build), values))
+    yield from lines or _outside_limits(build, values)
+
+
+def _outside_limits(build: Callable, values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield one line per parameter outside the limits of its type hint."""
+    for name, hint in get_type_hints(build, include_extras=True).items():
+        rule = rule_of(hint) if name in values else None
+        if rule is not None and not rule.allows(values[name]):
+            value = representation(values[name])
+            yield f"problem.{name}: found {value}, expected {rule.expected}"
 
 
 @cache

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from private_consensus.common.arrays import require_each, require_rows_within
 from private_consensus.common.errors import arguments, require
 
 from ...randomness import Streams
+from ..base import Count, NonNegative, Positive
 from .objective import CODINGS, LogisticRegression
 
 PARTITIONS = ("shared", "per_run")
@@ -18,14 +21,14 @@ def build(
     agents: int,
     *,
     prepared,
-    records: int,
-    ridge: float,
-    box: float = np.inf,
+    records: Count,
+    ridge: NonNegative,
+    box: Positive = np.inf,
     weight: float | str = 1.0,
-    loss_scale: float = 1.0,
-    test_rows: int | None = None,
-    partition: str = "shared",
-    coding: str = "signed",
+    loss_scale: Positive = 1.0,
+    test_rows: Count | None = None,
+    partition: Literal["shared", "per_run"] = "shared",
+    coding: Literal["signed", "zero_one"] = "signed",
     nonnegative: bool = False,
 ) -> LogisticRegression:
     r"""Distribute prepared rows to agents at random; the remaining rows are the test set.
