@@ -77,7 +77,8 @@ def test_the_documented_steps_add_an_algorithm_with_claims_and_audit(folder, war
         folder / "results/paper/privacy/mine_fig3/gossip_gradient_descent.parquet"
     )
     assert privacy["epsilon_accountant"].to_list() == pytest.approx([1.0, 1.0])
-    assert privacy["epsilon_lower"].to_list() == [0.0, 0.0]  # no attack is proven
+    # The queries of gradient descent on means change by constants, which a replay finds.
+    assert privacy["epsilon_lower"].to_list() == pytest.approx([1.0, 1.0], rel=1e-6)
     audit = pl.read_parquet(folder / "results/paper/audit/settings/mine_fig1.parquet")
     assert audit["claimed"].to_list() == [0.5, 1.0, 2.0]
     assert audit["verdict"].unique().to_list() == ["not contradicted"]

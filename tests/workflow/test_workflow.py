@@ -107,9 +107,9 @@ EDITS = {
         {f"{LIBRARY}/reproduction/claims/judging.py": ADDED},
         {"judge_claims": 1, "audit_settings": 1},
     ),
-    "another problem, which audits know": (
+    "another problem, which lower bounds by replay know": (
         {f"{LIBRARY}/core/problems/lasso.py": ADDED},
-        {"audit_settings": 1},
+        {"run_cell": 2, "draw_figure": 2, "judge_claims": 1, "audit_settings": 1},
     ),
     "one experiment": (
         {"config/papers/showkatbakhsh.yaml": ("[10, 30, 100]", "[10, 30, 99]")},
@@ -257,7 +257,9 @@ TABLES = """
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+import polars as pl
 from private_consensus.audits import examples
+from private_consensus.reproduction.experiments.results import stamp, write
 
 examples.example_names = lambda: ("dp_ci", "coordinate_descent")
 out = Path(sys.argv[1])
@@ -286,7 +288,11 @@ params = Files(settings=audit_settings, code="")
 run("audit.py", params, input={"runs": [], "settings": settings}, output=("audits",))
 audits = str(out / "audits.parquet")
 params = Files(settings="", code="")
-run("gather.py", params, input={**found, "audits": audits}, output=("claims", "privacy"))
+theorems = str(out / "given" / "statements.parquet")
+verdicts = pl.DataFrame(schema=dict.fromkeys(("paper", "number", "verdict"), pl.String))
+write(verdicts, theorems, stamp("", "", ""))
+given = {**found, "audits": audits, "theorems": theorems}
+run("gather.py", params, input=given, output=("claims", "privacy"))
 """
 """Program that runs the scripts for the tables of audits (two examples), claims and privacy."""
 
