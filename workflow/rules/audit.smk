@@ -38,17 +38,6 @@ PAIRS = yamls.read(REPAIRS)
 REPAIRED = cells_of(PAIRS)
 
 
-def code_of_audited(wildcards):
-    audited = AUDITED_ALGORITHMS[wildcards.experiment]
-    return code_of("audit_settings.py", *PLAN.modules(wildcards.experiment, *audited))
-
-
-def prepared_of_audited(wildcards):
-    audited = AUDITED_ALGORITHMS[wildcards.experiment]
-    names = PLAN.preparations(wildcards.experiment, *audited)
-    return prepared_files(names, wildcards.scale)
-
-
 rule audit_settings:
     input:
         prepared=prepared_of_audited,
@@ -58,6 +47,8 @@ rule audit_settings:
         "results/{scale}/logs/audit.{experiment}.log",
         usage="results/{scale}/timings/audit.{experiment}.tsv",
     priority: longest_first("audit.{experiment}")
+    conda:
+        "../envs/jobs.yml"
     params:
         settings=lambda w: {
             **AUDITS.options_at(w.scale),
@@ -88,6 +79,8 @@ rule audit:
         "results/{scale}/logs/audit.log",
         usage="results/{scale}/timings/audit.tsv",
     priority: HIGHEST_PRIORITY
+    conda:
+        "../envs/jobs.yml"
     params:
         settings=lambda w: {
             "pairs": AUDITS.options_at(w.scale)["pairs"],
@@ -114,6 +107,8 @@ rule compare_repairs:
         "results/{scale}/logs/repairs.log",
         usage="results/{scale}/timings/repairs.tsv",
     priority: HIGHEST_PRIORITY
+    conda:
+        "../envs/jobs.yml"
     params:
         settings=PAIRS,
         code=lambda w: code_of(
@@ -133,6 +128,8 @@ rule observers:
         f"results/{SCALE}/logs/observers.log",
         usage=f"results/{SCALE}/timings/observers.tsv",
     priority: longest_first("observers")
+    conda:
+        "../envs/jobs.yml"
     params:
         settings=yamls.read(Path(HOME, "config", "observers.yaml")),
         code=lambda w: code_of("observers.py", *LOADED_BY_NAME),

@@ -12,6 +12,8 @@ rule judge_claims:
     log:
         "results/{scale}/logs/claims.{paper}.log",
         usage="results/{scale}/timings/claims.{paper}.tsv",
+    conda:
+        "../envs/jobs.yml"
     params:
         settings=lambda w: {
             name: claim.model_dump(mode="json", exclude_none=True)
@@ -39,6 +41,8 @@ rule gather:
         usage="results/{scale}/timings/gather.tsv",
     priority: HIGHEST_PRIORITY
     localrule: True
+    conda:
+        "../envs/jobs.yml"
     params:
         settings=STATEMENTS_HASH,
         code=lambda w: code_of("gather.py"),

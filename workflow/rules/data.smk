@@ -12,12 +12,6 @@ TABLES, IMAGES = (
 )
 
 
-def code_of_data(script, dataset):
-    """Compute the hash of a script that reads a data set, and of the modules of the data set."""
-    package = "private_consensus.reproduction.datasets"
-    return code_of(script, package, f"{package}.{dataset}")
-
-
 rule acquire:
     output:
         raw="results/{scale}/raw/{dataset}.parquet",
@@ -30,6 +24,8 @@ rule acquire:
     priority: HIGHEST_PRIORITY
     # Nodes of a cluster often have no access to the publishers or the mirror.
     localrule: True
+    conda:
+        "../envs/jobs.yml"
     params:
         acquisition=ACQUISITION.to_dict(),
         seed=CONFIG.seed,
@@ -66,6 +62,8 @@ rule prepare:
     wildcard_constraints:
         preparation="|".join(PREPARATIONS),
     priority: HIGHEST_PRIORITY
+    conda:
+        "../envs/jobs.yml"
     params:
         sources=lambda wildcards: fingerprint(
             PREPARATIONS[wildcards.preparation].dataset

@@ -3,13 +3,6 @@
 Inputs: runs and privacy of their cells.  Outputs: numbers, SVG, PNG, PDF, JSON.
 """
 
-from private_consensus.reproduction import plotting
-
-
-def code_of_figure(wildcards):
-    figure_module = plotting.module_of(PLAN.paper_of(wildcards.figure))
-    return code_of("draw_figure.py", *filter(None, [figure_module]))
-
 
 rule draw_figure:
     input:
@@ -30,6 +23,8 @@ rule draw_figure:
         usage="results/{scale}/timings/figure.{figure}.tsv",
     wildcard_constraints:
         figure="|".join(PLAN.figures),
+    conda:
+        "../envs/jobs.yml"
     params:
         settings=lambda w: PLAN.drawing(w.figure),
         styles=lambda w: PLAN.figure_styles(w.figure),

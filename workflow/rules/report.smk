@@ -12,6 +12,8 @@ rule write_plan:
     log:
         "results/{scale}/logs/plan.log",
     localrule: True
+    conda:
+        "../envs/jobs.yml"
     params:
         plan=lambda w: {
             "papers": {name: PLAN.described(name) for name in PLAN.papers},
@@ -61,6 +63,8 @@ rule write_report:
         "results/{scale}/logs/report.log",
         usage="results/{scale}/timings/report.tsv",
     localrule: True
+    conda:
+        "../envs/jobs.yml"
     threads: 2
     params:
         commit=lambda w: pages.described_commit(HOME),
@@ -93,6 +97,8 @@ for name in ("publish", "publish_partial"):
         log:
             f"results/{SCALE}/logs/{name}.log",
         localrule: True
+        conda:
+            "../envs/jobs.yml"
         params:
             partial=name == "publish_partial",
             papers=sorted(

@@ -1,23 +1,5 @@
 """Run one algorithm of one experiment.  Inputs: prepared data, tuning runs.  Outputs: measurements, privacy."""
 
-from private_consensus.kernels.forks import fewest
-
-
-def prepared_of(wildcards):
-    if (wildcards.experiment, wildcards.algorithm) not in PLAN.cells():
-        sys.exit(
-            f"{wildcards.experiment}: no experiment of the configuration with this name runs {wildcards.algorithm}"
-        )
-    names = PLAN.preparations(wildcards.experiment, wildcards.algorithm)
-    return prepared_files(names, wildcards.scale)
-
-
-def processes_of_cell(wildcards):
-    """Return the number of processes of a cell, at most a quarter of the cores: the smallest one with the fewest rounds of blocks. On a cluster, a profile sets it."""
-    cell = PLAN.cell(wildcards.experiment, wildcards.algorithm)
-    blocks = -(-cell["runs"] // cell["runs_per_batch"])
-    return fewest(blocks, max(1, (workflow.resource_settings.cores or 1) // 4))
-
 
 rule run_cell:
     input:
@@ -32,6 +14,8 @@ rule run_cell:
         "results/{scale}/logs/{experiment}.{algorithm}.log",
         usage="results/{scale}/timings/{experiment}.{algorithm}.tsv",
     priority: longest_first("{experiment}.{algorithm}")
+    conda:
+        "../envs/jobs.yml"
     threads: processes_of_cell
     resources:
         mem_mb=lambda wildcards, threads: 1000 + 500 * threads,

@@ -10,6 +10,8 @@ rule statements:
     log:
         "results/{scale}/logs/statements.log",
         usage="results/{scale}/timings/statements.tsv",
+    conda:
+        "../envs/jobs.yml"
     params:
         settings=STATEMENTS_HASH,
         code=lambda w: code_of("statements.py"),

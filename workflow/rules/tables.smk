@@ -25,6 +25,8 @@ rule make_table:
         usage="results/{scale}/timings/table.{table}.tsv",
     wildcard_constraints:
         table="|".join(PLAN.tables) or "no_table",
+    conda:
+        "../envs/jobs.yml"
     params:
         settings=lambda w: PLAN.tables[w.table].model_dump(mode="json"),
         code=lambda w: code_of("make_table.py"),

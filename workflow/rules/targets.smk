@@ -26,6 +26,8 @@ rule study:
     log:
         f"results/{SCALE}/logs/study.log",
     localrule: True
+    conda:
+        "../envs/jobs.yml"
     params:
         level=AUDITS.level,
         code=lambda w: code_of("summarise.py"),
@@ -44,23 +46,12 @@ rule wrong_target:
     log:
         "{wrong}.log",
     localrule: True
+    conda:
+        "../envs/jobs.yml"
     message:
         "{wildcards.wrong} is not a target"
     shell:
         "false 2> {log}"
-
-
-def files_of_target(name):
-    """Return the files of a figure, a table or a data set."""
-    data = f"results/{SCALE}/data/{name}.parquet"
-    if name in PLAN.figures:
-        kinds = [f"results/{SCALE}/figures/{name}.{kind}" for kind in FIGURE_KINDS]
-        return [data, *kinds]
-    if name in PLAN.tables:
-        kinds = [f"results/{SCALE}/tables/{name}.{kind}" for kind in TABLE_KINDS]
-        return [data, *kinds]
-    used = [p.name for p in PREPARATIONS.values() if p.dataset == name]
-    return expand(f"results/{SCALE}/cards/{{name}}.json", name=used)
 
 
 for name in [*DATA_SETS, *PLAN.figures, *PLAN.tables]:

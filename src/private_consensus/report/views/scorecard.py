@@ -32,11 +32,11 @@ COLUMNS = (
 
 FILES = ("scorecard.csv", "scorecard.md", "scorecard.json")
 LEGEND = (
-    "The number is that of the tested point that is nearest to failing. *literal* follows the text, "
-    "*resolved* corrects or completes it. *released* values leave an agent, *own* ones are of an "
-    "agent's own model. An *exact* number has no random part. *By reading* lists the verdict of each "
-    "reading alone. *verdict of Theorem ...* is that of the statement; *the runs alone* that of the "
-    "experiment. Intervals and verdicts are adjusted for the number of claims (Holm)."
+    "The number is that of the tested point that is nearest to failing. *literal* follows the "
+    "text, *resolved* corrects or completes it. *released* values leave an agent, *own* ones are "
+    "of an agent's own model. An *exact* number has no random part. *By reading* lists the verdict "
+    "of each reading alone. *verdict of Theorem ...* is that of the statement; *the runs alone* "
+    "that of the experiment. Intervals and verdicts are adjusted for the number of claims (Holm)."
 )
 """Words of the scorecard."""
 

@@ -179,7 +179,7 @@ def _diverges(row: Row, distance: float) -> bool:
 
 
 def _restrictions(row: Row) -> list[str]:
-    """Return the caveat, the verdict by reading, and methods that are no better than a constant model."""
+    """Return the caveat, the verdict by reading, and methods no better than a constant model."""
     lines = []
     for line in (row.get("no_better") or "").splitlines():
         constant, _, compared = line.partition(": ")

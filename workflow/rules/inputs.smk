@@ -1,0 +1,55 @@
+"""Functions of several rules: inputs, hashes of code, processes and files by name."""
+
+from private_consensus.kernels.forks import fewest
+from private_consensus.reproduction import plotting
+
+
+def code_of_audited(wildcards):
+    audited = AUDITED_ALGORITHMS[wildcards.experiment]
+    return code_of("audit_settings.py", *PLAN.modules(wildcards.experiment, *audited))
+
+
+def prepared_of_audited(wildcards):
+    audited = AUDITED_ALGORITHMS[wildcards.experiment]
+    names = PLAN.preparations(wildcards.experiment, *audited)
+    return prepared_files(names, wildcards.scale)
+
+
+def code_of_data(script, dataset):
+    """Compute the hash of a script that reads a data set, and of the modules of the data set."""
+    package = "private_consensus.reproduction.datasets"
+    return code_of(script, package, f"{package}.{dataset}")
+
+
+def code_of_figure(wildcards):
+    figure_module = plotting.module_of(PLAN.paper_of(wildcards.figure))
+    return code_of("draw_figure.py", *filter(None, [figure_module]))
+
+
+def prepared_of(wildcards):
+    if (wildcards.experiment, wildcards.algorithm) not in PLAN.cells():
+        sys.exit(
+            f"{wildcards.experiment}: no experiment of the configuration with this name runs {wildcards.algorithm}"
+        )
+    names = PLAN.preparations(wildcards.experiment, wildcards.algorithm)
+    return prepared_files(names, wildcards.scale)
+
+
+def processes_of_cell(wildcards):
+    """Return the number of processes of a cell, at most a quarter of the cores: the smallest one with the fewest rounds of blocks. On a cluster, a profile sets it."""
+    cell = PLAN.cell(wildcards.experiment, wildcards.algorithm)
+    blocks = -(-cell["runs"] // cell["runs_per_batch"])
+    return fewest(blocks, max(1, (workflow.resource_settings.cores or 1) // 4))
+
+
+def files_of_target(name):
+    """Return the files of a figure, a table or a data set."""
+    data = f"results/{SCALE}/data/{name}.parquet"
+    if name in PLAN.figures:
+        kinds = [f"results/{SCALE}/figures/{name}.{kind}" for kind in FIGURE_KINDS]
+        return [data, *kinds]
+    if name in PLAN.tables:
+        kinds = [f"results/{SCALE}/tables/{name}.{kind}" for kind in TABLE_KINDS]
+        return [data, *kinds]
+    used = [p.name for p in PREPARATIONS.values() if p.dataset == name]
+    return expand(f"results/{SCALE}/cards/{{name}}.json", name=used)
