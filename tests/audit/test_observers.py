@@ -198,6 +198,56 @@ class Arriving(Algorithm):
         return {"released": state.x}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Descent(Algorithm):
+    """Gradient steps of size 0.05, each with noise; ``factor`` multiplies the sensitivity."""
+
+    noise: float = 0.0
+    factor: ClassVar[float] = 1
+
+    def mechanisms(self, problem, network, horizon):
+        return {"message": Gaussian(0.05 * self.factor * problem.record_change("l2"), self.noise)}
+
+    def start(self, problem, network, release):
+        return ClippedDescentState(origin(problem, release))
+
+    def query(self, problem, z):
+        return z - 0.05 * problem.gradient(z)
+
+    def step(self, state, problem, network, release, t):
+        query = self.query(problem, network.mix(state[0]))
+        return ClippedDescentState(release("message", query))
+
+    def observables(self, state, problem, t):
+        return {"released": state[0]}
+
+
+class OfAgents(Descent):
+    """All records of an agent change: ten times the sensitivity of one record."""
+
+    relation = pc.Relation("agent", "replace")
+    factor = RECORDS
+
+
+class TwoPaths(Descent):
+    """The message depends on a record three times more through the means than by the gradient."""
+
+    factor = 4
+
+    def query(self, problem, z):
+        return super().query(problem, z) + 0.05 * 3 * problem.records * problem.means
+
+
+@pytest.mark.parametrize("kind", [OfAgents, TwoPaths])
+def test_a_larger_declared_change_with_more_noise_is_not_observed_less(kind):
+    """The gradient's change by one record is not the whole change of the message."""
+    graph, problem, horizon = network("ring", 6), means(6), 5
+    record, rules = epsilons(Descent(noise=NOISE), problem, graph, horizon)
+    larger, _ = epsilons(kind(noise=kind.factor * NOISE), problem, graph, horizon)
+    assert rules == {EXACT}
+    assert all(larger[pair] >= epsilon * (1 - 1e-9) for pair, epsilon in record.items())
+
+
 def test_changes_of_different_iterations_point_in_any_direction():
     # The largest loss over signs is 0.97415.
     graph = network("ring", 8, "laplacian")

@@ -285,9 +285,8 @@ class Observed:
 
     def _shift(self, name: str, t: int, change: np.ndarray) -> None:
         """Fill the runs in which one query changes by the sensitivity."""
-        mechanism, first = self.mechanisms[name], -3 - (self.horizon - t + 1) * self.agents
-        size = np.broadcast_to(mechanism.at(mechanism.sensitivity, t), (1, 1, self.agents, 1))
-        change[first : first + self.agents, :, 0] = np.diag(size[0, 0, :, 0])
+        first = -3 - (self.horizon - t + 1) * self.agents
+        change[first : first + self.agents, :, 0] = np.diag(self._declared(name, t))
 
     @cached_property
     def open(self) -> View:
@@ -302,10 +301,8 @@ class Observed:
         The signals are changes of all gradients of one agent by a constant, then all changes.
         """
         count = (1 + self.horizon) * self.agents
-        change = np.zeros((len(self.random) + count + 3, self.agents, self.problem.dim))
-        sizes = self.problem.record_change("l2") * np.eye(self.agents)
-        change[len(self.random) : len(self.random) + self.agents, :, 0] = sizes
-        return self._execute(Tilted(self.problem, change), count, shift=self._shift)
+        tilted = self._tilt(len(self.random) + count + 3, len(self.random))
+        return self._execute(tilted, count, shift=self._shift)
 
     def _is_affine(self, messages: list[Message], *arrays: Any) -> bool:
         """Return True if the random runs are sums of the units of noise, in each coordinate."""
@@ -332,12 +329,44 @@ class Observed:
 
     @cached_property
     def is_constant(self) -> bool:
-        """True if a changed record adds a constant to all gradients, and queries depend on them."""
-        query, agents = next(iter(self.closed.queries.values())), range(self.agents)
-        if self.problem.record_curvature != 0 or len(query) == 1:
+        """True if replacing a record is a constant change of gradients, and nothing else.
+
+        With outputs that do not depend on queries, this change then moves each query by its
+        declared sensitivity. A query that moves less depends on records in another way, or the
+        relation protects more than a record.
+        """
+        if self.problem.record_curvature != 0:
             return False
-        changed = query[len(self.random) :][agents, agents] - query[-1]
-        return bool(changed.any(-1).all())
+        count, tilted = self.agents + 1, self._tilt(self.agents + 1, 0)
+        queries = self._feed(tilted, count, self._quiet, ignores_queries=True).queries
+        agents = np.arange(self.agents)
+        for (name, t), query in queries.items():
+            if len(query) == 1:
+                return False
+            moved = np.linalg.norm(query[agents, agents] - query[-1, agents], axis=-1)
+            declared = self._declared(name, t)
+            if t > 1 and isinstance(self.mechanisms[name], CancellingLinks):
+                # The state keeps earlier changes, which its sensitivity adds up.
+                declared = declared - self._declared(name, t - 1)
+            # Written so that NaN is a difference.
+            if not np.all(np.abs(moved - declared) <= SMALL * declared):
+                return False
+        return True
+
+    def _declared(self, name: str, t: int) -> np.ndarray:
+        """Return the declared sensitivity of each agent in an iteration."""
+        declared = self.mechanisms[name].at(self.mechanisms[name].sensitivity, t)
+        return np.broadcast_to(declared, (1, 1, self.agents, 1)).ravel()
+
+    def _tilt(self, count: int, first: int) -> Tilted:
+        """Return a problem in whose runs from ``first`` on all gradients of one agent change."""
+        change = np.zeros((count, self.agents, self.problem.dim))
+        sizes = self.problem.record_change("l2") * np.eye(self.agents)
+        change[first : first + self.agents, :, 0] = sizes
+        return Tilted(self.problem, change)
+
+    def _quiet(self, name: str, t: int, unit: np.ndarray) -> None:
+        """Leave the noise of all runs at 0."""
 
     @cached_property
     def influence(self) -> tuple[View, np.ndarray]:
