@@ -15,16 +15,13 @@ export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
-	@echo "The report: results/paper/report/index.html"
 
 smoke: $(READY)
 	$(SNAKEMAKE) --configfile config/smoke.yaml
-	@echo "The report: results/smoke/report/index.html"
 
 # One figure at the scale of the papers, e.g. make figure FIGURE=showkatbakhsh_fig2.
 figure: $(READY)
 	$(SNAKEMAKE) -- $(FIGURE)
-	@echo "The figure: results/paper/figures/$(FIGURE).svg"
 
 # Publish a full run on real data to results/reference. With PARTIAL=1, papers may be missing; the manifest lists them.
 publish: $(READY)

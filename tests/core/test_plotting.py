@@ -24,6 +24,7 @@ from private_consensus.reproduction.plotting.drawings import (
     save,
     svg_of,
 )
+from private_consensus.reproduction.plotting.observers import draw as draw_observers
 from private_consensus.reproduction.plotting.repairs import draw as draw_repairs
 from private_consensus.reproduction.plotting.specifications import named_data
 from private_consensus.reproduction.plotting.theme import ALARM
@@ -113,7 +114,7 @@ def test_a_figure_does_not_depend_on_figures_drawn_earlier(tmp_path):
     outputs = []
     for name in ("first", "second"):
         files = {kind: tmp_path / f"{name}.{kind}" for kind in ("svg", "png", "pdf")}
-        save(chart, json_path=tmp_path / f"{name}.json", **files, png_scale=0.5)
+        save(chart, **files, png_scale=0.5)
         outputs.append({kind: file.read_bytes() for kind, file in files.items()})
     assert outputs[0] == outputs[1]
     assert b"url(#gradient_0)" in outputs[0]["svg"] and b"url(#clip0)" in outputs[0]["svg"]
@@ -168,10 +169,8 @@ def test_repeated_figures_are_byte_identical(tmp_path):
     for name in ("first", "second"):
         chart = plotting.draw("none", "nobody", frame, figure, STYLES)
         files = {k: tmp_path / f"{name}.{k}" for k in ("svg", "png", "pdf")}
-        save(chart, json_path=tmp_path / f"{name}.json", **files)
-        outputs.append(
-            [(tmp_path / f"{name}.{k}").read_bytes() for k in ("json", "svg", "png", "pdf")]
-        )
+        save(chart, **files)
+        outputs.append([file.read_bytes() for file in files.values()])
     assert outputs[0] == outputs[1]
     assert all(outputs[0])
 
@@ -187,7 +186,7 @@ def test_pictures_omit_invisible_elements_and_keep_visible_ones(tmp_path):
     frame = numbers([1.0 + i for i in range(CROWDED + 1)])
     chart = plotting.draw("none", "nobody", frame, {"title": "A", "panels": [panel()]}, STYLES)
     files = {kind: tmp_path / f"a.{kind}" for kind in ("svg", "png", "pdf")}
-    save(chart, json_path=tmp_path / "a.json", **files, png_scale=0.5)
+    save(chart, **files, png_scale=0.5)
     drawn_ = files["svg"].read_text()
     assert 'opacity="0"' not in drawn_ and "role=" not in drawn_
     assert "mark-line" in drawn_ and "mark-area" in drawn_ and ">first<" in drawn_
@@ -215,7 +214,7 @@ def test_a_pdf_with_bands_has_less_than_one_kilobyte_per_point(tmp_path):
     frame = pl.concat([numbers([1.0 + i for i in range(40)]), numbers([2.0] * 40, "two")])
     chart = plotting.draw("none", "nobody", frame, {"title": "A", "panels": [panel()]}, STYLES)
     files = {kind: tmp_path / f"a.{kind}" for kind in ("svg", "png", "pdf")}
-    save(chart, json_path=tmp_path / "a.json", **files)
+    save(chart, **files)
     svg = files["svg"].read_text()
     assert 'fill-opacity="0.18"' in svg and ' opacity="' not in svg
     assert files["pdf"].stat().st_size < 80_000
@@ -407,3 +406,29 @@ def test_figures_with_one_two_or_three_panels_are_equally_wide():
                 for titles in ("a", "ab", "abc")]  # fmt: skip
     widths = [float(re.search(r'width="([\d.]+)"', drawing)[1]) for drawing in drawings]
     assert max(widths) - min(widths) < 0.03 * max(widths)
+
+
+def test_the_drawing_of_observers_has_a_panel_per_graph_with_all_distances():
+    head = ("graph", "observer", "distance", "largest")
+    rows = pl.DataFrame(
+        [
+            ("ring", "agent", 1, 0.9),
+            ("ring", "agent", 2, 0.1),
+            ("ring", "secure sums", 2, 0.05),
+            ("ring", "secure sums", 3, 0.0),  # cannot be drawn on a logarithmic axis
+            ("ring", "eavesdropper", None, 1.0),
+            ("path", "agent", 1, 0.8),
+        ],
+        schema=head,
+        orient="row",
+    ).with_columns(algorithm=pl.lit("a"), accounted=1.0, drawn=True)
+    chart = validated(draw_observers(rows, {"epsilon": 1.0, "delta": 1e-5}, horizon=20))
+    drawn = [
+        {
+            (row["observer"], row["distance"], row["largest"])
+            for row in chart["datasets"][panel["layer"][1]["data"]["name"]]
+        }
+        for panel in chart["hconcat"]
+    ]
+    single, sums = "receives single messages", "receives secure sums"
+    assert drawn == [{(single, 1, 0.9), (single, 2, 0.1), (sums, 2, 0.05)}, {(single, 1, 0.8)}]

@@ -62,7 +62,7 @@ def warm(run_folder) -> Iterator[Warm]:
 
 
 def test_a_figure_can_be_requested_by_its_name(run_folder):
-    for kind in ("svg", "png", "pdf", "json"):
+    for kind in ("svg", "png", "pdf"):
         assert (run_folder / f"results/smoke/figures/{FIGURE}.{kind}").stat().st_size > 500
     assert (run_folder / f"results/smoke/data/{FIGURE}.parquet").exists()
     assert (run_folder / f"results/smoke/logs/{FIGURE}.gradient_descent.log").read_text().strip()

@@ -4,13 +4,40 @@ import json
 import os
 import re
 from functools import cache
+from itertools import count
+
+from snakemake.logging import logger
+from snakemake_interface_logger_plugins.common import LogEvent
 
 from private_consensus.common.provenance import code_hash, settings_hash
 
 SCRIPTS = HOME / "workflow" / "scripts"
-FIGURE_KINDS = ("svg", "png", "pdf", "json")
+FIGURE_KINDS = ("pdf", "png", "svg")
 # Priority of jobs on which many jobs depend.
 HIGHEST_PRIORITY = 10**6
+# Numbers of the started jobs.
+NUMBERS = count(1)
+
+
+def print_one_line(record):
+    """Print one line when a job starts, instead of the lines of Snakemake; return True for other messages."""
+    event = getattr(record, "event", None)
+    if event is not LogEvent.JOB_INFO:
+        return (
+            event is not LogEvent.JOB_STARTED
+            and record.msg != "Select jobs to execute..."
+        )
+    print(
+        f"{next(NUMBERS)} of {len(workflow.dag)}: {record.rule_msg or record.rule_name}",
+        file=sys.stderr,
+        flush=True,
+    )
+    return False
+
+
+for handler in logger.handlers:
+    if handler.name == "DefaultStreamHandler":
+        handler.addFilter(print_one_line)
 
 
 def configured(name):

@@ -1,6 +1,6 @@
 """Draw figures by name.
 
-Inputs: runs and privacy of their cells.  Outputs: numbers, SVG, PNG, PDF, JSON.
+Inputs: runs and privacy of their cells.  Outputs: numbers, SVG, PNG, PDF.
 """
 
 
@@ -10,7 +10,6 @@ rule draw_figure:
         privacy=lambda w: cell_files("privacy", PLAN.cells_of(w.figure), w.scale),
     output:
         numbers="results/{scale}/data/{figure}.parquet",
-        json="results/{scale}/figures/{figure}.json",
         svg=report(
             "results/{scale}/figures/{figure}.svg",
             category=lambda w: PLAN.papers[PLAN.paper_of(w.figure)].paper.title,

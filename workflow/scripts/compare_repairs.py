@@ -32,6 +32,6 @@ with job_logging(snakemake.log[0], pairs, snakemake.log.usage):
     source = sources(files) or DRAWN
     frame, out = pl.DataFrame(rows, schema=SCHEMA), snakemake.output
     names = {(pair["published"], pair["corrected"]): pair["name"] for pair in pairs}
-    save(draw(frame, source, names), json_path=out.json, svg=out.svg, png=out.png, pdf=out.pdf)
-    drawn = [out.json, out.svg, out.png, out.pdf]
+    save(draw(frame, source, names), svg=out.svg, png=out.png, pdf=out.pdf)
+    drawn = [out.svg, out.png, out.pdf]
     write(frame, out.repairs, stamp(pairs, snakemake.params.code, source), drawn)

@@ -23,9 +23,6 @@ with job_logging(snakemake.log[0], figure, snakemake.log.usage):
     numbers = figure_numbers(figure["panels"], cells, source=source)
     chart = plotting.draw(name, snakemake.params.paper, numbers, figure, snakemake.params.styles)
     out = snakemake.output
-    save(
-        chart, json_path=out.json, svg=out.svg, png=out.png, pdf=out.pdf,
-        png_scale=snakemake.params.png_scale,
-    )  # fmt: skip
-    drawn = [out.json, out.svg, out.png, out.pdf]
+    save(chart, svg=out.svg, png=out.png, pdf=out.pdf, png_scale=snakemake.params.png_scale)
+    drawn = [out.svg, out.png, out.pdf]
     write(numbers, out.numbers, stamp(figure, snakemake.params.code, source), drawn)

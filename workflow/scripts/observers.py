@@ -12,6 +12,6 @@ settings, out = snakemake.params.settings, snakemake.output
 with job_logging(snakemake.log[0], settings, snakemake.log.usage):
     rows = pl.DataFrame(list(observer_rows(settings)), infer_schema_length=None)
     chart = draw(rows, settings["budget"], settings["horizon"])
-    save(chart, json_path=out.json, svg=out.svg, png=out.png, pdf=out.pdf)
-    drawn = [out.json, out.svg, out.png, out.pdf]
+    save(chart, svg=out.svg, png=out.png, pdf=out.pdf)
+    drawn = [out.svg, out.png, out.pdf]
     write(rows, out.rows, stamp(settings, snakemake.params.code, DRAWN), drawn)

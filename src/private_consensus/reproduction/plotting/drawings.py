@@ -1,4 +1,4 @@
-"""Write the files of a figure: Vega-Lite specification, SVG, PNG and PDF."""
+"""Write a Vega-Lite chart as SVG, PNG and PDF."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ OPACITY = re.compile(r'(<(?:path|rect|line|text|circle)\b[^>]*?) opacity="([\d.]
 
 
 def save(
-    chart: Mapping[str, Any], *, json_path: Path, svg: Path, png: Path, pdf: Path,
-    png_scale: float = 2,
-) -> None:  # fmt: skip
-    """Write a finished Vega-Lite chart in four formats; each file is written atomically.
+    chart: Mapping[str, Any], *, svg: Path, png: Path, pdf: Path, png_scale: float = 2
+) -> None:
+    """Write a finished Vega-Lite chart in three formats; each file is written atomically.
 
     The PNG has ``png_scale`` pixels per unit of the drawing, if below ``MIN_SCALE``. Otherwise it
     is at least ``PIXELS`` wide.
@@ -49,7 +48,6 @@ def save(
     if scale >= MIN_SCALE:
         scale = max(MIN_SCALE, PIXELS / float(WIDTH.findall(drawing)[0]))
     for path, content in (
-        (json_path, specification.encode()),
         (svg, drawing.encode()),
         (png, png_of(drawing, scale)),
         (pdf, pdf_of(drawing)),
