@@ -5,9 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import kstest, norm
 
-from observed import executed
+from observed import executed, run
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.admm import ADMM
@@ -20,7 +19,6 @@ from private_consensus.core.algorithms.pp_admm import PlausiblyPrivateADMM as PP
 from private_consensus.core.algorithms.pr_admm import PeriodicallyReducedADMM as PR
 from private_consensus.core.algorithms.r_admm import RecycledADMM as Recycled
 from private_consensus.core.problems import logistic_regression
-from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.randomness import Streams
 from private_consensus.core.solvers import Unsolved
 from private_consensus.privacy import Budget, account, gaussian_noise_multiplier, zcdp_rho
@@ -64,16 +62,6 @@ def uneven(streams):
     return networks.build(streams, "random_edges", AGENTS, edges=6)
 
 
-def run(algorithm, problem, network, streams, horizon) -> dict[int, dict]:
-    at: dict[int, dict] = {}
-
-    def observe(t, active, observables):
-        at.setdefault(t, {}).update(observables)
-
-    algorithm.run(problem, network, streams, np.array([horizon]), observe)
-    return at
-
-
 def pull_towards(problem, network, new, dual, before, received_sum, ridge=0.0):
     """Return grad f + a + 2 eta v x - eta (v x_before + received): 0 or minus the noise."""
     degrees = network.degrees[..., None]
@@ -100,17 +88,6 @@ def test_variants_without_a_budget_equal_plain_admm(problem, uneven, streams, ve
     trajectory = run(free, problem, uneven, streams, 25)
     for t in (1, 8, 25):
         assert np.allclose(trajectory[t]["released"], plain[t]["released"], atol=1e-8)
-
-
-@pytest.mark.parametrize("calibration", ["formula", "accountant"])
-@pytest.mark.parametrize("schedule", ["periodic", "iteration"])
-def test_pr_admm_with_a_huge_budget_is_near_admm(problem, network, streams, schedule, calibration):
-    plain = run(ADMM(eta=ETA), problem, network, streams, 25)[25]["released"]
-    version = PR(eta=ETA, threshold="none", schedule=schedule, calibration=calibration)
-    rich = version.calibrate(Budget(1e9, 1e-4), problem, network, 25)
-    assert rich.noise
-    models = run(rich, problem, network, streams, 25)[25]["released"]
-    assert 0 < np.abs(models - plain).max() < 1e-3
 
 
 @pytest.mark.parametrize("version", [PR(threshold="none"), Recycled(gamma=60.0), PP(beta=1e-9)])
@@ -148,39 +125,6 @@ def test_objective_perturbation_splits_its_budget_evenly(problem, network):
         rho = zcdp_rho(20.0, 1e-4, conversion="safe")
         noise_epsilon = np.sqrt(2 * rho / charged) - 2.8 * kappa
         assert done.noise == pytest.approx(2 * problem.weight / noise_epsilon, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    "algorithm",
-    [
-        PR(threshold="literal", U=0.5),
-        PR(threshold="consistent", U=0.5, schedule="iteration"),
-        Recycled(),
-        PP(beta=1e-3),
-        IPP(c=4, threshold_drawn="after_release"),
-    ],
-    ids=lambda a: type(a).__name__,
-)
-def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, uneven, streams, algorithm):
-    horizons = (6, 9, 9)
-    batch = [
-        replace(algorithm, eta=eta).calibrate(Budget(epsilon, 1e-4), problem, uneven, horizon)
-        for eta, epsilon, horizon in zip((0.5, 0.4, 0.7), (20.0, 40.0, 9.0), horizons, strict=True)
-    ]
-    observed: dict = {}
-
-    def keep(t, active, observables):
-        for position, setting in enumerate(active):
-            observed.setdefault((setting, t), {}).update(
-                {k: v[position] for k, v in observables.items()}
-            )
-
-    stack(batch).run(problem, uneven, streams, np.array(horizons), keep)
-    for index, (single, horizon) in enumerate(zip(batch, horizons, strict=True)):
-        alone = run(single, problem, uneven, streams, horizon)[horizon]
-        for quantity, values in alone.items():
-            batched = observed[index, horizon][quantity]
-            assert np.allclose(batched, values[0], rtol=1e-9, atol=1e-11), quantity
 
 
 # --- Measurements -----------------------------------------------------------------------------
@@ -349,14 +293,6 @@ def test_losses_of_dvp_agree_with_the_accounting_of_its_authors(problem, network
     assert least < done.noise or added
 
 
-def test_the_parameter_t_0_shifts_the_growth_of_the_penalty(network):
-    late = PenaltyPerturbation(eta=ETA, penalty_growth=1.02)
-    first = replace(late, t_0=1)
-    assert np.allclose(first.penalty(network, 1), 2 * ETA * 2)
-    assert np.allclose(late.penalty(network, 1), 2 * ETA * 2 * 1.02)
-    assert np.allclose(first.penalty(network, 7), late.penalty(network, 6))
-
-
 # --- PR-ADMM ----------------------------------------------------------------------------------
 
 
@@ -400,23 +336,6 @@ def test_the_sensitivities_of_pr_admm_agree_with_their_formulas(problem, uneven)
     assert (sharp < moved["per_sample"]).all()
 
 
-@pytest.mark.parametrize("schedule", ["periodic", "iteration"])
-def test_the_noise_of_every_message_has_the_scheduled_scale(streams, schedule):
-    many = Streams(streams.root, tuple(range(120)), streams.groups)
-    problem, network = build(many), networks.build(many, "ring", AGENTS)
-    algorithm = PR(schedule=schedule, T_p=2, R_P=0.5, R_T=0.1, noise=0.7)
-    at = run(algorithm, problem, network, many, 5)
-    for t in (1, 2, 5):
-        if schedule == "periodic":
-            scale = 0.7 * np.sqrt(0.5 ** ((t - 1) // 2))
-        else:
-            scale = 0.7 * (1.0 if t == 1 else np.sqrt(1 / (0.1 * (t - 1) * t)))
-        drawn = (at[t]["released"] - at[t]["internal"]).ravel()
-        assert kstest(drawn, norm(scale=scale).cdf).pvalue > 1e-3
-        assert kstest(drawn, norm(scale=1.3 * scale).cdf).pvalue < 1e-3
-        assert kstest(drawn, norm(scale=scale / 1.3).cdf).pvalue < 1e-3
-
-
 @pytest.mark.parametrize("threshold", ["literal", "consistent"])
 def test_the_threshold_replaces_values_as_in_a_loop_over_edges(problem, uneven, streams, threshold):
     """The minimiser uses replaced values; the dual uses raw or replaced values, per variant."""
@@ -448,62 +367,6 @@ def test_the_threshold_replaces_values_as_in_a_loop_over_edges(problem, uneven, 
             shares.append(cut / links.sum())
             assert at[t]["replaced"][0, r] == pytest.approx(shares[-1])
     assert 0 < np.mean(shares) < 1  # both cases happen
-
-
-def test_with_the_literal_threshold_the_replaced_fraction_never_falls(problem, network, streams):
-    """The consistent variant uses values again as soon as their noise is small."""
-    replaced_fractions = {}
-    for threshold in ("literal", "consistent"):
-        at = run(PR(threshold=threshold, U=2.0, noise=1.0, R_P=0.5), problem, network, streams, 25)
-        replaced_fractions[threshold] = np.array([at[t]["replaced"][0] for t in range(1, 26)])
-    assert (np.diff(replaced_fractions["literal"], axis=0) >= 0).all()
-    assert (np.diff(replaced_fractions["consistent"], axis=0) < 0).any()
-
-
-def test_sampled_neighbouring_data_sets_stay_within_the_sensitivity(problem, network, streams):
-    """A replaced record changes the exact minimiser by at most 2 C V / (n m)."""
-    rng = np.random.default_rng(3)
-    zero = np.zeros((1, 12, AGENTS, DIM))
-    penalty = 2 * ETA * network.degrees[:, None]
-    allowed, worst = problem.minimiser_change("l2", 4 * ETA), 0.0
-    assert allowed == pytest.approx(2 * problem.weight / (problem.ridge + 2.0))
-    for _ in range(25):
-        centre = 3 * rng.normal(size=zero.shape)
-        features, labels = problem.features.copy(), problem.labels.copy()
-        new = rng.normal(size=(12, AGENTS, DIM))
-        features[:, :, 0] = new / np.linalg.norm(new, axis=-1, keepdims=True)
-        labels[:, :, 0] = rng.choice([-1.0, 1.0], size=(12, AGENTS))
-        neighbour = replace(problem, features=features, labels=labels)
-        minimiser, neighbour_minimiser = (
-            p.proximal(zero, penalty, centre, zero) for p in (problem, neighbour)
-        )
-        worst = max(worst, np.linalg.norm(minimiser - neighbour_minimiser, axis=-1).max())
-    assert 0.3 * allowed < worst <= allowed
-
-
-def far_pair(weight=0.1, records=50, tilt=0.1, far=300.0):
-    """Return two data sets whose first records have opposite gradients and large losses."""
-    features = np.zeros((AGENTS, records, 2))
-    features[..., 1] = 1.0  # correct with a large margin: slope and curvature vanish
-    pair = []
-    for side in (1.0, -1.0):
-        features = features.copy()
-        features[:, 0] = (side * np.sqrt(1 - tilt**2), -tilt)
-        labels = np.ones((AGENTS, records))
-        pair.append(LogisticRegression(features, labels, features[0], labels[0], weight, 1e-3))
-    return pair, np.array([0.0, far])
-
-
-def test_a_constructed_pair_nearly_attains_the_sensitivity():
-    (problem, neighbour_problem), centre = far_pair()
-    zero = np.zeros((1, 1, AGENTS, 2))
-    minimisers = [
-        p.proximal(zero, np.full((1, 1, 1, 1), 2.0), centre + zero, zero)
-        for p in (problem, neighbour_problem)
-    ]
-    change = np.linalg.norm(minimisers[0] - minimisers[1], axis=-1).max()
-    allowed = problem.minimiser_change("l2", 2.0)
-    assert 0.99 * allowed < change <= allowed
 
 
 def test_the_accountant_uses_the_proven_sensitivity(problem, network):
@@ -538,18 +401,6 @@ def test_even_iterations_of_r_admm_follow_from_broadcast_messages(problem, uneve
             assert np.allclose(new, expected, atol=1e-12)
         dual = dual + ETA / 2 * disagreement
         x = new
-
-
-def test_even_iterations_of_r_admm_do_not_use_the_data(problem, network, streams):
-    """With different labels in the second iteration, the messages are byte-identical."""
-    algorithm = Recycled(eta=ETA, noise=0.05)
-    states, handler = executed(algorithm, problem, network, streams, 3)
-    relabelled, release = replace(problem, labels=-problem.labels), handler.function()
-    for t, is_private in ((2, False), (3, True)):
-        handler.begin(t)
-        after = algorithm.step(states[t - 1], relabelled, network, release, t)
-        assert np.array_equal(after.x, states[t].x) != is_private
-        assert np.array_equal(after.dual, states[t].dual) != is_private
 
 
 def test_the_recycled_gradient_is_the_gradient_plus_the_noise(problem, network, streams):
@@ -618,23 +469,6 @@ def test_the_noise_scales_of_pp_admm_agree_with_the_published_formulas(problem, 
         assert paid <= (1 - e3) * e1 * (1 + 1e-9)
 
 
-def test_objective_and_output_noise_of_pp_admm_have_the_stated_scales(streams):
-    many = Streams(streams.root, tuple(range(120)), streams.groups)
-    problem, network = build(many), networks.build(many, "ring", AGENTS)
-    algorithm = PP(eta=ETA, beta=1e-9, noise=0.4, output_noise=0.9, ridge=0.5)
-    iterates = run(algorithm, problem, network, many, 1)[1]
-    zero = np.zeros_like(iterates["internal"])
-    added = 0.5 - problem.ridge
-    linear = -pull_towards(problem, network, iterates["internal"], zero, zero, zero, added)
-    for drawn, scale in (
-        (linear, 0.4),
-        (iterates["released"] - iterates["internal"], 0.9 / (0.5 + 4 * ETA)),
-    ):
-        assert kstest(drawn.ravel(), norm(scale=scale).cdf).pvalue > 1e-3
-        assert kstest(drawn.ravel(), norm(scale=1.3 * scale).cdf).pvalue < 1e-3
-        assert kstest(drawn.ravel(), norm(scale=scale / 1.3).cdf).pvalue < 1e-3
-
-
 def test_approximate_minimisers_are_accounted_with_twice_the_published_distance(problem, network):
     """Both solutions are within beta / m of exact minimisers (errata E4.4)."""
     done = PP(eta=ETA).calibrate(BUDGET, problem, network, 30)
@@ -661,46 +495,6 @@ def test_output_noise_covers_the_record_change_and_the_approximation_error(probl
     assert done.output_noise == pytest.approx(least, rel=1e-3)
     assert done.ridge == problem.strong_convexity
     assert account([release], BUDGET.delta).epsilon <= BUDGET.epsilon
-
-
-@pytest.mark.parametrize("beta", [1e-3, 0.1])
-def test_approximate_minimisers_of_neighbouring_data_sets_are_within_the_bound(network, beta):
-    """A constructed pair of approximate solutions nearly attains the bound."""
-    records = 50
-    features = np.zeros((AGENTS, records, 1))
-    features[:, 0] = 1.0
-    problem = LogisticRegression(
-        features, np.ones((AGENTS, records)), features[0], np.ones(records), 0.1, 1e-3
-    )
-    neighbour = replace(problem, labels=np.where(np.arange(records) == 0, -1.0, problem.labels))
-    algorithm = repaired(PP, beta=beta)
-    penalty = algorithm.penalty(network, 1)
-    m = penalty + problem.strong_convexity
-    ends = []
-    for side, side_problem in ((1.0, problem), (-1.0, neighbour)):
-        # the point whose gradient is beta, on the far side of the minimum
-        tilt = np.full((1, 1, AGENTS, 1), -side * beta)
-        start = np.zeros_like(tilt)
-        ends.append(side_problem.proximal(tilt, penalty, np.zeros_like(tilt), start, 1e-10))
-    distance = np.abs(ends[0] - ends[1])
-    bound = (problem.record_change("l2") + 2 * beta) / m
-    assert (distance <= bound).all()
-    # Both slopes are 1/2, so the gradients differ by half of the maximal change.
-    assert (distance > 0.45 * bound).all()
-
-
-def test_the_corrected_variant_adds_noise_only_to_the_message(streams):
-    many = Streams(4, tuple(range(300)))
-    problem, network = build(many, partition="shared"), networks.build(many, "ring", AGENTS)
-    done = repaired(PP).calibrate(BUDGET, problem, network, 2)
-    (_, after), _ = executed(done, problem, network, many, 1)
-    curvature = done.ridge + done.penalty(network, 1)
-    noise = (after.x - after.minimiser) * curvature / done.output_noise
-    assert kstest(noise.ravel(), norm.cdf).pvalue > 1e-3
-    assert kstest(noise.ravel(), norm(scale=1.2).cdf).pvalue < 1e-3
-    without_noise = replace(done, output_noise=0.0)
-    (_, silent), _ = executed(without_noise, problem, network, many, 1)
-    assert np.array_equal(after.minimiser, silent.minimiser)
 
 
 def test_corrected_ipp_admm_is_proven_and_has_the_rho_of_the_formula(problem, network, streams):
@@ -775,21 +569,6 @@ def test_ipp_admm_sends_messages_as_in_algorithm_3(problem, uneven, streams, red
         assert np.allclose(after.dual[0], dual, atol=1e-10)
     assert 0 < sent.sum() < 12 * sent.size
     assert sent.max() == 5
-
-
-def test_after_c_messages_an_agent_sends_nothing_but_updates_its_dual(problem, network, streams):
-    algorithm = IPP(eta=ETA, c=2, alpha=1e-12, decision="coin", noise=0.1, output_noise=0.1)
-    steps = list(decisions(algorithm, problem, network, streams, 40))
-    assert (steps[-1][2].extra["sent"] == 2).all()
-    before, _, after = steps[-1]
-    assert np.array_equal(after.x, before.x)
-    assert not np.array_equal(after.dual, before.dual)
-
-
-def test_an_unattainable_threshold_prevents_all_messages(problem, network, streams):
-    algorithm = IPP(eta=ETA, alpha=10.0).calibrate(FREE, problem, network, 20)
-    iterates = run(algorithm, problem, network, streams, 20)[20]
-    assert (iterates["released"] == 0).all() and (iterates["messages"] == 0).all()
 
 
 def test_with_the_published_scales_about_half_of_the_messages_are_sent(streams):
