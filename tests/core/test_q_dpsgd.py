@@ -11,13 +11,11 @@ from scipy import stats
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-from observed import simulated
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput, OutsideRange
 from private_consensus.core.algorithms.base import stack
 from private_consensus.core.algorithms.dsgd import DSGD
 from private_consensus.core.algorithms.families.decentralized_sgd import KEYS, computed_per_second
-from private_consensus.core.algorithms.families.q_dpsgd import MAX_CACHED
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
 from private_consensus.core.algorithms.sdm_dsgd import SDMDSGD
@@ -25,8 +23,7 @@ from private_consensus.core.handlers import Running
 from private_consensus.core.problems import logistic_regression, perceptron
 from private_consensus.core.quantization import Grid
 from private_consensus.core.randomness import Streams
-from private_consensus.core.simulation import MeasurementPlan, Setting
-from private_consensus.kernels import compiling, messages, rows
+from private_consensus.kernels import messages, rows
 from private_consensus.kernels.normals import WIDE, threefry
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.discrete import discrete_gaussian_pmf
@@ -175,28 +172,6 @@ def compiled(table, dim):
     return samples
 
 
-@pytest.mark.parametrize("lower", [0, 2**64 - 1])
-def test_the_numpy_sampler_resolves_ties_by_the_second_word(lower):
-    first, second = threefry(KEY, np.uint32(9), np.zeros(1, np.uint32))
-    word = (int(first[0]) << 32) | int(second[0])
-    guide, last = np.zeros(2**rows.GUIDE_BITS, np.int32), 2**64 - 1
-    table = rows.NoiseTable(
-        0, np.array([word, last], np.uint64), np.array([lower, last], np.uint64), guide
-    )
-    samples = messages.discrete_of(table, KEY, 9, (3, 5))
-    assert samples[0, 0] == (lower == 0)
-    np.testing.assert_array_equal(samples, compiled(table, 5))
-
-
-def test_the_rounding_of_an_agent_does_not_depend_on_the_other_agents():
-    x = np.full((2, 3000), 0.05, np.float32)
-    both_rows, second_row = np.empty_like(x), np.empty((1, 3000), np.float32)
-    Grid(0.1).quantize(x, KEY, 4, both_rows)
-    Grid(0.1).quantize(x[1:], KEY, 5, second_row)
-    np.testing.assert_array_equal(both_rows[1:], second_row)
-    assert (both_rows[0] != both_rows[1]).any()
-
-
 # --- Discrete Gaussian ----------------------------------------------------------------------------
 
 
@@ -237,16 +212,6 @@ def test_a_batched_step_of_many_agents_equals_the_steps_of_single_agents():
         np.testing.assert_array_equal(alone, together[row])
 
 
-def test_discrete_samples_agree_with_rejection_sampling():
-    rng = np.random.default_rng(0)
-    candidates = rng.integers(-20, 21, 10**6)
-    exact = candidates[rng.random(10**6) < np.exp(-(candidates**2) / 4)][:60_000]
-    assert exact.size == 60_000
-    support = np.arange(-4, 5)
-    counts = [[(sample == k).sum() for k in support] for sample in (discrete_samples(2.0), exact)]
-    assert stats.chi2_contingency(counts).pvalue > 1e-3
-
-
 def test_cumulative_probabilities_have_128_bits():
     variance = 2.0
     table = rows.discrete_table(variance)
@@ -281,30 +246,7 @@ def test_discrete_noise_much_smaller_than_the_grid_step_is_exactly_zero():
     assert (z != 0).mean() == pytest.approx(expected, rel=0.2)
 
 
-def test_opendp_samples_have_the_discrete_gaussian_distribution():
-    opendp = pytest.importorskip(
-        "opendp.prelude", reason="OpenDP is not among the locked requirements"
-    )
-    opendp.enable_features("contrib")
-    space = opendp.vector_domain(opendp.atom_domain(T=int)), opendp.l2_distance(T=float)
-    noise = opendp.m.make_gaussian(*space, scale=math.sqrt(2.0))
-    opendp_noise = np.array(noise([0] * 60_000))
-    assert chi_square(opendp_noise, 2.0) > 1e-3
-
-
 # --- Steps ----------------------------------------------------------------------------------------
-
-
-def test_without_quantization_error_the_sum_of_models_changes_by_the_gradients():
-    algorithm = QDPSGD1(**FINE)
-    at, problem, network, streams = observables_of(algorithm, 1, agents=4)
-    draw, sizes = draw_of(algorithm, problem, network, streams)
-    x0 = start_of(algorithm, problem, network, streams)
-    g = problem.clipped_gradient(x0, draw.rows[0], sizes, 0.5)
-    a, e = algorithm.steps(1.0)
-    moved = at[1]["internal"][0, 0].sum(0) - x0.sum(0)
-    np.testing.assert_allclose(moved, -a * e * g.sum(0), atol=4 * e * FINE["eta"])
-    assert np.abs(a * e * g.sum(0)).max() > 1e-3
 
 
 @pytest.mark.parametrize("noise_on", ["mean", "sum"])
@@ -326,16 +268,6 @@ def test_one_round_equals_algorithm_4_computed_per_agent(noise_on):
         neighbour_sum = sum(W[i, j] * z[j] for j in range(n) if j != i)
         new = (1 - e + e * W[i, i]) * x[i] + e * neighbour_sum - a * e * (g[i] + scale * noise[i])
         np.testing.assert_allclose(at[1]["internal"][0, 0, i], new, atol=1e-13)
-
-
-def test_noise_matches_its_scale_and_rejects_factors_of_1_5():
-    noisy, _, _, _ = observables_of(QDPSGD1(sigma=2.0, **FINE), agents=6)
-    quiet, _, _, _ = observables_of(QDPSGD1(sigma=0.0, **FINE), agents=6)
-    a, e = QDPSGD1().steps(1.0)
-    unit = (noisy[1]["internal"] - quiet[1]["internal"]).ravel() / (a * e * 2.0 * 0.5)
-    assert stats.kstest(unit, stats.norm.cdf).pvalue > 0.01
-    for wrong in (2 / 3, 3 / 2):
-        assert stats.kstest(unit, stats.norm(scale=wrong).cdf).pvalue < 1e-3
 
 
 def test_agents_rounds_and_purposes_use_distinct_random_numbers():
@@ -427,13 +359,6 @@ def test_sparsification_is_unbiased_and_sends_the_configured_fraction():
     np.testing.assert_allclose(np.unique(x), [0, 0.6 / 0.3], rtol=1e-6)
 
 
-def test_dsgd_decreases_the_loss_with_a_small_consensus_error():
-    at, problem, _, _ = observables_of(DSGD(alpha=0.5), 120)
-    first, last = (problem.measure("training_loss", at[t]["internal"])[0, 0] for t in (1, 120))
-    assert last < first - 0.03
-    assert problem.measure("consensus_error", at[120]["internal"])[0, 0] < 1.0
-
-
 # --- Batches and run time -------------------------------------------------------------------------
 
 
@@ -494,34 +419,6 @@ def test_rounds_of_q_dpsgd_are_shorter_than_of_sdm_dsgd_and_these_than_of_dsgd()
 # --- Batches of settings and runs -----------------------------------------------------------------
 
 
-def measured(algorithm, runs, horizons=(6,), sigmas=(0.7,)):
-    settings = [
-        Setting(replace(algorithm, sigma=s), Budget(np.inf), horizon)
-        for horizon in horizons
-        for s in sigmas
-    ]
-    quantities = ("seconds", "bits", "saturated")
-    watch = MeasurementPlan((("internal", "training_loss"), *((q, "value") for q in quantities)))
-    options = {"root": 3, "groups": {}, "runs": runs, "watch": watch, "block": 2}
-    return simulated(
-        settings,
-        lambda streams: scene(streams.runs, precision="single")[0],
-        lambda streams: scene(streams.runs, precision="single")[1],
-        **options,
-    )
-
-
-@pytest.mark.parametrize("algorithm", [QDPSGD1(), QDPSGD2(), DSGD(), SDMDSGD()])
-def test_results_do_not_depend_on_added_runs_added_settings_or_threads(algorithm, monkeypatch):
-    monkeypatch.setattr(compiling, "threads", lambda: 1)
-    single_run = measured(algorithm, 1)
-    monkeypatch.setattr(compiling, "threads", lambda: 3)
-    three_runs = measured(algorithm, 3, horizons=(4, 6))
-    for key, values in single_run[0].items():
-        assert np.array_equal(values, three_runs[1][key][:1])
-    assert {t for t, *_ in three_runs[0]} == {4}
-
-
 def test_results_do_not_depend_on_the_number_of_blas_threads():
     rng = np.random.default_rng(0)
     prepared = SimpleNamespace(
@@ -546,12 +443,6 @@ def test_results_do_not_depend_on_the_number_of_blas_threads():
             )
     half = len(outputs) // 2
     assert outputs[:half] == outputs[half:]
-
-
-def test_simulated_seconds_and_training_loss_are_recorded():
-    measurements = measured(QDPSGD1(), 2)[0]
-    np.testing.assert_allclose(measurements[6, "seconds", "value"], 6 * 0.9625)
-    assert measurements[6, "internal", "training_loss"].shape == (2,)
 
 
 # --- Noise calibration ----------------------------------------------------------------------------
@@ -637,14 +528,6 @@ def test_an_infinite_budget_gives_no_noise_and_non_private_dsgd_refuses_a_budget
             DSGD(gradients=gradients).calibrate(Budget(1.0, 1e-5), problem, network, 9)
     private = DSGD(gradients="private").calibrate(Budget(1.0, 1e-5), problem, network, 9)
     assert private.sigma > 0
-
-
-# --- Bad input ------------------------------------------------------------------------------------
-
-
-def test_negative_weights_can_be_allowed_explicitly():
-    at = observables_of(QDPSGD1(negative_weights=True, e0=1.0), 2, agents=6, scale=0.51)[0]
-    assert np.isfinite(at[2]["internal"]).all()
 
 
 # --- Strongly convex objectives (Theorems 12 and 16) ----------------------------------------------
@@ -751,19 +634,3 @@ def test_the_noise_multiplier_is_in_units_of_the_clipping_norm():
             assert mechanism.scale == pytest.approx(0.7 * 0.3)
         else:
             assert mechanism.deviation(np.array([[[0, 4]]])).ravel() == pytest.approx([0, 0.21])
-
-
-def test_cached_coefficients_belong_to_their_mixing_matrix():
-    algorithm = QDPSGD1(T=np.array([400.0]))
-    _, e, _ = algorithm.coefficients(0)
-    rng = np.random.default_rng(0)
-    matrices = rng.random((3 * MAX_CACHED, 3, 3))
-    for matrix in [*matrices, *matrices[::-1], *matrices[:2], *matrices[:2]]:
-        scales = rng.random((1, 3))
-        steps, _ = algorithm.pass_coefficients(SimpleNamespace(mixing=[matrix]), scales)
-        self_weights = np.diagonal(matrix)
-        neighbour_weights = e * (matrix - np.diag(self_weights))
-        np.testing.assert_allclose(steps.weights.reshape(3, 3), neighbour_weights, rtol=1e-6)
-        np.testing.assert_allclose(steps.keep[0], 1 - e + e * self_weights, rtol=1e-6)
-        np.testing.assert_allclose(steps.scale, scales, rtol=1e-6)
-    assert len(algorithm._cached) <= MAX_CACHED
