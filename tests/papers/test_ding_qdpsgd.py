@@ -1,7 +1,6 @@
 """Test Q-DPSGD of Ding: run times, compared durations, noise and the one-run audit."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,11 +13,9 @@ from private_consensus import networks
 from private_consensus.audits.analyses.canary_audit import guessed
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms import load
-from private_consensus.core.algorithms.families.decentralized_sgd import computed_per_second
 from private_consensus.core.problems import perceptron
 from private_consensus.core.randomness import Streams
-from private_consensus.privacy import Budget, account
-from private_consensus.privacy.mechanism_sampled import batches as sampled_batches
+from private_consensus.privacy import Budget
 from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
 from private_consensus.reproduction.experiments.files import read_paper
 from private_consensus.reproduction.experiments.numbers import curve_points
@@ -105,84 +102,6 @@ def test_horizons_in_both_parts_of_figure_14_have_equal_durations(paper):
     assert np.array(q) / np.array(waiting) == pytest.approx(ratio, rel=0.05 / 4)
 
 
-def test_simulated_run_times_match_the_closed_form(scene):
-    rounds = 400
-    for name, budget, round_duration in (
-        ("q_dpsgd_1", 1.0, 0.9625),
-        ("sdm_dsgd", 1.0, waiting_time(10, 20, 0.9)),
-        ("dsgd", math.inf, waiting_time(10, 20, 3.0)),
-    ):
-        problem, network, _ = scene
-        algorithm = load(name)().calibrate(Budget(budget, DELTA), problem, network, rounds)
-        seconds = shown_last(algorithm, scene, rounds)["seconds"]
-        np.testing.assert_allclose(seconds / rounds, round_duration, rtol=0.05)
-        if name == "q_dpsgd_1":
-            np.testing.assert_allclose(seconds / rounds, round_duration, rtol=1e-12)
-
-
-# --- Noise ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rule", ["thm11", "accountant"])
-def test_each_sigma_rule_of_q_dpsgd_1_meets_its_budget(scene, rule):
-    problem, network, _ = scene
-    algorithm = load("q_dpsgd_1")(sigma_rule=rule)
-    algorithm = algorithm.calibrate(Budget(1.0, DELTA), problem, network, 300)
-    epsilon = account(algorithm.releases(problem, network, 300), DELTA).epsilon
-    claimed = algorithm.claimed_epsilon(DELTA, problem, network, 300)
-    if rule == "thm11":
-        assert claimed == pytest.approx(1.0)
-    else:
-        assert epsilon == pytest.approx(1.0, rel=2e-3)
-    assert epsilon <= 1.0 or rule == "thm11"
-
-
-def test_q_dpsgd_2_as_published_exceeds_its_budget_and_its_correction_does_not(scene):
-    problem, network, _ = scene
-    budget = Budget(1.0, DELTA)
-    printed = load("q_dpsgd_2")(sigma2="full").calibrate(budget, problem, network, 300)
-    assert printed.claimed_epsilon(DELTA, problem, network, 300) == pytest.approx(1.0)
-    guarantee = account(printed.releases(problem, network, 300), DELTA)
-    assert guarantee.epsilon > 1.0
-    sound = load("q_dpsgd_2")(own="broadcast", sigma_rule="accountant")
-    sound = sound.calibrate(budget, problem, network, 300)
-    assert account(sound.releases(problem, network, 300), DELTA).epsilon <= 1.0
-
-
-def test_a_record_used_once_shifts_all_later_messages_of_q_dpsgd_2(scene):
-    """Erratum E4.8b: execute the algorithm without noise on data sets that differ in one label."""
-    problem, network, streams = scene
-    algorithm = load("q_dpsgd_2")(eta=1e-6, grid="open", e0=2.0, T=20.0)
-    draws = sampled_batches(problem, streams, algorithm.max_batch_size)
-    batches = [set()]  # of agent 0 in run 0
-    for draw, _ in zip(draws, range(20), strict=False):
-        size = algorithm.sizes(0, computed_per_second(draw.speeds[0]))[0]
-        batches.append(set(draw.rows[0, 0, :size].tolist()))
-    record, first = next(
-        (row, t)
-        for t in range(3, 10)
-        for row in batches[t]
-        if sum(row in batch for batch in batches) == 1
-    )
-    labels = problem.labels.copy()
-    labels[record] = (labels[record] + 1) % 10
-    models = []
-    for world in (problem.labels, labels):
-        course = {}
-
-        def observe(t, active, observables, course=course):
-            if observables:
-                course[t] = observables["internal"][0, 0, 0].copy()
-
-        changed = replace(problem, labels=world)
-        algorithm.run(changed, network, streams, np.array([20]), observe)
-        models.append(course)
-    distances = [np.linalg.norm(models[0][t] - models[1][t]) for t in range(1, 21)]
-    assert max(distances[: first - 1]) == 0
-    # Theorem 15 accounts for this round only, since no other round samples the record.
-    assert min(distances[first - 1 :]) > 0.01 * distances[first - 1] > 0
-
-
 # --- Numbers of a figure --------------------------------------------------------------------------
 
 
@@ -228,17 +147,6 @@ def test_epsilon_for_all_correct_guesses_has_a_closed_form():
     assert one_run_pvalue(0.0, 60, 100, 1000, delta=0.0) == pytest.approx(binom.sf(59, 100, 0.5))
     with pytest.raises(InvalidInput, match="right"):
         coin_epsilon(11, 10, 100)
-
-
-def test_one_run_epsilon_requires_delta_and_confidence():
-    with pytest.raises(TypeError):
-        one_run_epsilon(90, 100, 1000, delta=0.0)
-    with pytest.raises(TypeError):
-        one_run_epsilon(90, 100, 1000, confidence=0.95)
-    with pytest.raises(InvalidInput, match="delta"):  # an audit that was not calibrated
-        coin_epsilon(90, delta=math.nan)
-    with pytest.raises(InvalidInput, match="confidence"):
-        coin_epsilon(90, confidence=1.0)
 
 
 def test_one_run_bound_holds_for_randomised_response_and_attains_three_quarters():
