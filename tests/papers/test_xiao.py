@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,13 +32,8 @@ from private_consensus.core.problems import logistic_regression, mean_estimation
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account, aggregation, verdict
-from private_consensus.reproduction import plotting
-from private_consensus.reproduction.claims import HELD, NOT_HELD, Claim, evaluate
 from private_consensus.reproduction.experiments import plan as planning
-from private_consensus.reproduction.experiments.cells import run_cell
-from private_consensus.reproduction.experiments.numbers import figure_numbers
 from private_consensus.reproduction.experiments.schema import read_yaml
-from private_consensus.reproduction.plotting import xiao as drawings
 from private_consensus.reproduction.statements import constrained
 
 AGENTS, DIM = 6, 5
@@ -100,14 +94,6 @@ def test_realised_loss_is_at_most_beta_h_and_equals_it_outside_the_interval(
     assert 0 <= loss <= beta * change
     if x <= 0 or x >= length:
         assert loss == beta * change
-
-
-def test_losses_for_several_changes_equal_losses_computed_separately():
-    rng = np.random.default_rng(3)
-    position, length, changes = rng.normal(0.5, 1.0, (2, 50)), rng.random(50), [0.05, 0.3]
-    losses = aggregation.realised_losses(position, length, 4.0, changes)
-    alone = [aggregation.realised_loss(position, length, 4.0, change) for change in changes]
-    assert np.array_equal(losses, alone)
 
 
 def test_realised_loss_on_short_intervals_is_accurate_and_tends_to_beta_h():
@@ -213,26 +199,6 @@ def reference_losses(problem, network, streams, noise, growth, horizon, r=0):
 def test_losses_along_a_trajectory_equal_a_coordinate_by_coordinate_loop(problem, network, streams):
     expected, realised = reference_losses(problem, network, streams, 0.8, 1.05, 3)
     assert realised == pytest.approx(expected, rel=1e-6)
-
-
-def test_mean_loss_fraction_equals_the_average_of_gamma_over_the_intervals(streams):
-    """Compute the conditional expectation from the intervals of a run (note 11)."""
-    many = Streams(streams.root, tuple(range(40)), streams.groups)
-    problem = build_problem(many)
-    network = networks.build(many, "random_edges", AGENTS, edges=8)
-    algorithm = LocallyPrivateADMM(noise=1.0, growth=1.02)
-    at = run(algorithm, problem, network, many, 25)
-    gammas = []
-    for k in range(1, 25):
-        x = at[k]["released"]
-        length = np.abs(x - network.neighbour_sum(x) / network.degrees[..., None])
-        gammas.append(aggregation.limiting_average(length, 1.02 ** (k + 1)).mean((-1, -2)))
-    losses = np.array([(at[k + 1]["realised"] - at[k]["realised"])[0] * 10 / problem.weight
-                       / 1.02 ** (k + 1) for k in range(1, 25)])  # fmt: skip
-    difference = (losses - np.array(gammas)[:, 0]).mean(0)
-    error = difference.std(ddof=1) / np.sqrt(40)
-    assert abs(difference.mean()) < 4 * error + 1e-3
-    assert error < 0.01
 
 
 @pytest.mark.parametrize("aggregator", ["pair", "range"])
@@ -410,24 +376,6 @@ def test_noiseless_coordinate_descent_reaches_every_local_optimum(boxed, network
     assert ((moved != 0).sum(-1) <= 1).all()
 
 
-def test_coordinates_are_sampled_uniformly_and_the_noise_has_the_declared_scale(streams):
-    many = Streams(streams.root, tuple(range(200)), streams.groups)
-    problem = build_problem(many, box=1e3)
-    algorithm = CoordinateDescent(noise=0.7)
-    uniform = next(many.sequence("sampling", "uniform", (AGENTS,), "coordinate"))
-    is_sampled = (uniform * DIM).astype(int)[..., None] == np.arange(DIM)
-    counts = is_sampled.sum((0, 1))
-    total = counts.sum()
-    assert np.abs(counts - total / DIM).max() < 4.5 * np.sqrt(total / DIM * (1 - 1 / DIM))
-    network = networks.build(many, "ring", AGENTS)
-    start = many.draw("data", "normal", (AGENTS, DIM), "start")
-    moved = run(algorithm, problem, network, many, 1)[1]["released"][0] - start
-    noise = (moved + problem.gradient(start) / problem.smoothness)[is_sampled]
-    assert kstest(noise, norm(scale=0.7).cdf).pvalue > 0.001
-    assert kstest(noise, norm(scale=1.05).cdf).pvalue < 1e-3
-    assert kstest(noise, norm(scale=0.7 / 1.5).cdf).pvalue < 1e-3
-
-
 def test_coordinate_descent_bound_is_at_least_the_sum_in_eq_74(boxed):
     """The second line of (74), with C_1 sigma / d per step, is below the third."""
     algorithm = CoordinateDescent(noise=0.2)
@@ -512,14 +460,6 @@ def test_calibrated_noise_covers_all_coordinates_and_ignores_random_weights(prob
     assert noises["fixed", 1.02] == noises["random", 1.02]
 
 
-def test_record_change_in_l1_is_sqrt_d_times_l2_and_in_linf_twice_the_weight(problem):
-    """Erratum E1.2: sensitivity is defined on values, but the proof needs gradients."""
-    x = np.random.default_rng(1).normal(size=(12, AGENTS, DIM))
-    assert problem.record_change("l1") == pytest.approx(np.sqrt(DIM) * problem.record_change("l2"))
-    assert problem.record_change("linf") == pytest.approx(2 * problem.weight)
-    assert np.isfinite(problem.gradient(x)).all()
-
-
 # Experiment cells at a small scale.
 
 
@@ -527,26 +467,6 @@ def test_record_change_in_l1_is_sqrt_d_times_l2_and_in_linf_twice_the_weight(pro
 def plan():
     config = {**read_yaml(CONFIG / "config.yaml"), "papers": ["xiao"], "scale": "smoke"}
     return planning.load(config, CONFIG)
-
-
-def test_claim_about_figure_1_holds_and_its_opposite_does_not(plan):
-    runs, privacy = run_cell(plan.cell("xiao_fig1", "random_aggregation"), {})
-    runs, privacy = (f.with_columns(source=pl.lit("made")) for f in (runs, privacy))
-    claim = plan.papers["xiao"].claims["xiao_c01"]
-    assert isinstance(claim, Claim)
-    tests = claim.variants["exact"].tests
-    assert evaluate(tests, runs, privacy).verdict == HELD
-    opposite = [t.model_copy(update={"kind": "increasing"}) for t in tests]
-    assert evaluate(opposite, runs, privacy).verdict == NOT_HELD
-    sampled = runs.filter(pl.col("quantity") == "sampled").group_by("omega", "beta", "change").agg(
-        m=pl.col("value").mean(), e=pl.col("value").std() / pl.len().sqrt()
-    ).join(
-        runs.filter(pl.col("quantity") == "exact").unique(["omega", "beta", "change"]),
-        on=["omega", "beta", "change"],
-    )  # fmt: skip
-    z = ((sampled["m"] - sampled["value"]) / sampled["e"]).to_numpy()
-    assert np.abs(z).max() < 15  # five runs: the error of a mean is itself uncertain
-    assert (runs.filter(pl.col("quantity") == "worst")["value"] <= 1).all()
 
 
 def test_record_curvature_of_mean_estimation_is_zero(streams):
@@ -573,74 +493,3 @@ def test_constrained_admm_converges_to_the_slsqp_solution(first_order):
     assert optimum.success
     assert np.abs(points[-1] - optimum.x.reshape(shape)).max() < 1e-6
     assert np.ptp(points[-1], axis=0).min() > 0.01  # agents do not agree: no consensus problem
-
-
-def test_constrained_admm_steps_equal_equations_12_and_13():
-    task = constrained.sample_problem(1)
-    agents, rows, dim = task.A.shape
-    rng = np.random.default_rng(0)
-    x, multiplier, D, zeta = np.zeros((agents, dim)), np.zeros(rows), 6.0, 0.5
-    for k in range(3):
-        penalties = 0.5 * (1 + rng.uniform(-1, 1, size=(agents, rows)))
-        closed, exact = np.empty_like(x), np.empty_like(x)
-        for i in range(agents):
-            other_agents_sum = sum(task.A[j] @ x[j] for j in range(agents) if j != i) - task.c
-            rho = np.diag(penalties[i])
-            Gamma = D * np.eye(dim) - task.A[i].T @ rho @ task.A[i]
-            gradient = task.gradient(x)[i]
-            closed[i] = (
-                task.A[i].T @ (multiplier - rho @ other_agents_sum) + Gamma @ x[i] - gradient
-            ) / D
-
-            def augmented(
-                v,
-                i=i,
-                other_agents_sum=other_agents_sum,
-                rho=rho,
-                Gamma=Gamma,
-                x=x,
-                multiplier=multiplier,
-            ):
-                alone = np.logaddexp(0, task.b[i] @ v).sum() + task.m / 2 * v @ v
-                joined = task.A[i] @ v + other_agents_sum
-                moved = v - x[i]
-                penalty = (joined @ rho @ joined + moved @ Gamma @ moved) / 2
-                return alone - multiplier @ joined + penalty
-
-            exact[i] = minimize(augmented, x[i], options={"gtol": 1e-9}).x
-        for first_order, expected in ((True, closed), (False, exact)):
-            reached, _ = constrained.run(task, first_order, k + 1, spread=1.0)
-            if first_order or k == 0:
-                assert reached[k] == pytest.approx(expected, abs=1e-5)
-        x = closed
-        multiplier = multiplier - zeta * task.residual(x)
-
-
-# --- Figure A -------------------------------------------------------------------------------------
-
-
-def test_secret_sharing_figure_sends_each_share_once_and_relays_it_to_its_receiver():
-    plan = planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG)
-    figure = plan.drawing("xiao_figA")
-    numbers = figure_numbers(figure["panels"], {}, source="drawn")
-    chart = plotting.draw("xiao_figA", "xiao", numbers, figure, {})
-    assert [panel["title"] for panel in chart["hconcat"]] == [
-        panel["title"] for panel in figure["panels"]
-    ]
-    nodes = numbers.filter(pl.col("panel") == figure["panels"][0]["title"], kind="node")
-    agents = nodes["node"].to_list()
-    shares = [f"s{i}{j}" for i in agents for j in agents if i != j]
-    _, arrows, text_lines = drawings._exchanged(nodes)
-    assert sorted(arrow["text"] for arrow in arrows) == sorted(shares)
-    assert {"x1 = s11 + s12 + s13", "v1 broadcasts ŝ1 = s11 + s21 + s31"} <= {
-        line["text"] for line in text_lines
-    }
-    positions, arrows, _ = drawings._relayed(nodes)
-    x = {agent: position.real for agent, position in positions.items()}
-    for share in shares:
-        sender, receiver = int(share[1]), int(share[2])
-        way = [arrow for arrow in arrows if f"ε({share})" in arrow["text"].split(", ")]
-        way.sort(key=lambda arrow: abs(arrow["x"] - x[sender]))
-        assert len(way) == abs(sender - receiver)
-        ends = [min(x, key=lambda i, arrow=arrow: abs(x[i] - arrow["x_end"])) for arrow in way]
-        assert ends[-1] == receiver
