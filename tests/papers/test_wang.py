@@ -7,21 +7,18 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import kstest, laplace, norm, uniform
+from scipy.stats import kstest, norm, uniform
 
-from observed import run, running, simulated
+from observed import run, running
 from private_consensus import networks
 from private_consensus.audits.analyses.dp_ci_moments import DPCIMoments, constants_of
 from private_consensus.core.algorithms.dp_ci import DPCI, coupling
 from private_consensus.core.lower_bounds import lower_bound_of
 from private_consensus.core.problems import linear_observation as observation
 from private_consensus.core.randomness import Streams
-from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.privacy import Budget, Release, account
-from private_consensus.reproduction import plotting
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.cells import run_cell
-from private_consensus.reproduction.experiments.numbers import figure_numbers
 from private_consensus.reproduction.experiments.schema import read_yaml
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -186,33 +183,12 @@ def test_without_any_noise_the_agents_converge_to_the_parameter(streams, network
     assert np.isinf(account(silent.releases(exact, network, 9), 0.0).epsilon)
 
 
-def test_errors_decrease_with_measurement_noise_only(problem, network, streams):
-    silent = DPCI(**SIMULATION).calibrate(Budget(np.inf), problem, network, 3000)
-    at = run(silent, problem, network, streams, 3000)
-    errors = [problem.squared_error(at[t]["internal"]).mean() for t in (30, 300, 3000)]
-    assert errors[0] > 5 * errors[1] > 25 * errors[2]
-
-
 def observed(block):
     return observation.build(block, 5, **observation.EXAMPLE)
 
 
 def graph(block):
     return networks.build(block, "edges", 5, edges=EDGES)
-
-
-def test_more_runs_leave_earlier_runs_byte_identical():
-    watch = MeasurementPlan(
-        (("internal", "squared_error"), ("released", "agent_3_2")), frozenset({1, 4})
-    )
-    setting = Setting(DPCI(**SIMULATION), Budget(0.4), 6)
-
-    def measured(runs):
-        options = {"root": 3, "groups": {}, "runs": runs, "block": 4}
-        return simulated([setting], observed, graph, watch=watch, **options)[0]
-
-    few, many = measured(5), measured(11)
-    assert all(few[key].tobytes() == many[key][:5].tobytes() for key in many)
 
 
 # --- Noise and privacy ----------------------------------------------------------------------------
@@ -235,20 +211,6 @@ def test_the_noise_scale_matches_the_paper(problem, network, options, epsilon, p
     assert silent.noise_scale(problem, 1) == algorithm.noise_scale(problem, 1)
 
 
-def test_sampled_noise_has_the_stated_scale(problem, network, streams):
-    many = Streams(streams.root, tuple(range(300)), streams.groups)
-    algorithm = DPCI(**SIMULATION).calibrate(Budget(0.8), problem, network, 20)
-    at = run(algorithm, problem, network, many, 20)
-    release = running(algorithm, problem, network, many, 20).function()
-    sent = algorithm.start(problem, network, release).sent - problem.initial
-    drawn = {0: sent} | {t: at[t]["released"] - at[t]["internal"] for t in (1, 7, 20)}
-    for t, noise in drawn.items():
-        scale = 3 / (2 * (t + 1))
-        assert kstest(noise.ravel(), laplace(scale=scale).cdf).pvalue > 0.001
-        assert kstest(noise.ravel(), laplace(scale=1.5 * scale).cdf).pvalue < 1e-3
-        assert kstest(noise.ravel(), laplace(scale=scale / 1.5).cdf).pvalue < 1e-3
-
-
 def test_time_varying_noise_is_never_larger_than_constant_noise(problem, network):
     constant = DPCI(noise=1.0)
     varying = replace(constant, hmax="time_varying")
@@ -265,33 +227,6 @@ def shifted(release, shift):
 
     function.random = lambda *arguments: release.random(*arguments) + shift
     return function
-
-
-def test_one_changed_measurement_changes_one_message_by_the_stated_sensitivity(
-    problem, network, streams
-):
-    """With earlier messages fixed, x(t) changes at one t only, by alpha(t-1) delta S(H)."""
-    algorithm = DPCI(hmax="time_varying").calibrate(Budget(0.5), problem, network, 12)
-    at = run(algorithm, problem, network, streams, 12)
-    handler = running(algorithm, problem, network, streams, 12)
-    release = handler.function()
-    start = algorithm.start(problem, network, release)
-    changed_at = 4
-    agent = int(problem.row_norm(changed_at).argmax())
-    for t in range(1, 12):
-        state = start._replace(sent=at[t]["released"])
-        shift = np.zeros((1, *problem.constant.shape[:2]))
-        if t == changed_at:
-            shift[:, agent] = algorithm.delta / (2 * problem.noise)
-        handler.begin(t + 1)
-        after = algorithm.step(state, problem, network, shifted(release, shift), t + 1)
-        moved = after.x - at[t + 1]["internal"]
-        distance = np.abs(moved).sum((-2, -1)).max()
-        if t != changed_at:
-            assert distance < 1e-12
-            continue
-        assert distance / algorithm.noise_scale(problem, t + 1) == pytest.approx(0.5)
-        assert np.abs(np.delete(moved, agent, axis=-2)).max() < 1e-12
 
 
 @pytest.mark.parametrize("unit", ["measurement", "stream"])
@@ -412,21 +347,6 @@ def test_a_budget_for_the_stream_is_divided_among_its_messages(problem, network)
     assert 0.9 * 0.1 < epsilons["replace one measurement"] <= 0.1
 
 
-def test_the_privacy_table_lists_the_measurement_and_the_stream_statement(plan):
-    _, privacy = run_cell(plan.cell("wang_fig3", "dp_ci_moments"), {})
-    assert privacy["relation"].to_list() == ["replace one measurement", "replace one stream"]
-    assert privacy["epsilon_claimed"].to_list() == pytest.approx([2.0, 2.0])
-    measurement_epsilon, stream_epsilon = privacy["epsilon_accountant"].to_list()
-    assert measurement_epsilon == pytest.approx(
-        0.5 * 2 / 3
-    )  # an agent with row sum 2 at t = 0, of H_max = 3
-    assert measurement_epsilon < stream_epsilon < 1.0
-    assert privacy["epsilon_lower"].to_list() == pytest.approx(
-        [measurement_epsilon, stream_epsilon], rel=2e-3
-    )
-    assert set(privacy["verdict"]) == {"holds"}
-
-
 # --- Exact moments --------------------------------------------------------------------------------
 
 
@@ -533,15 +453,6 @@ def test_a_change_of_the_noise_by_ten_percent_is_detected(plan, exact_moments, e
         assert largest > bound
 
 
-def test_exact_moments_use_no_random_numbers_and_one_run(plan, problem, network, streams):
-    runs, _ = run_cell(plan.cell("wang_extra_exponential", "dp_ci_moments"), {})
-    assert runs["run"].unique().to_list() == [0]
-    other_streams = Streams(99, (5, 6), {})
-    algorithm = DPCIMoments(**DAMPED, noise=1.0)
-    first, second = (run(algorithm, problem, network, s, 9)[9] for s in (streams, other_streams))
-    assert all(np.array_equal(first[key], second[key]) for key in first)
-
-
 def test_theorem_constants_match_the_coupling_matrix(problem, network):
     """The least eigenvalue is at most the Rayleigh quotient of any vector, and at most eta_0/N."""
     constants = constants_of(problem, network, 2000)
@@ -598,42 +509,3 @@ def small(plan):
         horizon = min(cell["settings"][0]["horizon"], 400 if "exponential" in pair[0] else 60)
         cells[pair] = run_cell(shortened(cell, horizon=horizon, runs=2), {})
     return cells
-
-
-@pytest.mark.parametrize("figure", [
-    "wang_fig1", "wang_fig2", "wang_fig3", "wang_extra_mse", "wang_extra_choices",
-    "wang_extra_exponential",
-])  # fmt: skip
-def test_every_figure_is_drawn_from_its_numbers(plan, small, figure):
-    spec = plan.drawing(figure)
-    numbers = figure_numbers(spec["panels"], small, source="made")
-    styles = {name: style.model_dump() for name, style in plan.styles.items()}
-    chart = plotting.draw(figure, "wang", numbers, spec, styles)
-    assert chart["datasets"] and all(len(rows) > 0 for rows in chart["datasets"].values())
-
-
-def test_the_graph_lists_nodes_and_edges(plan):
-    numbers = figure_numbers(plan.drawing("wang_fig1")["panels"], {}, source="made")
-    nodes, edges = (numbers.filter(pl.col("kind") == kind) for kind in ("node", "edge"))
-    assert nodes["node"].to_list() == [1, 2, 3, 4, 5]
-    assert edges.select("edge_from", "edge_to").rows() == EDGES
-    ends = edges.join(nodes.select(edge_to="node", u="x", v="y"), on="edge_to")
-    assert (ends["x_end"] == ends["u"]).all()
-    assert (ends["y_end"] == ends["v"]).all()
-
-
-def test_plotted_bands_equal_the_exact_moments(plan, small):
-    panel = plan.drawing("wang_fig3")["panels"]
-    numbers = figure_numbers(panel, small, source="made")
-    exact, _ = small["wang_fig3", "dp_ci_moments"]
-    band = numbers.filter(pl.col("interval").str.starts_with("exact"), variant="coordinate_2")
-    prefix = {panel[0]["title"]: "", panel[1]["title"]: "internal_"}
-    for row in band.filter(pl.col("x") == 30).iter_rows(named=True):
-        of = prefix[row["panel"]]
-        at = exact.filter(pl.col("t") == 30, pl.col("metric") == "agent_1_2")
-        ends = dict(at.select("quantity", "value").rows())
-        assert (row["low"], row["y"], row["high"]) == (
-            ends[f"{of}expected_low"], ends["expected"], ends[f"{of}expected_high"])  # fmt: skip
-
-
-# --- Bad input ------------------------------------------------------------------------------------
