@@ -21,7 +21,7 @@ from private_consensus import networks
 from private_consensus.common.errors import InvalidInput, OutsideRange
 from private_consensus.core import graphs
 from private_consensus.core.algorithms.base import stack
-from private_consensus.core.networks import MIXINGS, Network, metropolis_mixing
+from private_consensus.core.networks import MIXINGS, Network
 from private_consensus.core.problems.perceptron import Perceptron
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import gaussian_mu
@@ -39,11 +39,6 @@ FIXED = [
     ({"name": "star"}, lambda agents: nx.star_graph(agents - 1)),
 ]
 PETERSEN = nx.petersen_graph()
-
-
-def adjacency_of(edges, agents):
-    """Return the adjacency matrix of each run."""
-    return np.stack([graphs.matrix_of(agents, of_run).toarray() for of_run in edges]).astype(bool)
 
 
 def sparse(dense):
@@ -86,15 +81,6 @@ def test_connectedness_agrees_with_networkx(seed, agents):
     links = np.triu(np.random.default_rng(seed).random((20, agents, agents)) < 1.5 / agents, 1)
     expected = [nx.is_connected(nx.from_numpy_array(a | a.T)) for a in links]
     assert [graphs.is_connected(agents, np.argwhere(a)) for a in links] == expected
-
-
-def test_most_graphs_of_a_larger_edge_probability_contain_the_sparser_graph(streams):
-    few, many = (
-        adjacency_of(graphs.erdos_renyi(streams, 10, probability=p), 10) for p in (0.5, 0.9)
-    )
-    # Both accept the first connected sample. For equal samples, the denser graph only adds edges.
-    contained = [not (a & ~b).any() for a, b in zip(few, many, strict=True)]
-    assert np.mean(contained) > 0.8
 
 
 def test_edge_counts_of_connected_random_graphs_agree_with_networkx():
@@ -206,11 +192,6 @@ def test_a_random_graph_family_without_connected_samples_is_refused(streams, mon
 @pytest.mark.parametrize(("agents", "rows"), [(10_000, 100), (12, 3), (7, 1), (1, 1)])
 def test_the_default_grid_is_as_square_as_possible(agents, rows):
     assert networks.default_parameters("grid", agents) == {"rows": rows}
-
-
-@pytest.mark.parametrize(("name", "agents"), [("grid", 36), ("random_regular", 36), ("ring", 5)])
-def test_default_parameters_give_a_valid_graph(name, agents):
-    networks.require_buildable(name, agents, **networks.default_parameters(name, agents))
 
 
 # --- Mixing matrices and spectra ------------------------------------------------------------------
@@ -350,25 +331,6 @@ def test_algorithms_give_equal_results_on_sparse_and_dense_networks(name, pair):
     for key, values in ours.items():
         scale = np.abs(values[np.isfinite(values)]).max(initial=1e-12)
         assert np.allclose(values, theirs[key], rtol=0, atol=1e-12 * scale, equal_nan=True), key
-
-
-def test_pr_admm_replaces_values_equally_on_sparse_and_dense_networks(pair):
-    instance = world("pr_admm", AGENTS, dim=5, records=8, runs=RUNS)
-    for threshold in ("literal", "consistent"):
-        rough = replace(instance.algorithm, U=5.5, noise=0.3, threshold=threshold)
-        ours, theirs = (observables(rough, instance.problem, net, horizon=6) for net in pair)
-        assert 0 < ours[6, "replaced"].mean() < 1
-        for key, values in ours.items():
-            assert np.allclose(values, theirs[key], rtol=1e-12, atol=1e-12), key
-
-
-def test_mixing_keeps_the_mean_and_contracts_to_it(streams):
-    net = networks.build(streams, "erdos_renyi", 10, probability=0.3)
-    x = streams.draw("noise", "normal", (10, 3))
-    spread, mixed = x - x.mean(1, keepdims=True), net.mix(x)
-    assert np.allclose(mixed.mean(1), x.mean(1))
-    contracted = np.linalg.norm(mixed - mixed.mean(1, keepdims=True), axis=(1, 2))
-    assert (contracted <= net.consensus_rate * np.linalg.norm(spread, axis=(1, 2)) + 1e-12).all()
 
 
 def test_a_single_agent_keeps_its_values_and_has_no_neighbours(streams):
@@ -540,15 +502,6 @@ def test_conversion_to_networkx_and_back_keeps_graph_and_weights():
         np.testing.assert_array_equal(array > 0, drawn.adjacency[run])
 
 
-def test_a_large_graph_of_networkx_converts_back():
-    graph = nx.random_regular_graph(4, 400, seed=1)
-    net = pc.Network.from_networkx(graph, mixing="metropolis")
-    dense = metropolis_mixing(nx.to_numpy_array(graph, nodelist=list(graph.nodes)).astype(bool))
-    np.testing.assert_allclose(net.mixing, dense, atol=1e-12)
-    back = net.to_networkx()
-    assert back.number_of_edges() == 800 and dict(back.degree) == dict.fromkeys(range(400), 4)
-
-
 def test_edge_weights_become_mixing_weights():
     graph = nx.path_graph(3)
     nx.set_edge_attributes(graph, {(0, 1): 0.25, (1, 2): 0.5}, "trust")
@@ -587,14 +540,6 @@ def test_an_invalid_graph_is_refused_with_a_one_line_error(graph, options, messa
 
 
 # --- Many agents ----------------------------------------------------------------------------------
-
-
-def test_a_large_graph_is_stored_as_a_dense_matrix_if_it_has_many_edges():
-    few, many = (
-        networks.build(STREAMS, "erdos_renyi", 300, probability=p)._mixing for p in (0.05, 0.4)
-    )
-    assert isinstance(few, tuple) and len(few) == RUNS
-    assert isinstance(many, np.ndarray) and many.shape == (RUNS, 300, 300)
 
 
 def test_the_dense_mixing_matrix_of_5000_agents_is_refused():
