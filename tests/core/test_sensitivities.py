@@ -9,13 +9,11 @@ from private_consensus import algorithms, networks
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.problems.base import NORMS, Problem
 from private_consensus.core.problems.lasso import Lasso
-from private_consensus.core.problems.linear_observation import EXAMPLE, build
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.core.problems.perceptron import Perceptron
 from private_consensus.core.randomness import Streams
 from private_consensus.core.solvers import Unsolved
-from private_consensus.privacy import Budget
 
 DIM, RECORDS, TRIED, CLIMBS = 4, 3, 400, 150
 FAR = 60.0
@@ -300,22 +298,6 @@ def test_gradient_and_minimiser_sensitivities_of_mean_estimation_hold(norm):
     assert moved >= 0.9 * stated / (np.sqrt(DIM) if norm == "linf" else 1.0)
 
 
-def test_row_norms_tightly_bound_the_change_by_a_linear_observation(streams):
-    """One coordinate of a measurement changes, or two coordinates share the change."""
-    problem, moved = build(streams, 5, **EXAMPLE), []
-    rng = np.random.default_rng(8)
-    times = rng.integers(0, 1000, 200)
-    for t in times:
-        changes = rng.dirichlet(np.ones(problem.constant.shape[1]), size=20)
-        matrices = problem.matrices(int(t))
-        moved.append(np.abs(np.einsum("imk,cm->cik", matrices, changes)).sum(-1).max(0))
-    ratio = np.array(moved) / problem.row_norms(times)
-    assert ratio.max() <= 1 + 1e-12 and ratio.max() >= 0.9
-    assert (
-        problem.largest_row_norm >= problem.row_norms(times).max() >= 0.9 * problem.largest_row_norm
-    )
-
-
 def test_the_sensitivity_of_a_clipped_mean_gradient_of_a_perceptron_is_tight():
     """The two records are one image with two labels, which affect the last layer only."""
     hidden, clip, batch = 4, 0.5, 5
@@ -405,36 +387,6 @@ SCALED = {
 }  # fmt: skip
 """Problem, options, and the factor by which twice the weight multiplies the privacy losses."""
 
-UNSCALED = {
-    "admm": "no noise", "dgd": "no noise", "logistic": "no noise", "d_zoa": "no noise",
-    "canary_audit": "clips", "dsgd": "clips", "q_dpsgd_1": "clips", "q_dpsgd_2": "clips",
-    "sdm_dsgd": "clips", "dp_ci": "measurements", "dp_ci_moments": "measurements",
-    "fair_classification": "coefficients", "pflr": "coefficients",
-    "random_aggregation": "its sensitivity is a parameter",
-    "pp_admm_renyi": "its losses are not linear in the weight, see test_objective_perturbation",
-}  # fmt: skip
-"""Algorithms whose noise does not cover a weighted gradient, or whose loss is not linear in it."""
-
-
-def test_every_reviewed_algorithm_is_in_exactly_one_list():
-    assert sorted([*SCALED, *UNSCALED]) == sorted(algorithms.names())
-
-
-@pytest.mark.parametrize("name", sorted(SCALED))
-def test_privacy_losses_scale_with_the_record_weight_at_fixed_noise(name):
-    problem_of, options, factor = SCALED[name]
-    algorithm = algorithms.load(name)(**options)
-    once, twice = (
-        [np.atleast_1d(r.losses()) for r in algorithm.releases(problem_of(w), graph(), 3)]
-        for w in (1.0, 2.0)
-    )
-    # The last release is the solver's error (PP-ADMM) or tests losses of weight 1 (IPP-ADMM).
-    loss_count = len(once) - (name in ("pp_admm", "ipp_admm"))
-    assert loss_count >= 1
-    for before, after in zip(once[:loss_count], twice[:loss_count], strict=True):
-        assert (before > 0).all()
-        assert after == pytest.approx(factor * before, rel=1e-9)
-
 
 @pytest.mark.parametrize("name", ["dp_admm", "exact_admm", "release_audit"])
 def test_assumed_privacy_losses_scale_with_the_weight_and_are_not_proven(name):
@@ -447,16 +399,6 @@ def test_assumed_privacy_losses_scale_with_the_weight_and_are_not_proven(name):
     assert twice.losses() == pytest.approx(2 * once.losses())
     [granted] = algorithm.releases(bounded(1.0), graph(), 3)
     assert once.losses() == pytest.approx(granted.losses()) and not once.proven
-
-
-def test_the_sparse_vector_technique_uses_the_loss_sensitivity_of_the_problem():
-    """The loss is Delta / s_1 + 2 c Delta / s_2, where Delta is twice the change of a loss."""
-    problem, count = classified(), 2
-    algorithm = algorithms.load("ipp_admm")(c=count, threshold_scale="standard")
-    noisy = algorithm.calibrate(Budget(1.0, 1e-4), problem, graph(), 5)
-    change = 2 * problem.clipped_loss_change(algorithm.C_loss)
-    epsilon = change / noisy.threshold_noise + 2 * count * change / noisy.query_noise
-    assert epsilon == pytest.approx(noisy.svt_epsilon)
 
 
 @dataclass(frozen=True)
