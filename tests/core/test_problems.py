@@ -52,28 +52,6 @@ def test_the_logistic_gradient_agrees_with_central_differences(logistic):
     assert 50 < errors[0] / errors[1] < 200
 
 
-def test_batched_gradient_equals_a_loop_over_agents(logistic):
-    x = np.random.default_rng(2).normal(size=(2, 3, AGENTS, logistic.dim))
-    gradient = logistic.gradient(x)
-    for s, r, i in np.ndindex(2, 3, AGENTS):
-        z, y = logistic.features[i], logistic.labels[i]
-        slope = -y / (1 + np.exp(y * (z @ x[s, r, i])))
-        assert np.allclose(gradient[s, r, i], z.T @ slope + logistic.ridge * x[s, r, i])
-
-
-def test_gradients_with_data_per_run_equal_those_with_shared_data(logistic):
-    x = np.random.default_rng(3).normal(size=(2, 3, AGENTS, logistic.dim))
-    repeated = logistic_regression.LogisticRegression(
-        np.stack([logistic.features] * 3),
-        np.stack([logistic.labels] * 3),
-        logistic.test_features,
-        logistic.test_labels,
-        logistic.weight,
-        logistic.ridge,
-    )
-    assert np.allclose(repeated.gradient(x), logistic.gradient(x))
-
-
 def of_scikit_learn(features, labels, *, ridge, tol):
     from sklearn.linear_model import LogisticRegression  # slow to import
 
@@ -101,27 +79,6 @@ def test_the_curvature_lies_between_strong_convexity_and_smoothness(logistic):
         assert (ratio < logistic.smoothness + 1e-3).all()
 
 
-def test_record_gradient_change_bounds_the_change_of_a_gradient_and_is_attained(logistic):
-    rng = np.random.default_rng(5)
-    worst = 0.0
-    for _ in range(200):
-        z = rng.normal(size=(2, logistic.dim))
-        z /= np.linalg.norm(z, axis=1, keepdims=True)
-        x = 20 * rng.normal(size=logistic.dim)
-        gradient = [-w / (1 + np.exp(w @ x)) for w in z]
-        worst = max(worst, np.linalg.norm(gradient[0] - gradient[1]))
-    assert worst <= logistic.record_gradient_change
-    opposite = np.eye(logistic.dim)[0]
-    far = -50 * opposite
-    attained = np.linalg.norm(-opposite / (1 + np.exp(opposite @ far)) - opposite)
-    assert attained == pytest.approx(logistic.record_gradient_change)
-
-
-def test_the_misclassified_fraction_counts_margin_zero_as_negative(logistic):
-    positive = (logistic.test_labels > 0).mean()
-    assert logistic.misclassified(np.zeros(logistic.dim)) == pytest.approx(positive)
-
-
 def test_each_record_belongs_to_one_agent_or_to_the_test_set(logistic):
     rows = np.concatenate([logistic.features.reshape(-1, logistic.dim), logistic.test_features])
     assert len(rows) == 600 == len(np.unique(rows, axis=0))
@@ -139,13 +96,6 @@ def test_mean_estimation_is_solved_by_the_mean_of_all_records(streams):
     x = np.broadcast_to(problem.target[:, None, :], (12, AGENTS, 3))
     assert np.allclose(problem.gradient(x).sum(-2), 0, atol=1e-10)
     assert problem.measure("normalised_error", x[None]).max() < 1e-28
-
-
-def test_adding_records_keeps_the_earlier_records(streams):
-    few = mean_estimation.build(streams, AGENTS, records=10, dim=3, box=5.0)
-    many = mean_estimation.build(streams, AGENTS, records=20, dim=3, box=5.0)
-    added = 20 * many.means - 10 * few.means
-    assert np.abs(added / 10).max() <= 5.0
 
 
 def test_rows_of_norm_above_1_are_refused(streams):
@@ -271,27 +221,6 @@ def test_a_proximal_solve_does_not_depend_on_the_other_settings(per_run):
     assert np.array_equal(together[0], alone[0])
 
 
-def test_equal_problems_are_solved_once(streams, monkeypatch):
-    """A second call starts from the solutions of the first call."""
-    options = {"prepared": prepared_rows(), "records": 100, "ridge": 0.01, "weight": "mean"}
-    problem = logistic_regression.build(streams, AGENTS, **options)
-    inputs = proximal_inputs(problem)
-    inputs = [np.broadcast_to(a, inputs[3].shape) for a in inputs]
-    solved, calls = solver.kernel.minimise, []
-
-    def minimise(records, weight, *arguments):
-        calls.append(len(arguments[1]))
-        return solved(records, weight, *arguments)
-
-    monkeypatch.setattr(solver.kernel, "minimise", minimise)
-    twice = [np.concatenate([a] * 2) for a in inputs]
-    x = solver.solve_in_lanes(problem, twice[0], twice[1][..., :1], *twice[2:])
-    solver.solve_in_lanes(problem, twice[0] + 1.0, twice[1][..., :1], twice[2], x)
-    assert calls == [inputs[3].reshape(-1, AGENTS, problem.dim).shape[0]] * 2 * AGENTS
-    alone = solver.solve_in_lanes(problem, inputs[0], inputs[1][..., :1], *inputs[2:])
-    assert np.array_equal(x, np.concatenate([alone] * 2))
-
-
 def test_the_hessian_is_the_derivative_of_the_gradient(per_run):
     x = np.random.default_rng(6).normal(size=(2, 12, AGENTS, per_run.dim))
     step = 1e-5
@@ -299,58 +228,6 @@ def test_the_hessian_is_the_derivative_of_the_gradient(per_run):
         e = step * np.eye(per_run.dim)[l]
         difference = (per_run.gradient(x + e) - per_run.gradient(x - e)) / (2 * step)
         assert np.allclose(per_run.hessian(x)[..., l], difference, atol=1e-8)
-
-
-@pytest.mark.parametrize("coding", logistic_regression.CODINGS)
-def test_record_change_bounds_the_change_of_the_gradient_in_each_norm(streams, coding):
-    """Random pairs and points satisfy the bound; a constructed pair nearly attains it."""
-    rows = prepared_rows()
-    rows.features = np.abs(rows.features)
-    problem = logistic_regression.build(
-        streams, AGENTS, prepared=rows, records=100, ridge=0.5, weight="mean", coding=coding,
-        nonnegative=True,
-    )  # fmt: skip
-    rng = np.random.default_rng(7)
-    orders = {"l1": 1, "l2": 2, "linf": np.inf}
-    labels = [-1.0, 1.0] if coding == "signed" else [0.0, 1.0]
-
-    def change(z, y, replacement, label, x):
-        slope = -y * z / (1 + np.exp(y * (z @ x)))
-        return problem.weight * (
-            slope + label * replacement / (1 + np.exp(label * (replacement @ x)))
-        )
-
-    for norm, order in orders.items():
-        changes = []
-        for _ in range(300):
-            z, replacement = np.abs(rng.normal(size=(2, problem.dim)))
-            z, replacement = z / np.linalg.norm(z), replacement / np.linalg.norm(replacement)
-            y, label = rng.choice(labels, 2)
-            moved = change(z, y, replacement, label, 5 * rng.normal(size=problem.dim))
-            changes.append(np.linalg.norm(moved, order))
-        assert max(changes) <= problem.record_change(norm)
-    # Two rows that are close to 1 in coordinate 0 and differ elsewhere: both slopes can be near 1.
-    z, replacement = np.array([0.999, 0.0447, 0, 0, 0]), np.array([0.999, 0, 0.0447, 0, 0])
-    x = np.array([0, -1.0, 1.0, 0, 0]) * 1e4
-    if coding == "signed":
-        attained = change(z, 1.0, replacement, -1.0, x)
-    else:
-        attained = change(z, 1.0, replacement, 0.0, -x * np.array([0, -1, 1, 0, 0]))
-    assert np.abs(attained).max() > 0.99 * problem.record_change("linf")
-
-
-def test_records_with_label_0_do_not_contribute_to_the_gradient(streams):
-    rows = prepared_rows()
-    rows.features = np.abs(rows.features)
-    problem = logistic_regression.build(
-        streams, AGENTS, prepared=rows, records=100, ridge=0.5, coding="zero_one"
-    )
-    assert set(np.unique(problem.labels)) == {0.0, 1.0}
-    x = np.random.default_rng(8).normal(size=(AGENTS, problem.dim))
-    taught = problem.features * (problem.labels > 0)[..., None]
-    margins = np.einsum("nbd,nd->nb", taught, x)
-    expected = -np.einsum("nb,nbd->nd", 1 / (1 + np.exp(margins)), taught) + problem.ridge * x
-    assert np.allclose(problem.gradient(x), expected)
 
 
 def test_the_proximal_solve_of_mean_estimation_is_stationary(streams):
@@ -434,12 +311,6 @@ def test_data_of_other_types_are_computed_in_float64(kind):
             penalty = np.ones((1, 1, problem.n_agents, 1))
             minimisers = [p.proximal(0 * x, penalty, 0 * x, x) for p in (problem, expected)]
             assert np.array_equal(*minimisers)
-
-
-def test_float32_data_are_not_copied():
-    rows = np.zeros((2, 3, 4), np.float32)
-    problem = LogisticRegression(rows, np.ones((2, 3)), rows[0], np.ones(3), 1.0, 0.1)
-    assert problem.features is rows
 
 
 def test_means_beyond_the_box_by_the_rounding_of_float16_are_refused():
