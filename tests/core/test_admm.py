@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import gamma, kstest, laplace, norm
 
-from observed import logistic_rows, run, simulated
+from observed import logistic_rows, run
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput, OutsideRange
-from private_consensus.core.algorithms import load
 from private_consensus.core.algorithms.admm import ADMM
 from private_consensus.core.algorithms.dvp import DualVariablePerturbation
 from private_consensus.core.algorithms.ldp_admm import LocallyPrivateADMM
@@ -21,7 +20,6 @@ from private_consensus.core.algorithms.m_admm import PenaltyPerturbation
 from private_consensus.core.algorithms.p_admm import OutputPerturbation
 from private_consensus.core.problems import logistic_regression, mean_estimation
 from private_consensus.core.randomness import Streams
-from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.privacy import Budget, Release, account, pure
 from private_consensus.privacy.mechanisms import ADDITIVE
 
@@ -236,51 +234,6 @@ def test_a_curvature_too_large_for_the_jacobian_term_is_refused(streams, network
     with pytest.raises(InvalidInput, match=r"kappa: found .*1/2"):
         algorithm.releases(steep, network, 3)
     assert replace(algorithm, jacobian="tight").releases(steep, network, 3)
-
-
-@pytest.mark.parametrize("kind", ["linear", "minimiser"])
-def test_sensitivities_hold_for_replaced_records(streams, kind):
-    """A replaced record changes gradients and exact minimisers by at most the sensitivity."""
-    problem = build_problem(streams)
-    rng = np.random.default_rng(3)
-    centre = rng.normal(size=(1, 12, AGENTS, DIM))
-    penalty, nothing = np.full((1, 1, 1, 1), 10.0), np.zeros((1, 12, AGENTS, DIM))
-    worst = 0.0
-    for _ in range(30):
-        features, labels = problem.features.copy(), problem.labels.copy()
-        z = np.abs(rng.normal(size=(12, DIM)))
-        features[:, 0, 0] = z / np.linalg.norm(z, axis=1, keepdims=True)
-        labels[:, 0, 0] *= -1
-        neighbour = replace(problem, features=features, labels=labels)
-        if kind == "linear":
-            change = problem.gradient(centre) - neighbour.gradient(centre)
-            allowed = problem.record_change("l1")
-        else:
-            change = problem.proximal(nothing, penalty, centre, centre) - neighbour.proximal(
-                nothing, penalty, centre, centre
-            )
-            allowed = problem.minimiser_change("l1", 10.0)
-        worst = max(worst, np.abs(change).sum(-1).max())
-    assert 0.1 * allowed < worst <= allowed
-
-
-@pytest.mark.parametrize("name", ["ldp_admm", "dvp", "m_admm", "p_admm", "admm"])
-def test_additional_runs_do_not_change_earlier_runs(name):
-    def network(block):
-        return networks.build(block, "random_edges", AGENTS, edges=8)
-
-    kind = load(name)
-    options = {} if name == "admm" else {"noise": 0.5, "calibration": "given", "law": "laplace"}
-    setting = Setting(kind(**options), Budget(np.inf, 0.0), 8)
-    watch = MeasurementPlan((("released", "log_distance"),), frozenset({3}))
-    few, many = (
-        simulated(
-            [setting], build_problem, network, root=3, groups={}, runs=runs, watch=watch, block=4
-        )
-        for runs in (3, 9)
-    )
-    for key, values in few[0].items():
-        assert np.array_equal(many[0][key][:3], values)
 
 
 def spectral_radius(adjacency, h, D, zeta, exact):
