@@ -100,34 +100,6 @@ def test_bisection_meets_the_budget_of_a_mixture_of_releases():
     assert epsilon(releases(0.999 * scale), 1e-5, "zcdp") > 1.0
 
 
-@pytest.mark.parametrize("power", [1.0, 0.3])
-def test_calibration_of_a_smooth_loss_takes_few_evaluations(power):
-    evaluated_scales = []
-
-    def releases(scale):
-        evaluated_scales.append(scale)
-        return [Release("pure", epsilon=3.7 * scale**-power)]
-
-    calibrated_scale = calibrate(releases, Budget(0.02), tolerance=1e-9)
-    assert calibrated_scale == pytest.approx((3.7 / 0.02) ** (1 / power), rel=2e-9)
-    assert 3.7 * calibrated_scale**-power <= 0.02
-    bracketing = math.ceil(math.log(calibrated_scale, 4)) + 1
-    # bisection from a factor of 4 to 1e-9 would take 31 evaluations
-    assert len(evaluated_scales) - bracketing <= 8
-
-
-def test_calibration_of_a_step_function_takes_no_more_evaluations_than_bisection():
-    evaluated_scales = []
-
-    def releases(scale):
-        evaluated_scales.append(scale)
-        return [Release("pure", epsilon=5.0 if scale < math.e / 2 else 1e-9)]
-
-    calibrated_scale = calibrate(releases, Budget(1.0), tolerance=1e-6)
-    assert math.e / 2 <= calibrated_scale <= math.e / 2 * (1 + 1e-6)
-    assert len(evaluated_scales) <= 2 + math.ceil(math.log2(math.log(4) / 1e-6)) + 1
-
-
 def test_scale_is_zero_for_infinite_epsilon_and_for_no_releases():
     free = Budget(math.inf, 0)
     assert gaussian_noise_multiplier(free) == analytic_gaussian_scale(free) == 0
