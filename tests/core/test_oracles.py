@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from test_released import HORIZON, NETWORK, STREAMS, WITH_DRAWS, fitted, regressed
 
 from private_consensus import algorithms, problems
-from private_consensus.core.algorithms.base import stack
-from private_consensus.core.handlers import Running
+from private_consensus.audits.examples import census, huber_regression
 from private_consensus.core.problems.base import PUBLIC_RECORDS
 from private_consensus.reproduction.datasets import PREPARATIONS
 from private_consensus.reproduction.datasets.scaling import COLUMNS, ROWS
@@ -27,52 +25,9 @@ from private_consensus.reproduction.experiments.schema import read_yaml
 CONFIG = Path(__file__).parents[2] / "config"
 
 
-class Watched:
-    """Wrapper of a problem that records the attributes that are read."""
-
-    def __init__(self, problem):
-        self.problem, self.attributes_read = problem, set()
-
-    @property
-    def __class__(self):
-        return type(self.problem)
-
-    def __getattr__(self, name):
-        self.attributes_read.add(name)
-        return getattr(self.problem, name)
-
-
-def read_attributes(name: str) -> tuple:
-    """Return the attributes of a problem that an algorithm reads in a run, and the algorithm."""
-    make, budget, options = WITH_DRAWS[name]
-    watched = Watched(make(0.0))
-    calibrated = algorithms.load(name)(**options).calibrate(budget, watched, NETWORK, HORIZON)
-    calibrated.releases(watched, NETWORK, HORIZON)
-    algorithm = stack([calibrated])
-    declared = algorithm.mechanisms(watched, NETWORK, HORIZON)
-    handler = Running(declared, make(0.0), STREAMS, np.array([HORIZON]))
-    release = handler.function()
-    state = algorithm.start(make(0.0), NETWORK, release)
-    for t in range(1, HORIZON + 1):
-        handler.begin(t)
-        state = algorithm.step(state, watched, NETWORK, release, t)
-    return watched.attributes_read, algorithm
-
-
-COMPUTED = {"smoothness", "optimum", "optimum_norm", "own_optimum", "lipschitz", "mean", "target"}
-CHECKED_ONLY = {"ldp_admm": {"smoothness"}}
-"""Attributes that an algorithm reads only to issue a warning, without effect on its output."""
-
-
-@pytest.mark.parametrize("name", WITH_DRAWS)
-def test_data_dependent_quantities_read_by_an_algorithm_are_declared(name):
-    attributes_read, algorithm = read_attributes(name)
-    assert attributes_read & COMPUTED <= {*algorithm.needs} | CHECKED_ONLY.get(name, set())
-
-
 def test_quantities_computed_from_data_count_for_algorithms_that_use_them():
     lasso = problems.class_of("lasso")
-    problem = regressed(0.0)
+    problem = huber_regression()
     descent = algorithms.load("gradient_descent")()
     exact_admm = algorithms.load("exact_admm")()
     eigenvalues = {lasso.from_data["smoothness"], lasso.from_data["strong_convexity"]}
@@ -85,7 +40,7 @@ def test_quantities_computed_from_data_count_for_algorithms_that_use_them():
 
 @pytest.mark.parametrize("name", ["fair_classification", "pflr"])
 def test_a_public_mean_of_the_protected_attribute_is_an_unaccounted_data_use(name):
-    problem, specification = fitted(0.0), {"problem": {"name": "fair_classification"}}
+    problem, specification = census(), {"problem": {"name": "fair_classification"}}
     line = problem.from_data["mean"]
     load = algorithms.load(name)
     assert line in unaccounted_uses(load(fair="penal", zbar="public"), problem, specification)
