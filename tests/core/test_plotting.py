@@ -1,32 +1,20 @@
 """Test figures: logarithmic axes, labels of surrogate data, and byte-identical output."""
 
-import json
-import re
-from io import BytesIO
 from itertools import pairwise
 
 import altair as alt
-import numpy as np
 import polars as pl
 import pytest
-import vl_convert
 from altair.utils.schemapi import validate_jsonschema
-from PIL import Image
 
 from private_consensus.reproduction import plotting
 from private_consensus.reproduction.experiments.numbers import graph_points
-from private_consensus.reproduction.plotting.curves import CROWDED, MOST_POINTS, arranged
+from private_consensus.reproduction.plotting.curves import MOST_POINTS
 from private_consensus.reproduction.plotting.drawings import (
-    HIDDEN,
-    pdf_of,
-    png_of,
-    rounded,
     save,
-    svg_of,
 )
 from private_consensus.reproduction.plotting.observers import draw as draw_observers
 from private_consensus.reproduction.plotting.repairs import draw as draw_repairs
-from private_consensus.reproduction.plotting.specifications import named_data
 from private_consensus.reproduction.plotting.theme import ALARM
 
 STYLES = {
@@ -89,11 +77,6 @@ def test_values_below_a_logarithmic_axis_are_drawn_in_a_separate_strip():
     )
 
 
-def test_a_curve_without_positive_values_is_drawn_below_a_logarithmic_axis():
-    points = values_of(chart_of(numbers([0.0, -1.0])))
-    assert {p["place"] for p in points} == {"below the axis"}
-
-
 @pytest.mark.parametrize(
     ("source", "loud"),
     [("adult (mirror)", False), ("adult (surrogate)", True), ("us (surrogate); made", True)],
@@ -120,13 +103,6 @@ def test_a_figure_does_not_depend_on_figures_drawn_earlier(tmp_path):
     assert b"url(#gradient_0)" in outputs[0]["svg"] and b"url(#clip0)" in outputs[0]["svg"]
 
 
-def test_each_curve_has_the_label_colour_and_dash_of_its_style():
-    frame = pl.concat([numbers([1.0, 2.0]), numbers([2.0, 3.0], "two")])
-    text = json.dumps(chart_of(frame))
-    for expected in ('"domain": ["first", "second"]', "#0072B2", "#E69F00", "[4, 2]"):
-        assert expected in text
-
-
 @pytest.mark.parametrize("series", ["", "T = 1"])
 def test_a_curve_without_a_proven_guarantee_is_marked_and_explained(series):
     proven = numbers([1.0, 2.0], guarantee="proven")
@@ -138,28 +114,11 @@ def test_a_curve_without_a_proven_guarantee_is_marked_and_explained(series):
     assert not [line for line in chart_of(proven)["title"]["subtitle"] if "\u2020" in line]
 
 
-def test_the_note_of_a_figure_is_part_of_its_subtitle():
-    figure = {
-        "title": "A figure", "note": "of 2,000 images", "conditions": "Adult; mean of 5 runs",
-        "panels": [panel()],
-    }  # fmt: skip
-    specification = plotting.draw("none", "nobody", numbers([1.0, 2.0]), figure, STYLES)
-    assert specification["title"]["subtitle"] == [
-        "Adult; mean of 5 runs",
-        "of 2,000 images",
-    ]
-
-
 def test_long_curves_are_thinned_evenly():
     points = values_of(chart_of(numbers([1.0 + i for i in range(3 * MOST_POINTS)])))
     assert len(points) == MOST_POINTS
     gaps = {b["x"] - a["x"] for a, b in pairwise(points)}
     assert gaps == {3.0}
-
-
-def test_curves_of_different_parameter_values_have_separate_legend_entries():
-    frame = pl.concat([numbers([1.0, 2.0], series="T = 1"), numbers([2.0, 3.0], series="T = 2")])
-    assert '"domain": ["T = 1", "T = 2"]' in json.dumps(chart_of(frame))
 
 
 def test_repeated_figures_are_byte_identical(tmp_path):
@@ -175,57 +134,6 @@ def test_repeated_figures_are_byte_identical(tmp_path):
     assert all(outputs[0])
 
 
-def test_pictures_omit_invisible_elements_and_keep_visible_ones(tmp_path):
-    svg = (
-        '<g><path d="M0,0" fill="red" opacity="0"/><text x="1" opacity="0">hidden</text>'
-        '<path d="M1,1" opacity="0.5"/><path d="M2,2"/><text opacity="1">seen</text></g>'
-    )
-    assert HIDDEN.sub("", svg) == (
-        '<g><path d="M1,1" opacity="0.5"/><path d="M2,2"/><text opacity="1">seen</text></g>'
-    )
-    frame = numbers([1.0 + i for i in range(CROWDED + 1)])
-    chart = plotting.draw("none", "nobody", frame, {"title": "A", "panels": [panel()]}, STYLES)
-    files = {kind: tmp_path / f"a.{kind}" for kind in ("svg", "png", "pdf")}
-    save(chart, **files, png_scale=0.5)
-    drawn_ = files["svg"].read_text()
-    assert 'opacity="0"' not in drawn_ and "role=" not in drawn_
-    assert "mark-line" in drawn_ and "mark-area" in drawn_ and ">first<" in drawn_
-
-
-def test_pdf_output_is_reproducible():
-    drawing = (
-        '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20">'
-        '<rect width="9" height="9" fill="#0072b2" fill-opacity="0.5"/>'
-        '<g font-family="Liberation Sans, DejaVu Sans, sans-serif">'
-        '<text y="9">a</text><text y="9" font-weight="bold">bc</text>'
-        '<text y="19" font-style="italic">def</text></g></svg>'
-    )
-    pdfs = {pdf_of(drawing) for _ in range(5)}
-    assert len(pdfs) == 1 and b"CreationDate" not in pdfs.pop()
-
-
-def test_plotted_numbers_are_rounded_to_six_digits_and_integers_are_not():
-    row = {"x": 0.123456789, "runs": 123456789, "curve": "0.123456789", "y": None}
-    chart = rounded({"datasets": {"a": [row]}, "width": 1.23456789})
-    assert chart == {"datasets": {"a": [{**row, "x": 0.123457}]}, "width": 1.23456789}
-
-
-def test_a_pdf_with_bands_has_less_than_one_kilobyte_per_point(tmp_path):
-    frame = pl.concat([numbers([1.0 + i for i in range(40)]), numbers([2.0] * 40, "two")])
-    chart = plotting.draw("none", "nobody", frame, {"title": "A", "panels": [panel()]}, STYLES)
-    files = {kind: tmp_path / f"a.{kind}" for kind in ("svg", "png", "pdf")}
-    save(chart, **files)
-    svg = files["svg"].read_text()
-    assert 'fill-opacity="0.18"' in svg and ' opacity="' not in svg
-    assert files["pdf"].stat().st_size < 80_000
-
-
-@pytest.mark.parametrize(("count", "dotted"), [(40, True), (41, False)])
-def test_curves_of_more_than_40_points_have_no_dots(count, dotted):
-    layers = chart_of(numbers([1.0 + i for i in range(count)]))["layer"]
-    assert any(layer["mark"]["type"] == "point" for layer in layers) == dotted
-
-
 @pytest.mark.parametrize("domain", [None, [1e-5, 1.0]])
 @pytest.mark.parametrize("log", [True, False])
 def test_infinite_values_lie_in_a_strip_above_the_axis(domain, log):
@@ -239,11 +147,6 @@ def test_infinite_values_lie_in_a_strip_above_the_axis(domain, log):
     assert "\u221e" in axis["labelExpr"] and top < max(axis["values"]) < domain_of(specification)[1]
 
 
-def test_a_curve_of_infinite_values_is_drawn_in_the_strip_above_the_axis():
-    points = values_of(chart_of(numbers([float("inf")] * 3)))
-    assert {p["place"] for p in points} == {"above the axis"}
-
-
 def test_marks_are_not_clipped_and_curves_beyond_the_axis_use_separate_lines():
     y = [1e-2, float("inf"), 1e-3]
     points = values_of(specification := chart_of(pl.concat([numbers(y), numbers(y, "two")])))
@@ -252,29 +155,6 @@ def test_marks_are_not_clipped_and_curves_beyond_the_axis_use_separate_lines():
     assert len({p["beyond"] for p in points} - {None}) == 2
     marks = [layer["mark"] for layer in specification["layer"] if layer["mark"]["type"] == "point"]
     assert marks and not any(mark.get("clip") for mark in marks)
-
-
-@pytest.mark.parametrize("marks", [["point"], ["point", "line"]])
-def test_a_shared_table_is_stored_once_under_a_name_derived_from_its_content(marks):
-    table, other_table = (
-        pl.DataFrame({"x": [1.0, value], "y": ["a", None]}) for value in (2.0, 3.0)
-    )
-
-    def specification_of(table):
-        return named_data({"layer": [{"data": table, "mark": mark} for mark in marks]})
-
-    first = specification_of(table)
-    [(name, rows)] = first["datasets"].items()
-    assert rows == [{"x": 1.0, "y": "a"}, {"x": 2.0, "y": None}]
-    assert [layer["data"] for layer in first["layer"]] == [{"name": name}] * len(marks)
-    assert specification_of(table.clone()) == first
-    assert not specification_of(other_table)["datasets"].keys() & first["datasets"].keys()
-
-
-@pytest.mark.parametrize(("columns", "expected"), [(1, 1), (2, 2), (5, 5), (9, 5)])
-def test_panels_are_arranged_in_the_requested_number_of_columns(columns, expected):
-    chart = arranged([{"mark": "point", "width": i} for i in range(5)], columns)
-    assert (len(chart["concat"]), chart["columns"]) == (5, expected)
 
 
 def test_each_panel_of_graphs_shows_its_own_graph():
@@ -332,20 +212,6 @@ def test_panels_with_different_curves_have_their_own_legends():
     assert names == [["a"], ["b"]]
 
 
-def test_a_budget_in_the_title_of_a_panel_is_not_part_of_the_names_of_curves():
-    names = ["epsilon = 1", "epsilon = 2"]
-    chart = named_figure(lambda title: [f"method, {title}"], names)
-    assert {row["curve"] for rows in chart["datasets"].values() for row in rows if "curve" in row
-            } == {"method"}  # fmt: skip
-
-
-def test_panel_titles_have_one_height_for_any_axis_labels():
-    for chart in two_panels([1000.0, 1500.0, 2000.0]):
-        title = next(la for la in chart["layer"] if la["encoding"].get("text", {}).get("field"))
-        assert "title" not in chart
-        assert title["encoding"]["y"] == {"value": 0} and title["mark"]["dy"] < 0
-
-
 def repairs(**changes):
     row = {"experiment": "e_fig1", "algorithm": "a", "quantity": "released", "metric": "error",
            "published": "a.literal", "value_published": 0.1, "epsilon_published": float("inf"),
@@ -371,41 +237,6 @@ def test_a_correction_is_one_arrow_at_the_claimed_epsilon_closest_to_1():
     assert 0.5 < arrows[0]["head"] < arrows[0]["start"] < scale["domain"][1]
     assert arrows[0]["name"] == "A: x\u209b \u2192 y"
     assert arrows[0]["said"] == "error 0.1 \u2192 0.4, claimed \u03b5 = 1"
-
-
-def test_a_setting_without_a_finite_corrected_mean_is_replaced_by_another():
-    frame = repairs().with_columns(
-        value_corrected=pl.when(pl.col("epsilon_claimed") == 1.0).then(float("inf")).otherwise(0.4)
-    )
-    ends, arrows, _ = repaired(frame)
-    assert arrows[0]["claimed"] == 20.0 and ends[1]["epsilon"] == 2.0
-
-
-def test_a_png_with_a_palette_keeps_the_colours_and_is_smaller():
-    drawing = (
-        '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20">'
-        '<rect width="10" height="20" fill="#0072b2"/>'
-        '<rect x="20" y="5" width="10" height="10" fill="#000000" fill-opacity="0.5"/></svg>'
-    )
-    full_png = vl_convert.svg_to_png(drawing, scale=4)
-    small = png_of(drawing, 4)
-    picture = Image.open(BytesIO(small))
-    assert picture.mode == "P" and picture.size == (160, 80) and len(small) < len(full_png)
-    colours = np.asarray(picture.convert("RGB"), int)
-    for (row, column), expected_colour in {
-        (0, 0): (0, 0x72, 0xB2),
-        (40, 100): 127,
-        (0, 60): 255,
-    }.items():
-        assert np.abs(colours[row, column] - expected_colour).max() <= 1
-
-
-def test_figures_with_one_two_or_three_panels_are_equally_wide():
-    """Figures that are scaled to the column width then have text of equal size."""
-    drawings = [svg_of(json.dumps(named_figure(lambda title: ["one", "two"], titles)))
-                for titles in ("a", "ab", "abc")]  # fmt: skip
-    widths = [float(re.search(r'width="([\d.]+)"', drawing)[1]) for drawing in drawings]
-    assert max(widths) - min(widths) < 0.03 * max(widths)
 
 
 def test_the_drawing_of_observers_has_a_panel_per_graph_with_all_distances():
