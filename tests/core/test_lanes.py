@@ -84,25 +84,6 @@ def test_rows_equal_scaled_patterns_plus_the_dense_remainder_exactly(rows):
     assert np.array_equal(record_set.scale[:, None] * pattern_values + dense, rows)
 
 
-def test_indicators_of_two_attributes_share_one_row_pattern():
-    """Attributes with 4 x 30 values fit the bound on row patterns; 9 times as many do not."""
-    record_set = logistic.records(indicators())
-    assert len(record_set.pattern_offsets) == 2 * RECORDS
-    assert len(record_set.patterns.begin) - 1 <= 2 * logistic.MAX_PATTERNS
-    assert np.count_nonzero(record_set.dense.values) < RECORDS
-
-
-def test_equal_rows_use_copies_of_their_pattern_in_turn():
-    """Nine of ten rows are equal; copies avoid that each sum waits for the previous row."""
-    values = np.where(np.random.default_rng(8).random(RECORDS) < 0.9, 0, 1)
-    record_set = logistic.records(np.eye(2)[values])
-    assert np.bincount(record_set.pattern_offsets).max() <= RECORDS / logistic.COPY_DISTANCE + 1
-    for value in range(2):
-        turns = record_set.pattern_offsets[values == value]
-        copies = len(np.unique(turns))
-        assert np.array_equal(turns[copies:], turns[:-copies])
-
-
 @pytest.mark.parametrize("count", [1, RECORDS])
 @pytest.mark.parametrize("kind", ["sparse", "indicators"])
 def test_sums_of_sigmoids_and_of_their_squares_agree_with_numpy(records, kind, count):
@@ -127,27 +108,6 @@ def test_minimisers_are_stationary_for_problems_of_small_and_large_scale(records
     x, gradient_counts = solve(records, bound, curvature, linear, start, tolerance)
     assert (gradient_counts > 0).all()
     assert np.linalg.norm(gradient(records, x, curvature, linear), axis=1).max() <= tolerance * 1.1
-
-
-def test_a_local_hessian_needs_fewer_gradients_than_the_curvature_bound(records):
-    """Half of the rows have saturated losses, which the curvature bound ignores."""
-    rows = records.copy()
-    rows[::2, : DIM // 2] = 0.0
-    rows[1::2, DIM // 2 :] = 0.0
-    rows[::2] = np.abs(rows[::2])
-    rows *= 10.0
-    curvature, linear, start = problems()
-    linear[:, DIM // 2 :] -= 2.0
-    bound = logistic.model(*np.linalg.eigh(rows.T @ rows / 4))
-    x, with_bound = solve(rows, bound, curvature, linear, start)
-    share = expit(-rows @ x.mean(0))
-    weights = share * (1.0 - share)
-    near = rows.T @ (weights[:, None] * rows) / (4.0 * weights.mean())
-    again, with_hessian = solve(
-        rows, logistic.model(*np.linalg.eigh(near)), curvature, linear, start
-    )
-    assert np.allclose(again, x, atol=1e-9)
-    assert with_hessian.sum() < 0.9 * with_bound.sum()
 
 
 def test_a_minimiser_agrees_with_scipy(records, bound):
@@ -183,13 +143,6 @@ def test_a_solution_does_not_depend_on_the_other_problems_in_the_batch(records, 
         assert np.array_equal(alone[0], together[i])
 
 
-def test_a_solved_problem_needs_one_gradient_and_keeps_its_solution(records, bound):
-    curvature, linear, start = problems()
-    x, _ = solve(records, bound, curvature, linear, start)
-    again, gradient_counts = solve(records, bound, curvature, linear, x, tolerance=2e-10)
-    assert (gradient_counts == 1).all() and np.array_equal(again, x)
-
-
 def test_an_unsolvable_problem_has_count_0_and_does_not_change_the_others(records, bound):
     curvature, linear, start = problems()
     fine, _ = solve(records, bound, curvature, linear, start)
@@ -218,16 +171,6 @@ def test_the_compiled_sigmoid_agrees_with_scipy():
     assert shares[np.argmin(margins)] == 1.0 and shares[np.argmax(margins)] < 1e-300
 
 
-def test_a_quadratic_objective_is_solved_with_two_gradients(bound):
-    """The objective without records is a quadratic, which one step solves."""
-    curvature, linear, start = problems()
-    nothing = np.zeros((4, DIM))
-    flat = logistic.model(np.zeros(DIM), np.eye(DIM))
-    x, gradient_counts = solve(nothing, flat, curvature, linear, start)
-    assert (gradient_counts == 2).all()
-    assert np.allclose(x, -linear / curvature[:, None], atol=1e-10)
-
-
 def test_reusing_known_sums_gives_byte_identical_solutions(records, bound):
     """Problems restart from their last solutions; the sums are known for all or some of them."""
     curvature, linear, start = problems(scale=30.0)
@@ -250,18 +193,6 @@ def test_reusing_known_sums_gives_byte_identical_solutions(records, bound):
         minimisers, counts = logistic.minimise(*common, linear, x, tolerances, again, is_known)
         assert np.array_equal(minimisers, expected) and np.array_equal(counts, gradient_counts)
         assert np.array_equal(again, after)
-
-
-@pytest.mark.parametrize("count", [0, 1, 5, 21])
-def test_the_solver_converges_from_an_approximate_hessian(records, count):
-    curvature, linear, start = problems(count)
-    share = expit(records @ np.linspace(-2.0, 2.0, DIM))
-    bend = share * (1.0 - share) / (4.0 * np.mean(share * (1.0 - share)))
-    model = logistic.model(*np.linalg.eigh((records.T * bend) @ records))
-    x, gradient_counts = solve(records, model, curvature, linear, start)
-    assert gradient_counts.all()
-    residuals = gradient(records, x, curvature, linear)
-    assert np.all(np.linalg.norm(residuals, axis=1) <= 2e-10)
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
