@@ -141,16 +141,6 @@ def test_results_do_not_depend_on_the_number_of_processes():
             assert all(alone[key].tobytes() == forked[key].tobytes() for key in alone)
 
 
-def test_results_of_a_setting_do_not_depend_on_the_other_settings():
-    """All settings use the same unit draws, for any batch."""
-    alone = simulated(
-        settings()[:1], *environment, root=3, groups=GROUPS, runs=6, watch=WATCH, block=4
-    )
-    together = records_of(6)[0]
-    for key, values in alone[0].items():
-        assert values.tobytes() == together[key].tobytes()
-
-
 def test_the_requested_and_the_last_iterations_are_recorded():
     short, long = records_of(3)
     assert {t for t, *_ in short} == {2, 5}
@@ -179,14 +169,6 @@ def test_the_average_over_a_diverged_run_is_infinite():
     options = {"root": 1, "groups": {}, "runs": 3, "watch": watch, "divergence": "record"}
     [measurements] = simulated(wild, numbered, network, **options)
     assert np.isinf(measurements[5, "internal", "mean_value"]).all()
-
-
-def test_errors_for_different_budgets_are_strongly_correlated():
-    """Budgets scale the same unit draws, so that errors are strongly correlated."""
-    pair = [Setting(GradientDescent(), Budget(epsilon, 1e-3), 9) for epsilon in (1.0, 1.2)]
-    values = simulated(pair, *environment, root=3, groups=GROUPS, runs=60, watch=WATCH)
-    first, second = (v[9, "released", "normalised_error"] for v in values)
-    assert np.corrcoef(first, second)[0, 1] > 0.95
 
 
 def numbered(streams):
