@@ -103,19 +103,6 @@ def test_single_precision_gradients_agree_with_double_precision():
     np.testing.assert_allclose(gradient, exact, atol=2e-6)
 
 
-def test_replacing_a_record_changes_a_clipped_sum_by_at_most_twice_the_clipping_norm():
-    problem = small()
-    x, sample, sizes = point(problem, scale=3.0), np.arange(24).reshape(3, 8), np.full(3, 8)
-    before = problem.clipped_gradient(x, sample, sizes, 0.5) * 8
-    max_distance = 0.0
-    for row in range(30, 60):
-        changed_sample = sample.copy()
-        changed_sample[:, 3] = row
-        after = problem.clipped_gradient(x, changed_sample, sizes, 0.5) * 8
-        max_distance = max(max_distance, np.linalg.norm(after - before, axis=1).max())
-    assert 0.5 < max_distance <= 1.0 + 1e-12
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_local_gradient_is_the_mean_over_the_records_of_the_agent(loss):
     problem = small(loss)
@@ -182,17 +169,6 @@ def released(problem, groups=None):
     return Running({}, problem, Streams(5, (0, 1), groups or {}), np.array([1])).function()
 
 
-def test_the_gradient_at_zero_is_equal_for_all_hidden_units():
-    problem = small()
-    x = problem.initial("zero", released(problem))
-    assert not x.any()
-    start = np.broadcast_to(x[0], (3, problem.dim)).copy()
-    g = problem.clipped_gradient(start, problem.rows_of(0), np.full(3, 10))
-    W1, _, W2, _ = problem.layers(g)
-    assert not W1.any()  # backpropagation through W2 = 0 gives zero
-    np.testing.assert_allclose(W2, np.broadcast_to(W2[:, :1], W2.shape), rtol=1e-12)
-
-
 def test_random_initial_models_have_their_distribution_and_are_shared():
     prepared = rows(400, 300)
     problem = perceptron.build(
@@ -212,27 +188,6 @@ def test_random_initial_models_have_their_distribution_and_are_shared():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_gradient_agrees_with_pytorch(loss):
-    torch = pytest.importorskip("torch", reason="PyTorch is not among the locked requirements")
-    problem = small(loss)
-    x = point(problem)[0]
-    W1, b1, W2, b2 = (
-        torch.tensor(layer.copy(), requires_grad=True) for layer in problem.layers(x[None])
-    )
-    a = torch.tensor(problem.features[[7]])
-    o = (torch.sigmoid(a @ W1 + b1) @ W2 + b2)[0]
-    y = torch.tensor(problem.labels[[7]])
-    functional = torch.nn.functional
-    if loss == "softmax":
-        functional.cross_entropy(o, y).backward()
-    else:
-        target = functional.one_hot(y, CLASSES).double()
-        functional.binary_cross_entropy_with_logits(o, target, reduction="sum").backward()
-    expected = np.concatenate([layer.grad.numpy().ravel() for layer in (W1, b1, W2, b2)])
-    np.testing.assert_allclose(one_record(problem, x, 7), expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("at_once", [1, 5, 1000])
 def test_batched_evaluation_equals_the_evaluation_of_each_model(loss, at_once, monkeypatch):
     monkeypatch.setattr(perceptron, "BLOCK_ROWS", 7)
@@ -248,17 +203,6 @@ def test_batched_evaluation_equals_the_evaluation_of_each_model(loss, at_once, m
         o = expit(problem.features[problem.test] @ W1 + b1) @ W2 + b2
         right = (o.argmax(-1) == problem.labels[problem.test]).mean()
         assert accuracies[where] == pytest.approx(right, abs=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("outputs", "predicted_class"), [([0.0], 0), ([1.0, 1.0, 3.0, 3.0], 2), ([5.0, 5.0, np.nan], 2)]
-)
-def test_predictions_resolve_ties_as_numpy_argmax(outputs, predicted_class):
-    problem = small()
-    x = np.zeros(problem.dim)
-    x[len(x) - CLASSES :][: len(outputs)] = outputs
-    _, accuracy = problem.evaluate(x, problem.test)
-    assert accuracy == (problem.labels[problem.test] == predicted_class).mean() > 0
 
 
 def test_rows_whose_squared_norm_overflows_are_refused():
