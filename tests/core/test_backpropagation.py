@@ -53,15 +53,6 @@ def test_gradients_equal_the_reference_up_to_rounding(inputs, hidden, loss, clip
     assert norms[1] == 0
 
 
-def test_the_gradient_of_an_agent_does_not_depend_on_other_agents():
-    problem = perceptron(130, 50)
-    x, rows, sizes = sample(problem, [4, 0, 11, 1, 6])
-    together = problem.clipped_gradient(x, rows, sizes, 0.5)
-    for i in range(len(sizes)):
-        alone = problem.clipped_gradient(x[[i]], rows[[i]], sizes[[i]], 0.5)
-        assert alone.tobytes() == together[i].tobytes()
-
-
 def test_only_gradients_are_written_and_only_records_of_the_batch_are_read():
     problem = perceptron(64, 17)
     x, rows, sizes = sample(problem, [3, 9])
@@ -74,21 +65,6 @@ def test_only_gradients_are_written_and_only_records_of_the_batch_are_read():
     np.testing.assert_array_equal(around[[0, 3]], 7.0)
 
 
-def test_inputs_that_are_0_do_not_change_the_other_gradients():
-    problem = perceptron(40, 9, black=0.0)
-    x, rows, sizes = sample(problem, [5, 8])
-    expected_gradients = problem.clipped_gradient(x, rows, sizes, np.inf)
-    wider = Perceptron(
-        np.pad(problem.features, ((0, 0), (100, 0))), problem.labels, problem.agent_rows,
-        problem.test, problem.hidden,
-    )  # fmt: skip
-    gradients = wider.clipped_gradient(
-        np.pad(x, ((0, 0), (100 * 9, 0)), constant_values=2.0), rows, sizes, np.inf
-    )
-    np.testing.assert_array_equal(gradients[:, : 100 * 9], 0.0)
-    assert gradients[:, 100 * 9 :].tobytes() == expected_gradients.tobytes()
-
-
 def test_large_outputs_do_not_overflow():
     problem = perceptron(20, 8)
     x, rows, sizes = sample(problem, [5])
@@ -99,24 +75,6 @@ def test_large_outputs_do_not_overflow():
     np.testing.assert_allclose(
         gradients, expected_gradients, rtol=1e-3, atol=1e-3 * np.abs(expected_gradients).max()
     )
-
-
-def test_softmax_and_binary_losses_have_different_gradients():
-    softmax_problem, binary_problem = (perceptron(20, 8, loss) for loss in LOSSES)
-    x, rows, sizes = sample(softmax_problem, [5])
-    assert not np.allclose(
-        softmax_problem.clipped_gradient(x, rows, sizes),
-        binary_problem.clipped_gradient(x, rows, sizes),
-        atol=1e-3,
-    )
-
-
-def test_a_previous_wider_layer_does_not_change_the_gradients():
-    wide, narrow = perceptron(20, 31), perceptron(20, 18)
-    x, rows, sizes = sample(narrow, [5, 7])
-    expected_gradients = narrow.clipped_gradient(x, rows, sizes, 0.1)
-    wide.clipped_gradient(*sample(wide, [5, 7]), 0.1)
-    assert narrow.clipped_gradient(x, rows, sizes, 0.1).tobytes() == expected_gradients.tobytes()
 
 
 def test_settings_in_a_batch_have_the_gradients_of_single_settings():
