@@ -1,6 +1,5 @@
 """Test the command-line interface."""
 
-import os
 import re
 import socket
 from dataclasses import replace
@@ -9,7 +8,6 @@ from importlib import import_module
 import pytest
 
 from private_consensus import algorithms, problems
-from private_consensus.api import defaults
 from private_consensus.cli import main, output, settings
 from private_consensus.cli.parser import build_parser
 from private_consensus.privacy import gaussian_epsilon
@@ -84,22 +82,6 @@ def test_command_line_options_override_the_example(call):
     assert "delta = 0.001" in out
     code, _, err = call("run", "zip_dl", "--runs", "2", "--set", "algorithm.clip=-1")
     assert code == 2 and "algorithm.clip: found -1" in err
-
-
-def test_a_different_problem_ignores_the_parameters_of_the_example(call):
-    _, out, _ = call("run", "random_aggregation", "--runs", "2", "--problem", "lasso")
-    assert "claimed" in out
-    code, _, err = call("run", "zip_dl", "--runs", "2", "--problem", "lasso")
-    assert code == 2 and "algorithm.clip: missing" in err
-
-
-def test_the_default_delta_comes_from_the_defaults_file(call):
-    _, out, _ = call("privacy", "--epsilon", "1")
-    stated = defaults()["delta"]
-    assert f"{stated:g}" in out
-    world = ("--problem", "mean_estimation", "--agents", "2", "--horizon", "1", "--pairs", "4")
-    _, out, _ = call("audit", "gradient_descent", *world)
-    assert f"at delta = {stated:g}" in out
 
 
 def test_privacy_converts_scale_to_epsilon_and_back(call):
@@ -191,24 +173,6 @@ def test_data_without_a_mirror_are_surrogates_with_a_reason(call, monkeypatch, t
     assert "needs a key in IPUMS_API_KEY" in cards_by_name["brazil"]["reason"]
 
 
-MIRROR = os.environ.get("PRIVATE_CONSENSUS_MIRROR")
-
-
-@pytest.mark.skipif(not MIRROR, reason="requires a mirror: set PRIVATE_CONSENSUS_MIRROR")
-def test_data_of_a_mirror_are_real_and_checked(call, tmp_path):
-    code, out, _ = call("data", "--mirror", MIRROR, "--cache", str(tmp_path))
-    cards_by_name = cards(out)
-    assert code == 0
-    assert list(cards_by_name) == list(DATA_SETS)
-    for card in cards_by_name.values():
-        assert card["source"].startswith("mirror")
-        assert "its files have the expected checksums" in card["reason"]
-        assert "SURROGATE" not in card["reason"]
-    assert cards_by_name["adult"]["rows, columns"] == "48,842, 14"
-    assert cards_by_name["adult"]["label"] == "income >50K: 23.9%"
-    assert "no redistribution" in cards_by_name["brazil"]["licence"]
-
-
 @pytest.mark.parametrize("command", [
     ["compare", "http://user:password@host/run"],
     ["compare", "results/reference", "--reference", "http://user:password@host/run"],
@@ -217,22 +181,3 @@ def test_data_of_a_mirror_are_real_and_checked(call, tmp_path):
 def test_no_command_prints_a_password(call, command):
     code, out, err = call(*command)
     assert code == 2 and "password" not in out + err and len(err.splitlines()) == 1
-
-
-@pytest.mark.parametrize("mirror", ["http://[", "nowhere", "a\0b", "http://", "ftp://x"])
-def test_an_invalid_mirror_is_refused(call, mirror):
-    code, _, err = call("data", "--mirror", mirror)
-    assert code == 2 and re.search(r"data\.mirror: found .*an existing folder", err)
-
-
-def test_a_budget_that_overflows_has_an_infinite_accounted_epsilon(call):
-    """A square overflows to infinity, and so does the accounted epsilon."""
-    code, out, _ = call("run", "gradient_descent", "--horizon", "2", "--runs", "2",
-                        "--agents", "3", "--epsilon", "1e300")  # fmt: skip
-    assert code == 0 and re.search(r"accountant[^│]*│ *inf", out)
-
-
-def test_a_network_of_a_single_agent_can_be_run(call):
-    code, _, _ = call("run", "gradient_descent", "--network", "single", "--agents", "1",
-                      "--horizon", "2", "--runs", "2")  # fmt: skip
-    assert code == 0
