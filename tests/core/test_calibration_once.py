@@ -4,13 +4,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from observed import logistic_rows, simulated
+from observed import logistic_rows
 from private_consensus import networks
 from private_consensus.core.algorithms import load
 from private_consensus.core.algorithms.base import join_runs
 from private_consensus.core.algorithms.gradient_descent import GradientDescent
 from private_consensus.core.problems import lasso, logistic_regression, mean_estimation
-from private_consensus.core.simulation import Environment, MeasurementPlan, Setting, calibrate
+from private_consensus.core.simulation import Environment, Setting, calibrate
 from private_consensus.privacy import Budget, account
 from private_consensus.reproduction.experiments.cells import (
     calibrated_cell,
@@ -56,28 +56,6 @@ CASES = {
     "gradient_descent": (GradientDescent(), BY_GRAPH, averaged, random_graph, "normalised_error"),
     "exact_admm": (load("exact_admm")(), Budget(0.9, 1e-3), regressed, ring, "normalised_error"),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", sorted(CASES))
-def test_a_run_is_identical_in_blocks_of_different_sizes(name):
-    algorithm, budget, problem, network, metric = CASES[name]
-    settings = [Setting(algorithm, budget, 4), Setting(algorithm, budget, 6)]
-    watch = MeasurementPlan((("released", metric),), frozenset(range(1, 7)))
-
-    def measured(runs, block):
-        options = {"root": 5, "groups": GROUPS, "runs": runs, "block": block, "watch": watch}
-        return simulated(settings, problem, network, **options)
-
-    alone, together, extended = measured(RUNS, 1), measured(RUNS, 3), measured(RUNS + 4, 5)
-    for values_alone, values_in_block, extended_values in zip(
-        alone, together, extended, strict=True
-    ):
-        for key, values in values_alone.items():
-            assert (
-                values.tobytes()
-                == values_in_block[key].tobytes()
-                == extended_values[key][:RUNS].tobytes()
-            )
 
 
 @pytest.mark.parametrize("name", ["dvp", "m_admm", "p_admm", "pr_admm", "pp_admm"])
