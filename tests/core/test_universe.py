@@ -169,13 +169,6 @@ def test_data_on_the_boundary_are_accepted(kind):
         replace(problem, features=(rows * (1 + 1e-5)).astype(kind))
 
 
-def test_the_smallest_integer_is_outside_of_the_box():
-    """Its absolute value is the same negative number."""
-    means = np.full((1, 3, 2), -128, np.int8)
-    with pytest.raises(InvalidInput, match="the box"):
-        MeanEstimation(means, 5, box=1.0)
-
-
 def test_labels_0_and_1_require_the_zero_one_coding():
     signed = logistic_regression()
     labels = np.maximum(signed.labels, 0.0)
@@ -193,19 +186,6 @@ def test_labels_0_and_1_require_the_zero_one_coding():
     assert declared.record_change("l2") == pytest.approx(np.sqrt(2) * all_positive.weight)
     with pytest.raises(InvalidInput, match="the problem is nonnegative"):
         replace(signed, nonnegative=True)
-
-
-@pytest.mark.parametrize("name", MAKERS)
-def test_derived_copies_of_a_problem_are_not_validated_again(name, monkeypatch):
-    problem, calls = MAKERS[name](), []
-    monkeypatch.setattr(type(problem), "__post_init__", lambda self: calls.append(1))
-    problem.repeated(4)
-    if name in ("logistic_regression", "lasso"):
-        assert problem.part(slice(0, 2)).features.shape[-2] == 2
-    copied = problem.with_valid()
-    assert not calls and type(copied) is type(problem) and copied is not problem
-    replace(problem)
-    assert calls
 
 
 # --- Number of agents -----------------------------------------------------------------------------
@@ -245,14 +225,6 @@ def test_a_problem_and_a_network_with_different_numbers_of_agents_are_refused(wo
         pc.audit(algorithm, problem, other_network, budget, horizon)
 
 
-@pytest.mark.parametrize("agents", [1, 3, 5, 64])
-def test_simulating_a_problem_with_more_or_fewer_agents_than_the_network_fails(agents):
-    problem = replace(mean_estimation(), means=np.zeros((1, agents, 2)))
-    algorithm = pc.algorithms.load("gradient_descent")()
-    with pytest.raises(InvalidInput, match=f"found '{agents} agents', expected 4 agents"):
-        pc.simulate(algorithm, problem, ring(4), pc.Budget(1.0, 1e-5), 3, runs=2)
-
-
 def test_data_or_graphs_for_another_number_of_runs_are_refused():
     algorithm, problem, network, budget, horizon = WORLDS[0]
     several = replace(problem, means=np.repeat(problem.means, 3, axis=0))
@@ -266,3 +238,10 @@ def test_data_or_graphs_for_another_number_of_runs_are_refused():
 
 def test_all_problems_are_covered():
     assert set(MAKERS) == set(pc.problems.names())
+
+
+def test_the_smallest_integer_is_outside_of_the_box():
+    """Its absolute value is the same negative number."""
+    means = np.full((1, 3, 2), -128, np.int8)
+    with pytest.raises(InvalidInput, match="the box"):
+        MeanEstimation(means, 5, box=1.0)
