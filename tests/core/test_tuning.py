@@ -53,11 +53,6 @@ def test_tuning_selects_the_grid_point_with_the_smallest_mean_error(spec, rho):
     assert tuned_spec["tuned"] == spec["tuned"]  # the privacy row lists this data use
 
 
-def test_settings_without_tuning_are_unchanged():
-    plain = {"columns": {}, "algorithm": {"rho": 1}}
-    assert with_tuned(plain, None) is plain
-
-
 def points(values, **changes):
     runs = pl.DataFrame({
         "experiment": "e", "algorithm": "a", "variant": "v", "interpretation": "resolved",
@@ -121,20 +116,3 @@ def test_tuning_and_figures_use_different_data_and_noise_streams(configuration):
     )
     assert figure_cell["groups"]["data"] != grid_cell["groups"]["data"]
     assert figure_cell["groups"]["noise"] != grid_cell["groups"]["noise"]
-
-
-def test_the_best_grid_point_replaces_the_configured_parameters(configuration):
-    """The grid selects rho = 2, regardless of the rho in the configuration."""
-    plan = configuration()
-    cell = plan.cell("gratton_fig2", "dp_admm")
-    setting = next(s for s in cell["settings"] if "tuned" in s)
-    over = setting["tuned"]["axes"]
-    rows = [
-        {"experiment": "gratton_tuning", "variant": setting["tuned"]["variant"], "t": 1, "run": 0,
-         "quantity": setting["tuned"]["quantity"], "metric": setting["tuned"]["metric"],
-         **setting["columns"], "rho": rho, "eta_0": eta, "value": abs(rho - 2) + abs(eta - 0.5)}
-        for rho in (1.0, 2.0, 3.0) for eta in (0.25, 0.5)
-    ]  # fmt: skip
-    tuned_spec = with_tuned(setting, pl.DataFrame(rows))
-    assert over == {"rho": "algorithm.rho", "eta_0": "algorithm.eta_0"}
-    assert (tuned_spec["algorithm"]["rho"], tuned_spec["algorithm"]["eta_0"]) == (2.0, 0.5)
