@@ -79,20 +79,6 @@ def test_docstrings_describe_no_unknown_parameters():
     } == {}
 
 
-def test_missing_and_unknown_docstring_entries_are_detected():
-    def doubled(x: float, times: int) -> float:
-        """Twice.
-
-        Parameters
-        ----------
-        x : float
-        y : float
-        """
-        return 2 * x * times
-
-    assert missing(doubled) == {"times", "Returns"} and invented(doubled) == {"y"}
-
-
 def public(node: ast.AST) -> Iterator[ast.FunctionDef]:
     """Yield the public functions and methods of a module."""
     for child in ast.iter_child_nodes(node):
@@ -128,8 +114,3 @@ def test_public_functions_of_the_annotated_files_have_types():
     assert {
         file.name: function_names for file in files if (function_names := untyped(file.read_text()))
     } == {}
-
-
-def test_public_functions_without_types_are_detected():
-    assert untyped("class A:\n def b(self, c) -> int: ...\ndef d(): ...") == ["b", "d"]
-    assert untyped("def _e(f): ...\nclass G:\n def __init__(self, h): ...") == []
