@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from private_consensus.reproduction.datasets import catalogue
-from private_consensus.reproduction.experiments import conditions
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.conditions import conditions_of
 from private_consensus.reproduction.experiments.schema import read_yaml
@@ -33,18 +31,6 @@ def plan():
 )  # fmt: skip
 def test_the_conditions_of_a_figure_agree_with_its_settings(plan, figure, expected):
     assert expected in conditions_of(plan, figure)
-
-
-def test_a_data_set_without_a_short_name_is_named_by_its_title(plan, monkeypatch):
-    monkeypatch.delitem(conditions.DATA_NAMES, "adult")
-    assert conditions_of(plan, "ding_fig8").startswith(f"{catalogue.entry('adult').title}; ")
-
-
-def test_the_conditions_at_smoke_scale_state_the_smaller_number_of_runs():
-    smoke = read_yaml(CONFIG / "config.yaml") | read_yaml(CONFIG / "smoke.yaml")
-    small = planning.load(smoke, CONFIG)
-    runs = small.cell("showkatbakhsh_fig1", "gradient_descent")["runs"]
-    assert runs < 500 and f"mean of {runs} runs" in conditions_of(small, "showkatbakhsh_fig1")
 
 
 def test_every_figure_of_curves_states_agents_runs_and_band(plan):
