@@ -50,24 +50,3 @@ def test_batched_minimisation_from_distant_starts_equals_separate_minimisation()
     for index, centre in enumerate(centres):
         alone = minimise(*saturated(centre[None]), start[index : index + 1])
         assert np.array_equal(alone[0], together[index])
-
-
-def test_newton_steps_on_a_subset_of_problems_equal_separate_minimisation():
-    """Only the problem with a distant start needs Newton steps."""
-    centres = np.array([[0.01, 0.0], [-1e4, -300.0]])
-    gradient, hessian = saturated(centres)
-    selections = []
-
-    def recorded(x, selected):
-        selections.append(selected.copy())
-        return hessian(x, selected)
-
-    def descend(slope):
-        return slope / (WEIGHT / 4 + CURVATURE)
-
-    start = np.array([[1.0, 1.0], [5e3, 0.0]])
-    minimisers = minimise(gradient, recorded, start, descend=descend)
-    assert selections and not all(selected.all() for selected in selections)
-    for i, centre in enumerate(centres):
-        alone = minimise(*saturated(centre[None]), start[i : i + 1], descend=descend)
-        assert np.array_equal(alone[0], minimisers[i])
