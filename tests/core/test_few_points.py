@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from private_consensus.kernels import rows
-from private_consensus.kernels.rows import BOUNDS, bounds_of, round_to_few
+from private_consensus.kernels.rows import bounds_of, round_to_few
 from private_consensus.kernels.vectors import WIDE, aligned
 
 RESOLUTION, COUNT = np.float32(0.1), 320
@@ -60,18 +60,3 @@ def test_rounding_returns_minus_1_if_a_word_equals_a_bound():
             usual[:] = 2**31 + 12345
             usual[position] = bound
             assert rounded(usual, table, 3)[1] == -1
-
-
-def test_bounds_are_cumulative_probabilities_of_the_discrete_gaussian():
-    variance, width = 10.0, 7.0
-    bounds = bounds_of(rows.discrete_table(variance), width)
-    law = np.exp(-(np.arange(-200, 201.0) ** 2) / (2 * variance))
-    law = np.cumsum(law / law.sum())[200 + np.arange(-8, 0)]
-    assert np.allclose(bounds / 2.0**32, law, rtol=0, atol=1e-9)
-
-
-def test_bounds_are_not_usable_for_larger_grids():
-    assert bounds_of(rows.discrete_table(1.0), 7.0)[-1] > 0
-    assert not bounds_of(rows.discrete_table(1.0), 15.0).any()
-    assert not bounds_of(rows.discrete_table(1.0), np.inf).any()
-    assert BOUNDS == 7 + 1
