@@ -1,18 +1,15 @@
 """Test JSON output, help, divergence messages and progress bars of the command line."""
 
-import io
 import json
 import re
 import sys
 
 import pytest
-from rich.console import Console
 
 from private_consensus.api.json_values import plain
-from private_consensus.cli import main, output
+from private_consensus.cli import main
 from private_consensus.core import algorithms
 from private_consensus.privacy.safe_digits import rounded_down, rounded_up
-from private_consensus.reproduction.studies.writing import write_study
 
 
 @pytest.fixture
@@ -57,13 +54,6 @@ def test_json_output_has_the_same_numbers_as_the_tables(call, as_json):
 )  # fmt: skip
 def test_upper_bounds_are_rounded_up_and_lower_bounds_down(value, above, below):
     assert (rounded_up(value), rounded_down(value)) == (above, below)
-
-
-def test_the_printed_scale_and_epsilon_are_no_smaller_than_the_computed_ones(call, as_json):
-    for options, key in (("--epsilon 0.3", "scale"), ("--scale 3.7", "epsilon")):
-        arguments = ["privacy", *options.split(), "--delta", "1e-5"]
-        printed = re.search(rf"{key} +\S+ +([0-9.]+)", call(*arguments)[1])
-        assert float(printed[1]) >= as_json(*arguments)[key] * (1 - 1e-9)
 
 
 def test_json_of_an_audit_has_verdict_and_setting(as_json):
@@ -133,22 +123,3 @@ def test_an_algorithm_of_another_package_runs_on_the_problem_of_its_example(
     run_report = as_json("run", "my_own_steps", "--runs", "2")
     assert run_report["setting"]["network"]["agents"] == 4
     assert run_report["setting"]["parameters"]["eta"] == 0.002
-
-
-def test_an_installed_study_from_init_can_be_audited_and_run(call, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    write_study("mystudy")
-    outside(monkeypatch, "mystudy", "mystudy.algorithm", str(tmp_path / "mystudy" / "src"))
-    code, out, _ = call("audit", "mystudy", "--pairs", "4")
-    assert code == 0 and "not contradicted" in out
-    code, out, _ = call("run", "mystudy", "--runs", "2")
-    assert code == 0 and "by the accountant" in out
-
-
-def test_progress_is_shown_on_a_terminal_only(call, monkeypatch):
-    _, _, err = call("run", "muffliato", "--runs", "2")
-    assert err == ""
-    screen = io.StringIO()
-    monkeypatch.setattr(output, "ERR", Console(file=screen, force_terminal=True, width=80))
-    call("run", "muffliato", "--runs", "2")
-    assert "muffliato, 2 runs" in screen.getvalue()
