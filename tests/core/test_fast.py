@@ -170,17 +170,6 @@ def test_the_compiled_inner_loop_agrees_with_the_float64_reference(dim):
     assert (np.abs(solutions - reference_solutions) / size).max() < 1e-6
 
 
-def test_settings_with_different_loops_and_samples_agree_with_the_reference():
-    arguments = scene()
-    loop_options = {"loops": np.array([20, 60, 33]), "samples": np.array([30, 12, 40]), "u1": 1.0}
-    solutions = solve(**arguments, **loop_options)
-    reference_solutions = solve_reference(**arguments, **loop_options, draw=same_draws)
-    assert (
-        np.abs(solutions - reference_solutions).max()
-        < 1e-6 * np.linalg.norm(reference_solutions, axis=-1).min()
-    )
-
-
 @pytest.mark.parametrize("workers", [2, 3, 7])
 def test_the_solution_does_not_depend_on_the_number_of_threads(workers):
     arguments = scene(runs=7)
@@ -216,14 +205,6 @@ def test_the_solver_agrees_with_the_reference_near_and_far_from_the_kinks(pull):
     )
 
 
-def test_different_counters_and_keys_give_different_solutions():
-    arguments = scene()
-    first = solve(**arguments, **options())
-    assert not np.allclose(first, solve(**{**arguments, "counter": 6}, **options()))
-    keys = arguments["keys"] + np.uint32(1)
-    assert not np.allclose(first, solve(**{**arguments, "keys": keys}, **options()))
-
-
 def test_too_large_steps_make_the_solutions_of_their_setting_non_finite():
     arguments = scene()
     arguments["step"] = np.stack(
@@ -234,37 +215,13 @@ def test_too_large_steps_make_the_solutions_of_their_setting_non_finite():
     assert not np.isfinite(solutions[1]).any()
 
 
-def test_mean_and_variance_over_keys_agree_between_compiled_code_and_reference():
-    rng = np.random.default_rng(1)
-    runs = 3000
-    arguments = scene(settings=1, runs=1, agents=1, dim=3)
-    arguments["linear"] = np.broadcast_to(arguments["linear"], (1, runs, 1, 3))
-    arguments["step"] = np.full((1, 1, 1), 0.02)
-    keys = rng.integers(0, 2**32, size=(2, runs, 2), dtype=np.uint32)
-    loop_options = {"loops": np.full(1, 30), "samples": np.full(1, 8), "u1": 1.0}
-    compiled_solutions = solve(**{**arguments, "keys": keys[0]}, **loop_options)[0, :, 0]
-    reference_solutions = solve_reference(**{**arguments, "keys": keys[1]}, **loop_options)[0, :, 0]
-    error = np.sqrt((compiled_solutions.var(0) + reference_solutions.var(0)) / runs)
-    assert (np.abs(compiled_solutions.mean(0) - reference_solutions.mean(0)) < 4 * error).all()
-    assert (
-        np.abs(np.log(compiled_solutions.var(0) / reference_solutions.var(0)))
-        < 4 * np.sqrt(6 / runs)
-    ).all()
-
-
-@pytest.mark.parametrize(("variable", "expected"), [("3", 3), ("0", None), ("many", None)])
-def test_number_of_threads_can_be_set(monkeypatch, variable, expected):
-    monkeypatch.setenv("PRIVATE_CONSENSUS_THREADS", variable)
-    assert compiling.threads() == expected if expected else compiling.threads() >= 1
-    with compiling.limited_threads(3):
-        assert compiling.threads() == 3
-
-
 FRESH = """
 import hashlib
 import os
 import subprocess
 import sys
+
+from pathlib import Path
 
 import numpy as np
 from private_consensus.kernels import messages
@@ -300,19 +257,3 @@ def test_machine_code_is_cached_per_version_of_all_source_files(monkeypatch):
     after = compiling._cache_folder()
     compiling._cache_folder.cache_clear()
     assert Path(before).parent == Path(after).parent and before != after
-
-
-def test_code_is_compiled_without_a_writable_folder(tmp_path):
-    blocked = tmp_path / "file"
-    blocked.touch()
-    surroundings = os.environ | {
-        "XDG_CACHE_HOME": str(blocked),
-        "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator",
-    }
-    program = (
-        "from private_consensus.kernels.compiling import compiled; print(compiled(lambda: 3)())"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=surroundings, capture_output=True, text=True
-    )
-    assert done.stdout == "3\n", done.stderr
