@@ -14,9 +14,7 @@ from private_consensus.core.algorithms.families.decentralized_sgd import Decentr
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
 from private_consensus.core.algorithms.sdm_dsgd import SDMDSGD
-from private_consensus.core.handlers import Running
 from private_consensus.core.problems import perceptron
-from private_consensus.core.quantization import Grid
 from private_consensus.core.randomness import Streams
 from private_consensus.kernels import rounds
 
@@ -91,39 +89,3 @@ def test_a_non_finite_gradient_is_detected_in_the_affected_setting_only(coordina
     assert lost[0] == 0
     assert np.isnan(lost[1])
     assert np.isinf(models[3, coordinate])
-
-
-class Own(QDPSGD1):
-    """Algorithm whose round leaves the models unchanged."""
-
-    def step(self, state, problem, network, release, t):
-        return self.after_step(state, release, state.x, state.message, 0.25)
-
-
-class Nearest(Grid):
-    """Grid that rounds all values to 0."""
-
-    def quantize(self, x, key, counter, out):
-        out[:] = 0.0
-        return 0
-
-
-class OnItsGrid(QDPSGD1):
-    def grid_of(self, s):
-        grid = super().grid_of(s)
-        return Nearest(grid.resolution, grid.bits, grid.clipped)
-
-
-def test_overridden_rounds_and_grids_of_subclasses_are_executed():
-    problem, network = scene(20, 3)
-    release = Running({}, problem, STREAMS, np.array([HORIZON])).function()
-    start = problem.initial("random", release)
-    for _, _, observables in recorded_observables([Own()], problem, network)[:-1]:
-        assert (observables["internal"][0] == start).all()
-        assert (observables["saturated"] == 0.25).all()
-    usual, custom = (
-        recorded_observables([kind(sigma=0.0)], problem, network)[0][2]
-        for kind in (QDPSGD1, OnItsGrid)
-    )
-    assert not np.array_equal(usual["internal"], custom["internal"])
-    assert (custom["saturated"] == 0).all()
