@@ -17,7 +17,6 @@ from private_consensus.reproduction.datasets import (
     write_provenance,
 )
 from private_consensus.reproduction.datasets.catalogue import entry
-from private_consensus.reproduction.datasets.downloads import Downloads, Unavailable
 from private_consensus.reproduction.datasets.raw import checksum_of
 
 TRAIN = b"""\
@@ -96,14 +95,6 @@ def zipped(train: bytes = TRAIN, test: bytes = TEST) -> bytes:
     return stream.getvalue()
 
 
-def test_ucimlrepo_is_tried_first(publisher, monkeypatch, tmp_path, small):
-    program = f"import sys; open(sys.argv[1], 'w').write({as_ucimlrepo(small)!r})"
-    served_by(publisher, monkeypatch, small, b"no archive", program)
-    raw, provenance = acquire("adult", Acquisition(cache=tmp_path, source="official"))
-    assert raw.equals(small)
-    assert provenance.source == "publisher" and "ucimlrepo" not in provenance.because
-
-
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
@@ -119,30 +110,12 @@ def test_the_archive_is_the_second_source(publisher, monkeypatch, tmp_path, smal
     assert f"ucimlrepo: {reason}" in provenance.because
 
 
-def test_ucimlrepo_is_not_started_if_its_host_is_unreachable(monkeypatch, tmp_path):
-    runs = []
-    monkeypatch.setattr(adult.subprocess, "run", lambda *command, **_: runs.append(command))
-    publisher = replace(entry("adult").publishers[0], url="http://127.0.0.1:1/api")
-    with pytest.raises(Unavailable, match=r"127\.0\.0\.1 cannot be reached"):
-        adult.fetch(Downloads(folder=tmp_path, timeout_s=1.0), publisher)
-    assert publisher.name == "ucimlrepo" and not runs
-
-
 def test_the_archive_is_fetched_without_extracting_files(publisher, monkeypatch, tmp_path, small):
     served_by(publisher, monkeypatch, small, zipped())
     raw, provenance = acquire("adult", Acquisition(cache=tmp_path, source="official"))
     assert raw.equals(small)
     assert (provenance.source, provenance.where) == ("publisher", "127.0.0.1")
     assert not (tmp_path.parent / "evil").exists()
-
-
-def test_a_second_acquisition_is_read_from_the_cache(publisher, monkeypatch, tmp_path, small):
-    served_by(publisher, monkeypatch, small, zipped())
-    first = acquire("adult", Acquisition(cache=tmp_path))
-    n_requests = len(publisher.requests)
-    second = acquire("adult", Acquisition(cache=tmp_path))
-    assert second[0].equals(first[0]) and second[1] == first[1]
-    assert len(publisher.requests) == n_requests
 
 
 @pytest.mark.parametrize("poison", ["contents", "name"])
@@ -174,17 +147,6 @@ def test_the_surrogate_has_the_schema_sizes_and_missing_values_of_adult(tmp_path
         857,
     )
     assert provenance.is_surrogate and provenance.publishable
-
-
-def test_surrogate_records_are_consistent_across_attributes(tmp_path):
-    raw, _ = acquire("adult", Acquisition(source="surrogate", cache=tmp_path))
-    spouses = raw.filter(pl.col("relationship").is_in(["Husband", "Wife"]))
-    assert spouses["marital_status"].unique().to_list() == ["Married-civ-spouse"]
-    husbands = raw.filter(pl.col("relationship") == "Husband")
-    assert husbands["sex"].unique().to_list() == ["Male"]
-    pairs = raw.select("education", "education_num").unique()
-    assert pairs.height == 16
-    assert raw["education_num"].min() == 1 and raw["age"].min() >= 17
 
 
 def test_the_surrogate_is_determined_by_its_seed(tmp_path):
