@@ -93,18 +93,6 @@ def test_invalid_settings_are_refused_with_their_key(settings, key):
         Acquisition(**settings)
 
 
-@pytest.mark.parametrize("location", ["{}/missing", "https://127.0.0.1{}/missing"])
-def test_a_missing_mirror_folder_is_an_error(tmp_path, location):
-    with pytest.raises(InvalidInput, match=r"data.mirror: found .*missing.* expected an existing"):
-        acquire("adult", Acquisition(mirror=location.format(tmp_path), cache=tmp_path))
-
-
-def test_the_mirror_can_be_set_by_an_environment_variable(monkeypatch, tmp_path):
-    monkeypatch.setenv("PRIVATE_CONSENSUS_MIRROR", str(tmp_path / "missing"))
-    with pytest.raises(InvalidInput, match=r"data.mirror"):
-        acquire("adult", Acquisition(cache=tmp_path))
-
-
 def test_a_data_set_missing_from_the_mirror_is_reported_without_an_error(no_network, tmp_path):
     (tmp_path / "mirror").mkdir()
     acquisition = Acquisition(mirror=str(tmp_path / "mirror"), cache=tmp_path, surrogate_rows=ROWS)
@@ -124,13 +112,6 @@ def test_a_wrong_truncated_or_missing_mirror_file_is_named(tmp_path, contents):
         expected = entry("adult").mirror.files["adult/adult.data"]["file"]
         assert expected in str(error.value)
         assert file_hash(folder / "adult.data") in str(error.value)
-
-
-def test_the_summary_has_one_row_per_data_set(no_network, tmp_path):
-    rows = summary(Acquisition(cache=tmp_path, source="surrogate", surrogate_rows=ROWS))
-    assert [row["dataset"] for row in rows] == list(DATA_SETS)
-    assert {row["source"] for row in rows} == {"surrogate"}
-    assert rows[1]["rows"] == ROWS and rows[2]["columns"] == 52 and rows[4]["columns"] == 3072
 
 
 def test_mirrored_data_have_the_expected_sizes_and_checksums(mirror_path, tmp_path):
