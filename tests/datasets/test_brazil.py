@@ -11,7 +11,6 @@ from brazil_categories import collapse
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.reproduction.datasets import Acquisition, acquire, brazil
-from private_consensus.reproduction.datasets.catalogue import entry
 
 IPUMS = pl.DataFrame(
     {
@@ -44,15 +43,6 @@ IPUMS = pl.DataFrame(
 def text_of(table: pl.DataFrame) -> bytes:
     lines = "\n".join(" ".join(map(str, row)) for row in table.iter_rows())
     return gzip.compress(lines.encode())
-
-
-def test_the_ipums_order_has_exactly_the_mapped_variables():
-    options = entry("brazil").publishers[0].options
-    assert set(options["variables"]) == set(options["columns"]) == set(IPUMS.columns)
-
-
-def test_there_are_52_columns_with_distinct_names():
-    assert len(brazil.COLUMNS) == len(set(brazil.COLUMNS)) == 52
 
 
 def test_an_ipums_extract_maps_to_the_canonical_table():
@@ -113,12 +103,6 @@ def test_reading_a_written_file_returns_the_same_table():
     assert brazil.from_text(text_of(table)).equals(table)
 
 
-def test_collapse_and_expand_are_inverse():
-    table = brazil.from_ipums(IPUMS)
-    assert brazil.expand(collapse(table)).equals(table)
-    assert collapse(table)["religion"].to_list() == ["Christian", "Unknown"]
-
-
 @pytest.mark.parametrize(
     "contents",
     [b"no gzip", gzip.compress(b"1 2 3"), None],
@@ -128,15 +112,6 @@ def test_a_wrong_or_truncated_file_is_refused(contents):
     complete_file = text_of(brazil.from_ipums(IPUMS))
     with pytest.raises(InvalidInput, match="ipums-br"):
         brazil.from_text(complete_file[:-20] if contents is None else contents)
-
-
-def test_indicator_blocks_of_the_surrogate_sum_to_at_most_one(tmp_path):
-    acquisition = Acquisition(source="surrogate", cache=tmp_path, surrogate_rows=2000)
-    raw, provenance = acquire("brazil", acquisition)
-    for name, values in brazil.BLOCKS.items():
-        sums = raw.select(f"{name}={v}" for v in values).to_numpy().sum(axis=1)
-        assert set(np.unique(sums)) <= {0, 1}
-    assert provenance.publishable
 
 
 def test_indicator_blocks_of_the_real_data_sum_to_at_most_one(mirror_path, tmp_path):
