@@ -30,26 +30,11 @@ def test_a_file_is_fetched_checked_and_fetched_only_once(publisher, tmp_path):
     assert left_behind(tmp_path) == ["a"]
 
 
-def test_a_missing_file_is_requested_only_once(publisher, tmp_path):
-    with pytest.raises(Unavailable, match="HTTP status 404"):
-        downloads(tmp_path).fetch(f"{publisher.url}/a", "a")
-    assert len(publisher.requests) == 1
-    assert left_behind(tmp_path) == []
-
-
 def test_a_download_succeeds_after_two_503_responses(publisher, tmp_path):
     publisher.files["/a"], publisher.faults["/a"] = CONTENTS, [503, 503]
     path = downloads(tmp_path).fetch(f"{publisher.url}/a", "a", checksum=CHECKSUM)
     assert path.read_bytes() == CONTENTS
     assert len(publisher.requests) == 3
-
-
-def test_repeated_503_responses_end_after_three_tries(publisher, tmp_path, no_pauses):
-    publisher.files["/a"], publisher.faults["/a"] = CONTENTS, [503] * 99
-    with pytest.raises(Unavailable, match=r"HTTP status 503 \(3 tries\)"):
-        downloads(tmp_path).fetch(f"{publisher.url}/a", "a")
-    assert len(publisher.requests) == 3
-    assert no_pauses == [1, 2]
 
 
 def test_an_interrupted_transfer_is_repeated(publisher, tmp_path):
