@@ -95,21 +95,6 @@ def test_a_surrogate_reproduces_the_aggregates_of_its_table():
     assert set(drawn["income"]) == {0, 40_000}
 
 
-def test_aggregates_can_omit_small_categories_and_extreme_values():
-    table = pl.DataFrame(
-        {"x": [*range(999), 10**9], "sex": ["Male"] * 995 + ["Female"] * 5, "income": [0] * 1000}
-    )
-    schema = us.Schema(
-        columns=("x", "sex", "income"),
-        categories={"sex": ("Female", "Male")},
-        label="income",
-        positive=0,
-    )
-    aggregates = surrogates.aggregate(table, schema, smallest=10, trim=0.01)
-    assert set(aggregates["columns"]["sex"]) == {"Male"}
-    assert max(aggregates["columns"]["x"]["quantiles"]) < 1000
-
-
 def test_stored_aggregates_of_brazil_omit_categories_with_shares_below_0_001():
     aggregates = catalogue.aggregates("brazil")
     for column in aggregates["columns"].values():
