@@ -12,34 +12,16 @@ import polars as pl
 import pytest
 
 from private_consensus.report.page import page, pages
-from private_consensus.report.views import figures as figure_views
-from private_consensus.report.views import privacy, scorecard, verdicts
+from private_consensus.report.views import privacy, verdicts
 
-from .conftest import MADE_UP, VERDICTS, card, claim, image_card, paper, privacy_row, results_of
+from .conftest import MADE_UP, card, claim, paper, privacy_row, results_of
 from .html_tree import Tree
-
-
-def test_only_verdicts_of_primary_variants_are_counted(results):
-    counts = {row["verdict"]: row["count"] for row in scorecard.counts(scorecard.scored(results))}
-    assert counts == {**dict.fromkeys(VERDICTS, 2), "not refuted": 0}
 
 
 def test_the_scorecard_has_one_row_per_claim_and_figures_list_all_variants(results):
     assert pages(results)["scorecard.html"].count("Claim ") == 10
     first = verdicts.of_figure(results.claims, "first_fig1")
     assert [row["variant"] for row in first[0]["variants"]] == ["released", "printed"]
-
-
-def test_every_page_of_the_reference_report_links_to_the_documentation(results):
-    texts = {"index.html": page(results), **pages(results)}
-    assert not any("of the library<" in text for text in texts.values())
-    beside = replace(results, is_reference=True)
-    for name, text in {"index.html": page(beside), **pages(beside)}.items():
-        (link,) = re.findall(r'href="([^"]+)">Documentation of the library<', text)
-        assert (
-            posixpath.normpath(posixpath.join("paper/report", name, "..", link))
-            == "docs/index.html"
-        )
 
 
 def test_a_table_is_shown_with_its_claims():
@@ -78,12 +60,6 @@ def test_a_table_is_shown_with_its_claims():
     assert "SURROGATE DATA" in text.partition('id="first_table1"')[2]
 
 
-def test_logarithms_of_ratios_are_shown_as_ratios(results):
-    row = verdicts.formatted(results.claims[0])
-    assert (row["measure"], row["shown"], row["interval"]) == ("ratio", "0.5", "[0.25, 1]")
-    assert row["accepted"] == "at most 1"
-
-
 @pytest.mark.parametrize(
     ("verdict", "changes", "expected"),
     [
@@ -109,21 +85,6 @@ def test_logarithms_of_ratios_are_shown_as_ratios(results):
 )  # fmt: skip
 def test_the_remark_on_a_verdict_states_its_reason(verdict, changes, expected):
     assert verdicts.remark(claim("first", 0, verdict, **changes)) == expected
-
-
-def test_the_remark_states_the_caveat_and_methods_that_are_no_better_than_a_constant():
-    lines = [
-        "the majority class: pr_admm.per at epsilon 0.1", "the majority class: dvp.zcdp",
-        "the majority class: m_admm.zcdp at epsilon 0.1", "the majority class: dvp.tight at t 1",
-        "the zero vector: pdop.resolved",
-    ]  # fmt: skip
-    row = claim("first", 0, "held", caveat="cannot fail")
-    assert verdicts.remark({**row, "no_better": "\n".join(lines)}) == (
-        "cannot fail; no better than the majority class: PR-ADMM, M-ADMM at epsilon 0.1, and "
-        "DVP (zcdp), and DVP (tight) at t 1; no better than the zero vector: PDOP"
-    )
-    assert verdicts.remark({**row, "no_better": ""}) == "cannot fail"
-    assert verdicts.remark({**row, "verdict": "cannot be tested"}) == "by construction"
 
 
 def test_markup_in_the_configuration_is_escaped(results):
@@ -208,27 +169,6 @@ def test_every_figure_has_an_alternative_text(results):
     assert "one for each delta power" in words[0]
 
 
-def test_a_data_card_shows_the_mean_image_of_each_class(results):
-    tree = Tree(pages(replace(results, cards=[card(), image_card()]))["data.html"])
-    images = [
-        attributes for tag, attributes in tree.elements if tag == "img" and "src" in attributes
-    ]
-    images = [
-        attributes
-        for attributes in images
-        if attributes["src"].startswith("data:image/png;base64,")
-    ]
-    assert [attributes["alt"] for attributes in images] == [
-        "Mean image of the class 0",
-        "Mean image of the class cat",
-    ]
-    assert [(attributes["width"], attributes["height"]) for attributes in images] == [
-        ("2", "2"),
-        ("1", "1"),
-    ]
-    assert {"card-adult-onehot104", "card-mnist-pixels"} <= set(tree.all("id"))
-
-
 def test_headings_skip_no_level(results):
     paper_texts = {key: text for key, text in pages(results).items() if key.startswith("papers/")}
     for text in (page(results), *paper_texts.values()):
@@ -251,51 +191,6 @@ def test_an_unproven_guarantee_is_marked_as_not_proven():
     rows = [privacy_row("first", "v", 1.0, 0.5, proven=False)]
     text = pages(results_of({"first": paper("first", "000")}, privacy=rows))["privacy.html"]
     assert "[0, 0.5 (unproven)]" in text
-
-
-def test_settings_of_an_experiment_are_written_in_words():
-    spec = {
-        "problem": {"name": "mean_estimation", "normalised": True, "sparse": False, "box": 2.0},
-        "network": {"name": "edges", "edges": [[1, 2], [2, 3]], "probability": None},
-        "budget": {"epsilon": 4.0, "delta": {"records_power": -1.0}},
-        "horizon": 5,
-    }  # fmt: skip
-    assert figure_views.settings(spec) == [
-        ("problem", "mean estimation; normalised; not sparse; box 2"),
-        ("network", "edges; edges 1–2, 2–3"),
-        ("budget", "ε = 4; δ = 1/records"),
-        ("horizon", "5"),
-    ]
-    assert figure_views.settings({"budget": {"epsilon": math.inf, "delta": 0.0}}) == [
-        ("budget", "none")
-    ]
-    budget = {"epsilon": 1.0, "delta": {"records_power": -2.0}}
-    assert figure_views.settings({"budget": budget}) == [("budget", "ε = 1; δ = records^−2")]
-
-
-@pytest.mark.parametrize("figures", [12])
-def test_pages_of_five_papers_with_sixty_figures_stay_below_200_kb(figures):
-    papers = {f"paper{i}": paper(f"paper{i}", f"00{i}", figures) for i in range(5)}
-    many_results = results_of(papers)
-    texts_by_page = pages(many_results)
-    texts = [texts_by_page[f"papers/{key}.html"] for key in papers]
-    assert [text.count('<details class="figure"') for text in texts] == [figures] * 5
-    assert max(len(text.encode()) for text in (page(many_results), *texts)) < 200_000
-
-
-def test_claims_without_a_paper_number_are_shown_with_their_group_title(results):
-    """Use a group of claims on methods that belong to no paper of the study."""
-    paper_config = results.papers["first"]
-    paper_fields = {**paper_config["paper"], "number": "", "title": "Methods beside", "authors": []}
-    beside = {**paper_config, "paper": paper_fields}
-    mixed = results_of({"first": beside}, claims=results.claims[:1], privacy=results.privacy[:1])
-    front, text = page(mixed), pages(mixed)["papers/first.html"]
-    assert "Methods beside" in pages(mixed)["scorecard.html"]
-    assert '<a href="papers/first.html">Methods beside</a>' in front
-    assert not [
-        fragment for fragment in ("Paper ,", "Paper <", "paper </a>") if fragment in front + text
-    ]
-    assert mixed.claims[0]["id"] in text
 
 
 def test_figures_without_a_paper_number_are_shown_with_their_group_title(results):
