@@ -9,12 +9,10 @@ import math
 import re
 from dataclasses import replace
 
-import polars as pl
 import pytest
 
-from private_consensus.common import spreadsheets
-from private_consensus.report.page import page, pages, paper_view
-from private_consensus.report.views import answer, privacy, run, scorecard
+from private_consensus.report.page import pages, paper_view
+from private_consensus.report.views import answer, privacy, scorecard
 
 from . import conftest
 from .conftest import privacy_row
@@ -65,25 +63,6 @@ def test_csv_json_and_markdown_files_list_the_same_claims(results):
     assert float(rows[0]["value"]) == pytest.approx(0.5)
     assert parsed["claims"][0]["high"] == pytest.approx(1.0)
     assert file_texts["scorecard.md"].count("\n| `") == 10
-
-
-def test_the_wall_time_of_a_figure_is_the_sum_over_its_jobs(results):
-    timings = [{"job": job, "seconds": s, "memory": 0.0}
-               for job, s in (("first_fig1.descent", 3.0), ("figure.first_fig1", 1.0),
-                              ("second_fig1.descent", 50.0))]  # fmt: skip
-    seconds = run.seconds_of_figures(results.papers, timings)
-    assert seconds["first_fig1"] == 4.0
-    assert seconds["first_fig2"] == 3.0
-
-
-def test_the_front_page_has_command_and_chart_and_the_scorecard_every_claim(results):
-    front = page(results)
-    assert front.count("snakemake --cores 2 --configfile config/smoke.yaml") == 1
-    for row in results.claims:
-        assert f"papers/{row['paper']}.html#{row['id']}" in pages(results)["scorecard.html"]
-        assert row["id"] not in front
-    # Of each paper, one row as published has less privacy than claimed.
-    assert [text.count('class="bar"') for text in (front, pages(results)["privacy.html"])] == [2, 4]
 
 
 @pytest.mark.parametrize(
@@ -141,15 +120,6 @@ def test_audits_and_algorithms_without_a_claim_are_not_in_the_chart():
     assert privacy.delivered(conftest.results_of(papers, privacy=[silent, audit])) == []
 
 
-@pytest.mark.parametrize(
-    "ends, multiple",
-    [((0.5, 1.0), "0.5 to 1"), ((0.0, 1.0), "at most 1"), ((2.0, math.inf), "at least 2"),
-     ((0.0, math.inf), "not known"), ((math.inf, math.inf), "∞"), ((1.0, 1.0), "1")],
-)  # fmt: skip
-def test_trivial_ends_of_an_interval_are_omitted(ends, multiple):
-    assert privacy.multiple_in_words(*ends) == multiple
-
-
 NASTY = "=HYPERLINK(1) | <script>x</script> [a](javascript:1) `b`\n| c | *d*"
 
 
@@ -166,13 +136,3 @@ def test_scorecard_files_escape_spreadsheet_formulas_and_markdown(results):
     for line in table:
         assert len(re.findall(r"(?<!\\)\|", line)) == 11
         assert not re.search(r"(?<!\\)[<>]|(?<!\\)\[", line)
-
-
-@pytest.mark.parametrize(
-    ("text", "escaped"),
-    [("=1+1", "'=1+1"), ("-2", "'-2"), ("a = 1", "a = 1"), ("", ""), ("@x", "'@x"), (None, None)],
-)
-def test_csv_escapes_texts_that_look_like_formulas_but_not_numbers(text, escaped):
-    frame = pl.DataFrame({"word": [text], "number": [-1.5]}, schema_overrides={"word": pl.String})
-    read = pl.read_csv(io.StringIO(spreadsheets.csv(frame)), schema_overrides={"word": pl.String})
-    assert (read["word"].to_list(), read["number"].to_list()) == ([escaped], [-1.5])
