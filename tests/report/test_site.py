@@ -10,22 +10,12 @@ from pathlib import Path
 import pytest
 
 from private_consensus.report import (
-    CHECKSUMS,
-    FILES,
     read_results,
     write_site,
 )
-from private_consensus.report.page import TOPICS
 from private_consensus.report.site import write_zipped
 
 from .conftest import write_result
-from .html_tree import Tree
-
-DOWNLOADS = ("svg", "png", "pdf", "parquet", "csv.zip")
-"""File name extensions in ``report/figures``."""
-
-ASSETS = ("report.css", "report.js")
-"""Style and script of a report."""
 
 
 @pytest.fixture
@@ -33,48 +23,6 @@ def site(results, run_folder, tmp_path) -> Path:
     folder = tmp_path / "report"
     write_site(results, run_folder, folder)
     return folder
-
-
-def test_the_report_folder_contains_exactly_the_expected_files(site, results):
-    files = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
-    figures = {f"figures/{name}.{kind}" for name in results.facts for kind in DOWNLOADS}
-    common_files = {
-        "index.html",
-        CHECKSUMS,
-        *FILES,
-        *(f"{name}.html" for name in TOPICS),
-    }
-    settings = {f"privacy/{key}.csv" for key in results.papers}
-    papers = {f"papers/{key}.html" for key in results.papers}
-    assert files == {
-        *common_files,
-        *settings,
-        *papers,
-        *(f"assets/{name}" for name in ASSETS),
-        *figures,
-    }
-
-
-def test_every_linked_file_is_in_the_report_folder(site):
-    for page in site.rglob("*.html"):
-        tree = Tree(page.read_text())
-        links = [
-            link
-            for link in tree.all("href") + tree.all("src")
-            if not link.startswith(("#", "data:", "http"))
-        ]
-        assert links
-        missing = [name for name in links if not (page.parent / name.partition("#")[0]).is_file()]
-        assert missing == []
-
-
-def test_the_front_page_loads_less_than_100_kb(site):
-    tree = Tree((site / "index.html").read_text())
-    loaded = [*tree.attributes("script", "src"), *tree.attributes("img", "src")]
-    loaded += [link for link in tree.attributes("link", "href") if not link.startswith("data:")]
-    assert loaded == ["assets/report.js", "assets/report.css"]
-    # The claims are on the page of the scorecard, not on the front page.
-    assert sum((site / name).stat().st_size for name in ("index.html", *loaded)) < 100_000
 
 
 def test_two_reports_of_the_same_results_are_byte_identical(site, results, run_folder, tmp_path):
