@@ -6,15 +6,13 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from private_consensus.report.page import page
 from private_consensus.report.views import answer
 from private_consensus.report.views.privacy import settings_of_papers
 from private_consensus.reproduction.claims.words import may_decide
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.results import rows_of
-from private_consensus.reproduction.experiments.schema import cited, read_yaml
+from private_consensus.reproduction.experiments.schema import read_yaml
 
 from .conftest import paper, privacy_row, results_of
 
@@ -53,29 +51,6 @@ def test_ablations_audits_tuning_grids_and_settings_without_a_claim_are_not_coun
     assert answer.privacy_clause(counted).startswith(
         "as published, or as resolved where a text is silent, 1 of the 1 methods that the papers"
     )
-
-
-def test_front_page_of_a_small_scale_states_that_no_claim_is_decided(results):
-    assert answer.summary(results).startswith("The smoke scale decides no claim")
-
-
-@pytest.mark.parametrize(
-    ("authors", "venue", "expected"),
-    [
-        (["Jimin Wang", "Jianwei Tan", "Ji-Feng Zhang"], "Journal, 2022", "Wang et al. 2022"),
-        (["Jiahao Ding"], "dissertation, 2022", "Ding 2022"),
-        (["A One", "B Two"], "somewhere", "One and Two"),
-        ([], "Not a paper", "In short"),
-    ],
-)
-def test_papers_are_cited_by_their_authors_or_short_title(authors, venue, expected):
-    paper_fields = {
-        "authors": authors,
-        "venue": venue,
-        "title": "A title",
-        "short_title": "In short",
-    }
-    assert cited(paper_fields) == expected
 
 
 def test_the_readme_states_the_published_claims_and_settings():
