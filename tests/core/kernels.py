@@ -130,8 +130,8 @@ def inner_loops(dim: int) -> Any:
     )
 
 
-def draws(vectors: int) -> Any:
-    u, size = np.uint32, 32 * vectors
+def draws(size: int) -> Any:
+    u = np.uint32
     words = np.empty((2, size), np.uint32)
     numbers = np.empty((4, size), np.float32)
     normals.fill_words(*KEY, u(1), u(2), *words)

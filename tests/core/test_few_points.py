@@ -5,7 +5,7 @@ import pytest
 
 from private_consensus.kernels import rows
 from private_consensus.kernels.rows import bounds_of, round_to_few
-from private_consensus.kernels.vectors import WIDE, aligned
+from private_consensus.kernels.vectors import aligned
 
 RESOLUTION, COUNT = np.float32(0.1), 320
 KEY = np.uint32(1), np.uint32(2), np.uint32(0)
@@ -27,8 +27,7 @@ def rounded(words, table, bits):
     options = RESOLUTION, np.float32(1) / RESOLUTION, lowest, highest
     cut = round_to_few(x, u, first, bounds, *options, out)
     steps = np.floor(x / RESOLUTION) + (x / RESOLUTION % 1 > 0.5)
-    ties = np.zeros((2, WIDE), np.uint32)
-    rows.find_steps(table, *KEY, 0, first, second, ties, draws)
+    rows.find_steps(table, *KEY, 0, first, second, draws)
     return out, cut, steps, draws
 
 

@@ -24,7 +24,7 @@ from private_consensus.core.problems import logistic_regression, perceptron
 from private_consensus.core.quantization import Grid
 from private_consensus.core.randomness import Streams
 from private_consensus.kernels import messages, rows
-from private_consensus.kernels.normals import WIDE, threefry
+from private_consensus.kernels.normals import threefry
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.discrete import discrete_gaussian_pmf
 
@@ -167,8 +167,7 @@ def compiled(table, dim):
     for i, row in enumerate(samples):
         columns = np.arange(dim, dtype=np.uint32)
         words = threefry(KEY, np.uint32(9 + i), columns)
-        scratch = np.zeros((2, WIDE), np.uint32)
-        rows.find_steps(table, *KEY, np.uint32(9 + i), np.uint32(0), *words, scratch, row)
+        rows.find_steps(table, *KEY, np.uint32(9 + i), np.uint32(0), *words, row)
     return samples
 
 

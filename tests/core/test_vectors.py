@@ -7,28 +7,18 @@ from private_consensus.kernels.compiling import compiled
 from private_consensus.kernels.vectors import (
     DOUBLE_LANES,
     LANES,
-    WIDE,
-    counted_from,
     doubles,
-    everywhere,
-    everywhere_wide,
-    floated,
     ints,
     largest_of,
     load,
-    load_wide,
     longs,
     lowest_bit,
     maximum,
     minimum,
-    narrowed,
-    root,
     singles,
     store,
     total_of,
     where_greater,
-    widened,
-    words,
 )
 
 RNG = np.random.default_rng(2)
@@ -84,45 +74,17 @@ def test_a_multiply_add_is_rounded_at_most_twice():
 
 
 @compiled
-def bits(a, out):
-    x = load_wide(a, 0)
-    store(out, 0, ((x << np.uint32(7)) | (x >> np.uint32(25))) ^ (x & np.uint32(0xFF)))
-
-
-def test_unsigned_integers_support_shifts_and_bit_operations():
-    a = RNG.integers(0, 2**32, WIDE, dtype=np.uint32)
-    out = np.empty_like(a)
-    bits(a, out)
-    turned = (a << np.uint32(7)) | (a >> np.uint32(25))
-    assert (out == turned ^ (a & np.uint32(0xFF))).all()
-
-
-@compiled
-def signed(a, out):
-    store(out, 0, floated(ints(load(a, 0)) >> np.int32(3)))
-
-
-def test_right_shifts_of_signed_integers_keep_the_sign():
-    a = RNG.integers(0, 2**32, LANES, dtype=np.uint32)
-    out = np.empty(LANES, np.float32)
-    signed(a, out)
-    assert (out == (a.view(np.int32) >> 3).astype(np.float32)).all()
-
-
-@compiled
-def viewed(a, d, negative, roundtrip):
-    x = load(a, 0)
-    store(negative, 0, singles(words(x) ^ np.uint32(1 << 31)))
-    y = load(d, 0)
-    store(roundtrip, 0, doubles(longs(y) + np.int64(1)))
+def next_numbers(a, d, next_a, next_d):
+    store(next_a, 0, singles(ints(load(a, 0)) + np.int32(1)))
+    store(next_d, 0, doubles(longs(load(d, 0)) + np.int64(1)))
 
 
 def test_reinterpreting_vectors_preserves_their_bits():
     (a,), (d,) = random_vectors(np.float32, 1), random_vectors(np.float64, 1)
-    negative, roundtrip = np.empty_like(a), np.empty_like(d)
-    viewed(a, d, negative, roundtrip)
-    assert (negative == -a).all()
-    assert (np.abs(roundtrip) == np.nextafter(np.abs(d), np.inf)).all()
+    next_a, next_d = np.empty_like(a), np.empty_like(d)
+    next_numbers(a, d, next_a, next_d)
+    assert (np.abs(next_a) == np.nextafter(np.abs(a), np.float32(np.inf))).all()
+    assert (np.abs(next_d) == np.nextafter(np.abs(d), np.inf)).all()
 
 
 @compiled
@@ -143,33 +105,6 @@ def test_minimum_and_maximum_ignore_a_nan_first_operand_and_where_matches_numpy(
     assert (high[1:] == np.maximum(a, b)[1:]).all()
     assert (where == np.where(a > 0, b, -b)).all()
     assert low[0] == high[0] == b[0]
-
-
-@compiled
-def halves(a, out, rounded):
-    lower, upper = widened(load(a, 0))
-    store(out, 0, lower)
-    store(out, DOUBLE_LANES, upper)
-    store(rounded, 0, narrowed(lower, upper) + root(everywhere(np.float32(4.0))))
-
-
-def test_vectors_are_widened_to_double_and_narrowed_again():
-    (a,) = random_vectors(np.float32, 1)
-    out, rounded = np.empty(LANES), np.empty_like(a)
-    halves(a, out, rounded)
-    assert (out == a.astype(float)).all()
-    assert (rounded == a + np.float32(2)).all()
-
-
-@compiled
-def counted(first, out):
-    store(out, 0, counted_from(first) + everywhere_wide(np.uint32(0)))
-
-
-def test_lane_counters_wrap_around_at_2_to_the_32():
-    out = np.empty(WIDE, np.uint32)
-    counted(np.uint32(2**32 - 5), out)
-    assert (out == (np.arange(WIDE) + 2**32 - 5) % 2**32).all()
 
 
 @compiled

@@ -19,24 +19,13 @@ from __future__ import annotations
 import numpy as np
 
 from .compiling import inlined, uncounted
-from .vectors import (
-    WIDE,
-    counted_from,
-    everywhere_wide,
-    floated,
-    ints,
-    maximum,
-    root,
-    singles,
-    store,
-)
 
 ROUNDS = 13
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 PARITY = np.uint32(0x1BD11BDA)
 
 _R0, _R1, _R2, _R3, _R4, _R5, _R6, _R7 = (np.uint32(r) for r in ROTATIONS)
-_ONE, _TWO, _THREE, _WORD = np.uint32(1), np.uint32(2), np.uint32(3), np.uint32(32)
+_ONE, _WORD = np.uint32(1), np.uint32(32)
 _MANTISSA, _EXPONENT = np.int32(0x3F3504F3), np.int32(23)  # sqrt(1/2), where mantissas begin
 _ZERO, _UNIT, _MINUS_TWO, _DOUBLE = (np.float32(v) for v in (0.0, 1.0, -2.0, 2.0))
 _STEP, _FIRST, _LN2 = np.float32(2.0**-31), np.float32(2.0**-32), np.float32(np.log(2.0))
@@ -67,44 +56,52 @@ _L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7 = _logarithm_polynomial(7)
 # --- Compiled -------------------------------------------------------------------------------------
 
 
+# Sums of 32-bit integers have 64 bits in numba; the conversions keep vectors of 32-bit numbers.
+
+
 @inlined
 def _mixed(x, y, rotation):
-    x = x + y
-    return x, ((y << rotation) | (y >> (_WORD - rotation))) ^ x
+    x = np.uint32(x + y)
+    return x, np.uint32(((y << rotation) | (y >> (_WORD - rotation))) ^ x)
+
+
+@inlined
+def _add_key(x, y, first, second, count):
+    return np.uint32(x + first), np.uint32(y + second + np.uint32(count))
 
 
 @inlined
 def threefry_words(k0, k1, x, y):
-    """Compute two vectors of words from a key (k0, k1) and counters (x, y)."""
-    k2 = np.uint32(PARITY ^ np.uint32(k0 ^ k1))
-    x, y = x + k0, y + k1
+    """Compute two words from a key (k0, k1) and a counter (x, y)."""
+    k2 = np.uint32(PARITY ^ k0 ^ k1)
+    x, y = _add_key(x, y, k0, k1, 0)
     x, y = _mixed(x, y, _R0)
     x, y = _mixed(x, y, _R1)
     x, y = _mixed(x, y, _R2)
     x, y = _mixed(x, y, _R3)
-    x, y = x + k1, y + np.uint32(k2 + _ONE)
+    x, y = _add_key(x, y, k1, k2, 1)
     x, y = _mixed(x, y, _R4)
     x, y = _mixed(x, y, _R5)
     x, y = _mixed(x, y, _R6)
     x, y = _mixed(x, y, _R7)
-    x, y = x + k2, y + np.uint32(k0 + _TWO)
+    x, y = _add_key(x, y, k2, k0, 2)
     x, y = _mixed(x, y, _R0)
     x, y = _mixed(x, y, _R1)
     x, y = _mixed(x, y, _R2)
     x, y = _mixed(x, y, _R3)
-    x, y = x + k0, y + np.uint32(k1 + _THREE)
+    x, y = _add_key(x, y, k0, k1, 3)
     return _mixed(x, y, _R4)
 
 
 @inlined
 def _radius(word):
-    r"""Compute the Box-Muller radii :math:`\sqrt{-2\ln u}` of random words."""
+    r"""Compute the Box-Muller radius :math:`\sqrt{-2\ln u}` of a random word."""
     # Signed integers are converted to floats in one instruction. Small uniforms, which determine
     # the tails of the distribution, are represented precisely.
-    uniform = floated(ints(word >> _ONE)) * _STEP + _FIRST
-    bits = ints(uniform)
-    exponent = (bits - _MANTISSA) >> _EXPONENT
-    f = singles(bits - (exponent << _EXPONENT)) - _UNIT
+    uniform = np.float32(np.int32(word >> _ONE)) * _STEP + _FIRST
+    bits = np.float32(uniform).view(np.int32)
+    exponent = np.int32(np.int32(bits - _MANTISSA) >> _EXPONENT)
+    f = np.int32(bits - np.int32(exponent << _EXPONENT)).view(np.float32) - _UNIT
     p = f * _L7 + _L6
     p = p * f + _L5
     p = p * f + _L4
@@ -112,34 +109,18 @@ def _radius(word):
     p = p * f + _L2
     p = p * f + _L1
     p = p * f + _L0
-    logarithm = floated(exponent) * _LN2 + (p * f * f + f)
-    return root(maximum(logarithm * _MINUS_TWO, _ZERO))
+    logarithm = np.float32(exponent) * _LN2 + (p * f * f + f)
+    return np.sqrt(max(logarithm * _MINUS_TWO, _ZERO))
 
 
 @inlined
 def _half_angle(word):
-    """Compute the sine and cosine of pi/2 times the integers ``word``, scaled to [-1, 1)."""
-    a = floated(ints(word)) * _HALF_TURN
+    """Compute the sine and cosine of pi/2 times the integer ``word``, scaled to [-1, 1)."""
+    a = np.float32(np.int32(word)) * _HALF_TURN
     z = a * a
     sine = ((((z * _S4 + _S3) * z + _S2) * z + _S1) * z + _S0) * a
     cosine = ((((z * _C5 + _C4) * z + _C3) * z + _C2) * z + _C1) * z + _C0
     return sine, cosine
-
-
-@inlined
-def normal_pairs(k0, k1, x, y):
-    """Compute two vectors of normals from a key (k0, k1) and vectors of counters (x, y)."""
-    radius_words, angle_words = threefry_words(k0, k1, x, y)
-    radius = _radius(radius_words)
-    sine, cosine = _half_angle(angle_words)
-    return radius * (_UNIT - sine * sine * _DOUBLE), radius * (sine * cosine * _DOUBLE)
-
-
-@uncounted
-def _require_whole(first, second):
-    """Raise an error unless the lengths of two buffers are equal multiples of ``WIDE``."""
-    if first.size % WIDE != 0 or second.size != first.size:
-        raise ValueError("buffers of draws need equal lengths, a multiple of 32")
 
 
 @uncounted
@@ -151,39 +132,30 @@ def fill_words(k0, k1, x, start, first, second):
     k0, k1, x, start : uint32
         Key, first half of the counters, and second half of the first counter.
     first, second : ndarray of uint32, shape (n,)
-        Overwritten; n is a multiple of ``WIDE``.
+        Overwritten.
     """
-    _require_whole(first, second)
-    for i in range(0, first.size, WIDE):
-        first_words, second_words = threefry_words(
-            k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i))
-        )
-        store(first, i, first_words)
-        store(second, i, second_words)
+    for i in range(first.size):
+        first[i], second[i] = threefry_words(k0, k1, x, np.uint32(start + np.uint32(i)))
 
 
 @uncounted
 def fill_normals(k0, k1, x, start, first, second):
     """Compute pairs of normals, in float32, of the counters of :func:`fill_words`."""
-    _require_whole(first, second)
-    for i in range(0, first.size, WIDE):
-        first_normals, second_normals = normal_pairs(
-            k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i))
-        )
-        store(first, i, first_normals)
-        store(second, i, second_normals)
+    for i in range(first.size):
+        radius_word, angle_word = threefry_words(k0, k1, x, np.uint32(start + np.uint32(i)))
+        radius = _radius(radius_word)
+        sine, cosine = _half_angle(angle_word)
+        first[i] = radius * (_UNIT - sine * sine * _DOUBLE)
+        second[i] = radius * (sine * cosine * _DOUBLE)
 
 
 @uncounted
 def fill_uniforms(k0, k1, x, start, first, second):
     """Compute pairs of uniforms in [0, 1) with 24 bits, of the counters of :func:`fill_words`."""
-    _require_whole(first, second)
-    for i in range(0, first.size, WIDE):
-        first_words, second_words = threefry_words(
-            k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i))
-        )
-        store(first, i, floated(ints(first_words >> _EIGHT)) * _TO_UNIT)
-        store(second, i, floated(ints(second_words >> _EIGHT)) * _TO_UNIT)
+    for i in range(first.size):
+        first_word, second_word = threefry_words(k0, k1, x, np.uint32(start + np.uint32(i)))
+        first[i] = np.float32(np.int32(first_word >> _EIGHT)) * _TO_UNIT
+        second[i] = np.float32(np.int32(second_word >> _EIGHT)) * _TO_UNIT
 
 
 # --- Reference ------------------------------------------------------------------------------------

@@ -32,7 +32,6 @@ from .rows import (
     round_to_few,
     sparse_row,
 )
-from .vectors import LANES, WIDE
 
 ROW_PAIRS = 8192
 """Number of pairs of coordinates of an agent that are rounded together."""
@@ -40,7 +39,7 @@ ROW_PAIRS = 8192
 TILE_PAIRS = 1 << 17
 """Number of pairs of coordinates per tile, over all agents."""
 
-TILE_GAP = 8 * LANES
+TILE_GAP = 128
 """Padding between the rows of two agents in a tile. Without it, all rows would compete for the same
 lines of the innermost cache."""
 
@@ -138,7 +137,7 @@ def _draw_normals(largest_scale, keys, start, count, row, first_normals, second_
     """Sample normals for the rows of a tile of agents to which any setting adds noise."""
     for i in range(largest_scale.size):
         if largest_scale[i] > _ZERO:
-            a, b = i * row, i * row + (count + WIDE - 1) // WIDE * WIDE
+            a, b = i * row, i * row + count
             counter = np.uint32(keys.counter + np.uint32(i))
             fill_normals(
                 keys.first,
@@ -153,7 +152,7 @@ def _draw_normals(largest_scale, keys, start, count, row, first_normals, second_
 @uncounted
 def _draw_uniforms(agents, keys, start, count, row, first_uniforms, second_uniforms):
     for i in range(agents):
-        a, b = i * row, i * row + (count + WIDE - 1) // WIDE * WIDE
+        a, b = i * row, i * row + count
         counter = np.uint32(keys.counter + np.uint32(i))
         fill_uniforms(
             keys.first,
@@ -166,11 +165,10 @@ def _draw_uniforms(agents, keys, start, count, row, first_uniforms, second_unifo
 
 
 class _TableScratch(NamedTuple):
-    """Scratch arrays for table samples: pairs of random words, words for ties, and samples."""
+    """Scratch arrays for table samples: pairs of random words, and samples."""
 
     words: np.ndarray
     further: np.ndarray
-    ties: np.ndarray
     samples: np.ndarray
 
 
@@ -183,13 +181,10 @@ def _round_and_find(x, u, noises, discrete, counter, start, grids, s, scratch, o
         return clip_count
     p, q = noises.begin[s], noises.begin[s + 1]
     table = NoiseTable(noises.lowest[s], noises.high[p:q], noises.low[p:q], noises.guide[s])
-    padded_size = (x.size + WIDE - 1) // WIDE * WIDE
-    words, further = scratch.words[:padded_size], scratch.further[:padded_size]
-    samples, ties = scratch.samples[: x.size], scratch.ties
+    words, further = scratch.words[: x.size], scratch.further[: x.size]
+    samples = scratch.samples[: x.size]
     fill_words(discrete.first, discrete.second, counter, np.uint32(start), words, further)
-    find_steps(
-        table, discrete.first, discrete.second, counter, start, words, further, ties, samples
-    )
+    find_steps(table, discrete.first, discrete.second, counter, start, words, further, samples)
     return clip_count + add_steps(out, samples, resolution, _ONE / resolution, *ends)
 
 
@@ -271,10 +266,9 @@ def _round_with_noise(
     half = (dim + 1) // 2
     for start in range(0, half, ROW_PAIRS):
         count = min(ROW_PAIRS, half - start)
-        padded = (count + WIDE - 1) // WIDE * WIDE
         for i in range(agents):
             counter, key = np.uint32(rounding.counter + np.uint32(i)), np.uint32(start)
-            fill_uniforms(rounding.first, rounding.second, counter, key, u[:padded], v[:padded])
+            fill_uniforms(rounding.first, rounding.second, counter, key, u[:count], v[:count])
             counter = np.uint32(discrete.counter + np.uint32(i))
             for second_half in range(2):
                 a = start + second_half * half
@@ -282,9 +276,9 @@ def _round_with_noise(
                 uniforms = v if second_half else u
                 if noises.any.any():
                     key = np.uint32(a)
-                    further = scratch.further[:padded]
+                    further = scratch.further[:count]
                     fill_words(
-                        discrete.first, discrete.second, counter, key, words[:padded], further
+                        discrete.first, discrete.second, counter, key, words[:count], further
                     )
                 for s in range(first.size):
                     row = first[s] + i
@@ -395,11 +389,12 @@ def round_with_noise(
     require_indices("round_with_noise", "first", first, len(x) - agents + 1)
     clip_count = np.zeros(len(first), np.int64)
     u, v = np.empty((2, ROW_PAIRS), np.float32)
-    words = np.empty(ROW_PAIRS, np.uint32)
+    words, *pairs = np.empty((3, ROW_PAIRS), np.uint32)
+    scratch = _TableScratch(*pairs, np.empty(ROW_PAIRS, np.float32))
     widths = tuple((grids.highest - grids.lowest).tolist())
     _round_with_noise(
         x, message, first, agents, grids, rounding, discrete, _noises(variances, widths),
-        u, v, words, _table_scratch(ROW_PAIRS), clip_count,
+        u, v, words, scratch, clip_count,
     )  # fmt: skip
     return clip_count
 
@@ -421,12 +416,6 @@ def _require_round(x, base, sent, gradients, first, steps, sparse) -> None:
         if sparse is not _DENSE:
             require_layout(kernel, name, values, (settings,), single)
     require_layout(kernel, "gradients", gradients, (settings * agents, x.shape[1]), single)
-
-
-def _table_scratch(count: int) -> _TableScratch:
-    words, further = np.empty((2, count), np.uint32)
-    ties = np.empty((2, WIDE), np.uint32)
-    return _TableScratch(words, further, ties, np.empty(count, np.float32))
 
 
 class RoundNoises(NamedTuple):

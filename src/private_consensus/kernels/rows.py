@@ -20,7 +20,7 @@ import numpy as np
 from private_consensus.common.errors import require
 
 from .compiling import uncounted
-from .normals import fill_words
+from .normals import threefry_words
 
 MAX_DEVIATION = 1e5
 """Largest standard deviation of a table, in steps of the grid."""
@@ -210,13 +210,13 @@ def find(word, further, high, low, guide):
 
 
 @uncounted
-def find_steps(table, k0, k1, counter, start, first, second, ties, steps):
+def find_steps(table, k0, k1, counter, start, first, second, steps):
     """Compute discrete Gaussian samples with indices start, start + 1, ... from pairs of words.
 
     ``first`` and ``second`` are the words, and ``table`` has the cumulative probabilities. The key
-    is (k0, k1), and counter and start are the halves of the first counter. ``ties`` is scratch for
-    further words, which are generated if the first 64 bits do not decide. ``steps`` is overwritten
-    with the samples, in steps of the grid.
+    is (k0, k1), and counter and start are the halves of the first counter. Further words are
+    generated if the first 64 bits do not decide. ``steps`` is overwritten with the samples, in
+    steps of the grid.
     """
     for j in range(steps.size):
         word = _concatenated(first[j], second[j])
@@ -225,8 +225,7 @@ def find_steps(table, k0, k1, counter, start, first, second, ties, steps):
             k += _NEXT
         if word == table.high[k]:
             further = np.uint32(TIES + np.uint32(start + j))
-            fill_words(k0, k1, counter, further, ties[0], ties[1])
-            last_bits = _concatenated(ties[0, 0], ties[1, 0])
+            last_bits = _concatenated(*threefry_words(k0, k1, counter, further))
             k = find(word, last_bits, table.high, table.low, table.guide)
         steps[j] = np.float32(np.int64(k) + table.lowest)
 

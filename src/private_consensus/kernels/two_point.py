@@ -36,36 +36,26 @@ import numpy as np
 
 from private_consensus.common.errors import InvalidInput
 
-from .compiling import compiled, inlined, share_out
+from .compiling import compiled, inlined, share_out, uncounted
 from .entries import require_layout
-from .normals import normal_pairs, normals
+from .normals import fill_normals, normals
 from .vectors import (
-    DOUBLE_LANES,
     LANES,
-    WIDE,
     aligned,
     everywhere,
-    everywhere_wide,
     largest_of,
     load,
     load_everywhere,
-    load_wide,
     maximum,
     minimum,
-    narrowed,
-    singles,
     store,
-    where_less,
-    widened,
-    words,
-    zeros_of,
+    where_greater,
 )
 
-_DIRECTION_BITS = 16
+_DIRECTION_BITS = np.uint32(16)
 """Number of low counter bits for the direction; the higher bits count the coordinate."""
 
 _ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
-_SIGN, _NONE = np.uint32(1 << 31), np.uint64(0)
 
 
 def solve(
@@ -153,7 +143,6 @@ def _solve_equal_samples(
 
     padded = np.zeros((*gram.shape[:2], dim, _round_up(dim, LANES)), np.float32)
     padded[..., :dim, :dim] = gram
-    is_used = (np.arange(lanes) < settings).reshape(-1, LANES)
     out = np.empty((runs, agents, dim, lanes))
     ends = move_settings_last(loops[:, None], 1, kind=np.int64)[0]
     arguments = (
@@ -162,7 +151,7 @@ def _solve_equal_samples(
         move_settings_last(linear, dim),
         move_settings_last(penalty[:, None], 1)[0],
         move_settings_last(step, agents, kind=np.float64),
-        (is_used * (1 << np.arange(LANES))).sum(1).astype(np.uint64),
+        (np.arange(lanes) < settings).astype(np.float32),
         keys,
         first,
         max_loops,
@@ -192,15 +181,15 @@ def first_counter(counter: int, agents: int, loops: np.ndarray) -> int:
 def counter_offsets(dim: int, samples: int) -> np.ndarray:
     """Return the second word of the counter of each coordinate and direction, [dim, samples]."""
     i, j = np.indices((dim, samples), dtype=np.uint32)
-    return (i << np.uint32(_DIRECTION_BITS)) | j
+    return (i << _DIRECTION_BITS) | j
 
 
 class _TwoPointScratch(NamedTuple):
     """Flat scratch arrays of a thread, padded to whole vectors along each axis."""
 
     G: np.ndarray  # [P, P]
-    counter_offsets: np.ndarray  # [P, J]; uint32
     used: np.ndarray  # [J]: 1; 0 for padding directions
+    n: np.ndarray  # [J]: of one coordinate
     m: np.ndarray  # [P, J]; 0 for padding directions
     sizes: np.ndarray  # [P, J]: |m|
     signs: np.ndarray  # [P, J]: sign of m
@@ -219,23 +208,22 @@ class _TwoPointScratch(NamedTuple):
     # For the settings in one vector:
     slope: np.ndarray  # [P, LANES]
     side: np.ndarray  # [P, LANES]: 1 or -1; 0 if directions are on both sides
-    mixed_settings: np.ndarray  # [P]: bit mask of the settings with directions on both sides
+    is_mixed: np.ndarray  # [P]: 1 if any setting has directions on both sides, else 0
     mixed_offsets: np.ndarray  # [P]: offsets of coordinates that have them in any setting
     shift: np.ndarray  # [P, LANES]: 2 b/v of these coordinates
     weight: np.ndarray  # [P, LANES]: penalty of these coordinates if the side is 0, else 0
     quotient: np.ndarray  # [J, LANES]: sum over these coordinates
+    total: np.ndarray  # [LANES]: sum over the directions
 
 
 def _scratch(settings: int, dim: int, samples: int) -> _TwoPointScratch:
-    lanes, columns = _round_up(samples, WIDE), _round_up(dim, LANES)
-    offsets = aligned(dim * lanes, np.uint32)
-    offsets[:] = counter_offsets(dim, lanes).ravel()
+    lanes, columns = _round_up(samples, 2 * LANES), _round_up(dim, LANES)
     used = aligned(lanes)
     used[:samples] = 1.0
     return _TwoPointScratch(
         aligned(dim * columns),
-        offsets,
         used,
+        aligned(lanes),
         *(aligned(columns * lanes) for _ in range(6)),
         *(aligned(lanes) for _ in range(2)),
         *(aligned(columns) for _ in range(2)),
@@ -244,10 +232,11 @@ def _scratch(settings: int, dim: int, samples: int) -> _TwoPointScratch:
         aligned(dim * settings, np.float64),
         aligned(dim * settings),
         *(aligned(dim * LANES) for _ in range(2)),
-        aligned(dim, np.uint64),
+        aligned(dim),
         aligned(dim, np.int64),
         *(aligned(dim * LANES) for _ in range(2)),
         aligned(lanes * LANES),
+        aligned(LANES),
     )
 
 
@@ -280,7 +269,7 @@ def _solve_runs(
                 for l in range(0, settings, LANES):
                     # Arrays are arguments of their own, since numba counts references in tuples.
                     _advance(
-                        scratch, q, h, penalty, length, used[l // LANES], l, inverse, step_factor,
+                        scratch, q, h, penalty, length, used, l, inverse, step_factor,
                         samples, dim,
                     )  # fmt: skip
                 if ends[t]:
@@ -295,27 +284,27 @@ def _sample_directions(scratch, k0, k1, counter, u, inverse, dim):
     """Sample directions, and compute the terms of the quotient that depend on them only."""
     lanes = scratch.middle_products.size
     half, scale = _HALF / inverse, u * inverse
-    for j in range(0, lanes, WIDE):
-        inner = everywhere_wide(_ZERO)
-        used = load_wide(scratch.used, j)
-        for i in range(dim):
-            at = i * lanes + j
-            second_words = load_wide(scratch.counter_offsets, at)
-            n, m = normal_pairs(k0, k1, everywhere_wide(counter), second_words)
-            m = m * used
-            sign = words(m) & _SIGN
-            middle, scaled, size = n * u + m * half, n * scale, singles(words(m) ^ sign)
-            inner = inner + m * middle
+    one, zero = everywhere(_ONE), everywhere(_ZERO)
+    scratch.middle_products[:] = _ZERO
+    for i in range(dim):
+        begin = i * lanes
+        m_row = scratch.m[begin : begin + lanes]
+        fill_normals(k0, k1, counter, np.uint32(np.uint32(i) << _DIRECTION_BITS), scratch.n, m_row)
+        for j in range(0, lanes, LANES):
+            at = begin + j
+            n, m = load(scratch.n, j), load(scratch.m, at) * load(scratch.used, j)
+            sign = where_greater(zero, m, -one, one)
+            middle, scaled, size = n * u + m * half, n * scale, m * sign
+            store(scratch.middle_products, j, load(scratch.middle_products, j) + m * middle)
             store(scratch.middle, at, middle)
             store(scratch.m, at, m)
             store(scratch.sizes, at, size)
-            store(scratch.signs, at, singles(words(everywhere_wide(_ONE)) ^ sign))
-            store(scratch.scaled, at, singles(words(scaled + scaled) ^ sign) + size)
+            store(scratch.signs, at, sign)
+            store(scratch.scaled, at, (scaled + scaled) * sign + size)
             above, below = largest_of(size - scaled), -largest_of(size + scaled)
             if j > 0:
                 above, below = max(above, scratch.above[i]), min(below, scratch.below[i])
             scratch.above[i], scratch.below[i] = above, below
-        store(scratch.middle_products, j, inner)
 
 
 @inlined
@@ -372,23 +361,20 @@ def _sum_of_rows(scratch, weights, c, samples):
 def _sum_curved_products(scratch, dim):
     """Compute ``m' G middle`` for each direction."""
     lanes, columns = scratch.middle_products.size, scratch.linear_sum.size
-    for j in range(0, lanes, WIDE):
-        value = everywhere_wide(_ZERO)
+    for j in range(0, lanes, LANES):
+        value = everywhere(_ZERO)
         for i in range(dim):
-            image = everywhere_wide(_ZERO)
+            image = everywhere(_ZERO)
             for k in range(dim):
-                image = (
-                    image + load_wide(scratch.middle, k * lanes + j) * scratch.G[i * columns + k]
-                )
-            value = value + load_wide(scratch.m, i * lanes + j) * image
+                image = image + load(scratch.middle, k * lanes + j) * scratch.G[i * columns + k]
+            value = value + load(scratch.m, i * lanes + j) * image
         store(scratch.curved_products, j, value)
 
 
 @inlined
 def _advance(scratch, q, h, penalty, length, used, l, inverse, step_factor, samples, dim):
     """Take one step of the settings in one vector."""
-    mixed_sides = _slopes(scratch, q, h, penalty, used, l, inverse, dim)
-    kinks = mixed_sides != _NONE
+    kinks = _slopes(scratch, q, h, penalty, used, l, inverse, dim)
     if kinks:
         _quotients(scratch, penalty, l, samples, dim, inverse)
     _descend(scratch, h, length, l, step_factor, samples, dim, kinks)
@@ -396,30 +382,34 @@ def _advance(scratch, q, h, penalty, length, used, l, inverse, step_factor, samp
 
 @inlined
 def _slopes(scratch, q, h, penalty, used, l, inverse, dim):
-    """Compute the gradient at b of the quadratic part and of the penalty away from kinks."""
+    """Compute the gradient at b of the quadratic part and of the penalty away from kinks.
+
+    Return True if any setting has directions on both sides of a kink.
+    """
     settings, columns = penalty.size, scratch.linear_sum.size
-    curvature, weight, mixed_sides = load(h, l), load(penalty, l), _NONE
+    curvature, weight, kinks = load(h, l), load(penalty, l), False
     for i in range(dim):
         slope = load(q, i * settings + l)
         for k in range(dim):
             single = load(scratch.single, k * settings + l)
             slope = slope + single * load_everywhere(scratch.G, k * columns + i)
-        mixed_sides |= _side(scratch, slope, i, i * settings + l, curvature, weight, inverse)
-    return mixed_sides & used
+        side = _side(scratch, slope, i, i * settings + l, curvature, weight, inverse)
+        is_mixed = largest_of((everywhere(_ONE) - side * side) * load(used, l))
+        scratch.is_mixed[i] = is_mixed
+        kinks = kinks or is_mixed > _ZERO
+    return kinks
 
 
 @inlined
 def _side(scratch, slope, i, at, curvature, penalty, inverse):
-    """Store the slope of a coordinate, and its side if all directions are on one side."""
+    """Store the slope of a coordinate; return its side, or 0 if directions are on both sides."""
     single, unit, none = load(scratch.single, at), everywhere(_ONE), everywhere(_ZERO)
     shift = single * inverse
-    side = where_less(load_everywhere(scratch.above, i), shift, unit, none)
-    side = where_less(shift, load_everywhere(scratch.below, i), -unit, side)
+    side = where_greater(shift, load_everywhere(scratch.above, i), unit, none)
+    side = where_greater(load_everywhere(scratch.below, i), shift, -unit, side)
     store(scratch.slope, i * LANES, slope + single * curvature + side * penalty)
     store(scratch.side, i * LANES, side)
-    mixed_sides = zeros_of(side)
-    scratch.mixed_settings[i] = mixed_sides
-    return mixed_sides
+    return side
 
 
 @inlined
@@ -430,7 +420,7 @@ def _quotients(scratch, penalty, l, samples, dim, inverse):
     """
     lanes, settings, count = scratch.middle_products.size, penalty.size, 0
     for i in range(dim):
-        if scratch.mixed_settings[i] != _NONE:
+        if scratch.is_mixed[i] > _ZERO:
             side, weight = load(scratch.side, i * LANES), load(penalty, l)
             store(scratch.weight, count * LANES, weight - side * side * weight)
             shift = load(scratch.single, i * settings + l) * (inverse + inverse)
@@ -460,7 +450,6 @@ def _descend(scratch, h, length, l, step_factor, samples, dim, kinks):
     """Subtract the step times the sum over the directions of the quotient times m from b."""
     lanes, columns, settings = scratch.middle_products.size, scratch.linear_sum.size, h.size
     curvature = load(h, l)
-    lower, upper = load(length, l) * step_factor, load(length, l + DOUBLE_LANES) * step_factor
     for i in range(dim):
         total = _direction_terms(scratch, curvature, i)
         for k in range(dim):
@@ -470,7 +459,11 @@ def _descend(scratch, h, length, l, step_factor, samples, dim, kinks):
             for j in range(samples):
                 m = load_everywhere(scratch.m, i * lanes + j)
                 total = total + load(scratch.quotient, j * LANES) * m
-        _step(scratch, i * settings + l, total, lower, upper)
+        store(scratch.total, 0, total)
+        begin = i * settings + l
+        end = begin + LANES
+        b, single = scratch.b[begin:end], scratch.single[begin:end]
+        _step(b, single, scratch.total, length[l : l + LANES], step_factor)
 
 
 @inlined
@@ -480,14 +473,11 @@ def _direction_terms(scratch, curvature, i):
     return curvature * linear_sum + load_everywhere(scratch.curved_sum, i)
 
 
-@inlined
-def _step(scratch, at, total, lower, upper):
-    first, second = widened(total)
-    first = load(scratch.b, at) - first * lower
-    second = load(scratch.b, at + DOUBLE_LANES) - second * upper
-    store(scratch.b, at, first)
-    store(scratch.b, at + DOUBLE_LANES, second)
-    store(scratch.single, at, narrowed(first, second))
+@uncounted
+def _step(b, single, total, length, step_factor):
+    for c in range(b.size):
+        b[c] -= np.float64(total[c]) * (length[c] * step_factor)
+        single[c] = np.float32(b[c])
 
 
 # --- Reference ------------------------------------------------------------------------------------
