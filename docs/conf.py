@@ -72,7 +72,7 @@ def charts(block, variables, gallery):
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "examples",
-    # The third script reads a file of its user.
+    # The third script writes files; tests/core/test_own_data.py runs it.
     "filename_pattern": r"[\\/][12456]_",
     "image_scrapers": (charts,),
     "reset_modules": (),

@@ -2,10 +2,28 @@
 Use your own records
 ====================
 
-A table of seven clinics, two methods at epsilon 1, a plot, an audit and a model.
+A table of seven clinics, two methods at epsilon 1, a plot, an audit and a model. The script writes
+``clinics.csv``, ``errors.html`` and ``model.json`` to the working directory.
 """
 
+import numpy as np
+import polars as pl
+
 import private_consensus as pc
+
+# %%
+# A synthetic table. Replace it with your own.
+
+random = np.random.default_rng(0)
+clinic = random.choice(list("ABCDEFG"), 7000, p=[0.3, 0.2, 0.15, 0.1, 0.1, 0.1, 0.05])
+age, dose = random.uniform(18, 90, 7000), random.uniform(0, 10, 7000)
+sex = random.choice(["f", "m"], 7000)
+ill = (age / 20 - dose / 2 + random.logistic(size=7000) > 0.2).astype(int)
+columns = {"clinic": clinic, "age": age, "dose": dose, "sex": sex, "ill": ill}
+pl.DataFrame(columns).write_csv("clinics.csv")
+
+# %%
+# The bounds and categories are public.
 
 ranges, categories = {"age": (18, 90), "dose": (0, 10)}, {"sex": ["f", "m"]}
 options = {"bounds": ranges, "categories": categories, "clip": 1.0, "test": 0.2}

@@ -74,7 +74,7 @@ def test_the_documented_steps_add_an_algorithm_with_claims_and_audit(folder, war
     assert privacy["epsilon_accountant"].to_list() == pytest.approx([0.5, 1.0, 2.0])
     assert set(privacy["verdict"]) == {"holds"}
     privacy = pl.read_parquet(
-        folder / "results/paper/privacy/mine_fig3/gossip_gradient_descent.parquet"
+        folder / "results/paper/privacy/mine_fig2/gossip_gradient_descent.parquet"
     )
     assert privacy["epsilon_accountant"].to_list() == pytest.approx([1.0, 1.0])
     # The queries of gradient descent on means change by constants, which a replay finds.
