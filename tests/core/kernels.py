@@ -10,10 +10,8 @@ import numpy as np
 from private_consensus.kernels import (
     backpropagation,
     logistic,
-    messages,
     normals,
     rounds,
-    rows,
     two_point,
 )
 
@@ -31,20 +29,6 @@ def single(generator: np.random.Generator, *shape: int) -> np.ndarray:
 
 def ring(agents: int) -> np.ndarray:
     return (np.roll(np.eye(agents), 1, 0) + np.roll(np.eye(agents), -1, 0) + np.eye(agents)) / 3
-
-
-def single_messages(dim: int) -> Any:
-    g = randoms()
-    x, base, mixed, gradient = single(g, 4, 3, dim)
-    rounded = np.empty_like(x)
-    messages.quantize(x, 0.25, -8, 7, KEY, 3, rounded)
-    messages.add_discrete(rounded, 0.25, -8, 7, rows.discrete_table(2.0), KEY, 3)
-    moved, sparse, unit_scales = x.copy(), x.copy(), np.ones(3)
-    messages.descend(moved, base, mixed, gradient, unit_scales, 0.1, unit_scales, KEY, 3)
-    messages.sparsify(
-        sparse, mixed, gradient, 0.5, 0.1, unit_scales, 0.5, KEY, KEY + np.uint32(1), 3
-    )
-    return rounded, moved, sparse
 
 
 def whole_rounds(dim: int) -> Any:
@@ -141,7 +125,7 @@ def draws(size: int) -> Any:
 
 
 ENTRIES: tuple[Callable[[int], Any], ...] = (
-    single_messages, whole_rounds, perceptrons, logistic_losses, small_sigmoid_sums, inner_loops,
+    whole_rounds, perceptrons, logistic_losses, small_sigmoid_sums, inner_loops,
     draws,
 )  # fmt: skip
 

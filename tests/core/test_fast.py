@@ -223,11 +223,15 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from private_consensus.kernels import messages
+from private_consensus.kernels import rounds
 rng = np.random.default_rng(0)
 x, mixed, gradient = rng.normal(size=(3, 4, 2500)).astype(np.float32)
-key, mask, scale = np.array([1, 2], np.uint32), np.array([3, 4], np.uint32), np.full(4, 0.7)
-messages.sparsify(x, mixed, gradient, 0.6, 0.013, scale, 0.3, key, mask, 5)
+steps = rounds.steps_of(
+    weights=[np.full((4, 4), 0.25)], keep=np.zeros((1, 4)), scale=np.full((1, 4), 0.7), step=[0.013]
+)
+noise, mask = (rounds.keys(np.array(words), 5) for words in ((1, 2), (3, 4)))
+sparse = rounds.Sparse(*np.array([[0.6], [0.3]], np.float32))
+rounds.mix_and_step(x, x, mixed, gradient, np.zeros(1, int), steps, noise, mask, sparse)
 print(hashlib.sha256(x.tobytes()).hexdigest())
 """
 

@@ -23,11 +23,12 @@ from private_consensus.core.handlers import Running
 from private_consensus.core.problems import logistic_regression, perceptron
 from private_consensus.core.quantization import Grid
 from private_consensus.core.randomness import Streams
-from private_consensus.kernels import messages, rows
+from private_consensus.kernels import messages, rounds, rows
 from private_consensus.kernels.normals import threefry
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.discrete import discrete_gaussian_pmf
 
+FIRST_ROW = np.zeros(1, int)
 KEY, OTHER = np.array([7, 11], np.uint32), np.array([13, 17], np.uint32)
 FINE = {"eta": 2.0**-30, "grid": "open"}
 """Grid so fine that messages equal the models up to 1e-9."""
@@ -143,17 +144,23 @@ def test_compiled_updates_agree_with_the_numpy_reference(dim):
     x, mixed, g = rng.normal(size=(3, 3, dim)).astype(np.float32) * 0.3
     out, plain = np.empty_like(x), np.empty((3, dim))
     # Use 0.125: as 0.1 is not a float32, the two types could round differently in the last digit.
-    cut = messages.quantize(x, 0.125, -4.0, 3.0, KEY, 9, out)
-    assert cut == messages.quantize(x.astype(float), 0.125, -4.0, 3.0, KEY, 9, plain)
+    grids = rounds.Grids(*np.array([[0.125], [-4], [3]], np.float32))
+    key, other = rounds.keys(KEY, 9), rounds.keys(OTHER, 9)
+    cut = rounds.round_with_noise(x, out, FIRST_ROW, 3, grids, (0.0,), key, key)
+    assert cut == Grid(0.125).quantize(x.astype(float), KEY, 9, plain)
     np.testing.assert_array_equal(out, plain)
     scale, keep = np.array([0.5, 0.0, 2.0]), np.array([0.2, 1.0, -0.3])
-    updated, expected = x.copy(), x.astype(float)
-    messages.descend(updated, mixed, mixed, g, keep, 0.3, scale, KEY, 9)
-    messages.descend(expected, mixed, mixed, g, keep, 0.3, scale, KEY, 9)
+    steps = rounds.steps_of(weights=[np.eye(3)], keep=[keep], scale=[scale], step=[0.3])
+    noisy = g + scale[:, None] * messages.normals_of(KEY, 9, x.shape)
+    updated = x.copy()
+    rounds.mix_and_step(updated, updated, mixed, g, FIRST_ROW, steps, key)
+    expected = keep[:, None] * x + mixed - 0.3 * noisy
     np.testing.assert_allclose(updated, expected, atol=2e-5)
-    updated, expected = x.copy(), x.astype(float)
-    messages.sparsify(updated, mixed, g, 0.6, 0.2, scale, 0.3, KEY, OTHER, 9)
-    messages.sparsify(expected, mixed, g, 0.6, 0.2, scale, 0.3, KEY, OTHER, 9)
+    sparse = rounds.Sparse(*np.array([[0.6], [0.4]], np.float32))
+    updated = x.copy()
+    rounds.mix_and_step(updated, updated, mixed, g, FIRST_ROW, steps, key, other, sparse)
+    is_sent = messages.uniforms(OTHER, 9, x.shape) < np.float32(0.4)
+    expected = x + is_sent * 0.6 / 0.4 * (mixed - x - 0.3 * noisy)
     np.testing.assert_allclose(updated, expected, atol=2e-5)
     table = rows.discrete_table(6.25)
     np.testing.assert_array_equal(
@@ -197,18 +204,6 @@ def test_discrete_samples_match_their_variance_and_reject_variances_5_percent_of
     assert chi_square(draws, variance) > 1e-3
     assert chi_square(draws, variance * 1.05, of=variance) < 1e-6
     assert chi_square(draws, variance / 1.05, of=variance) < 1e-6
-
-
-def test_a_batched_step_of_many_agents_equals_the_steps_of_single_agents():
-    """One call of the compiled round computes several agents."""
-    agents = messages.AGENTS_TOGETHER + 3
-    x, mixed, g = np.random.default_rng(0).normal(size=(3, agents, 40)).astype(np.float32)
-    keep, scale, together = np.linspace(0, 1, agents), np.full(agents, 0.5), x.copy()
-    messages.descend(together, x, mixed, g, keep, 0.3, scale, KEY, 9)
-    for i in (0, agents - 1):
-        row, alone = slice(i, i + 1), x[i : i + 1].copy()
-        messages.descend(alone, x[row], mixed[row], g[row], keep[row], 0.3, scale[row], KEY, 9 + i)
-        np.testing.assert_array_equal(alone, together[row])
 
 
 def test_cumulative_probabilities_have_128_bits():
@@ -352,8 +347,11 @@ def test_sdm_dsgd_with_full_messages_and_full_steps_equals_clipped_dsgd():
 
 def test_sparsification_is_unbiased_and_sends_the_configured_fraction():
     x, zero = np.zeros((50, 20_000), np.float32), np.zeros((50, 20_000), np.float32)
-    mixed = np.ones_like(x)
-    messages.sparsify(x, mixed, zero, 0.6, 0.2, np.zeros(50), 0.3, KEY, OTHER, 0)
+    zeros = np.zeros((1, 50))
+    steps = rounds.steps_of(weights=[np.eye(50)], keep=zeros, scale=zeros, step=[0.2])
+    sparse = rounds.Sparse(*np.array([[0.6], [0.3]], np.float32))
+    keys = rounds.keys(KEY, 0), rounds.keys(OTHER, 0)
+    rounds.mix_and_step(x, x, np.ones_like(x), zero, FIRST_ROW, steps, *keys, sparse)
     assert (x != 0).mean() == pytest.approx(0.3, abs=5 * math.sqrt(0.21 / x.size))
     np.testing.assert_allclose(np.unique(x), [0, 0.6 / 0.3], rtol=1e-6)
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.kernels import messages, rows
+from private_consensus.kernels.messages import discrete_of, uniforms
+from private_consensus.kernels.rows import discrete_table
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,11 @@ class Grid:
         ``key`` and ``counter`` determine the random numbers. Return the number of coordinates that
         were clipped to the grid.
         """
-        return messages.quantize(x, self.resolution, *self.ends, key, counter, out)
+        resolution = x.dtype.type(self.resolution)
+        v = x * (1 / resolution)
+        below = np.floor(v)
+        k = below + (uniforms(key, counter, x.shape) < v - below)
+        return self._clip(k, resolution, out)
 
     def add_noise(self, z: np.ndarray, deviation: float, key: np.ndarray, counter: int) -> int:
         r"""Add :math:`N_{\eta Z}(0, \text{deviation}^2)` to grid points ``z`` in place.
@@ -68,8 +73,15 @@ class Grid:
         variance = self.variance(deviation)
         if variance == 0:
             return 0
-        table = rows.discrete_table(variance)
-        return messages.add_discrete(z, self.resolution, *self.ends, table, key, counter)
+        resolution = z.dtype.type(self.resolution)
+        samples = discrete_of(discrete_table(variance), key, counter, z.shape)
+        return self._clip(np.rint(z / resolution) + samples, resolution, z)
+
+    def _clip(self, k: np.ndarray, resolution: np.floating, out: np.ndarray) -> int:
+        """Clip multiples of the resolution to the grid; return the number of clipped values."""
+        clipped = np.clip(k, *self.ends)
+        out[:] = clipped.astype(out.dtype) * resolution
+        return int((clipped != k).sum())
 
     def variance(self, deviation: float) -> float:
         """Compute the variance of noise in squared grid steps; 0 below ``NEGLIGIBLE_VARIANCE``."""

@@ -139,7 +139,7 @@ def round_row(x, u, resolution, inverse, lowest, highest, out):
 
 @uncounted
 def descend_row(base, mixed, gradient, noise, keep, step, scale):
-    r"""Take the step of :func:`.messages.descend` in one row.
+    r"""Take the noisy step :math:`b \leftarrow k b + m - a(g + s\xi)` in one row.
 
     The base may be the model, which the result replaces. The result is therefore written to
     another array: the compiler vectorises the loop only if arrays do not overlap.
@@ -165,7 +165,10 @@ def descend_row(base, mixed, gradient, noise, keep, step, scale):
 
 @uncounted
 def sparse_row(x, mixed, gradient, noise, u, theta, step, scale, fraction, inverse):
-    r"""Take the step of :func:`.messages.sparsify` in one row.
+    r"""Take a sparsified differential step of SDM-DSGD in one row.
+
+    .. math:: d_j = \theta\bigl(m_j - x_j - a(g_j + s\xi_j)\bigr), \qquad
+              x_j \leftarrow x_j + d_j/c \text{ with probability } c
 
     Parameters
     ----------

@@ -38,12 +38,20 @@ from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.handlers import Running
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
-from private_consensus.kernels.messages import descend
+from private_consensus.kernels.rounds import (
+    Grids,
+    keys,
+    mix_and_step,
+    round_with_noise,
+    steps_of,
+)
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
 
 VIEWS = ("gradients", "messages")
 """Observed values of the two observers."""
+FIRST_ROW = np.zeros(1, np.int64)
+"""First row of the only setting of a round."""
 LEVEL = ("bound_delta", "bound_confidence")
 """Quantities next to each bound: its delta and its confidence."""
 
@@ -177,7 +185,9 @@ class CanaryAudit(QDPSGD, Attack):
         """Perform one round of Algorithm 4, and update the scores of both observers."""
         a, e, grid = self.coefficients(s)
         K = float(at(self.K, s))
-        grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
+        rounding = keys(round_.keys["rounding"], round_.counter)
+        ends = Grids(*np.array([[grid.resolution], [grid.ends[0]], [grid.ends[1]]], np.float32))
+        round_with_noise(x, round_.message, FIRST_ROW, len(x), ends, (0.0,), rounding, rounding)
         sizes = self.sizes(s, round_.speeds)
         gradient = problem.clipped_gradient(x, round_.rows, sizes, K, round_.gradient)
         sampled_canaries = canaries.number[round_.rows[0, : sizes[0]]]
@@ -188,8 +198,14 @@ class CanaryAudit(QDPSGD, Attack):
         before, sent = x[0, canaries.axes], round_.message[0, canaries.axes].astype(float)
         mixed = round_.network.mix_others(round_.message, e)
         keeps = 1.0 - e + e * round_.network.own_weights
-        noise = round_.keys["noise"], round_.counter
-        descend(x, x, mixed, gradient, keeps, a * e, self.noise_scales(sizes)[s], *noise)
+        steps = steps_of(
+            weights=[np.eye(len(x))],
+            keep=[keeps],
+            scale=[self.noise_scales(sizes)[s]],
+            step=[a * e],
+        )
+        noise = keys(round_.keys["noise"], round_.counter)
+        mix_and_step(x, x, mixed, gradient, FIRST_ROW, steps, noise)
         keep = keeps[0]
         received = mixed[0, canaries.axes].astype(float)
         scores[0] += (keep * before + received - x[0, canaries.axes]) / (a * e)
