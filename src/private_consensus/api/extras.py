@@ -12,6 +12,7 @@ EXTRA_OF = {
     "PIL": "report",
     "pooch": "data",
     "requests": "data",
+    "sklearn": "data",
     "snakemake": "workflow",
     "typst": "report",
     "ucimlrepo": "data",

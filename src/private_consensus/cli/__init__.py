@@ -7,9 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from ..api.extras import how_to_install
 from ..common.errors import InvalidInput
-from .output import print_error
 from .parser import build_parser
 from .spelling import ONE_OF, spelling_suggestion
 
@@ -30,8 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command is None:
         parser.print_help()
         return 0
+    # Imported here, so that the help is printed without delay.
+    from ..api.extras import how_to_install
+    from .output import print_error
+
     try:
-        # Only the modules of this command are imported.
         module, function = options.command.split(".")
         return getattr(import_module(f".{module}", __package__), function)(options) or 0
     except InvalidInput as error:

@@ -7,11 +7,12 @@ import os
 from collections.abc import Callable
 
 from .. import __version__
-from ..api import defaults
 
 CACHE = ".cache/private-consensus"
 RUNS = 20
 """Default number of runs."""
+DELTA = 1e-5
+"""Default delta."""
 FEW_AGENTS = 1000
 """Largest number of agents for which ``RUNS`` runs are the default and a batch has full size."""
 SOURCES = ("auto", "official", "surrogate")
@@ -25,7 +26,6 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.set_defaults(command=None)
-    values = defaults()
     commands = parser.add_subparsers(metavar="COMMAND")
 
     def add(name: str, function: str, text: str, example: str = "", **preset: object) -> Callable:
@@ -84,7 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     option("--sensitivity", type=float, default=1.0, help="in l2 (gaussian) or l1 norm (laplace)")
     option("--count", type=int, default=1, help="number of composed releases")
-    option("--delta", type=float, default=values["delta"], help="delta of the composition")
+    option("--delta", type=float, default=DELTA, help="delta of the composition")
     option("--scale", type=float, help="standard deviation (gaussian) or scale b (laplace)")
     option("--epsilon", type=float, help="budget for which the scale is computed")
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ..api import defaults
 from ..common import yamls
 from ..common.errors import InvalidInput, Refused, arguments, require, shortened
 from ..core import algorithms, problems, synthetic
@@ -29,7 +28,7 @@ from ..privacy.safe_digits import rounded_up
 from ..reproduction.experiments.cells import Prepared, environment_of, setting_of
 from ..reproduction.experiments.checks import MAX_SIZES, require_settings, wrong_horizon
 from .output import OUT
-from .parser import CACHE, FEW_AGENTS, RUNS
+from .parser import CACHE, DELTA, FEW_AGENTS, RUNS
 
 SettingParts = tuple[Algorithm, Problem, Network, Budget, int]
 """Algorithm, problem, network, budget and horizon."""
@@ -43,7 +42,7 @@ def _fill_from_example(options: Namespace) -> None:
     if options.problem not in (None, example.get("problem", MEANS)):
         example = {}
     general: dict[str, object] = {
-        "network": "ring", "agents": 10, "epsilon": 1.0, "delta": defaults()["delta"],
+        "network": "ring", "agents": 10, "epsilon": 1.0, "delta": DELTA,
         "horizon": 50, "problem": MEANS, "quantity": "released", "metric": None,
     }  # fmt: skip
     for key, value in general.items():

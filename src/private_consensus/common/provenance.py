@@ -25,7 +25,7 @@ from .errors import Refused
 
 PACKAGE = "private_consensus"
 
-NUMERICAL_LIBRARIES = ("numpy", "scipy", "polars", "altair", "snakemake", "dp-accounting")
+NUMERICAL_LIBRARIES = ("numpy", "scipy", "numba", "polars", "altair", "snakemake")
 
 
 def settings_hash(settings: Any) -> str:
