@@ -148,30 +148,20 @@ def test_records_out_of_bounds_are_refused_unless_clipping_is_requested():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        (
-            {"clip": None},
-            "bound: missing, expected bound or clip, or bounds of income",
-        ),
+        ({"clip": None}, "bound: missing, expected bound or clip, or bounds of income"),
         ({"bounds": {"sex": (0, 1)}}, "bounds: found 'sex', expected one of age, income"),
-        ({"agent": 1.5}, "agent: found 1.5, expected a whole number >= 1"),
+        ({"bounds": {0: (0, 1)}}, "bounds: found 0, expected one of 'age', 'income'"),
+        ({"agent": 16}, "agent: found 16, expected a whole number >= 1 and <= 15"),
         ({"categories": None}, "sex of data.agent c, row 0.: found 'm', .* or categories="),
+        ({"categories": {"sex": ["f"]}}, r"sex of data\[agent c, row 0\]: found 'm'"),
+        ({"categories": {"sex": ["f", "f"]}}, "categories.sex: .* expected different values"),
+        ({"label": "sick"}, "label: found 'sick', expected one of age, income"),
+        ({"label": [0, 1]}, "label: found '2 values', expected the name of a column"),
         ({"labels": None}, "labels: missing, expected two different labels"),
         ({"labels": (1, 2)}, r"ill of data\[agent c, row 0\]: found 0, expected 1 or 2"),
-        ({"categories": {"sex": ["f"]}}, r"sex of data\[agent c, row 0\]: found 'm'"),
-        ({"label": "sick"}, "label: found 'sick', expected one of age, income"),
-        ({"agent": 16}, "agent: found 16, expected a whole number >= 1 and <= 15"),
-        ({"bounds": {"heigth": (0, 1)}}, "bounds: found 'heigth'"),
+        ({"features": ["age", "age"]}, "features: .* expected different columns"),
         ({"test": 1.0}, "test: found 1.0"),
         ({"bound": 2.0}, "bound: found 2.0, expected either bound or clip"),
-        ({"categories": {"sex": 3}}, "categories.sex: found 3, expected different values"),
-        ({"categories": {"sex": ["f", "f"]}}, "categories.sex: .* expected different values"),
-        ({"label": 1}, "label: found 1, expected the name of a column as text, or one value"),
-        ({"label": [0, 1]}, "label: found '2 values', expected the name of a column"),
-        ({"bounds": {0: (0, 1)}}, "bounds: found 0, expected one of 'age', 'income'"),
-        ({"features": [0]}, "features: found 0, expected names of columns, as text"),
-        ({"features": ["age", "age"]}, "features: .* expected different columns"),
-        ({"categories": {"sex": [["f"], "m"]}}, "categories.sex: found .'f'., expected different"),
-        ({"labels": [[0], [1]]}, "labels: found .0., expected two different labels"),
     ],
 )
 def test_errors_name_the_missing_or_invalid_option_of_a_split(changed, message):
@@ -179,23 +169,14 @@ def test_errors_name_the_missing_or_invalid_option_of_a_split(changed, message):
         pc.split(TABLE, **OPTIONS | changed)
 
 
-def test_a_missing_value_is_refused_with_its_agent_and_row():
-    table = TABLE.with_columns(income=pl.when(pl.col("age") < 0).then(1.0))
-    with pytest.raises(InvalidInput, match=r"income of data\[agent c, row 0\]: missing"):
-        pc.split(table, **OPTIONS)
-
-
-@pytest.mark.parametrize("missing", [None, np.nan, "NA", "NaT"])
+@pytest.mark.parametrize("missing", [None, np.nan, pandas.NA, pandas.NaT])
 @pytest.mark.parametrize("dtype", [object, "category", "string"])
 def test_a_missing_text_of_pandas_is_named_with_agent_row_and_column(missing, dtype):
-    missing = getattr(pandas, missing) if isinstance(missing, str) else missing
     frame = pandas.DataFrame({"age": [20, 30], "sex": ["a", missing], "ill": [0, 1]})
     frame["sex"] = frame["sex"].astype(dtype)
-    for options in ({}, {"categories": {"sex": ["a", "b"]}}):
+    for options in ({"label": "ill"}, {"label": "sex", "labels": ("a", "b")}):
         with pytest.raises(InvalidInput, match=r"^sex of data\[agent 1, row 1\]: missing"):
-            pc.split(frame, label="ill", agent=[0, 1], clip=1.0, **options)
-    with pytest.raises(InvalidInput, match=r"^sex of data\[agent 1, row 1\]: missing"):
-        pc.split(frame, label="sex", labels=("a", "b"), agent=[0, 1], clip=1.0)
+            pc.split(frame, agent=[0, 1], clip=1.0, **options)
     with pytest.raises(InvalidInput, match=r"^agent of row 1: missing"):
         pc.split(frame, label="ill", agent="sex", clip=1.0)
 
@@ -224,13 +205,6 @@ def test_a_path_is_not_a_pattern(tmp_path):
         pc.split(tmp_path / "clinic*.csv", label="ill", agent=1, clip=1.0)
 
 
-@pytest.mark.parametrize("text", ["a,a,ill\n1,2,0\n2,3,1\n", ",a,ill\n0,2,0\n1,3,1\n"])
-def test_a_csv_file_with_equal_or_missing_titles_of_columns_is_refused(tmp_path, text):
-    (tmp_path / "table.csv").write_text(text)
-    with pytest.raises(InvalidInput, match=r"data: found .* expected different titles"):
-        pc.split(tmp_path / "table.csv", label="ill", agent=2, clip=1.0)
-
-
 def test_columns_with_equal_names_as_text_or_a_name_of_pandas_are_refused():
     twice = pandas.DataFrame([[0.0, 1.0], [1.0, 0.0]], columns=["x", "x"])
     untitled = pandas.read_csv(StringIO(",x\n0,0\n1,1\n"))
@@ -241,18 +215,13 @@ def test_columns_with_equal_names_as_text_or_a_name_of_pandas_are_refused():
     assert list(pc.split(numbered, agent=2, bounds={"0": (0, 1), "1": (0, 1)}).ranges) == ["0", "1"]
 
 
-@pytest.mark.parametrize("size", [1e-320, 1e-200, 1.0, 3e160, 1e300, 1.7e308])
+@pytest.mark.parametrize("size", [1e-320, 1.0, 1.7e308])
 def test_records_of_any_finite_norm_are_clipped_to_the_bound(size):
     columns = {"a": [size, 3.0, 0.0], "b": [0.0, 4.0, 0.0]}
     shares = pc.split(columns, label=[0, 1, 0], agent=1, clip=1.0)
     expected = [min(size, 1.0), 1.0, 0.0]
     np.testing.assert_allclose(np.hypot(*shares.features[0].T), expected, rtol=1e-15)
     np.testing.assert_allclose(shares.features[0, 1], [0.6, 0.8], rtol=1e-15)
-
-
-def test_a_norm_above_the_largest_number_is_clipped():
-    shares = pc.split({"a": [1.7e308], "b": [-1.7e308]}, agent=1, clip=2.0)
-    np.testing.assert_allclose(shares.features[0, 0], [2**0.5, -(2**0.5)], rtol=1e-15)
 
 
 def test_no_public_number_depends_on_a_record():
@@ -318,12 +287,6 @@ def test_the_prediction_rule_gives_the_margins_of_all_records(clip):
         unlabelled.logistic_regression()
 
 
-def test_the_repr_of_shares_lists_agents_sizes_and_columns_but_no_records():
-    text = repr(pc.split(TABLE, **OPTIONS))
-    assert "agents=('a', 'b', 'c')" in text and "sizes=array([9, 2, 4])" in text
-    assert "'income': None" in text and "features" not in text and "labels=" not in text
-
-
 def test_the_mean_of_a_category_indicator_is_its_fraction():
     options = {"agent": "site", "bounds": {"age": (0, 100)}, "categories": {"sex": ["f", "m"]}}
     shares = pc.split(TABLE, features=["age", "sex"], **options)
@@ -365,6 +328,9 @@ def test_nonempty_padding_and_invalid_sizes_are_refused():
         LogisticRegression(rows, labels, *empty, 1.0, 0.1, sizes=np.array([4, 3]))
 
 
+MASKED = np.ma.masked_array(np.full((2, 2), 0.5), mask=[[True, False], [False, False]])
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -373,40 +339,18 @@ def test_nonempty_padding_and_invalid_sizes_are_refused():
             {"age": [1, "x"], "ill": [0, 1]},
             r"age of data\[agent 0, row 1\]: found 'x', expected a finite number, or categories=",
         ),
-        (
-            {"age": ["young", "x"], "ill": [0, 1]},
-            r"age of data\[agent 0, row 0\]: found 'young', expected a finite number, or cat",
-        ),
         ([[1, 2], [3]], "data: found 'list', expected a polars or pandas"),
-        (np.zeros(3), "data: found 'ndarray', expected a polars or pandas"),
         (TABLE[:0], "data: found .0., expected columns of equal length >= 1"),
-        (3, "data: found 'int', expected a polars or pandas"),
+        (MASKED, "found 'a masked array'"),
+        ({"x": MASKED[0], "ill": [0, 1]}, "found 'a masked array'"),
+        ({"x": np.array([1j, 2]), "ill": [0, 1]}, "^x( of data.*)?: found"),
+        ({"x": [[1], [2, 3]], "ill": [0, 1]}, "^x( of data.*)?: found"),
+        ("absent.csv", "data: found 'absent.csv', expected a CSV file"),
     ],
 )
 def test_invalid_tables_are_refused(data, message):
     with pytest.raises(InvalidInput, match=message):
         pc.split(data, label="ill", agent=1, clip=1.0)
-
-
-@pytest.mark.parametrize("path", ["", "absent.csv"])
-def test_a_missing_csv_file_is_named(path, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidInput, match=f"data: found '{path}', expected a CSV file"):
-        pc.split(path, **OPTIONS)
-
-
-def test_labels_of_different_lengths_are_refused():
-    with pytest.raises(InvalidInput, match="rows of different lengths"):
-        pc.split(np.zeros((2, 1)), label=[[1.0], [2.0, 3.0]], agent=2, clip=1.0)
-
-
-def test_masked_arrays_are_refused():
-    masked = np.ma.masked_array(np.full((2, 2), 0.5), mask=[[True, False], [False, False]])
-    for data in (masked, {"x": masked[0]}):
-        with pytest.raises(InvalidInput, match="found 'a masked array'"):
-            pc.split(data, agent=2, bounds=(0, 1))
-    with pytest.raises(InvalidInput, match="label: found 'a masked array'"):
-        pc.split(np.zeros((2, 1)), label=masked[0], agent=2, bounds=(0, 1))
 
 
 @pytest.mark.parametrize("bounds", [(-1.7e308, 1.7e308), (1e308, 1.1e308), (0.0, np.inf)])
@@ -415,13 +359,6 @@ def test_bounds_whose_difference_overflows_are_refused(bounds):
         pc.split({"x": [0.0, 1.0]}, agent=2, bounds=bounds)
 
 
-def test_a_record_without_an_agent_is_refused():
-    table = {"x": [0.0, 1.0, 0.5], "site": [1.0, np.nan, 2.0]}
-    with pytest.raises(InvalidInput, match="agent of row 1: missing"):
-        pc.split(table, agent="site", bounds=(0, 1))
-
-
-@pytest.mark.parametrize("values", [np.array([1j, 2]), [b"a", b"b"], [[1], [2, 3]], [[1], [2]], 3])
-def test_columns_of_other_types_are_refused(values):
-    with pytest.raises(InvalidInput, match=r"^x( of data.*)?: found"):
-        pc.split({"x": values}, agent=2, bounds=(0, 1))
+def test_a_norm_above_the_largest_number_is_clipped():
+    shares = pc.split({"a": [1.7e308], "b": [-1.7e308]}, agent=1, clip=2.0)
+    np.testing.assert_allclose(shares.features[0, 0], [2**0.5, -(2**0.5)], rtol=1e-15)
