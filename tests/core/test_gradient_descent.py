@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from observed import run, simulated
+from observed import run
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.families import descent_theorems
@@ -18,7 +18,6 @@ from private_consensus.core.algorithms.families.stage_two import (
 from private_consensus.core.algorithms.gradient_descent import GradientDescent
 from private_consensus.core.problems import mean_estimation
 from private_consensus.core.randomness import Streams
-from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.privacy import Budget, account, gaussian_delta
 
 AGENTS, DIM = 6, 3
@@ -245,18 +244,3 @@ def test_the_bound_of_theorem_2_equals_the_published_sum():
     )
     bound = descent_theorems.theorem_2_bound(T, 1 / kappa, G, 1 / m, p, beta, distance=9.0)
     assert bound == pytest.approx(expected)
-
-
-def test_at_the_first_iteration_the_internal_error_is_0_and_the_released_is_not(streams):
-    def problem(block):
-        return mean_estimation.build(block, AGENTS, records=40, dim=DIM, box=5.0)
-
-    def network(block):
-        return networks.build(block, "complete", AGENTS)
-
-    watch = MeasurementPlan((("consensus", "normalised_error"), ("internal", "normalised_error")))
-    setting = Setting(GradientDescent(), BUDGET, 1)
-    [values] = simulated([setting], problem, network, root=1, groups={}, runs=10, watch=watch)
-    printed = values[1, "internal", "normalised_error"]
-    released = values[1, "consensus", "normalised_error"]
-    assert printed.max() < 1e-25 < 1e-6 < released.min()
