@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 import private_consensus as pc
@@ -45,12 +44,6 @@ def test_the_accountant_confirms_the_calibrated_budget():
     assert done.claimed == BUDGET
     assert done.guarantee.epsilon == pytest.approx(BUDGET.epsilon, rel=1e-6)
     assert done.guarantee.proven
-
-
-def test_adding_runs_keeps_earlier_results_and_every_iteration_is_measured():
-    few, many = (simulated(runs=runs).measurements for runs in (3, 13))
-    assert few.equals(many.filter(pl.col("run") < 3))
-    assert few["t"].unique().sort().to_list() == list(range(1, 7))
 
 
 def test_a_fixed_problem_is_shared_by_all_runs():
