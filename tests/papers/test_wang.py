@@ -247,17 +247,6 @@ def accounted(algorithm, problem, network, horizon):
     }
 
 
-@pytest.mark.parametrize("hmax", ["constant", "time_varying"])
-@pytest.mark.parametrize("options", [SIMULATION, DAMPED])
-def test_releases_have_the_scale_of_the_sampled_noise(problem, network, options, hmax):
-    algorithm = DPCI(**options, hmax=hmax, unit="stream").calibrate(
-        Budget(0.7), problem, network, 30
-    )
-    [release] = algorithm.releases(problem, network, 30)
-    drawn = [algorithm.noise_scale(problem, t) for t in range(1, 31)]
-    assert np.allclose(release.scale, drawn)
-
-
 def losses_by_execution(algorithm, problem, network, horizon):
     """Return the change of every message in units of its noise; [iterations, agents].
 
