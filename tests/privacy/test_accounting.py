@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from private_consensus.common.errors import InvalidInput
@@ -133,13 +131,6 @@ def test_rounding_allowance_is_independent_of_the_number_of_gaussians():
     assert many.method == few.method == "pld"
 
 
-def test_laplace_costs_less_than_a_generic_mechanism_with_equal_pure_epsilon():
-    laplace = [Release("laplace", 1.0, 5.0, count=100)]
-    for method in ("zcdp", "rdp", "pld"):
-        assert epsilon(laplace, DELTA, method) < epsilon([pure(0.2, count=100)], DELTA, method)
-    assert epsilon(laplace, DELTA, "pure") == pytest.approx(20.0)
-
-
 @pytest.mark.parametrize("kind", ["poisson", "fixed_size"])
 def test_sampling_rate_one_equals_no_sampling_and_rate_zero_gives_epsilon_zero(kind):
     for mechanism in ("gaussian", "laplace"):
@@ -148,16 +139,6 @@ def test_sampling_rate_one_equals_no_sampling_and_rate_zero_gives_epsilon_zero(k
         assert account(full, DELTA) == account(plain, DELTA)
         none = [Release(mechanism, 1.0, 2.0, count=4, sampling=Sampling(kind, 0.0))]
         assert account(none, DELTA).epsilon == 0
-
-
-def test_sampling_lowers_epsilon_and_renyi_is_within_30_percent_of_pld():
-    sampled = gaussians(2.0, 60, sampling=Sampling("poisson", 0.05))
-    fixed = gaussians(2.0, 60, sampling=Sampling("fixed_size", 0.05))
-    rdp, pld = (epsilon(sampled, DELTA, method) for method in ("rdp", "pld"))
-    assert pld <= rdp <= 1.3 * pld
-    assert 0 < rdp < 0.1 * epsilon(gaussians(2.0, 60), DELTA)
-    # replacing a record is not easier to hide than adding or removing it
-    assert pld <= account(fixed, DELTA).epsilon < epsilon(gaussians(2.0, 60), DELTA)
 
 
 def test_sampling_amplifies_pure_releases():
@@ -244,21 +225,6 @@ def test_many_distinct_losses_are_rounded_up_and_all_are_counted():
     composed_epsilon = epsilon(releases, DELTA, "pld")
     assert composed_epsilon < epsilon(releases, DELTA, "zcdp") < epsilon(releases, DELTA, "pure")
     assert composed_epsilon > gaussian_epsilon(np.linalg.norm(losses / 30) * 0.8, DELTA)
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    st.sampled_from(["gaussian", "laplace", "gamma_norm", "discrete_gaussian"]),
-    st.floats(0.5, 50),
-    st.integers(1, 40),
-    st.sampled_from(["zcdp", "gaussian", "pure"]),
-)
-def test_epsilon_is_monotone_in_noise_delta_and_number_of_releases(mechanism, scale, count, method):
-    def cost(scale, count, delta=DELTA):
-        return epsilon([Release(mechanism, 1.0, scale, count=count)], delta, method)
-
-    assert cost(1.1 * scale, count) <= cost(scale, count) <= cost(scale, count + 1)
-    assert cost(scale, count, 1e-4) <= cost(scale, count)
 
 
 def test_errors_name_the_invalid_argument():
