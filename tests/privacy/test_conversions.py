@@ -112,14 +112,6 @@ def test_shortcut_conversion_fails_for_gaussian_noise_only_at_the_largest_epsilo
 
 
 @pytest.mark.parametrize(
-    ("delta", "exact", "paper"), [(1e-3, 1.476, 0.833), (1e-6, 0.702, 0.485), (1e-9, 0.452, 0.342)]
-)
-def test_squared_mu_of_showkatbakhsh_et_al_is_below_the_exact_value(delta, exact, paper):
-    assert gaussian_mu(4, delta) ** 2 == pytest.approx(exact, abs=5e-4)
-    assert 4**2 / (4 + 2 * np.log(2 / delta)) == pytest.approx(paper, abs=5e-4)
-
-
-@pytest.mark.parametrize(
     ("epsilon", "paper", "safe", "exact"), [(1, 13.6, 20.3, 17.3), (0.15, 2.04, 2.19, 1.51)]
 )
 def test_gratton_et_al_omit_a_term_of_the_zcdp_conversion(epsilon, paper, safe, exact):
