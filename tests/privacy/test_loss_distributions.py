@@ -187,21 +187,6 @@ def test_composed_gaussians_are_at_most_0_2_percent_above_exact(count):
         assert exact <= epsilon(parts("gaussian", loss, count), delta) <= 1.002 * exact
 
 
-@pytest.mark.parametrize(
-    ("rate", "scale", "count", "delta", "low", "high"),
-    [
-        (256 / 60000, 1.1, 14062, 1e-5, 2.371, 2.392),
-        (1e-4, 0.6, 10**5, 1e-6, 0.953, 0.973),
-        (1e-5, 0.8, 10**5, 1e-6, 0.0194, 0.024),
-    ],
-)
-def test_sampled_gaussians_of_public_reports_are_within_their_brackets(
-    rate, scale, count, delta, low, high
-):
-    release = Release("gaussian", 1.0, scale, count=count, sampling=Sampling("poisson", rate))
-    assert low <= account([release], delta).epsilon <= high
-
-
 # --- Limits -----------------------------------------------------------------------------------
 
 
