@@ -111,19 +111,6 @@ class Tab:
         self("Page.navigate", url=file.resolve().as_uri())
         self.until("document.readyState === 'complete' && location.protocol === 'file:'")
 
-    def click(self, element: str) -> None:
-        """Press and release the mouse on the middle of an element."""
-        self.value(f"{element}.scrollIntoView({{behavior: 'instant', block: 'center'}})")
-        box = self.value(f"JSON.parse(JSON.stringify({element}.getBoundingClientRect()))")
-        centre = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
-        for kind in ("mousePressed", "mouseReleased"):
-            self("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **centre)
-
-    def picture(self, path: Path, *, full_page: bool = True) -> None:
-        """Write a screenshot of the whole page or of the visible part to a file."""
-        screenshot = self("Page.captureScreenshot", format="png", captureBeyondViewport=full_page)
-        path.write_bytes(base64.b64decode(screenshot["data"]))
-
     def complaints(self) -> list[str]:
         """Return errors of the console, of scripts and of resources that failed to load."""
         messages = []
