@@ -1,7 +1,6 @@
 """Test the measures of readability."""
 
-import pytest
-from tests.tools.readability import defects, is_weak
+from tests.tools.readability import defects
 
 MODULE = '''
 def epsilon(scale, count):
@@ -23,16 +22,6 @@ def delta(scale, count):
 
 def _helper(one, other): ...
 '''
-
-
-@pytest.mark.parametrize("text", ["What a noise costs.", "Of each agent, its loss.", "Two words"])
-def test_fragments_are_weak_summaries(text):
-    assert is_weak(text)
-
-
-@pytest.mark.parametrize("text", ["Return the loss of each agent.", "A cell of an experiment.", ""])
-def test_sentences_and_noun_phrases_are_not_weak(text):
-    assert not is_weak(text)
 
 
 def test_each_defect_is_counted_once():
