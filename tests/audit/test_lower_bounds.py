@@ -1,5 +1,7 @@
 """Test that executed attacks reach the fractions on which the lower bounds rely."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from private_consensus.audits.examples import example_names
 from private_consensus.audits.execution import execute
 from private_consensus.audits.lower_bounds import lower_bound_by_replay, shifts_of
 from private_consensus.audits.search import Search
+from private_consensus.core.algorithms.local_training import LocalTraining
 from private_consensus.core.lower_bounds import attack_on, lower_bound_of
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import account
@@ -26,14 +29,14 @@ def outside(noisy):
     return changed
 
 
-@pytest.mark.parametrize("name", ["gradient_descent", "pp_admm"])
+@pytest.mark.parametrize("name", ["dp_admm", "dsgd", "pp_admm"])
 def test_a_class_from_outside_has_no_proven_lower_bound(name):
     noisy, problem, network, horizon = world(name)
     assert lower_bound_of(noisy, problem, network, horizon, 1e-4).epsilon > 0
     assert lower_bound_of(outside(noisy), problem, network, horizon, 1e-4).epsilon == 0
 
 
-@pytest.mark.parametrize("name", ["gradient_descent", "pdop", "muffliato", "secure_aggregation"])
+@pytest.mark.parametrize("name", ["dp_admm", "exact_admm"])
 def test_the_lower_bound_by_replay_is_at_least_that_of_the_proof(name):
     noisy, problem, network, horizon = world(name)
     arguments = problem, network, horizon, 1e-4
@@ -44,11 +47,51 @@ def test_the_lower_bound_by_replay_is_at_least_that_of_the_proof(name):
     assert lower >= proven * (1 - 1e-12)
 
 
-def test_the_lower_bound_by_replay_of_a_noisy_mean_is_its_epsilon():
-    noisy, problem, network, horizon = world("muffliato")
+@pytest.mark.parametrize("name", ["gradient_descent", "muffliato"])
+def test_the_lower_bound_by_replay_of_a_noisy_mean_is_its_epsilon(name):
+    noisy, problem, network, horizon = world(name)
     lower = lower_bound_by_replay(noisy, problem, network, horizon, 1e-4).epsilon
     upper = account(noisy.releases(problem, network, horizon), 1e-4).epsilon
     assert lower == pytest.approx(upper, rel=1e-8)
+
+
+def test_values_without_noise_that_differ_have_an_infinite_lower_bound():
+    noisy, *arguments = world("gradient_descent")
+    literal = replace(noisy, stage_two="literal")
+    assert lower_bound_by_replay(literal, *arguments, 1e-4).epsilon == np.inf
+
+
+class SentOnce(LocalTraining):
+    """Local training that sends its first message only."""
+
+    def observables(self, state, problem, t):
+        return {"released" if t == 1 else "internal": state.x}
+
+
+class SentSums(LocalTraining):
+    """Local training that sends sums of the messages of two agents."""
+
+    def observables(self, state, problem, t):
+        return {"released": state.x + state.x[..., ::-1, :]}
+
+
+class HiddenStart(LocalTraining):
+    """Local training from a hidden random point, which is an additional noise."""
+
+    def start(self, problem, network, release):
+        shape = problem.n_agents, problem.dim
+        return (
+            super().start(problem, network, release)._replace(x=release.once("x", "normal", shape))
+        )
+
+
+@pytest.mark.parametrize("kind, rounds", [(SentOnce, 1), (SentSums, 0), (HiddenStart, 0)])
+def test_outputs_that_no_observer_receives_have_no_lower_bound(kind, rounds):
+    noisy, problem, network, horizon = world("local_training")
+    fields = {name: getattr(noisy, name) for name in ("eta", "clip", "noise")}
+    lower = lower_bound_by_replay(kind(**fields), problem, network, horizon, 1e-4).epsilon
+    first = lower_bound_by_replay(noisy, problem, network, rounds, 1e-4).epsilon if rounds else 0.0
+    assert horizon > 1 and lower == pytest.approx(first)
 
 
 def test_queries_that_depend_on_earlier_outputs_or_hidden_numbers_have_no_shift():
@@ -65,7 +108,7 @@ def stated_losses(noisy, problem, network, horizon):
     attack = attack_on(noisy)
     releases = noisy.releases(problem, network, horizon)
     if attack is not None:
-        releases = attack.releases(noisy, problem, network, horizon, releases)
+        releases = attack(noisy, problem, network, horizon, releases)
     attacked = [r.attack or r for r in releases if r.attained is not None or r.attack is not None]
     if len(attacked) != 1 or attacked[0].sampling or attacked[0].attained is None:
         return None

@@ -126,7 +126,7 @@ def execute(
         else:
             handler = Replaying(*arguments, releases=releases)
             result.costs = handler.costs
-        _run(algorithm, problem, network, horizon, handler, result.events)
+        run_recorded(algorithm, problem, network, horizon, handler, result.events)
         if isinstance(handler, Replaying) and next(handler.recorded, None) is not None:
             raise Leak("an execution has fewer releases on one data set than on the other")
     except Leak as leak:
@@ -152,7 +152,14 @@ class AuditRecording(Recording):
         return super().release(name, query, where)
 
 
-def _run(algorithm, problem, network, horizon, handler, events) -> None:
+def run_recorded(
+    algorithm: Algorithm,
+    problem: Any,
+    network: Network,
+    horizon: int,
+    handler: Running,
+    events: list[Event],
+) -> None:
     """Execute all iterations; append messages, outputs and states to ``events``."""
     recording = RecordingNetwork(
         network, lambda name, value: events.append(Event("message", handler.t, name, value))

@@ -5,14 +5,17 @@ descent on a quadratic loss, by the same vector for all earlier outputs. The out
 sets then differ by known shifts of independent noise, whose privacy loss is exact. No proof for
 the class of the algorithm is needed: the replay shows the changes.
 
-The changes are computed in several executions with independent noise, of which one is much larger
-than the declared noise. If the changes differ, the pair is omitted. The bound holds for an observer
-of the outputs of all mechanisms, which is the observer of the accountant. Algorithms with further
-randomness in an iteration are omitted: its values may be hidden, and amplify the privacy.
+The changes are computed in two runs with independent noise, of which one is much larger than the
+declared noise. If the changes differ, the pair is omitted.
+
+The bound holds for an observer of all messages and outputs. It counts the outputs of mechanisms up
+to the first one that this observer does not receive unchanged: a hidden output may hide later ones.
+For the same reason, algorithms with random numbers other than noise are omitted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -28,18 +31,24 @@ from private_consensus.privacy import Release
 from private_consensus.privacy.brackets import LowerBound, lower_bound
 from private_consensus.privacy.mechanisms import (
     Correlated,
+    Exact,
     GammaNorm,
     Gaussian,
     Laplace,
+    Mechanism,
     SecureSum,
 )
 
+from .execution import Event, run_recorded
 from .search import Search
 
 AFFINE = Gaussian, Laplace, GammaNorm, Correlated, SecureSum
 """Mechanisms that add independent noise in every iteration."""
-PAIRS, SCREENED, NOISE = 12, 3, (1.0, 1.0, 100.0)
-"""Numbers of pairs and of iterations that select one of them; factors of the executed noise."""
+PAIRS, SCREENED = 12, 3
+"""Numbers of pairs, and of iterations that select one of them."""
+NOISE = np.array([1.0, 100.0]).reshape(-1, 1, 1)
+"""Factor of the executed noise in each run."""
+RUNS = Streams(0, (0, 1))
 TOLERANCE = 1e-7
 """Largest difference of two changes, relative to the largest change, that counts as rounding."""
 
@@ -70,8 +79,9 @@ def lower_bound_by_replay(
     arguments = algorithm, problem, network, horizon
     if attack_on(algorithm) is None:
         declared = algorithm.mechanisms(problem, network, horizon).values()
-        noisy = all(type(m) in AFFINE and np.all(np.asarray(m.scale) > 0) for m in declared)
-        if noisy and (shifts := _largest_shifts(*arguments)):
+        noisy = [m for m in declared if type(m) is not Exact]
+        affine = all(type(m) in AFFINE and np.all(np.asarray(m.scale) > 0) for m in noisy)
+        if noisy and affine and (shifts := _largest_shifts(*arguments)):
             return lower_bound(shifts, delta)
     return lower_bound_of(*arguments, delta)
 
@@ -93,7 +103,7 @@ def _size(shifts: list[Release]) -> float:
 
 
 def shifts_of(algorithm: Any, pair: Any, network: Network, horizon: int) -> list[Release]:
-    """Return the shifts of the noise that explain the outputs on the second data set of a pair.
+    """Return the shifts of the noise that explain the received outputs on the second data set.
 
     Parameters
     ----------
@@ -109,68 +119,80 @@ def shifts_of(algorithm: Any, pair: Any, network: Network, horizon: int) -> list
     Returns
     -------
     list of Release
-        One release per mechanism and iteration; empty if a shift depends on earlier outputs.
+        One release per mechanism, iteration and agent whose noise is shifted; empty if a shift
+        depends on earlier outputs.
     """
-    declared = algorithm.mechanisms(pair.first, network, horizon)
     try:
         with np.errstate(all="ignore"):
-            changes, *others = [
-                _changes(algorithm, pair, network, horizon, Streams(root, (0,)), factor)
-                for root, factor in enumerate(NOISE)
-            ]
+            changes = _changes(algorithm, pair, network, horizon)
     except (ArithmeticError, InvalidInput, Leak):
         return []
-    largest = max((float(np.abs(change).max(initial=0.0)) for _, change, _ in changes), default=0)
-    for other in others:
-        for (_, change, _), (_, repeated, _) in zip(changes, other, strict=True):
-            # Written so that NaN is a difference.
-            if not np.all(np.abs(change - repeated) <= TOLERANCE * largest):
-                return []
-    return [r for name, *evidence in changes for r in _releases(declared[name].law, *evidence)]
+    shifts = [change for _, change, _ in changes]
+    largest = max((float(np.abs(change).max(initial=0.0)) for change in shifts), default=0.0)
+    # Written so that NaN is a difference.
+    if not all(np.all(np.abs(np.diff(c, axis=1)) <= TOLERANCE * largest) for c in shifts):
+        return []
+    return [
+        release for mechanism, *evidence in changes for release in _releases(mechanism, *evidence)
+    ]
 
 
-def _changes(algorithm, pair, network, horizon: int, streams: Streams, factor: float):
-    """Return name, change of the unit noise and cost per release, for multiplied noise."""
-    changes: list[tuple[str, Any, Any]] = []
+def _refuse(*arguments: Any) -> Any:
+    raise Leak("random numbers other than noise may be hidden from the observer")
+
+
+def _changes(algorithm, pair, network, horizon: int) -> list[tuple[Mechanism, Any, Any]]:
+    """Return mechanism, change of the noise and cost of each received output, for both runs."""
+    changes: list[tuple[Mechanism, Any, Any]] = []
 
     class Amplified(Recording):
+        random = once = key = staticmethod(_refuse)
+
         def prepare(self, name):
             mechanism, unit = super().prepare(name)
-            return mechanism, factor * unit
+            return mechanism, unit if unit is None else NOISE * unit
 
     class Explaining(Replaying):
         def release(self, name, query, where):
-            mechanism, recorded = self.mechanisms[name], releases[len(changes)]
-            change = mechanism.change(query, recorded, self.t)
+            mechanism, recorded = self.mechanisms[name], recording.releases[len(changes)]
+            change = recorded.evidence - query
+            if type(mechanism) is not Exact:
+                change = mechanism.change(query, recorded, self.t)
             change = change if where is None else np.where(where, change, 0.0)
             output = super().release(name, query, where)
-            changes.append((name, change, self.costs[-1][2]))
+            changes.append((mechanism, change, self.costs[-1][2]))
             return output
 
-    releases: list[Any] = []
-    for data in (pair.first, pair.second):
-        declared = algorithm.mechanisms(data, network, horizon)
-        arguments = declared, data, streams, np.array([horizon])
-        handler = Explaining(*arguments, releases=releases) if releases else Amplified(*arguments)
-        release = handler.function()
-        release.random = _refuse_random
-        state = algorithm.start(data, network, release)
-        for t in range(1, horizon + 1):
-            handler.begin(t)
-            state = algorithm.step(state, data, network, release, t)
-        releases = getattr(handler, "releases", releases)
-    return changes
+    first, second = (
+        (algorithm.mechanisms(data, network, horizon), data, RUNS, np.array([horizon]))
+        for data in (pair.first, pair.second)
+    )
+    events: list[Event] = []
+    recording = Amplified(*first)
+    run_recorded(algorithm, pair.first, network, horizon, recording, events)
+    replay = Explaining(*second, releases=recording.releases)
+    run_recorded(algorithm, pair.second, network, horizon, replay, [])
+    sent = {row for event in events if event.kind != "state" for row in _rows(event.value)}
+    is_received = [sent.issuperset(_rows(r.output, r.where)) for r in recording.releases]
+    return changes[: [*is_received, False].index(False)]
 
 
-def _refuse_random(*arguments: Any) -> Any:
-    raise Leak("random numbers of an iteration may be hidden from the observer")
+def _rows(array: np.ndarray, where: np.ndarray | None = None) -> Iterable[bytes]:
+    """Return the vectors of an array, at the agents of a mask."""
+    dim = np.shape(array)[-1]
+    if where is not None:
+        array = array[np.broadcast_to(where, array.shape)]
+    return (row.tobytes() for row in np.reshape(np.asarray(array, float), (-1, dim)))
 
 
-def _releases(law: str, change: np.ndarray, cost: np.ndarray) -> list[Release]:
+def _releases(mechanism: Mechanism, change: np.ndarray, cost: np.ndarray) -> list[Release]:
     """Return the shift of one release, for independent noise of each agent."""
-    dim = change.shape[-1]
-    shifts = np.abs(change) if law == "laplace" else cost
-    if law == "gaussian":
+    change, cost = change[:, :1], cost[:, :1]
+    if type(mechanism) is Exact:
+        return [Release("exact", 1.0, 0.0, attained=1.0)] if np.any(cost) else []
+    shifts = np.abs(change) if mechanism.law == "laplace" else cost
+    if mechanism.law == "gaussian":
         shifts = np.sqrt(np.square(cost).sum(keepdims=True))
-    options = {"dim": dim} if law == "gamma_norm" else {}
-    return [Release(law, s, 1.0, attained=1.0, **options) for s in shifts.ravel().tolist() if s]
+    options = {"dim": change.shape[-1]} if mechanism.law == "gamma_norm" else {}
+    shifts = [shift for shift in shifts.ravel().tolist() if shift]
+    return [Release(mechanism.law, shift, 1.0, attained=1.0, **options) for shift in shifts]

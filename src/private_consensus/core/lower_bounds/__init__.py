@@ -1,15 +1,16 @@
 """Lower bounds on the privacy loss of the algorithms, by attacks that are proven per class.
 
-Each module has a mapping ``ATTACKS`` from the name of a class to an :class:`Attack`. A subclass
+Each module has a mapping ``ATTACKS`` from the name of a class to its attack. A subclass
 outside of this package has no attack, since its step may differ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from private_consensus.privacy import Release
 from private_consensus.privacy.brackets import LowerBound, lower_bound
@@ -27,27 +28,18 @@ MODULES = (
 """Modules of this package."""
 
 
-class Attack(NamedTuple):
-    """Attack on an algorithm.
-
-    Parameters
-    ----------
-    because : str
-        Reason why the attack attains the stated fractions.
-    releases : callable
-        Function of algorithm, problem, network, horizon and the releases of its mechanisms. It
-        returns the releases with the fractions of their losses that the attack attains.
-    """
-
-    because: str
-    releases: Callable[[Any, Any, Any, int, list[Release]], list[Release]]
+Attack = Callable[[Any, Any, Any, int, list[Release]], list[Release]]
+"""Function of algorithm, problem, network, horizon and the releases of its mechanisms. It returns
+the releases with the fractions of their losses that the attack attains."""
 
 
 def attack_on(algorithm: Any) -> Attack | None:
     """Return the attack that is proven for the class of an algorithm, or None."""
-    kind = type(algorithm)
-    is_built_in = kind.__module__.startswith("private_consensus.")
-    return _attacks().get(kind.__name__) if is_built_in else None
+    return _attacks().get(type(algorithm).__name__) if _is_built_in(algorithm) else None
+
+
+def _is_built_in(algorithm: Any) -> bool:
+    return type(algorithm).__module__.startswith("private_consensus.")
 
 
 @cache
@@ -82,5 +74,8 @@ def lower_bound_of(
     releases = algorithm.releases(problem, network, horizon)
     attack = attack_on(algorithm)
     if attack is not None:
-        releases = attack.releases(algorithm, problem, network, horizon, releases)
+        releases = attack(algorithm, problem, network, horizon, releases)
+    elif not _is_built_in(algorithm):
+        # The observer of an unknown class may not receive its releases.
+        releases = [replace(release, attained=None, reached=None) for release in releases]
     return lower_bound(releases, delta)

@@ -8,7 +8,6 @@ import numpy as np
 
 from private_consensus.privacy import Release
 
-from . import Attack
 from .descent import reached_gradient_fractions
 
 
@@ -77,14 +76,12 @@ def _perturbed_objectives(algorithm, problem, network, horizon, releases):
     return [replace(releases[0], attack=replace(attack, **options))]
 
 
-LABEL = "a changed label changes the noise that leads to a minimiser by the attained fraction"
-RECORD = "at distant points, a changed record changes each minimiser by the attained fraction"
 ATTACKS = {
-    "DualVariablePerturbation": Attack(LABEL, _perturbed_objectives),
-    "PenaltyPerturbation": Attack(LABEL, _perturbed_objectives),
-    "RecycledADMM": Attack(LABEL, _perturbed_objectives),
-    "OutputPerturbation": Attack(RECORD, _noisy_minimisers),
-    "PeriodicallyReducedADMM": Attack(RECORD, _noisy_minimisers),
-    "LocallyPrivateADMM": Attack(RECORD, _mixtures),
+    "DualVariablePerturbation": _perturbed_objectives,
+    "PenaltyPerturbation": _perturbed_objectives,
+    "RecycledADMM": _perturbed_objectives,
+    "OutputPerturbation": _noisy_minimisers,
+    "PeriodicallyReducedADMM": _noisy_minimisers,
+    "LocallyPrivateADMM": _mixtures,
 }
 """Attacks by class."""

@@ -14,8 +14,6 @@ from private_consensus.privacy import Release
 from private_consensus.privacy.releases import RandomCount
 from private_consensus.privacy.sparse_vector import capped_binomial, least_answers
 
-from . import Attack
-
 COARSE_SOLVER = "the error of the solver, 2 beta, may exceed the change by one record"
 
 
@@ -102,16 +100,8 @@ def _tested_messages(algorithm, problem, network, horizon, releases):
 
 
 ATTACKS = {
-    "PlausiblyPrivateADMM": Attack(
-        "a changed label changes each minimiser by the attained fraction, minus 2 beta",
-        _messages,
-    ),
-    "RenyiAccountedPPADMM": Attack(
-        "a changed label shifts a message, whose two noises are jointly Gaussian", _messages
-    ),
-    "ImprovedPlausiblyPrivateADMM": Attack(
-        "a changed label changes each minimiser, and the tests have at most the stated loss",
-        _tested_messages,
-    ),
+    "PlausiblyPrivateADMM": _messages,
+    "RenyiAccountedPPADMM": _messages,
+    "ImprovedPlausiblyPrivateADMM": _tested_messages,
 }
 """Attacks by class."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from . import Attack
-
 
 def _minimisers(algorithm, problem, network, horizon, releases):
+    """Return the fraction of the minimiser's change by records with distant responses."""
     if not algorithm.noise:
         return releases
     attained = problem.attained_minimiser_share("l2", 2.0 * algorithm.rho)
@@ -15,6 +14,7 @@ def _minimisers(algorithm, problem, network, horizon, releases):
 
 
 def _steps(algorithm, problem, network, horizon, releases):
+    """Return the fraction of the change of a linearised step by opposite responses."""
     return [replace(releases[0], attained=problem.attained_gradient_share("l2"))]
 
 
@@ -31,17 +31,9 @@ def _released_minimiser(algorithm, problem, network, horizon, releases):
 
 
 ATTACKS = {
-    "ReleaseAudit": Attack(
-        "responses far apart move the released minimiser by the attained part at every centre",
-        _released_minimiser,
-    ),
-    "ExactADMM": Attack(
-        "records with distant responses change the minimiser by the attained fraction",
-        _minimisers,
-    ),
-    "DPADMM": Attack(
-        "opposite responses change each linearised step by the attained fraction", _steps
-    ),
-    "DZOA": Attack("messages are affine in responses, which have no bound", _without_noise),
+    "ReleaseAudit": _released_minimiser,
+    "ExactADMM": _minimisers,
+    "DPADMM": _steps,
+    "DZOA": _without_noise,
 }
 """Attacks by class."""

@@ -9,8 +9,6 @@ from scipy.special import log_ndtr
 
 from private_consensus.privacy import Release
 
-from . import Attack
-
 
 def _log_survival_of_laplace(x: np.ndarray) -> np.ndarray:
     """Return the logarithm of the survival function of Laplace noise of scale 1."""
@@ -48,9 +46,5 @@ def _coordinate_steps(algorithm, problem, network, horizon, releases):
     return [replace(release, attack=Release("pure", epsilon=losses, reached=1.0))]
 
 
-ATTACKS = {
-    "CoordinateDescent": Attack(
-        "one sequence of messages has a known likelihood ratio", _coordinate_steps
-    ),
-}
+ATTACKS = {"CoordinateDescent": _coordinate_steps}
 """Attacks by class."""

@@ -6,19 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import Attack
-
-
-def _projected_steps(algorithm, problem, network, horizon, releases):
-    steps = [float(algorithm.step_size(problem, t)) for t in range(1, horizon + 1)]
-    attained = problem.attained_step_share(np.array(steps))
-    if not algorithm.noise:
-        return releases
-    if algorithm.stage_two == "repaired":
-        return [replace(releases[0], attained=attained)]
-    last = None if attained is None else float(attained[-1])
-    return [releases[0], replace(releases[1], attained=last)]
-
 
 def reached_gradient_fractions(problem, horizon: int, norm: str, first: float | None):
     """Return the fraction of the gradient's sensitivity that an attack at delta 0 attains.
@@ -49,6 +36,7 @@ def reached_gradient_fractions(problem, horizon: int, norm: str, first: float | 
 
 
 def _gradient_steps(algorithm, problem, network, horizon, releases):
+    """Return the fraction of each gradient's change that a record attains at distant points."""
     (release,) = releases
     bounded = problem.offers("box") and np.isfinite(problem.box)
     if not algorithm.noisy or bounded:
@@ -62,41 +50,14 @@ def _gradient_steps(algorithm, problem, network, horizon, releases):
 
 
 def _tails(algorithm, problem, network, horizon, releases):
+    """Return the loss of Laplace noise, whose tails a random aggregate has outside its interval."""
     return [replace(releases[0], reached=1.0)]
 
 
-def _one_shot(algorithm, problem, network, horizon, releases):
-    if not algorithm.noise or releases[0].profile is not None:
-        return releases
-    if algorithm.perturbed == "output":
-        attained = problem.attained_minimiser_share("l2", algorithm.D)
-    else:
-        attained = problem.attained_gradient_share("l2")
-    attained = None if attained is None else float(np.max(attained))
-    return [replace(releases[0], attained=attained)]
-
-
 ATTACKS = {
-    "OneShotAveraging": Attack(
-        "a changed label changes the minimiser or the gradient by the attained fraction", _one_shot
-    ),
-    "RandomAggregation": Attack(
-        "outside of its interval, a random aggregate has the tails of the Laplace noise", _tails
-    ),
-    "GradientDescent": Attack(
-        "records in opposite corners change each projected step by the attained fraction",
-        _projected_steps,
-    ),
-    **{
-        name: Attack(
-            "at distant points, a changed record changes each gradient by the attained fraction",
-            _gradient_steps,
-        )
-        for name in (
-            "LocallyPrivateGradientDescent",
-            "LocallyPrivateSubgradient",
-            "PrivateDistributedOptimisation",
-        )
-    },
+    "RandomAggregation": _tails,
+    "LocallyPrivateGradientDescent": _gradient_steps,
+    "LocallyPrivateSubgradient": _gradient_steps,
+    "PrivateDistributedOptimisation": _gradient_steps,
 }
 """Attacks by class."""

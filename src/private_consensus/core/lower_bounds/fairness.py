@@ -9,10 +9,9 @@ import numpy as np
 
 from private_consensus.privacy.functional import pair_l1
 
-from . import Attack
-
 
 def _coefficients(algorithm, problem, network, horizon, releases):
+    """Return the loss of two stated records, which change the coefficients before the noise."""
     (release,) = releases
     if not algorithm.noise_rest:
         return releases
@@ -45,6 +44,7 @@ def _attained(mechanism: str, tight, scales, largest: float, dim: int) -> dict[s
 
 
 def _sums(algorithm, problem, network, horizon, releases):
+    """Return the losses of two stated records, which change both sums before the noise."""
     fairness, _ = releases
     if not algorithm.noise_fairness:
         return [fairness]
@@ -76,13 +76,5 @@ def _changes(algorithm, problem) -> tuple[float, float]:
     return max(changes, key=lambda c: c[0] / scales[0] + c[1] / scales[1])
 
 
-ATTACKS = {
-    "FairClassification": Attack(
-        "two stated records change the coefficients by the stated lengths before noise is added",
-        _coefficients,
-    ),
-    "Pflr": Attack(
-        "two stated records change both sums by the stated lengths before noise is added", _sums
-    ),
-}
+ATTACKS = {"FairClassification": _coefficients, "Pflr": _sums}
 """Attacks by class."""

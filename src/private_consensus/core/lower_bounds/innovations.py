@@ -8,10 +8,9 @@ import numpy as np
 
 from private_consensus.privacy.mechanisms import dominating
 
-from . import Attack
-
 
 def _measurements(algorithm, problem, network, horizon, releases):
+    """Return the loss of one measurement, which changes one message by the stated sensitivity."""
     (release,) = releases
     if not algorithm.noise:
         return releases
@@ -25,8 +24,5 @@ def _measurements(algorithm, problem, network, horizon, releases):
     return [replace(release, reached=np.minimum(reached, 1.0))]
 
 
-_ATTACK = Attack(
-    "one measurement changes one message, by exactly the stated sensitivity", _measurements
-)
-ATTACKS = {"DPCI": _ATTACK, "DPCIMoments": _ATTACK}
+ATTACKS = {"DPCI": _measurements, "DPCIMoments": _measurements}
 """Attacks by class."""

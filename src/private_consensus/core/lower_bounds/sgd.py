@@ -1,4 +1,4 @@
-"""Attacks on decentralized SGD with random batches (Ding)."""
+"""Attack on decentralized SGD that sends a random fraction of the coordinates."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ from scipy.stats import binom
 
 from private_consensus.privacy.subsampling import NoisedBatch, SentInPart
 
-from . import Attack
-
 MISSED = 1e-12
 """Probability that a round sends fewer coordinates than the attack assumes."""
 
 
-def _as_declared(algorithm, problem, network, horizon, releases):
-    # The releases of a noisy batch state the loss distribution that a pair attains.
-    return releases
-
-
 def _sent_in_part(algorithm, problem, network, horizon, releases):
+    """Return the loss of two records with opposite gradients in the sent coordinates."""
     if algorithm.sigma == 0:
         return releases
     fraction = float(binom.ppf(MISSED, problem.dim, algorithm.c)) / problem.dim
@@ -32,22 +26,6 @@ def _sent_in_part(algorithm, problem, network, horizon, releases):
     return attacks
 
 
-ATTACKS = {
-    "QDPSGD1": Attack(
-        "records with gradients of norm K change a sampled mean by the stated sensitivity",
-        _as_declared,
-    ),
-    "CanaryAudit": Attack(
-        "records of the clipping norm move the sampled mean by at least the steps that are stated",
-        _as_declared,
-    ),
-    "DSGD": Attack(
-        "two records with opposite gradients of norm K change a sampled mean by the sensitivity",
-        _as_declared,
-    ),
-    "SDMDSGD": Attack(
-        "two records with opposite gradients of norm K change a sampled mean by the sensitivity",
-        _sent_in_part,
-    ),
-}
-"""Attacks by class."""
+ATTACKS = {"SDMDSGD": _sent_in_part}
+"""Attacks by class. The releases of the other algorithms state what two records with opposite
+gradients of the clipping norm attain."""

@@ -284,15 +284,6 @@ class Problem(ABC):
         """
         return None
 
-    def attained_step_share(self, steps: np.ndarray) -> np.ndarray | None:
-        r"""Return the fraction of ``steps * record_change("l2")`` that one pair of records attains.
-
-        Replacing one specific record of an agent by another must change
-        :math:`\mathrm{Proj}(x - s\nabla f_i(x))` by this fraction from EVERY point x of the domain,
-        for each step length s. None: not known.
-        """
-        return None
-
     def attained_minimiser_share(self, norm: str, curvature: Any) -> Any | None:
         r"""Return the fraction of ``minimiser_change(norm, curvature)`` that a pair attains.
 

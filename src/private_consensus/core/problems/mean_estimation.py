@@ -108,11 +108,6 @@ class MeanEstimation(Problem):
         """
         return {"l2": 1.0, "l1": 1.0 / self.dim, "linf": 1.0 / np.sqrt(self.dim)}[norm]
 
-    def attained_step_share(self, steps):
-        """Return 1 for steps of at most 1/N, which end in the box, and 0 for longer steps."""
-        within = np.asarray(steps) <= (1 + 1e-12) / self.records
-        return np.where(within, 1.0, 0.0)
-
     record_curvature = 0.0
     """Replacing a record does not change the Hessian."""
 

@@ -224,27 +224,6 @@ class LogisticRegression(Problem):
         a = (self.dim - 1) // 2
         return float((np.sqrt(a) + np.sqrt(self.dim - 1 - a)) / np.sqrt(2 * self.dim))
 
-    def attained_step_share(self, steps):
-        r"""Return 1/2 if the box has no effect; otherwise 1/4 or 0.
-
-        The two records have opposite labels on the same row along an axis; all other rows are zero.
-
-        The two steps end at :math:`m(1-s\lambda)\pm sw\sigma(\mp m)`. For
-        :math:`s(\lambda + w/4) \le 1` both increase with m, and at m = R the upper one is in the
-        box if :math:`w\sigma(-R) \le \lambda R`. For :math:`sw \le R,\ s\lambda \le 1` and
-        :math:`m \ge 0` the lower one is in the box. If the upper one is projected to R, it is
-        :math:`sw\sigma(m) \ge sw/2` above the lower one.
-        """
-        steps = np.asarray(steps)
-        if not self._both_labels:
-            return None
-        if np.isinf(self.box):
-            return np.full(steps.shape, 0.5)
-        rising = steps * (self.ridge + self.weight / 4) <= 1
-        inside = self.weight * expit(-self.box) <= self.ridge * self.box
-        small = (steps * self.weight <= self.box) & (steps * self.ridge <= 1)
-        return np.where(rising & inside, 0.5, np.where(small, 0.25, 0.0))
-
     def upper_face_steps(self, step: float) -> tuple[float, float] | None:
         r"""Compute gradient steps of length s along one axis from the upper face, for either label.
 
