@@ -161,7 +161,7 @@ def run_recorded(
     events: list[Event],
 ) -> None:
     """Execute all iterations; append messages, outputs and states to ``events``."""
-    recording = RecordingNetwork(
+    recording: Any = RecordingNetwork(
         network, lambda name, value: events.append(Event("message", handler.t, name, value))
     )
     release = handler.function()

@@ -146,7 +146,7 @@ def _changes(algorithm, pair, network, horizon: int) -> list[tuple[Mechanism, An
     changes: list[tuple[Mechanism, Any, Any]] = []
 
     class Amplified(Recording):
-        random = once = key = staticmethod(_refuse)
+        random = once = key = staticmethod(_refuse)  # ty: ignore[incompatible-attribute-override]
 
         def prepare(self, name):
             mechanism, unit = super().prepare(name)
