@@ -22,15 +22,22 @@ of all neighbours of u, only the noise :math:`s_{ind}` remains.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Le
 
 from private_consensus.privacy.mechanisms import Correlated
 
-from .base import column
-from .families.clipped_descent import ClippedDescent, ClippedDescentState
+from .base import column, origin
+from .families.clipped_descent import ClippedDescent
+
+
+class DECORState(NamedTuple):
+    """Messages, and the models of the last mixing, each [settings, runs, agents, dim]."""
+
+    x: np.ndarray
+    z: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +55,7 @@ class DECOR(ClippedDescent):
 
     ratio: Annotated[float, Ge(0), Le(1e6)] | None = None
 
+    quantities: ClassVar = ("released", "mixed")
     observer: ClassVar = "an outsider, who receives every message and knows no pair noise"
     source: ClassVar = "Allouah et al., ICML 2024, Algorithm 1"
 
@@ -64,8 +72,15 @@ class DECOR(ClippedDescent):
         shape = (root.shape[-1], "dim")
         return {"step": Correlated(change, self.message_scale, root=root, shape=shape)}
 
+    def start(self, problem, network, release):
+        return DECORState(*2 * (origin(problem, release),))
+
     def step(self, state, problem, network, release, t):
-        return ClippedDescentState(release("step", self.descent(problem, network.mix(state.x))))
+        z = network.mix(state.x)
+        return DECORState(release("step", self.descent(problem, z)), z)
+
+    def observables(self, state, problem, t):
+        return {"released": state.x, "mixed": state.z}
 
 
 ALGORITHM = DECOR
