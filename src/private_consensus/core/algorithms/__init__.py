@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 GROUP = "private_consensus.algorithms"
 ANALYSES = {
     name: f"private_consensus.audits.analyses.{name}"
-    for name in ("canary_audit", "dp_ci_moments", "release_audit")
-}
+    for name in (
+        "canary_audit", "dp_ci_moments", "observer_losses", "release_audit", "walk_losses",
+    )
+}  # fmt: skip
 """Modules of the audits and analyses that experiments run like algorithms, by name."""
 SHARED = {"base", "families", "noise", "parameters"}
 """Modules of this package that define no algorithm."""

@@ -1,0 +1,94 @@
+"""Privacy loss of a method to observers who receive a part of the messages, as an experiment.
+
+The analysis executes the method with chosen noise (:mod:`private_consensus.audits.observers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from annotated_types import Ge
+
+from private_consensus.audits.observers import AGENT, Observed
+from private_consensus.core import algorithms
+from private_consensus.core.algorithms.base import Algorithm, Analysis
+from private_consensus.core.networks import Network
+from private_consensus.core.simulation import Setting, calibrated
+from private_consensus.privacy import Budget
+
+
+class Nothing(NamedTuple):
+    """State of an analysis without iterates: 0 per setting."""
+
+    unused: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObserverLosses(Algorithm, Analysis):
+    """Epsilon of a method to observers of one kind.
+
+    ``largest`` is that of the worst pair of target and observer, ``mean`` is no guarantee, and
+    ``accounted`` is epsilon to the eavesdropper.
+
+    Parameters
+    ----------
+    method : str
+        Name of the method.
+    parameters : mapping
+        Parameters of the method.
+    kind : str
+        Kind of the observers, see :func:`private_consensus.observe`.
+    distance : int
+        Number of edges between target and observer; 0 for all pairs.
+    delta : float
+        Delta of all guarantees, set by :meth:`calibrate`.
+    noisy : Algorithm, optional
+        Method with its noise, set by :meth:`calibrate`.
+    """
+
+    method: str = "muffliato_gd"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    kind: Literal["agent", "secure sums", "eavesdropper", "final models"] = AGENT
+    distance: Annotated[int, Ge(0)] = 0
+    delta: float = 0.0
+    noisy: Any = None
+
+    quantities: ClassVar = ("largest", "mean", "accounted")
+
+    def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
+        method = algorithms.load(self.method)(**self.parameters)
+        noisy = calibrated(Setting(method, budget, horizon), problem, network.of_run(0))
+        return replace(self, noisy=noisy, delta=budget.delta)
+
+    def mechanisms(self, problem: Any, network: Network, horizon: int) -> Mapping:
+        return self.noisy.mechanisms(problem, network.of_run(0), horizon)
+
+    def start(self, problem: Any, network: Network, release: Any) -> Nothing:
+        return Nothing(np.zeros(release.settings))
+
+    def step(self, state: Nothing, problem: Any, network: Network, release: Any, t: int) -> Nothing:
+        return state
+
+    def observables(self, state: Nothing, problem: Any, t: int) -> Mapping[str, np.ndarray]:
+        return {}
+
+    def outcome(
+        self, state: Nothing, problem: Any, network: Network, release: Any, t: int
+    ) -> Mapping[str, np.ndarray]:
+        observed = Observed(self.noisy, problem, network.of_run(0), t)
+        result = observed.result(self.kind, float(np.max(self.delta)))
+        epsilons = [
+            [x.epsilon for x in result.losses if distance in (0, x.distance)]
+            for distance in np.atleast_1d(self.distance)
+        ]
+        return {
+            "largest": np.array([[max(values)] for values in epsilons]),
+            "mean": np.array([[np.mean(values)] for values in epsilons]),
+            "accounted": np.full((len(epsilons), 1), result.accounted),
+        }
+
+
+ALGORITHM = ObserverLosses

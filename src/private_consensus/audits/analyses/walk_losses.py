@@ -1,0 +1,72 @@
+"""Privacy loss between agents of a random walk that visits each agent once, as an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.sparse.csgraph import shortest_path
+
+from private_consensus.core.algorithms.base import Analysis
+from private_consensus.core.algorithms.local_random_walk import LocalRandomWalk
+from private_consensus.core.algorithms.parameters import PositiveInt
+from private_consensus.core.networks import Network
+from private_consensus.privacy import Budget
+from private_consensus.privacy.random_walks import walk_epsilon, walk_renyi_epsilon
+
+from .observer_losses import Nothing
+
+
+@dataclass(frozen=True, kw_only=True)
+class WalkLosses(LocalRandomWalk, Analysis):
+    """Largest epsilon between two agents, by f-DP (``f_dp``) and by Rényi DP (``renyi``).
+
+    Parameters
+    ----------
+    distance : int
+        Number of edges between target and observer.
+    delta : float
+        Delta of all guarantees, set by :meth:`calibrate`.
+    """
+
+    visits: PositiveInt = 1
+    distance: PositiveInt = 1
+    delta: float = 0.0
+
+    quantities: ClassVar = ("f_dp", "renyi")
+
+    def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
+        calibrated = super().calibrate(budget, problem, network, horizon)
+        return replace(calibrated, delta=budget.delta)
+
+    def start(self, problem: Any, network: Network, release: Any) -> Nothing:
+        return Nothing(np.zeros(release.settings))
+
+    def step(self, state: Nothing, problem: Any, network: Network, release: Any, t: int) -> Nothing:
+        return state
+
+    def observables(self, state: Nothing, problem: Any, t: int) -> Mapping[str, np.ndarray]:
+        return {}
+
+    def outcome(
+        self, state: Nothing, problem: Any, network: Network, release: Any, t: int
+    ) -> Mapping[str, np.ndarray]:
+        graph = network.of_run(0)
+        loss = self.mechanisms(problem, graph, t)["step"].loss(1)
+        mu = float(np.max(loss) * np.sqrt(np.max(self.contributions)))
+        lengths = shortest_path(graph.adjacency, unweighted=True)
+        agents, delta = range(graph.n_agents), float(np.max(self.delta))
+        tables = {
+            "f_dp": np.array([walk_epsilon(graph.mixing, v, mu, delta) for v in agents]),
+            "renyi": walk_renyi_epsilon(graph.mixing, t, mu, delta),
+        }
+        distances = np.atleast_1d(self.distance)
+        return {
+            name: np.array([[table[lengths == distance].max()] for distance in distances])
+            for name, table in tables.items()
+        }
+
+
+ALGORITHM = WalkLosses
