@@ -24,6 +24,7 @@ MORE = {
         {"schedule": "exponential", "c": 1.0, "q": 0.4, "p": 0.8, "initial_noise": True}),
     "ldp_subgradient": (made.logistic_regression, Budget(2.0), 2, {}),
     "logistic": (made.census, NOT_PRIVATE, 1, {}),
+    "observer_losses": (made.mean_estimation, Budget(2.0, 1e-4), 2, {}),
     "pp_admm_renyi": (made.logistic_regression, Budget(2.0, 1e-2), 2, {}),
     "q_dpsgd_1": (made.perceptron, NOT_PRIVATE, 2, {**CLIPPED, **made.ROUNDS}),
     "random_aggregation": (
@@ -31,6 +32,7 @@ MORE = {
     "release_audit": (
         made.huber_regression, PAIR, 1,
         {"mechanism": "gaussian", "noise": 0.5, "confidence": 0.9, "replicates": 40}),
+    "walk_losses": (made.mean_estimation, Budget(2.0, 1e-4), 2, {}),
 }  # fmt: skip
 """Of algorithms that have no example for audits, or one that is slow to calibrate."""
 

@@ -6,15 +6,17 @@ The analysis executes the method with chosen noise (:mod:`private_consensus.audi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from annotated_types import Ge
 
 from private_consensus.audits.observers import AGENT, Observed
+from private_consensus.common.errors import require
 from private_consensus.core import algorithms
-from private_consensus.core.algorithms.base import Algorithm, Analysis
+from private_consensus.core.algorithms.base import Algorithm, Analysis, Attack
+from private_consensus.core.algorithms.parameters import NonNegative
 from private_consensus.core.networks import Network
 from private_consensus.core.simulation import Setting, calibrated
 from private_consensus.privacy import Budget
@@ -27,7 +29,7 @@ class Nothing(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ObserverLosses(Algorithm, Analysis):
+class ObserverLosses(Algorithm, Analysis, Attack):
     """Epsilon of a method to observers of one kind.
 
     ``largest`` is that of the worst pair of target and observer, ``mean`` is no guarantee, and
@@ -38,7 +40,7 @@ class ObserverLosses(Algorithm, Analysis):
     method : str
         Name of the method.
     parameters : mapping
-        Parameters of the method.
+        Parameters of the method; stored as a tuple of its items, so that settings are hashable.
     kind : str
         Kind of the observers, see :func:`private_consensus.observe`.
     distance : int
@@ -50,16 +52,22 @@ class ObserverLosses(Algorithm, Analysis):
     """
 
     method: str = "muffliato_gd"
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Any = ()
     kind: Literal["agent", "secure sums", "eavesdropper", "final models"] = AGENT
     distance: Annotated[int, Ge(0)] = 0
-    delta: float = 0.0
+    delta: NonNegative = 0.0
     noisy: Any = None
 
     quantities: ClassVar = ("largest", "mean", "accounted")
 
+    def __post_init__(self):
+        super().__post_init__()
+        stated = isinstance(self.parameters, Mapping | tuple)
+        require(stated, "algorithm.parameters", self.parameters, "names and values")
+        object.__setattr__(self, "parameters", tuple(dict(self.parameters).items()))
+
     def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
-        method = algorithms.load(self.method)(**self.parameters)
+        method = algorithms.load(self.method)(**dict(self.parameters))
         noisy = calibrated(Setting(method, budget, horizon), problem, network.of_run(0))
         return replace(self, noisy=noisy, delta=budget.delta)
 
@@ -85,8 +93,8 @@ class ObserverLosses(Algorithm, Analysis):
             for distance in np.atleast_1d(self.distance)
         ]
         return {
-            "largest": np.array([[max(values)] for values in epsilons]),
-            "mean": np.array([[np.mean(values)] for values in epsilons]),
+            "largest": np.array([[max(values, default=0.0)] for values in epsilons]),
+            "mean": np.array([[np.mean(values or 0.0)] for values in epsilons]),
             "accounted": np.full((len(epsilons), 1), result.accounted),
         }
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
-from private_consensus.core.algorithms.base import Analysis
+from private_consensus.core.algorithms.base import Analysis, Attack
 from private_consensus.core.algorithms.local_random_walk import LocalRandomWalk
-from private_consensus.core.algorithms.parameters import PositiveInt
+from private_consensus.core.algorithms.parameters import NonNegative, PositiveInt
 from private_consensus.core.networks import Network
 from private_consensus.privacy import Budget
 from private_consensus.privacy.random_walks import walk_epsilon, walk_renyi_epsilon
@@ -20,7 +20,7 @@ from .observer_losses import Nothing
 
 
 @dataclass(frozen=True, kw_only=True)
-class WalkLosses(LocalRandomWalk, Analysis):
+class WalkLosses(LocalRandomWalk, Analysis, Attack):
     """Largest epsilon between two agents, by f-DP (``f_dp``) and by Rényi DP (``renyi``).
 
     Parameters
@@ -33,7 +33,7 @@ class WalkLosses(LocalRandomWalk, Analysis):
 
     visits: PositiveInt = 1
     distance: PositiveInt = 1
-    delta: float = 0.0
+    delta: NonNegative = 0.0
 
     quantities: ClassVar = ("f_dp", "renyi")
 
@@ -54,19 +54,18 @@ class WalkLosses(LocalRandomWalk, Analysis):
         self, state: Nothing, problem: Any, network: Network, release: Any, t: int
     ) -> Mapping[str, np.ndarray]:
         graph = network.of_run(0)
-        loss = self.mechanisms(problem, graph, t)["step"].loss(1)
-        mu = float(np.max(loss) * np.sqrt(np.max(self.contributions)))
         lengths = shortest_path(graph.adjacency, unweighted=True)
-        agents, delta = range(graph.n_agents), float(np.max(self.delta))
-        tables = {
-            "f_dp": np.array([walk_epsilon(graph.mixing, v, mu, delta) for v in agents]),
-            "renyi": walk_renyi_epsilon(graph.mixing, t, mu, delta),
-        }
-        distances = np.atleast_1d(self.distance)
-        return {
-            name: np.array([[table[lengths == distance].max()] for distance in distances])
-            for name, table in tables.items()
-        }
+        losses = self.mechanisms(problem, graph, t)["step"].loss(1).ravel()
+        settings = np.broadcast_arrays(
+            losses * np.sqrt(self.contributions), self.distance, self.delta
+        )
+        epsilons: dict[str, list] = {"f_dp": [], "renyi": []}
+        for mu, distance, delta in zip(*settings, strict=True):
+            walks = [walk_epsilon(graph.mixing, v, mu, delta) for v in range(graph.n_agents)]
+            renyi = walk_renyi_epsilon(graph.mixing, t, mu, delta)
+            epsilons["f_dp"].append([np.array(walks)[lengths == distance].max(initial=0.0)])
+            epsilons["renyi"].append([renyi[lengths == distance].max(initial=0.0)])
+        return {name: np.array(values) for name, values in epsilons.items()}
 
 
 ALGORITHM = WalkLosses
