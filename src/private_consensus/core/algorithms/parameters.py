@@ -1,6 +1,6 @@
 """Validation of the parameters of an algorithm by the type hints of its fields.
 
-A field is a number with limits, such as ``Annotated[float, Gt(0)]``, one of several texts, such
+A field is a number, such as ``float`` or ``Annotated[float, Gt(0)]``, one of several texts, such
 as ``Literal["mean", "sum"]``, or one of these or None. The marker :data:`CALIBRATION` means that
 the field affects only how the noise is set. Numbers of a batch are arrays.
 """
@@ -78,14 +78,14 @@ class Rule(NamedTuple):
         array = np.asarray(value)
         if array.dtype.kind not in "iuf" or isinstance(value, list | tuple):
             return False
-        if np.isnan(array).any() or (self.number is int and np.any(array != np.floor(array))):
+        if self.number is int and np.any(array != np.floor(array)):
             return False
         return all(bool(np.all(_TESTS[type(limit)][0](array, limit))) for limit in self.limits)
 
 
 @cache
 def rules_of(kind: Any) -> dict[str, Rule]:
-    """Return the rules of the fields of a class that state a number with limits, or texts."""
+    """Return the rules of the fields of a class that state a number or texts."""
     rules = {}
     resolved = get_type_hints(kind, include_extras=True)
     for declared in fields(kind):
@@ -114,7 +114,7 @@ def rule_of(stated: Any) -> Rule | None:
     flags = tuple(mark in marks for mark in (CALIBRATION, STEP, ASSUMED))
     if get_origin(stated) is Literal:
         return Rule(None, get_args(stated), (), optional, *flags)
-    if stated in (int, float) and (limits or any(flags)):
+    if stated in (int, float):
         return Rule(stated, (), limits, optional, *flags)
     return None
 
