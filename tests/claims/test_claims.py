@@ -457,10 +457,11 @@ def test_rows_state_primary_variant_interpretation_and_source():
 
 def judged_row(identity, p, **changes):
     """Return a row of the table of verdicts: a mean of 0 in 20 runs with standard error 0.3."""
+    statistic = {"kind": "below", "value": 0.0, "low": -0.5, "high": 0.5, "error": 0.3,
+                 "skewness": 0.0}  # fmt: skip
     return dict.fromkeys(SCHEMA) | {
-        "id": identity, "is_primary": True, "addition": False, "verdict": HELD, "kind": "below",
-        "value": 0.0, "low": -0.5, "high": 0.5, "p": p, "error": 0.3, "skewness": 0.0,
-        "level_divisor": 2, "runs": 20, **changes,
+        "id": identity, "is_primary": True, "addition": False, "verdict": HELD, **statistic,
+        "opening": {**statistic, "value": -0.2}, "p": p, "level_divisor": 2, "runs": 20, **changes,
     }  # fmt: skip
 
 
@@ -476,7 +477,18 @@ def test_verdicts_are_adjusted_by_holms_method_separately_for_additions():
     assert table.row(0, named=True)["high"] == pytest.approx(half)
     assert table.row(0, named=True)["low"] == pytest.approx(-half)
     assert table.row(4, named=True)["high"] == 0.5
+    # Row b shows the statistic that is undecided at its level.
+    assert table["value"].to_list() == [0.0, -0.2, 0.0, 0.0, 0.0, 0.0]
     assert adjusted(pl.DataFrame()).is_empty()
+
+
+def test_the_part_that_is_undecided_at_levels_below_p_is_named():
+    weak = measurements("one", [2.0, 2.0, 2.0, 1.86])
+    strong = measurements("two", FALLING[::-1])
+    tests = [Test(kind="falls", series=series(name), x="x") for name in ("one", "two")]
+    result = evaluate(tests, pl.concat([weak, strong]), NO_PRIVACY)
+    assert result.verdict == IN_PART and 1e-9 < result.p < 0.05
+    assert result.deciding.value > 0 > result.opening.value
 
 
 def test_other_readings_are_listed_without_ablations():
@@ -670,5 +682,7 @@ def test_the_deciding_element_of_a_held_claim_has_the_largest_p_value(quantifier
 @pytest.mark.parametrize("difference, position", [(1e-12, 0), (1e-6, 1), (-1e-6, 0)])
 def test_rounding_does_not_select_the_deciding_element(difference, position):
     values = (0.25, 0.25 - difference, 0.5)
-    elements = [Element("kind", "name", value, 0.0, 1.0, (0.0, 1.0), OPEN) for value in values]
+    elements = [
+        Element("kind", "name", value, 0.0, 1.0, (0.0, 1.0), OPEN, 0.0, 0.0) for value in values
+    ]
     assert _closest(elements, range(3)) == position

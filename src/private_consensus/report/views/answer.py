@@ -16,6 +16,7 @@ from private_consensus.reproduction.claims import (
     NOT_REFUTED,
     UNDECIDED,
     UNTESTABLE,
+    UNTESTED,
 )
 
 from ..formats import algorithm_title, number
@@ -28,6 +29,7 @@ PREDICATES = {
     NOT_HELD: ("does not hold", "do not hold"),
     NOT_REFUTED: ("is a theorem that is not refuted", "are theorems that are not refuted"),
     UNDECIDED: ("is undecided", "are undecided"),
+    UNTESTED: ("is not tested", "are not tested"),
     UNTESTABLE: ("cannot be tested", "cannot be tested"),
 }
 """Verdict to its predicate in a sentence, in singular and plural."""

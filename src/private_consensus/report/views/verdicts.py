@@ -18,6 +18,7 @@ from private_consensus.reproduction.claims import (
     NOT_REFUTED,
     UNDECIDED,
     UNTESTABLE,
+    UNTESTED,
 )
 from private_consensus.reproduction.claims.intervals import MIN_RUNS, too_few_runs
 from private_consensus.reproduction.claims.statements import HUGE
@@ -27,7 +28,7 @@ from ..reading import Row
 
 ICONS = {
     HELD: "held", IN_PART: "part", NOT_HELD: "not", NOT_REFUTED: "unrefuted", UNDECIDED: "open",
-    UNTESTABLE: "never",
+    UNTESTED: "untested", UNTESTABLE: "never",
 }  # fmt: skip
 """Verdict to the name of its icon (shape and colour)."""
 
@@ -96,14 +97,14 @@ def formatted(row: Row) -> dict[str, Any]:
         "remark": (text := remark(row)),
         "restriction": (restriction := "; ".join(filter(None, _restrictions(row)))),
         "note": text
-        if row["verdict"] in (UNDECIDED, UNTESTABLE) or row.get("theorems")
+        if row["verdict"] in (UNDECIDED, UNTESTED, UNTESTABLE) or row.get("theorems")
         else restriction,
     }
 
 
 def _in_words(row: Row, size: str, accepted: str) -> str:
     """Describe the deciding number of a claim and the values for which the claim is true."""
-    if row["verdict"] == UNTESTABLE or not row["parts"]:
+    if row["verdict"] in (UNTESTED, UNTESTABLE) or not row["parts"]:
         return ""
     if row["kind"] in ("private", "tight"):
         return f"{size} times the claimed ε"
@@ -126,7 +127,7 @@ def remark(row: Row) -> str:
     if row.get("theorems"):
         runs = f"verdict of {row['theorems']}; the runs alone: {row['verdict_unadjusted']}"
         return "; ".join(filter(None, [runs, *_restrictions(row)]))
-    if row["verdict"] == UNTESTABLE:
+    if row["verdict"] in (UNTESTED, UNTESTABLE):
         return row.get("untestable_because") or "no measurement could decide the claim"
     readings = row.get("readings") or ""
     same = f"by reading: {readings}" if readings else ""

@@ -20,6 +20,7 @@ from .words import (
     NOT_REFUTED,
     UNDECIDED,
     UNTESTABLE,
+    UNTESTED,
     VERDICTS,
 )
 
@@ -31,6 +32,7 @@ __all__ = [
     "NOT_REFUTED",
     "UNDECIDED",
     "UNTESTABLE",
+    "UNTESTED",
     "VERDICTS",
     "Claim",
     "Series",

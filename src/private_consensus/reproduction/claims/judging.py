@@ -68,6 +68,8 @@ class Element:
         Ends of the region in which the claim is true.
     state : str
         Confirmed, contradicted, tied or undecided.
+    error, skewness : float
+        Standard error, and skewness of the pseudo-values (see :mod:`.intervals`).
     """
 
     kind: str
@@ -77,6 +79,8 @@ class Element:
     high: float
     accept: tuple[float, float]
     state: str
+    error: float
+    skewness: float
 
     @property
     def slack(self) -> float:
@@ -114,7 +118,10 @@ class Verdict:
         Held, held in part, did not hold, undecided or cannot be tested.
     deciding : Element
         Element whose interval determines the verdict: if the claim holds, the one with the largest
-        p-value; otherwise the one furthest outside its region, of those that contradict the claim.
+        p-value; otherwise the one furthest outside its region, of those that contradict the claim
+        at the level ``p``.
+    opening : Element
+        Element that is undecided at levels below ``p``, so that the verdict differs there.
     runs : int
         Smallest number of runs of a test.
     p : float
@@ -124,20 +131,16 @@ class Verdict:
         an estimate is on an edge or no number of runs decides; NaN for a decided claim.
     level_divisor : int
         Number by which the error level of each interval is divided (Bonferroni).
-    error, skewness : float
-        Standard error of the deciding element, and skewness of its pseudo-values (see
-        :mod:`.intervals`).
     """
 
     verdict: str
     deciding: Element
+    opening: Element
     elements: tuple[Element, ...]
     runs: int
     p: float
     runs_needed: float
     level_divisor: int
-    error: float
-    skewness: float
 
 
 DECIDING = {
@@ -145,9 +148,10 @@ DECIDING = {
 }  # fmt: skip
 """States of the elements that keep a claim from holding, by verdict."""
 
+NO_ELEMENT = Element("", "", np.nan, np.nan, np.nan, (np.nan, np.nan), "", np.nan, np.nan)
 NOTHING = Verdict(
-    UNTESTABLE, Element("", "", np.nan, np.nan, np.nan, (np.nan, np.nan), ""), elements=(), runs=0,
-    p=NEVER, runs_needed=np.nan, level_divisor=0, error=np.nan, skewness=np.nan,
+    UNTESTABLE, NO_ELEMENT, NO_ELEMENT, elements=(), runs=0, p=NEVER, runs_needed=np.nan,
+    level_divisor=0,
 )  # fmt: skip
 """Verdict on a claim without a test."""
 
@@ -262,24 +266,31 @@ class Judgement:
         level_divisor = 1 if outcome == HELD else self.count
         ends = unadjusted if outcome == HELD else adjusted
         states = self.states(ends)
+        p = self._p(outcome)
+        remaining = states if p == NEVER else self.states(self.ends(p / level_divisor))
         kinds = np.repeat([estimate.test.kind for estimate in self.parts], self.sizes)
         names = [name for estimate in self.parts for name in estimate.names]
-        elements = tuple(
-            Element(str(kind), name, float(v), float(lo), float(hi), (float(a), float(b)), str(s))
-            for kind, name, v, lo, hi, (a, b), s in zip(
-                kinds, names, self.value, *ends, self.accept, states, strict=True
-            )
-        )
-        deciding = np.flatnonzero(np.isin(states, DECIDING.get(outcome, ()))).tolist()
-        position = _closest(elements, deciding) if deciding else self._critical(elements)
-        error, skewness = (
-            np.concatenate([getattr(estimate, key) for estimate in self.parts])[position]
+        moments = (
+            np.concatenate([getattr(estimate, key) for estimate in self.parts])
             for key in ("error", "skewness")
         )
+        elements = tuple(
+            Element(
+                str(kind), name, float(v), float(lo), float(hi), (float(a), float(b)), str(s),
+                float(error), float(skewness),
+            )
+            for kind, name, v, lo, hi, (a, b), s, error, skewness in zip(
+                kinds, names, self.value, *ends, self.accept, states, *moments, strict=True
+            )
+        )  # fmt: skip
+        deciding = np.flatnonzero(np.isin(remaining, DECIDING.get(outcome, ()))).tolist()
+        position = _closest(elements, deciding) if deciding else self._critical(elements)
+        below = remaining if p == NEVER else self.states(self.ends(p * (1 - 1e-6) / level_divisor))
+        changed = np.flatnonzero(below != remaining).tolist()
         return Verdict(
-            outcome, elements[position], elements, min(estimate.runs for estimate in self.parts),
-            self._p(outcome), self._runs_needed(outcome, unadjusted, adjusted),
-            level_divisor, float(error), float(skewness),
+            outcome, elements[position], elements[changed[0] if changed else position], elements,
+            min(estimate.runs for estimate in self.parts), p,
+            self._runs_needed(outcome, unadjusted, adjusted), level_divisor,
         )  # fmt: skip
 
     def _critical(self, elements: Sequence[Element]) -> int:

@@ -223,6 +223,8 @@ class ClaimFields(FileEntry):
     that of the claim, and its runs are an illustration."""
     untestable: str = ""
     """Reason why no number of runs can decide the claim."""
+    untested: str = ""
+    """Runs that would decide the claim, and are not part of this study."""
 
     @property
     def addition(self) -> bool:

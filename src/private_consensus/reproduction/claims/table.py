@@ -15,25 +15,30 @@ from private_consensus.common.multiplicity import ALPHA, holm
 
 from .constant_models import no_better
 from .intervals import MIN_RUNS, limits, too_few_runs
-from .judging import EXACT_KINDS, NEVER, Verdict, evaluate
+from .judging import EXACT_KINDS, NEVER, Element, Verdict, evaluate
 from .schema import Claim, Test, TestedVariant
 from .selection import CURVE, rows_for
-from .words import CONFIRMED, CONTRADICTED, TIED, UNDECIDED, UNTESTABLE, combined
+from .words import CONFIRMED, CONTRADICTED, TIED, UNDECIDED, UNTESTABLE, UNTESTED, combined
 
+STATISTIC = {
+    **dict.fromkeys(("kind", "statistic"), pl.String),
+    **dict.fromkeys(("value", "low", "high", "accept_low", "accept_high"), pl.Float64),
+    **dict.fromkeys(("error", "skewness"), pl.Float64),
+}  # fmt: skip
+"""Columns of the deciding statistic, and of the statistic that is undecided at levels below p."""
 SCHEMA = {
     **dict.fromkeys(("id", "paper", "figure", "claim", "location", "quotation"), pl.String),
     "addition": pl.Boolean, "variant": pl.String, "is_primary": pl.Boolean,
-    **dict.fromkeys(("interpretation", "verdict", "kind", "statistic"), pl.String),
-    **dict.fromkeys(("value", "low", "high", "accept_low", "accept_high"), pl.Float64),
-    "tolerance": pl.Float64,
+    **dict.fromkeys(("interpretation", "verdict"), pl.String),
+    **STATISTIC, "opening": pl.Struct(STATISTIC), "tolerance": pl.Float64,
     **dict.fromkeys(("parts", "confirmed", "contradicted", "tied"), pl.Int64),
-    **dict.fromkeys(("p", "error", "skewness"), pl.Float64),
-    "level_divisor": pl.Int64, "runs": pl.Int64, "runs_needed": pl.Float64,
+    "p": pl.Float64, "level_divisor": pl.Int64, "runs": pl.Int64, "runs_needed": pl.Float64,
     **dict.fromkeys(("because", "untestable_because", "caveat", "theorems"), pl.String),
     **dict.fromkeys(("differences", "no_better", "source"), pl.String),
 }  # fmt: skip
 ADJUSTED = {
-    **SCHEMA, "verdict_unadjusted": pl.String, "p_holm": pl.Float64, "readings": pl.String,
+    **{key: SCHEMA[key] for key in SCHEMA if key != "opening"},
+    "verdict_unadjusted": pl.String, "p_holm": pl.Float64, "readings": pl.String,
 }  # fmt: skip
 
 
@@ -72,8 +77,6 @@ def judge_all(
         untested = {claim.primary_variant: TestedVariant(tests=[])}
         for name, variant in (claim.variants or untested).items():
             is_primary = name == claim.primary_variant
-            # No measurement decides a claim that has no tests, or that states a reason.
-            is_testable = bool(claim.variants) and not (claim.untestable and is_primary)
             used = rows_for(variant.tests, curves, none)
             verdict = evaluate(variant.tests, used, privacy, deterministic=deterministic)
             rows.append(
@@ -89,7 +92,7 @@ def judge_all(
                     "is_primary": is_primary,
                     "interpretation": variant.interpretation,
                     "because": claim.because,
-                    "untestable_because": claim.untestable if is_primary else "",
+                    "untestable_because": claim.untestable or claim.untested if is_primary else "",
                     "tolerance": max((test.tolerance for test in variant.tests), default=0.0),
                     "caveat": claim.caveat if is_primary else "",
                     "theorems": "; ".join(claim.theorems) if is_primary else "",
@@ -97,7 +100,7 @@ def judge_all(
                     "no_better": "" if reduced else no_better(variant.tests, used),
                     "source": _sources(variant.tests, privacy),
                     **_numbers(verdict),
-                    **(_judged(verdict, reduced) if is_testable else {"verdict": UNTESTABLE}),
+                    **_judged(claim, verdict, is_primary, reduced),
                 }
             )
     return pl.DataFrame(rows, schema=SCHEMA)
@@ -108,8 +111,9 @@ def adjusted(claims: pl.DataFrame, theorems: pl.DataFrame | None = None) -> pl.D
 
     The method is applied to the primary variants, separately for claims of the papers and for
     additions of this project, so that additions change no verdict on a paper. A verdict that is not
-    significant becomes "undecided", and intervals have the adjusted level. A claim that is a
-    theorem of its paper has the verdict of the theorem.
+    significant becomes "undecided", with the statistic that keeps it from being significant.
+    Intervals have the adjusted level. A claim that is a theorem of its paper has the verdict of the
+    theorem.
 
     Parameters
     ----------
@@ -131,15 +135,16 @@ def adjusted(claims: pl.DataFrame, theorems: pl.DataFrame | None = None) -> pl.D
         family = [row for row in primary if not (row["theorems"] and proven)]
         p_values, levels = holm([row["p"] for row in family])
         for row, p, level in zip(family, p_values.tolist(), levels.tolist(), strict=True):
-            is_significant = p <= ALPHA or row["verdict"] == UNTESTABLE
-            verdict = row["verdict"] if is_significant else UNDECIDED
-            row |= {"p_holm": p, "verdict": verdict, **_interval(row, level)}
+            is_significant = p <= ALPHA or row["verdict"] in (UNTESTABLE, UNTESTED)
+            if not is_significant:
+                row |= {**row["opening"], "verdict": UNDECIDED}
+            row |= {"p_holm": p, **_interval(row, level)}
         for row in primary:
             row["readings"] = _other_readings(row, rows)
             if row not in family:
                 numbers = row["theorems"].split("; ")
                 row["verdict"] = combined([proven[row["paper"], number] for number in numbers])
-    return pl.DataFrame(rows, schema=ADJUSTED)
+    return pl.DataFrame(rows, schema=SCHEMA | ADJUSTED).select(*ADJUSTED)
 
 
 def _other_readings(primary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
@@ -170,8 +175,12 @@ _OPEN = {
 """Values of columns for a claim that results of a smaller scale do not decide."""
 
 
-def _judged(verdict: Verdict, reduced: bool) -> dict[str, Any]:
-    """Return the verdict on a testable claim, and a reason if its runs are too few."""
+def _judged(claim: Claim, verdict: Verdict, is_primary: bool, reduced: bool) -> dict[str, Any]:
+    """Return the verdict on a variant, and a reason if its runs are too few."""
+    if not claim.variants or (is_primary and claim.untestable):
+        return {"verdict": UNTESTABLE}
+    if is_primary and claim.untested:
+        return {"verdict": UNTESTED}
     if reduced:
         return _OPEN
     lacking = {"untestable_because": too_few_runs(verdict.runs)} if _lacks_runs(verdict) else {}
@@ -193,16 +202,11 @@ def _lacks_runs(verdict: Verdict) -> bool:
 
 def _numbers(verdict: Verdict) -> dict[str, Any]:
     states = [element.state for element in verdict.elements]
-    deciding = verdict.deciding
-    ends = dict(zip(("accept_low", "accept_high"), deciding.accept, strict=True))
-    numbers = {**vars(verdict), **vars(deciding), **ends, "statistic": deciding.name}
     return {
-        # Undefined numbers are null.
-        **{
-            key: None if _missing(value) else value
-            for key, value in numbers.items()
-            if key in SCHEMA
-        },
+        **_defined({key: vars(verdict)[key] for key in ("verdict", "runs", "p", "runs_needed")}),
+        "level_divisor": verdict.level_divisor,
+        **_statistic(verdict.deciding),
+        "opening": _statistic(verdict.opening),
         "parts": len(states),
         "confirmed": states.count(CONFIRMED),
         "contradicted": states.count(CONTRADICTED),
@@ -210,5 +214,15 @@ def _numbers(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _missing(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
+def _statistic(element: Element) -> dict[str, Any]:
+    ends = dict(zip(("accept_low", "accept_high"), element.accept, strict=True))
+    numbers = {**vars(element), **ends, "statistic": element.name}
+    return _defined({key: numbers[key] for key in STATISTIC})
+
+
+def _defined(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return numbers with null for an undefined one."""
+    return {
+        key: None if isinstance(value, float) and math.isnan(value) else value
+        for key, value in numbers.items()
+    }

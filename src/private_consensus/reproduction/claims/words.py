@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 HELD, IN_PART, NOT_HELD = "held", "held in part", "did not hold"
-NOT_REFUTED, UNDECIDED, UNTESTABLE = "not refuted", "undecided", "cannot be tested"
+NOT_REFUTED, UNDECIDED = "not refuted", "undecided"
+UNTESTED, UNTESTABLE = "not tested", "cannot be tested"
 
 MEANINGS = {
     HELD: "every part of the claim is confirmed",
@@ -13,6 +14,7 @@ MEANINGS = {
     NOT_HELD: "a point contradicts the bound, or a part is contradicted and none is confirmed",
     NOT_REFUTED: "a theorem that no computation contradicts, without a proof that was checked",
     UNDECIDED: "the runs do not decide; the reason, or the number of runs that would, is given",
+    UNTESTED: "a run could decide, but not the runs of this study; the missing runs are named",
     UNTESTABLE: "no number of runs can decide; the reason is given",
 }
 """Meaning of each verdict, in the order in which reports count verdicts."""
