@@ -148,12 +148,16 @@ def adjusted(claims: pl.DataFrame, theorems: pl.DataFrame | None = None) -> pl.D
 
 
 def _other_readings(primary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
-    """List the verdicts on the other readings of a claim, without ablations of this project."""
-    others = (row for row in rows if row["id"] == primary["id"] and not row["is_primary"])
+    """List the verdicts on the other readings of a claim.
+
+    Ablations of this project, and variants that test another sentence, are no readings.
+    """
     return ", ".join(
         f"{row['variant']} ({row['interpretation']}) {row['verdict']}"
-        for row in others
-        if row["interpretation"] != "ablation"
+        for row in rows
+        if (row["id"], row["claim"]) == (primary["id"], primary["claim"])
+        and not row["is_primary"]
+        and row["interpretation"] != "ablation"
     )
 
 
