@@ -19,6 +19,7 @@ from private_consensus.core.algorithms.families.decentralized_sgd import KEYS, c
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
 from private_consensus.core.algorithms.sdm_dsgd import SDMDSGD
+from private_consensus.core.claims import claims_of
 from private_consensus.core.handlers import Running
 from private_consensus.core.problems import logistic_regression, perceptron
 from private_consensus.core.quantization import Grid
@@ -615,7 +616,7 @@ def test_a_configured_noise_is_kept_and_its_epsilon_follows_theorem_11():
     algorithm = QDPSGD1(sigma=0.7, sigma_rule="given", init="zero")
     budget = Budget(math.inf, 1e-5)
     assert algorithm.calibrate(budget, problem, network, 100).sigma == 0.7
-    [(_, claimed)] = algorithm.statements(budget, problem, network, 100)
+    [(_, claimed)] = claims_of(algorithm, budget, problem, network, 100)
     recalibrated = QDPSGD1(init="zero").calibrate(Budget(claimed, 1e-5), problem, network, 100)
     assert recalibrated.sigma == pytest.approx(0.7, rel=1e-6)
 

@@ -20,6 +20,7 @@ from private_consensus.core.algorithms.fair_classification import (
 from private_consensus.core.algorithms.families.functional_mechanism import paper_sensitivity
 from private_consensus.core.algorithms.logistic import Logistic
 from private_consensus.core.algorithms.pflr import Pflr
+from private_consensus.core.claims import claims_of
 from private_consensus.core.problems import fair_classification as fair
 from private_consensus.core.randomness import Streams
 from private_consensus.core.solvers import quadratics
@@ -580,8 +581,8 @@ def test_emulated_records_reduce_the_noise_and_remove_the_claim(problem, network
         ahead = replace(plain, emulated=10.0 * ROWS).calibrate(budget, problem, network, 1)
         name = "noise_rest" if isinstance(plain, FairClassification) else "noise_objective"
         assert getattr(ahead, name) == pytest.approx(getattr(calibrated, name) / 10)
-        assert ahead.statements(budget, problem, network, 1)[0][1] == np.inf
-        assert calibrated.statements(budget, problem, network, 1)[0][1] == 1.0
+        assert claims_of(ahead, budget, problem, network, 1)[0][1] == np.inf
+        assert claims_of(calibrated, budget, problem, network, 1)[0][1] == 1.0
         epsilons = [
             account(a.releases(problem, network, 1), 0.0).epsilon for a in (calibrated, ahead)
         ]

@@ -16,6 +16,7 @@ from private_consensus.core.algorithms.d_zoa import DZOA, step_sum
 from private_consensus.core.algorithms.dp_admm import DPADMM
 from private_consensus.core.algorithms.exact_admm import ExactADMM
 from private_consensus.core.algorithms.families.consensus_admm import total_epsilon
+from private_consensus.core.claims import claims_of
 from private_consensus.core.problems import lasso
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account, gaussian_epsilon
@@ -190,7 +191,7 @@ def test_d_zoa_has_no_guarantee_although_the_paper_claims_a_total(streams, netwo
     algorithm = DZOA().calibrate(BUDGET, problem, network, 200)
     guarantee = account(algorithm.releases(problem, network, 200), BUDGET.delta)
     assert np.isinf(guarantee.epsilon) and not guarantee.proven
-    [(_, claimed)] = algorithm.statements(BUDGET, problem, network, 200)
+    [(_, claimed)] = claims_of(algorithm, BUDGET, problem, network, 200)
     assert claimed == pytest.approx(total_epsilon(0.95, 1e-3, 200))
     assert algorithm.claimed_epsilon(1e-3, problem, network, 200) == pytest.approx(claimed)
 

@@ -13,6 +13,7 @@ from observed import run, running
 from private_consensus import networks
 from private_consensus.audits.analyses.dp_ci_moments import DPCIMoments, constants_of
 from private_consensus.core.algorithms.dp_ci import DPCI, coupling
+from private_consensus.core.claims import claims_of
 from private_consensus.core.lower_bounds import lower_bound_of
 from private_consensus.core.problems import linear_observation as observation
 from private_consensus.core.randomness import Streams
@@ -232,13 +233,13 @@ def shifted(release, shift):
 @pytest.mark.parametrize("unit", ["measurement", "stream"])
 def test_the_first_statement_has_the_requested_unit(problem, network, unit):
     algorithm = DPCI(unit=unit).calibrate(Budget(0.5), problem, network, 30)
-    stated = algorithm.statements(Budget(0.5), problem, network, 30)
+    stated = claims_of(algorithm, Budget(0.5), problem, network, 30)
     assert stated[0][0].unit == unit and len(stated) == 2
     assert stated[0][1] == pytest.approx(0.5)
 
 
 def accounted(algorithm, problem, network, horizon):
-    stated = algorithm.statements(Budget(9.0), problem, network, horizon)
+    stated = claims_of(algorithm, Budget(9.0), problem, network, horizon)
     return {
         str(stated_algorithm.relation): account(
             stated_algorithm.releases(problem, network, horizon), 0.0
@@ -283,7 +284,7 @@ def test_lower_and_upper_bounds_on_epsilon_match_the_exact_loss(problem, network
     losses = losses_by_execution(algorithm, problem, network, horizon)
     exact = {"replace one measurement": losses.max(), "replace one stream": losses.sum(0).max()}
     above = accounted(algorithm, problem, network, horizon)
-    for stated_algorithm, _ in algorithm.statements(Budget(9.0), problem, network, horizon):
+    for stated_algorithm, _ in claims_of(algorithm, Budget(9.0), problem, network, horizon):
         unit = str(stated_algorithm.relation)
         below = lower_bound_of(stated_algorithm, problem, network, horizon, 0.0).epsilon
         assert below == pytest.approx(exact[unit])

@@ -27,6 +27,7 @@ from private_consensus.core.algorithms.ldp_gradient_descent import LocallyPrivat
 from private_consensus.core.algorithms.ldp_subgradient import LocallyPrivateSubgradient
 from private_consensus.core.algorithms.pdop import PrivateDistributedOptimisation
 from private_consensus.core.algorithms.random_aggregation import RandomAggregation
+from private_consensus.core.claims import claims_of
 from private_consensus.core.lower_bounds import lower_bound_of
 from private_consensus.core.problems import logistic_regression, mean_estimation
 from private_consensus.core.problems.logistic_regression import LogisticRegression
@@ -324,7 +325,7 @@ def test_epsilon_by_the_papers_formula_is_a_geometric_sum(problem, network, name
     # Both signs of the label double B, and the accountant uses the l1 norm over all coordinates.
     epsilon = account(algorithm.releases(problem, network, 50), 0.0).epsilon
     assert epsilon == pytest.approx(formula * 2 * np.sqrt(DIM))
-    [(stated, claimed)] = algorithm.statements(FREE, problem, network, 50)
+    [(stated, claimed)] = claims_of(algorithm, FREE, problem, network, 50)
     assert stated is algorithm and claimed == formula
 
 

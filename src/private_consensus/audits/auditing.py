@@ -12,6 +12,7 @@ import numpy as np
 
 from private_consensus.common.errors import InvalidInput, arguments
 from private_consensus.core.algorithms.base import Algorithm, parameters
+from private_consensus.core.claims import claims_of
 from private_consensus.core.handlers import require_own_streams
 from private_consensus.core.networks import Network
 from private_consensus.core.problems import Problem
@@ -105,7 +106,7 @@ def audit(
     leak = _calibration_leak(algorithm, problem, network, budget, horizon, seed)
     if leak:
         return replace(result, verdict=LEAKS, reason=leak)
-    ((_, claimed), *_) = noisy.statements(budget, problem, network, horizon)
+    ((_, claimed), *_) = claims_of(noisy, budget, problem, network, horizon)
     if np.isfinite(result.epsilon) and result.epsilon > claimed * (1 + ROUNDING):
         reason = f"the mechanisms compose to epsilon {result.epsilon:.6g}, claimed is {claimed:.6g}"
         return replace(result, verdict=UNDERSTATED, reason=reason)

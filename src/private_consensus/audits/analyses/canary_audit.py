@@ -125,12 +125,6 @@ class CanaryAudit(QDPSGD, Attack):
             formula=calibrated.claimed_epsilon(budget.delta, problem, network, horizon),
         )
 
-    def statements(
-        self, budget: Budget, problem: Any, network: Network, horizon: int
-    ) -> list[tuple[Self, float]]:
-        """Return the epsilon of Theorem 11 at the noise that is used."""
-        return [(self, self.formula)]
-
     def run(
         self,
         problem: Any,

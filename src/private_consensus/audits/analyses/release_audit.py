@@ -87,11 +87,6 @@ class ReleaseAudit(DZOA, Attack):
         require(horizon == 1, "horizon", horizon, "1: the audit is of one release")
         return super().calibrate(budget, problem, network, horizon)
 
-    def statements(
-        self, budget: Budget, problem: Any, network: Network, horizon: int
-    ) -> list[tuple[Self, float]]:
-        return [(self, budget.epsilon)]
-
     def mechanisms(self, problem: Any, network: Network, horizon: int) -> Mapping[str, Mechanism]:
         """Declare the release of D-ZOA, or the Gaussian release of the assumed mechanism."""
         if self.mechanism == "d_zoa":

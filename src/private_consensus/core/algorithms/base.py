@@ -263,47 +263,6 @@ class Algorithm(ABC):
         return float("nan")
 
     @final
-    def epsilon_by_formula(
-        self, delta: float, problem: Problem, network: Network, horizon: int
-    ) -> float:
-        """Return :meth:`claimed_epsilon`; infinite at delta 0 if the formula divides by delta."""
-        try:
-            return self.claimed_epsilon(delta, problem, network, horizon)
-        except ZeroDivisionError:
-            if delta > 0:
-                raise
-            return float("inf")
-
-    def statements(
-        self, budget: Budget, problem: Problem, network: Network, horizon: int
-    ) -> list[tuple[Self, float]]:
-        """Return the epsilon that the paper claims for one run, per neighbouring relation.
-
-        By default, there is one relation. The claimed epsilon is that of the budget, or that of the
-        paper's formula if the noise does not depend on the budget.
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of the whole run.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of (Algorithm, float)
-            Per neighbouring relation, a copy of the algorithm with that relation, and the
-            claimed epsilon.
-        """
-        if not self.noise_is_given:
-            return [(self, budget.epsilon)]
-        return [(self, self.epsilon_by_formula(budget.delta, problem, network, horizon))]
-
-    @final
     @property
     def noise_is_given(self) -> bool:
         """Return True if the noise does not depend on the budget."""
@@ -563,6 +522,11 @@ def normal_start(problem: Problem, release: Any, std: Any) -> np.ndarray:
 def overrides(instance: Any, kind: type, *names: str) -> bool:
     """Return True if the class of an object overrides a method of its base class ``kind``."""
     return any(getattr(type(instance), name) is not getattr(kind, name) for name in names)
+
+
+def is_built_in(algorithm: Algorithm) -> bool:
+    """Return True if the class of an algorithm belongs to this package."""
+    return type(algorithm).__module__.startswith("private_consensus.")
 
 
 AnyAlgorithm = TypeVar("AnyAlgorithm", bound=Algorithm)

@@ -26,7 +26,7 @@ import numpy as np
 from private_consensus.privacy.mechanisms import Gaussian
 
 from .base import INTERNAL, Algorithm, column, origin, per_iteration
-from .families.consensus_admm import check_budget, provable, total_epsilon
+from .families.consensus_admm import check_budget, provable
 from .parameters import AssumedBound, NonNegative, Positive, StepSize
 
 
@@ -74,10 +74,6 @@ class DPADMM(Algorithm):
         level = np.sqrt(2.0 * np.log(1.25 / budget.delta))
         noise = 2.0 * self.c1 * level / (problem.records * budget.epsilon)
         return replace(self, noise=float(noise))
-
-    def statements(self, budget, problem, network, horizon):
-        """Return the claimed epsilon of all iterations, by (29) of Gratton et al. as for D-ZOA."""
-        return [(self, total_epsilon(budget.epsilon, budget.delta, horizon))]
 
     def claimed_epsilon(self, delta, problem, network, horizon):
         r"""Return the epsilon :math:`2\sqrt{\rho_M\ln(1/\delta)}` of all iterations.

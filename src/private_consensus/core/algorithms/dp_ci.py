@@ -28,9 +28,6 @@ from private_consensus.privacy.mechanisms import Laplace
 from .base import Algorithm, column, per_iteration
 from .parameters import CALIBRATION, NonNegative, Positive
 
-UNITS = ("measurement", "stream")
-
-
 MAX_COORDINATES = 2048
 """Largest number of coordinates of all agents whose products use one dense matrix."""
 
@@ -178,20 +175,6 @@ class DPCI(Algorithm):
         if self.schedule == "exponential":
             return self.p / (self.p - self.q) / self.noise
         return horizon / self.noise
-
-    def statements(self, budget, problem, network, horizon):
-        """Return the claim for one measurement and, for all measurements of an agent, the total.
-
-        For one measurement, it is the epsilon of one message (Theorem 4.5), or that of all messages
-        for a schedule without such a theorem. The relation of this algorithm is the first.
-        """
-        total = self.claimed_epsilon(budget.delta, problem, network, horizon)
-        message_epsilon = (
-            total if self.schedule == "exponential" or not self.noise else 1.0 / self.noise
-        )
-        claimed = dict(zip(UNITS, (message_epsilon, total), strict=True))
-        units = sorted(UNITS, key=self.unit.__ne__)
-        return [(replace(self, unit=unit), claimed[unit]) for unit in units]
 
     def mechanisms(self, problem, network, horizon):
         r"""Declare the messages from t = 1 on; message 0 does not depend on data.

@@ -15,6 +15,8 @@ from typing import Any
 from private_consensus.privacy import Release
 from private_consensus.privacy.brackets import LowerBound, lower_bound
 
+from ..algorithms.base import is_built_in
+
 MODULES = (
     "admm",
     "approximate_admm",
@@ -35,11 +37,7 @@ the releases with the fractions of their losses that the attack attains."""
 
 def attack_on(algorithm: Any) -> Attack | None:
     """Return the attack that is proven for the class of an algorithm, or None."""
-    return _attacks().get(type(algorithm).__name__) if _is_built_in(algorithm) else None
-
-
-def _is_built_in(algorithm: Any) -> bool:
-    return type(algorithm).__module__.startswith("private_consensus.")
+    return _attacks().get(type(algorithm).__name__) if is_built_in(algorithm) else None
 
 
 @cache
@@ -75,7 +73,7 @@ def lower_bound_of(
     attack = attack_on(algorithm)
     if attack is not None:
         releases = attack(algorithm, problem, network, horizon, releases)
-    elif not _is_built_in(algorithm):
+    elif not is_built_in(algorithm):
         # The observer of an unknown class may not receive its releases.
         releases = [replace(release, attained=None, reached=None) for release in releases]
     return lower_bound(releases, delta)

@@ -13,6 +13,7 @@ from private_consensus.audits import AuditResult, audit, audit_calibrated
 from private_consensus.audits.examples import examples
 from private_consensus.audits.result import NOT_CONTRADICTED
 from private_consensus.common.multiplicity import holm
+from private_consensus.core.claims import claims_of
 from private_consensus.privacy import VIOLATED, account
 
 from ..experiments.cells import calibrated_cell, worst_case
@@ -49,7 +50,7 @@ def audit_cell(
         worst = worst_case(calibration, 0)
         noisy, network = worst.algorithm, worst.network.of_run(0)
         arguments, delta = (problem, network, setting.horizon), setting.budget.delta
-        ((_, claimed), *_) = noisy.statements(setting.budget, *arguments)
+        ((_, claimed), *_) = claims_of(noisy, setting.budget, *arguments)
         if not math.isfinite(claimed):
             continue
         few = min(setting.horizon, horizon)

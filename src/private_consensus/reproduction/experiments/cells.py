@@ -15,6 +15,7 @@ from private_consensus.common.errors import InvalidInput, require
 from private_consensus.common.provenance import settings_hash
 from private_consensus.core import algorithms, networks, problems
 from private_consensus.core.algorithms.base import Algorithm, Analysis
+from private_consensus.core.claims import claims_of, epsilon_by_formula
 from private_consensus.core.problems import Problem
 from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import (
@@ -285,10 +286,10 @@ def _worst(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _privacy_rows(case: Case, setting: Setting, problem) -> list[dict[str, Any]]:
-    stated = case.algorithm.statements(setting.budget, problem, case.network, setting.horizon)
+    arguments = setting.budget, problem, case.network, setting.horizon
     return [
         _privacy_row(statement, claimed, setting, problem, case.network)
-        for statement, claimed in stated
+        for statement, claimed in claims_of(case.algorithm, *arguments)
     ]
 
 
@@ -297,7 +298,7 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
     delta, horizon = setting.budget.delta, setting.horizon
     releases = algorithm.releases(problem, network, horizon)
     assumed = algorithm.releases_if_assumed(problem, network, horizon)
-    formula = algorithm.epsilon_by_formula(delta, problem, network, horizon)
+    formula = epsilon_by_formula(algorithm, delta, problem, network, horizon)
     guarantee = account(releases, delta)
     epsilon_if_assumed = np.nan if assumed is None else account(assumed, delta).epsilon
     # An attack that violates an assumption of the claim does not contradict the claim.

@@ -82,11 +82,6 @@ class ConsensusADMM(Algorithm):
         """
         return replace(self, noise=noise, epsilon=budget.epsilon, delta=budget.delta)
 
-    def statements(self, budget, problem, network, horizon):
-        """Return the epsilon that the paper claims, (29); it is infinite without noise."""
-        total = total_epsilon(budget.epsilon, budget.delta, horizon)
-        return [(self, total if self.noise else float("inf"))]
-
     def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the total epsilon of (29), with the epsilon per iteration of (25).
 

@@ -118,9 +118,6 @@ class FunctionalMechanism(Algorithm):
         """Return the factor by which the noise is multiplied to emulate more records."""
         return len(problem.labels) / self.emulated if self.emulated else 1.0
 
-    def statements(self, budget, problem, network, horizon):
-        return [(self, np.inf if self.emulated else budget.epsilon)]
-
     @abstractmethod
     def scales(self, problem) -> Scales:
         """Return the noise scales of all settings."""
