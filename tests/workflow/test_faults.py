@@ -1,13 +1,10 @@
 """Test interruptions and failures: no partial file is used, and the next call finishes."""
 
-import errno
 import os
-import re
 import shutil
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -24,32 +21,21 @@ from scratch import (
     output_of,
 )  # fmt: skip
 
-from private_consensus.common.errors import InvalidInput
-from private_consensus.common.provenance import atomic_write
-from private_consensus.reproduction.experiments import results
-
 pytestmark = pytest.mark.workflow
 
 RUNS = 20
 HOLD = """
 
 def held(done, of):
-    import resource
-    import signal
     import time
     from pathlib import Path
 
     logging.info("%d of %d runs", done, of)
     while Path("hold").exists():
         time.sleep(0.02)
-    if Path("full").exists():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
 """
-"""Code that makes a cell wait between its runs while the file ``hold`` exists.
-
-If the file ``full`` exists, the size of files written later is limited to 1000 bytes."""
+"""Code that makes a cell wait between its runs while the file ``hold`` exists."""
 PROGRESS = 'lambda done, total: logging.info("%d of %d runs", done, total)'
 CELL = f"results/smoke/runs/{FIGURE}/gradient_descent.parquet"
 CELL_FILE = Path(CELL).name
@@ -197,48 +183,6 @@ def test_a_run_resumes_after_sigterm_or_sigint(warm, terminated, folder, referen
     finishes_like(warm, stopped(folder, signal.SIGINT), reference)
 
 
-def test_a_second_call_in_the_same_folder_fails_and_the_first_finishes(warm, folder, reference):
-    first = begun(folder)
-    second = warm.make(folder, FIGURE, runs=RUNS)
-    assert second.returncode == 1
-    assert "lock" in output_of(second).lower()
-    let_go(folder)
-    output = first.output()
-    assert first.returncode == 0, output
-    assert made_in(folder) == reference
-
-
-def test_a_full_disk_is_reported_and_leaves_no_result(warm, folder, reference):
-    """A limit on file sizes simulates the disk, so that a write fails halfway."""
-    (folder / "full").touch()
-    done = warm.make(folder, FIGURE, runs=RUNS)
-    (folder / "full").unlink()
-    assert done.returncode == 1
-    assert re.search(r"File too large|No space left", output_of(done))
-    assert not list((folder / "results/smoke/runs").rglob("*.*"))
-    finishes_like(warm, folder, reference)
-
-
-def test_a_write_on_a_full_disk_keeps_the_old_file(tmp_path):
-    target = tmp_path / "result.parquet"
-    target.write_bytes(b"old")
-    with pytest.raises(OSError, match="No space left"), atomic_write(target) as partial_file:
-        partial_file.write_bytes(b"half")
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    assert target.read_bytes() == b"old"
-    assert [file.name for file in tmp_path.iterdir()] == ["result.parquet"]
-
-
-def test_an_unwritable_results_folder_is_reported(warm, folder, reference):
-    """A file replaces the folder, since permissions do not restrict a super-user."""
-    (folder / "results").write_text("not a folder")
-    done = warm.make(folder, FIGURE, runs=RUNS)
-    assert done.returncode == 1
-    assert re.search(r"(Not a directory|File exists|Permission).*results", output_of(done), re.S)
-    (folder / "results").unlink()
-    finishes_like(warm, folder, reference)
-
-
 def test_a_corrupted_file_is_reported_with_advice(warm, undisturbed, tmp_path, reference):
     folder = shutil.copytree(undisturbed, tmp_path / "copy")
     path = folder / CELL
@@ -249,34 +193,6 @@ def test_a_corrupted_file_is_reported_with_advice(warm, undisturbed, tmp_path, r
     assert "delete it and run the command again" in output_of(done)
     path.unlink()
     finishes_like(warm, folder, reference, FIGURE)
-
-
-def test_the_error_names_a_truncated_result(tmp_path):
-    path = tmp_path / "x.parquet"
-    results.write(pl.DataFrame({"a": range(1000)}), path, results.stamp({}, "", ""))
-    path.write_bytes(path.read_bytes()[:50])
-    for reader in (results.read, results.provenance_of):
-        with pytest.raises(InvalidInput, match=r"x.parquet: found 'a damaged file'"):
-            reader(path)
-
-
-def test_results_with_a_flipped_bit_are_rejected_even_if_polars_reads_them(tmp_path):
-    """Flip one bit at a time; Polars reads some of the damaged files without an error."""
-    path = tmp_path / "x.parquet"
-    frame = pl.DataFrame({"a": [float(i) ** 0.5 for i in range(3000)]})
-    results.write(frame, path, results.stamp({}, "", ""))
-    original_bytes, n_undetected = path.read_bytes(), 0
-    for offset in range(5, len(original_bytes) // 2, len(original_bytes) // 200):
-        path.write_bytes(
-            original_bytes[:offset]
-            + bytes([original_bytes[offset] ^ 1])
-            + original_bytes[offset + 1 :]
-        )
-        with suppress(pl.exceptions.PolarsError):
-            n_undetected += not pl.read_parquet(path).equals(frame)
-        with pytest.raises(InvalidInput, match=r"x.parquet: found 'a damaged file'"):
-            results.read(path)
-    assert n_undetected > 0
 
 
 def test_a_run_resumed_without_snakemake_records_is_byte_identical(
@@ -316,14 +232,3 @@ def test_an_unknown_target_is_reported_without_a_traceback(warm, folder):
         done = warm.make(folder, target, "--dry-run")
         assert done.returncode == 1 and "Traceback" not in output_of(done)
         assert message in output_of(done)
-
-
-def test_a_duplicate_configuration_key_stops_the_workflow(warm, folder):
-    file = folder / "config/config.yaml"
-    lines = file.read_text().splitlines()
-    file.write_text("\n".join([*lines, "seed: 3"]) + "\n")
-    done = warm.call(folder, [*SNAKEMAKE, "--cores", "1", "--dry-run"])
-    assert done.returncode == 1
-    first = next(number for number, line in enumerate(lines, 1) if line.startswith("seed:"))
-    message = f"config.yaml: found \"line {len(lines) + 1}: 'seed' again, first in line {first}"
-    assert message in output_of(done)
