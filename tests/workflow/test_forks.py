@@ -4,12 +4,10 @@ import os
 import pickle
 import signal
 import subprocess
-import sys
 import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Lock
@@ -71,13 +69,6 @@ def has_ended(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
         return process.status() == psutil.STATUS_ZOMBIE
     return True
-
-
-def has_open_files(process: psutil.Process) -> bool:
-    """Return True if a process has open files; the system closes those of an ending process."""
-    with suppress(psutil.NoSuchProcess, psutil.AccessDenied, FileNotFoundError):
-        return process.num_fds() > 0
-    return False
 
 
 SLEEP = """
@@ -143,32 +134,6 @@ def test_jobs_end_in_any_order_and_the_server_waits_for_all(server):
     assert server.process.wait(TIMEOUT_S) == 0
 
 
-def test_a_failed_fork_does_not_stop_the_server(tmp_path):
-    text = """if True:
-        import errno, os, sys
-        from multiprocessing.connection import Connection
-        from snakemake_executor_plugin_forks.server import serve
-        fork = os.fork
-        def refuse():
-            os.fork = fork
-            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-        os.fork = refuse
-        serve(Connection(int(sys.argv[1])))
-    """
-    script = tmp_path / "job.py"
-    script.write_text("")
-    connection, remote = Pipe()
-    with remote:
-        process = subprocess.Popen(
-            [sys.executable, "-c", text, str(remote.fileno())], pass_fds=[remote.fileno()],
-            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        )  # fmt: skip
-    server = Server(process, connection, tmp_path)
-    assert [server.run(""), server.run("")] == [1, 0]
-    connection.send(None)
-    assert process.wait(TIMEOUT_S) == 0
-
-
 def test_sigint_ends_a_job_and_not_the_server(server):
     server.send(1, SLEEP.format(name="job"))
     [job] = server.started("job.pid")
@@ -176,44 +141,6 @@ def test_sigint_ends_a_job_and_not_the_server(server):
         process.send_signal(signal.SIGINT)
     assert server.receive() == (1, 1)
     assert server.run("pass") == 0
-
-
-def test_jobs_end_when_the_server_is_killed(server):
-    for jobid in (1, 2, 3):
-        server.send(jobid, SLEEP.format(name=jobid))
-        wait_for((server.folder / f"{jobid}.pid").exists)
-    jobs = server.started("*.pid")
-    assert len(jobs) == 3
-    server.process.kill()
-    with pytest.raises(EOFError):
-        server.receive()
-    assert not any(map(has_open_files, jobs)), "the connection closes before the jobs have ended"
-    wait_for(lambda: all(map(has_ended, jobs)))
-    assert not list(server.folder.glob("*.result"))
-
-
-def test_the_server_and_its_jobs_end_when_snakemake_is_killed(tmp_path):
-    script = tmp_path / "1.py"
-    script.write_text(textwrap.dedent(SLEEP.format(name="job")))
-    text = f"""if True:
-        import pickle, time
-        from snakemake_executor_plugin_forks import handle_termination_in_thread, start_server
-        process, connection = start_server()
-        connection.send((1, {str(script)!r}, pickle.dumps(None)))
-        print(process.pid, flush=True)
-        time.sleep(600)
-    """
-    with subprocess.Popen(
-        [sys.executable, "-c", text], cwd=tmp_path, stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-    ) as snakemake:  # fmt: skip
-        server = psutil.Process(int(snakemake.stdout.readline()))
-        wait_for((tmp_path / "job.pid").exists)
-        job = psutil.Process(int((tmp_path / "job.pid").read_text()))
-        assert job.ppid() == server.pid
-        snakemake.kill()
-    wait_for(lambda: has_ended(server) and has_ended(job))
-    assert not (tmp_path / "job.result").exists()
 
 
 def test_worker_processes_of_a_job_end_with_it(server):
@@ -238,18 +165,6 @@ def test_worker_processes_of_a_job_end_with_it(server):
     server.started("job.pid")[0].kill()
     assert server.receive() == (1, -9)
     wait_for(lambda: all(map(has_ended, processes)))
-
-
-def test_no_other_process_can_connect_to_the_server(server):
-    assert server.run("pass") == 0
-    for process in (psutil.Process(server.process.pid), psutil.Process()):
-        addresses = {connection.laddr for connection in process.net_connections("unix")}
-        assert not [name for name in addresses if name and str(server.folder) in name]
-    listening = [
-        connection for connection in psutil.Process(server.process.pid).net_connections("all")
-        if connection.status == psutil.CONN_LISTEN or connection.laddr
-    ]  # fmt: skip
-    assert listening == []
 
 
 def test_sigterm_causes_no_deadlock_while_the_main_thread_holds_a_lock():
