@@ -12,10 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import psutil
 import pytest
 
-from private_consensus.common.provenance import atomic_write, write_json, write_text
+from private_consensus.common.provenance import write_json, write_text
 from private_consensus.reproduction.datasets import (
     Acquisition,
     acquire,
@@ -81,35 +80,6 @@ def test_a_full_disk_at_any_stage_keeps_the_old_file(stages, tmp_path, name, ful
     with pytest.raises(error_types, match=r"No space left|File too large"), full(len(before)):
         stages[name](tmp_path / name)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {name: before}
-
-
-def in_child(task) -> bool:
-    """Return True if a task succeeds in a child process, whose rights and limits it may change."""
-    child = os.fork()
-    if not child:
-        try:
-            os._exit(0 if task() else 1)
-        finally:
-            os._exit(2)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
-def test_a_memory_error_leaves_no_partial_file(tmp_path):
-    # 16 GiB above the memory that is reserved already: rendering figures in other tests of this
-    # process reserves 32 GB.
-    limit = psutil.Process().memory_info().vms + 2**34
-
-    def ends_well() -> bool:
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        try:
-            with atomic_write(tmp_path / "a") as partial_file:
-                partial_file.write_bytes(b"half")
-                np.zeros(2**35, np.int8).fill(1)
-        except MemoryError:
-            return not list(tmp_path.iterdir())
-        return False
-
-    assert in_child(ends_well)
 
 
 def test_an_ascii_locale_gives_byte_identical_output(tmp_path):
