@@ -4,8 +4,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +15,6 @@ from scratch import (
     FIGURE,
     OTHER,
     PATIENCE,
-    ROOT,
     SNAKEMAKE,
     Begun,
     Warm,
@@ -32,7 +29,6 @@ from scratch import (
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.common.readable import read_json
-from private_consensus.reproduction.datasets import Provenance, write_provenance
 from private_consensus.reproduction.experiments.freshness import require_current
 
 pytestmark = pytest.mark.workflow
@@ -158,28 +154,6 @@ def test_an_invalid_configuration_is_reported_before_any_result(warm, tmp_path, 
     assert not (folder / "results").exists()
 
 
-def test_data_from_a_mirror_require_the_mirror_setting(warm, tmp_path, monkeypatch):
-    monkeypatch.delenv("PRIVATE_CONSENSUS_MIRROR", raising=False)
-    folder = copy_to(tmp_path)
-    file = folder / "results/smoke/raw/adult.provenance.json"
-    unsaid = dict.fromkeys(("where", "version", "checksum", "because", "licence"), "")
-    write_provenance(file, Provenance(dataset="adult", source="mirror", **unsaid))
-    done = warm.make(folder, FIGURE, "--dry-run")
-    assert done.returncode != 0
-    assert (
-        "data.mirror: missing, expected the mirror from which adult in results/smoke/raw"
-        in output_of(done)
-    )
-    write_provenance(file, Provenance(dataset="adult", source="surrogate", **unsaid))
-    assert warm.make(folder, FIGURE, "--dry-run").returncode == 0
-
-
-def test_the_error_names_an_unknown_figure(run_folder, warm):
-    done = warm.make(run_folder, "showkatbakhsh_fig99")
-    assert done.returncode == 1
-    assert "showkatbakhsh_fig99" in done.stderr
-
-
 def test_numbers_do_not_depend_on_cores_or_on_the_number_of_runs(run_folder, warm, tmp_path):
     folder = copy_to(tmp_path)
     files = [f"results/smoke/runs/{name}/gradient_descent.parquet" for name in (FIGURE, OTHER)]
@@ -251,63 +225,3 @@ def test_two_reproductions_are_byte_identical(run_folder, warm, tmp_path):
     assert first.keys() == second.keys()
     assert [name for name in first if first[name] != second[name]] == []
     assert len(first) == 2 * 2 + 1 + 1 + 2 + 2 * 4
-
-
-TABLES = """
-import sys
-from pathlib import Path
-from types import SimpleNamespace
-import polars as pl
-from private_consensus.audits import examples
-from private_consensus.reproduction.experiments.results import stamp, write
-
-examples.example_names = lambda: ("dp_ci", "coordinate_descent")
-out = Path(sys.argv[1])
-
-
-class Files(dict):
-    __getattr__ = dict.__getitem__
-
-
-class Log(list):
-    usage = str(out / "usage.tsv")
-
-
-def run(script, params, **files):
-    given = Files(statements="config/statements.yaml", **files["input"])
-    made = Files({name: str(out / f"{name}.parquet") for name in files["output"]})
-    given_to = SimpleNamespace(input=given, output=made, params=params, log=Log([str(out / "log")]))
-    exec(Path("workflow/scripts", script).read_text(), {"snakemake": given_to})
-
-
-smoke = Path("results/smoke")
-settings = sorted(map(str, smoke.glob("audit/settings/*.parquet")))
-found = {name: sorted(map(str, (smoke / name).rglob("*.*"))) for name in ("claims", "privacy")}
-audit_settings = {"pairs": 2, "level": 0.01}
-params = Files(settings=audit_settings, code="")
-run("audit.py", params, input={"runs": [], "settings": settings}, output=("audits",))
-audits = str(out / "audits.parquet")
-params = Files(settings="", code="")
-theorems = str(out / "given" / "statements.parquet")
-verdicts = pl.DataFrame(schema=dict.fromkeys(("paper", "number", "verdict"), pl.String))
-write(verdicts, theorems, stamp("", "", ""))
-given = {**found, "audits": audits, "theorems": theorems}
-run("gather.py", params, input=given, output=("claims", "privacy"))
-"""
-"""Program that runs the scripts for the tables of audits (two examples), claims and privacy."""
-
-
-def test_tables_of_all_results_do_not_depend_on_the_hash_seed(run_folder, tmp_path):
-    tables_by_seed = []
-    for seed in ("1", "2"):
-        out = tmp_path / seed
-        variables = {**os.environ, "PYTHONHASHSEED": seed, "POLARS_MAX_THREADS": seed}
-        done = subprocess.run(
-            [sys.executable, "-c", TABLES, str(out)], cwd=run_folder,
-            capture_output=True, text=True,
-            env={**variables, "PYTHONPATH": str(ROOT / "src")},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        tables_by_seed.append({file.name: file.read_bytes() for file in out.glob("*.parquet")})
-    assert tables_by_seed[0] == tables_by_seed[1]
-    assert tables_by_seed[0].keys() == {f"{x}.parquet" for x in ("audits", "claims", "privacy")}
