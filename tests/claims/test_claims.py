@@ -20,12 +20,11 @@ from private_consensus.reproduction.claims import (
     evaluate,
     judge_all,
 )
-from private_consensus.reproduction.claims.judging import Element, Judgement, _closest
-from private_consensus.reproduction.claims.schema import ClaimEntry
+from private_consensus.reproduction.claims.judging import Judgement
 from private_consensus.reproduction.claims.selection import measured
 from private_consensus.reproduction.claims.statements import estimated
 from private_consensus.reproduction.claims.table import SCHEMA
-from private_consensus.reproduction.claims.words import OPEN, combined
+from private_consensus.reproduction.claims.words import combined
 
 RUNS = 100
 X = [1.0, 2.0, 4.0, 8.0]
@@ -264,17 +263,6 @@ def test_one_point_contradicts_a_universal_claim_and_equality_does_not():
     assert verdict(each_point, measurements("one", [0.9, 1.0, 0.9, 0.9]), bound) == IN_PART
 
 
-def test_an_undecided_claim_displays_its_undecided_point():
-    """The undecided point is displayed, although a decided one is nearer to the border."""
-    certain = measurements("one", [0.99], spread=1e-4, x=[1.0])
-    open_ = measurements("one", [0.9], spread=1.0, seed=1, x=[2.0])
-    bound = measurements("two", [1, 1], spread=0.0, x=[1.0, 2.0])
-    test = Test(kind="below", quantifier="universal", series=series(), against=series("two"), x="x")
-    evaluation = evaluate([test], pl.concat([certain, open_, bound]), NO_PRIVACY)
-    assert evaluation.verdict == UNDECIDED and evaluation.deciding.name.endswith("at x 2")
-    assert evaluation.deciding.low < evaluation.deciding.accept[1] < evaluation.deciding.high
-
-
 @pytest.mark.parametrize(
     ("means", "expected"),
     [([0.9, 0.9, 0.9, 1.1], HELD), ([0.9, 0.9, 1.1, 1.1], NOT_HELD), ([0.9] * 4, HELD)],
@@ -374,17 +362,6 @@ def test_false_contradictions_are_rarer_than_the_error_level():
     assert contradicted <= 23  # 10 expected, half of 5 %; 4 standard deviations
 
 
-def test_the_interval_of_a_normal_mean_is_students_t_interval():
-    frame = measurements("one", [2.0], x=[1.0])
-    test = Test(kind="level", series=series(), x="x", at_least=0, at_most=9)
-    [element] = evaluate([test], frame, NO_PRIVACY).elements
-    values = frame["value"].to_numpy()
-    half = t.isf(0.025, RUNS - 1) * values.std(ddof=1) / np.sqrt(RUNS)
-    assert element.value == pytest.approx(values.mean())
-    assert element.low == pytest.approx(values.mean() - half, abs=0.05 * half)
-    assert element.high == pytest.approx(values.mean() + half, abs=0.05 * half)
-
-
 @pytest.mark.parametrize(
     ("means", "expected"),
     [
@@ -421,18 +398,6 @@ def test_every_group_along_other_axes_is_tested():
     assert {e.state for e in evaluation.elements if "delta 0.2" in e.name} == {"contradicted"}
     first_group = Test(kind="decreasing", series=series(delta=0.1), x="x")
     assert verdict(first_group, *groups) == HELD
-
-
-def test_a_range_restricts_the_axis():
-    frame = measurements("one", [1, 8, 4, 2])
-    assert verdict(Test(kind="decreasing", series=series(x=[2.0, 8.0]), x="x"), frame) == HELD
-
-
-def test_evaluations_do_not_depend_on_the_order_of_rows():
-    test = Test(kind="slope", series=series(), x="x", expected=-1.0, tolerance=0.01)
-    frame = measurements("one", FALLING)
-    first = evaluate([test], frame, NO_PRIVACY)
-    assert first == evaluate([test], frame.reverse(), NO_PRIVACY)
 
 
 def test_rows_state_primary_variant_interpretation_and_source():
@@ -523,14 +488,6 @@ def test_a_theorem_has_its_own_verdict_and_does_not_count_in_holms_method():
     table = adjusted(pl.DataFrame(rows, schema=SCHEMA), theorems)
     assert table["verdict"].to_list() == [HELD, HELD, IN_PART, NOT_REFUTED]
     assert table["verdict_unadjusted"].to_list() == [HELD, HELD, HELD, UNTESTABLE]
-
-
-def test_a_quotation_has_at_most_40_words():
-    fields = {"claim": "falls", "location": "page 1", "figure": "f", "because": "wording"}
-    assert ClaimEntry(**fields).addition
-    assert not ClaimEntry(**fields, quotation="word " * 40).addition
-    with pytest.raises(ValueError, match="at most 40 words"):
-        ClaimEntry(**fields, quotation="word " * 41)
 
 
 @pytest.mark.parametrize("seed", [None, 0])
@@ -650,19 +607,6 @@ def test_infinite_values_are_evaluated_as_very_large_values():
     assert verdict.deciding.value > 1e100
 
 
-@pytest.mark.parametrize(("last", "state"), [(True, "held"), (False, "held in part")])
-def test_a_series_may_be_restricted_to_its_last_iteration(last, state):
-    rows = [
-        {"experiment": "e", "algorithm": "a", "variant": "v", "quantity": "q", "metric": "m",
-         "run": run, "t": t, "value": 1.0 / t}
-        for run in range(4) for t in (1, 2, 10)
-    ]  # fmt: skip
-    series = {"experiment": "e", "method": "a", "variant": "v", "measure": "q.m"}
-    test = Test(kind="level", x="t", at_most=0.2, series={**series, "last_iteration_only": last})
-    privacy = pl.DataFrame(schema={"experiment": pl.String})
-    assert evaluate([test], pl.DataFrame(rows), privacy).verdict == state
-
-
 @pytest.mark.parametrize(
     ("quantifier", "means", "deciding"),
     [("each", [0.98, 0.9], 1), ("some", [0.98, 2.0], 0), ("some", [3.0, 0.8], 1)],
@@ -677,12 +621,3 @@ def test_the_deciding_element_of_a_held_claim_has_the_largest_p_value(quantifier
     judged = evaluate([test], curves, NO_PRIVACY)
     assert judged.verdict == HELD
     assert judged.deciding == judged.elements[deciding]
-
-
-@pytest.mark.parametrize("difference, position", [(1e-12, 0), (1e-6, 1), (-1e-6, 0)])
-def test_rounding_does_not_select_the_deciding_element(difference, position):
-    values = (0.25, 0.25 - difference, 0.5)
-    elements = [
-        Element("kind", "name", value, 0.0, 1.0, (0.0, 1.0), OPEN, 0.0, 0.0) for value in values
-    ]
-    assert _closest(elements, range(3)) == position
