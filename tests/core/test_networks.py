@@ -137,21 +137,6 @@ def test_random_regular_graphs_are_regular_and_nearly_uniform(streams):
     assert len(bipartite) == 700 and 60 < sum(bipartite) < 140
 
 
-def test_a_graph_family_can_have_required_and_default_parameters(streams, monkeypatch):
-    def circulant(streams, agents, *, reach, skip=1):
-        steps = range(skip, reach + 1)
-        return graphs.always(lambda n: nx.circulant_graph(n, list(steps)))(streams, agents)
-
-    monkeypatch.setitem(graphs.GRAPHS, "circulant", circulant)
-    assert networks.build(streams, "circulant", 9, reach=2).degrees.tolist() == [4] * 9
-    assert networks.build(streams, "circulant", 9, reach=2, skip=2).degrees.tolist() == [2] * 9
-    with pytest.raises(InvalidInput, match=r"network.reach: missing"):
-        networks.build(streams, "circulant", 9, skip=2)
-    maker = graphs.always(lambda agents: nx.DiGraph([(0, 1), (1, 2)]))
-    with pytest.raises(InvalidInput, match="found 'directed graph', expected an undirected graph"):
-        maker(streams, 3)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -159,21 +144,14 @@ def test_a_graph_family_can_have_required_and_default_parameters(streams, monkey
         (dict(name="erdos_renyi", agents=5, probability=0.0), "network.probability: found 0.0"),
         (dict(name="erdos_renyi", agents=300, probability=0.001), "can be connected"),
         (dict(name="random_edges", agents=10, edges=8), "network.edges: found 8.*between 9"),
-        (dict(name="single", agents=2), "network.agents: found 2"),
-        (dict(name="circle", agents=5), "network.name: found 'circle'"),
         (dict(name="ring", agents=5, weights="best"), "network.weights: found 'best'"),
-        (
-            dict(name="ring", agents=5, probability=0.5),
-            r"network.probability: found 0.5, expected no parameters",
-        ),
+        (dict(name="ring", agents=5, probability=0.5), "found 0.5, expected no parameters"),
         (dict(name="erdos_renyi", agents=5), "network.probability: missing"),
-        (dict(name="edges", agents=4, egdes=[(1, 2)]), "network.edges: missing"),
         (dict(name="edges", agents=4, edges=[(1, 2), (3, 4)]), "disconnected graph"),
         (dict(name="edges", agents=300, edges=[(1, 2)]), "disconnected graph"),
         (dict(name="edges", agents=4, edges=[(1, 5)]), "numbered 1 to 4"),
         (dict(name="edges", agents=3, edges=[(1, 1)]), "pairs of different agents"),
         (dict(name="random_regular", agents=9, degree=3), "network.degree: found 3"),
-        (dict(name="random_regular", agents=9, degree=9), "network.degree: found 9"),
         (dict(name="random_regular", agents=8, degree=1), "network.degree: found 1"),
         (dict(name="grid", agents=10, rows=3), "network.rows: found 3.*divisor of 10"),
     ],
@@ -344,23 +322,14 @@ def test_a_single_agent_keeps_its_values_and_has_no_neighbours(streams):
 
 def test_neighbourhood_arrays_hold_the_neighbours_and_gather_their_values(streams):
     net = networks.build(streams, "random_edges", 9, edges=12)
-    for kind, includes_agent in (
-        (net.closed_neighbourhoods, True),
-        (net.open_neighbourhoods, False),
-    ):
-        for run in range(12):
-            for agent in range(9):
-                members = set(np.flatnonzero(net.adjacency[run, agent])) | (
-                    {agent} if includes_agent else set()
-                )
-                assert set(kind[run, agent]) == members
-    shared = networks.build(streams, "star", 9)
     x = np.random.default_rng(0).normal(size=(2, 12, 9, 3))
-    gathered = shared.gather(x, shared.closed_neighbourhoods)
-    assert np.array_equal(gathered[1, 5, 0], x[1, 5, [0, *range(1, 9)]])
     gathered = net.gather(x, net.closed_neighbourhoods)
-    first = net.closed_neighbourhoods[4, 7]
-    assert np.array_equal(gathered[0, 4, 7], x[0, 4, first])
+    for run, agent in np.ndindex(12, 9):
+        neighbours = set(np.flatnonzero(net.adjacency[run, agent]))
+        assert set(net.open_neighbourhoods[run, agent]) == neighbours
+        closed = net.closed_neighbourhoods[run, agent]
+        assert set(closed) == neighbours | {agent}
+        assert np.array_equal(gathered[:, run, agent], x[:, run, closed])
 
 
 # --- Validation -----------------------------------------------------------------------------------
@@ -403,7 +372,6 @@ def below_zero():
         (changed(1, (0, 1), 0.5), "network.mixing[from agent 0, to agent 1]: found 0.5, expected a "
             "symmetric"),
         (changed(1, (2, 2), np.nan), "network.mixing[from agent 2, to agent 2]: found nan"),
-        (changed(1, (2, 2), np.inf), "network.mixing[from agent 2, to agent 2]: found inf"),
         (changed(1, (2, 2), 0.9), "sum of row of network.mixing[agent 2]: found"),
         (without_edge(0.1), "network.mixing[from agent 0, to agent 2]: found 0.1, expected 0, as "
             "these agents have no edge"),
@@ -430,17 +398,12 @@ A, W = matrices()
     ("matrix_pair", "message"),
     [
         ([A, W + 0j], "network.mixing: found 'an array of complex128'"),
-        ([A.astype(int), W], "network.adjacency: .* an array of booleans"),
         ([A[:, :3], W], "network.adjacency: found .* square"),
-        ([A, W[:3, :3]], "network.mixing: found"),
         ([np.zeros((0, 0), bool), np.zeros((0, 0))], "network.adjacency: found .*at least 1"),
         ([A.tolist(), W], "network.adjacency: found 'list'"),
         ([csr_array(2.0 * A), csr_array(W)], r"network.adjacency\[.*: found 2.0, expected 1 for"),
-        ([csr_array(A), W], "network.mixing: found 'ndarray', expected a csr_array"),
         ([csr_array(A).tocsc(), csr_array(W)], "network.adjacency: found 'csc_array', expected a"),
-        ([csr_array(A), csr_array(W[:3, :3])], "network.mixing: .* of shape .4, 4."),
         ([(csr_array(A),) * 2, (csr_array(W),)], "found '2 graphs and 1 mixing matrices'"),
-        ([(), ()], "found '0 graphs and 0 mixing matrices'"),
     ],
 )
 def test_matrices_of_other_types_or_shapes_are_refused(matrix_pair, message):
@@ -523,13 +486,11 @@ def weighted(weight):
         (nx.MultiGraph([(0, 1)]), {}, r"a multigraph.*networkx.Graph\(graph\)"),
         (nx.Graph([(0, 1), (2, 3), (3, 4)]), {}, r"disconnected graph, components of \[3, 2\]"),
         (nx.Graph([(0, 1), (1, 1)]), {}, "a self-loop at 1"),
-        (nx.Graph(), {}, "a graph without nodes"),
         ([[0, 1]], {}, "graph: found 'list', expected a networkx.Graph"),
         (weighted(2.0), {}, "edges with weights.*edge_weight='weight'"),
         (weighted(-0.1), {"edge_weight": "weight"}, "attribute weight of edge 0, 1: found -0.1"),
         (weighted(0.9), {"edge_weight": "weight"}, "sum 1.8 at node 0.*does not converge"),
         (nx.path_graph(2), {"edge_weight": "trust"}, "attribute trust of edge 0, 1: missing"),
-        (PETERSEN, {"edge_weight": 1}, "edge_weight: found 1, expected a text"),
         (PETERSEN, {"mixing": "fast"}, "mixing: found 'fast', expected one of laplacian"),
     ],
 )
@@ -579,20 +540,6 @@ def test_gossip_of_1000_agents_ends_at_the_mean_of_their_noise(scaled):
     low, high = chi2(dim * len(errors)).ppf([1e-4, 1 - 1e-4])
     assert low < total < high
     assert np.allclose(of_agent, errors, rtol=1e-5)
-
-
-@pytest.mark.parametrize(("agents", "has_bound"), [(256, True), (257, False)])
-def test_the_bound_of_theorem_2_is_omitted_for_more_than_256_agents(agents, has_bound):
-    """The bound needs the second eigenvalue, which takes long in large networks."""
-    mean_problem = world("gradient_descent", agents)
-    ring = network(agents, {"name": "ring", "weights": "metropolis"})
-    quantities: dict = {}
-    mean_problem.algorithm.run(
-        mean_problem.problem, ring, Streams(0, (0,)), np.array([1]),
-        lambda t, active, observables: quantities.update(observables),
-    )  # fmt: skip
-    assert "expected" in quantities
-    assert ("bound" in quantities) is has_bound
 
 
 @pytest.mark.parametrize("name", ["gradient_descent", "muffliato", "muffliato_gd"])
