@@ -1,6 +1,5 @@
 """Test tuning: separate runs, medians, and runs that diverge."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -79,28 +78,12 @@ def test_runs_without_a_finite_value_are_counted_and_make_the_mean_infinite():
     assert mean["diverged"] == median["diverged"] == 1
 
 
-GRATTON = ("papers", "gratton.yaml")
+@pytest.fixture(scope="module")
+def plan():
+    return planning.load({**read_yaml(CONFIG / "config.yaml"), "papers": ["gratton"]}, CONFIG)
 
 
-@pytest.fixture
-def configuration(tmp_path):
-    """Return a copy of the configuration folder in which tests can change a paper."""
-    folder = tmp_path / "config"
-    shutil.copytree(CONFIG, folder)
-    settings = {**read_yaml(folder / "config.yaml"), "papers": ["gratton"]}
-
-    def load(old: str = "", new: str = ""):
-        path = folder.joinpath(*GRATTON)
-        text = path.read_text()
-        assert old in text
-        path.write_text(text.replace(old, new, 1))
-        return planning.load(settings, folder)
-
-    return load
-
-
-def test_only_tuned_cells_depend_on_their_tuning_grid(configuration):
-    plan = configuration()
+def test_only_tuned_cells_depend_on_their_tuning_grid(plan):
     assert plan.tunings("gratton_fig2", "dp_admm") == [("gratton_tuning", "dp_admm")]
     assert plan.tunings("gratton_fig2", "d_zoa") == []
     assert plan.tunings("gratton_tuning", "dp_admm") == []
@@ -108,9 +91,8 @@ def test_only_tuned_cells_depend_on_their_tuning_grid(configuration):
     assert tuned and {s["tuned"]["experiment"] for s in tuned} == {"gratton_tuning"}
 
 
-def test_tuning_and_figures_use_different_data_and_noise_streams(configuration):
+def test_tuning_and_figures_use_different_data_and_noise_streams(plan):
     """The tuning grid has separate streams for data and noise."""
-    plan = configuration()
     figure_cell, grid_cell = (
         plan.cell(name, "dp_admm") for name in ("gratton_fig2", "gratton_tuning")
     )
