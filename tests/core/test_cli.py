@@ -1,9 +1,6 @@
 """Test the command-line interface."""
 
 import re
-import socket
-from dataclasses import replace
-from importlib import import_module
 
 import pytest
 
@@ -11,7 +8,6 @@ from private_consensus import algorithms, problems
 from private_consensus.cli import main, output, settings
 from private_consensus.cli.parser import build_parser
 from private_consensus.privacy import gaussian_epsilon
-from private_consensus.reproduction.datasets import acquire
 
 
 @pytest.fixture
@@ -123,11 +119,7 @@ def test_invalid_input_gives_a_one_line_error_and_exit_code_2(call, arguments, m
     assert len(err.strip().splitlines()) == 1
 
 
-DATA_SETS = {"adult": 14, "us": 12, "brazil": 52, "mnist": 784, "cifar10": 3072}
-"""Data sets with their number of columns."""
-
 # The package exports a function that has the same name as this module.
-SUMMARY = import_module("private_consensus.reproduction.datasets.summary")
 
 
 def cards(out: str) -> dict[str, dict[str, str]]:
@@ -142,35 +134,6 @@ def cards(out: str) -> dict[str, dict[str, str]]:
             key = row[1] or key
             card[key] = f"{card.get(key, '')} {row[2]}".strip()
     return cards_by_name
-
-
-def test_data_without_a_mirror_are_surrogates_with_a_reason(call, monkeypatch, tmp_path):
-    def unknown(*_, **__):
-        raise socket.gaierror(socket.EAI_NONAME, "no network here")
-
-    def small(name, acquisition, **options):
-        return acquire(name, replace(acquisition, surrogate_rows=1000), **options)
-
-    for variable in ("PRIVATE_CONSENSUS_MIRROR", "IPUMS_API_KEY"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    monkeypatch.setattr(SUMMARY, "acquire", small)
-    code, out, _ = call("data", "--cache", str(tmp_path))
-    cards_by_name = cards(out)
-    assert code == 1
-    assert list(cards_by_name) == list(DATA_SETS)
-    for name, columns in DATA_SETS.items():
-        assert cards_by_name[name]["source"].startswith("surrogate")
-        assert (
-            "SURROGATE, not the real data; no mirror is configured" in cards_by_name[name]["reason"]
-        )
-        assert cards_by_name[name]["rows, columns"].endswith(f", {columns:,}")
-        assert re.search(r": \d+\.\d%$", cards_by_name[name]["label"])
-        assert "no record" in cards_by_name[name]["licence"]
-        assert re.fullmatch("[0-9a-f]{64}", cards_by_name[name]["SHA-256"])
-        assert cards_by_name[name]["prepared as"].startswith(name)
-    assert "cannot be reached" in cards_by_name["adult"]["reason"]
-    assert "needs a key in IPUMS_API_KEY" in cards_by_name["brazil"]["reason"]
 
 
 @pytest.mark.parametrize("command", [
