@@ -12,7 +12,6 @@ import pytest
 
 import private_consensus as pc
 from private_consensus.common.errors import InvalidInput
-from private_consensus.privacy.derivations import derive
 
 STREAMS = pc.Streams(0, (0,))
 MEANS = np.random.default_rng(1).uniform(-0.2, 0.2, (1, 5, 3))
@@ -63,21 +62,6 @@ def test_the_guarantee_is_the_smallest_epsilon_of_the_accountants_in_a_derivatio
     values = [float(v) for v in re.findall(r"^[A-Z].*: epsilon ([\d.]+)\.$", text, re.MULTILINE)]
     assert len(values) >= 2 and min(values) == pytest.approx(done.guarantee.epsilon, rel=1e-3)
     assert "This is the whole budget of epsilon 1." in text
-
-
-@pytest.mark.parametrize(
-    ("releases", "budget", "sentence"),
-    [
-        ([pc.Release("exact")], BUDGET, "released without noise"),
-        ([pc.Release("gaussian", 1.0, 1.0)], BUDGET, "This exceeds the budget"),
-        ([pc.Release("gaussian", 1.0, 9.0)], pc.Budget(np.inf, 1e-5), "The budget is infinite"),
-        ([], BUDGET, "a part of it is not used"),
-        ([pc.Release("laplace", 1.0, 4.0, count=2)], pc.Budget(0.5), "the whole budget"),
-        ([pc.Release("gaussian", 1.0, 9.0, proven=False, note="assumed")], BUDGET, "Not proven"),
-    ],
-)
-def test_a_derivation_compares_the_privacy_loss_with_the_budget(releases, budget, sentence):
-    assert sentence in "\n".join(derive(releases, budget))
 
 
 def test_measurements_convert_to_pandas_without_pyarrow(monkeypatch):
