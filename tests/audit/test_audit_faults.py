@@ -176,33 +176,11 @@ class MissingNoise(Averaging):
         return State(query if t == 2 else release("message", query))
 
 
-@broken(LEAK, "beside the mechanisms")
-class ReusedNoise(Averaging):
-    def step(self, state, problem, network, release, t):
-        query = self.query(state, problem, network)
-        noise = release("message", np.zeros_like(query)) if t == 1 else state.kept
-        return State(query + noise, noise)
-
-
 @broken(LEAK, "declared mechanisms depend on records")
 class NoiseScaleOfData(Averaging):
     def mechanisms(self, problem, network, horizon):
         scale = self.sigma * (1 + np.abs(problem.means).max())
         return {"message": Gaussian(self.change(problem), scale)}
-
-
-@broken(LEAK, "declared mechanisms depend on records")
-class SensitivityOfData(Averaging):
-    def mechanisms(self, problem, network, horizon):
-        change = min(self.change(problem), np.abs(problem.means).max())
-        return {"message": Gaussian(change, self.sigma)}
-
-
-@broken(LEAK, "beside the mechanisms")
-class PrivateMomentum(Averaging):
-    def step(self, state, problem, network, release, t):
-        query = self.query(state, problem, network)
-        return State(release("message", query) + 0.1 * state.kept, query)
 
 
 @broken(LEAK, "beside the mechanisms")
@@ -216,12 +194,6 @@ class BranchOnData(Averaging):
 class RawValueAtTheEnd(Averaging):
     def outcome(self, state, problem, network, release, t):
         return {"means": np.array(problem.means)}
-
-
-@broken(LEAK, "message of")
-class RawMessageAtTheEnd(Averaging):
-    def outcome(self, state, problem, network, release, t):
-        return {"average": network.mix(np.broadcast_to(problem.means, state.x.shape))}
 
 
 @broken(LEAK, "twice")
@@ -254,13 +226,6 @@ class RawValueAtTheStart(Averaging):
     def start(self, problem, network, release):
         shape = origin(problem, release).shape
         return State(network.mix(np.array(np.broadcast_to(problem.means, shape))))
-
-
-@broken(LEAK, "beside the mechanisms")
-class OwnSeededGenerator(Averaging):
-    def step(self, state, problem, network, release, t):
-        query = self.query(state, problem, network)
-        return State(query + self.sigma * np.random.default_rng(t).standard_normal(query.shape))
 
 
 @broken(LEAK, "randomness or memory beside the handler")
@@ -354,12 +319,6 @@ class CoarseQuery(Averaging):
         return 1e12 + super().query(state, problem, network)
 
 
-@broken("refused", "not finite")
-class InfiniteQuery(Averaging):
-    def query(self, state, problem, network):
-        return np.inf + super().query(state, problem, network)
-
-
 @broken(LEAK, "error occurs on one of two data sets")
 class ErrorOnOneDataSet(Averaging):
     def query(self, state, problem, network):
@@ -395,12 +354,6 @@ class MessagesThatDependOnData(Averaging):
 class ExactValue(Averaging):
     def mechanisms(self, problem, network, horizon):
         return {"message": Exact(reason="a test")}
-
-
-@broken("no finite guarantee", "no noise")
-class NoNoise(Averaging):
-    def mechanisms(self, problem, network, horizon):
-        return {"message": Gaussian(self.change(problem), 0.0)}
 
 
 @broken("not executed", "matrix")
