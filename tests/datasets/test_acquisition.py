@@ -8,9 +8,9 @@ import socket
 
 import pytest
 import requests
+from test_adult import TEST, TRAIN
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.common.provenance import file_hash
 from private_consensus.reproduction.datasets import (
     DATA_SETS,
     Acquisition,
@@ -21,7 +21,9 @@ from private_consensus.reproduction.datasets import (
     write_provenance,
     write_raw,
 )
+from private_consensus.reproduction.datasets.adult import from_files
 from private_consensus.reproduction.datasets.catalogue import entry
+from private_consensus.reproduction.datasets.raw import checksum_of
 
 ROWS = 600
 
@@ -66,11 +68,12 @@ def test_source_surrogate_makes_no_network_request_and_writes_no_file(monkeypatc
 def test_each_unresponsive_host_is_contacted_once_with_the_time_limit(monkeypatch, tmp_path):
     limits = []
 
-    def silent(method, url, *, timeout, **_):
+    def silent(url, *, timeout, **_):
         limits.append(timeout)
         raise requests.ConnectTimeout
 
-    monkeypatch.setattr(requests, "request", silent)
+    monkeypatch.setattr(requests, "head", silent)
+    monkeypatch.setattr(requests, "get", silent)
     for dataset in DATA_SETS:
         with pytest.raises(InvalidInput, match=r"cannot be reached \(ConnectTimeout\)|needs a key"):
             acquire(
@@ -100,18 +103,25 @@ def test_a_data_set_missing_from_the_mirror_is_reported_without_an_error(no_netw
 
 
 @pytest.mark.parametrize("contents", [b"", b"1, 2, 3", None])
-def test_a_wrong_truncated_or_missing_mirror_file_is_named(tmp_path, contents):
+def test_a_damaged_or_missing_mirror_file_is_refused(tmp_path, contents):
     folder = tmp_path / "mirror" / "adult"
     folder.mkdir(parents=True)
     (folder / "adult.test").write_bytes(b"")
     if contents is not None:
         (folder / "adult.data").write_bytes(contents)
-    with pytest.raises(InvalidInput, match=r"data\.mirror: .*adult/adult\.data") as error:
+    with pytest.raises(InvalidInput, match=r"data\.mirror: .*complete files of adult"):
         acquire("adult", Acquisition(mirror=str(folder.parent), cache=tmp_path))
-    if contents is not None:
-        expected = entry("adult").mirror.files["adult/adult.data"]["file"]
-        assert expected in str(error.value)
-        assert file_hash(folder / "adult.data") in str(error.value)
+
+
+def test_mirror_files_with_other_contents_are_refused_with_both_checksums(tmp_path):
+    folder = tmp_path / "adult"
+    folder.mkdir()
+    (folder / "adult.data").write_bytes(TRAIN)
+    (folder / "adult.test").write_bytes(TEST)
+    with pytest.raises(InvalidInput, match=r"data\.mirror") as error:
+        acquire("adult", Acquisition(mirror=str(tmp_path), cache=tmp_path))
+    for checksum in (checksum_of(from_files(TRAIN, TEST)), entry("adult").mirror.checksum):
+        assert checksum in str(error.value)
 
 
 def test_mirrored_data_have_the_expected_sizes_and_checksums(mirror_path, tmp_path):

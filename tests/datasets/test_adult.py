@@ -14,7 +14,6 @@ from private_consensus.reproduction.datasets import (
     acquire,
     acquisition,
     adult,
-    write_provenance,
 )
 from private_consensus.reproduction.datasets.catalogue import entry
 from private_consensus.reproduction.datasets.raw import checksum_of
@@ -116,25 +115,6 @@ def test_the_archive_is_fetched_without_extracting_files(publisher, monkeypatch,
     assert raw.equals(small)
     assert (provenance.source, provenance.where) == ("publisher", "127.0.0.1")
     assert not (tmp_path.parent / "evil").exists()
-
-
-@pytest.mark.parametrize("poison", ["contents", "name"])
-def test_a_cache_with_a_wrong_checksum_or_data_set_name_is_not_used(
-    publisher, monkeypatch, tmp_path, small, poison
-):
-    """The changed cache is consistent, but has another checksum or data set than requested."""
-    served_by(publisher, monkeypatch, small, zipped())
-    _, provenance = acquire("adult", Acquisition(cache=tmp_path))
-    cached = next(tmp_path.rglob("raw.parquet"))
-    if poison == "contents":
-        changed_table = small.with_columns(age=pl.col("age") + 1)
-        changed_table.write_parquet(cached)
-        provenance = replace(provenance, checksum=checksum_of(changed_table))
-    else:
-        provenance = replace(provenance, dataset="us")
-    write_provenance(cached.with_name("provenance.json"), provenance)
-    raw, acquired_provenance = acquire("adult", Acquisition(cache=tmp_path))
-    assert raw.equals(small) and acquired_provenance.dataset == "adult"
 
 
 def test_the_surrogate_has_the_schema_sizes_and_missing_values_of_adult(tmp_path):

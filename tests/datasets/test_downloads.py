@@ -6,7 +6,6 @@ import hashlib
 
 import pytest
 
-from private_consensus.reproduction.datasets import downloads as module
 from private_consensus.reproduction.datasets.downloads import Downloads, Unavailable
 
 CONTENTS = bytes(range(256)) * 1000
@@ -67,12 +66,3 @@ def test_an_unreachable_host_is_named_in_the_error(publisher, tmp_path):
         with pytest.raises(Unavailable, match=r"127\.0\.0\.1 cannot be reached"):
             call()
     assert not publisher.requests
-
-
-def test_a_download_above_the_size_limit_is_refused(publisher, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "LARGEST", 200_000)
-    publisher.files["/a"] = CONTENTS
-    with pytest.raises(Unavailable, match=r"/a: the file has more than 200,000 bytes"):
-        downloads(tmp_path).fetch(f"{publisher.url}/a", "a")
-    assert left_behind(tmp_path) == []
-    assert len(publisher.requests) == 1

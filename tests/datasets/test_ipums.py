@@ -89,7 +89,7 @@ def downloads(monkeypatch, tmp_path):
     monkeypatch.setenv(ipums.KEY, "secret")
     monkeypatch.setattr(ipumspy, "IpumsApiClient", Client)
     monkeypatch.setattr(Downloads, "check_reachable", lambda *_: None)
-    return Downloads(folder=tmp_path, timeout_s=1.0)
+    return Downloads(folder=tmp_path / "extract", timeout_s=1.0)
 
 
 class Way:
@@ -104,7 +104,9 @@ class Way:
 
 
 @pytest.mark.filterwarnings("ignore::ipumspy.readers.CitationWarning")
-def test_an_extract_is_ordered_downloaded_and_read(downloads):
+def test_an_extract_is_ordered_once_downloaded_and_read(downloads, monkeypatch):
+    assert ipums.extract(downloads, Way).rows() == list(RECORDS)
+    monkeypatch.setattr(Client, "fails", True)
     assert ipums.extract(downloads, Way).rows() == list(RECORDS)
 
 

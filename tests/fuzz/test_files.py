@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
-import pickle
-import tarfile
 from dataclasses import asdict
 
 import numpy as np
@@ -19,8 +15,6 @@ from limits import cases, soon
 from private_consensus.common.errors import InvalidInput
 from private_consensus.reproduction.datasets import Prepared, Provenance, read_acquired
 from private_consensus.reproduction.datasets.card import Card
-from private_consensus.reproduction.datasets.cifar10 import BATCHES, FOLDER, from_archive
-from private_consensus.reproduction.datasets.mnist import read_idx
 from private_consensus.reproduction.experiments import results
 
 TOLD = Provenance(
@@ -68,15 +62,6 @@ def written(tmp_path_factory):
         features=rng.random((40, 3)), labels=np.ones(40, np.int8), columns=CARD.columns,
         protected={}, splits={"all": np.arange(40)}, card=CARD,
     ).save(folder / "prepared.npz")  # fmt: skip
-    digits = b"\0\0\x08\x03" + np.array([5, 4, 4], ">i4").tobytes() + rng.bytes(80)
-    (folder / "digits.gz").write_bytes(gzip.compress(digits))
-    with tarfile.open(folder / "images.tar.gz", "w:gz") as archive:
-        for name in [*BATCHES["train"], *BATCHES["test"]]:
-            batch = {b"data": rng.integers(0, 255, (2, 3072), np.uint8), b"labels": [1, 2]}
-            content = pickle.dumps(batch, protocol=2)
-            member = tarfile.TarInfo(f"{FOLDER}/{name}")
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
     frame.write_parquet(folder / "raw.parquet")
     (folder / "told.json").write_text(json.dumps(asdict(TOLD)))
     return {path.name: path.read_bytes() for path in folder.iterdir()}, frame
@@ -85,8 +70,6 @@ def written(tmp_path_factory):
 READERS = {
     "result.parquet": results.read,
     "prepared.npz": Prepared.load,
-    "digits.gz": read_idx,
-    "images.tar.gz": from_archive,
 }
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -14,28 +12,20 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
-import polars as pl
 
 from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.common.provenance import settings_hash
+from private_consensus.common.readable import DAMAGE_ERRORS
 from private_consensus.common.secrets import KEYS, key_in
 
 from .catalogue import DATA_SETS, Entry, Publisher, entry, module_of
-from .downloads import Downloads, Unavailable, locked
-from .mirror import Mirror, require_folder
-from .raw import (
-    Provenance,
-    Raw,
-    checksum_of,
-    read_provenance,
-    read_raw,
-    write_provenance,
-    write_raw,
-)
+from .downloads import Downloads, Unavailable
+from .raw import Provenance, Raw, checksum_of, read_provenance
 
 log = logging.getLogger(__name__)
 
 SOURCES = ("auto", "official", "surrogate")
+MIRROR_KEY = "data.mirror"
 CACHE_VARIABLE, MIRROR_VARIABLE = "PRIVATE_CONSENSUS_CACHE", "PRIVATE_CONSENSUS_MIRROR"
 
 
@@ -93,7 +83,7 @@ class Acquisition:
         """Raise :class:`InvalidInput` if the mirror is missing, the cache folder cannot be created,
         or a key is malformed.
         """
-        _require_folder(self.cache_folder)
+        _require_writable(self.cache_folder)
         if self.source == "surrogate":
             return
         if self.mirror is not None:
@@ -114,7 +104,7 @@ class Acquisition:
                 f"the mirror from which {file.name.partition('.')[0]} in {folder} was copied "
                 "(MIRROR=folder), or data.source official or surrogate for other data"
             )
-            require(read_provenance(file).source != "mirror", "data.mirror", None, expected)
+            require(read_provenance(file).source != "mirror", MIRROR_KEY, None, expected)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the parameters as plain values."""
@@ -159,16 +149,24 @@ def _from_mirror(
 ) -> tuple[Raw, Provenance]:
     if acquisition.mirror is None:
         raise Unavailable("no mirror is configured")
-    mirror = Mirror(folder=require_folder(acquisition.mirror), files=about.mirror.files)
-    if not mirror.has():
+    folder = require_folder(acquisition.mirror) / about.mirror.folder
+    if not folder.is_dir():
         raise Unavailable(f"the mirror has no {about.name}")
-    raw = module_of(about.name).from_mirror(mirror)
+    try:
+        raw = module_of(about.name).from_mirror(folder)
+    except DAMAGE_ERRORS as error:
+        expected = f"complete files of {about.name} ({type(error).__name__}: {error})"
+        raise InvalidInput(MIRROR_KEY, about.mirror.folder, expected) from None
+    checksum, expected = checksum_of(raw), about.mirror.checksum
+    if expected not in ("", checksum):
+        contents = f"{about.mirror.folder} with checksum {checksum}"
+        raise InvalidInput(MIRROR_KEY, contents, f"checksum {expected} (SHA-256)")
     return raw, Provenance(
         dataset=about.name,
         source="mirror",
         where="mirror folder",
         version=about.mirror.version,
-        checksum=checksum_of(raw),
+        checksum=checksum,
         because="a mirror is configured, and its files have the expected checksums",
         licence=about.mirror.licence,
     )
@@ -179,39 +177,28 @@ def _from_publisher(
 ) -> tuple[Raw, Provenance]:
     if publisher.key and key_in(publisher.key) is None:
         raise Unavailable(f"{publisher.name} needs a key in {publisher.key}")
-    identity = settings_hash([about.name, publisher.name, publisher.url])
-    cached = _cache_folder(about, acquisition, publisher.checksum or identity)
-    downloaded = acquisition.cache_folder / "downloads"
-    # A concurrent process waits for the lock and then reads the cache.
-    with locked(downloaded / f"{identity}.lock"):
-        with suppress(Unavailable):
-            return _read_cache(cached, about.name, publisher.checksum)
-        with tempfile.TemporaryDirectory(dir=downloaded) as folder:
-            downloads = Downloads(folder=Path(folder), timeout_s=acquisition.connection_timeout_s)
-            try:
-                raw = module_of(about.name).fetch(downloads, publisher)
-            except (Unavailable, InvalidInput, pl.exceptions.PolarsError) as reason:
-                raise Unavailable(f"{publisher.name}: {reason}") from None
-        checksum = checksum_of(raw)
-        if publisher.checksum not in (None, checksum):
-            raise Unavailable(
-                f"{publisher.name}: contents have checksum {checksum}, "
-                f"expected {publisher.checksum}"
-            )
-        pinned = "" if publisher.checksum else "no checksum is published; this one is recorded; "
-        provenance = Provenance(
-            dataset=about.name,
-            source="publisher",
-            where=urlsplit(publisher.url).hostname or publisher.name,
-            version=publisher.version,
-            checksum=checksum,
-            because=pinned + "; ".join(["first available source", *reasons]),
-            licence=publisher.licence,
+    identity = settings_hash([publisher.name, publisher.url, publisher.options])
+    folder = acquisition.cache_folder / about.name / identity[:16]
+    downloads = Downloads(folder=folder, timeout_s=acquisition.connection_timeout_s)
+    try:
+        raw = module_of(about.name).fetch(downloads, publisher)
+    except (Unavailable, *DAMAGE_ERRORS) as reason:
+        raise Unavailable(f"{publisher.name}: {reason or type(reason).__name__}") from None
+    checksum = checksum_of(raw)
+    if publisher.checksum not in (None, checksum):
+        raise Unavailable(
+            f"{publisher.name}: contents have checksum {checksum}, expected {publisher.checksum}"
         )
-        suffix = "parquet" if isinstance(raw, pl.DataFrame) else "npz"
-        write_raw(cached / f"raw.{suffix}", raw)
-        write_provenance(cached / "provenance.json", provenance)
-        return raw, provenance
+    pinned = "" if publisher.checksum else "no checksum is published; this one is recorded; "
+    return raw, Provenance(
+        dataset=about.name,
+        source="publisher",
+        where=urlsplit(publisher.url).hostname or publisher.name,
+        version=publisher.version,
+        checksum=checksum,
+        because=pinned + "; ".join(["first available source", *reasons]),
+        licence=publisher.licence,
+    )
 
 
 def _surrogate(
@@ -231,26 +218,14 @@ def _surrogate(
     )
 
 
-def _cache_folder(about: Entry, acquisition: Acquisition, identity: str) -> Path:
-    return acquisition.cache_folder / about.name / identity[:16]
+def require_folder(location: str) -> Path:
+    """Return the folder of a mirror; raise ``InvalidInput`` if it does not exist."""
+    is_folder = "\0" not in location and Path(location).is_dir()
+    require(is_folder, MIRROR_KEY, location, "an existing folder")
+    return Path(location)
 
 
-def _read_cache(folder: Path, dataset: str, pinned: str | None) -> tuple[Raw, Provenance]:
-    """Read a cached data set; raise :class:`Unavailable` if it is missing or was changed."""
-    try:
-        provenance = read_provenance(folder / "provenance.json")
-        raw = read_raw(next(folder.glob("raw.*")))
-    except (OSError, StopIteration, InvalidInput):
-        raise Unavailable("not in the cache") from None
-    checksum = checksum_of(raw)
-    expected = {provenance.checksum, pinned or provenance.checksum}
-    if provenance.dataset != dataset or expected != {checksum}:
-        log.warning("%s: the cached copy is damaged and is downloaded again", dataset)
-        raise Unavailable("the cached copy is damaged")
-    return raw, provenance
-
-
-def _require_folder(path: Path) -> None:
+def _require_writable(path: Path) -> None:
     """Raise :class:`InvalidInput` if a folder cannot be created or written to."""
     try:
         existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())

@@ -16,15 +16,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from private_consensus.common.errors import InvalidInput
-from private_consensus.common.readable import DAMAGE_ERRORS
-
 from . import surrogates
 from .catalogue import Publisher, aggregates
-from .downloads import Downloads, Unavailable, unzipped
-from .mirror import Mirror
+from .downloads import Downloads, Unavailable
 from .tables import Protected, Schema
 
+FILES = ("adult.data", "adult.test")
 TRAIN, ROWS = 32_561, 48_842
 
 UCIMLREPO_SECONDS = 60.0
@@ -98,11 +95,9 @@ SCHEMA = Schema(
 )  # fmt: skip
 
 
-def from_mirror(mirror: Mirror) -> pl.DataFrame:
+def from_mirror(folder: Path) -> pl.DataFrame:
     """Build the canonical table from the two UCI files of a mirror."""
-    return from_files(
-        *(mirror.file(f"adult/{name}").read_bytes() for name in ("adult.data", "adult.test"))
-    )
+    return from_files(*((folder / name).read_bytes() for name in FILES))
 
 
 def from_files(train: bytes, test: bytes) -> pl.DataFrame:
@@ -128,15 +123,8 @@ def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
     """Download Adult through ``ucimlrepo`` or as the archive of the UCI repository."""
     if publisher.name == "ucimlrepo":
         return _from_ucimlrepo(downloads, publisher.url)
-    path = downloads.fetch(publisher.url, "uci-adult.zip")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return from_files(*(unzipped(archive, n) for n in ("adult.data", "adult.test")))
-    except InvalidInput:
-        raise
-    except DAMAGE_ERRORS as error:
-        expected = "an archive with adult.data and adult.test"
-        raise InvalidInput(publisher.url, type(error).__name__, expected) from None
+    with zipfile.ZipFile(downloads.fetch(publisher.url, "uci-adult.zip")) as archive:
+        return from_files(*(archive.read(name) for name in FILES))
 
 
 def _from_ucimlrepo(downloads: Downloads, url: str) -> pl.DataFrame:
@@ -155,8 +143,6 @@ def _from_ucimlrepo(downloads: Downloads, url: str) -> pl.DataFrame:
             raise Unavailable(
                 lines[-1] if lines else "ucimlrepo failed without a message"
             ) from None
-        except OSError as error:
-            raise Unavailable(f"unreadable table ({type(error).__name__})") from None
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:

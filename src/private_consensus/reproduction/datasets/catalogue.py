@@ -51,14 +51,14 @@ class MirrorCopy:
     ----------
     version, licence : str
         Version of the data set, and terms of use.
-    files : mapping
-        Relative path of each file to its checksum, as :class:`.mirror.Mirror` describes.
+    folder : str
+        Name of the folder in the mirror with the files of the data set.
     checksum : str
         SHA-256 of the canonical contents.
     """
 
     version: str
-    files: Mapping[str, Mapping[str, str]]
+    folder: str
     checksum: str
     licence: str
 

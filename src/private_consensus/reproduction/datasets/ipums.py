@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ KEY = "IPUMS_API_KEY"
 
 
 def extract(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
-    """Order an extract from IPUMS, wait for it, and return its integer codes.
+    """Order an extract from IPUMS, unless it was downloaded before, and return its integer codes.
 
     Missing values are null. The publisher has the options ``collection``, ``sample``, ``variables``
     to order, ``columns`` to read (detailed codes come with their general variable), cases to
@@ -31,15 +32,18 @@ def extract(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
     """
     from ipumspy import IpumsApiClient
 
-    downloads.check_reachable(publisher.url)
     options = publisher.options
+    if downloads.folder.is_dir():
+        return read(downloads.folder, options["columns"])
+    downloads.check_reachable(publisher.url)
     try:
         client = IpumsApiClient(key_in(KEY) or "", base_url=publisher.url)
         submitted = client.submit_extract(order(options))
         client.wait_for_extract(submitted, timeout=options["wait"])
         with tempfile.TemporaryDirectory() as folder:
             client.download_extract(submitted, download_dir=Path(folder))
-            return read(Path(folder), options["columns"])
+            shutil.copytree(folder, downloads.folder)
+        return read(downloads.folder, options["columns"])
     except Exception as error:
         # ipumspy raises errors of many types, from a refused key to an extract that takes too long.
         raise Unavailable(f"{type(error).__name__}: {error}") from None

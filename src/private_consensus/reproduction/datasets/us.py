@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import io
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from private_consensus.common.errors import InvalidInput
-from private_consensus.common.readable import DAMAGE_ERRORS
-
 from . import ipums, surrogates
 from .catalogue import Publisher, aggregates
-from .downloads import Downloads, unzipped
-from .mirror import Mirror
+from .downloads import Downloads
 from .tables import Protected, Schema
 
 MARITAL = (
@@ -78,11 +75,9 @@ SCHEMA = Schema(
 NOT_APPLICABLE = "N"
 
 
-def from_mirror(mirror: Mirror) -> pl.DataFrame:
+def from_mirror(folder: Path) -> pl.DataFrame:
     """Build the canonical table from the excerpt of a mirror."""
-    return from_excerpt(
-        pl.read_csv(mirror.file("acs-us/national2019.csv"), glob=False, infer_schema=False)
-    )
+    return from_excerpt(pl.read_csv(folder / "national2019.csv", glob=False, infer_schema=False))
 
 
 def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
@@ -197,13 +192,8 @@ def _member(
     downloads: Downloads, publisher: Publisher, archive: str, member: str, columns: tuple[str, ...]
 ) -> pl.DataFrame:
     path = downloads.fetch(f"{publisher.url}/{archive}", archive)
-    try:
-        # Reads one member without unpacking the archive to disk.
-        with zipfile.ZipFile(path) as opened:
-            text = unzipped(opened, member)
-    except DAMAGE_ERRORS as error:
-        damage = f"an unreadable file ({type(error).__name__})"
-        raise InvalidInput(archive, damage, f"an archive with {member}") from None
+    with zipfile.ZipFile(path) as opened:
+        text = opened.read(member)
     table = pl.read_csv(io.BytesIO(text), columns=list(columns), infer_schema=False)
     return table.with_columns(pl.exclude("SERIALNO").cast(pl.Int64))
 
