@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 import pytest
 from brazil_categories import collapse
 
@@ -14,7 +13,6 @@ from private_consensus.reproduction.datasets import (
     brazil,
     catalogue,
     prepare,
-    surrogates,
     us,
 )
 
@@ -70,29 +68,6 @@ def test_the_label_rate_matches_the_stored_aggregates(generated, name):
     assert schema.positives(table).mean() == pytest.approx(
         rate, abs=4 * np.sqrt(rate * (1 - rate) / table.height)
     )
-
-
-def test_a_surrogate_reproduces_the_aggregates_of_its_table():
-    table = pl.DataFrame(
-        {
-            "age": np.arange(1000) % 50 + 20,
-            "sex": ["Female", "Male", "Male", "Male"] * 250,
-            "income": [0, 0, 30_000, 0, 50_000] * 200,
-        }
-    )
-    schema = us.Schema(
-        columns=("age", "sex", "income"),
-        categories={"sex": ("Female", "Male")},
-        label="income",
-        positive=25_000,
-    )
-    aggregates = surrogates.aggregate(table, schema)
-    assert aggregates["positive"] == 0.4 and aggregates["columns"]["sex"]["Male"] == [0.75, 0.4]
-    aggregates["model"] = {"label": ["income", 0, 40_000], "loading": 0.3, "sharpness": 1.0}
-    drawn = surrogates.draw(aggregates, 400, np.random.default_rng(0))
-    assert (drawn["sex"] == "Male").sum() == 300
-    assert drawn["age"].min() >= 20 and drawn["age"].max() <= 69
-    assert set(drawn["income"]) == {0, 40_000}
 
 
 def test_stored_aggregates_of_brazil_omit_categories_with_shares_below_0_001():

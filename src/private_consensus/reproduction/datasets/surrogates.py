@@ -14,46 +14,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from .tables import Schema
-
 Columns = dict[str, np.ndarray]
 
-BINS = 20
-"""Number of quantile bins of a numeric column."""
 MAX_LOG_ODDS = 4.0
 """Largest log-odds that one value may contribute."""
-
-
-def aggregate(
-    table: pl.DataFrame, schema: Schema, *, digits: int = 5, smallest: int = 1, trim: float = 0.0
-) -> dict[str, Any]:
-    """Compute the one-way marginals and label rates of a table, from which a surrogate is sampled.
-
-    Parameters
-    ----------
-    smallest : int
-        Smallest number of records of a category; smaller categories are omitted, so that no record
-        can be identified.
-    trim : float
-        Fraction at each end of a numeric column that is omitted, for the same reason.
-
-    Returns
-    -------
-    dict
-        Number of rows, label rate, and one entry per column.
-    """
-    labels = schema.positives(table)
-    columns = {
-        c: _numbers(table[c], labels, digits, trim)
-        if schema.is_numeric(c)
-        else _categories(table[c], labels, digits, smallest)
-        for c in schema.features
-    }
-    return {
-        "rows": table.height,
-        "positive": round(float(labels.mean()), digits),
-        "columns": columns,
-    }
 
 
 def draw(
@@ -68,8 +32,11 @@ def draw(
     Parameters
     ----------
     aggregates : mapping
-        Result of :func:`aggregate`, with a ``model``: ``label`` (its name, and its two values or
-        their quantiles), ``loading`` (correlation of columns with the latent factor), ``sharpness``
+        Number of ``rows``, label rate ``positive``, and ``columns``. A category has its fraction
+        and label rate. A numeric column has ``quantiles`` that divide its nonzero values into bins
+        of equal counts, the label ``rates`` of the bins and, if ``zeros`` are frequent, their
+        fraction and label rate. The ``model`` has ``label`` (its name, and its two values or their
+        quantiles), ``loading`` (correlation of columns with the latent factor), ``sharpness``
         (scale of the log-odds) and ``products`` (pairs of columns with a weight).
     make_consistent : callable
         Function that changes columns whose values contradict each other.
@@ -92,37 +59,6 @@ def draw(
     low, high = (_values(entry, rows, generator) for entry in label_values)
     columns[name] = np.where(positive, high, low)
     return pl.DataFrame({n: v.tolist() for n, v in columns.items()})
-
-
-def _categories(
-    values: pl.Series, labels: np.ndarray, digits: int, smallest: int
-) -> dict[str, list[float]]:
-    frame = pl.DataFrame({"value": values, "label": labels}).drop_nulls()
-    counts = frame.group_by("value").agg(pl.len(), pl.col("label").mean()).sort("value")
-    return {
-        value: [round(n / frame.height, digits), round(rate, digits)]
-        for value, n, rate in counts.iter_rows()
-        if n >= smallest
-    }
-
-
-def _numbers(values: pl.Series, labels: np.ndarray, digits: int, trim: float) -> dict[str, Any]:
-    frame = pl.DataFrame({"value": values, "label": labels}).drop_nulls()
-    zero = frame.filter(pl.col("value") == 0)
-    about: dict[str, Any] = {}
-    if zero.height > frame.height / 4:
-        rate = round(float(zero["label"].to_numpy().mean()), digits)
-        about["zeros"] = [round(zero.height / frame.height, digits), rate]
-        frame = frame.filter(pl.col("value") != 0)
-    x = frame["value"].to_numpy()
-    quantiles = np.quantile(x, np.linspace(trim, 1 - trim, BINS + 1), method="nearest")
-    bins = _bin(x, quantiles)
-    hits = np.bincount(bins, frame["label"].to_numpy(), BINS)
-    # Half a record with the mean rate in every bin defines the rate of an empty bin.
-    rates = (hits + labels.mean() / 2) / (np.bincount(bins, minlength=BINS) + 0.5)
-    about["quantiles"] = [_plain(q) for q in quantiles]
-    about["rates"] = [round(float(r), min(digits, 3)) for r in rates]
-    return about
 
 
 def _values(value_or_quantiles: Any, rows: int, generator: np.random.Generator) -> Any:
@@ -220,8 +156,3 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
 def _logit(p: Any) -> Any:
     p = np.clip(p, 1e-4, 1 - 1e-4)
     return np.log(p / (1 - p))
-
-
-def _plain(number: Any) -> int | float:
-    number = number.item()
-    return int(number) if float(number).is_integer() else round(number, 3)
