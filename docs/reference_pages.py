@@ -58,6 +58,7 @@ COLUMNS = {
         "because": "reason for the test and its tolerance",
         "untestable_because": "reason why no measurement can decide the claim",
         "caveat": "restriction of the verdict on the primary variant",
+        "setting": "data, budget, network and iterations of the primary variant",
         "no_better": "constant models and the compared methods that are no better, one per line",
         "source": "origin of the data",
     },

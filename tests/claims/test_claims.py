@@ -395,7 +395,7 @@ def test_every_group_along_other_axes_is_tested():
     evaluation = evaluate([test], pl.concat(groups), NO_PRIVACY)
     assert evaluation.verdict == IN_PART
     assert len(evaluation.elements) == 10  # two ends, two trends, six steps
-    assert {e.state for e in evaluation.elements if "delta 0.2" in e.name} == {"contradicted"}
+    assert {e.state for e in evaluation.elements if "delta = 0.2" in e.name} == {"contradicted"}
     first_group = Test(kind="decreasing", series=series(delta=0.1), x="x")
     assert verdict(first_group, *groups) == HELD
 

@@ -71,7 +71,7 @@ def claim(key: str, position: int, verdict: str, **changes: Any) -> dict[str, An
         "tied": 0,
         "runs_needed": 300.0 if verdict == "undecided" else None,
         "error": 0.3, "skewness": 0.2, "level_divisor": 2, "untestable_because": "by construction",
-        "because": "an ordering", "runs": 20, "source": DRAWN, **changes,
+        "because": "an ordering", "runs": 20, "source": DRAWN, "setting": "", **changes,
     }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from .html_tree import Tree
 
 def test_the_scorecard_has_one_row_per_claim_and_figures_list_all_variants(results):
     assert pages(results)["scorecard.html"].count("Claim ") == 10
-    first = verdicts.of_figure(results.claims, "first_fig1")
+    first = verdicts.of_figure(results, "first_fig1")
     assert [row["variant"] for row in first[0]["variants"]] == ["released", "printed"]
 
 
@@ -84,7 +84,7 @@ def test_a_table_is_shown_with_its_claims():
     ],
 )  # fmt: skip
 def test_the_remark_on_a_verdict_states_its_reason(verdict, changes, expected):
-    assert verdicts.remark(claim("first", 0, verdict, **changes)) == expected
+    assert verdicts.remark(claim("first", 0, verdict, **changes), {}) == expected
 
 
 def test_markup_in_the_configuration_is_escaped(results):

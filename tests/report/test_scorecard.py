@@ -134,5 +134,5 @@ def test_scorecard_files_escape_spreadsheet_formulas_and_markdown(results):
     table = file_texts["scorecard.md"].partition("| claim |")[2].splitlines()[2:]
     assert len(table) == len(rows)
     for line in table:
-        assert len(re.findall(r"(?<!\\)\|", line)) == 11
+        assert len(re.findall(r"(?<!\\)\|", line)) == 12
         assert not re.search(r"(?<!\\)[<>]|(?<!\\)\[", line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from markupsafe import Markup, escape
 
@@ -50,6 +50,18 @@ ALGORITHMS = {
     "sdm_dsgd": "SDM-DSGD",
     "zip_dl": "Zip-DL",
 }
+
+VARIANTS = {
+    "b50": "batch of 50", "convex": "convex loss", "dual_unit": "noise of the duals as stated",
+    "early": "tuned for all iterations", "full": "sigma of Theorem 15",
+    "full_zero": "sigma of Theorem 15, start 0", "lemma10": "sensitivity of Lemma 10",
+    "lipschitz": "noise of Theorem 2", "literal": "as published", "main": "random start",
+    "n20": "20 agents", "n30": "30 agents", "pair_fixed": "Algorithm 2, fixed weights",
+    "repaired": "corrected Stage II", "resolved": "", "theorem2": "noise of Theorem 2",
+    "whole": "entire budget", "x_unit": "noise of the models as in the other methods",
+    "zero": "start 0",
+}  # fmt: skip
+"""Words for variants that no figure labels."""
 
 LINKS = {
     "showkatbakhsh": ("arXiv:1903.07792", "https://arxiv.org/abs/1903.07792"),
@@ -124,6 +136,14 @@ def exponential(value: float) -> float:
 def algorithm_title(algorithm: str) -> str:
     """Return the displayed name of an algorithm, e.g. "DP-ADMM" for ``dp_admm``."""
     return ALGORITHMS.get(algorithm, words(algorithm))
+
+
+def method_title(name: str, labels: Mapping[str, str]) -> str:
+    """Return the label of ``algorithm.variant`` in figures, or the titles of both."""
+    algorithm, _, variant = name.partition(".")
+    text = VARIANTS.get(variant, words(variant))
+    title = f"{algorithm_title(algorithm)} ({text})" if text else algorithm_title(algorithm)
+    return labels.get(name, title)
 
 
 def figure_name(name: str) -> str:

@@ -37,7 +37,7 @@ def figure(name: str, paper: Row, results: Results) -> dict[str, Any]:
         "alt": alt_text(spec, results.labels),
         "command": command(name, scale),
         "links": LINKS[:-1] if results.is_reference else LINKS,
-        "claims": of_figure(results.claims, name),
+        "claims": of_figure(results, name),
         "experiments": [experiment(key, paper["experiments"][key], scale) for key in used],
     }
 
@@ -60,7 +60,7 @@ def table(name: str, paper: Row, results: Results) -> dict[str, Any]:
         "runs": value_range(numbers["runs"]),
         "command": command(name, scale),
         "links": TABLE_LINKS,
-        "claims": of_figure(results.claims, name),
+        "claims": of_figure(results, name),
         "experiments": [experiment(key, paper["experiments"][key], scale) for key in used],
     }
 

@@ -23,7 +23,7 @@ from . import run, statements
 from .verdicts import ADDITIONS, ICONS, formatted
 
 COLUMNS = (
-    "id", "paper", "figure", "location", "quotation", "addition", "claim", "variant",
+    "id", "paper", "figure", "location", "quotation", "addition", "claim", "setting", "variant",
     "interpretation", "verdict", "verdict_unadjusted", "p", "p_holm", "statistic", "measure",
     "value", "low", "high", "accept_low", "accept_high", "parts", "confirmed",
     "contradicted", "tied", "runs", "runs_needed", "remark", "source", "command", "seconds",
@@ -61,10 +61,10 @@ def scored(results: Results) -> list[dict[str, object]]:
     seconds = run.seconds_of_figures(results.papers, results.timings)
     rows = []
     primary = [claim for claim in results.claims if claim["is_primary"]]
-    for row in map(formatted, sorted(primary, key=itemgetter("addition"))):
+    for row in sorted(primary, key=itemgetter("addition")):
         figure = row["figure"]
         rows.append({
-            **row,
+            **formatted(row, results.labels),
             "command": command(figure, results.scale),
             "seconds": seconds.get(figure),
         })  # fmt: skip
@@ -135,7 +135,7 @@ def _finite(row: Row) -> dict[str, object]:
 def markdown(claims: Iterable[Row]) -> str:
     """Format the counts of verdicts and one row per claim as Markdown; additions stand apart."""
     claims = list(claims)
-    titles = ("claim", "verdict", "quotation", "statistic", "value", "interval",
+    titles = ("claim", "verdict", "quotation", "setting", "statistic", "value", "interval",
               "unadjusted verdict", "runs", "remark", "figure")  # fmt: skip
     by_paper = grouped([row for row in claims if not row["addition"]], itemgetter("paper"))
     tallies = [
@@ -145,8 +145,9 @@ def markdown(claims: Iterable[Row]) -> str:
     rows = {
         addition: [
             (f"{code(row['id'])} {cell(row['claim'])}",
-             *map(cell, (row["verdict"], cited(row), row["statistic"] or NONE, row["shown"],
-                         row["interval"] or NONE, row["verdict_unadjusted"], number(row["runs"]),
+             *map(cell, (row["verdict"], cited(row), row["setting"] or NONE,
+                         row["statistic"] or NONE, row["shown"], row["interval"] or NONE,
+                         row["verdict_unadjusted"], number(row["runs"]),
                          row["remark"] or NONE)),
              code(row["command"]))
             for row in claims if row["addition"] == addition

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import product
 from operator import itemgetter
 from typing import Any
@@ -23,8 +22,8 @@ from private_consensus.reproduction.claims import (
 from private_consensus.reproduction.claims.intervals import MIN_RUNS, too_few_runs
 from private_consensus.reproduction.claims.statements import HUGE
 
-from ..formats import algorithm_title, exponential, interval, number, region, words
-from ..reading import Row
+from ..formats import exponential, interval, method_title, number, region
+from ..reading import Results, Row
 
 ICONS = {
     HELD: "held", IN_PART: "part", NOT_HELD: "not", NOT_REFUTED: "unrefuted", UNDECIDED: "open",
@@ -60,9 +59,11 @@ def icon(verdict: str) -> str:
     return ICONS.get(verdict, "open")
 
 
-def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, object]]:
+def of_figure(results: Results, figure: str) -> list[dict[str, object]]:
     """Return the claims on a figure, each with one row per variant, the primary one first."""
-    formatted_rows = [formatted(row) for row in claims if row["figure"] == figure]
+    formatted_rows = [
+        formatted(row, results.labels) for row in results.claims if row["figure"] == figure
+    ]
     return [
         {**rows[0], "variants": rows}
         for variants in grouped(formatted_rows, itemgetter("id")).values()
@@ -70,8 +71,11 @@ def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, object]]:
     ]
 
 
-def formatted(row: Row) -> dict[str, Any]:
-    """Add the formatted numbers of a verdict to its row; logarithms of ratios become ratios."""
+def formatted(row: Row, labels: Mapping[str, str]) -> dict[str, Any]:
+    """Add the formatted numbers of a verdict to its row; logarithms of ratios become ratios.
+
+    ``labels`` are those of the curves of figures, by ``algorithm.variant``.
+    """
     kind = measure(row)
     scale = exponential if kind == "ratio" else float
     value, low, high, accept_low, accept_high = (
@@ -89,13 +93,13 @@ def formatted(row: Row) -> dict[str, Any]:
         "icon": icon(row["verdict"]),
         "surrogate": "surrogate" in row["source"],
         "measure": kind,
-        "statistic": METHOD.sub(_titled, row["statistic"] or ""),
+        "statistic": METHOD.sub(lambda m: method_title(m[0], labels), row["statistic"] or ""),
         "shown": size,
         "interval": ends,
         "accepted": accepted,
         "in_words": _in_words(row, f"{size} {ends.removeprefix('exact')}".strip(), accepted),
-        "remark": (text := remark(row)),
-        "restriction": (restriction := "; ".join(filter(None, _restrictions(row)))),
+        "remark": (text := remark(row, labels)),
+        "restriction": (restriction := "; ".join(filter(None, _restrictions(row, labels)))),
         "note": text
         if row["verdict"] in (UNDECIDED, UNTESTED, UNTESTABLE) or row.get("theorems")
         else restriction,
@@ -122,17 +126,17 @@ def _digits(numbers: Iterable[float | None], bounds: Iterable[float | None]) -> 
     return 3
 
 
-def remark(row: Row) -> str:
+def remark(row: Row, labels: Mapping[str, str]) -> str:
     """Explain a verdict: its reason, the runs that it needs, and its restrictions."""
     if row.get("theorems"):
         runs = f"verdict of {row['theorems']}; the runs alone: {row['verdict_unadjusted']}"
-        return "; ".join(filter(None, [runs, *_restrictions(row)]))
+        return "; ".join(filter(None, [runs, *_restrictions(row, labels)]))
     if row["verdict"] in (UNTESTED, UNTESTABLE):
         return row.get("untestable_because") or "no measurement could decide the claim"
     readings = row.get("readings") or ""
     same = f"by reading: {readings}" if readings else ""
     clauses = [_undecided(row)] if row["verdict"] == UNDECIDED else [_violation(row), _equal(row)]
-    restrictions = _restrictions(row)
+    restrictions = _restrictions(row, labels)
     return "; ".join(filter(None, [*clauses, *restrictions, "" if same in restrictions else same]))
 
 
@@ -179,18 +183,16 @@ def _diverges(row: Row, distance: float) -> bool:
     return measure(row) == "ratio" and distance > MAX_LOG_RATIO
 
 
-def _restrictions(row: Row) -> list[str]:
+def _restrictions(row: Row, labels: Mapping[str, str]) -> list[str]:
     """Return the caveat, the verdict by reading, and methods no better than a constant model."""
     lines = []
     for line in (row.get("no_better") or "").splitlines():
         constant, _, compared = line.partition(": ")
         method, _, setting = compared.partition(" ")
-        algorithm, _, variant = method.partition(".")
-        lines.append(
-            {"constant": constant, "algorithm": algorithm, "variant": variant, "setting": setting}
-        )
+        title = method_title(method, labels)
+        lines.append({"constant": constant, "method": title, "setting": setting})
     no_better = [
-        f"no better than {constant}: {_methods(group)}"
+        f"no better than {constant}, so that a comparison is weak evidence: {_methods(group)}"
         for constant, group in grouped(lines, itemgetter("constant")).items()
     ]
     others = (row.get("readings") or "").split(", ")
@@ -200,24 +202,12 @@ def _restrictions(row: Row) -> list[str]:
     return [row.get("caveat") or "", differences, readings, *no_better]
 
 
-def _titled(method: re.Match[str]) -> str:
-    return f"{algorithm_title(method[1])} ({words(method[2])})"
-
-
 def _methods(lines: Iterable[Row]) -> str:
     """Join methods by setting, such as "DVP, R-ADMM at epsilon 1"."""
-    by_setting = grouped(lines, itemgetter("setting"))
-    counts = Counter(
-        name for group in by_setting.values() for name in {m["algorithm"] for m in group}
-    )
-    clauses = []
-    for setting, group in by_setting.items():
-        titles = dict.fromkeys(
-            algorithm_title(m["algorithm"])
-            + (f" ({words(m['variant'])})" if counts[m["algorithm"]] > 1 else "")
-            for m in group
-        )
-        clauses.append(f"{', '.join(titles)} {setting}".strip())
+    clauses = [
+        f"{', '.join(dict.fromkeys(map(itemgetter('method'), group)))} {setting}".strip()
+        for setting, group in grouped(lines, itemgetter("setting")).items()
+    ]
     return ", and ".join(clauses)
 
 

@@ -235,6 +235,8 @@ class ClaimFields(FileEntry):
 class Claim(ClaimFields):
     """Complete claim, with the tests of each of its variants."""
 
+    setting: str = ""
+    """Data, budget, network and iterations of the primary variant; derived from the plan."""
     differences: str = ""
     """Parameters without a test at the value of the paper; derived from the plan."""
     primary_variant: str

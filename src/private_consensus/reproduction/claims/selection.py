@@ -13,6 +13,7 @@ from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.common.row_filters import selected
 
 from .schema import Series, Test
+from .words import point_words
 
 CURVE = ("experiment", "algorithm", "variant")
 """Columns that identify the rows of a curve."""
@@ -93,7 +94,7 @@ def measured(
         wide = group_rows.sort(x, "run").pivot(on="run", index=x, values="value")
         grids.append(wide[x].to_numpy())
         values.append(wide.drop(x).to_numpy())
-        point = ", ".join(f"{c} {v:g}" for c, v in zip(other_axes, group, strict=True))
+        point = ", ".join(map(point_words, other_axes, group))
         labels.append(f" at {point}" if point else "")
     return labels, np.concatenate(values), grids
 

@@ -7,7 +7,7 @@ of the claim.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -21,6 +21,7 @@ from private_consensus.privacy.verdicts import SLACK
 from .intervals import jackknife, limits
 from .schema import COMPARISONS, Series, Test
 from .selection import measured, paired, rows_of
+from .words import axis_words, measure_words, point_words
 
 PLATEAU = 0.05
 """Largest relative step in the wrong direction of a monotone claim, equal for all claims."""
@@ -150,7 +151,7 @@ def _monotone(test: Test, x: np.ndarray) -> Contrast:
     pair = pair if falls else "a smaller value divided by that at a larger"
     names = [
         _change(test, *((x[-1], x[0]) if falls else (x[0], x[-1]))),
-        f"{_measure(test.series)} at {pair} value of {test.x}, mean of all pairs",
+        f"{_subject(test)} at {pair} value of {axis_words(test.x)}, mean of all pairs",
     ]
     if len(x) <= 2:
         return Contrast(names[: len(x) - 1], sign * np.diff(eye, axis=0), region)
@@ -161,14 +162,31 @@ def _monotone(test: Test, x: np.ndarray) -> Contrast:
     return Contrast(names, matrix, region, steps=len(x) - 1)
 
 
+def _subject(test: Test) -> str:
+    """Return the words for the first series: its measure, method and settings."""
+    return f"{_measure(test.series)} of {_method(test, test.series, {})}"
+
+
 def _measure(series: Series) -> str:
-    """Return the words for a measure, such as "released test error"."""
-    return " ".join(series.measure or ()).replace("_", " ").removesuffix(" value")
+    return measure_words(*(series.measure or ("", "")))
+
+
+def _method(test: Test, series: Series, omitted: Mapping[str, object]) -> str:
+    """Return the method of a series with its settings, apart from axes and ``omitted`` ones."""
+    settings = [
+        point_words(axis, value)
+        for axis, value in series.where.items()
+        if isinstance(value, int | float)
+        and axis not in (test.x, *test.other_axes)
+        and omitted.get(axis) != value
+    ]
+    return f"{series.method}.{series.variant}" + (f" ({', '.join(settings)})" if settings else "")
 
 
 def _change(test: Test, to: float, from_: float) -> str:
     """Return the words for the ratio of the means at two values of x."""
-    return f"{_measure(test.series)} at {test.x} {to:g} divided by that at {test.x} {from_:g}"
+    first, second = (point_words(test.x, value) for value in (to, from_))
+    return f"{_subject(test)} at {first} divided by that at {second}"
 
 
 def _at_most(factor: float) -> Region:
@@ -192,11 +210,9 @@ def _best(test: Test, x: np.ndarray) -> Contrast:
 
 def _falls(test: Test, x: np.ndarray) -> Contrast:
     eye = np.eye(len(x))
-    measure, factor = (
-        _measure(test.series),
-        "" if test.expected == 1 else f"{test.expected:g} times ",
-    )
-    name = f"{measure} at {test.x} {x[-1]:g} minus {factor}that at {test.x} {x[0]:g}"
+    factor = "" if test.expected == 1 else f"{test.expected:g} times "
+    last, first = (point_words(test.x, value) for value in (x[-1], x[0]))
+    name = f"{_subject(test)} at {last} minus {factor}that at {first}"
     return Contrast([name], eye[[-1]] - test.expected * eye[[0]], (-np.inf, 0.0))
 
 
@@ -211,7 +227,7 @@ def _slope(test: Test, x: np.ndarray) -> Contrast:
     """Return the slope of the mean on x (kind: trend), or that of ln mean on ln x."""
     grid = np.log(x) if test.kind == "slope" else np.asarray(x, float)
     log = "logarithm of " if test.kind == "slope" else ""
-    name = f"slope of {log}{_measure(test.series)} on {log}{test.x}"
+    name = f"slope of {log}{_subject(test)} on {log}{axis_words(test.x)}"
     return Contrast([name], _regression(grid), _within(test))
 
 
@@ -227,7 +243,7 @@ def _steady(test: Test, x: np.ndarray) -> Contrast:
     halves[0, : middle + 1] = _regression(x[: middle + 1])
     halves[1, middle:] = _regression(x[middle:])
     matrix = np.sign(test.expected) * (halves - (1 - test.tolerance) * _regression(x))
-    slope = f"slope of {_measure(test.series)} on {test.x}"
+    slope = f"slope of {_subject(test)} on {axis_words(test.x)}"
     names = [
         f"{slope} from {start:g} minus {1 - test.tolerance:g} times the entire slope"
         f"{', negated' if test.expected < 0 else ''}"
@@ -237,7 +253,7 @@ def _steady(test: Test, x: np.ndarray) -> Contrast:
 
 
 def _each_point(test: Test, x: np.ndarray) -> Contrast:
-    names = [f"{_comparison(test)} at {test.x} {point:g}" for point in x]
+    names = [f"{_comparison(test)} at {point_words(test.x, point)}" for point in x]
     return Contrast(names, np.eye(len(x)), _compared(test))
 
 
@@ -248,23 +264,14 @@ def _average(test: Test, x: np.ndarray) -> Contrast:
 
 def _comparison(test: Test) -> str:
     """Return the words for a mean, or for the ratio or the difference of two means."""
-    if test.against is None:
-        return _measure(test.series)
-    first, second = (_side(test, series) for series in test.all_series)
-    return f"{first} {'minus' if test.kind == 'difference' else 'divided by'} {second}"
-
-
-def _side(test: Test, series: Series) -> str:
-    """Return the words for one side of a comparison, with the settings that only it has."""
-    others = [other.where.items() for other in test.all_series if other is not series]
-    settings = [
-        f"{axis} {value:g}"
-        for axis, value in series.where.items()
-        if isinstance(value, int | float) and (axis, value) not in others[0]
-    ]
-    place = f" ({', '.join(settings)})" if settings else ""
     spread = "standard deviation of " if test.kind == "steadier" else ""
-    return f"{spread}{_measure(series)} of {series.method}.{series.variant}{place}"
+    first = f"{spread}{_subject(test)}"
+    if test.against is None:
+        return first
+    same = test.against.measure == test.series.measure
+    measure = "that" if same else _measure(test.against)
+    second = f"{measure} of {_method(test, test.against, test.series.where)}"
+    return f"{first} {'minus' if test.kind == 'difference' else 'divided by'} {second}"
 
 
 def _within(test: Test) -> Region:
@@ -380,7 +387,8 @@ def _arrival_ratio(
 
     times = arrivals(value > 0)
     methods = [f"{series.method}.{series.variant}" for series in test.all_series]
-    name = f"{test.x} at which {methods[0]} reaches its goal divided by that of {methods[1]}"
+    axis = axis_words(test.x)
+    name = f"{axis} at which {methods[0]} reaches its goal divided by that of {methods[1]}"
     names = [f"{name}{label}" for label in labels]
     accept, unknown = np.array([(-np.inf, 0.0)] * len(names)), np.full(len(names), np.nan)
     ratio = np.log(times[0] / times[1])

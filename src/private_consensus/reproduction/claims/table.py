@@ -34,7 +34,7 @@ SCHEMA = {
     **dict.fromkeys(("parts", "confirmed", "contradicted", "tied"), pl.Int64),
     "p": pl.Float64, "level_divisor": pl.Int64, "runs": pl.Int64, "runs_needed": pl.Float64,
     **dict.fromkeys(("because", "untestable_because", "caveat", "theorems"), pl.String),
-    **dict.fromkeys(("differences", "no_better", "source"), pl.String),
+    **dict.fromkeys(("setting", "differences", "no_better", "source"), pl.String),
 }  # fmt: skip
 ADJUSTED = {
     **{key: SCHEMA[key] for key in SCHEMA if key != "opening"},
@@ -96,6 +96,7 @@ def judge_all(
                     "tolerance": max((test.tolerance for test in variant.tests), default=0.0),
                     "caveat": claim.caveat if is_primary else "",
                     "theorems": "; ".join(claim.theorems) if is_primary else "",
+                    "setting": claim.setting if is_primary else "",
                     "differences": claim.differences if is_primary else "",
                     "no_better": "" if reduced else no_better(variant.tests, used),
                     "source": _sources(variant.tests, privacy),

@@ -1,4 +1,4 @@
-"""Verdicts on claims and theorems: names, combination, and the scale that decides them."""
+"""Words of the tables of claims: verdicts and their combination, measures and axes."""
 
 from __future__ import annotations
 
@@ -50,3 +50,59 @@ def may_decide(scale: str) -> bool:
     reported without verdicts.
     """
     return scale == DECISIVE
+
+
+MEASURES = {
+    "averaged.excess_loss": "excess loss of the mean of the iterates",
+    "bias_ratio.value": "distance of the mean output to the exact update divided by sigma",
+    "bound.value": "bound of the paper",
+    "consensus.normalised_error": "normalised error of the mean of the released values",
+    "deviation_ratio.value": "standard deviation of the outputs divided by sigma",
+    "disagreement.value": "expected squared distance of the agents to their mean",
+    "epsilon_bound.value": "lower bound on epsilon",
+    "epsilon_claimed.value": "claimed epsilon",
+    "exact.value": "average privacy loss relative to the worst case",
+    "expected.value": "expected normalised error of the mean of the released values",
+    "gap.value": "excess objective",
+    "internal.normalised_error": "normalised error of the mean of the estimates before their noise",
+    "internal_squared_error.value": "mean square error of the agents' own estimates",
+    "largest_factor.value": "largest factor of the proof",
+    "least_eigenvalue.value": "smallest eigenvalue of the coupling",
+    "mean.squared_error": "squared bias",
+    "messages.value": "number of messages of an agent",
+    "released.log_distance": "logarithm of the distance to the optimum",
+    "released.origin_log_distance": "logarithm of the distance from 0 to the optimum",
+    "printed_b0.value": "largest permitted b0",
+    "realised.value": "privacy loss of the outputs that occurred",
+    "realised_share.value": "privacy loss of the outputs that occurred divided by the worst case",
+    "seconds.value": "simulated seconds",
+    "squared_error.value": "mean square error",
+    "theorem_4_16.value": "bound of Theorem 4.16",
+    "total_exact.value": "exact total epsilon",
+    "total_printed.value": "total epsilon by (29)",
+    "unamplified.value": "fraction of outputs with the full privacy loss of fixed weights",
+    "worst_case.value": "worst-case privacy loss",
+}
+"""Words for measures whose parts, such as released and test_accuracy, do not describe them."""
+
+AXES = {
+    "c_loss": "C_loss", "delta_power": "power of delta", "horizon": "T", "loss_scale": "C",
+    "r_p": "R_P", "r_t": "R_T", "t": "iteration", "u": "U",
+}  # fmt: skip
+"""Symbols of axes."""
+
+
+def measure_words(quantity: str, metric: str) -> str:
+    """Return the words for a measure, such as "released test error"."""
+    words = f"{quantity} {metric}".replace("_", " ")
+    return MEASURES.get(f"{quantity}.{metric}", words)
+
+
+def axis_words(axis: str | None) -> str:
+    """Return the symbol of an axis, or its name."""
+    return AXES.get(axis or "", axis or "")
+
+
+def point_words(axis: str | None, value: float) -> str:
+    """Return the words for a value of an axis, such as "C = 1750"."""
+    return f"{axis_words(axis)} = {value:g}"

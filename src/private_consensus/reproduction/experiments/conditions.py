@@ -1,4 +1,4 @@
-"""Describe the conditions of a figure: data set, epsilon, delta, agents, runs, bands."""
+"""Describe the conditions of figures and claims: data set, epsilon, delta, agents, graph, runs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..datasets import PREPARATIONS
 from ..datasets.catalogue import entry
 
 if TYPE_CHECKING:
+    from ..claims import Claim
     from .plan import Plan
     from .schema import Curve, FigurePanel
 
@@ -20,6 +21,12 @@ QUANTITIES = {
     "agents": ("N", ("network", "agents")),
 }
 """Symbol of each listed quantity, and its path in a setting."""
+GRAPHS = {
+    "edges": "fixed graph", "erdos_renyi": "Erdős–Rényi graph", "random_edges": "random graph",
+    "ring": "ring", "path": "path", "star": "star", "complete": "complete graph",
+    "random_regular": "random regular graph",
+}  # fmt: skip
+"""Words for networks."""
 SYNTHETIC = "synthetic"
 DATA_NAMES = {SYNTHETIC: "synthetic data", "adult": "Adult", "us": "US census",
               "brazil": "Brazil census", "mnist": "MNIST", "cifar10": "CIFAR-10"}  # fmt: skip
@@ -73,6 +80,40 @@ def conditions_of(plan: Plan, figure: str) -> str:
     return "; ".join(filter(None, sections))
 
 
+def setting_of(plan: Plan, claim: Claim) -> str:
+    """Describe the settings that the primary variant of a claim tests, in one line.
+
+    An example is ``Adult; epsilon = 1, delta = 1e-05, N = 10; ring; T = 50``.
+    """
+    variant = claim.variants.get(claim.primary_variant)
+    settings = [
+        setting
+        for test in (variant.tests if variant else [])
+        for series in test.all_series
+        for setting in plan.cell(series.experiment, series.method)["settings"]
+        if setting["variant"] == series.variant and _matches(setting["columns"], series.where)
+    ]
+    if not settings:
+        return ""
+    prepared = {setting["problem"].get("prepared") for setting in settings}
+    datasets = frozenset(PREPARATIONS[p].dataset if p else SYNTHETIC for p in prepared)
+    values = _values(settings)
+    tested = [CurveConditions(0, values, datasets=datasets)]
+    if not values["epsilon"]:
+        budget = "no epsilon: the scale of the noise, if any, is a parameter"
+    elif not values["delta"]:
+        budget = f"{_values_text(tested, 'epsilon')}, delta = 0"
+    else:
+        budget = f"{_values_text(tested, 'epsilon')}, {_values_text(tested, 'delta')}"
+    graphs = {GRAPHS.get(name := s["network"]["name"], name) for s in settings}
+    horizons = CurveConditions(0, {"T": frozenset(float(s["horizon"]) for s in settings)})
+    agents = _values_text(tested, "agents")
+    network = f"{agents}, {' and '.join(sorted(graphs))}" if agents else ""
+    return "; ".join(
+        filter(None, [_data_text(tested), budget, network, _values_text([horizons], "T")])
+    )
+
+
 def _curves(plan: Plan, figure: str) -> Iterator[CurveConditions]:
     for index, panel in enumerate(plan.figures[figure].panels):
         if panel.graph:
@@ -112,7 +153,7 @@ def _matches(columns: Mapping[str, Any], selection: Mapping[str, Any]) -> bool:
     """Return True if the axis values of a setting are among those that a curve shows."""
     return all(
         selected[0] <= columns[axis] <= selected[1]
-        if isinstance(selected, list)
+        if isinstance(selected, list | tuple)
         else columns[axis] == selected
         for axis, selected in selection.items()
         if axis in columns
@@ -134,7 +175,7 @@ def _values_text(curves: Sequence[CurveConditions], quantity: str) -> str:
     values = sorted(set().union(*(curve.values.get(quantity, ()) for curve in curves)))
     if not values or (quantity == "agents" and values == [1.0]):
         return ""
-    symbol = QUANTITIES[quantity][0]
+    symbol = QUANTITIES[quantity][0] if quantity in QUANTITIES else quantity
     if len(values) == 1:
         return f"{symbol} = {values[0]:g}"
     listed = (

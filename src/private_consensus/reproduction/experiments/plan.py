@@ -19,7 +19,7 @@ from private_consensus.core import algorithms, problems
 
 from ..claims import Claim, differences
 from .checks import PARTS, expected, too_many, wrong_horizon, wrong_references, wrong_settings
-from .conditions import conditions_of
+from .conditions import conditions_of, setting_of
 from .files import read_paper
 from .schema import (
     SCALES,
@@ -126,10 +126,13 @@ class Plan:
         return sorted({(series.experiment, series.method) for series in used})
 
     def claims(self, paper: str) -> dict[str, Claim]:
-        """Return the claims of a paper, with the differences of their tests from the paper."""
+        """Return the claims of a paper, with the settings of their tests."""
         return {
             name: claim.model_copy(
-                update={"differences": differences(claim, self.experiments, self.cell)}
+                update={
+                    "differences": differences(claim, self.experiments, self.cell),
+                    "setting": setting_of(self, claim),
+                }
             )
             for name, claim in self.papers[paper].claims.items()
         }
