@@ -101,13 +101,6 @@ def card(source: str = "mirror") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def image_card() -> dict[str, Any]:
-    """Return the card of an image data set: two classes with a mean image, and one empty class."""
-    grey, colour = [[0, 255], [128, 7]], [[[1, 2, 3]]]
-    return {**card(), "dataset": "mnist", "title": "Digits", "preparation": "mnist-pixels",
-            "marginals": {}, "pictures": {"0": grey, "cat": colour, "nobody": []}}  # fmt: skip
-
-
 def results_of(papers: dict[str, dict[str, Any]], **changes: Any) -> Results:
     """Return all results of the specified papers."""
     facts = {

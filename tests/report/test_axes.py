@@ -32,22 +32,3 @@ def test_every_value_has_a_tick_and_labels_do_not_overlap():
         position + half <= next_position - next_half
         for (position, half), (next_position, next_half) in pairwise(label_extents)
     )
-
-
-@pytest.mark.parametrize(
-    ("strip", "strip_labels"),
-    [({"above": True}, ("infinite", "")), ({"below": True}, ("", "zero"))],
-)
-def test_axis_keeps_the_label_of_a_strip(strip, strip_labels):
-    """The renderer omits the upper one of two overlapping labels."""
-    extent = Extent(low=0.1, high=10.0, log=True, **strip)
-    axis = extent.axis(strip_labels=strip_labels)
-    names = names_of(axis)
-    (beyond,) = [value for value, name in names.items() if name in strip_labels]
-    assert not 0 <= extent.place(beyond) <= 1
-    if "above" in strip:
-        remaining = [value for value in names if value != beyond]
-        assert remaining and max(map(extent.place, remaining)) < extent.place(beyond) - 0.12
-    else:
-        assert beyond == min(names)
-    assert axis["labelOverlap"] == "greedy"

@@ -18,12 +18,6 @@ from .conftest import MADE_UP, card, claim, paper, privacy_row, results_of
 from .html_tree import Tree
 
 
-def test_the_scorecard_has_one_row_per_claim_and_figures_list_all_variants(results):
-    assert pages(results)["scorecard.html"].count("Claim ") == 10
-    first = verdicts.of_figure(results, "first_fig1")
-    assert [row["variant"] for row in first[0]["variants"]] == ["released", "printed"]
-
-
 def test_a_table_is_shown_with_its_claims():
     paper_config = paper("first", "000")
     method = {"label": "descent <b>", "method": "descent", "variant": "repaired"}
@@ -185,27 +179,3 @@ def test_a_variant_has_the_verdict_of_its_worst_setting():
     assert (reading["verdict"], reading["count"], reading["settings"]) == ("violated", 1, 3)
     (mechanism,) = privacy.delivered(results)
     assert (mechanism["verdict"], mechanism["high"]) == ("violated", 2.0)
-
-
-def test_an_unproven_guarantee_is_marked_as_not_proven():
-    rows = [privacy_row("first", "v", 1.0, 0.5, proven=False)]
-    text = pages(results_of({"first": paper("first", "000")}, privacy=rows))["privacy.html"]
-    assert "[0, 0.5 (unproven)]" in text
-
-
-def test_figures_without_a_paper_number_are_shown_with_their_group_title(results):
-    paper_config = paper("data", "", 1)
-    graph = {"title": "ring", "experiment": "", "graph": True, "curves": []}
-    paper_config["paper"] |= {"authors": [], "title": "Networks"}
-    paper_config |= {"experiments": {}, "claims": {}}
-    paper_config["figures"]["data_fig1"] |= {"panels": [graph], "added": True}
-    papers = {"first": results.papers["first"], "data": paper_config}
-    mixed = results_of(papers, claims=results.claims[:1], privacy=results.privacy[:1])
-    front, text = page(mixed), pages(mixed)["papers/data.html"]
-    assert "paper-data" in Tree(text).all("id")
-    assert '<a href="papers/data.html">Networks</a>' in front
-    assert not [fragment for fragment in ("Paper <", "Paper :") if fragment in front + text]
-    article = text.partition('<details class="figure" id="data_fig1">')[2]
-    assert "The communication graph" in article
-    assert "not a figure of a paper" in article
-    assert "What is varied" not in article

@@ -38,22 +38,6 @@ def test_additions_are_listed_last_and_counted_nowhere(results):
         assert texts[name].count("Addition of this project") == 1
 
 
-def test_quotations_and_unadjusted_verdicts_stand_next_to_the_verdict(results):
-    claims = [{**row, "verdict": "undecided"} if row["id"] == "first_c01" else row
-              for row in results.claims]  # fmt: skip
-    changed = replace(results, claims=claims)
-    row = scorecard.scored(changed)[0]
-    assert row["note"] == "without adjustment for the number of claims: held"
-    assert (
-        "| undecided | “We see that x \\< y.” (section 2) |"
-        in scorecard.files([row])["scorecard.md"]
-    )
-    texts = pages(changed)
-    assert f"Reason: {row['note']}" in texts["scorecard.html"]
-    for name in ("scorecard.html", "papers/first.html"):
-        assert "<q>We see that x &lt; y.</q> section 2" in texts[name]
-
-
 def test_csv_json_and_markdown_files_list_the_same_claims(results):
     file_texts = scorecard.files(scorecard.scored(results))
     rows = list(csv.DictReader(file_texts["scorecard.csv"].splitlines()))
