@@ -7,7 +7,6 @@ import logging
 import socket
 
 import pytest
-import requests
 from test_adult import TEST, TRAIN
 
 from private_consensus.common.errors import InvalidInput
@@ -63,24 +62,6 @@ def test_source_surrogate_makes_no_network_request_and_writes_no_file(monkeypatc
     )
     assert acquire("us", acquisition)[1].because == "data.source is surrogate"
     assert not list(tmp_path.iterdir())
-
-
-def test_each_unresponsive_host_is_contacted_once_with_the_time_limit(monkeypatch, tmp_path):
-    limits = []
-
-    def silent(url, *, timeout, **_):
-        limits.append(timeout)
-        raise requests.ConnectTimeout
-
-    monkeypatch.setattr(requests, "head", silent)
-    monkeypatch.setattr(requests, "get", silent)
-    for dataset in DATA_SETS:
-        with pytest.raises(InvalidInput, match=r"cannot be reached \(ConnectTimeout\)|needs a key"):
-            acquire(
-                dataset, Acquisition(cache=tmp_path, connection_timeout_s=2.0, source="official")
-            )
-    hosts = [p.url for d in DATA_SETS for p in entry(d).publishers if p.key is None]
-    assert limits == [2.0] * len(hosts)
 
 
 @pytest.mark.parametrize(
