@@ -187,23 +187,6 @@ def test_census_bureau_files_are_fetched_if_the_ipums_key_is_missing(bureau, tmp
     assert len(bureau.requests) == n_requests == 4
 
 
-def test_ipums_is_tried_first_if_a_key_is_set_and_is_not_publishable(bureau, monkeypatch, tmp_path):
-    orders = []
-
-    def extract(downloads, ipums_usa):
-        orders.append(ipums_usa.options)
-        return IPUMS
-
-    monkeypatch.setenv(ipums.KEY, "secret")
-    monkeypatch.setattr(ipums, "extract", extract)
-    raw, provenance = acquire("us", Acquisition(cache=tmp_path, source="official"))
-    assert raw.equals(CANONICAL)
-    assert provenance.version.startswith("IPUMS USA") and not provenance.publishable
-    assert set(orders[0]["columns"]) == set(IPUMS.columns)
-    assert "secret" not in str(provenance)
-    assert not bureau.requests
-
-
 def test_census_bureau_files_replace_ipums_without_revealing_the_key(bureau, monkeypatch, tmp_path):
     def refused(*_, **__):
         raise PermissionError("The provided API key is not valid")
