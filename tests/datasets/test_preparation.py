@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -136,18 +135,6 @@ def test_saving_and_loading_preserves_prepared_data(raws, tmp_path, name):
     assert all((again.splits[k] == v).all() for k, v in data.splits.items())
     data.save(tmp_path / "b.npz")
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
-
-
-@pytest.mark.parametrize("name", PREPARATIONS)
-def test_the_card_is_json_with_source_licence_and_citation(raws, name):
-    card = json.loads(json.dumps(prepared(raws, name).card.to_dict()))
-    assert card["source"] == "surrogate" and card["because"] and card["checksum"]
-    assert card["licence"] and card["citation"]
-    for bars in card["marginals"].values():
-        total = sum(bars["counts"])
-        assert total == card["rows"] or name.startswith("us") or name.startswith("adult")
-    if PREPARATIONS[name].scaling != "none":
-        assert any("treated as public" in note for note in card["notes"])
 
 
 matrices = arrays(float, (7, 4), elements=st.floats(-1e3, 1e3))
