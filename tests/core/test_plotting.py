@@ -8,7 +8,6 @@ import pytest
 from altair.utils.schemapi import validate_jsonschema
 
 from private_consensus.reproduction import plotting
-from private_consensus.reproduction.experiments.numbers import graph_points
 from private_consensus.reproduction.plotting.curves import MOST_POINTS
 from private_consensus.reproduction.plotting.drawings import (
     save,
@@ -157,24 +156,6 @@ def test_marks_are_not_clipped_and_curves_beyond_the_axis_use_separate_lines():
     assert marks and not any(mark.get("clip") for mark in marks)
 
 
-def test_each_panel_of_graphs_shows_its_own_graph():
-    graphs = {"ring": {"name": "ring", "agents": 4}, "path": {"name": "path", "agents": 3}}
-    panels = [{"title": title, "graph": True} for title in graphs]
-    frames = [
-        graph_points(network, 0).with_columns(panel=pl.lit(title), source=pl.lit("none"))
-        for title, network in graphs.items()
-    ]
-    figure = {"title": "Graphs", "panels": panels}
-    drawing = validated(plotting.draw("none", "nobody", pl.concat(frames), figure, {}))
-    numbers_of_rows = {
-        panel["title"]: [
-            len(drawing["datasets"][layer["data"]["name"]]) for layer in panel["layer"][:2]
-        ]
-        for panel in drawing["hconcat"]
-    }
-    assert numbers_of_rows == {"ring": [4, 4], "path": [2, 3]}
-
-
 def two_panels(second, **changes):
     frames = [numbers([1.0, 2.0, 4.0]), numbers(second)]
     combined = pl.concat(
@@ -191,25 +172,6 @@ def test_panels_share_an_axis_unless_their_ranges_are_far_apart():
     )
     assert domain_of(similar_panels[0]) == domain_of(similar_panels[1])
     assert domain_of(distant_panels[0])[1] < domain_of(distant_panels[1])[0]
-
-
-def named_figure(names, titles, **changes) -> dict:
-    """Draw a figure with one curve per name in each panel."""
-    frames = [
-        numbers([1.0 + i, 2.0 + i], series=name).with_columns(panel=pl.lit(title))
-        for title in titles
-        for i, name in enumerate(names(title))
-    ]
-    figure = {"title": "A figure", "panels": [panel(title=title) for title in titles], **changes}
-    return validated(plotting.draw("none", "nobody", pl.concat(frames), figure, {}))
-
-
-def test_panels_with_different_curves_have_their_own_legends():
-    shared = named_figure(lambda title: ["one", "two"], "ab")
-    own = named_figure(lambda title: [title], "ab")
-    assert "resolve" not in shared and own["resolve"]["scale"]["color"] == "independent"
-    names = [encodings(chart, "color")[0]["scale"]["domain"] for chart in own["concat"]]
-    assert names == [["a"], ["b"]]
 
 
 def repairs(**changes):
