@@ -7,7 +7,6 @@ import pytest
 from observed import logistic_rows
 from private_consensus import networks
 from private_consensus.core.algorithms import load
-from private_consensus.core.algorithms.base import join_runs
 from private_consensus.core.algorithms.gradient_descent import GradientDescent
 from private_consensus.core.problems import lasso, logistic_regression, mean_estimation
 from private_consensus.core.simulation import Environment, Setting, calibrate
@@ -104,17 +103,6 @@ def test_graphs_with_equal_statistics_have_equal_privacy_losses(name):
         assert stated(noisy, graph) in distinct
 
 
-def test_join_runs_joins_scalars_and_refuses_other_differences():
-    kind = load("dvp")
-    joined = join_runs([kind(noise=n, Phi=2.0) for n in (1.0, 3.0)])
-    assert joined.noise.shape == (2, 1, 1) and joined.Phi == 2.0
-    assert join_runs([kind(noise=1.0)] * 2) == kind(noise=1.0)
-    with pytest.raises(ValueError, match="cannot join"):
-        join_runs([kind(noise=1.0), kind(noise=1.0, unit="x")])
-    with pytest.raises(ValueError, match="use scalars"):
-        join_runs([kind(noise=np.full((1, 2, 1), n)) for n in (1.0, 3.0)])
-
-
 def cell(**changes):
     setting = {
         "columns": {}, "variant": "v", "interpretation": "resolved", "horizon": 20,
@@ -159,27 +147,6 @@ def test_the_privacy_row_is_that_of_the_worst_graph_over_all_runs():
     assert stated.epsilon == row["epsilon_accountant"]
     private = run_cell(cell_spec, prepared)[1].row(0, named=True)
     assert private["epsilon_accountant"] == row["epsilon_accountant"]
-
-
-def test_each_setting_is_calibrated_once(monkeypatch):
-    """On a shared graph, one calibration serves all runs, the privacy row and all blocks."""
-    calls, calibrate_one = [], GradientDescent.calibrate
-
-    def counted(self, *world):
-        calls.append(self)
-        return calibrate_one(self, *world)
-
-    monkeypatch.setattr(GradientDescent, "calibrate", counted)
-    setting = {
-        "columns": {}, "variant": "v", "interpretation": "resolved", "horizon": 5,
-        "budget": {"epsilon": 1.0, "delta": 1e-5}, "algorithm": {},
-        "problem": {"name": "mean_estimation", "records": 9, "dim": 3, "box": 5.0},
-        "network": {"name": "ring", "agents": AGENTS},
-    }  # fmt: skip
-    two = [setting, {**setting, "horizon": 6}]
-    measures = [["released", "normalised_error"]]
-    run_cell(cell(algorithm="gradient_descent", settings=two, measures=measures), {})
-    assert len(calls) == 2
 
 
 def test_a_cell_with_two_networks_equals_two_separate_cells():
