@@ -2,13 +2,11 @@
 
 import json
 import re
-import sys
 
 import pytest
 
 from private_consensus.api.json_values import plain
 from private_consensus.cli import main
-from private_consensus.core import algorithms
 from private_consensus.privacy.safe_digits import rounded_down, rounded_up
 
 
@@ -81,45 +79,3 @@ def test_a_diverged_run_reports_the_largest_stable_step(call, as_json):
     assert above["diverged"] and not below["diverged"]
     code, _, err = call(*MEANS[:-1], "400", "--set", "algorithm.eta=1", "--epsilon", "inf")
     assert code == 2 and "non-finite" in err and "below 2/L = 0.02" in err
-
-
-def outside(monkeypatch, name, module, path):
-    """Register an algorithm module of another package."""
-    monkeypatch.syspath_prepend(path)
-    monkeypatch.setattr(algorithms, "_elsewhere", lambda: {name: module})
-    algorithms._module_of.cache_clear()
-
-
-OWN_STEPS = """
-from private_consensus.core import algorithms
-
-EXAMPLE = "logistic_regression"
-
-
-class OwnSteps(algorithms.load("muffliato_gd")):
-    pass
-
-
-ALGORITHM = OwnSteps
-"""
-
-
-def test_an_algorithm_of_another_package_runs_on_the_problem_of_its_example(
-    as_json, monkeypatch, tmp_path
-):
-    (tmp_path / "my_own_steps.py").write_text(OWN_STEPS)
-    outside(monkeypatch, "my_own_steps", "my_own_steps", str(tmp_path))
-    run_report = as_json("run", "my_own_steps", "--runs", "2")
-    assert run_report["setting"]["problem"] == "LogisticRegression" and not run_report["diverged"]
-    # on another problem its default step would be unstable, and 1/L replaces it
-    run_report = as_json("run", "my_own_steps", "--runs", "2", "--problem", "mean_estimation")
-    assert run_report["setting"]["parameters"]["eta"] == pytest.approx(1 / 100)
-    assert not run_report["diverged"]
-    stated = as_json(*MEANS[:1], "my_own_steps", *MEANS[2:], "--set", "algorithm.eta=0.015")
-    assert stated["setting"]["parameters"]["eta"] == 0.015
-    module = sys.modules.pop("my_own_steps")
-    module.EXAMPLE = {"problem": "mean_estimation", "agents": 4, "parameters": {"eta": 0.002}}
-    monkeypatch.setitem(sys.modules, "my_own_steps", module)
-    run_report = as_json("run", "my_own_steps", "--runs", "2")
-    assert run_report["setting"]["network"]["agents"] == 4
-    assert run_report["setting"]["parameters"]["eta"] == 0.002
