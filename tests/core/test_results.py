@@ -72,22 +72,6 @@ def test_measurements_convert_to_pandas_without_pyarrow(monkeypatch):
     np.testing.assert_array_equal(frame["value"], done.measurements["value"])
 
 
-def test_a_plot_shows_means_and_plots_of_two_results_can_be_added():
-    measures = [("released", "own_loss"), ("released", "test_error")]
-    problem = SHARES.logistic_regression()
-    first, second = (
-        result(name, problem, 4, measures=measures) for name in ("muffliato_gd", "dvp")
-    )
-    rows = first.plot().to_dict()["data"]["values"]
-    losses = first.measurements.filter(pl.col("metric") == "own_loss", pl.col("t") == 4)["value"]
-    (row,) = [row for row in rows if row["t"] == 4 and row["metric"] == "own_loss"]
-    assert row["value"] == pytest.approx(losses.mean())
-    assert row["high"] - row["value"] == pytest.approx(losses.std() / np.sqrt(3))
-    both = json.dumps((first.plot() + second.plot()).to_dict())
-    names = set(re.findall(r'"algorithm": "(.*?)"', both))
-    assert names == {"MuffliatoGD, (1, 1e-05)-DP", "Dual Variable Perturbation, (1, 1e-05)-DP"}
-
-
 def test_the_audit_of_a_result_uses_the_simulated_setting():
     done = result("muffliato_gd", SHARES.logistic_regression(), 2)
     audit_result = done.audit(pairs=10)
@@ -125,11 +109,3 @@ def test_a_model_is_not_exported_in_the_units_of_other_shares(tmp_path, changes)
     with pytest.raises(InvalidInput, match="shares: found Shares"):
         result(horizon=2).export(tmp_path / "other.json", SHARES)
     assert not (tmp_path / "other.json").exists()
-
-
-def test_the_error_of_a_diverged_run_names_the_largest_stable_step():
-    """Gradient descent with 50 records per agent has L = 50 and is stable below 2/L = 0.04."""
-    with pytest.raises(ArithmeticError) as error, np.errstate(over="ignore", invalid="ignore"):
-        steps = {"eta": 1.0, "clip": None}
-        result("muffliato_gd", horizon=300, parameters=steps, budget=pc.Budget(np.inf))
-    assert "eta = 1 is above 2/L = 0.04" in error.value.__notes__[0]
