@@ -71,16 +71,3 @@ def test_differences_are_in_units_of_combined_standard_errors(cells):
     assert first["difference"] == pytest.approx(0.05 / math.hypot(0.06 / 3, error))
     assert first["share"] == 0.5
     assert numbers.row(1, named=True)["difference"] is None
-
-
-def test_markdown_and_latex_tables_contain_the_same_cells(cells):
-    table = spec()
-    numbers = tables.table_numbers(table, cells)
-    markdown, latex = tables.markdown(numbers, table), tables.latex(numbers, table)
-    for text in (markdown, latex):
-        for entry in ("Adult", "100", "0.250", "0.129", "adult (mirror)"):
-            assert entry in text
-    assert r"ours \& theirs" in latex
-    rows = [line for line in markdown.splitlines() if line.startswith("|")]
-    assert len({line.count("|") for line in rows}) == 1
-    assert latex.count(r"\\") == numbers.height + 1
