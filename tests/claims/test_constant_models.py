@@ -74,12 +74,6 @@ def test_only_the_last_tested_iteration_counts():
     assert no_better([below("own_loss", x="t", t=[0, 1])], runs) == "the zero vector: a.one"
 
 
-def test_many_points_are_counted():
-    runs = pl.concat([rows("one", "own_loss", [0.9] * 5 + [0.1]),
-                      rows("two", "own_loss", [0.1] * 6)])  # fmt: skip
-    assert no_better([below("own_loss")], runs) == "the zero vector: a.one at 5 of 6 points"
-
-
 @pytest.mark.parametrize("metric", ["own_test_accuracy", "log_distance", "squared_distance"])
 def test_measures_without_a_recorded_constant_have_no_remark(metric):
     runs = pl.concat([rows(v, metric, [0.1, 0.2]) for v in ("one", "two")])
