@@ -13,7 +13,6 @@ from threadpoolctl import threadpool_limits
 
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput, OutsideRange
-from private_consensus.core.algorithms.base import stack
 from private_consensus.core.algorithms.dsgd import DSGD
 from private_consensus.core.algorithms.families.decentralized_sgd import KEYS, computed_per_second
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
@@ -379,16 +378,6 @@ def test_batches_have_uniform_sizes_from_4_to_35_and_no_repeated_records():
     assert stats.chisquare(used.ravel(), np.full(used.size, used.mean())).pvalue > 1e-3
 
 
-def test_smaller_batches_are_the_first_records_of_larger_batches():
-    problem, network, streams = scene(records=260)
-    both = stack([QDPSGD1(B=20), QDPSGD1(B=30)])
-    draw, _ = draw_of(both, problem, network, streams)
-    alone, _ = draw_of(QDPSGD1(B=20), problem, network, streams)
-    width = alone.rows.shape[-1]
-    np.testing.assert_array_equal(draw.rows[..., :width], alone.rows)
-    assert (both.sizes(1, draw.speeds) >= both.sizes(0, draw.speeds)).all()
-
-
 def test_seconds_and_bits_of_a_round_are_those_of_the_run_time_model():
     at, problem, _, streams = observables_of(QDPSGD1(), 4)
     np.testing.assert_allclose(at[4]["seconds"], 4 * (20 / 50 + 3 * 3 / 16))
@@ -400,18 +389,6 @@ def test_seconds_and_bits_of_a_round_are_those_of_the_run_time_model():
         waited = sum(20 / draw.speeds.min() for draw in rounds)
         np.testing.assert_allclose(at[4]["seconds"], waited + 4 * sending)
         np.testing.assert_allclose(at[4]["bits"], 4 * bits * problem.dim)
-
-
-def test_rounds_of_q_dpsgd_are_shorter_than_of_sdm_dsgd_and_these_than_of_dsgd():
-    rng = np.random.default_rng(0)
-    gaps = []
-    for agents in (10, 20, 30):
-        speeds = rng.uniform(10, 90, (4000, agents))
-        q, sdm, dsgd = (np.mean(a.seconds(speeds)) for a in (QDPSGD1(), SDMDSGD(), DSGD()))
-        assert q < sdm < dsgd
-        gaps.append(sdm - q)
-    assert gaps == sorted(gaps)
-    assert q == pytest.approx(0.9625)
 
 
 # --- Batches of settings and runs -----------------------------------------------------------------
@@ -449,18 +426,6 @@ def test_results_do_not_depend_on_the_number_of_blas_threads():
 def sigma_of(algorithm, epsilon=1.0, horizon=500, agents=4):
     problem, network, _ = scene(agents=agents)
     return algorithm.calibrate(Budget(epsilon, 1e-5), problem, network, horizon).sigma
-
-
-@pytest.mark.parametrize("rule", ["thm11", "proof11", "accountant"])
-@pytest.mark.parametrize("noise_on", ["mean", "sum"])
-def test_sigma_rises_with_rounds_and_falls_with_epsilon_and_records(rule, noise_on):
-    algorithm = QDPSGD1(sigma_rule=rule, noise_on=noise_on)
-    base = sigma_of(algorithm)
-    assert base > 0
-    assert sigma_of(algorithm, horizon=900) > base
-    assert sigma_of(algorithm, epsilon=1.5) < base
-    if (rule, noise_on) != ("proof11", "mean"):
-        assert sigma_of(algorithm, agents=6) > base
 
 
 def test_calibrated_sigma_equals_the_formula_of_remark_6():
