@@ -468,34 +468,3 @@ def test_the_bound_of_theorem_4_16_equals_the_published_sum(problem, network, st
         + 3 * 0.16 * (5 + k.gamma0) ** 2 * noise / (1 - 0.16 * 0.64)
     )
     assert last["theorem_4_16"][0, 0] == pytest.approx(printed / 5)
-
-
-@pytest.mark.parametrize("fraction", [0.05, 0.2, 0.5, 0.9, 1.0])
-def test_the_corrected_factor_of_theorem_4_16_bounds_the_initial_error(fraction):
-    """Without noise and from consensus, V decreases by (1 - c q^(t+1) h^2)^2 in iteration t.
-
-    For small c, a factor that begins at the step c instead of c q is below V's (erratum E3.6).
-    """
-    q, b_0, growth = 0.4, 0.5, 5.0**2 + 2.5**2
-    c = fraction * b_0 / growth
-    decrease = np.prod((1 - c * q ** np.arange(1.0, 400.0) * b_0) ** 2)
-
-    def factor(step):
-        return np.exp(-(2 * b_0 * step * (1 + q) - 2 * growth * step**2) / (1 - q**2))
-
-    assert decrease <= factor(c * q) < 1
-    assert factor(c) < decrease or fraction > 0.5
-
-
-# --- Figures --------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def small(plan):
-    """Return every cell with few runs and iterations."""
-    cells = {}
-    for pair in plan.cells():
-        cell = plan.cell(*pair)
-        horizon = min(cell["settings"][0]["horizon"], 400 if "exponential" in pair[0] else 60)
-        cells[pair] = run_cell(shortened(cell, horizon=horizon, runs=2), {})
-    return cells
