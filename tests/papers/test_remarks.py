@@ -11,10 +11,10 @@ from private_consensus.privacy import Release, account, gaussian_delta
 from private_consensus.reproduction.statements import (
     admm,
     concentrated,
-    descent_remarks,
     functional,
-    local_remarks,
-    zeroth_order_remarks,
+    gradient_descent,
+    local,
+    zeroth_order,
 )
 from private_consensus.reproduction.statements import consensus_innovation as wang
 from private_consensus.reproduction.statements.common import adjacency_of
@@ -47,11 +47,11 @@ def test_the_error_of_algorithm_1_matches_a_simulation():
     allowed = 4 / (2 + 2 * math.log(2000))
     noise = change * np.sqrt(2 / allowed * math.sqrt(20) * t**-1.5)
     errors = naive_mean(1 / t, noise)
-    assert agrees(errors, descent_remarks.error_of_algorithm_1(2.0, 1e-3, 20))
+    assert agrees(errors, gradient_descent.error_of_algorithm_1(2.0, 1e-3, 20))
 
 
 def test_the_predecessor_is_biased_without_noise():
-    stops, converges, decreases = descent_remarks.sentence_4()
+    stops, converges, decreases = gradient_descent.sentence_4()
     assert stops.holds and converges.holds and decreases.holds
     # With decay q = 0.5, the sum of ln(1 - q^t/20) over all steps is about -1/10.
     remaining = math.prod(1 - 0.5**t / 20 for t in range(60))
@@ -73,9 +73,9 @@ def test_the_bound_of_theorem_2_does_not_decrease_with_the_number_of_records():
         bound = 5 * 3.5**2 / 1000 + 2 * root**2 * math.log(1000) / 1000
         bound += 2 * math.sqrt(10 * over_kappa) * root * 7 / 1000**0.25 + 10 * over_kappa
         values.append(bound)
-        assert descent_remarks.bound_of_theorem_2(records) == pytest.approx(bound)
+        assert gradient_descent.bound_of_theorem_2(records) == pytest.approx(bound)
     assert values[1] > 1.3 * values[0]
-    errors = [descent_remarks.error_of_algorithm_1(4.0, 1e-4, 100, n) for n in (10, 1000)]
+    errors = [gradient_descent.error_of_algorithm_1(4.0, 1e-4, 100, n) for n in (10, 1000)]
     assert errors[0] / errors[1] == pytest.approx(1e4)  # at an equal delta
 
 
@@ -87,13 +87,13 @@ def test_fixed_step_sizes_converge_to_the_solution_of_a_linear_system():
         shrink = np.diag(1 - size * curvature)
         end = np.linalg.solve(np.eye(5) - shrink @ W, size * curvature * targets)
         ends.append(np.abs(end - curvature @ targets / curvature.sum()).max())
-    distance = descent_remarks._distances_of_descent(np.full(6000, 0.01))[-1]
+    distance = gradient_descent._distances_of_descent(np.full(6000, 0.01))[-1]
     assert distance == pytest.approx(ends[1], rel=1e-6)
     assert ends[0] / ends[1] == pytest.approx(2, rel=0.05) and ends[2] < 0.01 * ends[0]
 
 
 def test_stage_two_leaves_the_box_with_the_gaussian_probability():
-    inside, outside = descent_remarks.sentence_7()
+    inside, outside = gradient_descent.sentence_7()
     assert inside.measured <= 5.0
     rng = np.random.default_rng(3)
     x = np.clip(rng.normal(3.5, 1, size=(20_000, 10, 5)), -5, 5).mean(1)
@@ -112,20 +112,20 @@ def test_mu_of_coordinate_descent_is_that_of_its_accounted_messages():
     sigma = math.sqrt(2 * 14 * change**2 * 280 / (epsilon**2 * smoothness**2 * 14))
     messages = Release("gaussian", sensitivity=change / smoothness, scale=sigma, count=280)
     counts, changes = np.full(14, 20), np.full(14, change)
-    mu = float(local_remarks.mu_of_coordinate_descent(epsilon, 1.0, counts, changes))
+    mu = float(local.mu_of_coordinate_descent(epsilon, 1.0, counts, changes))
     assert mu == pytest.approx(math.sqrt(280) * change / smoothness / sigma)
     assert account([messages], 1e-5).epsilon == pytest.approx(2.94, abs=0.01)
-    assert local_remarks.sentence_1()[2].holds is False
+    assert local.sentence_1()[2].holds is False
     # The worst case: the coordinate that a record changes is chosen twice as often as on average.
     alone = np.eye(14)[0]
-    assert local_remarks.mu_of_coordinate_descent(1.0, 1.0, 20 + 20 * alone - 20 / 13 * (1 - alone),
+    assert local.mu_of_coordinate_descent(1.0, 1.0, 20 + 20 * alone - 20 / 13 * (1 - alone),
                                                   alone) == pytest.approx(1.0)  # fmt: skip
 
 
 @pytest.mark.parametrize(("loss", "batch"), [(0.1, 5), (1.0, 20), (10.0, 1)])
 def test_the_loss_under_record_sampling_has_its_closed_form(loss, batch):
     fraction = batch / 100
-    largest_loss = local_remarks._largest_loss(loss / batch, fraction)
+    largest_loss = local._largest_loss(loss / batch, fraction)
     closed = math.log1p(fraction * math.expm1(loss / batch))
     assert largest_loss == pytest.approx(closed) and closed >= loss / 100
     assert closed < loss / batch
@@ -136,7 +136,7 @@ def test_weights_are_doubly_stochastic_and_graph_descent_matches_central_descent
         W = metropolis_mixing(adjacency_of(kind, 9))
         assert np.allclose(W.sum(0), 1) and np.allclose(W.sum(1), 1) and np.allclose(W, W.T)
         assert W.min() >= 0 and (W > 0).sum() == 2 * links + np.count_nonzero(np.diag(W))
-    centres, best, least = local_remarks._losses(9)
+    centres, best, least = local._losses(9)
     assert abs(((best - centres) / np.sqrt(1 + (best - centres) ** 2)).sum()) < 0.01
     # Central descent with the mean gradient, without a graph.
     x, total = 3.0, 0.0
@@ -145,7 +145,7 @@ def test_weights_are_doubly_stochastic_and_graph_descent_matches_central_descent
         x -= ((x - centres) / np.sqrt(1 + (x - centres) ** 2)).mean() / math.sqrt(k)
     alone = np.sqrt(1 + (total / 100 - centres) ** 2).sum() - least
     everybody = np.full((9, 9), 1 / 9)
-    assert local_remarks.excess_on_a_graph(everybody, np.array([100]))[0] == pytest.approx(alone)
+    assert local.excess_on_a_graph(everybody, np.array([100]))[0] == pytest.approx(alone)
 
 
 # Wang et al.
@@ -273,8 +273,8 @@ def test_one_attribute_changes_its_coefficients_by_at_most_the_lemmas_constant()
 
 def test_the_iteration_count_of_noiseless_admm_matches_an_independent_run():
     """Compare with ADMM that solves every local problem by least squares."""
-    count = zeroth_order_remarks.iterations_of_admm(0, 4.0, coordinator=False)
-    X, y = zeroth_order_remarks._records(0)
+    count = zeroth_order.iterations_of_admm(0, 4.0, coordinator=False)
+    X, y = zeroth_order._records(0)
     best = np.linalg.lstsq(X.reshape(-1, 10), y.ravel(), rcond=None)[0]
     links = [{1, 4, 2}, {0, 2}, {1, 3, 0}, {2, 4}, {3, 0}]
     models, duals, errors = np.zeros((5, 10)), np.zeros((5, 10)), []
@@ -290,9 +290,9 @@ def test_the_iteration_count_of_noiseless_admm_matches_an_independent_run():
             models[k] = np.linalg.solve(A.T @ A, A.T @ b - duals[k] / 2)
         errors.append(((models - best) ** 2).sum() / (5 * (best**2).sum()))
     assert count == 1 + max(i for i, error in enumerate(errors, 1) if error > 0.01)
-    fewer = zeroth_order_remarks.iterations_of_admm(0, 4.0, coordinator=True)
+    fewer = zeroth_order.iterations_of_admm(0, 4.0, coordinator=True)
     assert fewer < count / 2
-    both, alone = zeroth_order_remarks.sentence_1()
+    both, alone = zeroth_order.sentence_1()
     assert both.holds and not alone.holds
 
 
@@ -302,7 +302,7 @@ def test_the_stated_tail_of_thirty_estimates_matches_simulated_gradients():
     nu = rng.standard_normal((200_000, 30))
     means = (nu * nu).mean(1)  # slope 1 along the coordinate, times nu
     exceeded = (means > 1 + norm.isf(1e-2) * math.sqrt(2 / 30)).mean()
-    middle, tail, at_thousandth = zeroth_order_remarks.sentence_2()
+    middle, tail, at_thousandth = zeroth_order.sentence_2()
     assert middle.holds and not tail.holds and tail.stated == 1e-6
     beyond = (means > 1 + norm.isf(1e-3) * math.sqrt(2 / 30)).mean()
     assert beyond == pytest.approx(at_thousandth.measured, rel=0.2) and exceeded > 0.012
@@ -315,9 +315,9 @@ def test_the_median_fit_is_optimal_and_its_proximal_step_has_a_closed_form():
     def objective(point):
         return np.abs(X @ point - y).sum() + np.abs(point).sum()
 
-    best = zeroth_order_remarks.centralised_median_fit(X, y)
+    best = zeroth_order.centralised_median_fit(X, y)
     assert all(objective(best) <= objective(best + 1e-3 * rng.normal(size=3)) for _ in range(200))
     # One record, |x - k|: the minimiser is the kink, or 1 / curvature towards it.
     for kink, expected in ((5.0, 0.125), (-5.0, -0.125), (0.05, 0.05)):
-        minimiser = zeroth_order_remarks._proximal_minimiser(np.ones(1), np.array([kink]), 8.0)
+        minimiser = zeroth_order._proximal_minimiser(np.ones(1), np.array([kink]), 8.0)
         assert minimiser == pytest.approx(expected)

@@ -120,9 +120,9 @@ KNOWN = {
     "concentrated.lemma_3": NOT_HELD,  # the shortcut omits rho: a bound on privacy
     "concentrated.corollary_2": IN_PART,  # the factor eta^2 is missing
     "zeroth_order.theorem_2": NOT_HELD,
-    "zeroth_order_remarks.sentence_1": IN_PART,  # tuning explains more
-    "zeroth_order_remarks.sentence_2": IN_PART,  # not in the tails
-    "zeroth_order_remarks.sentence_3": NOT_REFUTED,
+    "zeroth_order.sentence_1": IN_PART,  # tuning explains more
+    "zeroth_order.sentence_2": IN_PART,  # not in the tails
+    "zeroth_order.sentence_3": NOT_REFUTED,
     "consensus_innovation.theorem_4_17": HELD,
     "consensus_innovation.theorem_4_16": IN_PART,  # the sign of the exponent is wrong
     "consensus_innovation.remark_4_7": HELD,
@@ -136,13 +136,13 @@ KNOWN = {
     "sgd.remark_10": NOT_HELD,
     "gradient_descent.theorem_2": IN_PART,  # the constant is exceeded at a weak budget
     "zeroth_order.theorem_3": IN_PART,  # one agent's variance is not enough on a large graph
-    "schedules.rate_to_the_ball": HELD,
-    "schedules.scales_of_noise": IN_PART,  # the term is minimal, the error is not
-    "schedules.remark_1": HELD,
-    "descent_remarks.sentence_4": HELD,
-    "descent_remarks.sentence_5": IN_PART,  # the bound does not fall
-    "descent_remarks.sentence_6": HELD,
-    "descent_remarks.sentence_7": HELD,  # (12) starts from x(T)
+    "gradient_descent.rate_to_the_ball": HELD,
+    "gradient_descent.scales_of_noise": IN_PART,  # the term is minimal, the error is not
+    "gradient_descent.remark_1": HELD,
+    "gradient_descent.sentence_4": HELD,
+    "gradient_descent.sentence_5": IN_PART,  # the bound does not fall
+    "gradient_descent.sentence_6": HELD,
+    "gradient_descent.sentence_7": HELD,  # (12) starts from x(T)
     "local.theorem_2_1": HELD,
     "local.theorem_3_1": IN_PART,  # the rate fails for consensus
     "local.theorem_3_2": NOT_HELD,  # (48) admits divergence for M < 1
@@ -150,9 +150,9 @@ KNOWN = {
     "constrained.equation_12": NOT_REFUTED,
     "constrained.equation_13": NOT_REFUTED,
     "local.footnote_1": NOT_REFUTED,
-    "local_remarks.sentence_1": NOT_HELD,  # mu is epsilon, and no ln(1/delta)
-    "local_remarks.sentence_2": IN_PART,  # not against a known batch
-    "local_remarks.sentence_3": NOT_REFUTED,
+    "local.sentence_1": NOT_HELD,  # mu is epsilon, and no ln(1/delta)
+    "local.sentence_2": IN_PART,  # not against a known batch
+    "local.sentence_3": NOT_REFUTED,
     "admm.theorem_4": NOT_REFUTED,  # its proof uses Lemma 9, which is false
     "admm.theorem_5": NOT_REFUTED,
     "admm.remark_1": HELD,
@@ -185,7 +185,7 @@ def test_numbers_equal_those_derived_by_hand():
     # Without projection the value is 2 / (2a - 1/2) units for a = 21/40; projection lowers it.
     assert 0.09 < proven.measured < 2 / (2 * 21 / 40 - 0.5) * unit[40]
     # T^2 over the product of the sums of s^(1/2) and s^(-1/2) is 3/4, up to boundary terms.
-    assert compute("schedules.scales_of_noise")[1].measured == pytest.approx(0.75, rel=0.03)
+    assert compute("gradient_descent.scales_of_noise")[1].measured == pytest.approx(0.75, rel=0.03)
     small, large, all_agents = compute("zeroth_order.theorem_3")
     assert small.holds and not large.holds and all_agents.holds
     # tau = lambda_max(L+)^2 / (2 lambda_min(L-)) with 80 agents and self-loops.

@@ -482,8 +482,14 @@ def test_constrained_admm_converges_to_the_slsqp_solution(first_order):
     """Compare with sequential quadratic programming, which does not use (33)."""
     task = constrained.sample_problem(3)
     shape = task.A.shape[0], task.A.shape[2]
+
+    def objective(v):
+        x = v.reshape(shape)
+        value = np.logaddexp(0, np.matvec(task.b, x)).sum() + task.m / 2 * (x**2).sum()
+        return value, task.gradient(x).ravel()
+
     optimum = minimize(
-        lambda v: (task.objective(v.reshape(shape)), task.gradient(v.reshape(shape)).ravel()),
+        objective,
         np.zeros(np.prod(shape)),
         jac=True,
         method="SLSQP",

@@ -19,9 +19,8 @@ from private_consensus.common.errors import arguments
 from .base import Part, Parts
 
 MODULES = (
-    "admm", "concentrated", "consensus_innovation",
-    "constrained", "descent_remarks", "functional", "gradient_descent", "local", "local_remarks",
-    "schedules", "sgd", "zeroth_order", "zeroth_order_remarks",
+    "admm", "concentrated", "consensus_innovation", "constrained", "functional",
+    "gradient_descent", "local", "sgd", "zeroth_order",
 )  # fmt: skip
 
 

@@ -210,13 +210,12 @@ def _convergence(schedule: str) -> Parts:
     private = [excess_of_run(schedule, *pair)[0] for pair in zip(HORIZONS, scales, strict=True)]
     in_plus, in_minus = (matrix.sum() / 2 for matrix in _path_laplacians(5))  # x^0 - x* = -1
     at_constant_loss = falls_as("exponent of T at a constant privacy loss", HORIZONS, private, 1.0)
+    start = bound("|x^0 - x*|^2 in the norm of L_+, that of L_- stated", in_minus, in_plus)
     return (
         bound("E[f(mean of x) - f(x*)]", stated, measured),
         falls_as("exponent of T", HORIZONS, measured[-1], 1.0),
         at_constant_loss.marked("remark"),
-        bound("|x^0 - x*|^2 in the norm of L_+, that of L_- stated", in_minus, in_plus).marked(
-            "remark", "E4.11"
-        ),
+        start.marked("remark", "E4.11"),
     )
 
 
@@ -416,11 +415,10 @@ def lemma_14() -> Parts:
     d, xi = grid((1, 2, 10, 100), (1e-4, 1e-2, 0.1, 0.5, 0.9))
     exceeded = gammaincc(d / 2, d * np.log(1 / xi))
     small = xi <= 0.1
+    large = bound("probability of a larger norm, xi 0.5 and 0.9", xi[~small], exceeded[~small])
     return (
         bound("probability of a larger norm, xi up to 0.1", xi[small], exceeded[small]),
-        bound("probability of a larger norm, xi 0.5 and 0.9", xi[~small], exceeded[~small]).marked(
-            "main", "E4.16"
-        ),
+        large.marked("main", "E4.16"),
     )
 
 

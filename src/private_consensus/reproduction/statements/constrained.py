@@ -40,11 +40,6 @@ class Constrained:
     b: np.ndarray
     m: float
 
-    def objective(self, x: np.ndarray) -> float:
-        """Return the sum of all local objectives at x, shape (agents, dim)."""
-        terms = np.logaddexp(0, np.matvec(self.b, x)).sum()
-        return float(terms + self.m / 2 * (x**2).sum())
-
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Compute the gradient of each agent; shape (agents, dim)."""
         return np.vecmat(expit(np.matvec(self.b, x)), self.b) + self.m * x
