@@ -19,7 +19,6 @@ from private_consensus import algorithms, privacy
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import (
-    Answers,
     Batches,
     Budget,
     Guarantee,
@@ -27,7 +26,6 @@ from private_consensus.privacy import (
     Release,
     SampledNoise,
     Sampling,
-    SparseVector,
 )
 
 NUMBERS = [0, 1, -1, 2, 0.5, 1.5, 1e-300, 1e300, 10**12, 10**30, 10**5000, math.inf, -math.inf,
@@ -43,7 +41,6 @@ ANYTHING = st.sampled_from([*NUMBERS, *TEXTS, *SERIES, *OBJECTS])
 BUDGET = Budget(1.0, 1e-5)
 BATCHES = Batches((1, 2), (0.5, 0.5))
 PURE = [Release("laplace", 1.0, 2.0)]
-SVT = SparseVector(1.0, 2, 0.5, 0.5)
 NOISE = SampledNoise(BATCHES, 10, (1.0, 0.5))
 GUARANTEE = Guarantee(1.0, 1e-5, "pure")
 
@@ -56,7 +53,7 @@ CALLS = {
     },
     GUARANTEE.within: {"budget": BUDGET},
     Release: {
-        "mechanism": "gaussian", "sensitivity": 1.0, "scale": [1.0, 2.0], "norm": "l2", "count": 2,
+        "mechanism": "gaussian", "sensitivity": 1.0, "scale": [1.0, 2.0], "count": 2,
         "sampling": None, "proven": True, "note": "", "epsilon": None, "profile": None, "dim": None,
         "attained": 1.0, "reached": None, "attack": None, "log_tolerance": 0.0,
     },
@@ -68,21 +65,6 @@ CALLS = {
     },
     NOISE.sigma: {"budget": BUDGET, "count": 2},
     NOISE.releases: {"sigma": 1.0, "count": 2},
-    SparseVector: {
-        "sensitivity": 1.0, "count": 1, "epsilon_threshold": 0.5, "epsilon_queries": 0.5,
-        "epsilon_numbers": 0.0, "monotonic": False,
-    },
-    SparseVector.split: {
-        "epsilon": 1.0, "sensitivity": 1.0, "count": 1, "monotonic": False, "equal": False,
-    },
-    SVT.above: {"query": 1.0, "noisy_threshold": 0.0, "unit": 0.5},
-    SVT.run: {
-        "queries": np.ones(3), "threshold": 0.0, "unit_threshold": 0.0,
-        "unit_queries": np.zeros(3), "unit_numbers": None,
-    },
-    Answers: {
-        "answered": np.ones(2, bool), "above": np.ones(2, bool), "values": np.zeros(2),
-    },
     privacy.account: {"releases": PURE, "delta": 1e-5},
     privacy.epsilon: {"releases": PURE, "delta": 1e-5, "method": "zcdp", "conversion": "cks"},
     privacy.zcdp: {"releases": PURE},
@@ -103,7 +85,7 @@ CALLS = {
     privacy.gaussian_mu: {"epsilon": 1.0, "delta": 1e-5},
     privacy.gaussian_rho: {"mu": 1.0},
     privacy.laplace_rho: {"epsilon": 1.0},
-    privacy.pure_rho: {"epsilon": 1.0, "form": "tight"},
+    privacy.pure_rho: {"epsilon": 1.0},
     privacy.zcdp_epsilon: {"rho": 1.0, "delta": 1e-5, "conversion": "cks"},
     privacy.zcdp_rho: {"epsilon": 1.0, "delta": 1e-5, "conversion": "cks"},
     privacy.discrete_gaussian_pmf: {"k": np.arange(3), "variance": 2.0},
@@ -118,6 +100,7 @@ CALLS = {
         "batches": BATCHES, "records": 10, "step": 0.1, "resolution": 0.1, "dim": 2, "clip": 1.0,
         "sampling": "poisson",
     },
+    privacy.sparse_vector_scales: {"epsilon": 1.0, "sensitivity": 1.0, "count": 2},
     privacy.sparse_vector_release: {
         "sensitivity": 1.0, "threshold_scale": 1.0, "query_scale": 1.0, "count": 1, "tests": 3,
         "redrawn": "once",

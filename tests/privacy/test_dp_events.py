@@ -8,7 +8,6 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
-from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import (
     Release,
     Sampling,
@@ -82,9 +81,3 @@ def test_profiles_are_unsupported_and_noiseless_releases_have_infinite_epsilon()
         assert theirs(accountant, [noisy, exact()]) == math.inf
     assert theirs(RdpAccountant(), [exact(0), Release("laplace", 0.0, 1.0)]) == 0
     assert isinstance(dp_events([]), dp.NoOpDpEvent)
-
-
-@pytest.mark.parametrize("norm", [np.array([]), "l1", 2])
-def test_a_norm_other_than_that_of_the_mechanism_is_refused(norm):
-    with pytest.raises(InvalidInput, match=r"release.norm: found .* expected l2 for gaussian"):
-        Release("gaussian", 1.0, 2.0, norm=norm)

@@ -8,19 +8,20 @@ import pytest
 from scipy import stats
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.privacy import SparseVector, account, sparse_vector_release
+from private_consensus.privacy import sparse_vector_release, sparse_vector_scales
 from private_consensus.privacy.sparse_vector import REDRAWS, capped_binomial, least_answers
 
 GRID = np.linspace(-60, 60, 24_001)
 
 
-def patterns(queries, svt):
+def patterns(queries, scales, count):
     """Return the probability of each sequence of answers, integrated over the noisy threshold."""
-    weight = stats.laplace.pdf(GRID, scale=svt.threshold_scale) * (GRID[1] - GRID[0])
-    above = [stats.laplace.sf(GRID - query, scale=svt.query_scale) for query in queries]
+    threshold_scale, query_scale = scales
+    weight = stats.laplace.pdf(GRID, scale=threshold_scale) * (GRID[1] - GRID[0])
+    above = [stats.laplace.sf(GRID - query, scale=query_scale) for query in queries]
     return {
         answers: float(np.sum(weight * _likelihood(answers, above)))
-        for answers in _sequences(len(queries), svt.count)
+        for answers in _sequences(len(queries), count)
     }
 
 
@@ -37,8 +38,9 @@ def _likelihood(answers, above):
     return math.prod(terms)
 
 
-def loss(queries, neighbour, svt):
-    probabilities, neighbour_probabilities = patterns(queries, svt), patterns(neighbour, svt)
+def loss(queries, neighbour, scales, count):
+    probabilities = patterns(queries, scales, count)
+    neighbour_probabilities = patterns(neighbour, scales, count)
     assert sum(probabilities.values()) == pytest.approx(1, abs=1e-6)
     return max(
         abs(math.log(probabilities[answers] / neighbour_probabilities[answers]))
@@ -57,86 +59,33 @@ WORST = ([10.0] * 5 + [-20.0], [9.0] * 5 + [-19.0])
 
 
 @pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize(("queries", "neighbour"), NEIGHBOURS)
-def test_no_answer_sequence_exceeds_the_claimed_privacy_loss(count, equal, queries, neighbour):
-    svt = SparseVector.split(1.2, sensitivity=1.0, count=count, equal=equal)
-    assert loss(queries, neighbour, svt) <= svt.epsilon + 1e-6
+def test_no_answer_sequence_exceeds_the_claimed_privacy_loss(count, queries, neighbour):
+    scales = sparse_vector_scales(1.2, sensitivity=1.0, count=count)
+    assert loss(queries, neighbour, scales, count) <= 1.2 + 1e-6
 
 
 def test_claim_is_tight_and_half_the_query_noise_violates_it():
-    svt = SparseVector.split(1.2, sensitivity=1.0, count=1)
-    assert 0.99 * svt.epsilon < loss(*WORST, svt) <= svt.epsilon + 1e-6
-    first, second = svt.epsilon_threshold, svt.epsilon_queries
-    half = SparseVector(1.0, 1, first, second, monotonic=True)
-    assert half.query_scale == svt.query_scale / 2
-    assert loss(*WORST, half) > 1.2 * svt.epsilon
-
-
-@pytest.mark.parametrize("level", [-20.0, 0.0, 3.0])
-def test_half_the_query_noise_meets_the_claim_for_monotonic_queries(level):
-    half = SparseVector.split(1.2, sensitivity=1.0, count=2, monotonic=True)
-    assert loss([level] * 5, [level + 1] * 5, half) <= half.epsilon + 1e-6
-
-
-def test_simulated_answers_have_the_exact_probabilities():
-    svt = SparseVector.split(2.0, sensitivity=1.0, count=2)
-    queries = np.array([0.5, -1.0, 2.0, 0.0])
-    rng = np.random.default_rng(9)
-    runs = 20_000
-    answers = svt.run(queries, 0.0, rng.laplace(size=runs), rng.laplace(size=(runs, 4)))
-    expected = patterns(queries, svt)
-    observed_counts = dict.fromkeys(expected, 0)
-    for above, answered in zip(answers.above, answers.answered, strict=True):
-        observed_counts[tuple(bool(top) for top in above[answered])] += 1
-    counts = np.array([observed_counts[key] for key in expected])
-    law = np.array(list(expected.values()))
-    assert stats.chisquare(counts, law / law.sum() * runs).pvalue > 1e-3
-    shifted_probabilities = np.array(list(patterns(queries + 0.3, svt).values()))
-    assert (
-        stats.chisquare(counts, shifted_probabilities / shifted_probabilities.sum() * runs).pvalue
-        < 1e-6
-    )
-
-
-def test_run_stops_after_the_last_allowed_answer_and_counts_numeric_answers():
-    svt = SparseVector(1.0, 2, 1.0, 1.0, epsilon_numbers=0.5)
-    queries = np.array([9.0, -9, 9, 9])
-    quiet = np.zeros(4)
-    answers = svt.run(queries, 0.0, np.zeros(()), quiet, unit_numbers=np.full(4, 1.0))
-    assert answers.answered.tolist() == [True, True, True, False]
-    assert answers.above.tolist() == [True, False, True, False]
-    assert svt.number_scale == 4.0
-    np.testing.assert_allclose(answers.values, [13.0, np.nan, 13.0, np.nan])
-    assert svt.epsilon == 2.5 == account([svt.release()], 0).epsilon
+    threshold, query = sparse_vector_scales(1.2, sensitivity=1.0, count=1)
+    assert 0.99 * 1.2 < loss(*WORST, (threshold, query), 1) <= 1.2 + 1e-6
+    assert loss(*WORST, (threshold, query / 2), 1) > 1.2 * 1.2
 
 
 def test_split_minimises_the_noise_variance():
-    def variance(svt):
-        return 2 * (svt.threshold_scale**2 + svt.query_scale**2)
+    def variance(threshold_epsilon):
+        return (1 / threshold_epsilon) ** 2 + (8 / (1 - threshold_epsilon)) ** 2
 
-    best = SparseVector.split(1.0, sensitivity=1.0, count=4)
-    assert best.epsilon_queries / best.epsilon_threshold == pytest.approx(8 ** (2 / 3))
-    for share in (0.9, 1.1):
-        first = best.epsilon_threshold * share
-        assert variance(SparseVector(1.0, 4, first, 1 - first)) > variance(best)
-    assert SparseVector.split(1.0, sensitivity=1, count=4, equal=True).epsilon_queries == 0.5
+    threshold, query = sparse_vector_scales(1.0, sensitivity=1.0, count=4)
+    best = 1 / threshold
+    assert query == pytest.approx(8 / (1 - best))
+    assert all(variance(best * factor) > variance(best) for factor in (0.9, 1.1))
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"sensitivity": 0},
-        {"count": 0},
-        {"epsilon_threshold": 0},
-        {"epsilon_queries": -1},
-        {"epsilon_numbers": -1},
-    ],
-)
+@pytest.mark.parametrize("wrong", [{"sensitivity": 0}, {"count": 0}, {"epsilon": 0}])
 def test_errors_name_the_invalid_argument(wrong):
-    parameters = {"sensitivity": 1.0, "count": 1, "epsilon_threshold": 1.0, "epsilon_queries": 1.0}
+    parameters = {"epsilon": 1.0, "sensitivity": 1.0, "count": 1}
     with pytest.raises(InvalidInput, match=rf"sparse_vector\.{next(iter(wrong))}"):
-        SparseVector(**(parameters | wrong))
+        sparse_vector_scales(**(parameters | wrong))
 
 
 # --- Resampled thresholds at arbitrary scales ----------------------------------------------------
@@ -192,8 +141,7 @@ def test_privacy_loss_of_answer_sequences_is_at_most_that_of_the_release(redrawn
 
 def test_threshold_epsilon_is_counted_per_release_if_resampled_after_each_release():
     """The bound c epsilon_1 + epsilon_2 exceeds that of one draw and is nearly attained."""
-    svt = SparseVector(1.0, 3, epsilon_threshold=0.5, epsilon_queries=0.5)
-    scales = svt.threshold_scale, svt.query_scale
+    scales = 2.0, 12.0  # each costs 0.5: 1/2 for one threshold, and 2 * 3/12 for three answers
     answers = ([False] * 12 + [True]) * 3
     queries = np.array(([15.0] * 12 + [-30.0]) * 3)
     neighbour = queries + np.where(answers, 1.0, -1.0)
@@ -203,19 +151,18 @@ def test_threshold_epsilon_is_counted_per_release_if_resampled_after_each_releas
     privacy_loss = abs(math.log(probability / neighbour_probability))
     bound = cost(scales, "after_release", count=3, tests=39)
     assert bound == pytest.approx(3 * 0.5 + 0.5)
-    assert 1.9 * svt.epsilon < privacy_loss <= bound
+    assert 1.9 < privacy_loss <= bound
     # with the larger noise that the paper sets, the loss is at most that of a single draw
-    louder = 3 * svt.threshold_scale, svt.query_scale
+    louder = 3 * scales[0], scales[1]
     probability, neighbour_probability = (
         likelihood(answers, q, louder, "after_release") for q in (queries, neighbour)
     )
-    assert abs(math.log(probability / neighbour_probability)) <= svt.epsilon
-    assert cost(louder, "after_release", count=3, tests=39) == pytest.approx(svt.epsilon)
+    assert abs(math.log(probability / neighbour_probability)) <= 1.0
+    assert cost(louder, "after_release", count=3, tests=39) == pytest.approx(1.0)
 
 
 def test_privacy_loss_is_linear_in_tests_if_each_test_resamples_the_threshold():
-    svt = SparseVector(1.0, 1, epsilon_threshold=0.5, epsilon_queries=0.5)
-    scales = svt.threshold_scale, svt.query_scale
+    scales = 2.0, 4.0  # one test with one threshold costs 1
     privacy_losses = [
         abs(math.log(
             likelihood([False] * tests, [12.0] * tests, scales, "each")
@@ -226,7 +173,7 @@ def test_privacy_loss_is_linear_in_tests_if_each_test_resamples_the_threshold():
     assert privacy_losses == pytest.approx(
         [privacy_losses[0], 4 * privacy_losses[0], 16 * privacy_losses[0]]
     )
-    assert privacy_losses[-1] > 3 * svt.epsilon
+    assert privacy_losses[-1] > 3
     assert privacy_losses[-1] <= cost(scales, "each", count=1, tests=16) <= 1.3 * privacy_losses[-1]
 
 
@@ -253,11 +200,9 @@ def test_capped_binomial_has_binomial_probabilities_with_a_merged_tail():
 
 
 def test_release_at_the_split_scales_has_the_claimed_epsilon():
-    svt = SparseVector.split(1.3, sensitivity=0.2, count=4)
-    release = sparse_vector_release(
-        0.2, svt.threshold_scale, svt.query_scale, count=4, tests=50, redrawn="once"
-    )
-    assert release.epsilon == pytest.approx(svt.epsilon) and release.proven
+    scales = sparse_vector_scales(1.3, sensitivity=0.2, count=4)
+    release = sparse_vector_release(0.2, *scales, count=4, tests=50, redrawn="once")
+    assert release.epsilon == pytest.approx(1.3) and release.proven
 
 
 def test_noiseless_tests_have_infinite_epsilon_and_unknown_redraws_are_refused():

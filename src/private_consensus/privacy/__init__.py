@@ -65,7 +65,7 @@ from .conversions import (
 from .discrete import discrete_gaussian_pmf
 from .mechanisms import gamma_norm_noise
 from .releases import Release, Sampling, exact, pure
-from .sparse_vector import Answers, SparseVector, sparse_vector_release
+from .sparse_vector import sparse_vector_release, sparse_vector_scales
 from .subsampling import (
     Batches,
     SampledNoise,
@@ -101,7 +101,6 @@ __all__ = [
     "NO_CLAIM",
     "VERDICTS",
     "VIOLATED",
-    "Answers",
     "Batches",
     "Budget",
     "Guarantee",
@@ -109,7 +108,6 @@ __all__ = [
     "Release",
     "SampledNoise",
     "Sampling",
-    "SparseVector",
     "account",
     "analytic_gaussian_scale",
     "calibrate",
@@ -137,6 +135,7 @@ __all__ = [
     "pure",
     "pure_rho",
     "sparse_vector_release",
+    "sparse_vector_scales",
     "verdict",
     "verdict_of",
     "zcdp",

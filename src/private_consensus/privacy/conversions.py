@@ -365,28 +365,12 @@ def gaussian_rho(mu: Any) -> Any:
         return _scalar(_nonnegative("mu", mu) ** 2 / 2)
 
 
-def pure_rho(epsilon: Any, *, form: str = "tight") -> Any:
-    r"""Return the rho of a mechanism known to be epsilon-DP.
+def pure_rho(epsilon: Any) -> Any:
+    r"""Return the rho of a mechanism known to be epsilon-DP, :math:`\epsilon\tanh(\epsilon/2)`.
 
-    ``half_square`` :math:`\epsilon^2/2` (Bun & Steinke 2016, Proposition 1.4); ``tight``
-    :math:`\epsilon\tanh(\epsilon/2)`, attained by randomised response.
-
-    Parameters
-    ----------
-    epsilon : float or array_like
-        At least 0.
-    form : {"tight", "half_square"}
-        Formula.
-
-    Returns
-    -------
-    float or ndarray
+    Randomised response attains it.
     """
-    arguments.choice("form", form, ("tight", "half_square"))
     epsilon = _nonnegative("epsilon", epsilon)
-    if form == "half_square":
-        with np.errstate(over="ignore"):
-            return _scalar(epsilon**2 / 2)
     return _scalar(epsilon * np.tanh(epsilon / 2))
 
 

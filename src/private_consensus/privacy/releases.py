@@ -148,8 +148,6 @@ class Release:
         private data; without a sensitivity it depends on them.
     sensitivity, scale : float or 1-D array
         An array has one value per iteration; the two are broadcast together.
-    norm : {"l1", "l2"}, optional
-        Norm of the sensitivity. It is only checked: each mechanism has one norm.
     count : int
         Number of repetitions of the whole series.
     sampling : Sampling, optional
@@ -191,7 +189,6 @@ class Release:
     mechanism: str
     sensitivity: Any = None
     scale: Any = None
-    norm: str | None = None
     count: int = 1
     sampling: Sampling | None = None
     proven: bool = True
@@ -215,7 +212,6 @@ class Release:
             unused, noiseless = getattr(self, name), self.mechanism == "exact" and name == "scale"
             empty = unused is None or (noiseless and arguments.real(unused) == 0)
             require(empty, f"release.{name}", unused, f"None for the mechanism {self.mechanism}")
-        self._check_norm()
         self._check_curves()
         self._check_options()
         for name in ("attained", "reached"):
@@ -239,14 +235,10 @@ class Release:
         )
         object.__setattr__(self, "log_tolerance", tolerance)
 
-    def _check_norm(self):
-        required = NORMS[self.mechanism]
-        if required is None:
-            return
-        norm = required if self.norm is None else self.norm
-        fits = isinstance(norm, str) and norm == required
-        require(fits, "release.norm", self.norm, f"{required} for {self.mechanism}")
-        object.__setattr__(self, "norm", norm)
+    @property
+    def norm(self) -> str | None:
+        """Norm of the sensitivity; None if the mechanism has no sensitivity."""
+        return NORMS[self.mechanism]
 
     def _checked_fractions(self, name: str) -> float | np.ndarray:
         """Return an attained fraction of the sensitivity, or one per release of the series."""

@@ -27,7 +27,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.privacy import SparseVector
+from private_consensus.privacy import sparse_vector_scales
 from private_consensus.privacy.mechanisms import ThresholdTests
 
 from .base import INTERNAL, column, per_agent
@@ -185,14 +185,14 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         if self.svt_sensitivity == "per_sample":
             sensitivity = 2.0 * problem.clipped_loss_change(self.C_loss)
         epsilon = float(np.sqrt(2.0 * (self.share * rho)))
-        tests = SparseVector.split(epsilon, sensitivity=sensitivity, count=int(self.c))
+        threshold, query = sparse_vector_scales(epsilon, sensitivity=sensitivity, count=int(self.c))
         times = self.c if self.threshold_scale == "printed" else 1
         message_rho = (1.0 - self.share) * rho / self.counted_minimisations(horizon)
         return replace(
             self.for_message(message_rho, problem, network),
-            query_noise=tests.query_scale,
-            threshold_noise=times * tests.threshold_scale,
-            svt_epsilon=tests.epsilon,
+            query_noise=query,
+            threshold_noise=times * threshold,
+            svt_epsilon=epsilon,
         )
 
     def rho_by_formula(self, problem, network, horizon):

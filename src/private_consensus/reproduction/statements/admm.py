@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import gammaincc, gammaln
 from scipy.stats import laplace, norm
 
-from private_consensus.privacy import SparseVector, gaussian_epsilon, zcdp_epsilon
+from private_consensus.privacy import gaussian_epsilon, sparse_vector_scales, zcdp_epsilon
 
 from .base import Parts, at_least, bound, equal, falls_as, grid
 from .common import adjacency_of, laplacians, noise_weight
@@ -346,16 +346,17 @@ def lemma_12() -> Parts:
 
 
 def _log_below(
-    query: float, tests: int, svt: SparseVector, count: int, fresh: bool = True
+    query: float, tests: int, scales: tuple[float, float], count: int, fresh: bool = True
 ) -> float:
     """Return the log-probability that tests of one query all answer "below" the threshold 0.
 
-    The scales of ``svt`` are multiplied by ``count``. The threshold is sampled again for each test
-    if ``fresh``, as in line 9 of Algorithm 3.
+    The ``scales`` of threshold and queries are multiplied by ``count``. The threshold is sampled
+    again for each test if ``fresh``, as in line 9 of Algorithm 3.
     """
-    thresholds = np.linspace(-60, 60, 20_001) * svt.threshold_scale * count
-    weight = laplace.pdf(thresholds, scale=svt.threshold_scale * count)
-    below = laplace.cdf(thresholds - query, scale=svt.query_scale * count)
+    threshold_scale, query_scale = scales
+    thresholds = np.linspace(-60, 60, 20_001) * threshold_scale * count
+    weight = laplace.pdf(thresholds, scale=threshold_scale * count)
+    below = laplace.cdf(thresholds - query, scale=query_scale * count)
     weight /= weight.sum()
     return tests * math.log(weight @ below) if fresh else math.log(weight @ below**tests)
 
@@ -366,8 +367,8 @@ def _tests_divergence(count: int, tests: int) -> float:
     A single outcome, in which all answers are below, bounds the divergence of every order. The
     bound is at least 0. epsilon is 1.
     """
-    svt = SparseVector.split(1.0, sensitivity=1.0, count=1)
-    log_p, log_q = (_log_below(query, tests, svt, count) for query in (-1.0, 0.0))
+    scales = sparse_vector_scales(1.0, sensitivity=1.0, count=1)
+    log_p, log_q = (_log_below(query, tests, scales, count) for query in (-1.0, 0.0))
     orders = np.array([1.5, 2.0, 3.0, 5.0, 8.0])
     divergence = (orders * log_p + (1 - orders) * log_q) / (orders - 1)
     return max(float((divergence / (orders / 2)).max()), 0.0)
@@ -384,7 +385,7 @@ def lemma_13() -> Parts:
     quantity = "divergence over order (eps_1 + eps_2)^2 / 2"
     cost = bound(f"{quantity}; c, T = 15, 30; 1, 20; 1, 100; 1, 400", 1.0,
                  [_tests_divergence(*row) for row in rows])  # fmt: skip
-    single, published = (SparseVector.split(1.0, sensitivity=s, count=1) for s in (1.0, 4.0))
+    single, published = (sparse_vector_scales(1.0, sensitivity=s, count=1) for s in (1.0, 4.0))
     logs = [_log_below(query, 400, single, 1, fresh=False) for query in (0.0, 1.0)]
     sent = 1 - math.exp(_log_below(0.01, 1, published, 15))
     return (
