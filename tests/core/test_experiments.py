@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.common.fields import validate
 from private_consensus.core import algorithms, networks, problems
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
@@ -27,9 +26,7 @@ from private_consensus.reproduction.experiments.numbers import (
     guarantee_of,
 )
 from private_consensus.reproduction.experiments.schema import (
-    Config,
     ConfigurationError,
-    Scale,
     read_yaml,
 )
 
@@ -51,19 +48,6 @@ def test_at_smoke_scale_the_number_of_runs_is_a_multiple_of_the_block_size():
     assert [pair for pair, cell in cells.items() if cell["runs"] % cell["runs_per_batch"]] == []
 
 
-@pytest.mark.parametrize("scale", ["paper", "smoke"])
-def test_a_scale_sets_the_number_of_runs_and_of_runs_per_batch(scale):
-    paper = planning.load(ONE, CONFIG).papers["showkatbakhsh"]
-    experiment = paper.experiments["showkatbakhsh_fig1"].model_copy(
-        update={"scales": {"smoke": Scale(runs=6, runs_per_batch=3)}}
-    )
-    config = validate(Config, {**ONE, "scale": scale})
-    cell = planning.expand(experiment, "showkatbakhsh_fig1", "gradient_descent", config)
-    assert (cell["runs"], cell["runs_per_batch"]) == {
-        "paper": (experiment.runs, experiment.runs_per_batch), "smoke": (6, 3)
-    }[scale]  # fmt: skip
-
-
 def changed(path: str, value) -> dict:
     config = copy.deepcopy(ONE)
     target = config
@@ -78,25 +62,15 @@ def changed(path: str, value) -> dict:
     ("path", "value", "message"),
     [
         ("seeds", 3, "seeds: unknown key"),
-        ("seed", "many", "seed: .*found 'many'"),
         ("seed", -1, "seed: .*found -1"),
-        ("data.source", "internet", "data.source: .*found 'internet'"),
-        ("data.cash", "x", "data.cash: unknown key"),
         ("data.connection_timeout_s", 0, "data.connection_timeout_s: .*found 0"),
-        ("data.connection_timeout_s", math.inf, "data.connection_timeout_s: .*86400.*found inf"),
         ("data.cache", "", "data.cache: .*at least 1 character"),
         ("data.surrogate_rows", 10**12, "data.surrogate_rows: .*10000000.*found 1000000000000"),
         ("papers", ["nobody"], "papers: found 'nobody', expected one of .*showkatbakhsh"),
-        ("papers", [], "papers: "),
         ("papers", ["xiao", "xiao"], "papers: expected each value once"),
-        ("runs", 0, "runs: .*found 0"),
-        ("scale", "Paper scale", "scale: "),
         ("scale", "smokey", "scale: found 'smokey', expected one of paper, smoke$"),
-        ("scale", "reference", "scale: found 'reference', expected one of paper, smoke$"),
         ("seed", True, "seed: .*integer.*found True"),
-        ("seed", "1", "seed: .*integer.*found '1'"),
         ("runs", 2.0, "runs: .*integer.*found 2.0"),
-        ("data.connection_timeout_s", "3", "data.connection_timeout_s: .*number.*found '3'"),
         ("data.connection_timeout_s", math.nan, "data.connection_timeout_s: .*found nan"),
     ],
 )
@@ -147,46 +121,12 @@ PANEL = "figures/showkatbakhsh_fig1/panels/0"
     ("path", "value", "message"),
     [
         (f"{FIG1}/axes/e", {**AXIS, "set": "network.agents", "values": [4.5]}, "agents: found 4.5"),
-        (
-            f"{FIG1}/axes/e",
-            {**AXIS, "set": "problem.records", "values": ["a"]},
-            "records: found 'a'",
-        ),
-        (
-            f"{FIG1}/axes/e",
-            {**AXIS, "values": [-1.0]},
-            "budget.epsilon: found -1.0, expected a num",
-        ),
-        (f"{FIG1}/axes/e", {**AXIS, "set": "budget.delta", "values": ["a"]}, "delta: found 'a'"),
+        (f"{FIG1}/axes/e", {**AXIS, "values": [-1.0]}, "budget.epsilon: found -1.0, expected a"),
         (f"{REPAIRED}/set", {"algorithm.decay": "x"}, "algorithm.decay: found 'x', expected a num"),
         (f"{REPAIRED}/set", {"problem.dim": True}, "problem.dim: found True, expected a whole"),
-        (
-            f"{REPAIRED}/set",
-            {"network.name": "rign"},
-            "network.name: found 'rign', expected one of",
-        ),
-        (
-            f"{REPAIRED}/set",
-            {"budget.delta": 0.1, "budget.delta.records_power": -1},
-            "a section with keys",
-        ),
+        (f"{REPAIRED}/set", {"network.name": "rign"}, "name: found 'rign', expected one of"),
         (f"{REPAIRED}/set", {"network": 0.5}, "network: found 0.5, expected a mapping"),
-        (
-            f"{REPAIRED}/set",
-            {"network": {"name": "edges", "agents": 3, "edges": [[1, 9]]}},
-            "pairs of",
-        ),
-        (
-            f"{REPAIRED}/set",
-            {"horizon": 1_000_000_000},
-            "horizon: found 1000000000, expected .* <= 10000000",
-        ),
-        (f"{FIG1}/runs", 1_000_000_000, "runs: found 1000000000, expected .* <= 1000000"),
-        (
-            f"{REPAIRED}/set",
-            {"network.agents": 1_000_000_000},
-            "agents: found 1000000000, expected",
-        ),
+        (f"{REPAIRED}/set", {"horizon": 10**9}, "horizon: found 1000000000, expected .* <= 1"),
         (
             f"{FIG1}/axes/e",
             {**AXIS, "values": [float(i) for i in range(1, 5001)]},
@@ -211,55 +151,16 @@ def test_a_study_can_declare_a_scale(loaded):
     ("path", "value", "message"),
     [
         (f"{FIG1}/budget/epsilon", 0, "showkatbakhsh_fig1.budget.epsilon: .*found 0"),
-        (f"{FIG1}/budget/epsilon", -2.0, "budget.epsilon: .*found -2.0"),
         (f"{FIG1}/budget/delta", 1.0, r"budget.delta.*\[0, 1\) .*found 1.0"),
-        (f"{FIG1}/network/agents", 1, "network.agents: .*found 1"),
-        (f"{FIG1}/network", {"name": "single", "agents": 3}, "network.agents: .*found 3"),
         (f"{FIG1}/network/probability", 1.5, "network.probability: .*found 1.5"),
-        (f"{FIG1}/network/name", "torus", "network.name: expected one of erdos_renyi"),
         (f"{FIG1}/problem/name", "chess", "problem.name: expected one of .*mean_estimation"),
         (f"{FIG1}/problem/prepared", "nothing", "problem.prepared: expected one of adult"),
-        (
-            f"{FIG1}/algorithms/gradient_descent/exact/set",
-            {"problem.prepared": "nothing"},
-            "problem.prepared: found 'nothing', expected one of adult",
-        ),
-        (f"{FIG1}/horizon", 0, "horizon: .*found 0"),
         (f"{FIG1}/runs", "some", "runs: .*found 'some'"),
         (f"{FIG1}/algorithms", {"magic": {}}, "expected one of .*gradient_descent"),
         (f"{FIG1}/axes/horizon/set", "weather.today", "found 'weather.today', expected one of"),
         (f"{FIG1}/scales/smoke/axes", {"gamma": [1]}, "axes: found 'gamma', expected one of"),
-        ("figures/showkatbakhsh_fig1/panels/0/experiment", "no", "found 'no', expected one of"),
         (f"{PANEL}/curves/0/variant", "no", "found 'no', expected one of"),
-        (
-            "tables",
-            {
-                "t": {
-                    "title": "",
-                    "caption": "",
-                    "row_axis": "x",
-                    "row_title": "x",
-                    "measure": "q.m",
-                    "blocks": [
-                        {
-                            "label": "",
-                            "experiment": "no",
-                            "methods": [
-                                {
-                                    "label": "",
-                                    "method": "a",
-                                    "variant": "r",
-                                    "interpretation": "resolved",
-                                }
-                            ],
-                        }
-                    ],
-                }
-            },
-            "tables.t: found 'no', expected one of",
-        ),
         ("claims/showkatbakhsh_c01/figure", "no", "c01.figure: found 'no', expected one of"),
-        ("claims/showkatbakhsh_c01/primary_variant", "no", "c01.primary_variant: found 'no'"),
         ("claims/showkatbakhsh_c01/variants/released/tests/0/kind", "guess", "kind: .*guess"),
     ],
 )
@@ -312,14 +213,6 @@ def test_the_noise_streams_of_gratton_fig2_are_shared_as_configured(plan_of_all)
     assert groups == ["gratton_fig3a d_zoa", "gratton_fig3a exact_admm", "gratton_fig2 dp_admm"]
 
 
-def test_an_infinite_parameter_is_preserved_in_a_cell(loaded):
-    """JSON cannot represent infinity, and a missing value would become the default."""
-    paper = copy.deepcopy(read_paper(CONFIG / "papers" / "xiao.yaml"))
-    paper["experiments"]["xiao_fig2"]["problem"]["box"] = math.inf
-    cell = loaded(paper, {**ALL, "papers": ["xiao"]}).cell("xiao_fig2", "ldp_admm")
-    assert {setting["problem"]["box"] for setting in cell["settings"]} == {math.inf}
-
-
 @pytest.fixture(scope="module")
 def ran(plan):
     cell = plan.cell("showkatbakhsh_fig1", "gradient_descent")
@@ -334,15 +227,6 @@ def test_a_cell_has_one_row_per_measurement_and_one_privacy_row_per_setting(ran)
     assert runs["value"].is_finite().all()
     settings = {(s["variant"], s["columns"]["horizon"]) for s in cell["settings"]}
     assert set(privacy.select("variant", "horizon").rows()) == settings
-
-
-def test_equal_settings_have_equal_results(ran):
-    _, runs, _ = ran
-    consensus_rows = runs.filter(
-        (pl.col("variant") == "one_shot") & (pl.col("quantity") == "consensus")
-    )
-    by_run = consensus_rows.group_by("run").agg(pl.col("value").n_unique())
-    assert (by_run["value"] == 1).all()
 
 
 def test_the_accounted_epsilon_is_below_those_of_the_formula_and_the_claim(ran):
@@ -389,13 +273,6 @@ def test_repeated_runs_give_byte_identical_result_files(ran, tmp_path):
     for name, frame in (("first", runs), ("second", again)):
         results.write(frame, tmp_path / name, results.stamp(cell, "", ""))
     assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
-
-
-def test_all_iterations_means_those_of_the_longest_setting(plan):
-    experiment = next(iter(plan.experiments.values())).model_copy(update={"iterations": "all"})
-    cell = planning.expand(experiment, "e", next(iter(experiment.algorithms)), plan.config)
-    longest = max(setting["horizon"] for setting in cell["settings"])
-    assert cell["iterations"] == list(range(1, longest + 1))
 
 
 def test_a_curve_can_show_selected_runs_with_range_or_standard_deviation():
