@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -60,3 +61,13 @@ def streams() -> Streams:
     """Return the streams of twelve runs of an experiment that is named after the tests."""
     names = ("data", "graph", "noise", "sampling")
     return Streams(7, tuple(range(12)), dict.fromkeys(names, "tests"))
+
+
+@pytest.fixture(scope="session")
+def plan():
+    """Return the plan of all papers at full scale."""
+    from private_consensus.reproduction.experiments import plan as planning  # slow to import
+    from private_consensus.reproduction.experiments.schema import read_yaml
+
+    config = Path(__file__).parents[1] / "config"
+    return planning.load(read_yaml(config / "config.yaml"), config)

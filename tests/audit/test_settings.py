@@ -15,27 +15,18 @@ from private_consensus.reproduction.audits.configuration import (
     validate_audit_entries,
 )
 from private_consensus.reproduction.audits.table import judged
-from private_consensus.reproduction.experiments.plan import load
-from private_consensus.reproduction.experiments.schema import read_yaml
 
 ROOT = Path(__file__).parents[2]
-
-
-def plan():
-    return load(read_yaml(ROOT / "config" / "config.yaml"), ROOT / "config")
 
 
 def entries():
     return read_audits(yamls.read(ROOT / "config" / "audits.yaml")).entries()
 
 
-def test_every_configured_audit_selects_settings():
-    planned = plan()
-    assert validate_audit_entries(entries(), planned.experiments) == entries()
+def test_every_configured_audit_selects_settings(plan):
+    assert validate_audit_entries(entries(), plan.experiments) == entries()
     for entry in entries():
-        assert selected_settings(planned.cell(entry["experiment"], entry["algorithm"]), [entry]), (
-            entry
-        )
+        assert selected_settings(plan.cell(entry["experiment"], entry["algorithm"]), [entry]), entry
 
 
 def test_an_audit_applies_only_to_its_setting():

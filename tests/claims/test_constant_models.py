@@ -1,7 +1,6 @@
 """Test the comparison of tested measurements with constant models."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -9,9 +8,6 @@ import pytest
 
 from private_consensus.reproduction.claims import HELD, Claim, Series, Test, judge_all
 from private_consensus.reproduction.claims.constant_models import CONSTANTS, no_better
-from private_consensus.reproduction.experiments.plan import load, read_yaml
-
-CONFIG = Path(__file__).parents[2] / "config"
 
 
 def rows(variant, metric, means, *, t=1, quantity="released"):
@@ -90,8 +86,7 @@ def test_constants_are_the_losses_of_equal_probabilities():
     assert binary <= (-np.log(q) - 9 * np.log(1 - q)).min() + 1e-12
 
 
-def test_tested_variants_with_binary_cross_entropies_are_those_named_bce():
-    plan = load(read_yaml(CONFIG / "config.yaml"), CONFIG)
+def test_tested_variants_with_binary_cross_entropies_are_those_named_bce(plan):
     series = [s for claim in plan.papers["ding"].claims.values() for _, s in claim.series()]
     tested = {(s.experiment, s.method, s.variant) for s in series
               if s.measure and s.measure[1] == "training_loss"}  # fmt: skip

@@ -1,19 +1,8 @@
 """Test that the stated conditions of each figure are complete and hold for every curve."""
 
-from pathlib import Path
-
 import pytest
 
-from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.conditions import conditions_of
-from private_consensus.reproduction.experiments.schema import read_yaml
-
-CONFIG = Path(__file__).parents[2] / "config"
-
-
-@pytest.fixture(scope="module")
-def plan():
-    return planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG)
 
 
 @pytest.mark.parametrize(

@@ -2,23 +2,13 @@
 
 import re
 from importlib import import_module
-from pathlib import Path
 
 import polars as pl
 import pytest
 
 from private_consensus.common.symbols import typeset
 from private_consensus.reproduction import plotting
-from private_consensus.reproduction.experiments import plan as planning
-from private_consensus.reproduction.experiments.schema import read_yaml
 from private_consensus.reproduction.plotting.figure_styles import curve_styles, with_names
-
-CONFIG = Path(__file__).parents[2] / "config"
-
-
-@pytest.fixture(scope="module")
-def plan():
-    return planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG)
 
 
 @pytest.fixture(scope="module")

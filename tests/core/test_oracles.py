@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
@@ -13,16 +11,12 @@ from private_consensus.audits.examples import census, huber_regression
 from private_consensus.core.problems.base import PUBLIC_RECORDS
 from private_consensus.reproduction.datasets import PREPARATIONS
 from private_consensus.reproduction.datasets.scaling import COLUMNS, ROWS
-from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.cells import (
     run_cell,
     unaccounted_uses,
     uses_of_setting,
     with_tuned,
 )
-from private_consensus.reproduction.experiments.schema import read_yaml
-
-CONFIG = Path(__file__).parents[2] / "config"
 
 
 def test_quantities_computed_from_data_count_for_algorithms_that_use_them():
@@ -84,11 +78,6 @@ def test_data_dependent_steps_of_each_preparation_are_listed(name):
 
 
 # --- The configuration ----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def plan():
-    return planning.load({**read_yaml(CONFIG / "config.yaml"), "papers": ["gratton"]}, CONFIG)
 
 
 def test_every_tuned_setting_lists_its_tuning_experiment(plan):

@@ -5,8 +5,6 @@ The audit of every algorithm tests that released values depend on data through m
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -15,10 +13,6 @@ from private_consensus.audits.examples import complete, logistic_regression
 from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import Budget
 from private_consensus.reproduction.audits.repairs import QUANTITIES
-from private_consensus.reproduction.experiments import plan as planning
-from private_consensus.reproduction.experiments.schema import read_yaml
-
-CONFIG = Path(__file__).parents[2] / "config"
 
 
 @pytest.mark.parametrize("name", ["admm", "dgd", "logistic"])
@@ -27,11 +21,6 @@ def test_a_non_private_algorithm_refuses_a_privacy_budget(name):
     with pytest.raises(InvalidInput, match="not private"):
         network = complete(problem.n_agents)
         algorithms.load(name)().calibrate(Budget(1.0, 1e-3), problem, network, 3)
-
-
-@pytest.fixture(scope="module")
-def plan():
-    return planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG)
 
 
 def private(plan, experiment: str, algorithm: str, run: str) -> bool:

@@ -1,17 +1,11 @@
 """Test tuning: separate runs, medians, and runs that diverge."""
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
 
-from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.cells import with_tuned
 from private_consensus.reproduction.experiments.numbers import QUARTILES, curve_points
-from private_consensus.reproduction.experiments.schema import read_yaml
-
-CONFIG = Path(__file__).parents[2] / "config"
 
 TUNED = {"experiment": "grid", "variant": "v", "quantity": "released", "metric": "error",
          "criterion": "last", "axes": {"rho": "algorithm.rho"}}  # fmt: skip
@@ -76,11 +70,6 @@ def test_runs_without_a_finite_value_are_counted_and_make_the_mean_infinite():
     assert mean["y"] == mean["low"] == mean["high"] == np.inf
     assert median["y"] == 3.0
     assert mean["diverged"] == median["diverged"] == 1
-
-
-@pytest.fixture(scope="module")
-def plan():
-    return planning.load({**read_yaml(CONFIG / "config.yaml"), "papers": ["gratton"]}, CONFIG)
 
 
 def test_only_tuned_cells_depend_on_their_tuning_grid(plan):

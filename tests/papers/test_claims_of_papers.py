@@ -14,17 +14,9 @@ from private_consensus.common.row_filters import selected
 from private_consensus.core import algorithms, problems
 from private_consensus.reproduction.claims.differences import LABELS
 from private_consensus.reproduction.claims.schema import MAX_WORDS
-from private_consensus.reproduction.experiments import plan as planning
-from private_consensus.reproduction.experiments.schema import read_yaml
 
-CONFIG = Path(__file__).parents[2] / "config"
 FORMULA = re.compile(r"\S*(?:[^\x00-\x7f]|[=_^\\/<>+])\S*")
 """Word of a quotation with a symbol. Texts of papers encode formulas in different ways."""
-
-
-@pytest.fixture(scope="module")
-def plan():
-    return planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG)
 
 
 @pytest.fixture(scope="module")
@@ -128,17 +120,3 @@ def test_a_claim_names_each_parameter_without_a_test_at_the_value_of_the_paper(p
                     expected.add(LABELS.get(path, path.rpartition(".")[2]))
         found = claim.differences.split("; ")
         assert {label for label in expected for f in found if f.startswith(label)} == expected, name
-
-
-def test_claims_at_another_loss_scale_or_label_coding_say_so(plan):
-    """Verdicts of ADMM depend on C, which the dissertation sets to 1."""
-    claims = {**plan.claims("ding"), **plan.claims("xiao")}
-    scaled = {
-        name
-        for name, claim in claims.items()
-        if "loss scale C 1750 (paper: 1)" in claim.differences
-    }
-    assert scaled >= {f"ding_c{n:02}" for n in (5, 6, 7, 9, 10, 11, 13, 16, 40, 41, 42)}
-    assert not scaled & {"ding_c03", "ding_c04", "ding_c15", "ding_c43", "ding_c56"}
-    assert "labels signed (paper: zero one)" in claims["xiao_c05"].differences
-    assert not claims["xiao_c17"].differences

@@ -10,9 +10,7 @@ from private_consensus.report.page import page
 from private_consensus.report.views import answer
 from private_consensus.report.views.privacy import settings_of_papers
 from private_consensus.reproduction.claims.words import may_decide
-from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.results import rows_of
-from private_consensus.reproduction.experiments.schema import read_yaml
 
 from .conftest import paper, privacy_row, results_of
 
@@ -53,11 +51,9 @@ def test_ablations_audits_tuning_grids_and_settings_without_a_claim_are_not_coun
     )
 
 
-def test_the_readme_states_the_published_claims_and_settings():
+def test_the_readme_states_the_published_claims_and_settings(plan):
     root = Path(__file__).parents[2]
     rows = rows_of(root / "results" / "reference" / "privacy.parquet").to_dicts()
-    config = root / "config"
-    plan = planning.load(read_yaml(config / "config.yaml"), config)
     papers = {key: plan.described(key) for key in plan.papers}
     sentence = answer.privacy_clause(results_of(papers, privacy=rows))
     readme = " ".join((root / "README.md").read_text(encoding="utf-8").split())
