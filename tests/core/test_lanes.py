@@ -6,16 +6,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from private_consensus.kernels import logistic
-from private_consensus.kernels.compiling import compiled
-from private_consensus.kernels.vectors import load, store
 
 RECORDS, DIM, WEIGHT = 333, 9, 5.0
-
-
-@compiled
-def falls(margins, shares):
-    for i in range(0, margins.size, logistic.LANES):
-        store(shares, i, logistic._decreasing_sigmoid(load(margins, i)))
 
 
 @pytest.fixture(scope="module")
@@ -58,47 +50,6 @@ def indicators():
     dense[5] = 0.0
     signs = rng.choice([-1.0, 1.0], (RECORDS, 1))
     return signs * dense / np.maximum(1.0, np.linalg.norm(dense, axis=1, keepdims=True))
-
-
-def dense_matrix(entries, shape):
-    """Return the dense matrix of sparse entries."""
-    out = np.zeros(shape)
-    lines = np.repeat(np.arange(shape[0]), np.diff(entries.begin.astype(int)))
-    out[lines, entries.offsets // logistic.LANES] = entries.values
-    return out
-
-
-@pytest.mark.parametrize("rows", [indicators(), np.random.default_rng(1).random((40, 3))])
-def test_rows_equal_scaled_patterns_plus_the_dense_remainder_exactly(rows):
-    record_set = logistic.records(rows)
-    patterns = dense_matrix(
-        record_set.patterns, (len(record_set.patterns.begin) - 1, rows.shape[1])
-    )
-    offsets = record_set.pattern_offsets.reshape(len(rows), -1)
-    pattern_values = patterns[offsets // logistic.LANES].sum(1)
-    assert set(np.unique(pattern_values)) <= {0.0, 1.0}
-    dense = np.zeros(rows.shape)
-    dense[:, record_set.dense.offsets // logistic.LANES] = record_set.dense.values.reshape(
-        -1, len(rows)
-    ).T
-    assert np.array_equal(record_set.scale[:, None] * pattern_values + dense, rows)
-
-
-@pytest.mark.parametrize("count", [1, RECORDS])
-@pytest.mark.parametrize("kind", ["sparse", "indicators"])
-def test_sums_of_sigmoids_and_of_their_squares_agree_with_numpy(records, kind, count):
-    signed = (indicators() if kind == "indicators" else records)[:count]
-    dim = signed.shape[1]
-    x = np.random.default_rng(5).normal(size=(dim, logistic.LANES))
-    record_set = logistic.records(signed)
-    scratch = logistic._scratch(dim, len(record_set.patterns.begin) - 1)
-    scratch.state.x[:] = x.ravel()
-    sums = scratch.state.scratch, scratch.squares, scratch.products, scratch.sums, scratch.margins
-    for _ in range(2):  # the second call does not depend on the first
-        logistic._sum_sigmoids(record_set, scratch.state.x, *sums)
-    shares = expit(-signed @ x)
-    assert scratch.state.scratch == pytest.approx((signed.T @ shares).ravel(), rel=1e-12, abs=1e-14)
-    assert scratch.squares == pytest.approx(np.r_[shares.sum(0), (shares**2).sum(0)], rel=1e-13)
 
 
 @pytest.mark.parametrize("scale", [0.1, 30.0, 3000.0])
@@ -158,17 +109,6 @@ def test_an_unsolvable_problem_has_count_0_and_does_not_change_the_others(record
         logistic.records(records), WEIGHT, bound, curvature, linear, start, tolerances
     )
     assert counts[2] == 0 and (np.delete(counts, 2) > 0).all()
-
-
-def test_the_compiled_sigmoid_agrees_with_scipy():
-    margins = np.concatenate(
-        [np.linspace(-40, 40, 8 * 500), [-1e5, 1e5, -699.0, 699.0, 0, 0, 0, 0]]
-    )
-    shares = np.empty_like(margins)
-    falls(margins, shares)
-    usual = np.abs(margins) < 700
-    assert np.allclose(shares[usual], expit(-margins[usual]), rtol=4e-16, atol=0)
-    assert shares[np.argmin(margins)] == 1.0 and shares[np.argmax(margins)] < 1e-300
 
 
 def test_reusing_known_sums_gives_byte_identical_solutions(records, bound):
