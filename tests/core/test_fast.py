@@ -11,7 +11,6 @@ from scipy import stats
 
 from private_consensus.kernels import compiling
 from private_consensus.kernels.normals import (
-    _radius,
     fill_normals,
     fill_words,
     normals,
@@ -20,12 +19,6 @@ from private_consensus.kernels.normals import (
 from private_consensus.kernels.two_point import difference_quotient, solve, solve_reference
 
 KEY = np.array([0x13198A2E, 0x03707344], np.uint32)
-
-
-@compiling.compiled
-def radii(words, out):
-    for i in range(words.size):
-        out[i] = _radius(words[i])
 
 
 # Salmon et al., "Parallel random numbers", known answers of Threefry-2x32 with 13 rounds.
@@ -80,16 +73,6 @@ def test_a_million_normals_have_gaussian_moments_and_distribution():
     assert stats.kstest(drawn, stats.norm(scale=1.01).cdf).pvalue < 1e-6
     tail = (np.abs(drawn) > 4).sum()
     assert stats.binomtest(int(tail), n, 2 * stats.norm.sf(4)).pvalue > 0.001
-
-
-def test_extreme_words_give_the_extreme_radii():
-    """The smallest word gives a radius of 6.66, and the largest word gives a radius near 0."""
-    words = np.array([0, 1, 2, 200, 2**31, 2**32 - 1], np.uint32)
-    exact = np.sqrt(-2 * np.log(((words >> np.uint32(1)) + 0.5) / 2.0**31))
-    computed_radii = np.empty(words.size, np.float32)
-    radii(words, computed_radii)
-    assert np.allclose(computed_radii[:5], exact[:5], rtol=1e-6)
-    assert computed_radii[5] < 1e-3
 
 
 def test_normals_of_neighbouring_counters_keys_and_pairs_are_uncorrelated():
