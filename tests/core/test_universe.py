@@ -74,13 +74,10 @@ def test_a_printed_problem_contains_no_records(name):
          "ound 50.0"),
         ("mean_estimation", "means", 100.0, "problem.means[run 0, agent 1, coordinate 0]: found 1"
          "00.0, expected a number in [-1, 1], the box"),
-        ("lasso", "features", 50.0, "norm of problem.features[run 0, agent 0, record 1]: found 50"),
         ("fair_classification", "labels", 2, "problem.labels[record 2]: found 2, expected 0 or 1"),
-        ("fair_classification", "protected", -1, "problem.protected[record 2]: found -1"),
         ("fair_classification", "features", -0.1, "problem.features[record 0, coordinate 2]: foun"
          "d -0.1, expected a number >= 0"),
         ("fair_classification", "test", 36, "expected different rows"),
-        ("perceptron", "labels", 10, "problem.labels[record 2]: found 10, expected 0 to 9"),
         ("perceptron", "agent_rows", 10**6, "problem.agent_rows[run 0, agent 0, record 2]: found"),
         ("perceptron", "agent_rows", 0, "a record belongs to one agent"),
         ("linear_observation", "theta", np.nan, "problem.theta[coordinate 0]: found nan"),
