@@ -20,7 +20,7 @@ import private_consensus as pc
 from private_consensus.core.algorithms.base import Attack
 from private_consensus.reproduction.claims.schema import Test
 from private_consensus.reproduction.experiments import plan
-from private_consensus.reproduction.experiments.files import schemas
+from private_consensus.reproduction.experiments.papers import schemas
 from private_consensus.reproduction.experiments.results import rows_of
 
 ROOT = Path(__file__).parents[1]

@@ -15,11 +15,10 @@ from private_consensus.common.errors import InvalidInput
 from private_consensus.core import algorithms, networks, problems
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
+from private_consensus.reproduction.experiments import papers, results
 from private_consensus.reproduction.experiments import plan as planning
-from private_consensus.reproduction.experiments import results
 from private_consensus.reproduction.experiments.cells import run_cell
 from private_consensus.reproduction.experiments.checks import wrong_settings
-from private_consensus.reproduction.experiments.files import read_paper
 from private_consensus.reproduction.experiments.numbers import (
     curve_points,
     figure_numbers,
@@ -79,9 +78,9 @@ def test_the_error_of_an_invalid_configuration_names_key_and_value(path, value, 
         planning.load(changed(path, value), CONFIG)
 
 
-def complete() -> dict:
-    """Return the expanded file of Showkatbakhsh et al. as a new object that a test may change."""
-    return copy.deepcopy(read_paper(CONFIG / "papers" / "showkatbakhsh.yaml"))
+def content(paper: str = "showkatbakhsh") -> dict:
+    """Return the content of a paper's file as a copy that a test may change."""
+    return json.loads(json.dumps(read_yaml(CONFIG / "papers" / f"{paper}.yaml")))
 
 
 @pytest.fixture
@@ -89,7 +88,7 @@ def loaded(monkeypatch):
     """Return a function that plans a paper from a dictionary instead of a file."""
 
     def load(paper: dict, config: dict = ONE) -> planning.Plan:
-        monkeypatch.setattr(planning, "read_paper", lambda path: paper)
+        monkeypatch.setattr(papers, "read_yaml", lambda path: paper)
         return planning.load(config, CONFIG)
 
     return load
@@ -100,7 +99,7 @@ def spoilt(loaded):
     """Return a function that sets one value of a paper and returns the configuration error."""
 
     def spoil(path: str, value) -> ConfigurationError:
-        target = paper = complete()
+        target = paper = content()
         *parents, last = path.split("/")
         for parent in parents:
             target = target[int(parent)] if parent.isdigit() else target.setdefault(parent, {})
@@ -114,7 +113,7 @@ def spoilt(loaded):
 
 AXIS = {"set": "budget.epsilon", "values": [1.0]}
 REPAIRED = f"{FIG1}/algorithms/gradient_descent/repaired"
-PANEL = "figures/showkatbakhsh_fig1/panels/0"
+FIGURE = "figures/showkatbakhsh_fig1"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +139,7 @@ def test_invalid_settings_are_refused_when_the_plan_is_loaded(spoilt, path, valu
 
 
 def test_a_study_can_declare_a_scale(loaded):
-    paper = complete()
+    paper = content()
     for experiment in paper["experiments"].values():
         experiment["scales"]["tiny"] = {"runs": 1}
     tiny_plan = loaded({**paper, "scales": ["tiny"]}, {**ONE, "scale": "tiny"})
@@ -159,9 +158,9 @@ def test_a_study_can_declare_a_scale(loaded):
         (f"{FIG1}/algorithms", {"magic": {}}, "expected one of .*gradient_descent"),
         (f"{FIG1}/axes/horizon/set", "weather.today", "found 'weather.today', expected one of"),
         (f"{FIG1}/scales/smoke/axes", {"gamma": [1]}, "axes: found 'gamma', expected one of"),
-        (f"{PANEL}/curves/0/variant", "no", "found 'no', expected one of"),
+        (f"{FIGURE}/curves/0/method", "gradient_descent.no", "found 'gradient_descent.no', expec"),
         ("claims/showkatbakhsh_c01/figure", "no", "c01.figure: found 'no', expected one of"),
-        ("claims/showkatbakhsh_c01/variants/released/tests/0/kind", "guess", "kind: .*guess"),
+        ("claims/showkatbakhsh_c01/tests/0/kind", "guess", "c01.tests.0.kind: .*guess"),
     ],
 )
 def test_the_error_of_an_invalid_paper_file_names_key_and_value(spoilt, path, value, message):

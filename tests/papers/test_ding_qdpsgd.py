@@ -17,8 +17,8 @@ from private_consensus.core.problems import perceptron
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
 from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
-from private_consensus.reproduction.experiments.files import read_paper
 from private_consensus.reproduction.experiments.numbers import curve_points
+from private_consensus.reproduction.experiments.papers import read_paper
 
 PAPER = Path(__file__).parents[2] / "config" / "papers" / "ding.yaml"
 GROUPS = dict.fromkeys(("data", "graph", "noise", "sampling"), "test")
@@ -82,8 +82,8 @@ def waiting_time(n, B, extra):
     ],
 )
 def test_compared_runs_have_equal_simulated_durations(paper, experiment, algorithm, run, n, B):
-    config = paper["experiments"][experiment]
-    rounds = config["algorithms"][algorithm][run].get("set", {}).get("horizon", config["horizon"])
+    config = paper.experiments[experiment]
+    rounds = config.algorithms[algorithm][run].set.get("horizon", config.horizon)
     round_duration = {
         "q_dpsgd_1": B / 50 + 9 / 16,
         "sdm_dsgd": waiting_time(n, B, 0.9),
@@ -95,7 +95,7 @@ def test_compared_runs_have_equal_simulated_durations(paper, experiment, algorit
 
 def test_horizons_in_both_parts_of_figure_14_have_equal_durations(paper):
     q, waiting = (
-        paper["experiments"][name]["axes"]["rounds"]["values"]
+        paper.experiments[name].axes["rounds"].values
         for name in ("ding_fig14", "ding_fig14_waiting")
     )
     ratio = waiting_time(10, 20, 0.9) / 0.9625

@@ -17,7 +17,7 @@ from private_consensus.reproduction.claims.words import (
     UNDECIDED,
     UNTESTABLE,
 )
-from private_consensus.reproduction.experiments.files import read_paper
+from private_consensus.reproduction.experiments.papers import read_paper
 from private_consensus.reproduction.experiments.results import rows_of
 from private_consensus.reproduction.statements import COMPUTATIONS, compute, description_of
 from private_consensus.reproduction.statements.base import (
@@ -219,7 +219,7 @@ def named_statements(paper, text):
 
 
 def claims_of(paper):
-    return read_paper(CONFIG / "papers" / f"{paper}.yaml")["claims"]
+    return read_paper(CONFIG / "papers" / f"{paper}.yaml").claims
 
 
 PAPERS = list(PAPER_OF.values())
@@ -231,7 +231,7 @@ def test_claims_and_statements_refer_to_each_other(paper):
     stated_pairs = {
         (name, statement)
         for name, claim in claims.items()
-        for statement in named_statements(paper, f"{claim['location']}; {claim['because']}")
+        for statement in named_statements(paper, f"{claim.location}; {claim.because}")
     }
     listed = {(claim, s) for s, entry in RAW[paper].items() for claim in entry.get("claims", ())}
     assert stated_pairs <= listed and {claim for claim, _ in listed} <= claims.keys()

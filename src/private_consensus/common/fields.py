@@ -6,10 +6,11 @@ YAML distinguishes these types. Pydantic would by default convert ``true`` and `
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import Collection, Iterator, Mapping
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -46,6 +47,8 @@ Flag = Annotated[bool, NotConverted()]
 
 def split_measure(measure: Any) -> tuple[str, str]:
     """Split a measure into quantity and metric; the default metric is ``value``."""
+    if isinstance(measure, tuple):
+        return measure
     if not isinstance(measure, str) or not MEASURE.fullmatch(measure):
         raise ValueError("expected quantity.metric")
     quantity, _, metric = measure.partition(".")
@@ -76,13 +79,10 @@ Measure = Annotated[
 ]
 """``quantity.metric``, or ``quantity`` for a quantity that is a number."""
 Reference = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?$")]
-"""``algorithm.variant``, or the algorithm if the key ``variant`` names the variant."""
-References = Annotated[list[Reference], Field(min_length=1)]
-Names = Annotated[list[str], Field(min_length=1)]
+"""``algorithm.variant``, or an algorithm."""
 Positive = Annotated[Whole, Field(ge=1)]
 BatchSize = Annotated[Whole, Field(ge=1, le=10_000)]
 Values = Annotated[list[Number | Whole | str], Field(min_length=1)]
-Grid = dict[Slug, Values]
 Selection = dict[str, Any]
 """Selected values of each axis; a pair is a range."""
 
@@ -104,8 +104,71 @@ class FileEntry(Strict):
 
     _each_key_has_a_value = field_validator("*", mode="before")(present)
 
+    def override(self, changes: Self) -> Self:
+        """Return the entry with the keys that another entry sets.
 
-def validate(model: type[M], content: Mapping[str, Any], *, prefix: str = "") -> M:
+        The axes of ``where`` and ``grid`` and the keys of ``series`` are overridden one by one.
+        """
+        values = {}
+        for name in changes.model_fields_set:
+            old, new = getattr(self, name), getattr(changes, name)
+            if name in ("where", "grid"):
+                new = {**old, **new}
+            values[name] = old.override(new) if name == "series" else new
+        return self.model_copy(update=values)
+
+    def inherit(self, container: BaseModel, keys: Collection[str]) -> Self:
+        """Return the entry with those of some keys that its container sets and it does not."""
+        inherited = container.model_fields_set & set(keys) - self.model_fields_set
+        return self.model_copy(update={key: getattr(container, key) for key in inherited})
+
+
+class Product(FileEntry):
+    """Entry of a list that stands for one entry per combination of the values in its grid."""
+
+    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default={}, exclude=True)
+    """Lists of values, by key of the entry or by axis. There is one entry per combination of
+    values, and the first key varies slowest."""
+
+    def set_keys(self) -> set[str]:
+        """Return the keys that the entry sets, and the axes that it selects."""
+        return {*self.model_fields_set, *getattr(self, "where", ())}
+
+    @classmethod
+    def keys(cls) -> set[str]:
+        """Return the keys that an entry may have."""
+        return set(cls.model_fields)
+
+    def override(self, changes: Self) -> Self:
+        """Return the entry with the keys that another entry sets.
+
+        A key or an axis that is set replaces its values in the grid.
+        """
+        replaced = changes.set_keys()
+        grid = {key: values for key, values in self.grid.items() if key not in replaced}
+        return super(Product, self.model_copy(update={"grid": grid})).override(changes)
+
+    def product(self, key_path: str) -> list[Self]:
+        """Return one entry per combination of the values in the grid, without a grid.
+
+        A value that is invalid for its key raises ``Refused`` with the key path of the grid.
+        """
+        combinations = itertools.product(*self.grid.values())
+        points = [dict(zip(self.grid, values, strict=True)) for values in combinations]
+        return [self._at(point, key_path) for point in points]
+
+    def _at(self, point: dict[str, Any], key_path: str) -> Self:
+        if not point:
+            return self
+        keys = self.keys()
+        content = {key: value for key, value in point.items() if key in keys}
+        content["where"] = {axis: value for axis, value in point.items() if axis not in keys}
+        for name in {"title", "label"} & self.model_fields_set:
+            content[name] = getattr(self, name).format(**point)
+        return self.override(validate(type(self), content, prefix=f"{key_path}.grid"))
+
+
+def validate(model: type[M], content: Any, *, prefix: str = "") -> M:
     """Build a model from a configuration, or raise ``Refused`` with one line per invalid key.
 
     Each error line starts with the key ``prefix``.
@@ -113,7 +176,23 @@ def validate(model: type[M], content: Mapping[str, Any], *, prefix: str = "") ->
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        raise Refused([error_line(prefix, e) for e in error.errors()]) from None
+        errors = [{**e, "loc": tuple(_keys_of_content(e, content))} for e in error.errors()]
+    # Of a value with several allowed types, the errors within the value are the precise ones.
+    outer = {e["loc"][:end] for e in errors for end in range(len(e["loc"]))}
+    lines = [error_line(prefix, e) for e in errors if e["loc"] not in outer]
+    raise Refused(list(dict.fromkeys(lines)))
+
+
+def _keys_of_content(error: Mapping[str, Any], content: Any) -> Iterator[str | int]:
+    """Yield the location of a validation error as keys and indices of the content."""
+    for step in error["loc"]:
+        inside = isinstance(content, Mapping) and step in content
+        inside |= isinstance(content, list) and isinstance(step, int) and step < len(content)
+        if inside:
+            content = content[step]
+            yield step
+    if error["type"] == "missing":
+        yield error["loc"][-1]
 
 
 def error_line(prefix: str, error: Mapping[str, Any]) -> str:
@@ -133,3 +212,20 @@ def quoted(value: Any) -> str:
     """Return a value as text of at most 60 characters without secrets, for an error message."""
     text = redacted(repr(value))
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def nested(content: Any, field: str, keys: Collection[str]) -> Any:
+    """Return the content of an entry with some of its keys moved into the mapping of one field."""
+    if not isinstance(content, Mapping) or not content.keys() & keys:
+        return content
+    inner = {key: value for key, value in content.items() if key in keys}
+    outer = {key: value for key, value in content.items() if key not in keys}
+    return {**outer, field: {**outer.get(field, {}), **inner}}
+
+
+def split_method(content: Any) -> Any:
+    """Return the content of an entry with ``method: algorithm.variant`` split into two keys."""
+    if not isinstance(content, Mapping) or not isinstance(content.get("method"), str):
+        return content
+    algorithm, dot, variant = content["method"].partition(".")
+    return {**content, "method": algorithm, "variant": variant} if dot else content

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from private_consensus.common.errors import Refused
 from private_consensus.common.fields import (
     FileEntry,
     Flag,
-    Grid,
     Interpretation,
     Measure,
-    Names,
     Number,
+    Product,
     Reference,
-    References,
     Selection,
-    Slug,
+    nested,
+    split_method,
 )
 
 Kind = Literal[
@@ -29,6 +29,15 @@ Kind = Literal[
 ]  # fmt: skip
 
 COMPARISONS = ("below", "lower", "steadier", "ratio", "difference", "differs", "reaches_earlier")
+
+OF_PRIVACY = ("private", "tight")
+"""Kinds of tests that use the privacy table instead of measurements."""
+EXPECTED = {
+    "method": "algorithm.variant", "variant": "algorithm.variant", "measure": "quantity.metric",
+}  # fmt: skip
+"""Required keys of a series, and their valid values."""
+ONLY_VARIANT = "resolved"
+"""Name of the variant of a claim without ``variants``."""
 
 Quantifier = Literal["each", "universal", "most", "some"]
 
@@ -42,63 +51,44 @@ def _short(quotation: str) -> str:
     return quotation
 
 
-class SeriesEntry(FileEntry):
-    """Measurements of a variant in a file; lists give one test per entry."""
+class Series(FileEntry):
+    """Measurements of one variant of an algorithm in an experiment."""
 
-    experiment: str | Names | None = None
-    """Experiment whose measurements are tested."""
-    method: Reference | References | None = None
-    """Tested method: algorithm.variant, or an algorithm together with the key `variant`."""
-    variant: str | Names | None = None
+    experiment: str = ""
+    """Experiment whose measurements are tested; default: the experiment with the name of the
+    figure."""
+    method: Reference = ""
+    """Tested method: algorithm.variant."""
+    variant: str = ""
     """Variant of the algorithm, if `method` names an algorithm only."""
-    measure: Measure | Annotated[list[Measure], Field(min_length=1)] | None = None
-    """Tested measure, a quantity.metric such as released.normalised_error."""
+    measure: Measure | None = None
+    """Tested measure, a quantity.metric such as released.normalised_error; absent for tests of the
+    privacy table."""
     where: Selection = {}
-    """Value or range [low, high] of each axis, of t or of run; other measurements are omitted."""
+    """Value or range [low, high] of each axis, of t or of run; other measurements are omitted. A
+    null value removes the axis from the selection that is overridden."""
     last_iteration_only: Flag = False
     """True: use only the last iteration of each setting."""
 
+    _variant_of_method = model_validator(mode="before")(split_method)
 
-class Series(SeriesEntry):
-    """Measurements of one variant of an algorithm in an experiment."""
-
-    experiment: str
-    """Experiment whose measurements are tested."""
-    method: str
-    """Name of the algorithm."""
-    variant: str
-    """Variant of the algorithm."""
-    measure: Measure | None = None
-    """Tested measure; absent for tests of the privacy table."""
+    def selected(self) -> Series:
+        """Return the series without the axes whose selected value is null."""
+        where = {axis: value for axis, value in self.where.items() if value is not None}
+        return self.model_copy(update={"where": where})
 
 
-class TestFields(FileEntry):
-    """Fields of a test that are equal in the configuration file and after its expansion."""
-
-    best_at: Number | None = None
-    """Value of x at which the mean is largest (kind: largest) or smallest (kind: smallest)."""
-    quantifier: Quantifier = "each"
-    """Points at which the statement has to hold. each: all points, and a claim that holds at some
-    of them holds in part; universal: all points, and one exception contradicts the claim; most:
-    more than half of the points; some: at least one point."""
-    part: str = ""
-    """Name of a part of a compound claim. With the quantifiers most and some, the points of all
-    tests with the same name are counted together."""
-    x: str | None = None
-    """Axis of the experiment, or t, along which the series is tested."""
-    other_axes: list[str] = []
-    """Further axes; the statement is tested for each combination of their values."""
-    expected: Number = 1.0
-    """Factor, ratio or slope that the statement predicts; its meaning depends on `kind`."""
-    tolerance: Number = Field(default=0.0, ge=0)
-    """Accepted deviation from the statement: absolute for slopes, relative for all other kinds."""
-    at_least: Number = -np.inf
-    """Smallest accepted mean, difference or slope."""
-    at_most: Number = np.inf
-    """Largest accepted mean, difference or slope."""
+def of_method(content: Any) -> Any:
+    """Return the keys of a series, of which the configuration may state the method only."""
+    return {"method": content} if isinstance(content, str) else content
 
 
-class Test(TestFields):
+SecondSeries = Annotated[
+    Series, BeforeValidator(of_method, json_schema_input_type=Series | Reference)
+]
+
+
+class Test(Product):
     """Statement of one kind about one series or about two.
 
     ``decreasing``, ``increasing``: along ``x``, the last mean is strictly below (above) the first
@@ -136,73 +126,112 @@ class Test(TestFields):
 
     __test__ = False
 
-    kind: Kind
-    """Kind of the statement."""
-    series: Series
-    """Tested series."""
-    against: Series | None = None
-    """Second series of a comparison."""
+    kind: Kind = "below"
+    """Kind of the statement, such as decreasing (means fall along x), below (the mean is below that
+    of `against`) or slope (of ln mean on ln x)."""
+    series: Series = Series()
+    """Tested series; its keys may also be keys of the test."""
+    against: SecondSeries | None = None
+    """Second series of a comparison: an algorithm.variant, or only the keys in which it differs
+    from the first series."""
     goal: Number | None = None
-    """Value of the measure that the series has to reach."""
+    """Value of the measure that both series have to reach (kind: reaches_earlier)."""
+    best_at: Number | None = None
+    """Value of x at which the mean is largest (kind: largest) or smallest (kind: smallest)."""
+    quantifier: Quantifier = "each"
+    """Points at which the statement has to hold. each: all points, and a claim that holds at some
+    of them holds in part; universal: all points, and one exception contradicts the claim; most:
+    more than half of the points; some: at least one point."""
+    part: str = ""
+    """Name of a part of a compound claim. With the quantifiers most and some, the points of all
+    tests with the same name are counted together."""
+    x: str | None = None
+    """Axis of the experiment, or t, along which the series is tested."""
+    other_axes: list[str] = []
+    """Further axes; the statement is tested for each combination of their values."""
+    expected: Number = 1.0
+    """Factor, ratio or slope that the statement predicts; its meaning depends on `kind`."""
+    tolerance: Number = Field(default=0.0, ge=0)
+    """Accepted deviation from the statement: absolute for slopes, relative for all other kinds."""
+    at_least: Number = -np.inf
+    """Smallest accepted mean, difference or slope."""
+    at_most: Number = np.inf
+    """Largest accepted mean, difference or slope."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nest(cls, content):
+        return nested(content, "series", Series.model_fields.keys())
+
+    def set_keys(self) -> set[str]:
+        """Return the keys that the test and its series set, and the axes that it selects."""
+        return {*self.model_fields_set, *self.series.model_fields_set, *self.series.where}
+
+    @classmethod
+    def keys(cls) -> set[str]:
+        """Return the keys of a test and of its series."""
+        return {*cls.model_fields, *Series.model_fields}
 
     @property
     def all_series(self) -> list[Series]:
         """The tested series, and the second series of a comparison."""
         return [self.series, self.against] if self.against else [self.series]
 
+    def complete(self, experiment: str, key_path: str) -> list[Test]:
+        """Return one test per point of the grid, each with complete series.
 
-Against = Reference | SeriesEntry | Annotated[list[Reference | SeriesEntry], Field(min_length=1)]
+        ``experiment`` is the default experiment.
+        """
+        return [test._complete(experiment, key_path) for test in self.product(key_path)]
 
-
-class TestEntry(TestFields, SeriesEntry):
-    """Statement about one series or two in a file; lists and grids are products of statements."""
-
-    __test__ = False
-
-    kind: Kind | None = None
-    """Kind of the statement, such as decreasing (means fall along x),
-    below (the mean is below that of `against`) or slope (of ln mean on ln x)."""
-    grid: Grid = {}
-    """Mapping from axes to lists of values; there is one test per combination of values."""
-    goal: Number | Annotated[list[Number], Field(min_length=1)] | None = None
-    """Value of the measure that both series have to reach (kind: reaches_earlier)."""
-    series: SeriesEntry | None = None
-    """Tested series: its experiment, method, measure and selection."""
-    against: Against | None = None
-    """Second series of a comparison: an algorithm.variant, or only the keys in which it differs
-    from the first series."""
+    def _complete(self, experiment: str, key_path: str) -> Test:
+        first = Series(experiment=experiment).override(self.series)
+        second = first.override(self.against) if self.against else None
+        if "kind" not in self.model_fields_set:
+            raise Refused([f"{key_path}.kind: missing, expected a kind of test"])
+        for series in filter(None, (first, second)):
+            for key, expected in EXPECTED.items():
+                if not getattr(series, key) and (key != "measure" or self.kind not in OF_PRIVACY):
+                    raise Refused([f"{key_path}.{key}: missing, expected {expected}"])
+        complete = {"series": first.selected(), "against": second and second.selected()}
+        return self.model_copy(update=complete)
 
 
 class TestedVariant(FileEntry):
-    """Tests of one variant of a claim."""
+    """Tests of one variant of a claim. It may have keys of a test, which all of its tests share."""
 
     __test__ = False
 
     interpretation: Interpretation = "resolved"
-    """literal, resolved or ablation."""
+    """literal (as the paper states it), resolved (corrected or completed) or ablation (with one
+    component changed)."""
     claim: str = ""
     """Sentence that this variant tests, if it differs from the sentence of the claim."""
-    tests: list[Test]
-    """Tests of the variant."""
+    test: Test = Field(default=Test(), exclude=True)
+    """Keys in which the tests of this variant differ from those of the claim."""
+    tests: list[Test] = []
+    """Tests of the variant, each with the keys in which it differs; default: those of the claim."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nest(cls, content):
+        return nested(content, "test", Test.keys())
 
 
-class TestedVariantEntry(TestEntry):
-    """Changes of a claim's tests in one variant."""
-
-    claim: str | None = None
-    """Sentence that this variant tests, if it differs from the sentence of the claim."""
-    interpretation: Interpretation | None = None
-    """literal (as the paper states it), resolved (corrected or completed; the default) or ablation
-    (one component changed)."""
-    for_each_variant_of: Slug | None = None
-    """Set in `claim_variants`. This variant is combined with each member; the combination is called
-    <member>_<variant>."""
-    tests: Annotated[list[TestEntry], Field(min_length=1)] | None = None
-    """Tests of the variant, each with the keys in which it differs."""
+VariantOrNothing = Annotated[
+    TestedVariant,
+    BeforeValidator(
+        lambda content: {} if content is None else content,
+        json_schema_input_type=TestedVariant | None,
+    ),
+]
 
 
-class ClaimFields(FileEntry):
-    """Fields of a claim that are equal in the configuration file and after its expansion."""
+class Claim(FileEntry):
+    """Claim of a paper, and its tests in each variant.
+
+    The keys ``series`` and ``against`` belong to ``test``.
+    """
 
     claim: str
     """Claim of the paper, paraphrased in one sentence."""
@@ -226,23 +255,48 @@ class ClaimFields(FileEntry):
     untested: str = ""
     """Runs that would decide the claim, and are not part of this study."""
 
+    setting: str = ""
+    """Data, budget, network and iterations of the primary variant; derived from the plan."""
+    differences: str = ""
+    """Parameters without a test at the value of the paper; derived from the plan."""
+    primary_variant: str = ""
+    """Variant whose result is the verdict of the claim; default: the first variant."""
+    test: Test | None = Field(default=None, exclude=True)
+    """Keys that all tests of the claim share. Without `tests`, it is the only test of the claim."""
+    tests: Annotated[list[Test], Field(min_length=1)] = Field(default=[Test()], exclude=True)
+    """Tests of the claim, each with the keys in which it differs from `test`."""
+    variants: dict[str, VariantOrNothing] = {}
+    """Variants of the test by name, each with the keys that it changes."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nest(cls, content):
+        return nested(content, "test", {"series", "against"})
+
     @property
     def addition(self) -> bool:
         """True if no sentence of the paper states the claim."""
         return not self.quotation
 
+    def complete(self, key_path: str) -> Claim:
+        """Return the claim in which each variant has all of its tests."""
+        is_tested = self.model_fields_set & {"test", "tests", "variants"} or not self.untestable
+        default = {self.primary_variant or ONLY_VARIANT: TestedVariant()} if is_tested else {}
+        variants = {
+            name: self._variant(variant, f"{key_path}.variants.{name}")
+            for name, variant in (self.variants or default).items()
+        }
+        primary = self.primary_variant or next(iter(variants), ONLY_VARIANT)
+        return self.model_copy(update={"variants": variants, "primary_variant": primary})
 
-class Claim(ClaimFields):
-    """Complete claim, with the tests of each of its variants."""
-
-    setting: str = ""
-    """Data, budget, network and iterations of the primary variant; derived from the plan."""
-    differences: str = ""
-    """Parameters without a test at the value of the paper; derived from the plan."""
-    primary_variant: str
-    """Variant whose result is the verdict of the claim."""
-    variants: dict[str, TestedVariant]
-    """Variants of the test, by name."""
+    def _variant(self, variant: TestedVariant, key_path: str) -> TestedVariant:
+        common = (self.test or Test()).override(variant.test)
+        tests = [
+            complete
+            for test in variant.tests or self.tests
+            for complete in common.override(test).complete(self.figure, key_path)
+        ]
+        return variant.model_copy(update={"tests": tests})
 
     def series(self) -> Iterator[tuple[Test, Series]]:
         """Yield each test of each variant with each of its series."""
@@ -250,22 +304,3 @@ class Claim(ClaimFields):
             for test in variant.tests:
                 for series in test.all_series:
                     yield test, series
-
-
-class ClaimEntry(ClaimFields):
-    """Claim of a paper in a file, and its test in each variant."""
-
-    primary_variant: str | None = None
-    """Variant whose result is the verdict of the claim; default: the first variant."""
-    test: TestEntry | None = None
-    """Keys that all tests of the claim share. Without `tests`, it is the only test of the claim."""
-    series: SeriesEntry | None = None
-    """Series that all tests of the claim examine."""
-    against: Against | None = None
-    """Second series of all comparisons of the claim: an algorithm.variant, or only the keys in
-    which it differs from the first series."""
-    tests: Annotated[list[TestEntry], Field(min_length=1)] | None = None
-    """Tests of the claim, each with the keys in which it differs from `test`."""
-    variants: str | dict[str, TestedVariantEntry | None] = {}
-    """Variants of the test by name, each with the keys that it changes; or the name of a set in
-    `claim_variants`."""

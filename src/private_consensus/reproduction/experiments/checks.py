@@ -34,7 +34,7 @@ from private_consensus.privacy import Budget
 from ..claims import Claim
 from ..datasets import PREPARATIONS
 from .numbers import FIXED, KEY, POINT
-from .schema import Experiment, FigurePanel, Paper, Table, TunedParameters
+from .schema import Experiment, Panel, Paper, Table, TunedParameters
 
 PREPARED = "problem.prepared"
 OWN_COLUMNS = {"t", "run"}
@@ -295,7 +295,7 @@ def _unmeasured(
         yield expected(key_path, measure_text(measure), map(measure_text, recorded))
 
 
-def _wrong_panel(key_path: str, panel: FigurePanel, paper: Paper) -> Iterator[str]:
+def _wrong_panel(key_path: str, panel: Panel, paper: Paper) -> Iterator[str]:
     """Yield one line per unknown name and per invalid goal of a panel and its curves."""
     if panel.experiment and panel.experiment not in paper.experiments:
         yield expected(key_path, panel.experiment, paper.experiments)
@@ -309,7 +309,7 @@ def _wrong_panel(key_path: str, panel: FigurePanel, paper: Paper) -> Iterator[st
             curve.experiment or panel.experiment,
             curve.method,
             curve.variant,
-            [curve.measure, *filter(None, (curve.low, curve.high))],
+            [*filter(None, (curve.measure, curve.low, curve.high))],
             {**panel.where, **curve.where},
             curve.last_iteration_only,
         )

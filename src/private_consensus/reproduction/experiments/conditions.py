@@ -13,7 +13,7 @@ from ..datasets.catalogue import entry
 if TYPE_CHECKING:
     from ..claims import Claim
     from .plan import Plan
-    from .schema import Curve, FigurePanel
+    from .schema import Curve, Panel
 
 QUANTITIES = {
     "epsilon": ("epsilon", ("budget", "epsilon")),
@@ -123,7 +123,7 @@ def _curves(plan: Plan, figure: str) -> Iterator[CurveConditions]:
             yield _curve(plan, index, panel, curve)
 
 
-def _curve(plan: Plan, index: int, panel: FigurePanel, curve: Curve) -> CurveConditions:
+def _curve(plan: Plan, index: int, panel: Panel, curve: Curve) -> CurveConditions:
     name = curve.experiment or panel.experiment
     experiment, cell = plan.experiments[name], plan.cell(name, curve.method)
     selection = {**panel.where, **curve.where}

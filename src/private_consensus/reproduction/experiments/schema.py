@@ -1,25 +1,26 @@
 """Define the keys and values of the configuration; unknown keys are errors.
 
-A file of ``config/papers`` names its shared parts, and its experiments, figures and claims refer to
-these names. The classes ``...Entry`` describe what a file may contain. :func:`.files.read_paper`
-replaces each name by the part that it stands for. The result has the same keys. The classes
-:class:`Experiment`, :class:`Figure`, :class:`Table` and :class:`.Claim` describe it: they refine
-the entries by the keys that have to be present.
+A file of ``config/papers`` is a :class:`Paper`, or a :class:`Part` of one. Its entries refer to
+shared entries by anchors and merge keys of YAML. :func:`.papers.read_paper` validates each
+file, and then replaces products and defaults: a complete figure has one panel per point of its
+grid, and each of its curves names its experiment.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     ConfigDict,
     Field,
     field_validator,
+    model_serializer,
     model_validator,
 )
 
@@ -30,30 +31,28 @@ from private_consensus.common.fields import (
     BatchSize,
     FileEntry,
     Flag,
-    Grid,
     Interpretation,
     Measure,
     Name,
     Number,
     Open,
     Positive,
+    Product,
     Reference,
-    References,
     Selection,
     Slug,
     Strict,
     Values,
     Whole,
-    present,
     quoted,
-    split_measure,
+    split_method,
+    validate,
 )
 from private_consensus.core import algorithms, problems
 from private_consensus.core.graphs import GRAPHS
 from private_consensus.core.networks import MIXINGS
 
 from ..claims import Claim
-from ..claims.schema import ClaimEntry, TestedVariantEntry
 from ..datasets import PREPARATIONS
 
 ConfigurationError = Refused
@@ -154,22 +153,15 @@ def each_once(values: list[Any]) -> list[Any]:
     return values
 
 
-class AxisEntry(FileEntry):
-    """Grid of values, or changes of a named grid."""
-
-    set: str | None = None
-    """Parameter that the axis varies, as a dotted path such as budget.epsilon."""
-    values: Values | None = None
-    """Values of the parameter, one setting per value."""
-    because: str = ""
-    """Reason for these values, if the paper does not state them."""
-
-
-class Axis(AxisEntry):
+class Axis(FileEntry):
     """Grid of values of one parameter."""
 
     set: str
+    """Parameter that the axis varies, as a dotted path such as budget.epsilon."""
     values: Values
+    """Values of the parameter, one setting per value."""
+    because: str = ""
+    """Reason for these values, if the paper does not state them."""
 
     _different_values = field_validator("values")(each_once)
 
@@ -185,61 +177,52 @@ class UnspecifiedDetail(FileEntry):
     """Reason for the resolved form."""
 
 
-class TuningEntry(FileEntry):
+class TunedParameters(FileEntry):
     """Parameters selected on a grid of the same algorithm, in an experiment with separate runs.
 
     For each point of the axes that both experiments have, the grid point with the smallest mean
     error is selected. If the criterion is ``mean``, the measure is among the grid's ``averages``.
     """
 
-    experiment: str | None = None
+    experiment: str
     """Experiment that runs the tuning grid."""
-    variant: str | None = None
+    variant: str
     """Variant of the algorithm that runs on the tuning grid."""
-    measure: Measure | None = None
+    measure: Measure
     """Measure that the selected parameters minimise."""
-    criterion: Literal["last", "mean"] | None = None
+    criterion: Literal["last", "mean"]
     """Minimise the measure at the last iteration (last) or its mean over all iterations (mean)."""
-    axes: dict[str, str] | None = None
+    axes: Annotated[dict[str, str], Field(min_length=1)]
     """Axes of the tuning grid, each with the dotted path of the parameter that it tunes."""
 
 
-class TunedParameters(TuningEntry):
-    """Complete selection of parameters on a grid."""
-
-    experiment: str
-    variant: str
-    measure: Measure
-    criterion: Literal["last", "mean"]
-    axes: Annotated[dict[str, str], Field(min_length=1)]
-
-
-class VariantEntry(Open):
+class Variant(FileEntry):
     """Variant of an algorithm; keys that are not listed are parameters of the algorithm."""
 
-    _each_key_has_a_value = field_validator("*", mode="before")(present)
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": True})
 
-    extends: Reference | None = None
-    """Variant whose parameters this variant inherits and changes."""
-    interpretation: Interpretation | None = None
+    interpretation: Interpretation = "resolved"
     """literal (as the paper states it), resolved (corrected or completed) or ablation (with one
-    component changed). Default: resolved; ablation if the variant extends another."""
-    because: str | None = None
+    component changed)."""
+    because: str
     """Reason for the variant."""
     set: dict[str, Any] = {}
-    """Values outside the algorithm by dotted path, such as {budget.epsilon: .inf}."""
-    tuned: TuningEntry | None = None
+    """Changed values by dotted path, such as {budget.epsilon: .inf}, including the parameters of
+    the algorithm."""
+    tuned: TunedParameters | None = None
     """Parameters that are selected by their error on a tuning grid."""
 
-
-class Variant(VariantEntry):
-    """Complete variant: ``set`` has the parameters of the algorithm, too."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    interpretation: Interpretation
-    because: str
-    tuned: TunedParameters | None = None
+    @model_validator(mode="before")
+    @classmethod
+    def _set_parameters(cls, content):
+        if not isinstance(content, Mapping) or not isinstance(content.get("set", {}), Mapping):
+            return content
+        names = [key for key in content if key not in cls.model_fields]
+        if missing := [name for name in names if content[name] is None]:
+            raise ValueError(f"expected a value of {', '.join(missing)}, or no such key")
+        parameters = {f"algorithm.{name}": content[name] for name in names}
+        keys = {key: value for key, value in content.items() if key not in names}
+        return {**keys, "set": {**parameters, **content.get("set", {})}}
 
 
 class Span(FileEntry):
@@ -257,6 +240,23 @@ class Span(FileEntry):
         if not 0 <= (self.to - self.from_) // self.by < MAX_ITERATIONS:
             raise ValueError(f"expected 1 to {MAX_ITERATIONS} iterations")
         return self
+
+
+def iterations_of(entries: Any) -> Any:
+    """Return a list of iterations in which spans are replaced by their iterations."""
+    if not isinstance(entries, list):
+        return entries
+    iterations = []
+    for entry in entries:
+        span = validate(Span, entry) if isinstance(entry, dict) else None
+        iterations += range(span.from_, span.to + 1, span.by) if span else [entry]
+    return iterations
+
+
+Iterations = Annotated[
+    list[Whole],
+    BeforeValidator(iterations_of, json_schema_input_type=list[Whole | Span]),
+]
 
 
 class Scale(FileEntry):
@@ -282,37 +282,33 @@ class IntermediateMeasures(FileEntry):
     """Measures recorded at intermediate iterations; default: all."""
 
 
-class ExperimentEntry(FileEntry):
-    """Experiment: its keys override the defaults of the file or the extended experiment."""
+class Experiment(FileEntry):
+    """Experiment: what is run, and what is measured."""
 
-    extends: str | None = None
-    """Experiment of this file whose keys are inherited, except title, location and
-    unspecified_details."""
-    title: str | None = None
+    title: str
     """Quantity that the experiment computes, and what it is compared against."""
-    location: str | None = None
+    location: str
     """Figure, table or section of the paper that the experiment reproduces."""
-    problem: Open | None = None
+    problem: ProblemConfig
     """Optimisation problem: its name and parameters."""
-    network: Open | None = None
+    network: NetworkConfig
     """Communication network: graph family, number of agents, weights and parameters."""
-    budget: Open | None = None
+    budget: BudgetConfig
     """Privacy budget: epsilon and delta."""
-    horizon: Positive | None = None
+    horizon: Positive
     """Number of iterations."""
-    runs: Positive | None = None
+    runs: Positive
     """Number of Monte-Carlo runs."""
     runs_per_batch: BatchSize = 10
     """Number of runs that are computed together; the last batch is filled up with further runs,
     which are discarded."""
-    axes: list[Slug] | Mapping[Slug, AxisEntry | None] = {}
-    """Varied parameters: names of the file's axes, or axes by name. The experiment runs every
-    combination of their values."""
-    algorithms: Mapping[Algorithm, list[Slug] | Mapping[Slug, VariantEntry | None]] | None = None
-    """Algorithms, each with its variants: names of the file's variants, or variants by name."""
-    measures: Annotated[list[Measure], Field(min_length=1)] | None = None
+    axes: dict[Slug, Axis] = {}
+    """Varied parameters by name. The experiment runs every combination of their values."""
+    algorithms: dict[Algorithm, dict[Slug, Variant]]
+    """Algorithms, each with its variants by name."""
+    measures: Annotated[list[Measure], Field(min_length=1)]
     """Recorded measures, each a quantity.metric such as released.normalised_error."""
-    iterations: Sequence[Whole | Span] | Literal["all"] = []
+    iterations: Iterations | Literal["all"] = []
     """Iterations at which measures are recorded, in addition to the last iteration."""
     intermediate_measures: IntermediateMeasures | None = None
     """Settings and measures that are recorded before the last iteration; default: all."""
@@ -320,48 +316,28 @@ class ExperimentEntry(FileEntry):
     """Measures of which the mean over all iterations is recorded, too."""
     divergence: Literal["raise", "record"] = "raise"
     """Treatment of runs whose values become infinite: an error (raise), or a result (record)."""
-    shared_streams: Mapping[Stream, str | dict[str, str] | None] = {}
+    shared_streams: dict[Stream, str | dict[str, str]] = {}
     """Names of the random streams for data, graph, noise and sampling: one name for all algorithms,
     or one per algorithm. Experiments with equal names use the same random numbers. Default: streams
     of the experiment."""
-    unspecified_details: list[str] | Mapping[str, UnspecifiedDetail | None] = {}
+    unspecified_details: dict[str, UnspecifiedDetail] = {}
     """Details that the paper omits or contradicts, by topic, each with its resolution."""
     unaccounted_data_use: list[str] = []
     """Decisions that used private data and whose privacy cost is not part of the budget."""
     paper_values: dict[str, Any] = {}
-    """Values that the paper states for parameters, by dotted path, such as {network.agents: 10};
-    ~ for none. Claims name each parameter that was tested at other values only."""
+    """Values that the paper states for parameters, by dotted path, such as {network.agents: 10}.
+    Claims name each parameter that was tested at other values only."""
     scales: dict[str, Scale] = {}
     """Reductions of the experiment by name of the smaller scale, such as smoke."""
-
-
-class Experiment(ExperimentEntry):
-    """Experiment whose names are resolved, with the keys that a run needs."""
-
-    title: str
-    location: str
-    problem: ProblemConfig
-    network: NetworkConfig
-    budget: BudgetConfig
-    horizon: Positive
-    runs: Positive
-    axes: dict[Slug, Axis]
-    algorithms: dict[Algorithm, dict[Slug, Variant]]
-    measures: Annotated[list[Measure], Field(min_length=1)]
-    iterations: list[Whole] | Literal["all"] = []
-    shared_streams: dict[Stream, str | dict[str, str]] = {}
-    unspecified_details: dict[str, UnspecifiedDetail] = {}
 
 
 # --- Figures --------------------------------------------------------------------------------------
 
 
-class CurveKeys(FileEntry):
+class CurveKeys(Product):
     """Keys of a curve, which a panel or a figure may set for all of its curves."""
 
-    experiment: str = ""
-    """Experiment whose measurements are plotted."""
-    variant: str | None = None
+    variant: str = ""
     """Variant of the algorithm, if `method` names an algorithm only."""
     measure: Measure | None = None
     """Plotted measure, a quantity.metric such as released.test_error."""
@@ -374,28 +350,22 @@ class CurveKeys(FileEntry):
     """Meaning of the band around the mean; range: smallest to largest run."""
 
 
-class MeasureParts(FileEntry):
-    """Changes of a measure."""
+class Curve(CurveKeys):
+    """Curve: a variant of an algorithm, its measure, and the displayed name."""
 
-    quantity: str | None = None
+    experiment: str = ""
+    """Experiment whose measurements are plotted; default: that of the panel."""
+    method: Reference = ""
+    """Plotted method: algorithm.variant."""
+    quantity: str = Field(default="", exclude=True)
     """Replacement for the quantity in `measure`, such as released in released.test_error."""
-    metric: str | None = None
+    metric: str = Field(default="", exclude=True)
     """Replacement for the metric in `measure`, such as test_error in released.test_error."""
-
-
-class CurveFields(CurveKeys):
-    """Curve, whose method may be several in a file."""
-
-    method: (
-        Reference | References | Annotated[dict[Reference, str | list[Slug]], Field(min_length=1)]
-    )
-    """Plotted method: algorithm.variant. Several methods have one curve each; they are a list, a
-    mapping from algorithm.variant to a text that is appended to the label of its curve, or a
-    mapping from algorithms to lists of variants."""
-    style: Slug | None = None
+    style: str = ""
     """Name of the style in styles.yaml; default: the name of the variant."""
     label: str = ""
-    """Label in the legend, instead of the label of the style."""
+    """Label in the legend, instead of the label of the style; {key} is replaced by a value of the
+    grid."""
     where: Selection = {}
     """Value or range [low, high] of each axis, of t or of run; other measurements are omitted."""
     low: Measure | None = None
@@ -409,41 +379,56 @@ class CurveFields(CurveKeys):
     by_title: str = ""
     """Title in the legend of the axis that `by` names."""
 
-
-class Curve(CurveFields):
-    """Complete curve: a variant of an algorithm, its measure, and the displayed name."""
-
-    method: Slug
-    """Name of the algorithm."""
-    variant: str
-    measure: Measure
-    interpretation: Interpretation
-    style: Slug
-    """Name of the style in styles.yaml, after the name of the algorithm."""
-
-
-class CurveEntry(CurveFields, MeasureParts):
-    """Curve, or the product of several variants, measures and values of axes."""
-
-    measures: dict[str, str] = {}
-    """Plotted measures, one curve each: a mapping from the measure to the text that is appended to
-    the label of its curve."""
-    grid: Grid = {}
-    """Mapping from axes to lists of values; one curve is drawn per combination of values."""
-
-    @field_validator("measures")
+    @model_validator(mode="before")
     @classmethod
-    def _of_measures(cls, measures):
-        for measure in measures:
-            split_measure(measure)
-        return measures
+    def _from_method(cls, content):
+        return split_method({"method": content} if isinstance(content, str) else content)
+
+    def complete(self, panel: PanelKeys, key_path: str) -> Iterator[Curve]:
+        """Yield one complete curve per point of the grid."""
+        for curve in self.product(key_path):
+            curve = curve.inherit(panel, CurveKeys.model_fields)
+            if not (curve.method and curve.variant):
+                raise Refused([f"{key_path}.method: expected algorithm.variant"])
+            if curve.measure is None:
+                raise Refused(
+                    [f"{key_path}.{curve.method}.measure: missing, expected quantity.metric"]
+                )
+            quantity, metric = curve.measure
+            if "measure" not in self.model_fields_set | self.grid.keys():
+                quantity, metric = curve.quantity or quantity, curve.metric or metric
+            yield curve.model_copy(update={
+                "measure": (quantity, metric),
+                "experiment": curve.experiment or panel.experiments.get(curve.method, ""),
+                "style": curve.style or curve.variant,
+            })  # fmt: skip
 
 
-class PanelFields(FileEntry):
-    """Axes and curves of a panel."""
+def listed(content: Any) -> Any:
+    """Return a list of curves; an entry may be a list itself, and a single curve needs no list."""
+    if not isinstance(content, list):
+        return [content]
+    return [curve for entry in content for curve in (entry if isinstance(entry, list) else [entry])]
+
+
+CurveOrMethod = Curve | Reference
+Curves = Annotated[
+    list[Curve],
+    BeforeValidator(
+        listed,
+        json_schema_input_type=CurveOrMethod | list[CurveOrMethod | list[CurveOrMethod]],
+    ),
+]
+
+
+class PanelKeys(CurveKeys):
+    """Keys of a panel, which a figure may set for all of its panels."""
 
     experiment: str = ""
-    """Experiment whose measurements are plotted."""
+    """Experiment whose measurements are plotted; default: the experiment with the name of the
+    figure."""
+    experiments: dict[Algorithm, str] = {}
+    """Experiment per algorithm, for algorithms whose measurements `experiment` does not have."""
     where: Selection = {}
     """Value or range [low, high] of each axis, of t or of run for all curves; other measurements
     are omitted."""
@@ -451,9 +436,9 @@ class PanelFields(FileEntry):
     """Quantity on the horizontal axis: an axis of the experiment, t, a measure, or a column of the
     privacy table."""
     x_title: str = ""
-    """Title of the horizontal axis."""
+    """Title of the horizontal axis; default: the one in `titles`."""
     y_title: str = ""
-    """Title of the vertical axis."""
+    """Title of the vertical axis; default: the one in `titles`."""
     log_x: Flag = True
     """True: logarithmic horizontal axis."""
     log_y: Flag = True
@@ -465,46 +450,40 @@ class PanelFields(FileEntry):
     goals: list[Number] = []
     """Target values of the measure. The panel shows, for each target, the smallest x from which the
     curve stays at or below it."""
-
-
-class FigurePanel(PanelFields):
-    """Complete panel: curves or a communication graph."""
-
-    title: str
-    """Title of the panel."""
     graph: Flag = False
-    """True: draw the communication graph of the experiment."""
-    curves: list[Curve] = []
-    """Curves of the panel."""
-
-    @model_validator(mode="after")
-    def _curves_or_graph(self):
-        if not self.experiment or self.graph == bool(self.curves) or self.graph == bool(self.x):
-            raise ValueError("expected an experiment, and either x and curves, or graph: true")
-        return self
+    """True: draw the communication graph of the experiment instead of curves."""
+    curves: Curves = []
+    """Curves of the panel. Each is an algorithm.variant, or a mapping with the keys of a curve."""
 
 
-class PanelKeys(PanelFields, CurveKeys, MeasureParts):
-    """Keys of a panel, which a figure may set for all of its panels."""
-
-    experiments: dict[Algorithm, str] = {}
-    """Experiment per algorithm, for algorithms whose measurements `experiment` does not have."""
-    grid: Grid = {}
-    """Mapping from axes to lists of values; one panel is drawn per combination of values."""
-    curves: str | list[str | CurveEntry] | CurveEntry = []
-    """Curves of the panel. Each is the name of a set in the file's `curves`, an algorithm.variant,
-    or a mapping with the keys of a curve."""
-
-
-class PanelEntry(PanelKeys):
-    """Panel of a figure."""
+class Panel(PanelKeys):
+    """Panel of a figure: curves or a communication graph."""
 
     title: str = ""
-    """Title of the panel; {axis} is replaced by the value of an axis of the grid."""
+    """Title of the panel; {key} is replaced by a value of the grid."""
+
+    @model_serializer(mode="wrap")
+    def _without_keys_of_curves(self, dump):
+        omitted = {*CurveKeys.model_fields, "experiments"}
+        return {key: value for key, value in dump(self).items() if key not in omitted}
+
+    def complete(self, figure: Figure, key_path: str) -> Iterator[Panel]:
+        """Yield one complete panel per point of the grid, with the keys of its figure."""
+        for panel in self.product(key_path):
+            where = {**figure.where, **panel.where}
+            panel = panel.inherit(figure, PanelKeys.model_fields.keys() - {"where", "grid"})
+            panel = panel.model_copy(update={"where": where})
+            if not panel.experiment or panel.graph in (bool(panel.curves), bool(panel.x)):
+                expected = "an experiment, and either x and curves, or graph: true"
+                raise Refused([f"{key_path}: expected {expected}"])
+            curves = [
+                c for curve in panel.curves for c in curve.complete(panel, f"{key_path}.curves")
+            ]
+            yield panel.model_copy(update={"curves": curves})
 
 
-class FigureFields(FileEntry):
-    """Description of a figure."""
+class Figure(PanelKeys):
+    """Figure: panels, and keys that all of its panels share."""
 
     title: str
     """Title: which quantity of which method is plotted against what."""
@@ -515,36 +494,16 @@ class FigureFields(FileEntry):
     """Number of panels per row."""
     note: str = ""
     """Remark on the data, shown below the title."""
-
-
-class Figure(FigureFields):
-    """Figure whose panels and curves are resolved."""
-
-    panels: Annotated[list[FigurePanel], Field(min_length=1)]
-    """Panels of the figure."""
+    panels: Annotated[list[Panel], Field(min_length=1)] = [Panel()]
+    """Panels of the figure; default: one panel with the keys of the figure."""
     added: Flag = False
     """True: not a figure of the paper."""
 
-    @model_validator(mode="after")
-    def _titles_differ(self):
-        titles = [panel.title for panel in self.panels]
-        if repeated := sorted({title for title in titles if titles.count(title) > 1}):
-            raise ValueError(f"expected a different title for each panel; repeated: {repeated}")
-        return self
-
-
-class FigureEntry(FigureFields, PanelKeys):
-    """Figure: panels and their common keys."""
-
-    extends: str | None = None
-    """Figure of this file whose keys are inherited, except title, caption and note."""
-    panel_title: str = "{title}"
-    """Title of each panel, in which {title} is replaced by the title of the panel and {axis} by the
-    value of an axis of the grid."""
-    graph: Flag = False
-    """True: draw the communication graph of the experiment instead of curves."""
-    panels: Annotated[list[PanelEntry], Field(min_length=1)] | None = None
-    """Panels of the figure; default: one panel with the keys of the figure."""
+    @model_serializer(mode="wrap")
+    def _without_keys_of_panels(self, dump):
+        return {
+            key: value for key, value in dump(self).items() if key not in PanelKeys.model_fields
+        }
 
 
 # --- Tables ---------------------------------------------------------------------------------------
@@ -556,14 +515,16 @@ class TabulatedMethod(FileEntry):
     label: str
     """Name of the method in the table."""
     method: Reference
-    """Tabulated method: algorithm.variant, or an algorithm together with the key `variant`."""
-    variant: str | None = None
+    """Tabulated method: algorithm.variant."""
+    variant: str = ""
     """Variant of the algorithm, if `method` names an algorithm only."""
     interpretation: Interpretation | None = None
     """literal (as the paper states it), resolved (corrected or completed) or ablation (with one
     component changed); default: that of the variant."""
     published: list[tuple[Number, Number, Number]] = []
     """Published numbers, one [row value, mean, standard deviation] per row."""
+
+    _variant_of_method = model_validator(mode="before")(split_method)
 
 
 class Block(FileEntry):
@@ -641,66 +602,48 @@ def cited(paper: Mapping[str, Any]) -> str:
 
 # --- Files ----------------------------------------------------------------------------------------
 
-
-class Defaults(FileEntry):
-    """Default keys of all experiments and panels of a file."""
-
-    experiment: ExperimentEntry | None = None
-    """Values of keys that experiments do not set themselves."""
-    panel: PanelKeys | None = None
-    """Values of keys that panels of figures do not set themselves."""
+Shared = dict[str, Any]
+"""Entries to which other entries of the file refer by anchors; they are not read themselves."""
 
 
-class File(FileEntry):
-    """File of ``config/papers``: a paper, or a part of one."""
+class Part(FileEntry):
+    """File of ``config/papers/<paper>``: experiments, figures, tables and claims."""
 
-    paper: PaperInfo | None = None
-    """Title, authors and source."""
-    parts: list[str] | None = None
-    """Further files of the paper, without extension, in the folder with the paper's key."""
-    scales: list[Slug] | None = None
-    """Names of scales that a study defines in addition to smoke."""
-    titles: dict[str, str] = {}
+    titles: dict[str, str] = Field(default={}, exclude=True)
     """Titles of horizontal axes and measures that figures use by default."""
-    defaults: Defaults = Defaults()
-    """Values of keys that the experiments and panels of the file do not set themselves."""
-    axes: dict[Slug, AxisEntry] = {}
-    """Axes by name: a varied parameter and its values, to which experiments refer."""
-    unspecified_details: dict[str, UnspecifiedDetail] = {}
-    """Details that the paper omits or contradicts, by topic, to which experiments refer."""
-    variants: dict[Algorithm, dict[Slug, VariantEntry]] = {}
-    """Variants of each algorithm by name, to which experiments refer."""
-    sentences: dict[Slug, str] = {}
+    sentences: dict[Slug, str] = Field(default={}, exclude=True)
     """Sentences by name, to which captions refer as {name}."""
-    curves: dict[Slug, list[Reference | CurveEntry] | CurveEntry] = {}
-    """Sets of curves by name, to which panels refer."""
-    claim_variants: dict[Slug, dict[str, TestedVariantEntry]] = {}
-    """Sets of claim variants by name, to which claims refer."""
-    experiments: dict[Slug, ExperimentEntry] = {}
+    defaults: Shared = Field(default={}, exclude=True)
+    """Keys that several entries share."""
+    axes: Shared = Field(default={}, exclude=True)
+    """Axes that several experiments have."""
+    unspecified_details: Shared = Field(default={}, exclude=True)
+    """Details that concern several experiments."""
+    variants: Shared = Field(default={}, exclude=True)
+    """Variants of algorithms that several experiments run."""
+    curves: Shared = Field(default={}, exclude=True)
+    """Curves that several panels show."""
+    claim_variants: Shared = Field(default={}, exclude=True)
+    """Variants that several claims have."""
+    experiments: dict[Slug, Experiment] = {}
     """Experiments by name: the computations that are run."""
-    figures: dict[Name, FigureEntry] = {}
+    figures: dict[Name, Figure] = {}
     """Figures by name, drawn from the measurements of experiments."""
     tables: dict[Name, Table] = {}
     """Tables by name, with measurements of experiments next to published values."""
-    claims: dict[Name, ClaimEntry] = {}
+    claims: dict[Name, Claim] = {}
     """Claims of the paper by name, each with its test."""
 
 
-class Paper(Strict):
-    """Complete file of ``config/papers``, including its parts."""
+class Paper(Part):
+    """File of ``config/papers``: a paper."""
 
     paper: PaperInfo
     """Title, authors and source."""
+    parts: list[str] = Field(default=[], exclude=True)
+    """Further files of the paper, without extension, in the folder with the paper's key."""
     scales: list[Slug] = []
-    """Names of scales of a study; each of its experiments defines its reduction."""
-    experiments: dict[Slug, Experiment]
-    """Experiments by name."""
-    figures: dict[Name, Figure]
-    """Figures by name."""
-    tables: dict[Name, Table] = {}
-    """Tables by name."""
-    claims: dict[Name, Claim]
-    """Claims by name."""
+    """Names of scales that a study defines in addition to smoke."""
 
 
 class Style(Strict):
