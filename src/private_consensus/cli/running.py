@@ -40,10 +40,7 @@ def run(options: Namespace) -> None:
     error = (pl.col("value").std(ddof=1).fill_null(0.0) / pl.len().sqrt()).alias("error")
     mean_values = runs.group_by("t").agg(pl.col("value").mean(), error).sort("t")
     row = private.row(0, named=True)
-    algorithm, problem, network, budget, horizon = setting
-    first_network = network.of_run(0)
-    algorithm = algorithm.calibrate(budget, problem, first_network, horizon)
-    setting = algorithm, problem, first_network, budget, horizon
+    setting = _calibrated(setting)
     names = ("claimed", "formula", "accountant", "lower")
     stated = ("delta", "accountant", "lower_bound_method", "relation", "verdict")
     contents = {
@@ -61,6 +58,13 @@ def run(options: Namespace) -> None:
         first, last = mean_values["value"][0], mean_values["value"][-1]
         text = f"{options.algorithm} diverged: {metric} grew from {first:.3g} to {last:.3g}"
         print_error(f"{text}; expected {_stable_steps(setting)}")
+
+
+def _calibrated(setting: SettingParts) -> SettingParts:
+    """Return a setting with calibrated noise, on the graph of the first run."""
+    algorithm, problem, network, budget, horizon = setting
+    network = network.of_run(0)
+    return algorithm.calibrate(budget, problem, network, horizon), problem, network, budget, horizon
 
 
 def _run_output(
@@ -125,13 +129,11 @@ def audit(options: Namespace) -> int:
         progress(f"audit of {options.algorithm}, pairs of data sets", options.pairs) as update,
         readable_errors(options),
     ):
-        algorithm, problem, network, budget, horizon = setting
         result = execute_audit(
             *setting, pairs=options.pairs, seed=options.seed,
             progress=lambda done, of: update(completed=done, total=of),
         )  # fmt: skip
-        algorithm = algorithm.calibrate(budget, problem, network.of_run(0), horizon)
-        setting = algorithm, problem, network, budget, horizon
+        setting = _calibrated(setting)
     contents = {"setting": setting_contents(setting), **asdict(result)}
     emit(options, contents, *setting_lines(setting), str(result))
     return 1 if result.finding else 0
@@ -148,6 +150,7 @@ def observers(options: Namespace) -> None:
     with progress(f"observers of {options.algorithm}"), readable_errors(options):
         members = dict.fromkeys((AGENT, SECURE), options.coalition)
         results = [observe(*setting, kind=kind, members=members.get(kind)) for kind in KINDS]
+        setting = _calibrated(setting)
     contents = {"setting": setting_contents(setting), "observers": [asdict(r) for r in results]}
     rows = [
         (

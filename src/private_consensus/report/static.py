@@ -42,7 +42,8 @@ INDEX = """<!doctype html>
 def reference_results(root: Path) -> Results:
     """Read the published results of a repository.
 
-    Figures and claims of the configuration that the reference does not contain are omitted.
+    Figures and claims of the configuration that the reference does not contain are omitted. Data,
+    versions and wall times are those of the manifest.
     """
     folder = root / "results" / REFERENCE
     manifest = read_json(folder / "manifest.json")
@@ -57,7 +58,7 @@ def reference_results(root: Path) -> Results:
     described = {
         "papers": papers,
         "labels": {name: style.label for name, style in plan.styles.items()},
-        "config": {"seed": None},
+        "config": {"seed": manifest["seed"]},
         "timings": (),
     }
     files = {
@@ -74,7 +75,12 @@ def reference_results(root: Path) -> Results:
     return replace(
         results,
         claims=[row for row in results.claims if row["figure"] in published],
-        versions={},
+        cards=manifest["data"],
+        versions=manifest["versions"],
+        timings=[
+            {"job": job, "seconds": seconds, "memory": 0.0}
+            for job, seconds in manifest["wall seconds"].items()
+        ],
         is_reference=True,
     )
 

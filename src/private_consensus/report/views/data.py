@@ -30,14 +30,21 @@ def page(results: Results) -> dict[str, object]:
 
 
 def card(content: Row) -> dict[str, Any]:
-    """Format a data card for the page."""
+    """Format a data card for the page; the cards of the reference state the origin only."""
     return {
+        "title": content["dataset"],
         **content,
         "surrogate": content["source"] == "surrogate",
         "needs": entry(content["dataset"]).needs if content["dataset"] in DATA_SETS else "",
-        "splits": ", ".join(f"{name} {number(rows)}" for name, rows in content["splits"].items()),
-        "marginals": [marginal(name, m) for name, m in sorted(content["marginals"].items())],
-        "pictures": {name: pixels for name, pixels in content["pictures"].items() if pixels},
+        "splits": ", ".join(
+            f"{name} {number(rows)}" for name, rows in content.get("splits", {}).items()
+        ),
+        "marginals": [
+            marginal(name, m) for name, m in sorted(content.get("marginals", {}).items())
+        ],
+        "pictures": {
+            name: pixels for name, pixels in content.get("pictures", {}).items() if pixels
+        },
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..formats import duration, number
+from ..formats import duration
 from ..reading import Results, Row
 
 LISTED_JOBS = 10
@@ -28,7 +28,7 @@ def jobs(timings: Iterable[Row]) -> dict[str, object]:
         "first": rows[:LISTED_JOBS],
         "count": len(rows),
         "total": duration(sum(row["seconds"] for row in rows)),
-        "peak": f"{number(round(max((row['memory'] for row in rows), default=0)))} MB",
+        "peak": round(max((row["memory"] for row in rows), default=0)),
     }
 
 
