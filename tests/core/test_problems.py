@@ -33,11 +33,15 @@ def prepared_rows(rows=600, dim=5, seed=0):
     return SimpleNamespace(features=features, labels=labels.astype(np.int8))
 
 
+def build(streams, **changes):
+    """Return logistic regressions on rows that each run distributes to the agents."""
+    options = {"records": 100, "ridge": 1.0, "weight": "mean", "partition": "per_run"} | changes
+    return logistic_regression.build(streams, AGENTS, prepared=prepared_rows(), **options)
+
+
 @pytest.fixture
 def logistic(streams):
-    return logistic_regression.build(
-        streams, AGENTS, prepared=prepared_rows(), records=100, ridge=0.01
-    )
+    return build(streams, ridge=0.01, weight=1.0, partition="shared")
 
 
 def test_the_logistic_gradient_agrees_with_central_differences(logistic):
@@ -107,15 +111,7 @@ def test_rows_of_norm_above_1_are_refused(streams):
 
 @pytest.fixture
 def per_run(streams):
-    return logistic_regression.build(
-        streams,
-        AGENTS,
-        prepared=prepared_rows(),
-        records=100,
-        ridge=1.0,
-        weight="mean",
-        partition="per_run",
-    )
+    return build(streams)
 
 
 def proximal_inputs(problem, runs=12, settings=2, scale=1.0):
@@ -132,15 +128,7 @@ def test_each_run_samples_a_partition_that_does_not_change_if_runs_are_added(str
     assert per_run.features.shape == (12, AGENTS, 100, 5)
     assert not np.array_equal(per_run.features[0], per_run.features[1])
     fewer = Streams(streams.root, tuple(range(3)), streams.groups)
-    again = logistic_regression.build(
-        fewer,
-        AGENTS,
-        prepared=prepared_rows(),
-        records=100,
-        ridge=1.0,
-        weight="mean",
-        partition="per_run",
-    )
+    again = build(fewer)
     assert np.array_equal(again.features, per_run.features[:3])
     assert shared_by_runs(logistic_regression, {})
     assert not shared_by_runs(logistic_regression, {"partition": "per_run"})
@@ -150,16 +138,7 @@ def test_each_run_samples_a_partition_that_does_not_change_if_runs_are_added(str
 
 @pytest.mark.parametrize("coding", logistic_regression.CODINGS)
 def test_the_optimum_of_a_run_agrees_with_independent_solvers(streams, coding):
-    problem = logistic_regression.build(
-        streams,
-        AGENTS,
-        prepared=prepared_rows(),
-        records=100,
-        ridge=1.0,
-        weight="mean",
-        partition="per_run",
-        coding=coding,
-    )
+    problem = build(streams, coding=coding)
     for run in range(0, 12, 5):
         signed = (problem.features[run] * problem.labels[run][..., None]).reshape(-1, 5)
 
@@ -182,15 +161,7 @@ def test_the_optimum_of_a_run_agrees_with_independent_solvers(streams, coding):
 @pytest.mark.parametrize("weight", ["mean", 17.5])
 def test_the_proximal_solve_is_stationary_and_agrees_with_scipy(streams, weight):
     """The weight 17.5 is 1750 times that of the mean; Newton steps replace the slow bound there."""
-    problem = logistic_regression.build(
-        streams,
-        AGENTS,
-        prepared=prepared_rows(),
-        records=100,
-        ridge=0.01,
-        weight=weight,
-        partition="per_run",
-    )
+    problem = build(streams, ridge=0.01, weight=weight)
     linear, penalty, centre, start = proximal_inputs(problem)
     x = problem.proximal(linear, penalty, centre, start)
     slope = remaining_slope(problem, x, linear, penalty, centre)
@@ -239,16 +210,7 @@ def test_the_proximal_solve_of_mean_estimation_is_stationary(streams):
 
 @pytest.mark.parametrize("partition", logistic_regression.PARTITIONS)
 def test_the_compiled_and_the_numpy_proximal_solve_agree(streams, partition):
-    problem = logistic_regression.build(
-        streams,
-        AGENTS,
-        prepared=prepared_rows(),
-        records=100,
-        ridge=0.01,
-        weight="mean",
-        loss_scale=20.0,
-        partition=partition,
-    )
+    problem = build(streams, ridge=0.01, loss_scale=20.0, partition=partition)
     inputs = proximal_inputs(problem)
     fast, plain = solver.solve_in_lanes(problem, *inputs), solver.solve_by_arrays(problem, *inputs)
     assert np.allclose(
