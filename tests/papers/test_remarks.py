@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from private_consensus.core.networks import metropolis_mixing
 from private_consensus.privacy import Release, account, gaussian_delta
 from private_consensus.reproduction.statements import (
     admm,
@@ -17,7 +16,6 @@ from private_consensus.reproduction.statements import (
     zeroth_order,
 )
 from private_consensus.reproduction.statements import consensus_innovation as wang
-from private_consensus.reproduction.statements.common import adjacency_of
 
 # Showkatbakhsh et al.
 
@@ -129,23 +127,6 @@ def test_the_loss_under_record_sampling_has_its_closed_form(loss, batch):
     closed = math.log1p(fraction * math.expm1(loss / batch))
     assert largest_loss == pytest.approx(closed) and closed >= loss / 100
     assert closed < loss / batch
-
-
-def test_weights_are_doubly_stochastic_and_graph_descent_matches_central_descent():
-    for kind, links in (("ring", 9), ("path", 8), ("star", 8)):
-        W = metropolis_mixing(adjacency_of(kind, 9))
-        assert np.allclose(W.sum(0), 1) and np.allclose(W.sum(1), 1) and np.allclose(W, W.T)
-        assert W.min() >= 0 and (W > 0).sum() == 2 * links + np.count_nonzero(np.diag(W))
-    centres, best, least = local._losses(9)
-    assert abs(((best - centres) / np.sqrt(1 + (best - centres) ** 2)).sum()) < 0.01
-    # Central descent with the mean gradient, without a graph.
-    x, total = 3.0, 0.0
-    for k in range(1, 101):
-        total += x
-        x -= ((x - centres) / np.sqrt(1 + (x - centres) ** 2)).mean() / math.sqrt(k)
-    alone = np.sqrt(1 + (total / 100 - centres) ** 2).sum() - least
-    everybody = np.full((9, 9), 1 / 9)
-    assert local.excess_on_a_graph(everybody, np.array([100]))[0] == pytest.approx(alone)
 
 
 # Wang et al.
