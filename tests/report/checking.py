@@ -1,8 +1,8 @@
 """Check a report: sizes and lengths of pages, accessibility, readability of figures.
 
 ``python -m tests.report.checking results/paper`` lists the findings, and fails if there are any.
-``--some`` checks one page of each kind and one figure per paper. Without a browser, lengths of
-pages are estimated, and accessibility and figures are not checked.
+``--some`` checks one page of each kind and one figure per paper. Without a browser, only
+sizes are checked.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -25,14 +24,7 @@ LARGEST_REPORT, LARGEST_PAGE = 40_000_000, 600_000
 """Largest sizes in bytes."""
 LONGEST_PAGE = {1280: 8.0, 390: 20.0}
 """Largest length of a page before unfolding, in screens, by width of the window in pixels."""
-LINES_PER_SCREEN, CHARACTERS_PER_LINE = 36.0, 110.0
-"""Capacity of a screen of 1,280 by 900 pixels, for the estimate without a browser."""
-WITHOUT_BROWSER = (
-    "No browser is installed: lengths of pages are estimated, and accessibility and figures are "
-    "not checked. Install chromium to check them."
-)
-PIXELS_PER_LINE, THUMBNAIL = 25, 64
-"""Heights of a line and of the thumbnail of a figure in pixels, for the same estimate."""
+WITHOUT_BROWSER = "No browser is installed: only sizes are checked. Install chromium."
 SMALLEST_TEXT = 9.0
 """Pixels of a drawing that is shown at its own size."""
 TOUCH = 1.5
@@ -89,81 +81,6 @@ def sizes(report: Path) -> Iterator[str]:
         if (size := page.stat().st_size) > LARGEST_PAGE:
             name, limit = page.relative_to(report), LARGEST_PAGE / 1e3
             yield f"{name} has {size / 1e3:.0f} kB, at most {limit:.0f}"
-
-
-class _Visible(HTMLParser):
-    """Lines of the content of a page that is visible before unfolding."""
-
-    BLOCKS = frozenset(["p", "li", "tr", "h1", "h2", "h3", "h4", "dt", "dd", "summary", "br"])
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.folded: list[bool] = []
-        self.in_main = self.in_summary = False
-        self.lines, self.characters = 0.0, 0
-        self.feed(text)
-        self._end_block()
-
-    @property
-    def is_visible(self) -> bool:
-        """Return True outside folded parts, and in the summary of the outermost folded part."""
-        hidden = sum(self.folded)
-        return self.in_main and (not hidden or (self.in_summary and hidden == self.folded[-1] == 1))
-
-    def _end_block(self) -> None:
-        if self.characters:
-            self.lines += max(1.4, 0.4 + self.characters / CHARACTERS_PER_LINE)
-        self.characters = 0
-
-    def handle_starttag(self, tag, attributes):
-        values_by_attribute = dict(attributes)
-        if tag in self.BLOCKS:
-            self._end_block()
-        if tag == "details":
-            self._end_block()
-            self.folded.append("open" not in values_by_attribute)
-        self.in_main = self.in_main or tag == "main"
-        self.in_summary = self.in_summary or tag == "summary"
-        height = values_by_attribute.get("height") or ""
-        if tag == "img" and self.is_visible and height.isdigit():
-            self.lines += int(height) / PIXELS_PER_LINE
-        if values_by_attribute.get("class") == "thumb":
-            self.lines += THUMBNAIL / PIXELS_PER_LINE
-
-    def handle_endtag(self, tag):
-        if tag == "details" and self.folded:
-            self._end_block()
-            self.folded.pop()
-        if tag == "summary":
-            self._end_block()
-            self.in_summary = False
-        if tag == "main":
-            self._end_block()
-            self.in_main = False
-
-    def handle_data(self, data):
-        if self.is_visible:
-            self.characters += len(" ".join(data.split()))
-            self.lines += data.count("\n") if self.lasttag == "pre" else 0
-
-
-def estimated_screens(text: str) -> float:
-    """Estimate the length of a page before unfolding, in screens of 1,280 by 900 pixels."""
-    return _Visible(text).lines / LINES_PER_SCREEN
-
-
-def estimated_lengths(report: Path) -> Iterator[str]:
-    """Yield a finding for each page that is too long by the estimate."""
-    for page in sorted(report.rglob("*.html")):
-        screens = estimated_screens(page.read_text(encoding="utf-8"))
-        if screens > LONGEST_PAGE[1280]:
-            yield _too_long(page.relative_to(report).as_posix(), screens, 1280, "about ")
-
-
-def _too_long(name: str, screens: float, width: int, about: str = "") -> str:
-    return (
-        f"{name}: {about}{screens:.1f} screens at {width} pixels, at most {LONGEST_PAGE[width]:g}"
-    )
 
 
 def accessible(tab: chromium.Tab) -> Iterator[str]:
@@ -231,7 +148,7 @@ def check(results: Path, *, sample: bool = False) -> list[str]:
     findings = list(sizes(report))
     if chromium.find() is None:
         print(WITHOUT_BROWSER, file=sys.stderr)
-        return [*findings, *estimated_lengths(report)]
+        return findings
     labels = json.loads((results / "plan.json").read_text(encoding="utf-8"))["labels"]
     names: dict[str, list[dict[str, str]]] = {}
     with (
@@ -245,7 +162,8 @@ def check(results: Path, *, sample: bool = False) -> list[str]:
                 length = tab.value("document.documentElement.scrollHeight") / height
                 name = page.relative_to(report).as_posix()
                 if length > LONGEST_PAGE[width] and scheme == "light":
-                    findings.append(_too_long(name, length, width))
+                    limit = f"at most {LONGEST_PAGE[width]:g}"
+                    findings.append(f"{name}: {length:.1f} screens at {width} pixels, {limit}")
                 location = f"{page.relative_to(report)}, {width} pixels, {scheme}"
                 findings += [f"{location}: {line}" for line in accessible(tab)]
                 if tab.value("document.documentElement.scrollWidth") > width:
