@@ -15,6 +15,7 @@ from private_consensus import networks
 from private_consensus.common.errors import InvalidInput, OutsideRange
 from private_consensus.core.algorithms.dsgd import DSGD
 from private_consensus.core.algorithms.families.decentralized_sgd import KEYS, computed_per_second
+from private_consensus.core.algorithms.families.sgd_theorems import reused_state_releases
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
 from private_consensus.core.algorithms.sdm_dsgd import SDMDSGD
@@ -472,6 +473,17 @@ def test_the_sound_variants_use_most_of_the_budget_without_exceeding_it(algorith
     less = replace(ready, sigma=ready.sigma / 2)
     half = account(less.releases(problem, network, 100), 1e-5)
     assert half.epsilon > 1.5
+
+
+def test_a_reused_model_keeps_the_largest_own_weight_of_the_network():
+    problem, network, _ = scene()
+    algorithm = QDPSGD2(sigma=3.0, own="exact", sigma_rule="given", e0=5.0)
+    step, e = algorithm.steps(400.0)
+    keep = np.abs(1 - e + e * np.diagonal(network.mixing, axis1=-2, axis2=-1)).max()
+    message = {"step": step * e, "resolution": 0.1, "dim": problem.dim, "clip": 0.5}
+    (expected,) = reused_state_releases(3.0, 400, keep=keep, **message)
+    (release,) = algorithm.releases(problem, network, 400)
+    assert release.sensitivity == pytest.approx(expected.sensitivity)
 
 
 @pytest.mark.parametrize("sigma2", ["as_q1", "drop_eta"])
