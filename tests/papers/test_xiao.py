@@ -316,7 +316,7 @@ def test_pdop_follows_its_recursion(problem, network, streams):
     [("pdop", {}), ("ldp_gradient_descent", {"aggregator": "range", "decay": 0.93}),
      ("ldp_admm", {})],
 )  # fmt: skip
-def test_epsilon_by_the_papers_formula_is_a_geometric_sum(problem, network, name, options):
+def test_epsilon_by_the_papers_formula_is_a_geometric_sum(problem, network, streams, name, options):
     algorithm = load(name)(**NOISE, **options).calibrate(FREE, problem, network, 50)
     steps = 0.1 * np.ones(50) if name == "ldp_admm" else algorithm.decay ** np.arange(1, 51)
     expected = (steps * 1.02 ** np.arange(1, 51)).sum() * problem.weight
@@ -327,6 +327,8 @@ def test_epsilon_by_the_papers_formula_is_a_geometric_sum(problem, network, name
     assert epsilon == pytest.approx(formula * 2 * np.sqrt(DIM))
     [(stated, claimed)] = claims_of(algorithm, FREE, problem, network, 50)
     assert stated is algorithm and claimed == formula
+    accumulated = run(algorithm, problem, network, streams, 50)[50]["worst_case"]
+    assert np.allclose(accumulated, formula)
 
 
 def test_log_likelihood_ratio_of_transcripts_is_within_the_accountants_epsilon(streams):
