@@ -480,8 +480,8 @@ def test_executed_batches_that_are_larger_than_the_accounted_ones_are_named():
     assert audit_calibrated(noisy, problem, network, horizon, 1e-5, pairs=2).finding is False
 
     class Doubled(type(noisy)):
-        def sizes(self, s, speeds):
-            return 2 * super().sizes(s, speeds)
+        def batch_sizes(self, speeds):
+            return 2 * super().batch_sizes(speeds)
 
     doubled = Doubled(**parameters(noisy))
     result = audit_calibrated(doubled, problem, network, horizon, 1e-5, pairs=2)

@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_limits
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput, OutsideRange
 from private_consensus.core.algorithms.dsgd import DSGD
-from private_consensus.core.algorithms.families.decentralized_sgd import KEYS, computed_per_second
+from private_consensus.core.algorithms.families.compiled_rounds import STREAMS
+from private_consensus.core.algorithms.families.decentralized_sgd import computed_per_second
 from private_consensus.core.algorithms.families.sgd_theorems import reused_state_releases
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
@@ -28,6 +29,7 @@ from private_consensus.kernels import messages, rounds, rows
 from private_consensus.kernels.normals import threefry
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.discrete import discrete_gaussian_pmf
+from private_consensus.privacy.mechanism_sampled import SampledGradient
 
 FIRST_ROW = np.zeros(1, int)
 KEY, OTHER = np.array([7, 11], np.uint32), np.array([13, 17], np.uint32)
@@ -76,15 +78,14 @@ def draws(algorithm, problem, network, streams, rounds=1):
     release = handler.function()
     for t in range(1, rounds + 1):
         handler.begin(t)
-        batch, keys = release.batch(algorithm.released), {name: release.key(name) for name in KEYS}
-        speeds = computed_per_second(batch.speeds)
-        yield SimpleNamespace(speeds=speeds, rows=batch.rows, keys=keys, normals=batch.normals)
+        keys = {name: release.key(name) for name in STREAMS}
+        yield SimpleNamespace(**release.batch(algorithm.released)._asdict(), keys=keys)
 
 
 def draw_of(algorithm, problem, network, streams):
     """Return the random numbers of the first round, and the batch sizes of the agents in run 0."""
     draw = next(draws(algorithm, problem, network, streams))
-    return draw, algorithm.sizes(0, draw.speeds[0])
+    return draw, draw.sizes[0, 0]
 
 
 def start_of(algorithm, problem, network, streams):
@@ -297,10 +298,9 @@ def test_fewer_than_121_rounds_cause_a_warning():
 
 
 def test_an_agent_without_a_gradient_adds_no_noise():
-    algorithm = QDPSGD1(sigma=1.0, noise_on="sum")
-    np.testing.assert_allclose(algorithm.noise_scales(np.array([0, 4, 20]))[0], [0, 0.125, 0.025])
-    algorithm = QDPSGD1(sigma=1.0)
-    np.testing.assert_allclose(algorithm.noise_scales(np.array([0, 4, 20]))[0], [0, 0.5, 0.5])
+    for noise_on, expected in (("sum", [0, 0.125, 0.025]), ("mean", [0, 0.5, 0.5])):
+        mechanism = SampledGradient(scale=1.0, clip=0.5, on_sum=noise_on == "sum")
+        assert mechanism.deviation(np.array([[[0, 4, 20]]])).ravel() == pytest.approx(expected)
 
 
 def models_after_round(algorithm, x):
@@ -365,7 +365,7 @@ def test_batches_have_uniform_sizes_from_4_to_35_and_no_repeated_records():
     algorithm = QDPSGD1()
     sizes, used = [], np.zeros((4, problem.records))
     for draw in draws(algorithm, problem, network, streams, 1500):
-        now = algorithm.sizes(0, draw.speeds[0])
+        now = draw.sizes[0, 0]
         sizes.append(now)
         for i in range(4):
             rows = draw.rows[0, i, : now[i]]
@@ -387,7 +387,7 @@ def test_seconds_and_bits_of_a_round_are_those_of_the_run_time_model():
     for algorithm, sending, bits in ((DSGD(), 3.0, 16), (SDMDSGD(), 0.9, 4.8)):
         at, problem, network, streams = observables_of(algorithm, 4)
         rounds = draws(algorithm, problem, network, streams, 4)
-        waited = sum(20 / draw.speeds.min() for draw in rounds)
+        waited = sum(20 / computed_per_second(draw.speeds).min() for draw in rounds)
         np.testing.assert_allclose(at[4]["seconds"], waited + 4 * sending)
         np.testing.assert_allclose(at[4]["bits"], 4 * bits * problem.dim)
 
@@ -603,7 +603,6 @@ def test_the_noise_multiplier_is_in_units_of_the_clipping_norm():
     problem, network, _ = scene()
     for kind in (QDPSGD1, SDMDSGD, QDPSGD2):
         algorithm = kind(sigma=0.7, K=0.3)
-        assert algorithm.noise_scales(np.array([0, 4]))[0] == pytest.approx([0.0, 0.7 * 0.3])
         (mechanism,) = algorithm.mechanisms(problem, network, 9).values()
         if kind is QDPSGD2:
             assert mechanism.scale == pytest.approx(0.7 * 0.3)

@@ -10,7 +10,7 @@ from private_consensus import networks
 from private_consensus.common.errors import OutsideRange
 from private_consensus.core.algorithms.base import Finite, stack
 from private_consensus.core.algorithms.dsgd import DSGD
-from private_consensus.core.algorithms.families.decentralized_sgd import DecentralizedSGD
+from private_consensus.core.algorithms.families import sampled_rounds
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
 from private_consensus.core.algorithms.sdm_dsgd import SDMDSGD
@@ -66,7 +66,7 @@ def test_a_compiled_round_agrees_with_the_plain_step(name, shape, monkeypatch):
     """After the first round, 32-bit rounding errors may round a model to another grid point."""
     problem, network = scene(*SHAPES[shape])
     compiled = recorded_observables(BATCHES[name], problem, network)
-    monkeypatch.setattr(DecentralizedSGD, "round", lambda self, *values: self.step(*values))
+    monkeypatch.setattr(sampled_rounds, "compiled_step", None)
     plain = recorded_observables(BATCHES[name], problem, network)
     assert all(finite for _, finite, _ in compiled[:-1])  # the last entry is the outcome
     assert not any(finite for _, finite, _ in plain)
@@ -75,6 +75,22 @@ def test_a_compiled_round_agrees_with_the_plain_step(name, shape, monkeypatch):
         for quantity, values in compiled_arrays.items():
             equal = np.isclose(values, plain_arrays[quantity], rtol=1e-6, atol=1e-5 * 10 ** (t - 1))
             assert equal.all() if t == 1 else equal.mean() > 0.999, (t, quantity)
+
+
+class StoppedDSGD(DSGD):
+    """DSGD whose models do not change."""
+
+    def step(self, state, problem, network, release, t):
+        return state
+
+
+@pytest.mark.parametrize("kind", [StoppedDSGD, QDPSGD1])
+def test_a_step_that_a_subclass_overrides_is_not_replaced_by_a_compiled_round(kind, monkeypatch):
+    calls = []
+    compiled = sampled_rounds.compiled_step
+    monkeypatch.setattr(sampled_rounds, "compiled_step", lambda *a: calls.append(1) or compiled(*a))
+    recorded_observables([kind(sigma=0.0)], *scene(20, 3))
+    assert len(calls) == (0 if kind is StoppedDSGD else HORIZON)
 
 
 @pytest.mark.parametrize("coordinate", [0, 40, 52])

@@ -11,11 +11,10 @@ from worlds import world
 
 START, NOISE = "data start", "noise "
 ROUNDS = {"data initial", "noise noise", "sampling records", "sampling speeds"}
-COMPILED = {"noise discrete", "noise mask", "noise rounding"}
 POLYNOMIAL = {"noise fairness", "noise linear", "noise quadratic"}
 NAMES = {
     "admm": {START},
-    "canary_audit": ROUNDS | COMPILED | {"data canaries"},
+    "canary_audit": ROUNDS | {"noise rounding", "data canaries"},
     "coordinate_descent": {START, NOISE, "sampling coordinate"},
     "d_zoa": {NOISE},
     "decor": {NOISE},

@@ -173,8 +173,9 @@ class Running:
 
     def batch(self, name: str) -> Any:
         """Return the sampled batch of a mechanism in this iteration, which is public."""
-        mechanism = self.mechanisms[name]
-        return self.draw(("noise", name), lambda: mechanism.units(self.problem, self.streams))
+        mechanism: Any = self.mechanisms[name]
+        unit = self.draw(("noise", name), lambda: mechanism.units(self.problem, self.streams))
+        return mechanism.public(unit)
 
     # Releases.
 

@@ -17,12 +17,16 @@ class Batch(NamedTuple):
 
     ``speeds`` [runs, agents] are uniform numbers that determine random batch sizes; ``rows``
     [runs, agents, largest] are indices of records in the order in which they are used; ``normals``
-    returns standard normal noise [runs, agents, dim].
+    returns standard normal noise [runs, agents, dim]. For an algorithm, the mechanism adds
+    ``sizes``, the batch sizes [settings, runs, agents], and ``deviation``, the standard deviation
+    of the noise: on mean gradients in the same shape, or on messages [settings].
     """
 
     speeds: np.ndarray
     rows: np.ndarray
     normals: Any
+    sizes: Any = None
+    deviation: Any = None
 
 
 def batches(problem: Any, streams: Any, largest: int) -> Iterator[Batch]:
@@ -53,7 +57,37 @@ def batches(problem: Any, streams: Any, largest: int) -> Iterator[Batch]:
 
 
 @dataclass(frozen=True)
-class SampledGradient(Mechanism):
+class OnBatches(Mechanism):
+    """Base of mechanisms on random batches, which the handler samples.
+
+    Parameters
+    ----------
+    sizes : callable
+        Function of ``speeds`` that returns the batch sizes [settings, runs, agents].
+    largest : int
+        Largest batch size.
+    """
+
+    sizes: Any = None
+    largest: int = 1
+    takes_array: ClassVar[bool] = False
+    noise_streams = ("",)
+
+    def units(self, problem, streams):
+        return batches(problem, streams, self.largest)
+
+    def public(self, unit: Batch) -> Batch:
+        """Return a batch with the sizes and the noise that the mechanism declares."""
+        sizes = self.sizes(unit.speeds)
+        return unit._replace(sizes=sizes, deviation=self.deviation(sizes))
+
+    def deviation(self, sizes: np.ndarray) -> np.ndarray:
+        """Return the standard deviation of the noise for batch sizes."""
+        return np.reshape(np.asarray(self.scale, float), -1)
+
+
+@dataclass(frozen=True)
+class SampledGradient(OnBatches):
     """Gaussian noise on the mean of the clipped gradients of a random batch.
 
     The handler samples the batch, and the query is called with it: ``query(rows, sizes)`` returns
@@ -65,10 +99,6 @@ class SampledGradient(Mechanism):
         Noise multiplier sigma, the noise over the clipping norm.
     batch : SampledNoise
         Batch sizes and losses of one setting, for the accountant.
-    sizes : callable
-        Function of ``speeds`` that returns the batch sizes [settings, runs, agents].
-    largest : int
-        Largest batch size.
     clip : float or ndarray, shape (settings,)
         Clipping norm K; infinite for no clipping.
     on_sum : bool
@@ -76,18 +106,10 @@ class SampledGradient(Mechanism):
     """
 
     batch: Any = None
-    sizes: Any = None
-    largest: int = 1
     clip: Any = 1.0
     on_sum: bool = False
-    takes_array: ClassVar[bool] = False
-    noise_streams = ("",)
 
-    def units(self, problem, streams):
-        return batches(problem, streams, self.largest)
-
-    def deviation(self, sizes: np.ndarray) -> np.ndarray:
-        """Return the standard deviation of the noise on each mean, [settings, runs, agents]."""
+    def deviation(self, sizes):
         sigma, clip = (np.reshape(value, (-1, 1, 1)) for value in (self.scale, self.clip))
         divisor = np.maximum(sizes, 1) if self.on_sum else np.ones(sizes.shape)
         clip = np.where(sigma > 0, clip, 0.0)  # infinite without clipping, which has no noise
@@ -124,11 +146,12 @@ class SampledGradient(Mechanism):
 
 
 @dataclass(frozen=True)
-class DiscreteMessage(Mechanism):
+class DiscreteMessage(OnBatches):
     """Discrete Gaussian noise on models that are rounded to a grid.
 
-    The query is a pair of the rounded models and a function that adds the noise; it returns the
-    messages and the fractions of clipped coordinates [settings, runs].
+    The query is a pair of the rounded models and a function of the standard deviations [settings]
+    that adds the noise; it returns the messages and the fractions of clipped coordinates [settings,
+    runs].
 
     Parameters
     ----------
@@ -138,21 +161,13 @@ class DiscreteMessage(Mechanism):
         Standard deviation of the noise, in the unit of the models.
     accounted : tuple of Release
         Releases for the accountant, which credit sampling.
-    largest : int
-        Largest size of the batches whose gradients change the models.
     """
 
     accounted: tuple[Release, ...] = ()
-    largest: int = 1
-    takes_array: ClassVar[bool] = False
-    noise_streams = ("",)
-
-    def units(self, problem, streams):
-        return batches(problem, streams, self.largest)
 
     def output(self, query, unit, t):
         _, message = query
-        return message()
+        return message(self.public(unit).deviation)
 
     def evidence(self, query, unit, output, t):
         return np.array(query[0])

@@ -26,20 +26,16 @@ import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.core.algorithms.base import Attack, Observe
-from private_consensus.core.algorithms.families.decentralized_sgd import (
-    KEYS,
-    SampledRound,
-    at,
-    computed_per_second,
-)
 from private_consensus.core.algorithms.families.q_dpsgd import QDPSGD
 from private_consensus.core.algorithms.parameters import Fraction, Positive
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.handlers import Running
 from private_consensus.core.networks import Network
+from private_consensus.core.quantization import Grid
 from private_consensus.core.randomness import Streams
 from private_consensus.kernels.rounds import (
     Grids,
+    Keys,
     keys,
     mix_and_step,
     round_with_noise,
@@ -70,6 +66,20 @@ class Canaries(NamedTuple):
     signs: np.ndarray
     axes: np.ndarray
     number: np.ndarray
+
+
+class Setting(NamedTuple):
+    """Coefficients of a round of one setting and run: steps ae and e, grid, clipping norm, graph,
+    and the streams of rounding and noise.
+    """
+
+    step: float
+    mixing: float
+    grid: Grid
+    clip: float
+    network: Network
+    rounding: Keys
+    noise: Keys
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +114,6 @@ class CanaryAudit(QDPSGD, Attack):
         "bound_confidence",
     )  # fmt: skip
     source: ClassVar[str] = QDPSGD1.source
-    step, advance_all = QDPSGD1.step, QDPSGD1.advance_all
 
     def calibrate(self, budget: Budget, problem: Any, network: Network, horizon: int) -> Self:
         require(
@@ -136,30 +145,25 @@ class CanaryAudit(QDPSGD, Attack):
         rounds = int(horizon[0])
         require(bool(np.all(horizon == rounds)), "horizon", horizon.tolist(), "equal numbers")
         settings = len(horizon)
-        algorithm = replace(self, T=np.asarray(horizon, float))
-        handler = Running(algorithm.mechanisms(problem, network, rounds), problem, streams, horizon)
+        handler = Running(self.mechanisms(problem, network, rounds), problem, streams, horizon)
         release = handler.function()
-        x = algorithm.start(problem, network, release).x
-        canaries = self._canaries(problem, streams)
+        x = self.start(problem, network, release).x.astype(np.float32)
+        round_, canaries = self.coefficients(horizon), self._canaries(problem, streams)
         scores = np.zeros((len(VIEWS), settings, len(canaries), problem.records))
         pending = np.full(scores.shape[1:], np.nan)
-        workspace = np.empty((2, problem.n_agents, problem.dim), x.dtype)
         for t in range(rounds):
             handler.begin(t + 1)
-            batch, keys = release.batch("gradient"), {name: release.key(name) for name in KEYS}
-            speeds = computed_per_second(batch.speeds)
-            for run, run_canaries in enumerate(canaries):
-                round_ = SampledRound(
-                    network.of_run(run),
-                    speeds[run],
-                    batch.rows[run],
-                    {name: words[run] for name, words in keys.items()},
-                    t * problem.n_agents,
-                    *workspace,
-                )
-                for s in range(settings):
-                    score_arrays = scores[:, s, run], pending[s, run]
-                    algorithm._advance(s, x[s, run], problem, round_, run_canaries, *score_arrays)
+            batch, counter = release.batch("gradient"), t * problem.n_agents
+            words = release.key("rounding"), release.key("noise")
+            for s, run in np.ndindex(scores.shape[1:3]):
+                drawn = batch.rows[run], batch.sizes[s, run], batch.deviation[s, run]
+                setting = Setting(
+                    float(round_.step[s]), float(round_.mixing[s]), round_.grids[s],
+                    float(np.ravel(self.K)[s]), network.of_run(run),
+                    *(keys(word[run], counter) for word in words),
+                )  # fmt: skip
+                observed = canaries[run], scores[:, s, run], pending[s, run]
+                _advance(x[s, run], problem, setting, *drawn, *observed)
         observe(rounds, np.arange(settings), self._bounds_of(scores, canaries, problem, rounds))
 
     def _canaries(self, problem, streams) -> list[Canaries]:
@@ -173,48 +177,15 @@ class CanaryAudit(QDPSGD, Attack):
             canaries.append(Canaries(signs, axes, number))
         return canaries
 
-    def _advance(
-        self, s, x, problem, round_: SampledRound, canaries: Canaries, scores, pending
-    ) -> None:
-        """Perform one round of Algorithm 4, and update the scores of both observers."""
-        a, e, grid = self.coefficients(s)
-        K = float(at(self.K, s))
-        rounding = keys(round_.keys["rounding"], round_.counter)
-        ends = Grids(*np.array([[grid.resolution], [grid.ends[0]], [grid.ends[1]]], np.float32))
-        round_with_noise(x, round_.message, FIRST_ROW, len(x), ends, (0.0,), rounding, rounding)
-        sizes = self.sizes(s, round_.speeds)
-        gradient = problem.clipped_gradient(x, round_.rows, sizes, K, round_.gradient)
-        sampled_canaries = canaries.number[round_.rows[0, : sizes[0]]]
-        gradient[0] = 0.0
-        gradient[0, canaries.axes[sampled_canaries]] = (
-            K * canaries.signs[sampled_canaries] / sizes[0]
-        )
-        before, sent = x[0, canaries.axes], round_.message[0, canaries.axes].astype(float)
-        mixed = round_.network.mix_others(round_.message, e)
-        keeps = 1.0 - e + e * round_.network.own_weights
-        steps = steps_of(
-            weights=[np.eye(len(x))],
-            keep=[keeps],
-            scale=[self.noise_scales(sizes)[s]],
-            step=[a * e],
-        )
-        noise = keys(round_.keys["noise"], round_.counter)
-        mix_and_step(x, x, mixed, gradient, FIRST_ROW, steps, noise)
-        keep = keeps[0]
-        received = mixed[0, canaries.axes].astype(float)
-        scores[0] += (keep * before + received - x[0, canaries.axes]) / (a * e)
-        scores[1] += np.nan_to_num(pending - sent) / (a * e)
-        pending[:] = keep * sent + received
-
     def _bounds_of(self, scores, canaries, problem, rounds: int) -> dict[str, np.ndarray]:
         """Return bounds, p-values and fractions of correct guesses, each [settings, runs]."""
         quantities = {name: np.empty(scores.shape[1:3]) for name in self.quantities}
         for v, s, run in np.ndindex(scores.shape[:3]):
             correct, guesses = guessed(
-                scores[v, s, run], canaries[run].signs, int(at(self.guesses, s))
+                scores[v, s, run], canaries[run].signs, int(np.ravel(self.guesses)[s])
             )
-            delta, confidence = float(at(self.delta, s)), float(at(self.confidence, s))
-            counts, claimed = (correct, guesses, problem.records), float(at(self.formula, s))
+            delta, confidence = float(np.ravel(self.delta)[s]), float(np.ravel(self.confidence)[s])
+            counts, claimed = (correct, guesses, problem.records), float(np.ravel(self.formula)[s])
             quantities[f"bound_{VIEWS[v]}"][s, run] = one_run_epsilon(
                 *counts, delta=delta, confidence=confidence
             )
@@ -226,6 +197,29 @@ class CanaryAudit(QDPSGD, Attack):
             value = getattr(self, name.removeprefix("bound_"))
             quantities[name][:] = np.broadcast_to(value, scores.shape[1])[:, None]
         return quantities
+
+
+def _advance(
+    x, problem, setting: Setting, rows, sizes, deviation, canaries: Canaries, scores, pending
+) -> None:
+    """Perform one round of Algorithm 4, and update the scores of both observers."""
+    step, e, grid, K, network, rounding, noise = setting
+    message, gradient = np.empty((2, *x.shape), x.dtype)
+    ends = Grids(*np.array([[grid.resolution], [grid.ends[0]], [grid.ends[1]]], np.float32))
+    round_with_noise(x, message, FIRST_ROW, len(x), ends, (0.0,), rounding, rounding)
+    problem.clipped_gradient(x, rows, sizes, K, gradient)
+    sampled_canaries = canaries.number[rows[0, : sizes[0]]]
+    gradient[0] = 0.0
+    gradient[0, canaries.axes[sampled_canaries]] = K * canaries.signs[sampled_canaries] / sizes[0]
+    before, sent = x[0, canaries.axes], message[0, canaries.axes].astype(float)
+    mixed = network.mix_others(message, e)
+    keeps = 1.0 - e + e * network.own_weights
+    steps = steps_of(weights=[np.eye(len(x))], keep=[keeps], scale=[deviation], step=[step])
+    mix_and_step(x, x, mixed, gradient, FIRST_ROW, steps, noise)
+    received = mixed[0, canaries.axes].astype(float)
+    scores[0] += (keeps[0] * before + received - x[0, canaries.axes]) / step
+    scores[1] += np.nan_to_num(pending - sent) / step
+    pending[:] = keeps[0] * sent + received
 
 
 def guessed(scores: np.ndarray, signs: np.ndarray, guesses: int) -> tuple[int, int]:

@@ -397,7 +397,7 @@ def iterate(
     streams: Streams,
     horizon: np.ndarray,
     observe: Observe,
-    step: str = "step",
+    compiled: Callable[..., Any] | None = None,
 ) -> None:
     """Run a batch of settings; each setting leaves the batch at its horizon.
 
@@ -407,8 +407,8 @@ def iterate(
         Batch of settings.
     problem, network, streams, horizon, observe
         See :meth:`Algorithm.run`.
-    step : str
-        Name of the method that computes an iteration: ``step``, or a compiled equivalent of it.
+    compiled : callable, optional
+        Compiled equivalent of :meth:`Algorithm.step`, with the algorithm as its first argument.
     """
     require_same_agents(problem, network)
     horizon = np.asarray(horizon)
@@ -419,7 +419,8 @@ def iterate(
     state = algorithm.start(problem, network, release)
     for t in range(1, largest + 1):
         handler.begin(t)
-        state = getattr(algorithm, step)(state, problem, network, release, t)
+        arguments = state, problem, network, release, t
+        state = compiled(algorithm, *arguments) if compiled else algorithm.step(*arguments)
         observe(t, active, algorithm.observables(state, problem, t))
         ended = horizon[active] == t
         if ended.all():

@@ -16,15 +16,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from private_consensus.common.errors import require
-from private_consensus.kernels.rounds import keys, mix_and_step, steps_of
 
-from .base import column
-from .families.decentralized_sgd import FULL_BITS, BatchModels, DecentralizedSGD, SampledRound, at
+from .families.decentralized_sgd import FULL_BITS
+from .families.sampled_rounds import Round, SampledRounds
 from .parameters import Positive
 
 
 @dataclass(frozen=True, kw_only=True)
-class DSGD(DecentralizedSGD):
+class DSGD(SampledRounds):
     r"""Decentralized SGD with synchronous rounds: each round waits for the slowest agent.
 
     Parameters
@@ -48,37 +47,22 @@ class DSGD(DecentralizedSGD):
         require(not budget.private, "budget.epsilon", budget.epsilon, expected)
         return self
 
-    def mechanisms(self, problem, network, horizon):
-        clip = np.inf if self.gradients == "plain" else self.K
-        scale = self.sigma if self.gradients == "private" else 0.0 * self.sigma
-        return {"gradient": self.sampled_gradient(problem, horizon, clip=clip, scale=scale)}
+    @property
+    def clip_norm(self):
+        return np.inf if self.gradients == "plain" else self.K
 
-    def step(self, state, problem, network, release, t):
-        clip = np.inf if self.gradients == "plain" else self.K
-        noisy = release("gradient", self.gradient_at(problem, state.x, clip))
-        x = network.mix(state.x) - column(self.alpha) * noisy
-        return self.after_step(state, release, x, state.message, 0.0)
+    @property
+    def gradient_noise(self):
+        return self.sigma if self.gradients == "private" else 0.0 * self.sigma
+
+    def coefficients(self, horizon):
+        return Round(self.alpha)
 
     def seconds(self, speeds):
         return self.waiting(speeds) + np.reshape(self.T_c, (-1, 1))
 
     def bits(self, dim):
         return float(FULL_BITS * dim)
-
-    def advance_all(self, models: BatchModels, problem, round_: SampledRound):
-        settings, x = range(len(models.first)), models.x
-        is_plain, is_private = (self.gradients == kind for kind in ("plain", "private"))
-        clips = [np.inf if is_plain else float(at(self.K, s)) for s in settings]
-        gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
-        steps = steps_of(
-            weights=models.mixing,
-            keep=np.zeros(sizes.shape),
-            scale=self.noise_scales(sizes) if is_private else 0.0 * sizes,
-            step=[float(at(self.alpha, s)) for s in settings],
-        )
-        noise = keys(round_.keys["noise"], round_.counter)
-        lost = mix_and_step(x, x, x, gradients, models.first, steps, noise)
-        return 0.0 * lost, lost
 
 
 ALGORITHM = DSGD

@@ -17,9 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from private_consensus.kernels.rounds import keys, round_and_step
-
-from .families.decentralized_sgd import BatchModels, SampledRound, at
 from .families.q_dpsgd import QDPSGD
 
 
@@ -30,24 +27,6 @@ class QDPSGD1(QDPSGD):
     source: ClassVar[str] = (
         "Ding, section 4.4.1, Algorithm 4, eqs. (26), (27), Theorem 11, Remark 6"
     )
-
-    def step(self, state, problem, network, release, t):
-        z, saturated = self.quantized(state.x, release, t)
-        noisy = release("gradient", self.gradient_at(problem, state.x))
-        x = self.descended(release, network, state.x, z, noisy)
-        return self.after_step(state, release, x, state.message, saturated)
-
-    def advance_all(self, models: BatchModels, problem, round_: SampledRound):
-        settings = range(len(models.first))
-        clips = [float(at(self.K, s)) for s in settings]
-        gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
-        steps, grids = self.pass_coefficients(models, self.noise_scales(sizes))
-        rounding = keys(round_.keys["rounding"], round_.counter)
-        noise = keys(round_.keys["noise"], round_.counter)
-        clipped, lost = round_and_step(
-            models.x, gradients, models.first, steps, grids, rounding, noise
-        )
-        return clipped / (models.agents * models.x.shape[1]), lost
 
 
 ALGORITHM = QDPSGD1

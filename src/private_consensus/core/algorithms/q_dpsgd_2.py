@@ -18,19 +18,16 @@ the rounding or after the noise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.kernels.rounds import keys, mix_and_step, round_and_step, round_with_noise
 from private_consensus.privacy import Release
 from private_consensus.privacy.mechanism_sampled import DiscreteMessage
 from private_consensus.privacy.subsampling import noisy_message
 
-from .families.decentralized_sgd import BatchModels, SampledRound, at
 from .families.q_dpsgd import QDPSGD
 from .families.sgd_theorems import (
     reused_state_releases,
@@ -111,34 +108,15 @@ class QDPSGD2(QDPSGD):
 
     def mechanisms(self, problem, network, horizon):
         scale = np.multiply(self.sigma, self.K)
+        batches: dict[str, Any] = {"sizes": self.batch_sizes, "largest": self.max_batch_size}
         if np.ndim(scale):
-            message = DiscreteMessage(np.inf, scale)
-        else:
-            releases = tuple(self.message_releases(problem, network, horizon))
-            largest = self._largest_change(problem, horizon, releases)
-            message = DiscreteMessage(largest, scale, accounted=releases)
-        return {"message": replace(message, largest=self.max_batch_size)}
+            return {"message": DiscreteMessage(np.inf, scale, **batches)}
+        releases = tuple(self.message_releases(problem, network, horizon))
+        largest = self._largest_change(problem, horizon, releases)
+        return {"message": DiscreteMessage(largest, scale, accounted=releases, **batches)}
 
-    def step(self, state, problem, network, release, t):
-        x, counter = state.x, (t - 1) * problem.n_agents
-        z, saturated = self.quantized(x, release, t)
-        keys = release.key("discrete")
-
-        def message() -> tuple[np.ndarray, np.ndarray]:
-            total = saturated.copy()
-            for s, run in np.ndindex(x.shape[:2]):
-                deviation = float(at(self.sigma, s) * at(self.K, s))
-                grid = self.grid_of(s)
-                clipped = grid.add_noise(z[s, run], deviation, keys[run], counter)
-                total[s, run] = min(total[s, run] + clipped / z[s, run].size, 1.0)
-            return z, total
-
-        sent, saturated = release("message", (z.copy(), message))
-        base = x if self.own == "exact" else sent
-        batch = release.batch("message")
-        gradient = self.gradient_at(problem, base)(batch.rows, self.batch_sizes(batch.speeds))
-        after = self.descended(release, network, base, sent, gradient)
-        return self.after_step(state, release, after, sent, saturated)
+    def coefficients(self, horizon):
+        return super().coefficients(horizon)._replace(from_message=self.own == "broadcast")
 
     def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the epsilon of Theorem 15 at the current noise, with the factor of ``sigma2``."""
@@ -150,37 +128,6 @@ class QDPSGD2(QDPSGD):
             proof=self.sigma_rule == "proof11",
             factor=self._factor(problem, horizon),
         )
-
-    # Interface of audits.
-
-    @cached_property
-    def variances(self) -> tuple[float, ...]:
-        """Variance of the noise of each setting, in squared steps of its grid."""
-        deviations = (
-            float(at(self.sigma, s) * at(self.K, s)) for s in range(len(self.all_coefficients))
-        )
-        return tuple(
-            grid.variance(deviation)
-            for (_, _, grid), deviation in zip(self.all_coefficients, deviations, strict=True)
-        )
-
-    def advance_all(self, models: BatchModels, problem, round_: SampledRound):
-        settings, agents = range(len(models.first)), models.agents
-        steps, grids = self.pass_coefficients(models, np.zeros((len(settings), agents)))
-        clips = [float(at(self.K, s)) for s in settings]
-        rounding, discrete, noise = (
-            keys(round_.keys[name], round_.counter) for name in ("rounding", "discrete", "noise")
-        )
-        x, z, first, variances = models.x, models.message, models.first, self.variances
-        if self.own == "exact":
-            gradients, _ = self.sampled_gradients(models, problem, round_, False, clips)
-            sent = steps, grids, rounding, noise, variances, discrete, z
-            clipped, lost = round_and_step(x, gradients, first, *sent)
-        else:
-            clipped = round_with_noise(x, z, first, agents, grids, variances, rounding, discrete)
-            gradients, _ = self.sampled_gradients(models, problem, round_, True, clips)
-            lost = mix_and_step(x, z, z, gradients, first, steps, noise)
-        return np.minimum(clipped / (agents * x.shape[1]), 1.0), lost
 
 
 ALGORITHM = QDPSGD2

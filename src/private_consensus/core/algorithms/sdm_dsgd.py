@@ -20,16 +20,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from private_consensus.kernels.messages import uniforms
-from private_consensus.kernels.rounds import Sparse, keys, mix_and_step, steps_of
-
-from .base import column
-from .families.decentralized_sgd import FULL_BITS, BatchModels, DecentralizedSGD, SampledRound, at
+from .families.decentralized_sgd import FULL_BITS
+from .families.sampled_rounds import Round, SampledRounds
 from .parameters import Positive, UnitInterval
 
 
 @dataclass(frozen=True, kw_only=True)
-class SDMDSGD(DecentralizedSGD):
+class SDMDSGD(SampledRounds):
     r"""Decentralized SGD that sends a random fraction of the coordinates per round.
 
     Parameters
@@ -49,37 +46,14 @@ class SDMDSGD(DecentralizedSGD):
 
     source: ClassVar[str] = "SDM-DSGD (MobiHoc 2020) as described in Ding, section 4.5"
 
-    def step(self, state, problem, network, release, t):
-        x, c = state.x, column(self.c)
-        noisy = release("gradient", self.gradient_at(problem, x))
-        change = column(self.theta) * (network.mix(x) - x - column(self.alpha) * noisy)
-        counter, shape = (t - 1) * problem.n_agents, x.shape[-2:]
-        # Both ends of an edge know the mask of a round, which does not depend on the data.
-        mask = np.stack([uniforms(key, counter, shape) for key in release.key("mask")])
-        sparse = np.where(mask < c, change / c, 0.0)
-        return self.after_step(state, release, x + sparse, state.message, 0.0)
+    def coefficients(self, horizon):
+        return Round(self.alpha, relaxation=self.theta, fraction=self.c)
 
     def seconds(self, speeds):
         return self.waiting(speeds) + np.reshape(np.multiply(self.c, self.T_c), (-1, 1))
 
     def bits(self, dim):
         return np.multiply(self.c, float(FULL_BITS * dim))
-
-    def advance_all(self, models: BatchModels, problem, round_: SampledRound):
-        settings, x = range(len(models.first)), models.x
-        clips = [float(at(self.K, s)) for s in settings]
-        gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
-        steps = steps_of(
-            weights=models.mixing,
-            keep=np.zeros(sizes.shape),
-            scale=self.noise_scales(sizes),
-            step=[float(at(self.alpha, s)) for s in settings],
-        )
-        factors = [[float(at(value, s)) for s in settings] for value in (self.theta, self.c)]
-        streams = (keys(round_.keys[name], round_.counter) for name in ("noise", "mask"))
-        sparse = Sparse(*np.array(factors, np.float32))
-        lost = mix_and_step(x, x, x, gradients, models.first, steps, *streams, sparse)
-        return 0.0 * lost, lost
 
 
 ALGORITHM = SDMDSGD

@@ -2,8 +2,8 @@ r"""Common base of Q-DPSGD, DSGD and SDM-DSGD (Ding, 4.4 and 4.5).
 
 An agent samples records without replacement, clips their gradients to the norm K and averages them:
 
-.. math:: g_i = \frac{1}{|S_i|} \sum_{\theta \in S_i}
-          \frac{\nabla\ell(x_i;\theta)}{\max(1, \|\nabla\ell(x_i;\theta)\|/K)},
+.. math:: g_i(b) = \frac{1}{|S_i|} \sum_{\theta \in S_i}
+          \frac{\nabla\ell(b;\theta)}{\max(1, \|\nabla\ell(b;\theta)\|/K)},
 
 with noise of standard deviation :math:`\sigma K` on this mean (as published) or on the sum, which
 is then divided by :math:`|S_i|` (``noise_on``). Only noise on the sum is proportional to the
@@ -23,24 +23,16 @@ with noise, SDM-DSGD), it is the model after the round, a function of the noisy 
 rounds so far. If noise enters the messages only (Q-DPSGD-2), it is the messages of the round,
 because the subsequent update has a gradient without noise. ``internal`` is the model after the
 round in both cases.
-
-A round updates models in place. An observer that stores the arrays passed to ``observe`` has to
-copy them. The computation after the gradients processes the models of all settings of a run in one
-pass (:mod:`...kernels.rounds`). For 64-bit models and on large networks, the plain step computes
-the round. Threads process different runs; linear algebra is single-threaded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from private_consensus.common.errors import require
-from private_consensus.kernels.compiling import share_out
 from private_consensus.privacy.mechanism_sampled import SampledGradient
 from private_consensus.privacy.subsampling import (
     Batches,
@@ -50,10 +42,7 @@ from private_consensus.privacy.subsampling import (
     noisy_sum,
 )
 
-from ...graphs import SMALL
-from ...networks import Network
-from ...problems.perceptron import Perceptron
-from ..base import INTERNAL, Algorithm, Finite, Internal, iterate
+from ..base import INTERNAL, Algorithm, Finite, Internal
 from ..parameters import CALIBRATION, NonNegative, Positive, PositiveInt
 from .sgd_theorems import sgd_sigma, theorem11_epsilon
 
@@ -62,8 +51,6 @@ SLOWEST, FASTEST = 10.0, 90.0
 
 FULL_BITS = 16
 """Bits of an uncompressed number."""
-
-KEYS = ("noise", "rounding", "discrete", "mask")
 
 
 class SGDState(NamedTuple):
@@ -81,37 +68,6 @@ class SGDState(NamedTuple):
     bits: np.ndarray
     saturated: np.ndarray
     lost: np.ndarray
-
-
-@dataclass(frozen=True)
-class SampledRound:
-    """Graph, random numbers and workspace arrays of one round of one run.
-
-    ``counter`` is the position of the round in every random stream.
-    """
-
-    network: Network
-    speeds: np.ndarray
-    rows: np.ndarray
-    keys: dict[str, np.ndarray]
-    counter: int
-    gradient: np.ndarray
-    message: np.ndarray
-
-
-class BatchModels(NamedTuple):
-    """Models and messages of all settings of one run.
-
-    ``x`` and ``message`` have one row per setting, run and agent, [rows, p]. For each setting,
-    ``first`` is the row of its first agent and ``mixing`` its mixing matrix. ``agents`` is the
-    number of agents.
-    """
-
-    x: np.ndarray
-    message: np.ndarray
-    first: np.ndarray
-    agents: int
-    mixing: list[np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,34 +162,33 @@ class DecentralizedSGD(Algorithm):
         on_the_sum = self.noise_on == "sum" and self.sigma_rule != "accountant"
         return sigma * self.B if on_the_sum else sigma
 
+    @property
+    def clip_norm(self) -> Any:
+        """Norm to which gradients are clipped."""
+        return self.K
+
+    @property
+    def gradient_noise(self) -> Any:
+        """Noise multiplier of the mean gradients."""
+        return self.sigma
+
     def mechanisms(self, problem, network, horizon):
-        return {"gradient": self.sampled_gradient(problem, horizon)}
-
-    def sampled_gradient(self, problem, horizon: int, **options: Any) -> SampledGradient:
-        """Return the mechanism of the mean of clipped gradients of a random batch."""
         is_batch = np.ndim(self.sigma) > 0
-        batch = None if is_batch else self.sampled(problem, int(horizon))
-        parameters: dict[str, Any] = {
-            "scale": self.sigma, "batch": batch, "sizes": self.batch_sizes,
-            "largest": self.max_batch_size, "clip": self.K, "on_sum": self.noise_on == "sum",
-        }  # fmt: skip
-        return SampledGradient(**(parameters | options))
-
-    def batch_sizes(self, speeds: np.ndarray) -> np.ndarray:
-        """Return the batch sizes [settings, runs, agents] for uniform numbers of the speeds."""
-        settings = max(np.size(getattr(self, f.name)) for f in fields(self))
-        return np.stack([self.sizes(s, computed_per_second(speeds)) for s in range(settings)])
+        gradient = SampledGradient(
+            scale=self.gradient_noise,
+            batch=None if is_batch else self.sampled(problem, int(horizon)),
+            sizes=self.batch_sizes,
+            largest=self.max_batch_size,
+            clip=self.clip_norm,
+            on_sum=self.noise_on == "sum",
+        )
+        return {"gradient": gradient}
 
     def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the epsilon of Theorem 11 at the current noise."""
         sigma = self.sigma / (self.B if self.noise_on == "sum" else 1)
         proof = self.sigma_rule == "proof11"
         return theorem11_epsilon(sigma, delta, problem.records, horizon, proof=proof)
-
-    def noise_scales(self, sizes: np.ndarray) -> np.ndarray:
-        """Return the noise on mean gradients for batch sizes, [settings, agents], in a kernel."""
-        mechanism = SampledGradient(scale=self.sigma, clip=self.K, on_sum=self.noise_on == "sum")
-        return mechanism.deviation(np.atleast_2d(sizes)[:, None])[:, 0]
 
     # --- Rounds -----------------------------------------------------------------------------------
 
@@ -242,21 +197,15 @@ class DecentralizedSGD(Algorithm):
         """Largest possible batch size."""
         return int(np.max(self.B))
 
-    def sizes(self, s: int, speeds: np.ndarray) -> np.ndarray:
-        """Return the batch sizes of a round.
+    def batch_sizes(self, speeds: np.ndarray) -> np.ndarray:
+        """Return the batch sizes [settings, runs, agents] for uniform numbers of the speeds."""
+        sizes = np.reshape(np.asarray(self.B, int), (-1, 1, 1))
+        return np.broadcast_to(sizes, (self.settings, *speeds.shape))
 
-        Parameters
-        ----------
-        s
-        speeds : ndarray, shape (..., agents)
-            Gradients per second of each agent.
-
-        Returns
-        -------
-        ndarray of int
-            With the shape of ``speeds``.
-        """
-        return np.full(speeds.shape, int(at(self.B, s)))
+    @property
+    def settings(self) -> int:
+        """Number of settings of the batch."""
+        return max(np.size(getattr(self, field.name)) for field in fields(self))
 
     def seconds(self, speeds: np.ndarray) -> Any:
         """Return the duration of a round, broadcastable to [settings, runs]; by default 0.
@@ -268,22 +217,6 @@ class DecentralizedSGD(Algorithm):
     def bits(self, dim: int) -> Any:
         """Return the bits that an agent broadcasts in a round, per setting; by default 0."""
         return 0.0
-
-    def advance_all(
-        self, models: BatchModels, problem, round_: SampledRound
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute one round of one run for all settings in one pass; models are overwritten.
-
-        Parameters
-        ----------
-        models, problem, round_
-
-        Returns
-        -------
-        tuple of ndarray, each of shape (settings,)
-            Fraction of saturated coordinates, and 0 if all models are finite, else NaN.
-        """
-        raise NotImplementedError
 
     def start(self, problem, network, release):
         self.check(problem, network)
@@ -314,64 +247,26 @@ class DecentralizedSGD(Algorithm):
         fits = self.max_batch_size <= problem.records
         require(fits, "algorithm.B", self.B, expected)
 
-    def run(self, problem, network, streams, horizon, observe):
-        """Run compiled rounds where they apply, with single-threaded linear algebra.
+    def after(
+        self, state, batch, x, message: Any = None, saturated: Any = 0.0, lost: Any = np.nan
+    ) -> SGDState:
+        """Return the state after a round with models x and, if it has noise, a message.
 
-        With several threads, sums have another order and therefore other rounding errors.
+        ``saturated`` and ``lost`` are those of :class:`SGDState`.
         """
-        with threadpool_limits(1, "blas"):
-            iterate(self, problem, network, streams, horizon, observe, step="round")
+        shape = x.shape[:2]
+        return SGDState(
+            x.astype(state.x.dtype, copy=False),
+            state.message if message is None else message,
+            state.seconds + self.seconds(computed_per_second(batch.speeds)),
+            state.bits + np.reshape(self.bits(x.shape[-1]), (-1, 1)),
+            np.broadcast_to(saturated, shape),
+            np.broadcast_to(lost, shape),
+        )
 
-    def round(self, state, problem, network, release, t):
-        """Compute a round in compiled code; :meth:`step`, its definition, if it does not apply."""
-        settings, runs, agents, dim = state.x.shape
-        # The step of a subclass outside of the package may differ from the compiled rounds.
-        is_built_in = type(self).__module__.startswith("private_consensus.")
-        is_single = state.x.dtype == np.float32 and isinstance(problem, Perceptron)
-        if not (is_built_in and is_single and agents <= SMALL):
-            return self.step(state, problem, network, release, t)
-        batch = release.batch(self.released)
-        speeds, keys = computed_per_second(batch.speeds), {n: release.key(n) for n in KEYS}
-        saturated, lost = np.empty((2, settings, runs))
-
-        def _compute_runs(begin, end):
-            gradient, message = np.empty((2, agents, dim), state.x.dtype)
-            for run in range(begin, end):
-                round_ = SampledRound(
-                    network.of_run(run),
-                    speeds[run],
-                    batch.rows[run],
-                    {name: words[run] for name, words in keys.items()},
-                    (t - 1) * agents,
-                    gradient,
-                    message,
-                )
-                saturated[:, run], lost[:, run] = self._in_one_pass(state, run, problem, round_)
-
-        share_out(_compute_runs, runs)
-        return self.after(state, speeds, state.x, state.message, saturated, lost)
-
-    def after(self, state, speeds, x, message, saturated, lost) -> SGDState:
-        """Return the state after a round with models x and a message.
-
-        ``speeds`` are gradients per second; ``saturated`` and ``lost`` are those of
-        :class:`SGDState`.
-        """
-        seconds = state.seconds + self.seconds(speeds)
-        bits = state.bits + np.reshape(self.bits(x.shape[-1]), (-1, 1))
-        return SGDState(x, message, seconds, bits, saturated, lost)
-
-    def after_step(self, state, release, x, message, saturated) -> SGDState:
-        """Return the state after a plain step with models x, a message, and ``saturated``."""
-        speeds = computed_per_second(release.batch(self.released).speeds)
-        models = x.astype(state.x.dtype, copy=False)
-        unknown = np.full(models.shape[:2], np.nan)
-        saturated = np.broadcast_to(saturated, models.shape[:2])
-        return self.after(state, speeds, models, message, saturated, unknown)
-
-    def gradient_at(self, problem, x: np.ndarray, clip: Any = None):
+    def gradient_at(self, problem, x: np.ndarray):
         """Return the query of :class:`.SampledGradient`: mean clipped gradients at models x."""
-        clips = np.broadcast_to(self.K if clip is None else clip, len(x))
+        clips = np.broadcast_to(self.clip_norm, len(x))
 
         def means(rows: np.ndarray, sizes: np.ndarray) -> np.ndarray:
             return np.array(
@@ -385,51 +280,6 @@ class DecentralizedSGD(Algorithm):
             )
 
         return means
-
-    def _in_one_pass(self, state: SGDState, run: int, problem, round_: SampledRound):
-        """Compute a round of one run for all settings in one pass."""
-        settings, runs, agents, dim = state.x.shape
-        first = (np.arange(settings) * runs + run) * agents
-        message = (
-            state.message.reshape(-1, dim) if self.released == "message" else state.message[0, 0]
-        )
-        mixing = [round_.network.mixing] * settings
-        models = BatchModels(state.x.reshape(-1, dim), message, first, agents, mixing)
-        return self.advance_all(models, problem, round_)
-
-    def sampled_gradients(
-        self,
-        models: BatchModels,
-        problem,
-        round_: SampledRound,
-        at_message: bool,
-        clips: Sequence[float],
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradients of the sampled batches of all settings.
-
-        Parameters
-        ----------
-        models : BatchModels
-            Models and messages of one run.
-        problem, round_
-        at_message : bool
-            Whether the gradients are evaluated at the messages instead of the models.
-        clips : sequence of float, length settings
-            Clipping norms.
-
-        Returns
-        -------
-        ndarray, shape (settings * agents, p)
-            Mean gradients.
-        ndarray of int, shape (settings, agents)
-            Batch sizes.
-        """
-        sizes = np.array([self.sizes(s, round_.speeds) for s in range(len(clips))])
-        x = models.message if at_message else models.x
-        gradients = np.empty((sizes.size, x.shape[1]), x.dtype)
-        batch = models.first, round_.rows, sizes, np.array(clips)
-        problem.clipped_gradients(x, *batch, gradients)
-        return gradients, sizes
 
     def observables(self, state, problem, t):
         quantities = {
@@ -449,20 +299,3 @@ class DecentralizedSGD(Algorithm):
 def computed_per_second(speeds: np.ndarray) -> np.ndarray:
     """Return the gradients per second of agents for uniform random numbers."""
     return SLOWEST + (FASTEST - SLOWEST) * speeds
-
-
-def at(value: Any, s: int) -> Any:
-    """Return the value of a field for setting s.
-
-    Parameters
-    ----------
-    value : scalar or ndarray, shape (settings, ...)
-        Field of the batch.
-    s
-
-    Returns
-    -------
-    scalar or ndarray
-        The value itself if it is a scalar.
-    """
-    return value[s] if isinstance(value, np.ndarray) and value.ndim else value

@@ -8,7 +8,7 @@ for :math:`T < 121` rounds. The iteration is nevertheless stable as long as
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -16,28 +16,18 @@ import numpy as np
 from annotated_types import Gt, Lt
 
 from private_consensus.common.errors import OutsideRange
-from private_consensus.kernels.rounds import Grids, Steps, steps_of
 from private_consensus.privacy.subsampling import Batches, deadline_batches
 
 from ...quantization import Grid
-from ..base import column
 from ..parameters import Positive
-from .decentralized_sgd import (
-    FASTEST,
-    FULL_BITS,
-    SLOWEST,
-    BatchModels,
-    DecentralizedSGD,
-    at,
-)
+from .decentralized_sgd import FASTEST, FULL_BITS, SLOWEST, computed_per_second
+from .sampled_rounds import Round, SampledRounds
 
 MEAN_SPEED = (SLOWEST + FASTEST) / 2
-MAX_CACHED = 8
-"""Largest number of entries in the cache of coefficients per mixing matrix."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class QDPSGD(DecentralizedSGD):
+class QDPSGD(SampledRounds):
     r"""Common base of both versions of Q-DPSGD.
 
     Parameters
@@ -55,8 +45,6 @@ class QDPSGD(DecentralizedSGD):
     grid : {"clipped", "open"}
         Whether values are clipped to the range of s bits, or the grid is unbounded. The code of
         the preceding paper has an unbounded grid with ``eta`` 0.001.
-    T : float
-        Number of rounds of the run; set by :meth:`run`.
     """
 
     a0: Positive = 0.3
@@ -65,7 +53,6 @@ class QDPSGD(DecentralizedSGD):
     eta: float = 0.1
     s: int = 3
     grid: Literal["clipped", "open"] = "clipped"
-    T: float = 0.0
 
     def __post_init__(self):
         super().__post_init__()
@@ -83,9 +70,11 @@ class QDPSGD(DecentralizedSGD):
     def max_batch_size(self) -> int:
         return max(deadline_batches(float(np.max(self.deadline())), SLOWEST, FASTEST).sizes)
 
-    def sizes(self, s, speeds):
-        sizes = np.floor(speeds * at(self.deadline(), s)).astype(int)
-        return np.minimum(sizes, self.max_batch_size)
+    def batch_sizes(self, speeds):
+        deadline = np.reshape(self.deadline(), (-1, 1, 1))
+        sizes = np.floor(computed_per_second(speeds) * deadline).astype(int)
+        sizes = np.minimum(sizes, self.max_batch_size)
+        return np.broadcast_to(sizes, (self.settings, *speeds.shape))
 
     def seconds(self, speeds):
         """Return the duration of a round: the deadline plus the time to send, [settings, 1]."""
@@ -102,10 +91,15 @@ class QDPSGD(DecentralizedSGD):
             exponent, divisor = self.rate / 2, np.power(T, 1.5 * self.rate)
         return self.a0 / np.power(T, exponent), self.e0 / divisor
 
+    def coefficients(self, horizon):
+        a, e = self.steps(np.asarray(horizon, float))
+        options = np.broadcast(self.eta, self.s, horizon)
+        grids = tuple(Grid(float(eta), s, self.grid == "clipped") for eta, s, _ in options)
+        return Round(a * e, e, grids)
+
     def run(self, problem, network, streams, horizon, observe):
-        T = np.asarray(horizon, float)
-        self._warn(T)
-        DecentralizedSGD.run(replace(self, T=T), problem, network, streams, horizon, observe)
+        self._warn(np.asarray(horizon, float))
+        super().run(problem, network, streams, horizon, observe)
 
     def _warn(self, T: np.ndarray) -> None:
         above = np.broadcast_to(self.steps(T)[1], T.shape) > 1 + 1e-12
@@ -116,74 +110,3 @@ class QDPSGD(DecentralizedSGD):
                 OutsideRange,
                 stacklevel=3,
             )
-
-    def grid_of(self, s: int) -> Grid:
-        """Return the grid of a setting."""
-        return Grid(float(at(self.eta, s)), at(self.s, s), self.grid == "clipped")
-
-    def coefficients(self, s: int) -> tuple[float, float, Grid]:
-        """Return the steps a and e of a setting in a run of T rounds, and its grid."""
-        a, e = (float(at(step, s)) for step in self.steps(self.T))
-        return a, e, self.grid_of(s)
-
-    @cached_property
-    def all_coefficients(self) -> list[tuple[float, float, Grid]]:
-        """Steps a and e and grid of each setting, for all rounds of a run."""
-        return [self.coefficients(s) for s in range(np.size(self.T))]
-
-    def pass_coefficients(self, models: BatchModels, scales: np.ndarray) -> tuple[Steps, Grids]:
-        """Return the coefficients of all settings for a round in one pass.
-
-        Parameters
-        ----------
-        models : BatchModels
-            Models of one run, with the mixing matrices.
-        scales : ndarray, shape (settings, agents)
-            Standard deviations of the noise.
-
-        Returns
-        -------
-        tuple of (Steps, Grids)
-        """
-        matrices = np.array(models.mixing)
-        key = matrices.tobytes()
-        if key not in self._cached:
-            if len(self._cached) >= MAX_CACHED:
-                self._cached.clear()
-            self._cached[key] = self._pass_coefficients(matrices)
-        steps, grids = self._cached[key]
-        return steps._replace(scale=scales.astype(np.float32)), grids
-
-    @cached_property
-    def _cached(self) -> dict[bytes, tuple[Steps, Grids]]:
-        """Coefficients by mixing matrices, which are equal in all rounds on most networks."""
-        return {}
-
-    def _pass_coefficients(self, matrices: np.ndarray) -> tuple[Steps, Grids]:
-        a, e = (np.array([setting[k] for setting in self.all_coefficients]) for k in (0, 1))
-        own_weights = np.diagonal(matrices, axis1=1, axis2=2)
-        off_diagonal = matrices * (1.0 - np.eye(matrices.shape[1]))
-        steps = steps_of(
-            weights=e[:, None, None] * off_diagonal,
-            keep=(1.0 - e)[:, None] + e[:, None] * own_weights,
-            scale=np.zeros(own_weights.shape),
-            step=a * e,
-        )
-        ends = [(grid.resolution, *grid.ends) for _, _, grid in self.all_coefficients]
-        return steps, Grids(*np.array(ends, np.float32).T.copy())
-
-    def quantized(self, x: np.ndarray, release, t: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return models that are rounded to the grid, and the fractions of clipped coordinates."""
-        z, saturated = np.empty_like(x), np.empty(x.shape[:2])
-        keys, counter = release.key("rounding"), (t - 1) * x.shape[2]
-        for s, run in np.ndindex(x.shape[:2]):
-            grid = self.grid_of(s)
-            saturated[s, run] = grid.quantize(x[s, run], keys[run], counter, z[s, run])
-        return z, saturated / (x.shape[2] * x.shape[3])
-
-    def descended(self, release, network, base, z, gradient) -> np.ndarray:
-        """Return the models after (27) or (28), from base points, messages z and a gradient."""
-        steps = self.steps(np.asarray(release.horizon, float))
-        a, e = (column(np.atleast_1d(step)) for step in steps)
-        keep = 1.0 - e + e * network.own_weights[..., None]
-        return keep * base + network.mix_others(z, e) - a * e * gradient
