@@ -32,6 +32,7 @@ COLUMNS = (
 
 FILES = ("scorecard.csv", "scorecard.md", "scorecard.json")
 LEGEND = (
+    "The setting lists data, budget, N agents with their graph, and T iterations. "
     "The number is that of the tested point that is nearest to failing. *literal* follows the "
     "text, *resolved* corrects or completes it. *released* values leave an agent, *own* ones are "
     "of an agent's own model. An *exact* number has no random part. *By reading* lists the verdict "

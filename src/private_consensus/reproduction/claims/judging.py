@@ -196,6 +196,7 @@ class Judgement:
         self.accept = np.concatenate([estimate.accept for estimate in estimates])
         self.value = np.concatenate([estimate.value for estimate in estimates])
         self.strict = np.repeat([estimate.strict for estimate in estimates], self.sizes)
+        self.is_step = np.concatenate([estimate.is_step for estimate in estimates])
         self.single = np.repeat(
             [
                 estimate.runs == 1 and not _exact(estimate.test, deterministic)
@@ -240,9 +241,7 @@ class Judgement:
         states = np.split(self.states(adjusted), np.cumsum(self.sizes)[:-1])
         verdicts, counted = [], defaultdict(list)
         for estimate, element_states in zip(self.parts, states, strict=True):
-            if estimate.is_step is not None:
-                confirms = ~estimate.is_step | (element_states != CONFIRMED)
-                element_states = element_states[confirms]
+            element_states = element_states[~estimate.is_step | (element_states != CONFIRMED)]
             quantifier = estimate.test.quantifier
             if quantifier in _COUNTED:
                 counted[quantifier, estimate.test.part] += list(element_states)
@@ -297,12 +296,13 @@ class Judgement:
         """Return the index of the element that ceases first to be confirmed as the level decreases.
 
         Of the elements that ``most`` and ``some`` count, the verdict needs the first ones only.
+        Steps of a monotone claim confirm nothing.
         """
         tests = np.repeat([estimate.test for estimate in self.parts], self.sizes)
         groups = defaultdict(list)
-        for i, test in enumerate(tests):
-            counted = test.quantifier in _COUNTED
-            groups[(test.quantifier, test.part) if counted else i].append(i)
+        for i in np.flatnonzero(~self.is_step).tolist():
+            counted = tests[i].quantifier in _COUNTED
+            groups[(tests[i].quantifier, tests[i].part) if counted else i].append(i)
         strengths = [element.strength for element in elements]
         critical = []
         for group in groups.values():

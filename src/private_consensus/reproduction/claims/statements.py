@@ -50,7 +50,7 @@ class Estimates:
         follow from them (see :mod:`.intervals`).
     ends : callable
         From a two-sided error level to lower and upper ends of the intervals, [elements] each.
-    is_step : ndarray of bool, [elements], optional
+    is_step : ndarray of bool, [elements]
         True for steps of a monotone claim, which can contradict it but confirm nothing.
     """
 
@@ -62,7 +62,7 @@ class Estimates:
     skewness: np.ndarray
     runs: int
     ends: Callable[[float], tuple[np.ndarray, np.ndarray]]
-    is_step: np.ndarray | None = None
+    is_step: np.ndarray
 
     @property
     def strict(self) -> bool:
@@ -392,7 +392,8 @@ def _arrival_ratio(
     names = [f"{name}{label}" for label in labels]
     accept, unknown = np.array([(-np.inf, 0.0)] * len(names)), np.full(len(names), np.nan)
     ratio = np.log(times[0] / times[1])
-    return Estimates(test, names, ratio, accept, unknown, unknown, size, ends)
+    no_steps = np.zeros(len(names), bool)
+    return Estimates(test, names, ratio, accept, unknown, unknown, size, ends, no_steps)
 
 
 def _goal(test: Test, logs: np.ndarray, group: np.ndarray) -> np.ndarray:
@@ -424,7 +425,9 @@ def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
     region = (-slack if test.kind == "tight" else -np.inf, slack)
     accept = np.array([region] * len(names))
     exact = np.zeros(len(names))
-    return Estimates(test, names, accounted, accept, exact, exact, 1, lambda alpha: (lower, upper))
+    return Estimates(
+        test, names, accounted, accept, exact, exact, 1, lambda alpha: (lower, upper), exact != 0
+    )
 
 
 def _without_rounding(excess: np.ndarray) -> np.ndarray:
