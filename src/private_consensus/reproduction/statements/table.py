@@ -19,10 +19,10 @@ from .base import smallest_margin, verdict_of
 class Erratum(Strict):
     """Slip of a statement, with its correction."""
 
-    location: str
-    """Location of the slip in the paper: theorem, equation or figure."""
-    slip: str
-    """The wrong statement in one sentence."""
+    location: str = ""
+    """Location of the slip in the paper: theorem, equation or figure; default: the statement."""
+    slip: str = ""
+    """The wrong sentence; default: the statement."""
     severity: Literal["breaks", "argument", "proof", "noise", "ambiguous", "misprint"]
     """Consequence: breaks (a guarantee is false), argument (the proof of a guarantee that holds is
     wrong), proof (another proof is wrong), noise (needlessly much noise), ambiguous or misprint."""
@@ -141,7 +141,9 @@ def _rows(paper: str, number: str, entry: Statement) -> Iterator[dict[str, Any]]
     }
     for erratum, slip in entry.errata.items() or [("", None)]:
         texts = slip.model_dump() if slip else dict.fromkeys(Erratum.model_fields, "")
-        texts |= {name: "; ".join(texts[name]) for name in ("repaired", "affects") if slip}
+        if slip:
+            texts |= {name: "; ".join(texts[name]) for name in ("repaired", "affects")}
+            texts |= {"location": slip.location or number, "slip": slip.slip or entry.statement}
         yield row | {"erratum": erratum} | texts | _witness(inequalities, erratum)
 
 
