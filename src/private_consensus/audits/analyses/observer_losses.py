@@ -15,9 +15,10 @@ from annotated_types import Ge
 from private_consensus.audits.observers import AGENT, Observed
 from private_consensus.common.errors import require
 from private_consensus.core import algorithms
-from private_consensus.core.algorithms.base import Algorithm, Analysis, Attack
+from private_consensus.core.algorithms.base import Algorithm, Analysis, Attack, Observe
 from private_consensus.core.algorithms.parameters import NonNegative
 from private_consensus.core.networks import Network
+from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import Setting, calibrated
 from private_consensus.privacy import Budget
 
@@ -83,20 +84,24 @@ class ObserverLosses(Algorithm, Analysis, Attack):
     def observables(self, state: Nothing, problem: Any, t: int) -> Mapping[str, np.ndarray]:
         return {}
 
-    def outcome(
-        self, state: Nothing, problem: Any, network: Network, release: Any, t: int
-    ) -> Mapping[str, np.ndarray]:
-        observed = Observed(self.noisy, problem, network.of_run(0), t)
-        result = observed.result(self.kind, float(np.max(self.delta)))
-        epsilons = [
-            [x.epsilon for x in result.losses if distance in (0, x.distance)]
-            for distance in np.atleast_1d(self.distance)
-        ]
-        return {
-            "largest": np.array([[max(values, default=0.0)] for values in epsilons]),
-            "mean": np.array([[np.mean(values or 0.0)] for values in epsilons]),
-            "accounted": np.full((len(epsilons), 1), result.accounted),
-        }
+    def run(
+        self,
+        problem: Any,
+        network: Network,
+        streams: Streams,
+        horizon: np.ndarray,
+        observe: Observe,
+    ) -> None:
+        for index, (t, distance) in enumerate(zip(horizon, self.distance, strict=True)):
+            observed = Observed(self.noisy, problem, network.of_run(0), int(t))
+            result = observed.result(self.kind, float(np.max(self.delta)))
+            epsilons = [x.epsilon for x in result.losses if distance in (0, x.distance)]
+            values = {
+                "largest": max(epsilons, default=0.0),
+                "mean": np.mean(epsilons or 0.0),
+                "accounted": result.accounted,
+            }
+            observe(int(t), np.array([index]), {k: np.full((1, 1), v) for k, v in values.items()})
 
 
 ALGORITHM = ObserverLosses

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
-from private_consensus.core.algorithms.base import Analysis, Attack
+from private_consensus.core.algorithms.base import Analysis, Attack, Observe
 from private_consensus.core.algorithms.local_random_walk import LocalRandomWalk
 from private_consensus.core.algorithms.parameters import NonNegative, PositiveInt
 from private_consensus.core.networks import Network
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
 from private_consensus.privacy.random_walks import walk_epsilon, walk_renyi_epsilon
 
@@ -50,22 +52,33 @@ class WalkLosses(LocalRandomWalk, Analysis, Attack):
     def observables(self, state: Nothing, problem: Any, t: int) -> Mapping[str, np.ndarray]:
         return {}
 
-    def outcome(
-        self, state: Nothing, problem: Any, network: Network, release: Any, t: int
-    ) -> Mapping[str, np.ndarray]:
+    def run(
+        self,
+        problem: Any,
+        network: Network,
+        streams: Streams,
+        horizon: np.ndarray,
+        observe: Observe,
+    ) -> None:
         graph = network.of_run(0)
         lengths = shortest_path(graph.adjacency, unweighted=True)
-        losses = self.mechanisms(problem, graph, t)["step"].loss(1).ravel()
+        losses = self.mechanisms(problem, graph, int(horizon.max()))["step"].loss(1).ravel()
         settings = np.broadcast_arrays(
-            losses * np.sqrt(self.contributions), self.distance, self.delta
+            horizon, losses * np.sqrt(self.contributions), self.distance, self.delta
         )
-        epsilons: dict[str, list] = {"f_dp": [], "renyi": []}
-        for mu, distance, delta in zip(*settings, strict=True):
-            walks = [walk_epsilon(graph.mixing, v, mu, delta) for v in range(graph.n_agents)]
-            renyi = walk_renyi_epsilon(graph.mixing, t, mu, delta)
-            epsilons["f_dp"].append([np.array(walks)[lengths == distance].max(initial=0.0)])
-            epsilons["renyi"].append([renyi[lengths == distance].max(initial=0.0)])
-        return {name: np.array(values) for name, values in epsilons.items()}
+
+        @cache
+        def f_dp(mu: float, delta: float) -> np.ndarray:
+            agents = range(graph.n_agents)
+            return np.array([walk_epsilon(graph.mixing, v, mu, delta) for v in agents])
+
+        for index, (t, mu, distance, delta) in enumerate(zip(*settings, strict=True)):
+            tables = {
+                "f_dp": f_dp(float(mu), float(delta)),
+                "renyi": walk_renyi_epsilon(graph.mixing, int(t), mu, delta),
+            }
+            values = {k: v[lengths == distance].max(initial=0.0) for k, v in tables.items()}
+            observe(int(t), np.array([index]), {k: np.full((1, 1), v) for k, v in values.items()})
 
 
 ALGORITHM = WalkLosses
