@@ -54,11 +54,18 @@ def pattern(quotation: str) -> str:
 
 def test_quotations_are_short_and_have_a_page_or_section(papers):
     claims = [claim for paper in papers.values() for claim in paper.claims.values()]
-    quoted = [claim for claim in claims if not claim.addition]
-    assert quoted and all(claim.quotation for claim in quoted)
+    quoted = [claim for claim in claims if claim.quotation]
+    assert quoted
     for claim in quoted:
         assert len(claim.quotation.split()) <= MAX_WORDS
         assert re.search("page|section|abstract|Appendix", claim.location), claim.claim
+
+
+def test_no_total_counts_claims_without_a_quotation_and_claims_of_other_papers(plan, papers):
+    for key, paper in papers.items():
+        for name, claim in plan.claims(key).items():
+            assert claim.addition == (not claim.quotation or paper.paper.number == ""), name
+    assert all(claim.quotation for claim in papers["others"].claims.values())
 
 
 def test_each_quotation_is_in_the_text_of_its_paper(papers, texts):

@@ -31,7 +31,7 @@ def test_additions_are_listed_last_and_counted_nowhere(results):
     assert [item["count"] for item in scorecard.counts(rows)] == [1, 2, 2, 0, 2, 0, 2]
     assert answer.summary(extended).startswith("1 of the 9 claims that the papers make holds,")
     assert paper_view("first", extended)["claims"][-1]["id"] == "first_c01"
-    before, after = scorecard.files(rows)["scorecard.md"].split("## Additions")
+    before, after = scorecard.files(rows)["scorecard.md"].split("## Claims that no total counts")
     assert "first_c01" in after and "first_c01" not in before
     texts = pages(extended)
     for name in ("scorecard.html", "papers/first.html"):

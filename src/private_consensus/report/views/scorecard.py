@@ -1,4 +1,4 @@
-"""Scorecard of the claims: one row per claim. Additions of this project are counted nowhere."""
+"""Scorecard of the claims: one row per claim. No total counts additions and other papers."""
 
 from __future__ import annotations
 
@@ -162,5 +162,5 @@ def markdown(claims: Iterable[Row]) -> str:
 
 
 def cited(row: Row) -> str:
-    """Return the quotation of a claim with its location; only the location of an addition."""
-    return row["location"] if row["addition"] else f"“{row['quotation']}” ({row['location']})"
+    """Return the quotation of a claim with its location; only the location without a quotation."""
+    return row["location"] if not row["quotation"] else f"“{row['quotation']}” ({row['location']})"

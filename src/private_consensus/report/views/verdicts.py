@@ -31,7 +31,7 @@ ICONS = {
 }  # fmt: skip
 """Verdict to the name of its icon (shape and colour)."""
 
-ADDITIONS = "Additions of this project, which no sentence of the paper states"
+ADDITIONS = "Claims that no total counts: of other papers, and additions of this project"
 
 RATIO_TESTS = {
     "decreasing", "increasing", "largest", "smallest", "below", "lower", "steadier",

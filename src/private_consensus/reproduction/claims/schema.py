@@ -239,7 +239,8 @@ class Claim(FileEntry):
     """Page or section of the paper that states the claim, with its theorem or figure."""
     quotation: Annotated[str, AfterValidator(_short)] = ""
     """Sentence of the paper, verbatim, with at most 40 words; " ... " marks omitted words. Without
-    a quotation, the claim is an addition of this project, which no total counts."""
+    a quotation, the claim is an addition of this project. No total counts it, and none counts the
+    claims of papers without a number."""
     figure: str
     """Figure or table that shows the tested measurements."""
     because: str
@@ -254,7 +255,8 @@ class Claim(FileEntry):
     """Reason why no number of runs can decide the claim."""
     untested: str = ""
     """Runs that would decide the claim, and are not part of this study."""
-
+    addition: bool = False
+    """True if no total counts the claim; derived from its quotation and the number of its paper."""
     setting: str = ""
     """Data, budget, network and iterations of the primary variant; derived from the plan."""
     differences: str = ""
@@ -272,11 +274,6 @@ class Claim(FileEntry):
     @classmethod
     def _nest(cls, content):
         return nested(content, "test", {"series", "against"})
-
-    @property
-    def addition(self) -> bool:
-        """True if no sentence of the paper states the claim."""
-        return not self.quotation
 
     def complete(self, key_path: str) -> Claim:
         """Return the claim in which each variant has all of its tests."""

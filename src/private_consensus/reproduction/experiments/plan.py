@@ -130,6 +130,7 @@ class Plan:
         return {
             name: claim.model_copy(
                 update={
+                    "addition": not (claim.quotation and self.papers[paper].paper.number),
                     "differences": differences(claim, self.experiments, self.cell),
                     "setting": setting_of(self, claim),
                 }
