@@ -98,7 +98,6 @@ CALLS = {
     privacy.noisy_sum: {"batches": BATCHES, "records": 10, "sampling": "poisson"},
     privacy.noisy_message: {
         "batches": BATCHES, "records": 10, "step": 0.1, "resolution": 0.1, "dim": 2, "clip": 1.0,
-        "sampling": "poisson",
     },
     privacy.sparse_vector_scales: {"epsilon": 1.0, "sensitivity": 1.0, "count": 2},
     privacy.sparse_vector_release: {

@@ -16,7 +16,6 @@ from private_consensus.privacy import (
     Sampling,
     account,
     deadline_batches,
-    discrete_gaussian_pmf,
     exact,
     fixed_batches,
     gaussian_delta,
@@ -103,27 +102,6 @@ def test_lower_bound_of_sampled_batches_is_within_10_percent_of_the_accountant()
     assert bound.epsilon == pytest.approx(exactly, rel=0.01)
     unknown = [replace(release, attained=None) for release in releases]
     assert lower_bound(unknown, 1e-5).epsilon == 0
-
-
-@pytest.mark.parametrize("sigma", [1e6, 1e9, 1e14])
-def test_lower_bound_of_a_discrete_gaussian_of_large_scale_joins_integers(sigma):
-    """It is nearly the bound without joined integers, and no larger than that of the Gaussian."""
-    release = Release("discrete_gaussian", sigma, sigma, count=10, attained=1.0)
-    smaller = replace(release, sensitivity=1e4, scale=1e4)  # every integer has its own cell
-    bound, enumerated = (lower_bound([r], 1e-6).epsilon for r in (release, smaller))
-    assert 0.9999 * enumerated < bound <= gaussian_epsilon(math.sqrt(10), 1e-6)
-
-
-@pytest.mark.parametrize(("steps", "sigma"), [(1, 1.0), (3, 2.0)])
-def test_lower_bound_of_a_discrete_gaussian_agrees_with_enumeration(steps, sigma):
-    k = np.arange(-40, 41)
-    first, shifted = discrete_gaussian_pmf(k, sigma**2), discrete_gaussian_pmf(k - steps, sigma**2)
-    P, Q = np.outer(first, first), np.outer(shifted, shifted)
-    release = Release("discrete_gaussian", steps + 0.4, sigma, count=2, attained=1.0)
-    for delta in (1e-6, 1e-3):
-        lower = lower_bound([release], delta).epsilon
-        assert np.maximum(P - math.exp(lower) * Q, 0).sum() >= delta
-        assert np.maximum(P - math.exp(1.01 * lower) * Q, 0).sum() < delta
 
 
 @settings(max_examples=40, deadline=None)

@@ -150,12 +150,10 @@ def laplace_divergence(loss, order):
 
 def test_adding_one_profile_raises_the_renyi_epsilon_by_less_than_5_percent():
     company = [
-        Release("gaussian", 1.0, 1.0, count=200, sampling=Sampling("poisson", 0.01)),
+        Release("gaussian", 1.0, 1.0, count=200, sampling=Sampling("fixed_size", 0.01)),
         Release("laplace", 1.0, 2.0, count=20),
     ]
-    noise = noisy_message(
-        fixed_batches(10), 1000, step=0.1, resolution=0.01, dim=4, clip=1.0, sampling="poisson"
-    )
+    noise = noisy_message(fixed_batches(10), 1000, step=0.1, resolution=0.01, dim=4, clip=1.0)
     (sampled,) = noise.releases(2.0, 1)
     alone = epsilon(company, 1e-5, "rdp")
     assert alone <= epsilon([*company, sampled], 1e-5, "rdp") < 1.05 * alone

@@ -38,7 +38,6 @@ from scipy.special import ndtri
 from private_consensus.common.errors import require
 
 from .conversions import gaussian_epsilon
-from .discrete import discrete_gaussian_pmf
 from .loss_distributions import (
     Losses,
     Pair,
@@ -59,8 +58,8 @@ COARSE = 4e-3
 """Approximate relative cost of rounding losses."""
 MAX_GRID_POINTS = 2**21
 """Approximate maximum number of points of a loss distribution."""
-REACH, TAIL = 12.0, 8.0
-"""Numbers of standard deviations: of a discrete Gaussian, and of the total loss."""
+TAIL = 8.0
+"""Number of standard deviations of the total loss."""
 FAR, MAX_STEPS = 10.0, 2**18
 """Multiple of an estimate of epsilon, and number of steps, to which larger losses are reduced."""
 MAX_PARAMETER = 1e3
@@ -94,8 +93,7 @@ class _EqualLosses:
     r"""Several releases whose privacy losses have one distribution.
 
     Kinds: ``gaussian``; ``laplace``; ``radial`` (:math:`e^{-\|b\|}` in ``dim`` coordinates);
-    ``discrete`` (loss is sigma, and the mixture contains the steps); ``mixture`` of Gaussians
-    against one Gaussian.
+    ``mixture`` of Gaussians against one Gaussian.
     """
 
     kind: str
@@ -154,6 +152,8 @@ def _shortfall(delta: float):
             return ""
         if release.mechanism == "pure" and delta > 0:
             return "the distribution of a pure mechanism is not known"
+        if release.mechanism == "discrete_gaussian" and delta > 0:
+            return _unknown(release)
         fractions = _attained_fractions(release, delta)
         if release.profile is not None and not release.profile.attained():
             fractions = np.zeros(1)
@@ -231,21 +231,9 @@ def _parts(releases: Sequence[Release]) -> tuple[_EqualLosses, ...]:
         elif release.mechanism == "gamma_norm" and rate == 1 and release.dim is not None:
             for loss in losses[losses > 0].tolist():
                 counts["radial", loss, 1.0, (), release.dim] += release.count
-        elif release.mechanism == "discrete_gaussian" and rate == 1:
-            for steps, sigma in _whole_steps(release):
-                counts["discrete", sigma, 1.0, ((1.0, 1.0, steps),), 1] += release.count
     loss_groups = [_EqualLosses(*key[:2], n, *key[2:]) for key, n in counts.items()]
     gaussian = [_EqualLosses("gaussian", math.sqrt(square), 1)] if square > 0 else []
     return (*gaussian, *sorted(loss_groups, key=repr))
-
-
-def _whole_steps(release: Release):
-    """Yield the shift of a coordinate in whole grid steps, and sigma, per discrete Gaussian."""
-    change = _attained_fractions(release, 1.0) * release.sensitivity
-    sigmas = np.broadcast_to(release.scale, change.shape)
-    for steps, sigma in zip(np.floor(change + ROUNDING_MARGIN), sigmas, strict=True):
-        if steps >= 1:
-            yield float(steps), float(sigma)
 
 
 # --- Epsilon of a pair ------------------------------------------------------------------------
@@ -330,8 +318,6 @@ def _moments(group: _EqualLosses) -> tuple[float, float]:
         square = group.loss**2 / group.dim
         return square / 2, square
     mixture = ((1.0, 1.0, group.loss),) if group.kind == "gaussian" else group.mixture
-    if group.kind == "discrete":
-        mixture = ((1.0, 1.0, group.mixture[0][2] / group.loss),)
     second_moments = [p * min(math.expm1(min(mu**2, 30.0)) * g * g, mu**2) for p, g, mu in mixture]
     return sum(second_moments) / 2, sum(second_moments)
 
@@ -340,8 +326,6 @@ def _outcomes(
     group: _EqualLosses, step: float, tail: float, limit: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return losses and masses of the outcomes of a group."""
-    if group.kind == "discrete":
-        return _discrete_losses(group.mixture[0][2], group.loss)
     if group.kind == "radial" and group.dim > 1:
         return _radial_losses(group.loss, group.dim)
     mixture = group.mixture or ((1.0, group.rate, group.loss),)
@@ -420,17 +404,3 @@ def _radial_cells(dim: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     c = 2 * np.unique(beta.ppf(np.linspace(0.0, 1.0, COSINES + 1), half, half)) - 1
     angles = np.diff(beta.cdf((1 + c) / 2, half, half))
     return r[1:, None], c[:-1], np.outer(np.diff(gamma.cdf(r, dim)), angles).ravel()
-
-
-def _discrete_losses(steps: float, sigma: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return losses and masses of a discrete Gaussian shifted by whole steps.
-
-    A cell of several integers counts with the smallest loss and the smallest mass of its integers,
-    which are those at its ends.
-    """
-    reach = math.ceil(REACH * sigma)
-    width = math.ceil((2 * reach + 1) / MAX_GRID_POINTS)
-    first = np.arange(-reach, reach + 1, width, dtype=float)
-    last = first + (width - 1)
-    masses = width * np.minimum(*(discrete_gaussian_pmf(k, sigma**2) for k in (first, last)))
-    return (steps**2 - 2 * last * steps) / (2 * sigma**2), masses

@@ -165,9 +165,9 @@ class Release:
     attained : float or 1-D array, optional
         Fraction of the stated sensitivity that ONE pair of neighbours attains at EVERY release of
         the series, for all earlier outcomes (a limit of pairs counts as one pair). For ``laplace``:
-        by a change of a single coordinate. For ``discrete_gaussian``: by whole steps of one
-        coordinate. None if no such fraction is known. For ``exact`` and ``profile``: 1 if a pair
-        has different values, or attains :meth:`PrivacyProfile.attained`. Lower bounds are computed
+        by a change of a single coordinate. For ``discrete_gaussian``: used at delta 0 only. None
+        if no such fraction is known. For ``exact`` and ``profile``: 1 if a pair has different
+        values, or attains :meth:`PrivacyProfile.attained`. Lower bounds are computed
         from it, see :mod:`private_consensus.privacy.brackets`; no accountant uses it.
     reached : float or 1-D array, optional
         Fraction that one pair approaches arbitrarily closely along SOME sequence of outcomes, each

@@ -23,9 +23,8 @@ sensitivity over the standard deviation of the noise:
     2019). :math:`\mu_s = 1/(s\sigma)`.
 
 If the noise is not Gaussian but only known to be :math:`\mu^2/2`-zCDP, as the discrete Gaussian
-in many dimensions, the general bounds hold: Wang, Balle, Kasiviswanathan, "Subsampled Renyi
-differential privacy and analytical moments accountant", 2019, Theorem 9 (``fixed_size``), and Zhu,
-Wang, "Poisson subsampled Renyi differential privacy", 2019, Theorem 6 (``poisson``).
+in many dimensions, a general bound holds for samples of fixed size: Wang, Balle, Kasiviswanathan,
+"Subsampled Renyi differential privacy and analytical moments accountant", 2019, Theorem 9.
 """
 
 from __future__ import annotations
@@ -140,7 +139,8 @@ class SampledNoise:
     sampling : {"fixed_size", "poisson"}
         It determines the neighbouring relation: replace, or add and remove, one record.
     gaussian : bool
-        True if the noise is Gaussian, False if it is only as concentrated as a Gaussian.
+        True if the noise is Gaussian, False if it is only as concentrated as a Gaussian, which
+        requires a fixed size.
 
     Raises
     ------
@@ -157,6 +157,8 @@ class SampledNoise:
     def __post_init__(self):
         _check_batches(self.batches, self.records, self.sampling)
         arguments.flag("gaussian", self.gaussian)
+        is_known = self.gaussian or self.sampling == "fixed_size"
+        require(is_known, "sampling", self.sampling, "fixed_size for noise that is not Gaussian")
         expected = "one finite number >= 0 per size of a batch"
         finite = arguments.array("losses", self.losses, expected, lambda v: (v >= 0) & (v < np.inf))
         require(finite.shape == (len(self.batches.sizes),), "losses", self.losses, expected)
@@ -365,7 +367,6 @@ def noisy_message(
     resolution: float,
     dim: int,
     clip: float,
-    sampling: str = "fixed_size",
 ) -> SampledNoise:
     r"""Return discrete Gaussian noise :math:`\sigma K` on the quantised model.
 
@@ -374,8 +375,8 @@ def noisy_message(
 
     .. math:: \mu_s\sigma = \frac{2\alpha\varepsilon}{s} + \frac{\eta\sqrt p}{K}
 
-    (half the first term for add and remove). Given the uniforms of the rounding, two models at
-    distance d are rounded to grid points at distance at most :math:`d+\eta\sqrt p`.
+    for replacing a record. Given the uniforms of the rounding, two models at distance d are rounded
+    to grid points at distance at most :math:`d+\eta\sqrt p`.
 
     Parameters
     ----------
@@ -391,8 +392,6 @@ def noisy_message(
         p, number of coordinates.
     clip : float
         K, l2 norm to which gradients are clipped.
-    sampling : {"fixed_size", "poisson"}
-        It determines the neighbouring relation: replace, or add and remove, one record.
 
     Returns
     -------
@@ -403,15 +402,15 @@ def noisy_message(
     InvalidInput
         With key ``batches.sizes`` if a batch may be empty: it has no mean.
     """
-    _check_batches(batches, records, sampling)
+    _check_batches(batches, records, "fixed_size")
     for key, value in (("step", step), ("resolution", resolution)):
         arguments.number(key, value, "a finite number >= 0", lambda v: 0 <= v < math.inf)
     arguments.number("clip", clip, "a finite number above 0", lambda v: 0 < v < math.inf)
     arguments.whole("dim", dim, 1)
     _require_records(batches)
     jump = resolution * math.sqrt(dim) / clip
-    losses = tuple(_change(sampling) * step / s + jump for s in batches.sizes)
-    return SampledNoise(batches, records, losses, sampling, gaussian=False)
+    losses = tuple(2.0 * step / s + jump for s in batches.sizes)
+    return SampledNoise(batches, records, losses, gaussian=False)
 
 
 # --- Renyi divergences ---------------------------------------------------------------------------
@@ -424,8 +423,7 @@ def _log_moments(noise: SampledNoise, sigma: float, order: int) -> np.ndarray:
     informative = np.asarray(noise.losses) > 0
     if order > 1:
         mu, rates = np.asarray(noise.losses)[informative] / sigma, noise.rates[informative]
-        bound = wang_balle_kasiviswanathan if noise.sampling == "fixed_size" else zhu_wang
-        moments[informative] = (order - 1) * bound(order, rates, mu)
+        moments[informative] = (order - 1) * wang_balle_kasiviswanathan(order, rates, mu)
     return moments
 
 
@@ -443,28 +441,6 @@ def wang_balle_kasiviswanathan(order: int, rate: Any, mu: Any) -> np.ndarray:
     terms = _log_binomial(order, j) + j * np.log(rate) + _power(j, mu) + math.log(2)
     terms[..., 0] += np.minimum(0.0, math.log(2) + np.log(-np.expm1(-(mu**2))))[..., 0]
     return np.logaddexp(0.0, logsumexp(terms, axis=-1)) / (order - 1)
-
-
-def zhu_wang(order: int, rate: Any, mu: Any) -> np.ndarray:
-    r"""Bound the Renyi divergence of a :math:`\mu^2/2`-zCDP mechanism on a Poisson sample.
-
-    Theorem 6, for adding or removing one record, order :math:`\alpha \ge 2` and rate
-    :math:`\gamma`:
-
-    .. math:: \epsilon'(\alpha) \le \frac{1}{\alpha-1}\ln\Big(
-        (1-\gamma)^{\alpha-1}(\alpha\gamma-\gamma+1)
-        + \tbinom\alpha2\gamma^2(1-\gamma)^{\alpha-2}e^{\epsilon(2)}
-        + 3\sum_{l=3}^\alpha\tbinom\alpha l(1-\gamma)^{\alpha-l}\gamma^l e^{(l-1)\epsilon(l)}\Big)
-    """
-    rate, mu = (np.asarray(value, float)[..., None] for value in (rate, mu))
-    log_complement = np.log1p(-np.minimum(rate, 1 - 1e-15))
-    j = np.arange(2, order + 1)
-    # The sum would be 1 without the factors e and 3: only their excess over 1 counts.
-    power = _power(j, mu)
-    excess = power + np.log(np.where(j == 2, 0.0, 2.0) - np.expm1(-power))
-    terms = _log_binomial(order, j) + j * np.log(rate) + (order - j) * log_complement + excess
-    bound = np.logaddexp(0.0, logsumexp(terms, axis=-1)) / (order - 1)
-    return np.where(rate[..., 0] < 1, bound, order * mu[..., 0] ** 2 / 2)
 
 
 def _power(j: np.ndarray, mu: np.ndarray) -> np.ndarray:
