@@ -452,19 +452,6 @@ def test_agents_follow_the_node_order_of_the_graph():
     assert pc.Network.from_networkx(nx.path_graph(1)).n_agents == 1
 
 
-def test_conversion_to_networkx_and_back_keeps_graph_and_weights():
-    net = pc.Network.from_networkx(PETERSEN, mixing="metropolis")
-    graph = net.to_networkx()
-    assert nx.utils.graphs_equal(nx.Graph(graph.edges), nx.Graph(sorted(PETERSEN.edges)))
-    again = pc.Network.from_networkx(graph, edge_weight="weight")
-    np.testing.assert_allclose(again.mixing, net.mixing, atol=1e-15)
-    # one graph per run
-    drawn = networks.build(Streams(0, (0, 1)), "erdos_renyi", 6, probability=0.5)
-    for run in (0, 1):
-        array = nx.to_numpy_array(drawn.to_networkx(run))
-        np.testing.assert_array_equal(array > 0, drawn.adjacency[run])
-
-
 def test_edge_weights_become_mixing_weights():
     graph = nx.path_graph(3)
     nx.set_edge_attributes(graph, {(0, 1): 0.25, (1, 2): 0.5}, "trust")

@@ -120,18 +120,6 @@ class Network:
         require(converges, f"attribute {edge_weight}", actual, expected)
         return Network(adjacency, weights)
 
-    def to_networkx(self, run: int = 0) -> Any:
-        """Return the graph of a run as a networkx.Graph; ``weight`` is the mixing weight."""
-        import networkx as nx
-
-        adjacency, mixing = (_listed(m)[run] for m in (self._adjacency, self._mixing))
-        graph = nx.Graph()
-        graph.add_nodes_from(range(self.n_agents))
-        for i, j in np.transpose(adjacency.nonzero()).tolist():
-            if i < j:
-                graph.add_edge(i, j, weight=float(mixing[i, j]))
-        return graph
-
     @cached_property
     def n_agents(self) -> int:
         return _listed(self._adjacency)[0].shape[-1]

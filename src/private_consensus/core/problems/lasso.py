@@ -31,7 +31,7 @@ from private_consensus.common.errors import arguments, require
 
 from ..randomness import Streams
 from ..solvers import Unsolved
-from .base import PUBLIC_RECORDS, Count, NonNegative, Positive, Problem, consensus_error
+from .base import PUBLIC_RECORDS, Count, Positive, Problem, consensus_error
 
 LOSSES = ("mean", "sum")
 RESPONSES = ("normalised", "raw")
@@ -39,6 +39,8 @@ SWEEPS = 20_000
 TOLERANCE = 1e-14
 MAX_STEPS = 100_000
 """Largest number of proximal gradient steps of a local problem."""
+NOISE_VARIANCE = 0.1
+r"""Variance of the noise :math:`\psi` of the responses (section VI)."""
 
 
 @dataclass(frozen=True)
@@ -303,7 +305,6 @@ def build(
     loss: Literal["mean", "sum"] = "sum",
     normalised: bool = True,
     responses: Literal["normalised", "raw"] = "normalised",
-    noise_variance: NonNegative = 0.1,
     gradient_bound: Positive = np.inf,
 ) -> Lasso:
     r"""Sample :math:`y = X\omega + \psi` with standard normal X and :math:`\omega` (section VI).
@@ -326,8 +327,6 @@ def build(
         True to normalise the features by columns and rows.
     responses : {"normalised", "raw"}
         Features from which :math:`y` is computed: normalised or as sampled.
-    noise_variance : float
-        Variance of the noise :math:`\psi`.
     gradient_bound : float
         Bound :math:`c_1` on the slope of Huber's loss; infinite for squared loss.
 
@@ -341,13 +340,12 @@ def build(
         arguments.whole(f"problem.{key}", value, 1)
     require_number("problem.eta", eta, above=0)
     require_number("problem.gradient_bound", gradient_bound, above=0, infinite=True)
-    require_number("problem.noise_variance", noise_variance, least=0)
     raw = streams.draw("data", "normal", (agents, records, dim), "features")
     omega = streams.draw("data", "normal", (dim,), "coefficients")
     psi = streams.draw("data", "normal", (agents, records), "errors")
     features = normalise(raw) if normalised else raw
     explained = features if responses == "normalised" else raw
-    y = np.einsum("rkjp,rp->rkj", explained, omega) + np.sqrt(noise_variance) * psi
+    y = np.einsum("rkjp,rp->rkj", explained, omega) + np.sqrt(NOISE_VARIANCE) * psi
     weight = 1.0 / records if loss == "mean" else 1.0
     row_bound = 1.0 if normalised else np.inf
     return Lasso(features, y, weight, eta / agents, gradient_bound, row_bound)
