@@ -66,7 +66,7 @@ CALLS = {
     NOISE.sigma: {"budget": BUDGET, "count": 2},
     NOISE.releases: {"sigma": 1.0, "count": 2},
     privacy.account: {"releases": PURE, "delta": 1e-5},
-    privacy.epsilon: {"releases": PURE, "delta": 1e-5, "method": "zcdp", "conversion": "cks"},
+    privacy.epsilon: {"releases": PURE, "delta": 1e-5, "method": "zcdp"},
     privacy.zcdp: {"releases": PURE},
     privacy.gaussian_dp: {"releases": PURE},
     privacy.dp_events: {"releases": PURE},

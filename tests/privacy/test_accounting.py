@@ -66,9 +66,7 @@ def test_closed_form_agrees_with_loss_distributions_and_is_below_renyi(scale):
 def test_renyi_accounting_of_gaussians_equals_the_zcdp_conversion():
     by_rdp = epsilon(gaussians(5.0, 40), DELTA, "rdp")
     assert by_rdp == pytest.approx(zcdp_epsilon(40 / 50, DELTA), rel=1e-3)
-    safe = epsilon(gaussians(5.0, 40), DELTA, "zcdp", conversion="safe")
-    assert safe == pytest.approx(zcdp_epsilon(40 / 50, DELTA, conversion="safe"))
-    assert safe > by_rdp
+    assert by_rdp < zcdp_epsilon(40 / 50, DELTA, conversion="safe")
 
 
 def randomised_response_epsilon(loss, count, delta):
@@ -232,8 +230,6 @@ def test_errors_name_the_invalid_argument():
         epsilon([], DELTA, "moments")
     with pytest.raises(InvalidInput, match="delta"):
         account([], 1.0)
-    with pytest.raises(InvalidInput, match="conversion"):
-        epsilon(gaussians(1.0), DELTA, "zcdp", conversion="exact")
 
 
 def test_delta_at_the_reported_epsilon_equals_the_requested_delta():

@@ -15,7 +15,6 @@ from private_consensus.privacy.event_bounds import (
     Mu,
     clopper_pearson,
     selected_bound,
-    tabled_limits,
 )
 
 RUNS = 12
@@ -27,12 +26,6 @@ def test_clopper_pearson_limits_agree_with_scipy():
     exact = [stats.binomtest(k, 10).proportion_ci(0.95, "exact") for k in (0, 3, 10)]
     np.testing.assert_allclose(low, [ci.low for ci in exact])
     np.testing.assert_allclose(high, [ci.high for ci in exact])
-
-
-def test_tabulated_limits_equal_clopper_pearson_limits():
-    hits = np.random.default_rng(0).integers(0, 501, 90)
-    for runs, tail in ((500, 1e-9), (500, 0.01), (20_000, 1e-5)):
-        assert np.array_equal(tabled_limits(hits, runs, tail), clopper_pearson(hits, runs, tail))
 
 
 @pytest.mark.parametrize("measure", MEASURES)

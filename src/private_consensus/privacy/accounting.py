@@ -55,7 +55,6 @@ from private_consensus.common.grouping import grouped
 from . import loss_distributions
 from .budget import Budget
 from .conversions import (
-    CONVERSIONS,
     gaussian_epsilon,
     gaussian_rho,
     laplace_rho,
@@ -171,9 +170,7 @@ def _epsilons(groups: tuple[_Group, ...], delta: float) -> dict[str, float]:
     return {method: _BY_METHOD[method](groups, delta) for method in _applicable(groups, delta)}
 
 
-def epsilon(
-    releases: Iterable[Release], delta: float, method: str = "best", *, conversion: str = "cks"
-) -> float:
+def epsilon(releases: Iterable[Release], delta: float, method: str = "best") -> float:
     """Return the epsilon of ``releases`` at ``delta`` by one accountant.
 
     Parameters
@@ -185,24 +182,19 @@ def epsilon(
     method : {"best", "pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld"}
         ``best`` is :func:`account`. ``gaussian`` is exact GDP, ``gaussian+pure`` adds the pure
         losses to it, ``rdp`` composes Renyi divergences, ``pld`` privacy loss distributions.
-    conversion : {"cks", "safe", "shortcut"}
-        Used by ``zcdp`` only; see :func:`private_consensus.privacy.conversions.zcdp_epsilon`.
 
     Returns
     -------
     float
-        An upper bound (except for ``shortcut``); ``inf`` if the method gives no bound.
+        An upper bound; ``inf`` if the method gives no bound.
     """
     arguments.choice("method", method, ("best", *METHODS))
-    arguments.choice("conversion", conversion, CONVERSIONS)
     if method == "best":
         return account(releases, delta).epsilon
     delta = _checked_delta(delta)
     groups = _groups(releases)
     if groups is None:
         return math.inf
-    if method == "zcdp":
-        return _zcdp(groups, delta, conversion)
     return _BY_METHOD[method](groups, delta) if groups else 0.0
 
 
@@ -409,8 +401,8 @@ def _rho_of(group: _Group) -> float:
     return pure_rho(group.pure)
 
 
-def _zcdp(groups: Sequence[_Group], delta: float, conversion: str = "cks") -> float:
-    return _zcdp_epsilon(_rho(groups), delta, conversion=conversion)
+def _zcdp(groups: Sequence[_Group], delta: float) -> float:
+    return _zcdp_epsilon(_rho(groups), delta)
 
 
 @lru_cache(maxsize=4096)  # a setting is calibrated for each block of runs, and once for its table

@@ -41,7 +41,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -53,7 +53,6 @@ from private_consensus.common.errors import require
 _CELLS = 96  # number of intervals of the rate q
 _NUISANCE_FRACTION = 1e-4  # gamma over alpha
 _PRECISION = 1e-4  # relative precision of a bound, which is rounded down
-_MAX_TABLED_RUNS = 10_000  # largest number of runs for which limits are tabulated
 _RANKS = 32  # number of order statistics from either end of either sample
 _SELECTION_POWER = 2
 """The event is selected by limits at this power of the level.
@@ -276,8 +275,8 @@ def best_event(
                 if swapped
                 else (statistic.size, statistic_other.size)
             )
-            low = tabled_limits(likelier, runs[0], tail)[0]
-            high = tabled_limits(rarer, runs[1], tail)[1]
+            low = clopper_pearson(likelier, runs[0], tail)[0]
+            high = clopper_pearson(rarer, runs[1], tail)[1]
             bounds = measure.value(low, high)
             gaps = likelier / runs[0] - rarer / runs[1]
             index = max(range(thresholds.size), key=lambda i: (bounds[i], gaps[i]))
@@ -308,22 +307,6 @@ def clopper_pearson(hits: Any, runs: Any, tail: float) -> tuple[Any, Any]:
     low = betaincinv(np.maximum(hits, 1), runs - hits + 1, tail)
     high = betaincinv(hits + 1, np.maximum(runs - hits, 1), 1 - tail)
     return np.where(hits == 0, 0.0, low), np.where(hits == runs, 1.0, high)
-
-
-def tabled_limits(hits: np.ndarray, runs: int, tail: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the limits of :func:`clopper_pearson` for many numbers of hits.
-
-    They are read from a cached table if the number of runs is at most 10,000.
-    """
-    if runs > _MAX_TABLED_RUNS:
-        return clopper_pearson(hits, runs, tail)
-    low, high = _limits_of_all(runs, tail)
-    return low[hits], high[hits]
-
-
-@lru_cache(maxsize=64)
-def _limits_of_all(runs: int, tail: float) -> tuple[np.ndarray, np.ndarray]:
-    return clopper_pearson(np.arange(runs + 1), runs, tail)
 
 
 def ordering_tail(level: float) -> float:
@@ -388,7 +371,7 @@ class _Ordering:
         counts, tail = self.counts, self.tail
         if self.observed_value == -math.inf:
             return np.full(hits.shape, counts.runs_other)
-        low = tabled_limits(hits, counts.runs, tail)[0]
+        low = clopper_pearson(hits, counts.runs, tail)[0]
         limit = np.clip(self.measure.reached(low, self.observed_value), 0.0, 1.0)
         # the upper limit of m is at most x if P(Bin(n', x) <= m) is at most the tail
         quantile = np.where(limit > 0, binom.ppf(tail, counts.runs_other, limit), 0.0)
