@@ -60,3 +60,8 @@ def test_the_readme_states_the_published_claims_and_settings(plan):
     assert f"A{sentence[1:]}." in readme
     claims = rows_of(root / "results" / "reference" / "claims.parquet").to_dicts()
     assert f"**Result.** {answer.claims_clause(claims)} (" in readme
+
+
+def test_methods_of_papers_whose_claims_no_total_counts_are_not_counted(results):
+    others = [{**claim, "addition": True} for claim in results.claims]
+    assert answer.summary(replace(results, scale="paper", claims=others)) == ""

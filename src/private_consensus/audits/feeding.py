@@ -54,11 +54,14 @@ class View:
         Query of each mechanism and iteration, [runs, ...], if it is an array.
     final : ndarray, shape (runs, agents, dim)
         Models that are released after the last iteration.
+    samples : bool
+        True if iterations use public random numbers, which are those of the first run.
     """
 
     messages: list[Message] = field(default_factory=list)
     queries: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)
     final: Any = None
+    samples: bool = False
 
 
 class _Enough(Exception):
@@ -74,6 +77,7 @@ class FedStreams:
     def __init__(self, count: int, units: Units | None, mechanisms: Mapping[str, Mechanism]):
         self.runs, self.units, self.first = range(count), units, Streams(0, (0,))
         self.names = {m.stream: name for name, m in mechanisms.items() if m.noise_streams}
+        self.samples = False
 
     def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
         return [self.first.generators(purpose, name)[0] for _ in self.runs]
@@ -89,6 +93,7 @@ class FedStreams:
         self, purpose: str, law: Any, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
         is_fed = purpose == "noise" and self.units is not None and name in self.names
+        self.samples |= purpose == "sampling"
         for t, values in enumerate(self.first.sequence(purpose, law, shape, name), 1):
             unit = np.repeat(0 * values if is_fed else values, len(self.runs), axis=0)
             if is_fed:
@@ -218,6 +223,7 @@ def feed(
         handler.begin(horizon + 1)
         with suppress(_Enough):
             algorithm.step(state, problem, wire, release, horizon + 1)  # ty: ignore
+    view.samples = streams.samples
     return view
 
 

@@ -250,6 +250,8 @@ class Observed:
                 return f"the sensitivity of {name!r} is not proven"
         if self.leaves_network:
             return "values reach agents outside the network"
+        if self.influence[0].samples:
+            return "messages depend on public random numbers, of which the worst ones count"
         affine = self._is_affine(self.open.messages, self.open.final)
         return "" if affine else "messages are not affine in released values"
 

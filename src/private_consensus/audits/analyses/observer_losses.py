@@ -92,7 +92,8 @@ class ObserverLosses(Algorithm, Analysis, Attack):
         horizon: np.ndarray,
         observe: Observe,
     ) -> None:
-        for index, (t, distance) in enumerate(zip(horizon, self.distance, strict=True)):
+        distances = np.broadcast_to(self.distance, len(horizon))
+        for index, (t, distance) in enumerate(zip(horizon, distances, strict=True)):
             observed = Observed(self.noisy, problem, network.of_run(0), int(t))
             result = observed.result(self.kind, float(np.max(self.delta)))
             epsilons = [x.epsilon for x in result.losses if distance in (0, x.distance)]

@@ -72,9 +72,17 @@ def privacy_clause(results: Results) -> str:
 
     A method counts once, with its worst setting: in the literal variants of an experiment if there
     are any, else in the resolved ones. Baselines of a paper are counted apart from the methods that
-    it proposes. The text is empty without claims of privacy.
+    it proposes. Methods of papers whose claims no total counts are not counted. The text is empty
+    without claims of privacy.
     """
-    settings = [r for r in settings_of_papers(results) if 0 < r["epsilon_claimed"] < math.inf]
+    counted = {claim["paper"] for claim in results.claims if not claim["addition"]}
+    uncounted = {claim["paper"] for claim in results.claims} - counted
+    settings = [
+        row
+        for row in settings_of_papers(results)
+        if 0 < row["epsilon_claimed"] < math.inf
+        and results.paper_of[row["experiment"]] not in uncounted
+    ]
     groups = grouped(settings, lambda row: (results.paper_of[row["experiment"]], row["algorithm"]))
     proposed: list[Row] = []
     baselines: list[Row] = []
