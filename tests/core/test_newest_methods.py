@@ -178,7 +178,7 @@ def test_a_walk_that_certainly_arrives_next_has_the_loss_of_one_visit():
 
 
 def test_losses_to_observers_of_a_walk_hold_for_all_walks():
-    """The losses of one walk are 0 for most agents; the bound of the steps that can arrive is not."""
+    """The losses of one walk are 0 for most agents; the bound of the arriving steps is not."""
     algorithm = load("random_walk_sgd", visits=2)
     result = pc.observe(algorithm, means(), network("path"), BUDGET, 4)
     assert "random" in result.reason
