@@ -1,8 +1,8 @@
 """Validation of the parameters of an algorithm by the type hints of its fields.
 
-A field is a number, such as ``float`` or ``Annotated[float, Gt(0)]``, one of several texts, such
-as ``Literal["mean", "sum"]``, or one of these or None. The marker :data:`CALIBRATION` means that
-the field affects only how the noise is set. Numbers of a batch are arrays.
+A field is a number, such as ``float`` or ``Annotated[float, Gt(0)]``, a Boolean, one of several
+texts, such as ``Literal["mean", "sum"]``, or one of these or None. The marker :data:`CALIBRATION`
+means that the field affects only how the noise is set. Numbers of a batch are arrays.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Rule(NamedTuple):
         if value is None:
             return self.optional
         if self.texts:
-            return isinstance(value, str) and value in self.texts
+            return isinstance(value, str | bool) and value in self.texts
         array = np.asarray(value)
         if array.dtype.kind not in "iuf" or isinstance(value, list | tuple):
             return False
@@ -114,6 +114,8 @@ def rule_of(stated: Any) -> Rule | None:
     flags = tuple(mark in marks for mark in (CALIBRATION, STEP, ASSUMED))
     if get_origin(stated) is Literal:
         return Rule(None, get_args(stated), (), optional, *flags)
+    if stated is bool:
+        return Rule(None, (True, False), (), optional, *flags)
     if stated in (int, float):
         return Rule(stated, (), limits, optional, *flags)
     return None

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cache
 from inspect import Parameter, signature
 from itertools import chain
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 from private_consensus.common.errors import (
     InvalidInput,
@@ -24,11 +24,9 @@ from private_consensus.common.errors import (
     representation,
 )
 from private_consensus.common.fields import measure_text
-from private_consensus.core import algorithms, networks, problems, synthetic
+from private_consensus.core import algorithms, networks, problems
 from private_consensus.core.algorithms.base import Algorithm
-from private_consensus.core.algorithms.parameters import rule_of
-from private_consensus.core.graphs import GRAPHS
-from private_consensus.core.networks import MIXINGS
+from private_consensus.core.algorithms.parameters import Rule, rule_of
 from private_consensus.privacy import Budget
 
 from ..claims import Claim
@@ -36,7 +34,6 @@ from ..datasets import PREPARATIONS
 from .numbers import FIXED, KEY, POINT
 from .schema import Experiment, Panel, Paper, Table, TunedParameters
 
-PREPARED = "problem.prepared"
 OWN_COLUMNS = {"t", "run"}
 """Columns of measurements that may be selected in addition to axes."""
 PRIVACY_COLUMNS = {
@@ -55,7 +52,6 @@ MAX_SIZES = {
     "runs": 1_000_000,
     "agents": 10_000,
     "measurements": 1_000_000_000,
-    "numbers": 1_000_000_000,
 }
 """Largest allowed sizes of a cell. A larger size is most likely a typing error, and its computation
 would not end."""
@@ -141,9 +137,6 @@ def _wrong_experiment(key_path: str, experiment: Experiment, paper: Paper) -> It
     for scale, reduced in experiment.scales.items():
         for axis in reduced.axes:
             yield from _not_among(f"{key_path}.scales.{scale}.axes", axis, experiment.axes)
-    for prepared in _values_set(PREPARED, experiment):
-        yield from _not_among(f"{key_path}.problem.prepared", prepared, PREPARATIONS)
-    yield from _wrong_paths(key_path, experiment)
     yield from _wrong_measures(key_path, experiment)
     yield from _wrong_iterations(key_path, experiment)
     yield from _wrong_intermediate_measures(key_path, experiment)
@@ -152,14 +145,15 @@ def _wrong_experiment(key_path: str, experiment: Experiment, paper: Paper) -> It
             yield from _wrong_tuning(f"{key_path}.tuned", algorithm, tuned, paper)
 
 
-def _values_set(path: str, experiment: Experiment) -> list[Any]:
-    """Return the values of a parameter in axes, variants and scales of an experiment."""
-    axes = {name: axis.values for name, axis in experiment.axes.items() if axis.set == path}
+def _horizons(experiment: Experiment) -> list[Any]:
+    """Return all horizons of an experiment, at all scales."""
+    axes = {name: axis.values for name, axis in experiment.axes.items() if axis.set == "horizon"}
     scales = experiment.scales.values()
     grids = [*axes.values(), *(scale.axes.get(name, []) for scale in scales for name in axes)]
     changes = [v.set for variants in experiment.algorithms.values() for v in variants.values()]
     changes += [scale.set for scale in scales]
-    return [*chain(*grids), *(change[path] for change in changes if path in change)]
+    changed = [change["horizon"] for change in changes if "horizon" in change]
+    return [experiment.horizon, *chain(*grids), *changed]
 
 
 def _wrong_tuning(
@@ -172,53 +166,6 @@ def _wrong_tuning(
             yield from _not_among(f"{key_path}.axes", axis, grid.axes)
         if tuned.criterion == "mean":
             yield from _unmeasured(f"{key_path}.measure", tuned.measure, grid.averages)
-
-
-def _wrong_paths(key_path: str, experiment: Experiment) -> Iterator[str]:
-    everywhere = {f"axes.{name}.set": [axis.set] for name, axis in experiment.axes.items()}
-    everywhere |= {f"scales.{name}.set": [*r.set] for name, r in experiment.scales.items()}
-    parts = experiment.model_dump(include={"problem", "network"}, exclude_none=True)
-    for section, values in parts.items():
-        everywhere[section] = [f"{section}.{name}" for name in values]
-    for algorithm, variants in experiment.algorithms.items():
-        allowed = _valid_paths(experiment.problem.name, algorithm)
-        paths = dict(everywhere)
-        for name, variant in variants.items():
-            paths[f"algorithms.{algorithm}.{name}.set"] = [*variant.set]
-            if variant.tuned:
-                paths[f"algorithms.{algorithm}.{name}.tuned.axes"] = [*variant.tuned.axes.values()]
-        for location, values in paths.items():
-            for path in values:
-                yield from _wrong_path(f"{key_path}.{location}", path, allowed)
-
-
-def _wrong_path(key_path: str, path: str, allowed: Mapping[str, Iterable[str]]) -> Iterator[str]:
-    section, dot, name = path.partition(".")
-    if section not in allowed:
-        yield expected(key_path, path, PARTS)
-    elif name not in allowed[section] if dot else section in ("budget", "algorithm"):
-        parameters = [f"{section}.{parameter}" for parameter in allowed[section]]
-        yield expected(key_path, path, parameters or [section])
-
-
-@cache
-def _valid_paths(problem: str, algorithm: str) -> dict[str, tuple[str, ...]]:
-    """Return the valid second parts of a dotted path, by its first part."""
-    graphs = [name for graph in GRAPHS.values() for name in [*signature(graph).parameters][2:]]
-    mixings = [name for mixing in MIXINGS.values() for name in [*signature(mixing).parameters][1:]]
-    _, parameters = _building(problem)
-    return {
-        "horizon": (),
-        "budget": ("epsilon", "delta", "delta.records_power"),
-        "network": tuple(dict.fromkeys(["name", "agents", "weights", *graphs, *mixings])),
-        "problem": ("name", *parameters),
-        "algorithm": tuple(_parameters_of(algorithms.load(algorithm))),
-    }
-
-
-def _parameters_of(algorithm: type[Algorithm]) -> list[str]:
-    """Return the parameters of an algorithm that a configuration may set."""
-    return [field.name for field in dataclasses.fields(algorithm) if field.init]
 
 
 def _wrong_measures(key_path: str, experiment: Experiment) -> Iterator[str]:
@@ -281,11 +228,6 @@ def _not_recorded(
             selected = selection.get(name, "all values")
             line = f"{key_path}.where.{name}: found {selected!r}, expected {value!r}"
             yield f"{line}, or last_iteration_only: true"
-
-
-def _horizons(experiment: Experiment) -> list[Any]:
-    """Return all horizons of an experiment, at all scales."""
-    return [experiment.horizon, *_values_set("horizon", experiment)]
 
 
 def _unmeasured(
@@ -452,29 +394,11 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
     """Yield one line per error in the settings of a cell, each error once."""
     yield from integer_errors("seed", cell["seed"], 0)
     yield from integer_errors("runs", cell["runs"], 1, MAX_SIZES["runs"])
-    built = algorithms.load(cell["algorithm"])
-    unnamed = [
-        f"{part}.name: found {setting[part].get('name')!r}, expected a text"
-        for setting in cell["settings"]
-        for part in ("problem", "network")
-        if not isinstance(setting[part].get("name"), str | None)
-    ]
-    if unnamed:
-        yield from dict.fromkeys(unnamed)
-        return
-    wrong = list(_wrong_parts(built, cell["settings"]))
-    yield from wrong or _wrong_sizes(cell["settings"])
+    yield from _wrong_parts(algorithms.load(cell["algorithm"]), cell["settings"])
     yield from too_many("measurements", {
         "settings": len(cell["settings"]), "runs": cell["runs"],
         "iterations": len(cell["iterations"]) + 1, "measures": len(cell["measures"]),
     })  # fmt: skip
-
-
-def _has_kind(value: Any, kinds: Sequence[type]) -> bool:
-    """Return True if a value has one of the types; integers are also numbers, Booleans are not."""
-    if isinstance(value, bool):
-        return bool in kinds
-    return isinstance(value, (*kinds, int) if float in kinds else tuple(kinds))
 
 
 def _wrong_parts(built: type[Algorithm], settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -483,19 +407,6 @@ def _wrong_parts(built: type[Algorithm], settings: Iterable[Mapping[str, Any]]) 
         distinct = {repr(setting[key]): setting[key] for setting in settings}
         for value in distinct.values():
             yield from dict.fromkeys(check(built, value))
-
-
-def _wrong_sizes(settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield one line per setting with too many numbers in the data of its agents."""
-    distinct = {
-        (repr(setting["problem"]), setting["network"]["agents"]): setting["problem"]
-        for setting in settings
-    }
-    for (_, agents), problem in distinct.items():
-        holders = None if problem["name"] in synthetic.TOTALS else agents
-        sizes = {"agents": holders, "records": problem.get("records"), "dim": problem.get("dim")}
-        present_sizes = {key: size for key, size in sizes.items() if size is not None}
-        yield from (f"problem: {line}" for line in too_many("numbers", present_sizes))
 
 
 def _wrong_budget(_: type[Algorithm], budget: Mapping[str, Any]) -> Iterator[str]:
@@ -512,38 +423,36 @@ def _wrong_problem(built: type[Algorithm], problem: Mapping[str, Any]) -> Iterat
     if missing := [name for name in built.needs if not kind.offers(name)]:
         expected = f"a problem with {', '.join(missing)}"
         yield f"problem.name: found {problem['name']!r}, expected {expected}"
-    build, parameters = _building(values.pop("name"))
+    parameters = _parameters_of_problem(values.pop("name"))
     for name, parameter in parameters.items():
         if parameter.default is parameter.empty and name not in values:
             yield f"problem.{name}: missing, expected a value"
     yield from _unknown("problem", parameters, values)
-    lines = list(_wrong_types("problem", _hints(build), values))
-    yield from lines or _outside_limits(build, values)
-
-
-def _outside_limits(build: Callable, values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield one line per parameter outside the limits of its type hint."""
-    for name, hint in get_type_hints(build, include_extras=True).items():
-        rule = rule_of(hint) if name in values else None
-        if rule is not None and not rule.allows(values[name]):
+    yield from _not_among("problem.prepared", values.get("prepared"), [None, *PREPARATIONS])
+    for name, rule in _rules(problem["name"]).items():
+        if name in values and not rule.allows(values[name]):
             value = representation(values[name])
             yield f"problem.{name}: found {value}, expected {rule.expected}"
 
 
 @cache
-def _building(problem: str) -> tuple[Callable, dict[str, Parameter]]:
-    """Return the function that builds a problem, and the parameters that are configurable."""
-    build = problems.load(problem).build
-    _, _, *parameters = signature(build).parameters.items()
-    return build, dict(parameters)
+def _rules(problem: str) -> dict[str, Rule]:
+    """Return the rules of the parameters of a problem."""
+    hints = get_type_hints(problems.load(problem).build, include_extras=True)
+    rules = {name: rule_of(hint) for name, hint in hints.items()}
+    return {name: rule for name, rule in rules.items() if rule}
+
+
+@cache
+def _parameters_of_problem(problem: str) -> dict[str, Parameter]:
+    """Return the parameters of a problem that a configuration may set."""
+    _, _, *parameters = signature(problems.load(problem).build).parameters.items()
+    return dict(parameters)
 
 
 def _wrong_algorithm(built: type[Algorithm], values: Mapping[str, Any]) -> Iterator[str]:
-    lines = [
-        *_unknown("algorithm", _parameters_of(built), values),
-        *_wrong_types("algorithm", _hints(built), values),
-    ]
-    yield from lines or _messages_of(lambda: built(**values))
+    names = [field.name for field in dataclasses.fields(built) if field.init]
+    yield from list(_unknown("algorithm", names, values)) or _messages_of(lambda: built(**values))
 
 
 PARTS: dict[str, Callable[[type[Algorithm], Any], Iterator[str]]] = {
@@ -571,25 +480,3 @@ def _unknown(section: str, allowed: Iterable[str], values: Mapping[str, Any]) ->
     for name in sorted(set(values).difference(allowed)):
         expectation = f"one of {', '.join(sorted(allowed)) or 'none'}"
         yield f"{section}: found {representation(name)}, expected {expectation}"
-
-
-@cache
-def _hints(built: Callable) -> dict[str, Any]:
-    return get_type_hints(built)
-
-
-WORDS = {float: "a number", int: "a whole number", bool: "true or false", str: "a word"}
-
-
-def _wrong_types(
-    section: str, hints: Mapping[str, Any], values: Mapping[str, Any]
-) -> Iterator[str]:
-    """Yield one line per number, string or Boolean whose type differs from the declared type."""
-    for name, value in values.items():
-        hint = hints.get(name)
-        kinds: tuple[Any, ...] = get_args(hint) or (hint,)
-        if not set(kinds) <= {*WORDS, type(None)}:
-            continue
-        if not _has_kind(value, kinds) or value != value:
-            expectation = " or ".join(WORDS[kind] for kind in kinds if kind in WORDS)
-            yield f"{section}.{name}: found {representation(value)}, expected {expectation}"

@@ -369,7 +369,9 @@ def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     """Return a setting with changed values; it shares its unchanged mappings with ``base``."""
     patched = base
     for path, value in changes.items():
-        patched = _with(patched, path, path.split("."), value)
+        keys = path.split(".")
+        require(keys[0] in PARTS, "set", path, f"one of {', '.join(PARTS)}, or a key of these")
+        patched = _with(patched, path, keys, value)
     for key in ("problem", "network", "budget"):
         require(isinstance(patched[key], dict), key, patched[key], "a mapping")
     delta = resolve_delta(
