@@ -434,7 +434,6 @@ def test_calibrated_sigma_equals_the_formula_of_remark_6():
     assert sigma_of(QDPSGD1()) == pytest.approx(expected, rel=1e-12)
     assert sigma_of(SDMDSGD()) == pytest.approx(expected, rel=1e-12)
     assert sigma_of(QDPSGD1(noise_on="sum")) == pytest.approx(20 * expected, rel=1e-12)
-    assert sigma_of(QDPSGD1(sigma_rule="proof11")) == pytest.approx(expected * math.sqrt(60))
 
 
 def test_calibrated_sigma_equals_the_formula_of_theorem_15():

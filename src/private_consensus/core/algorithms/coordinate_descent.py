@@ -26,6 +26,10 @@ from private_consensus.privacy.mechanisms import ADDITIVE
 from .base import Algorithm, Internal, column, normal_start, schedule
 from .parameters import Calibration, Law, NonNegative, Positive
 
+EXCESS = 1.0
+"""Assumed relative excess a of the number of updates of the most frequent coordinate over the mean.
+The paper's noise is :math:`\\sigma^2 = (1+a)(\\mathcal B^c)^2K/(\\epsilon^2\\hat M^2d)`."""
+
 
 class CoordinateDescentState(NamedTuple):
     """Iterates [settings, runs, agents, dim]; initial gap and loss [settings, runs, agents].
@@ -53,10 +57,6 @@ class CoordinateDescent(Algorithm):
         noise of the paper's formula, or unchanged noise.
     init_std : float
         Standard deviation of the coordinates of :math:`x^0` before the projection to the domain.
-    excess : float
-        Assumed relative excess a of the number of updates of the most frequent coordinate over the
-        mean. The paper's noise is
-        :math:`\sigma^2 = (1+a)(\mathcal B^c)^2K/(\epsilon^2\hat M^2d)`.
     """
 
     law: Law = "gaussian"
@@ -64,7 +64,6 @@ class CoordinateDescent(Algorithm):
     growth: Positive = 1.0
     calibration: Calibration = "accountant"
     init_std: NonNegative = 1.0
-    excess: float = 1.0
 
     needs: ClassVar[tuple[str, ...]] = (
         "objective", "own_optimum", "slope_bound", "strong_convexity", "smoothness",
@@ -133,7 +132,7 @@ class CoordinateDescent(Algorithm):
         if not self.noise or delta == 0:
             return float("inf")
         gradient_change = problem.record_change("linf") * np.sqrt(problem.dim)
-        steps = np.sqrt((1 + self.excess) * horizon / problem.dim)
+        steps = np.sqrt((1 + EXCESS) * horizon / problem.dim)
         return float(gradient_change * steps / (problem.smoothness * self.noise))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from private_consensus.common.errors import require
 
-from .families.decentralized_sgd import FULL_BITS
+from .families.decentralized_sgd import FULL_BITS, T_C
 from .families.sampled_rounds import Round, SampledRounds
 from .parameters import Positive
 
@@ -59,7 +59,7 @@ class DSGD(SampledRounds):
         return Round(self.alpha)
 
     def seconds(self, speeds):
-        return self.waiting(speeds) + np.reshape(self.T_c, (-1, 1))
+        return self.waiting(speeds) + T_C
 
     def bits(self, dim):
         return float(FULL_BITS * dim)

@@ -45,14 +45,14 @@ class MAFALDASGD(ClippedDescent):
     batches : int
         Number b of batches into which the records of each agent are divided. Round t uses batch
         t mod b. Its gradient is multiplied by b, so that the mean of a cycle is the full gradient.
-    correlation : {"optimal", "independent", "anti_pgd"}
-        Noise: with the optimal C, independent, or :math:`n_t - n_{t-1}` in round t.
+    correlation : {"optimal", "independent"}
+        Noise: with the optimal C, or independent.
     filter : tuple of tuple of float, optional
         Matrix :math:`C^{-1}`, which :meth:`calibrate` sets for the horizon and the graph.
     """
 
     batches: PositiveInt = 1
-    correlation: Literal["optimal", "independent", "anti_pgd"] = "optimal"
+    correlation: Literal["optimal", "independent"] = "optimal"
     filter: tuple[tuple[float, ...], ...] | None = None
 
     source: ClassVar[str] = "Bellet et al., ICLR 2026, arXiv 2510.17480, Algorithm 1"
@@ -69,20 +69,14 @@ class MAFALDASGD(ClippedDescent):
         _require_batches(problem, int(self.batches))
         if not budget.private:
             return replace(self, noise=0.0)
-        factor = self._factor(network, horizon)
+        factor = np.eye(horizon)
+        if self.correlation == "optimal":
+            gram = error_gram(network.mixing, horizon)
+            factor = _optimal_factor(gram.tobytes(), horizon, int(self.batches))
         rows = tuple(tuple(map(float, row)) for row in np.tril(np.linalg.inv(factor)))
         return super(MAFALDASGD, replace(self, filter=rows)).calibrate(
             budget, problem, network, horizon
         )
-
-    def _factor(self, network, horizon: int) -> np.ndarray:
-        """Return the matrix C, [T, T]."""
-        if self.correlation == "independent":
-            return np.eye(horizon)
-        if self.correlation == "anti_pgd":
-            return np.tril(np.ones((horizon, horizon)))
-        gram = error_gram(network.mixing, horizon)
-        return _optimal_factor(gram.tobytes(), horizon, int(self.batches))
 
     def change(self, problem):
         change = float(problem.record_change("l2")) * int(np.max(self.batches))

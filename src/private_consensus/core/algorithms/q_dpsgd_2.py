@@ -48,7 +48,7 @@ class QDPSGD2(QDPSGD):
         Noise multiplier :math:`\sigma`: messages have discrete Gaussian noise on the grid with the
         parameter :math:`\sigma K`.
     sigma2 : {"as_q1", "full", "drop_eta"}
-        Factor c of Theorem 15 in the rules ``thm11`` and ``proof11``: 1, both terms, or the first
+        Factor c of Theorem 15 in the rule ``thm11``: 1, both terms, or the first
         term only. The rule ``accountant`` does not use it.
     own : {"exact", "broadcast"}
         Whether an agent continues from its exact model, or from its own message.
@@ -84,8 +84,8 @@ class QDPSGD2(QDPSGD):
                 expected = "broadcast, which sigma_rule: accountant requires"
                 raise InvalidInput("algorithm.own", self.own, expected)
             return self.sampled(problem, horizon).sigma(budget, horizon)
-        proof, factor = self.sigma_rule == "proof11", self._factor(problem, horizon)
-        return theorem11_sigma(budget, problem.records, horizon, proof=proof, factor=factor)
+        factor = self._factor(problem, horizon)
+        return theorem11_sigma(budget, problem.records, horizon, factor=factor)
 
     def sampled(self, problem, horizon):
         message = self._message(problem, horizon)
@@ -125,7 +125,6 @@ class QDPSGD2(QDPSGD):
             delta,
             problem.records,
             horizon,
-            proof=self.sigma_rule == "proof11",
             factor=self._factor(problem, horizon),
         )
 

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .families.decentralized_sgd import FULL_BITS
+from .families.decentralized_sgd import FULL_BITS, T_C
 from .families.sampled_rounds import Round, SampledRounds
 from .parameters import Positive, UnitInterval
 
@@ -50,7 +50,7 @@ class SDMDSGD(SampledRounds):
         return Round(self.alpha, relaxation=self.theta, fraction=self.c)
 
     def seconds(self, speeds):
-        return self.waiting(speeds) + np.reshape(np.multiply(self.c, self.T_c), (-1, 1))
+        return self.waiting(speeds) + np.reshape(np.multiply(self.c, T_C), (-1, 1))
 
     def bits(self, dim):
         return np.multiply(self.c, float(FULL_BITS * dim))

@@ -42,7 +42,7 @@ CLASSES = 10
 LOSSES = ("softmax", "bce")
 PARTITIONS = ("shared", "per_run")
 PRECISIONS = {"single": np.float32, "double": np.float64}
-INITS = ("zero", "random", "u05")
+INITS = ("zero", "random")
 BLOCK_ROWS, BLOCK_MODELS = 1000, 8
 
 
@@ -148,16 +148,13 @@ class Perceptron(Problem):
         """Return the common starting point, [runs, 1, p], of all agents of a run.
 
         It is sampled from the stream ``data``, so that all algorithms of a figure have the same
-        starting point: ``zero`` (as published), ``random`` (normal weights of variance 1/fan-in,
-        biases 0) or ``u05`` (all parameters uniform in [-0.5, 0.5], the code of the predecessor
-        paper).
+        starting point: ``zero`` (as published), or ``random`` (normal weights of variance 1/fan-in,
+        biases 0).
         """
         arguments.choice("algorithm.init", init, INITS)
         shape = (1, self.dim)
         if init == "zero":
             x = np.zeros((release.runs, *shape))
-        elif init == "u05":
-            x = release.once("initial", "uniform", shape) - 0.5
         else:
             x = release.once("initial", "normal", shape)
             W1, b1, W2, b2 = self.layers(x)

@@ -14,11 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.common.errors import arguments
-
-REPAIRS = ("ridge", "trim", "ball", "literal")
-BISECTIONS = 60
-
 
 class Solution(NamedTuple):
     """Minimisers of a batch of quadratics, with indicators of the repair of M.
@@ -43,11 +38,12 @@ def minimise(
     linear: np.ndarray,
     absolute: np.ndarray,
     *,
-    repair: str = "ridge",
     ridge: np.ndarray | float = 0.0,
-    radius: np.ndarray | float = np.inf,
 ) -> Solution:
     r"""Minimise :math:`w^T M w + b^T w + |g^T w|`, with M repaired if it is indefinite.
+
+    A diagonal is added to M. Then w is 0 along eigenvectors with eigenvalues <= 0 (Zhang et al.,
+    PVLDB 2012).
 
     Parameters
     ----------
@@ -55,36 +51,21 @@ def minimise(
         Symmetric M.
     linear, absolute : ndarray, shape (..., d)
         Coefficients b and g; g is zero if the objective has no absolute value.
-    repair : {"ridge", "trim", "ball", "literal"}
-        Treatment of an indefinite M. ``trim`` sets w to 0 along eigenvectors with eigenvalues
-        <= 0. ``ridge`` adds a diagonal, then trims (Zhang et al., PVLDB 2012). ``ball`` sets
-        negative eigenvalues to 0 and constrains w to :math:`\|w\|_2 \le R`. ``literal`` returns the
-        stationary point, which need not be a minimum.
     ridge : ndarray, broadcastable to (..., d)
-        Diagonal that the repair ``ridge`` adds.
-    radius : ndarray, broadcastable to (...)
-        Radius R of the repair ``ball``.
+        Added diagonal.
 
     Returns
     -------
     Solution
         Minimisers, indicators of repaired matrices, and fractions of dropped directions.
     """
-    arguments.choice("algorithm.solver", repair, REPAIRS)
-    dim = matrix.shape[-1]
     smallest = np.linalg.eigvalsh(matrix)[..., 0]
-    if repair == "ridge":
-        diagonal = np.broadcast_to(ridge, linear.shape)
-        matrix = matrix + diagonal[..., None] * np.eye(dim)
-    values, vectors = np.linalg.eigh(matrix)
+    diagonal = np.broadcast_to(ridge, linear.shape)
+    values, vectors = np.linalg.eigh(matrix + diagonal[..., None] * np.eye(matrix.shape[-1]))
     beta, gamma = np.vecmat(linear, vectors), np.vecmat(absolute, vectors)
-    if repair == "ball":
-        retained = values > 0
-        w = _in_ball(np.maximum(values, 0.0), beta, gamma, np.asarray(radius, float))
-    else:
-        retained = values != 0 if repair == "literal" else values > 0
-        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=retained)
-        w = _point(inverse, beta, gamma, _multiplier(inverse, beta, gamma))
+    retained = values > 0
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=retained)
+    w = _point(inverse, beta, gamma, _multiplier(inverse, beta, gamma))
     dropped = 1.0 - retained.mean(-1)
     return Solution(np.matvec(vectors, w), (smallest <= 0).astype(float), dropped)
 
@@ -102,47 +83,3 @@ def _multiplier(inverse, beta, gamma) -> np.ndarray:
     return np.where(
         cross + square < 0, 1.0, np.where(cross - square > 0, -1.0, np.clip(between, -1, 1))
     )
-
-
-def _in_ball(values, beta, gamma, radius) -> np.ndarray:
-    """Minimise over a ball for eigenvalues >= 0, by nested bisection for t and for the radius."""
-
-    def minimiser(t):
-        return _point_in_ball(values, beta + t[..., None] * gamma, radius)
-
-    def slope(t):
-        return (gamma * minimiser(t)).sum(-1)
-
-    low, high = np.full(beta.shape[:-1], -1.0), np.ones(beta.shape[:-1])
-    low = np.where(slope(high) > 0, 1.0, low)
-    high = np.where(slope(-np.ones_like(high)) < 0, -1.0, high)
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        positive = slope(middle) > 0
-        low, high = np.where(positive, middle, low), np.where(positive, high, middle)
-    return minimiser((low + high) / 2)
-
-
-def _point_in_ball(values, beta, radius) -> np.ndarray:
-    r"""Minimise a quadratic over a ball, for eigenvalues >= 0.
-
-    The minimiser is :math:`-\frac12(\Lambda+\mu I)^{-1}\beta` for the smallest feasible
-    :math:`\mu`. A number :math:`\mu \ge 0` is feasible if the norm of the result is at most R.
-    """
-
-    def point(mu):
-        total = values + mu[..., None]
-        return np.divide(-0.5 * beta, total, out=np.zeros_like(total), where=total > 0)
-
-    def outside(mu):
-        flat = (values + mu[..., None] <= 0) & (beta != 0)
-        return (np.linalg.norm(point(mu), axis=-1) > radius) | flat.any(-1)
-
-    low = np.zeros(beta.shape[:-1])
-    high = np.linalg.norm(beta, axis=-1) / (2 * radius)
-    needed = outside(low)
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        too_far = outside(middle)
-        low, high = np.where(too_far, middle, low), np.where(too_far, high, middle)
-    return point(np.where(needed, high, 0.0))

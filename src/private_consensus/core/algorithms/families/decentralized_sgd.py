@@ -49,8 +49,8 @@ from .sgd_theorems import sgd_sigma, theorem11_epsilon
 SLOWEST, FASTEST = 10.0, 90.0
 """Limits of the number of gradients that an agent computes per second."""
 
-FULL_BITS = 16
-"""Bits of an uncompressed number."""
+FULL_BITS, T_C = 16, 3.0
+"""Bits of an uncompressed number; seconds :math:`T_c` to send an uncompressed vector."""
 
 
 class SGDState(NamedTuple):
@@ -78,32 +78,26 @@ class DecentralizedSGD(Algorithm):
     ----------
     B : int
         (Expected) batch size.
-    T_c : float
-        Seconds to send an uncompressed vector.
     K : float
         Clipping norm.
-    init : {"random", "zero", "u05"}
+    init : {"random", "zero"}
         Common starting point of all agents, see :meth:`.Perceptron.initial`. ``zero`` is as
         published; without noise, all hidden units then remain equal.
     sigma : float
         Noise multiplier :math:`\sigma`: the standard deviation of the noise is :math:`\sigma K`.
-    sigma_rule : {"thm11", "proof11", "accountant", "given"}
-        Rule by which a budget sets sigma: Theorem 11 with Remark 6, the formula in the proof of
-        Theorem 11, the numerical accountant, or a fixed sigma for every budget.
+    sigma_rule : {"thm11", "accountant", "given"}
+        Rule by which a budget sets sigma: Theorem 11 with Remark 6, the numerical accountant, or a
+        fixed sigma for every budget.
     noise_on : {"mean", "sum"}
         Quantity to which the noise is added: the mean or the sum of the clipped gradients.
-    negative_weights : bool
-        Whether W may have negative self-weights, which Assumption 1 excludes.
     """
 
     B: PositiveInt = 20
-    T_c: Positive = 3.0
     K: Positive = 0.5
-    init: Literal["random", "zero", "u05"] = "random"
+    init: Literal["random", "zero"] = "random"
     sigma: NonNegative = 0.0
-    sigma_rule: Annotated[Literal["thm11", "proof11", "accountant", "given"], CALIBRATION] = "thm11"
+    sigma_rule: Annotated[Literal["thm11", "accountant", "given"], CALIBRATION] = "thm11"
     noise_on: Literal["mean", "sum"] = "mean"
-    negative_weights: bool = False
 
     quantities: ClassVar = (INTERNAL, "released", "seconds", "bits", Internal("saturated"))
     needs: ClassVar[tuple[str, ...]] = ("clipped_gradient", "rows_of", "initial", "records")
@@ -187,8 +181,7 @@ class DecentralizedSGD(Algorithm):
     def claimed_epsilon(self, delta, problem, network, horizon):
         """Return the epsilon of Theorem 11 at the current noise."""
         sigma = self.sigma / (self.B if self.noise_on == "sum" else 1)
-        proof = self.sigma_rule == "proof11"
-        return theorem11_epsilon(sigma, delta, problem.records, horizon, proof=proof)
+        return theorem11_epsilon(sigma, delta, problem.records, horizon)
 
     # --- Rounds -----------------------------------------------------------------------------------
 
@@ -233,15 +226,15 @@ class DecentralizedSGD(Algorithm):
         Raises
         ------
         InvalidInput
-            For negative self-weights without ``negative_weights``, and for batches that are
-            larger than the number of records.
+            For negative self-weights, which Assumption 1 excludes, and for batches that are larger
+            than the number of records.
         """
         smallest = float(network.own_weights.min())
         require(
-            self.negative_weights or smallest >= -1e-12,
+            smallest >= -1e-12,
             "network.scale",
             f"a mixing matrix with the self-weight {smallest:.3g}",
-            "no negative self-weight (Assumption 1), or algorithm.negative_weights: true",
+            "no negative self-weight (Assumption 1)",
         )
         expected = f"a batch of at most {problem.records} records, those of an agent"
         fits = self.max_batch_size <= problem.records

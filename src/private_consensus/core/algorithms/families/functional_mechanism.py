@@ -18,7 +18,7 @@ from private_consensus.privacy.functional import Sensitivity
 
 from ...solvers import quadratics
 from ..base import Algorithm
-from ..parameters import CALIBRATION, NonNegative, Positive
+from ..parameters import CALIBRATION, NonNegative
 
 NORMS = {"laplace": "l1", "gaussian": "l2"}
 """Norm of the sensitivity by distribution of the noise."""
@@ -64,12 +64,6 @@ class FunctionalMechanism(Algorithm):
     alpha : float
         Weight :math:`\alpha_1` of the fairness term. With 0, there is no fairness term, but the
         noise is that of an objective with one.
-    solver : {"ridge", "trim", "ball", "literal"}
-        Treatment of a noisy quadratic without a minimum, see
-        :func:`private_consensus.core.solvers.quadratics.minimise`; ``ridge`` adds four standard
-        deviations of the noise to each diagonal coefficient.
-    radius : float
-        Radius of the ball to which ``ball`` restricts w.
     coeffs : {"ordered", "unique"}
         Whether noise is added to all :math:`d^2` products, which are then symmetrised, or once to
         each monomial.
@@ -86,8 +80,6 @@ class FunctionalMechanism(Algorithm):
     mechanism: Literal["laplace", "gaussian"] = "laplace"
     fair: Literal["off", "perrec", "plus", "penal"] = "penal"
     alpha: NonNegative = 1.0
-    solver: Literal["ridge", "trim", "ball", "literal"] = "ridge"
-    radius: Positive = 20.0
     coeffs: Literal["ordered", "unique"] = "ordered"
     sens: Annotated[Literal["paper", "tight"], CALIBRATION] = "paper"
     zbar: Annotated[Literal["public", "data"], CALIBRATION] = "public"
@@ -142,9 +134,7 @@ class FunctionalMechanism(Algorithm):
             matrix,
             linear,
             covariance,
-            repair=self.solver,
             ridge=RIDGE * UNIT_DEVIATIONS[self.mechanism] * diagonal,
-            radius=column_of_settings(self.radius)[..., 0],
         )
         return ClassifierState(solution.w[..., None, :], solution.repaired, solution.dropped)
 

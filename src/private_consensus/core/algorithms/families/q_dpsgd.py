@@ -20,7 +20,7 @@ from private_consensus.privacy.subsampling import Batches, deadline_batches
 
 from ...quantization import Grid
 from ..parameters import Positive
-from .decentralized_sgd import FASTEST, FULL_BITS, SLOWEST, computed_per_second
+from .decentralized_sgd import FASTEST, FULL_BITS, SLOWEST, T_C, computed_per_second
 from .sampled_rounds import Round, SampledRounds
 
 MEAN_SPEED = (SLOWEST + FASTEST) / 2
@@ -78,7 +78,7 @@ class QDPSGD(SampledRounds):
 
     def seconds(self, speeds):
         """Return the duration of a round: the deadline plus the time to send, [settings, 1]."""
-        duration = np.add(self.deadline(), np.multiply(self.T_c, self.s) / FULL_BITS)
+        duration = np.add(self.deadline(), np.multiply(T_C, self.s) / FULL_BITS)
         return np.reshape(duration, (-1, 1))
 
     def bits(self, dim):

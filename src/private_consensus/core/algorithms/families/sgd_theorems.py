@@ -6,10 +6,8 @@ import math
 
 import numpy as np
 
-from private_consensus.common.errors import arguments, require
+from private_consensus.common.errors import require
 from private_consensus.privacy import Budget, Release, SampledNoise
-
-SIGMA_RULES = ("thm11", "proof11", "accountant")
 
 
 def reused_state_releases(
@@ -44,9 +42,7 @@ def reused_state_releases(
     ]
 
 
-def theorem11_sigma(
-    budget: Budget, records: int, horizon: int, *, proof: bool = False, factor: float = 1.0
-) -> float:
+def theorem11_sigma(budget: Budget, records: int, horizon: int, *, factor: float = 1.0) -> float:
     r"""Return the sigma of Theorem 11 and Remark 6 of Ding; 0 for an infinite budget.
 
     .. math:: \sigma^2 = \frac{16T}{m^2\epsilon}\left(\frac{2\ln(1/\delta)}{\epsilon}+1\right)c^2
@@ -55,8 +51,6 @@ def theorem11_sigma(
     ----------
     records, horizon : int
         Number of records m of an agent and number of rounds T.
-    proof : bool
-        Whether m replaces :math:`m^2`, as in the proof.
     factor : float
         c: 1 for Q-DPSGD-1, :func:`theorem15_factor` for Q-DPSGD-2.
     """
@@ -64,8 +58,7 @@ def theorem11_sigma(
         return 0.0
     require(budget.delta > 0, "budget.delta", budget.delta, "above 0 for Theorem 11")
     order = 2 * math.log(1 / budget.delta) / budget.epsilon + 1
-    power = 1 if proof else 2
-    return factor * math.sqrt(16 * horizon * order / (records**power * budget.epsilon))
+    return factor * math.sqrt(16 * horizon * order / (records**2 * budget.epsilon))
 
 
 def theorem11_epsilon(
@@ -74,7 +67,6 @@ def theorem11_epsilon(
     records: int,
     horizon: int,
     *,
-    proof: bool = False,
     factor: float = 1.0,
 ) -> float:
     r"""Return the epsilon of Theorem 11 for a sigma; the inverse of :func:`theorem11_sigma`.
@@ -85,7 +77,7 @@ def theorem11_epsilon(
     """
     if sigma == 0:
         return math.inf
-    a = 16 * horizon * factor**2 / (records ** (1 if proof else 2) * sigma**2)
+    a = 16 * horizon * factor**2 / (records**2 * sigma**2)
     return (a + math.sqrt(a**2 + 8 * a * math.log(1 / delta))) / 2
 
 
@@ -109,11 +101,9 @@ def theorem15_factor(
 def sgd_sigma(rule: str, budget: Budget, noise: SampledNoise, horizon: int) -> float:
     """Return the sigma that meets a budget by a named rule; 0 for an infinite budget.
 
-    The rules are ``thm11``, Theorem 11 with Remark 6; ``proof11``, the formula in its proof; and
-    ``accountant``, :meth:`SampledNoise.sigma`. Sigma is the standard deviation of the noise over
-    the clipping norm.
+    The rules are ``thm11``, Theorem 11 with Remark 6, and ``accountant``,
+    :meth:`SampledNoise.sigma`. Sigma is the standard deviation of the noise over the clipping norm.
     """
-    arguments.choice("algorithm.sigma_rule", rule, SIGMA_RULES)
     if rule == "accountant":
         return noise.sigma(budget, horizon)
-    return theorem11_sigma(budget, noise.records, horizon, proof=rule == "proof11")
+    return theorem11_sigma(budget, noise.records, horizon)
