@@ -193,6 +193,11 @@ def test_lower_bound_on_the_number_of_answers_above_is_valid_and_tight(redrawn, 
     assert (at_least >= truly - 5e-3).all()
 
 
+def test_without_query_noise_an_answer_is_above_if_the_threshold_is_at_most_zero():
+    law = least_answers(-1.0, 2.0, 0.0, count=1, tests=1, redrawn="once")
+    assert law[1] == pytest.approx(stats.laplace.cdf(1 / 2), abs=5e-3)
+
+
 def test_capped_binomial_has_binomial_probabilities_with_a_merged_tail():
     heads = stats.binom(5, 0.5)
     law = capped_binomial(0.5, 3, 5)
