@@ -36,7 +36,7 @@ ADDITIVE = {
     "gaussian": Gaussian(1.0, SCALE),
     "laplace": Laplace(1.0, SCALE),
     "gamma_norm": GammaNorm(1.0, SCALE),
-    "minimiser": MinimiserNoise(1.0, SCALE, curvature=1.0),
+    "minimiser": MinimiserNoise(1.0, 2 * SCALE, curvature=2.0),
 }
 RNG = np.random.default_rng(20_261_128)
 
