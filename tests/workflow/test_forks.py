@@ -119,21 +119,6 @@ def test_a_failing_job_does_not_end_other_jobs(server, text, exit_code):
     assert server.run("pass") == 0
 
 
-def test_a_job_with_unreadable_content_does_not_stop_the_server(server):
-    assert server.run("pass", content=b"no pickle") == 1
-    assert server.run("pass") == 0
-
-
-def test_jobs_end_in_any_order_and_the_server_waits_for_all(server):
-    server.send(1, "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)")
-    server.send(2, "raise SystemExit(6)")
-    assert server.receive() == (2, 6)
-    server.connection.send(None)
-    (server.folder / "go").touch()
-    assert server.receive() == (1, 0)
-    assert server.process.wait(TIMEOUT_S) == 0
-
-
 def test_sigint_ends_a_job_and_not_the_server(server):
     server.send(1, SLEEP.format(name="job"))
     [job] = server.started("job.pid")
