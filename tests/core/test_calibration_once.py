@@ -1,7 +1,6 @@
 """Test that a setting is calibrated once for its runs, its privacy row and its audit."""
 
 import numpy as np
-import polars as pl
 import pytest
 
 from observed import logistic_rows
@@ -147,16 +146,3 @@ def test_the_privacy_row_is_that_of_the_worst_graph_over_all_runs():
     assert stated.epsilon == row["epsilon_accountant"]
     private = run_cell(cell_spec, prepared)[1].row(0, named=True)
     assert private["epsilon_accountant"] == row["epsilon_accountant"]
-
-
-def test_a_cell_with_two_networks_equals_two_separate_cells():
-    """Two networks in one cell; the output is byte-identical to separate cells."""
-    prepared = {"rows": logistic_rows(400, 3)}
-    [setting] = cell()["settings"]
-    ring = {**setting, "network": {"name": "ring", "agents": AGENTS}, "variant": "ring"}
-    alone = [
-        run_cell(cell(settings=[single_setting]), prepared) for single_setting in (setting, ring)
-    ]
-    together = run_cell(cell(settings=[setting, ring]), prepared)
-    for joined, separate in zip(together, zip(*alone, strict=True), strict=True):
-        assert joined.equals(pl.concat(separate))
