@@ -22,7 +22,7 @@ settings.load_profile("same")
 
 
 LONGEST = ("test_faults", "test_outside_package")
-LOOPS = ("test_rounds", "test_fast", "test_vectors", "test_lanes")
+LOOPS = ("test_rounds", "test_fast", "test_lanes")
 """Files that need nearly all that is compiled."""
 
 
