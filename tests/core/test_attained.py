@@ -23,6 +23,7 @@ from private_consensus.core.problems import linear_observation
 from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
 from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.functional import Sensitivity, pair_l1, weights
@@ -121,6 +122,15 @@ def test_with_zero_one_coding_no_attained_fraction_is_stated():
     assert problem.attained_gradient_share("l2") is None
     assert problem.attained_minimiser_share("l2", 1.0) is None
     assert problem.reached_gradient_share("l1") is None
+
+
+@pytest.mark.parametrize(("name", "order"), [("l1", 1), ("l2", 2), ("linf", np.inf)])
+def test_opposite_corners_or_faces_attain_the_stated_change_of_a_mean(name, order):
+    record = np.full(DIM, 2.0) if name == "l2" else 2.0 * np.eye(DIM)[0]
+    corners = [MeanEstimation(end[None, None] / 5, 5, 2.0) for end in (record, -record)]
+    gradients = [problem.gradient(np.zeros((1, 1, 1, DIM))).ravel() for problem in corners]
+    stated = corners[0].attained_gradient_share(name) * corners[0].record_change(name)
+    assert np.linalg.norm(np.subtract(*gradients), order) == pytest.approx(stated)
 
 
 def squared(row_length, sign, bound, *, penalty=0.1, weight=0.5):
