@@ -515,7 +515,8 @@ def laplacian_mixing(adjacency: Any, *, scale: float = 1.5) -> Any:
         largest = np.linalg.eigvalsh(graph_laplacian)[..., -1:, None]
     else:
         largest = _eigenvalues(graph_laplacian, 1, "LA")[0]
-    return _identity(adjacency) - graph_laplacian / (scale * largest)
+    identity = _diagonal(np.ones(adjacency.shape[-1]), adjacency)
+    return identity - graph_laplacian / (scale * largest)
 
 
 def metropolis_mixing(adjacency: Any) -> Any:
@@ -530,22 +531,9 @@ def metropolis_mixing(adjacency: Any) -> Any:
     return weights + _diagonal(1.0 - weights.sum(-1), weights)
 
 
-def max_degree_mixing(adjacency: Any) -> Any:
-    r"""Compute maximum-degree weights :math:`W = I - L/(d_{\max}+1)`; shape (..., n, n)."""
-    largest = adjacency.sum(-1).max(-1)
-    if isinstance(adjacency, np.ndarray):
-        largest = largest[..., None, None]
-    return _identity(adjacency) - laplacian(adjacency) / (1.0 + largest)
-
-
-def _identity(like: Any) -> Any:
-    return _diagonal(np.ones(like.shape[-1]), like)
-
-
 MIXINGS: dict[str, Callable[..., Any]] = {
     "laplacian": laplacian_mixing,
     "metropolis": metropolis_mixing,
-    "max_degree": max_degree_mixing,
 }
 
 
@@ -594,7 +582,7 @@ def build(
         Graph family, a key of :data:`GRAPHS`, or ``single`` for one agent without edges.
     agents : int
         Number of agents.
-    weights : {"laplacian", "metropolis", "max_degree"}
+    weights : {"laplacian", "metropolis"}
         Mixing matrix.
     **parameters
         Parameters of the graph family: ``probability`` (``erdos_renyi``), ``edges``
