@@ -87,26 +87,6 @@ class Element:
         """Signed distance of the estimate to the edge of the region; negative outside."""
         return min(self.value - self.accept[0], self.accept[1] - self.value)
 
-    @property
-    def strength(self) -> float:
-        """Smallest slack relative to the length of the interval on that side, rounded.
-
-        An interval without random error has length zero, and a large strength.
-        """
-        exact = self.kind in EXACT_KINDS
-        sides = (
-            (self.value - self.accept[0], self.value - self.low),
-            (self.accept[1] - self.value, self.high - self.value),
-        )
-        return min(
-            (
-                round(round(slack, 9) / max(0.0 if exact else length, 1e-300), 6)
-                for slack, length in sides
-                if np.isfinite(slack)
-            ),
-            default=np.inf,
-        )
-
 
 @dataclass(frozen=True)
 class Verdict:
@@ -118,8 +98,9 @@ class Verdict:
         Held, held in part, did not hold, undecided or cannot be tested.
     deciding : Element
         Element whose interval determines the verdict: if the claim holds, the one with the largest
-        p-value; otherwise the one furthest outside its region, of those that contradict the claim
-        at the level ``p``.
+        p-value, or the fewest standard errors inside its region if all p-values are below
+        :data:`MIN_P`; otherwise the one furthest outside its region, of those that contradict the
+        claim at the level ``p``.
     opening : Element
         Element that is undecided at levels below ``p``, so that the verdict differs there.
     runs : int
@@ -282,33 +263,18 @@ class Judgement:
                 kinds, names, self.value, *ends, self.accept, states, *moments, strict=True
             )
         )  # fmt: skip
-        deciding = np.flatnonzero(np.isin(remaining, DECIDING.get(outcome, ()))).tolist()
-        position = _closest(elements, deciding) if deciding else self._critical(elements)
         below = remaining if p == NEVER else self.states(self.ends(p * (1 - 1e-6) / level_divisor))
         changed = np.flatnonzero(below != remaining).tolist()
+        deciding = np.flatnonzero(np.isin(remaining, DECIDING.get(outcome, ()))).tolist()
+        # Steps of a monotone claim confirm nothing.
+        confirmed = np.flatnonzero(~self.is_step & (remaining == CONFIRMED)).tolist()
+        certain = changed or _weakest(elements, confirmed)
+        position = _closest(elements, deciding or certain)
         return Verdict(
             outcome, elements[position], elements[changed[0] if changed else position], elements,
             min(estimate.runs for estimate in self.parts), p,
             self._runs_needed(outcome, unadjusted, adjusted), level_divisor,
         )  # fmt: skip
-
-    def _critical(self, elements: Sequence[Element]) -> int:
-        """Return the index of the element that ceases first to be confirmed as the level decreases.
-
-        Of the elements that ``most`` and ``some`` count, the verdict needs the first ones only.
-        Steps of a monotone claim confirm nothing.
-        """
-        tests = np.repeat([estimate.test for estimate in self.parts], self.sizes)
-        groups = defaultdict(list)
-        for i in np.flatnonzero(~self.is_step).tolist():
-            counted = tests[i].quantifier in _COUNTED
-            groups[(tests[i].quantifier, tests[i].part) if counted else i].append(i)
-        strengths = [element.strength for element in elements]
-        critical = []
-        for group in groups.values():
-            needed = len(group) // 2 if tests[group[0]].quantifier == "most" else 0
-            critical.append(sorted(group, key=lambda i: -strengths[i])[needed])
-        return min(critical, key=lambda i: strengths[i])
 
     def _p(self, outcome: str) -> float:
         """Compute the smallest error level with this verdict, by bisection on ln alpha."""
@@ -340,6 +306,12 @@ class Judgement:
             width = abs(end - self.value[i])
             counts.append(_runs(*sources[i], gaps.min(), width, ALPHA / divisor))
         return max(counts, default=np.inf)
+
+
+def _weakest(elements: Sequence[Element], indices: Sequence[int]) -> list[int]:
+    """Return the index with the fewest standard errors to the edge; all indices if none varies."""
+    random = [i for i in indices if elements[i].error > 0]
+    return sorted(random, key=lambda i: elements[i].slack / elements[i].error)[:1] or list(indices)
 
 
 def _closest(elements: Sequence[Element], indices: Sequence[int]) -> int:

@@ -14,7 +14,7 @@ import polars as pl
 from private_consensus.common.multiplicity import ALPHA, holm
 
 from .constant_models import no_better
-from .intervals import MIN_RUNS, limits, too_few_runs
+from .intervals import limits
 from .judging import EXACT_KINDS, NEVER, Element, Verdict, evaluate
 from .schema import Claim, Test, TestedVariant
 from .selection import CURVE, rows_for
@@ -181,15 +181,14 @@ _OPEN = {
 
 
 def _judged(claim: Claim, verdict: Verdict, is_primary: bool, reduced: bool) -> dict[str, Any]:
-    """Return the verdict on a variant, and a reason if its runs are too few."""
+    """Return the verdict on a variant."""
     if not claim.variants or (is_primary and claim.untestable):
         return {"verdict": UNTESTABLE}
     if is_primary and claim.untested:
         return {"verdict": UNTESTED}
     if reduced:
         return _OPEN
-    lacking = {"untestable_because": too_few_runs(verdict.runs)} if _lacks_runs(verdict) else {}
-    return {"verdict": verdict.verdict, **lacking}
+    return {"verdict": verdict.verdict}
 
 
 def _sources(tests: Sequence[Test], privacy: pl.DataFrame) -> str:
@@ -197,12 +196,6 @@ def _sources(tests: Sequence[Test], privacy: pl.DataFrame) -> str:
     used = [series.experiment for test in tests for series in test.all_series]
     sources = privacy.filter(pl.col("experiment").is_in(used))["source"]
     return "; ".join(sources.unique().sort())
-
-
-def _lacks_runs(verdict: Verdict) -> bool:
-    """Return True if a random statistic has too few runs for an interval."""
-    measured = verdict.deciding.kind not in ("private", "tight")
-    return verdict.verdict == UNDECIDED and measured and 1 < verdict.runs < MIN_RUNS
 
 
 def _numbers(verdict: Verdict) -> dict[str, Any]:
