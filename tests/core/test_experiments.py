@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from private_consensus.common import yamls
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core import algorithms, networks, problems
 from private_consensus.core.randomness import Streams
@@ -166,6 +167,21 @@ def test_a_study_can_declare_a_scale(loaded):
 def test_the_error_of_an_invalid_paper_file_names_key_and_value(spoilt, path, value, message):
     error = spoilt(path, value)
     assert any(re.search(message, line) for line in error.lines), error.lines
+
+
+def test_an_error_in_a_shared_entry_names_its_anchor_once(monkeypatch):
+    text = (CONFIG / "papers" / "showkatbakhsh.yaml").read_text()
+    # Two experiments run the variant, and all use the problem.
+    for old, new in [("decay: 1.0", "tuned: 1.0"), ("dim: 5", "name: chess, dim: 5")]:
+        assert old in text
+        text = text.replace(old, new)
+    text = text.replace("name: mean_estimation, ", "")
+    monkeypatch.setattr(papers, "read_yaml", lambda path: yamls.parse(text, path.name))
+    with pytest.raises(ConfigurationError) as caught:
+        planning.load(ONE, CONFIG)
+    first, second = sorted(caught.value.lines)
+    assert first.startswith("showkatbakhsh.defaults.experiment.problem.name: expected one of")
+    assert second.startswith("showkatbakhsh.variants.gradient_descent.inverse_t.tuned: ")
 
 
 def test_a_cell_lists_every_setting_explicitly(plan):

@@ -171,28 +171,42 @@ class Product(FileEntry):
 def validate(model: type[M], content: Any, *, prefix: str = "") -> M:
     """Build a model from a configuration, or raise ``Refused`` with one line per invalid key.
 
-    Each error line starts with the key ``prefix``.
+    Each error line starts with the key ``prefix``. An error in a mapping that several keys share by
+    an alias of YAML has one line, with the path of its anchor.
     """
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        errors = [{**e, "loc": tuple(_keys_of_content(e, content))} for e in error.errors()]
+        paths = dict(_first_paths(content, (), set()))
+        errors = [{**e, "loc": _path_of(e, content, paths)} for e in error.errors()]
     # Of a value with several allowed types, the errors within the value are the precise ones.
     outer = {e["loc"][:end] for e in errors for end in range(len(e["loc"]))}
     lines = [error_line(prefix, e) for e in errors if e["loc"] not in outer]
     raise Refused(list(dict.fromkeys(lines)))
 
 
-def _keys_of_content(error: Mapping[str, Any], content: Any) -> Iterator[str | int]:
-    """Yield the location of a validation error as keys and indices of the content."""
+Path = tuple[str | int, ...]
+
+
+def _first_paths(content: Any, path: Path, visited: set[int]) -> Iterator[tuple[int, Path]]:
+    """Yield the identity and the first path of each mapping and each list in a content."""
+    if isinstance(content, Mapping | list) and id(content) not in visited:
+        visited.add(id(content))
+        yield id(content), path
+        for step, value in content.items() if isinstance(content, Mapping) else enumerate(content):
+            yield from _first_paths(value, (*path, step), visited)
+
+
+def _path_of(error: Mapping[str, Any], content: Any, paths: Mapping[int, Path]) -> Path:
+    """Return the location of a validation error as keys and indices of the content."""
+    path: Path = ()
     for step in error["loc"]:
         inside = isinstance(content, Mapping) and step in content
         inside |= isinstance(content, list) and isinstance(step, int) and step < len(content)
         if inside:
             content = content[step]
-            yield step
-    if error["type"] == "missing":
-        yield error["loc"][-1]
+            path = paths.get(id(content), (*path, step))
+    return (*path, error["loc"][-1]) if error["type"] == "missing" else path
 
 
 def error_line(prefix: str, error: Mapping[str, Any]) -> str:
