@@ -11,7 +11,7 @@ EXECUTOR ?= $(if $(filter Linux,$(shell uname)),forks,local)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --executor $(EXECUTOR) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke figure publish check-report site compare test lint docs benchmark peers lock release clean
+.PHONY: reproduce smoke figure comparison publish check-report site compare test lint docs benchmark peers lock release clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -22,6 +22,11 @@ smoke: $(READY)
 # One figure at the scale of the papers, e.g. make figure FIGURE=showkatbakhsh_fig2.
 figure: $(READY)
 	$(SNAKEMAKE) -- $(FIGURE)
+
+# Compare methods at equal true privacy; config/papers/comparison.yaml lists them.
+comparison: $(READY)
+	$(SNAKEMAKE) comparison --configfile config/comparison.yaml
+	@echo "The comparison: results/paper/comparison/comparison.md"
 
 # Publish a full run on real data to results/reference. With PARTIAL=1, papers may be missing; the manifest lists them.
 publish: $(READY)

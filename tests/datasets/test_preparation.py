@@ -22,7 +22,7 @@ from private_consensus.reproduction.datasets import (
 )
 from private_consensus.reproduction.datasets.tables import encode
 
-TABLES = [n for n, p in PREPARATIONS.items() if p.encoding != "pixels"]
+TABLES = [n for n, p in PREPARATIONS.items() if p.raw_file.endswith(".parquet")]
 DIMENSIONS = {
     "adult-ordinal14": 14,
     "adult-onehot104": 104,
@@ -34,6 +34,7 @@ DIMENSIONS = {
     "us-fair11": 11,
     "brazil-onehot53": 53,
     "mnist-pixels": 784,
+    "mnist-parity50": 50,
     "cifar10-pixels": 3072,
 }
 
@@ -192,3 +193,17 @@ def test_non_finite_features_are_refused(raws, tmp_path, value):
     features[5, 1] = value
     with pytest.raises(InvalidInput, match=r"prepared\.adult-fair12\.features: .*finite numbers"):
         replace(data, features=features)
+
+
+def test_parity_has_means_of_blocks_and_even_digits_as_positive(raws):
+    data, pixels = prepared(raws, "mnist-parity50"), prepared(raws, "mnist-pixels")
+    assert ((data.labels == 1) == (pixels.labels % 2 == 0)).all()
+    images = pixels.features.reshape(-1, 28, 28)
+    expected = [
+        images[:, i : i + 4, j : j + 4].mean((1, 2))
+        for i in range(0, 28, 4)
+        for j in range(0, 28, 4)
+    ]
+    rows = np.column_stack([*expected, np.ones(len(images))])
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    np.testing.assert_allclose(data.features, rows, rtol=1e-6)

@@ -3,6 +3,10 @@
 from private_consensus import report as pages
 
 PREPARATIONS_USED = PLAN.preparations_in_use()
+# The comparison of methods is a target of its own. Without such a run, the report shows the published comparison.
+COMPARISON = sorted(
+    map(str, Path("results", SCALE, "comparison").glob("*.parquet"))
+) or sorted(map(str, (HOME / "results/reference/comparison").glob("*.parquet")))
 
 
 # The plan is a file and not a parameter, because Snakemake records the parameters of a job for each output file.
@@ -49,6 +53,7 @@ rule write_report:
         privacy="results/{scale}/privacy.parquet",
         audit=expand("results/{{scale}}/audit/{kind}.parquet", kind=AUDIT_KINDS),
         statements="results/{scale}/statements.parquet",
+        compared=COMPARISON,
         drawings=expand(
             "results/{{scale}}/audit/{name}.{kind}",
             name=["repairs", "observers"],
@@ -93,6 +98,7 @@ for name in ("publish", "publish_partial"):
             ),
             svg=expand(f"results/{SCALE}/figures/{{figure}}.svg", figure=PLAN.figures),
             tables=expand(f"results/{SCALE}/data/{{table}}.parquet", table=PLAN.tables),
+            compared=COMPARISON,
             cards=expand(f"results/{SCALE}/cards/{{name}}.json", name=PREPARATIONS_USED),
         log:
             f"results/{SCALE}/logs/{name}.log",
@@ -101,9 +107,7 @@ for name in ("publish", "publish_partial"):
             "../envs/jobs.yml"
         params:
             partial=name == "publish_partial",
-            papers=sorted(
-                file.stem for file in Path(HOME, "config", "papers").glob("*.yaml")
-            ),
+            papers=read_yaml(Path(HOME, "config", "config.yaml"))["papers"],
             commit=lambda w: pages.described_commit(HOME),
         message:
             "The reference: results/reference"

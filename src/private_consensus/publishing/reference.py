@@ -61,6 +61,8 @@ def publish(
     shutil.rmtree(new, ignore_errors=True)
     try:
         _write(results, run, new)
+        if results.comparison:
+            shutil.copytree(results.comparison, new / "comparison")
         files = [path for path in new.rglob("*") if path.is_file()]
         content = manifest(
             results, config, missing=missing, stamped=stamped, files=checksums(files, new)

@@ -13,11 +13,12 @@ from private_consensus.reproduction.experiments.freshness import command
 
 from .formats import LINKS, algorithm_title, code, duration, figure_name, number, words
 from .reading import Results, surrogates_in
-from .views import answer, figures, privacy, scorecard
+from .views import answer, comparison, figures, privacy, scorecard
 from .views.data import data_uri
 
 TOPICS = {
     "scorecard": "Claims",
+    "comparison": "Methods",
     "privacy": "Privacy",
     "audits": "Audits",
     "statements": "Theorems and errata",
@@ -40,6 +41,7 @@ def page(results: Results) -> str:
         "counts": scorecard.counts(scorecard.scored(results)),
         "delivered": less,
         "as_claimed": privacy.AS_CLAIMED,
+        "methods": comparison.page(results)["answer"],
         "papers": [_head(key, results) for key in results.papers],
         "surrogates": surrogates_in(fact["source"] for fact in results.facts.values()),
     }

@@ -57,6 +57,8 @@ class Results:
         Rows of ``statements.parquet``.
     labels : mapping
         ``algorithm.variant`` to the label of its curves.
+    comparison : Path, optional
+        Folder of the published comparison of methods.
     is_reference : bool
         True for the published reference. It has no PDF files and no figure of the corrected
         variants.
@@ -76,6 +78,7 @@ class Results:
     audit: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     statements: Sequence[Row] = field(default_factory=list)
     labels: Mapping[str, str] = field(default_factory=dict)
+    comparison: Path | None = None
     is_reference: bool = False
     seed: int | None = None
     commit: str = UNKNOWN_COMMIT
@@ -115,13 +118,14 @@ def read_results(plan: Row, files: Any, *, scale: str, commit: str) -> Results:
         Paths by kind. Parquet files are ``claims``, ``privacy``, and those of each figure
         (``numbers``) and table (``tables``, optional). Each figure has an SVG file (``svg``), each
         data card a JSON file (``cards``). Also optional: Parquet files of audits and corrected
-        variants (``audit``), and of statements (``statements``).
+        variants (``audit``), of statements (``statements``), and of the published comparison of
+        methods (``compared``).
     """
     sizes = {
         Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in files["svg"]
     }
     facts = {Path(path).stem: figure_facts(path) for path in files["numbers"]}
-    statements = files.get("statements")
+    statements, compared = files.get("statements"), files.get("compared")
     return Results(
         scale=scale,
         papers=plan["papers"],
@@ -136,6 +140,7 @@ def read_results(plan: Row, files: Any, *, scale: str, commit: str) -> Results:
         cards=[read_json(path) for path in sorted(set(files["cards"]))],
         audit={Path(path).stem: rows_of(path).to_dicts() for path in files.get("audit", ())},
         statements=rows_of(statements).to_dicts() if statements else [],
+        comparison=Path(compared[0]).parent if compared else None,
         timings=[timing(path) for path in map(Path, plan["timings"]) if was_measured(path)],
     )
 

@@ -51,6 +51,11 @@ def write_site(results: Results, source: str | Path, folder: str | Path) -> None
     for name in DRAWINGS if not results.is_reference else ():
         if name in results.audit:
             copy(source / "audit" / f"{name}.svg", folder / "figures" / f"{name}.svg")
+    if results.comparison:
+        for kind in ("svg", "csv"):
+            copy(
+                results.comparison / f"comparison.{kind}", folder / "figures" / f"comparison.{kind}"
+            )
     written = [file for file in folder.rglob("*") if file.is_file() and file.name != CHECKSUMS]
     write_json(folder / CHECKSUMS, checksums(written, folder))
 

@@ -70,6 +70,7 @@ def reference_results(root: Path) -> Results:
         "audit": sorted((folder / "audit").glob("*.parquet")),
         "statements": folder / "statements.parquet",
         "cards": (),
+        "compared": sorted((folder / "comparison").glob("*.parquet")),
     }
     results = read_results(described, files, scale=manifest["scale"], commit=manifest["commit"])
     return replace(

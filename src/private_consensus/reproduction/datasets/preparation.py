@@ -18,6 +18,10 @@ from .raw import Provenance, Raw
 from .tables import Schema, encode
 
 UNIT = 1 / 255
+IMAGES = ("pixels", "parity")
+"""Encodings of images."""
+BLOCK = 4
+"""Side length of the blocks of pixels in the encoding ``parity``."""
 BLACK_TO_WHITE = "Pixels are bytes divided by 255; this range does not depend on the data."
 
 
@@ -27,8 +31,9 @@ class Preparation:
 
     Parameters
     ----------
-    encoding : {"ordinal", "onehot", "pixels"}
-        Integer codes, indicator columns, or the pixels of images.
+    encoding : {"ordinal", "onehot", "pixels", "parity"}
+        Integer codes, indicator columns, the pixels of images, or the means over blocks of 4 x 4
+        pixels with the label even (+1) or odd (-1).
     scaling, row_norm : str
         Scaling of columns and of rows: names in :data:`.scaling.COLUMNS` and
         :data:`.scaling.ROWS`.
@@ -58,7 +63,7 @@ class Preparation:
     @property
     def raw_file(self) -> str:
         """File name of the acquired data set."""
-        return f"{self.dataset}.{'npz' if self.encoding == 'pixels' else 'parquet'}"
+        return f"{self.dataset}.{'npz' if self.encoding in IMAGES else 'parquet'}"
 
     @property
     def unaccounted_data_use(self) -> tuple[str, ...]:
@@ -160,6 +165,14 @@ _ALL = (
         because="Ding 2022, chapter 4: 784 pixels, ten classes",
     ),
     Preparation(
+        name="mnist-parity50",
+        dataset="mnist",
+        encoding="parity",
+        row_norm="clip",
+        bias=True,
+        because="comparison of methods: even or odd digit, by 49 means of pixels and a constant",
+    ),
+    Preparation(
         name="cifar10-pixels",
         dataset="cifar10",
         encoding="pixels",
@@ -184,7 +197,7 @@ def prepare(spec: str | Preparation, raw: Raw, provenance: Provenance) -> Prepar
     require(
         provenance.dataset == spec.dataset, f"{spec.name}.dataset", provenance.dataset, spec.dataset
     )
-    arguments.choice(f"{spec.name}.encoding", spec.encoding, ("ordinal", "onehot", "pixels"))
+    arguments.choice(f"{spec.name}.encoding", spec.encoding, ("ordinal", "onehot", *IMAGES))
     if isinstance(raw, pl.DataFrame):
         return _prepare_table(spec, raw, provenance)
     return _prepare_images(spec, raw, provenance)
@@ -256,10 +269,10 @@ def _notes(spec: Preparation) -> tuple[str, ...]:
 def _prepare_images(
     spec: Preparation, raw: Mapping[str, np.ndarray], provenance: Provenance
 ) -> Prepared:
-    """Prepare images as features ``[rows, pixels]`` in float32, training images first.
+    """Prepare images as features ``[rows, pixels or blocks]``, training images first.
 
-    Pixels are in [0, 1]. ``raw`` has images ``x_train`` and ``x_test``, and labels ``y_train`` and
-    ``y_test``.
+    Pixels are in [0, 1], in float32. ``raw`` has images ``x_train`` and ``x_test``, and labels
+    ``y_train`` and ``y_test``.
     """
     classes = module_of(spec.dataset).CLASSES
     images = np.concatenate([raw["x_train"], raw["x_test"]])
@@ -268,14 +281,20 @@ def _prepare_images(
     rows = np.arange(len(labels))
     splits = {"train": rows[: len(raw["y_train"])], "test": rows[len(raw["y_train"]) :]}
     features = images.reshape(len(images), -1) * np.float32(UNIT)
+    columns, label = tuple(f"pixel={i}" for i in range(features.shape[1])), labels
+    label_rate = counts.max() / counts.sum()
+    if spec.encoding == "parity":
+        features, columns = _block_means(spec, images)
+        label = np.where(labels % 2, -1, 1).astype(np.int8)
+        label_rate = np.mean(label > 0)
     card = Card.of(
         spec,
         provenance,
         rows=len(images),
         dim=features.shape[1],
         columns=("pixel",),
-        label=f"classes {', '.join(classes)}",
-        label_rate=round(float(counts.max() / counts.sum()), 6),
+        label=f"classes {', '.join(classes)}" if label is labels else "+1: even digit",
+        label_rate=round(float(label_rate), 6),
         splits={name: len(rows) for name, rows in splits.items()},
         notes=(
             spec.because,
@@ -287,13 +306,22 @@ def _prepare_images(
     )
     return Prepared(
         features=features,
-        labels=labels,
-        columns=tuple(f"pixel={i}" for i in range(features.shape[1])),
+        labels=label,
+        columns=columns,
         protected={},
         splits=splits,
         card=card,
-        unit=UNIT,
+        unit=UNIT if spec.encoding == "pixels" else None,
     )
+
+
+def _block_means(spec: Preparation, images: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return the mean of each block of pixels and a constant, with rows scaled, and the columns."""
+    count, side = len(images), images.shape[1] // BLOCK
+    blocks = images.reshape(count, side, BLOCK, side, BLOCK).mean((2, 4)).reshape(count, -1)
+    features = np.column_stack([blocks * UNIT, np.ones(count)])
+    columns = (*(f"block={i}" for i in range(side**2)), "bias")
+    return scaling.scale(features, scaling=spec.scaling, row_norm=spec.row_norm), columns
 
 
 def _mean(images: np.ndarray) -> list:

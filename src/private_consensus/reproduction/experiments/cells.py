@@ -30,6 +30,7 @@ from private_consensus.core.simulation import (
     simulate,
 )
 from private_consensus.privacy import Budget, account, verdict_of
+from private_consensus.privacy.brackets import LowerBound
 
 from ..datasets import PREPARATIONS
 
@@ -123,8 +124,9 @@ def _privacy_of(
 
     ``pairs`` are (index of a distinct setting, index of a setting of the cell that is equal to it).
     """
+    bounded = cell.get("lower_bounds", True)
     rows_by_setting = [
-        privacy_rows(calibration, index) for index in range(len(calibration.settings))
+        privacy_rows(calibration, index, bounded) for index in range(len(calibration.settings))
     ]
     rows = []
     for index, member in pairs:
@@ -252,16 +254,18 @@ EPSILONS = ("epsilon_claimed", "epsilon_formula", "epsilon_accountant", "epsilon
 LOWER = ("epsilon_lower", "lower_bound_method", "bound_gap_reason")
 
 
-def privacy_rows(calibration: Calibration, index: int) -> list[dict[str, Any]]:
+def privacy_rows(
+    calibration: Calibration, index: int, bounded: bool = True
+) -> list[dict[str, Any]]:
     """Compute the privacy loss of a setting for each neighbouring relation that is stated for it.
 
     A row has claimed epsilon, epsilon by the paper's formula, epsilon of the accountant, lower
-    bound, and the verdict. If graphs are random, each epsilon is the largest over the graphs of all
-    runs.
+    bound (0 unless ``bounded``), and the verdict. If graphs are random, each epsilon is the largest
+    over the graphs of all runs.
     """
     setting, problem = calibration.settings[index], calibration.problem
     cases = calibration.cases(index)
-    by_case = [_privacy_rows(case, setting, problem) for case in cases]
+    by_case = [_privacy_rows(case, setting, problem, bounded) for case in cases]
     return [_worst(rows) for rows in zip(*by_case, strict=True)]
 
 
@@ -270,7 +274,7 @@ def worst_case(calibration: Calibration, index: int) -> Case:
     setting, problem = calibration.settings[index], calibration.problem
 
     def epsilon(case: Case) -> float:
-        return _privacy_rows(case, setting, problem)[0]["epsilon_accountant"]
+        return _privacy_rows(case, setting, problem, False)[0]["epsilon_accountant"]
 
     return max(calibration.cases(index), key=epsilon)
 
@@ -285,15 +289,17 @@ def _worst(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return row | {"verdict": verdict_of(row)}
 
 
-def _privacy_rows(case: Case, setting: Setting, problem) -> list[dict[str, Any]]:
+def _privacy_rows(case: Case, setting: Setting, problem, bounded: bool) -> list[dict[str, Any]]:
     arguments = setting.budget, problem, case.network, setting.horizon
     return [
-        _privacy_row(statement, claimed, setting, problem, case.network)
+        _privacy_row(statement, claimed, setting, problem, case.network, bounded)
         for statement, claimed in claims_of(case.algorithm, *arguments)
     ]
 
 
-def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) -> dict[str, Any]:
+def _privacy_row(
+    algorithm, claimed: float, setting: Setting, problem, network, is_bounded: bool
+) -> dict[str, Any]:
     """Compute the privacy row of a setting on one graph."""
     delta, horizon = setting.budget.delta, setting.horizon
     releases = algorithm.releases(problem, network, horizon)
@@ -303,7 +309,9 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
     epsilon_if_assumed = np.nan if assumed is None else account(assumed, delta).epsilon
     # An attack that violates an assumption of the claim does not contradict the claim.
     bounded = problem if assumed is None else algorithm.bounded(problem)
-    lower_bound = lower_bound_by_replay(algorithm, bounded, network, horizon, delta)
+    lower_bound = LowerBound(0.0, "none", "not computed")
+    if is_bounded:
+        lower_bound = lower_bound_by_replay(algorithm, bounded, network, horizon, delta)
     return {
         "steps": horizon,
         "delta": delta,

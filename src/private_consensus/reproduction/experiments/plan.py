@@ -309,6 +309,8 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
     special: dict[str, Any] = {}
     if experiment.divergence != "raise":
         special["divergence"] = experiment.divergence
+    if not experiment.lower_bounds:
+        special["lower_bounds"] = False
     if experiment.averages:
         special["averages"] = [list(measure) for measure in experiment.averages]
     if restriction and restriction.measures:

@@ -314,6 +314,9 @@ class Experiment(FileEntry):
     """Settings and measures that are recorded before the last iteration; default: all."""
     averages: list[Measure] = []
     """Measures of which the mean over all iterations is recorded, too."""
+    lower_bounds: Flag = True
+    """False: privacy rows have no lower bound on epsilon, whose computation may take longer than
+    the runs."""
     divergence: Literal["raise", "record"] = "raise"
     """Treatment of runs whose values become infinite: an error (raise), or a result (record)."""
     shared_streams: dict[Stream, str | dict[str, str]] = {}

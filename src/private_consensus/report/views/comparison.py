@@ -1,0 +1,136 @@
+"""Present the comparison of methods: the answer, pairwise wins, and public records to beat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from private_consensus.common.spreadsheets import markdown as escaped
+from private_consensus.common.spreadsheets import markdown_table
+from private_consensus.reproduction.comparison import (
+    CELL,
+    KINDS,
+    PUBLIC,
+    ranking,
+    thresholds,
+    wins,
+)
+from private_consensus.reproduction.experiments.results import rows_of
+
+from ..reading import Results
+
+METRICS = {"excess_loss": "logistic regression", "normalised_error": "mean estimation"}
+SAMPLE = f"{PUBLIC[1]} public records"
+"""Baseline of the answer."""
+CLOSE = 1.25
+"""Methods are named together if the ratios of their mean losses are at most this number."""
+NOTE = (
+    "The accountant sets the noise of each method for an eavesdropper and one replaced record. All "
+    "methods start at the origin. The loss is that of the mean of the agents' last messages. "
+    "Parameters are those that are best on the other data sets. Ratio: geometric mean over cells "
+    "of the loss over the lowest loss of methods without shared secrets. In hindsight: the loss "
+    "over that of the best parameters of the cell. Edge: cells with the first or last parameters "
+    "of the grid. Methods with shared secrets (*) have less noise against agents who know them. "
+    "Then, per column: share of cells in which the row has the lower mean loss, and the number of "
+    "cells that paired runs decide at the level 0.05, of all common cells."
+)
+
+
+def page(results: Results) -> dict[str, Any]:
+    """Return the variables of the page, from the published comparison."""
+    if results.comparison is None:
+        return {"answer": "", "tables": [], "note": ""}
+    means, losses = published(results.comparison)
+    return {"answer": answer(means), "tables": tables(means, losses), "note": NOTE}
+
+
+def published(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Read mean losses per cell, and losses per run, from a folder."""
+    return rows_of(folder / "means.parquet"), rows_of(folder / "losses.parquet")
+
+
+def answer(means: pl.DataFrame) -> str:
+    """State in three sentences which method to use, and when public records are better."""
+    rank, sentences = ranking(means).filter(pl.col("kind") != KINDS[2]), []
+    for metric, problem in METRICS.items():
+        ranked = rank.filter(metric=metric)
+        plain, secret = (ranked.filter(kind=kind) for kind in KINDS[:2])
+        lowest, *followers = plain.select("method", "ratio").rows()
+        close = [name for name, ratio in followers if ratio <= CLOSE * lowest[1]]
+        worst = f"{followers[-1][0]} has {followers[-1][1] / lowest[1]:.2g} times its loss"
+        named = f", closely followed by {_listed(close)}" if close else ""
+        gain = lowest[1] / secret["ratio"].min()
+        sentences.append(
+            f"For {problem}, use {lowest[0]}{named} ({worst}), or {secret['method'][0]} if agents "
+            f"share secrets, which divides the loss by {gain:.2g}."
+        )
+    logistic = means.filter(metric="excess_loss")
+    private = logistic.filter(kind=KINDS[0]).group_by(CELL).agg(lowest=pl.col("loss").min())
+    public = logistic.filter(algorithm=SAMPLE).join(private, on=CELL).sort("epsilon")
+    beaten = [
+        f"{sum(rows['lowest'] < rows['loss'])} of {rows.height} cells at epsilon = {epsilon:g}"
+        for (epsilon,), rows in public.group_by("epsilon", maintain_order=True)
+    ]
+    sentences.append(
+        f"Without shared secrets, the best of them has a lower loss than a model of {SAMPLE} in "
+        f"{_listed(beaten)}."
+    )
+    return " ".join(sentences)
+
+
+def tables(means: pl.DataFrame, losses: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return title, columns and rows of the tables: one per metric, and that of public records."""
+    rank, won = ranking(means), wins(losses)
+    result = []
+    for metric, problem in METRICS.items():
+        ranked = rank.filter(metric=metric)
+        pairs = {(r["row"], r["column"]): r for r in won.filter(metric=metric).to_dicts()}
+        methods = ranked["method"].to_list()
+        rows = [
+            [
+                f"{row['method']}{'*' * (row['kind'] == KINDS[1])}",
+                f"{row['ratio']:.3g}",
+                f"{row['hindsight']:.3g}",
+                f"{row['edge']}/{row['cells']}",
+                *(_share(pairs.get((row["method"], column))) for column in methods),
+            ]
+            for row in ranked.to_dicts()
+        ]
+        columns = ["method", "ratio", "in hindsight", "edge", *methods]
+        title = f"{problem[0].upper()}{problem[1:]}: mean losses and pairwise wins"
+        result.append({"title": title, "columns": columns, "rows": rows})
+    beaten = thresholds(means)
+    keys = ["problem", "agents", "records"]
+    columns = [(k, kind) for kind in KINDS[:2] for k in PUBLIC]
+    rows = [
+        [problem, f"{agents}", f"{records:,}"]
+        + [_epsilon(of_problem, f"{k} public records", kind) for k, kind in columns]
+        for (problem, agents, records), of_problem in beaten.group_by(keys, maintain_order=True)
+    ]
+    titles = [*keys, *(f"{k}{'*' * (kind == KINDS[1])}" for k, kind in columns)]
+    title = "Smallest epsilon at which the best private method beats 50, 200 or 1000 public records"
+    return [*result, {"title": title, "columns": titles, "rows": rows}]
+
+
+def markdown(means: pl.DataFrame, losses: pl.DataFrame) -> str:
+    """Write answer, figure and tables as Markdown."""
+    parts = ["# Which method should I use?", answer(means), "![Losses](comparison.svg)", NOTE]
+    for table in tables(means, losses):
+        cells = [[escaped(cell) for cell in row] for row in [table["columns"], *table["rows"]]]
+        parts += [f"## {table['title']}", markdown_table(cells[0], cells[1:]).rstrip()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _share(pair: dict[str, Any] | None) -> str:
+    return "" if pair is None else f"{pair['share']:.0%} ({pair['decided']}/{pair['cells']})"
+
+
+def _epsilon(rows: pl.DataFrame, baseline: str, kind: str) -> str:
+    epsilon = rows.filter(algorithm=baseline, kind=kind)["epsilon"].item()
+    return "never" if epsilon is None else f"{epsilon:g}"
+
+
+def _listed(texts: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
