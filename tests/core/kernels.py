@@ -41,13 +41,10 @@ def whole_rounds(dim: int) -> Any:
     grids, keys = rounds.Grids(*numbers), [rounds.keys(KEY + np.uint32(i), 5) for i in range(3)]
     shape = settings * agents, dim
     gradients, results = single(g, *shape), []
-    for variances in ((), (2.0, 0.0), (300.0, 1.0)):
+    for variances in ((0.0, 0.0), (2.0, 0.0), (300.0, 1.0)):
         x, message = single(g, *shape), np.zeros(shape, np.float32)
-        noise_arguments = (variances, keys[2], message) if variances else ()
-        results += [
-            rounds.round_and_step(x, gradients, first, steps, grids, *keys[:2], *noise_arguments),
-            x,
-        ]
+        rounds.round_with_noise(x, message, first, agents, grids, variances, keys[0], keys[2])
+        results += [rounds.mix_and_step(x, x, message, gradients, first, steps, keys[1]), x]
     x, sent = single(g, *shape), single(g, *shape)
     results += [rounds.mix_and_step(x, x, sent, gradients, first, steps, keys[0]), x.copy()]
     sparse = rounds.Sparse(*np.full((2, settings), 0.5, np.float32))

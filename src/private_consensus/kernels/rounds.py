@@ -290,43 +290,6 @@ def _round_with_noise(
 # --- Calls ----------------------------------------------------------------------------------------
 
 
-def round_and_step(
-    x, gradients, first, steps: Steps, grids: Grids, rounding: Keys, noise: Keys,
-    variances: tuple[float, ...] = (), discrete: Keys | None = None, message=None,
-):  # fmt: skip
-    """Send rounded models, mix the received ones, and take a noisy step, for every agent.
-
-    Parameters
-    ----------
-    x : ndarray of float32, shape (rows, p)
-        Overwritten. The models of the agents of setting s are the rows from ``first[s]`` on.
-    gradients : ndarray of float32, shape (settings * agents, p)
-        Gradients of the agents of all settings.
-    first : ndarray of int64, shape (settings,)
-        First row of each setting.
-    rounding, noise : Keys
-        Streams of the rounding and of the noise.
-    variances : tuple of float
-        Variances of the discrete Gaussian noise that is sent with the rounded model, in squared
-        steps of the grid; 0 for none. If left out, no setting has such noise.
-    discrete : Keys, optional
-        Stream of the discrete Gaussian noise.
-    message : ndarray of float32, shape (rows, p), optional
-        Overwritten with the sent messages.
-
-    Returns
-    -------
-    clip_count, not_finite : ndarray, shape (settings,)
-        Number of coordinates that are clipped to the ends of the grid; 0 if all models are finite,
-        else NaN.
-    """
-    message = np.empty_like(x) if message is None else message
-    noise_of_messages = variances or (0.0,) * len(first), rounding, discrete or noise
-    agents = steps.keep.shape[1]
-    clip_count = round_with_noise(x, message, first, agents, grids, *noise_of_messages)
-    return clip_count, mix_and_step(x, x, message, gradients, first, steps, noise)
-
-
 def mix_and_step(
     x, base, sent, gradients, first, steps: Steps, noise: Keys, mask: Keys | None = None,
     sparse: Sparse | None = None,
@@ -341,8 +304,12 @@ def mix_and_step(
         Overwritten.
     base, sent : ndarray of float32, shape (rows, p)
         Start of the step, and the messages, which may be the models themselves.
-    gradients, first, steps
-        See :func:`round_and_step`.
+    gradients : ndarray of float32, shape (settings * agents, p)
+        Gradients of the agents of all settings.
+    first : ndarray of int64, shape (settings,)
+        First row of each setting: the models of its agents are the rows from ``first[s]`` on.
+    steps : Steps
+        Coefficients of the step of each setting.
     noise : Keys
         Stream of the noise.
     mask : Keys, optional
@@ -376,8 +343,25 @@ def round_with_noise(
 ) -> np.ndarray:  # fmt: skip
     """Compute messages: rounded models with discrete Gaussian noise.
 
-    ``message`` is overwritten. The other arguments are those of :func:`round_and_step`. Return the
-    number of coordinates per setting that are clipped to the ends of the grid.
+    Parameters
+    ----------
+    x, first
+        See :func:`mix_and_step`.
+    message : ndarray of float32, shape (rows, p)
+        Overwritten with the messages.
+    agents : int
+        Number of agents.
+    grids : Grids
+        Grid of each setting.
+    variances : tuple of float
+        Variance of the noise of each setting, in squared steps of the grid; 0 for none.
+    rounding, discrete : Keys
+        Streams of the rounding and of the noise.
+
+    Returns
+    -------
+    ndarray of int, shape (settings,)
+        Number of coordinates that are clipped to the ends of the grid.
     """
     settings = len(first)
     require_layout("round_with_noise", "x", x, (-1, -1), np.float32)
