@@ -400,26 +400,6 @@ def test_every_group_along_other_axes_is_tested():
     assert verdict(first_group, *groups) == HELD
 
 
-def test_rows_state_primary_variant_interpretation_and_source():
-    claim = Claim(
-        claim="falls",
-        location="here",
-        figure="f",
-        because="wording",
-        primary_variant="one",
-        variants={
-            "one": {"tests": [Test(kind="falls", series=series(), x="x")]},
-            "two": {"tests": [], "interpretation": "literal"},
-        },
-    )
-    table = judge_all({"c": claim}, measurements("one", FALLING), NO_PRIVACY, paper="p")
-    assert table["verdict"].to_list() == [HELD, UNTESTABLE]
-    assert table["is_primary"].to_list() == [True, False]
-    assert table["interpretation"].to_list() == ["resolved", "literal"]
-    assert table["source"][0] == "made"
-    assert table["runs"][0] == RUNS
-
-
 def judged_row(identity, p, **changes):
     """Return a row of the table of verdicts: a mean of 0 in 20 runs with standard error 0.3."""
     statistic = {"kind": "below", "value": 0.0, "low": -0.5, "high": 0.5, "error": 0.3,
@@ -454,23 +434,6 @@ def test_the_part_that_is_undecided_at_levels_below_p_is_named():
     result = evaluate(tests, pl.concat([weak, strong]), NO_PRIVACY)
     assert result.verdict == IN_PART and 1e-9 < result.p < 0.05
     assert result.deciding.value > 0 > result.opening.value
-
-
-def test_other_readings_are_listed_without_ablations():
-    rows = [
-        judged_row("a", 1e-9),
-        *({**judged_row("a", 1e-9, is_primary=False), "variant": name, "interpretation": kind,
-           "verdict": verdict}
-          for name, kind, verdict in (("one", "literal", NOT_HELD), ("two", "resolved", HELD),
-                                      ("three", "ablation", NOT_HELD))),
-    ]  # fmt: skip
-    table = adjusted(pl.DataFrame(rows, schema=SCHEMA))
-    assert table["readings"].to_list() == [
-        f"one (literal) {NOT_HELD}, two (resolved) {HELD}",
-        None,
-        None,
-        None,
-    ]
 
 
 def test_a_theorem_has_its_own_verdict_and_does_not_count_in_holms_method():
