@@ -15,8 +15,8 @@ from scratch import COMMAND, ROOT, SNAKEMAKE, Warm, call, copy_to, output_of
 
 import conformance
 import private_consensus as pc
-from private_consensus import algorithms, networks
-from private_consensus.audits.examples import examples, mean_estimation
+from private_consensus import algorithms
+from private_consensus.audits.examples import examples
 
 pytestmark = pytest.mark.workflow
 
@@ -136,15 +136,6 @@ def test_the_documented_mini_batches_are_calibrated_and_audited(own_modules):
     result = pc.audit(*example.world, pairs=10)
     assert result.verdict == "not contradicted"
     assert result.epsilon == pytest.approx(example.budget.epsilon, rel=1e-3)
-
-
-def test_the_method_with_rounds_passes_an_audit_and_the_conformance_suite(own_modules, streams):
-    conformance.check("gossip_gradient_descent")
-    problem = mean_estimation()
-    network = networks.build(streams, "ring", problem.n_agents)
-    method = algorithms.load("gossip_gradient_descent")(eta=0.005)
-    done = pc.audit(method, problem, network, pc.Budget(2.0, 1e-5), 3, pairs=10)
-    assert done.verdict == "not contradicted"
 
 
 def test_the_documented_steps_add_a_family_of_graphs(folder):
