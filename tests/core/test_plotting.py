@@ -120,19 +120,6 @@ def test_long_curves_are_thinned_evenly():
     assert gaps == {3.0}
 
 
-def test_repeated_figures_are_byte_identical(tmp_path):
-    frame = pl.concat([numbers([1.0, 2.0]), numbers([2.0, 3.0], "two")])
-    figure = {"title": "A figure", "panels": [panel()]}
-    outputs = []
-    for name in ("first", "second"):
-        chart = plotting.draw("none", "nobody", frame, figure, STYLES)
-        files = {k: tmp_path / f"{name}.{k}" for k in ("svg", "png", "pdf")}
-        save(chart, **files)
-        outputs.append([file.read_bytes() for file in files.values()])
-    assert outputs[0] == outputs[1]
-    assert all(outputs[0])
-
-
 @pytest.mark.parametrize("domain", [None, [1e-5, 1.0]])
 @pytest.mark.parametrize("log", [True, False])
 def test_infinite_values_lie_in_a_strip_above_the_axis(domain, log):
@@ -144,16 +131,6 @@ def test_infinite_values_lie_in_a_strip_above_the_axis(domain, log):
     assert top < points[1]["beyond"] < domain_of(specification)[1]
     axis = next(e["axis"] for e in encodings(specification, "y") if e.get("axis"))
     assert "\u221e" in axis["labelExpr"] and top < max(axis["values"]) < domain_of(specification)[1]
-
-
-def test_marks_are_not_clipped_and_curves_beyond_the_axis_use_separate_lines():
-    y = [1e-2, float("inf"), 1e-3]
-    points = values_of(specification := chart_of(pl.concat([numbers(y), numbers(y, "two")])))
-    low, high = domain_of(specification)
-    assert all(low < value < high for p in points if (value := p["dot"] or p["beyond"]))
-    assert len({p["beyond"] for p in points} - {None}) == 2
-    marks = [layer["mark"] for layer in specification["layer"] if layer["mark"]["type"] == "point"]
-    assert marks and not any(mark.get("clip") for mark in marks)
 
 
 def two_panels(second, **changes):
