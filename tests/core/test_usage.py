@@ -1,7 +1,5 @@
 """Test that the resource usage of a job is counted rather than sampled."""
 
-import subprocess
-import sys
 import time
 
 import pytest
@@ -23,15 +21,6 @@ def test_cpu_time_of_a_short_job_is_counted_without_waiting_time(tmp_path):
     assert usage["s"] >= 0.5 - 0.01
     # The file has two decimals, and both clocks count other work of the process.
     assert 0.1 - 0.01 <= usage["cpu_time"] - before <= took + 0.01
-
-
-def test_memory_and_cpu_time_of_finished_child_processes_are_counted():
-    before, _ = used()
-    work = "import time; x = b'1' * 300_000_000\nwhile time.process_time() < 0.3: pass"
-    subprocess.run([sys.executable, "-c", work], check=True)
-    seconds, memory = used()
-    assert seconds - before >= 0.3
-    assert memory >= 286  # 300 million bytes in MB of 2^20
 
 
 def test_a_failed_job_writes_no_usage_file(tmp_path):
