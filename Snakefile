@@ -29,10 +29,9 @@ os.environ.update(
 )
 
 from private_consensus.reproduction.datasets import Acquisition
-from private_consensus.common.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput, nearest
 from private_consensus.reproduction.experiments.plan import load
 from private_consensus.reproduction.experiments.schema import read_yaml
-from private_consensus.cli.spelling import nearest
 
 if not Path("config", "config.yaml").is_file():
     sys.exit(

@@ -7,9 +7,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from ..common.errors import InvalidInput
+from ..common.errors import ONE_OF, InvalidInput
 from .parser import build_parser
-from .spelling import ONE_OF, spelling_suggestion
 
 MAX_LINES = 20
 """Errors of one configuration that are printed; the others are counted."""
@@ -39,8 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines = str(error).splitlines()
         if len(lines) > MAX_LINES:
             lines = [*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more"]
-        hints = [spelling_suggestion(error), _install_hint(error)]
-        print_error("; ".join(filter(None, [*lines, *hints])))
+        print_error("; ".join(filter(None, [*lines, _install_hint(error)])))
     except ModuleNotFoundError as error:
         if (line := how_to_install(error)) is None:
             raise

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 MAX_VALUE, MAX_EXPECTED, MAX_LINE = 200, 300, 1500
 """Largest number of characters of a value, of an expectation and of a line in a message."""
+ONE_OF = "one of "
+"""Beginning of an expectation that lists all valid names."""
+MAX_SUGGESTIONS = 3
 
 
 class InvalidInput(ValueError):
@@ -19,14 +24,19 @@ class InvalidInput(ValueError):
         Invalid value; None if it is missing. The message repeats at most :data:`MAX_VALUE`
         characters of it.
     expected : str
-        Description of the valid values. The message shortens a list of many names.
+        Description of the valid values. The message shortens a list of many names, and suggests
+        the most similar ones.
     """
 
     def __init__(self, key: str, value: Any, expected: str):
         name = shortened(one_line(str(key)), MAX_VALUE)
         expectation = _shortened_names(one_line(str(expected)))
         problem = "missing" if value is None else f"found {representation(value)}"
-        super().__init__(f"{name}: {problem}, expected {expectation}")
+        message = f"{name}: {problem}, expected {expectation}"
+        if isinstance(value, str) and expected.startswith(ONE_OF):
+            suggestion = nearest(value, expected.removeprefix(ONE_OF).split(", "))
+            message = "; ".join(filter(None, [message, suggestion]))
+        super().__init__(message)
         self.key, self.value, self.expected = key, value, expected
 
     def __reduce__(self):
@@ -79,6 +89,12 @@ def require(condition: bool, key: str, value: Any, expected: str) -> None:
         raise InvalidInput(key, value, expected)
 
 
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """Return a question that suggests the most similar names, or an empty text."""
+    matches = get_close_matches(name, list(valid), n=MAX_SUGGESTIONS)
+    return f"did you mean {' or '.join(matches)}?" if matches else ""
+
+
 def representation(value: Any) -> str:
     """Return ``repr(value)`` in one line of at most :data:`MAX_VALUE` characters.
 
@@ -110,7 +126,7 @@ def _shortened_names(expected: str) -> str:
     """Shorten an expectation; a long list of names ends with the number of names."""
     if len(expected) <= MAX_EXPECTED:
         return expected
-    if not expected.startswith("one of "):
+    if not expected.startswith(ONE_OF):
         return shortened(expected, MAX_EXPECTED)
     beginning = expected[:MAX_EXPECTED].rpartition(", ")[0]
     return f"{beginning}, ... ({expected.count(', ') + 1} names)"
