@@ -90,8 +90,8 @@ def test_a_quotation_ignores_line_breaks_and_formulas_but_no_word():
 def test_a_testable_slope_has_at_least_four_points(papers):
     for paper in papers.values():
         for name, claim in paper.claims.items():
-            tests = [] if claim.untestable else claim.variants[claim.primary_variant].tests
-            for test in tests:
+            is_tested = not (claim.untestable or claim.untested)
+            for test in claim.variants[claim.primary_variant].tests if is_tested else []:
                 axes = paper.experiments[test.series.experiment].axes
                 if test.kind in ("slope", "trend", "steady") and test.x in axes:
                     selected = test.series.where.get(test.x, (-float("inf"), float("inf")))

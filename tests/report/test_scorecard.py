@@ -118,5 +118,5 @@ def test_scorecard_files_escape_spreadsheet_formulas_and_markdown(results):
     table = file_texts["scorecard.md"].partition("| claim |")[2].splitlines()[2:]
     assert len(table) == len(rows)
     for line in table:
-        assert len(re.findall(r"(?<!\\)\|", line)) == 12
+        assert len(re.findall(r"(?<!\\)\|", line)) == 13
         assert not re.search(r"(?<!\\)[<>]|(?<!\\)\[", line)

@@ -137,7 +137,7 @@ def markdown(claims: Iterable[Row]) -> str:
     """Format the counts of verdicts and one row per claim as Markdown; additions stand apart."""
     claims = list(claims)
     titles = ("claim", "verdict", "quotation", "setting", "statistic", "value", "interval",
-              "unadjusted verdict", "runs", "remark", "figure")  # fmt: skip
+              "claimed", "unadjusted verdict", "runs", "remark", "figure")  # fmt: skip
     by_paper = grouped([row for row in claims if not row["addition"]], itemgetter("paper"))
     tallies = [
         (paper, *(f"{item['count']}{item['restricted']}" for item in counts(group)))
@@ -148,7 +148,7 @@ def markdown(claims: Iterable[Row]) -> str:
             (f"{code(row['id'])} {cell(row['claim'])}",
              *map(cell, (row["verdict"], cited(row), row["setting"] or NONE,
                          row["statistic"] or NONE, row["shown"], row["interval"] or NONE,
-                         row["verdict_unadjusted"], number(row["runs"]),
+                         row["accepted"], row["verdict_unadjusted"], number(row["runs"]),
                          row["remark"] or NONE)),
              code(row["command"]))
             for row in claims if row["addition"] == addition

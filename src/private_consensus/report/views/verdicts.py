@@ -45,13 +45,8 @@ METHOD = re.compile(r"\b([a-z]\w*)\.(\w+)")
 MAX_RECOMMENDED_RUNS = 100_000
 """Largest number of runs that a remark recommends."""
 
-MAX_LOG_RATIO = 500.0
-"""Logarithm of a ratio from which on a statistic diverges."""
 MAX_DIGITS = 8
 """Largest number of significant digits that separate a statistic from its bound."""
-
-MAX_RELATIVE_EXCESS = 3.0
-"""Relative excess from which on it is written as a multiple instead of a percentage."""
 
 
 def icon(verdict: str) -> str:
@@ -135,7 +130,7 @@ def remark(row: Row, labels: Mapping[str, str]) -> str:
         return row.get("untestable_because") or "no measurement could decide the claim"
     readings = row.get("readings") or ""
     same = f"by reading: {readings}" if readings else ""
-    clauses = [_undecided(row)] if row["verdict"] == UNDECIDED else [_violation(row), _equal(row)]
+    clauses = [_undecided(row) if row["verdict"] == UNDECIDED else _equal(row)]
     restrictions = _restrictions(row, labels)
     return "; ".join(filter(None, [*clauses, *restrictions, "" if same in restrictions else same]))
 
@@ -155,18 +150,6 @@ def _undecided(row: Row) -> str:
     return f"about {number(int(runs_needed))} runs would decide"
 
 
-def _violation(row: Row) -> str:
-    """Describe how far the statistic is beyond the bound, if it contradicts the claim."""
-    if row["verdict"] != NOT_HELD or not row["contradicted"]:
-        return ""
-    if _infinite_runs(row):
-        return _infinite_runs(row)
-    excess = max(row["value"] - row["accept_high"], row["accept_low"] - row["value"])
-    if _diverges(row, excess):
-        return "no finite ε" if row["kind"] in ("private", "tight") else "diverges"
-    return f"{_size(row, excess)} beyond the bound"
-
-
 def _infinite_runs(row: Row) -> str:
     """Describe in how many runs the value of a mean is infinite, for which HUGE stands."""
     fraction = (row["value"] or 0.0) / HUGE
@@ -177,10 +160,6 @@ def _infinite_runs(row: Row) -> str:
 
 def _equal(row: Row) -> str:
     return f"exactly equal values: {row['tied']}" if row.get("tied") else ""
-
-
-def _diverges(row: Row, distance: float) -> bool:
-    return measure(row) == "ratio" and distance > MAX_LOG_RATIO
 
 
 def _restrictions(row: Row, labels: Mapping[str, str]) -> list[str]:
@@ -203,22 +182,12 @@ def _restrictions(row: Row, labels: Mapping[str, str]) -> list[str]:
 
 
 def _methods(lines: Iterable[Row]) -> str:
-    """Join methods by setting, such as "DVP, R-ADMM at epsilon 1"."""
+    """Join methods by setting, such as "DVP and R-ADMM at epsilon 1"."""
     clauses = [
-        f"{', '.join(dict.fromkeys(map(itemgetter('method'), group)))} {setting}".strip()
+        f"{' and '.join(dict.fromkeys(map(itemgetter('method'), group)))} {setting}".strip()
         for setting, group in grouped(lines, itemgetter("setting")).items()
     ]
     return ", and ".join(clauses)
-
-
-def _size(row: Row, size: float) -> str:
-    """Format a distance of the statistic; the logarithm of a ratio in percent or as a factor."""
-    if measure(row) != "ratio":
-        return number(size)
-    excess = math.expm1(size)
-    if excess < MAX_RELATIVE_EXCESS:
-        return f"{number(100 * excess)} %"
-    return f"a factor of {number(excess + 1)}"
 
 
 def measure(row: Row) -> str:
