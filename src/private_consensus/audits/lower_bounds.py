@@ -15,6 +15,7 @@ For the same reason, algorithms with random numbers other than noise are omitted
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -119,21 +120,27 @@ def shifts_of(algorithm: Any, pair: Any, network: Network, horizon: int) -> list
     Returns
     -------
     list of Release
-        One release per mechanism, iteration and agent whose noise is shifted; empty if a shift
-        depends on earlier outputs.
+        One series of releases per distribution of the noise; empty if a shift depends on earlier
+        outputs.
     """
     try:
         with np.errstate(all="ignore"):
             changes = _changes(algorithm, pair, network, horizon)
     except (ArithmeticError, InvalidInput, Leak):
         return []
-    shifts = [change for _, change, _ in changes]
-    largest = max((float(np.abs(change).max(initial=0.0)) for change in shifts), default=0.0)
+    both_runs = [change for _, change, _ in changes]
+    largest = max((float(np.abs(change).max(initial=0.0)) for change in both_runs), default=0.0)
     # Written so that NaN is a difference.
-    if not all(np.all(np.abs(np.diff(c, axis=1)) <= TOLERANCE * largest) for c in shifts):
+    if not all(np.all(np.abs(np.diff(c, axis=1)) <= TOLERANCE * largest) for c in both_runs):
         return []
+    shifts_by_law: dict[tuple[str, int | None], list[float]] = defaultdict(list)
+    for mechanism, change, cost in changes:
+        dim = change.shape[-1] if mechanism.law == "gamma_norm" else None
+        shifts_by_law[mechanism.law, dim] += _shifts(mechanism, change[:, :1], cost[:, :1])
     return [
-        release for mechanism, *evidence in changes for release in _releases(mechanism, *evidence)
+        Release(law, shifts, 1.0, dim=dim, attained=1.0) if law else Release("exact", attained=1.0)
+        for (law, dim), shifts in shifts_by_law.items()
+        if shifts
     ]
 
 
@@ -185,14 +192,9 @@ def _rows(array: np.ndarray, where: np.ndarray | None = None) -> Iterable[bytes]
     return (row.tobytes() for row in np.reshape(np.asarray(array, float), (-1, dim)))
 
 
-def _releases(mechanism: Mechanism, change: np.ndarray, cost: np.ndarray) -> list[Release]:
-    """Return the shift of one release, for independent noise of each agent."""
-    change, cost = change[:, :1], cost[:, :1]
-    if type(mechanism) is Exact:
-        return [Release("exact", 1.0, 0.0, attained=1.0)] if np.any(cost) else []
-    shifts = np.abs(change) if mechanism.law == "laplace" else cost
+def _shifts(mechanism: Mechanism, change: np.ndarray, cost: np.ndarray) -> list[float]:
+    """Return the shifts of independent noise of one release, of coordinates or of agents."""
     if mechanism.law == "gaussian":
-        shifts = np.sqrt(np.square(cost).sum(keepdims=True))
-    options = {"dim": change.shape[-1]} if mechanism.law == "gamma_norm" else {}
-    shifts = [shift for shift in shifts.ravel().tolist() if shift]
-    return [Release(mechanism.law, shift, 1.0, attained=1.0, **options) for shift in shifts]
+        cost = np.sqrt(np.square(cost).sum(keepdims=True))
+    shifts = np.abs(change) if mechanism.law == "laplace" else cost
+    return [shift for shift in shifts.ravel().tolist() if shift]
