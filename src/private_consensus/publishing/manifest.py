@@ -15,8 +15,11 @@ from private_consensus.common.provenance import versions
 from private_consensus.report.reading import Results
 from private_consensus.reproduction.experiments.freshness import actual_hashes
 
-CARD = ("dataset", "preparation", "source", "host", "version", "checksum", "licence", "citation")
-"""Entries of a data card in the manifest: the origin of the data, and nothing on their content."""
+CARD = (
+    "dataset", "title", "preparation", "source", "host", "because", "version", "checksum",
+    "licence", "citation", "rows", "dim", "splits", "label", "label_rate", "protected", "notes",
+)  # fmt: skip
+"""Entries of a data card in the manifest: origin, sizes and encoding, without distributions."""
 STAMP = ("settings", "code", "data")
 """Entries of a result's provenance in the manifest."""
 

@@ -30,7 +30,7 @@ def page(results: Results) -> dict[str, object]:
 
 
 def card(content: Row) -> dict[str, Any]:
-    """Format a data card for the page; the cards of the reference state the origin only."""
+    """Format a data card for the page; the cards of the reference have no distributions."""
     return {
         "title": content["dataset"],
         **content,
