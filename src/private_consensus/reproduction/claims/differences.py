@@ -15,7 +15,7 @@ LABELS = {
     "problem.loss_scale": "loss scale C", "problem.coding": "labels", "algorithm.init": "start",
     "algorithm.s": "bits s", "algorithm.B": "batch size", "algorithm.e3": "share e3 / e1",
     "algorithm.sigma2": "sigma rule of Q-DPSGD-2",
-    "algorithm.emulated": "noise as for this number of records:",
+    "algorithm.emulated": "emulated number of records",
 }  # fmt: skip
 """Words for parameters whose key does not name them."""
 
