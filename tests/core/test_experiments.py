@@ -139,14 +139,6 @@ def test_invalid_settings_are_refused_when_the_plan_is_loaded(spoilt, path, valu
     assert any(re.search(message, line) for line in lines), lines
 
 
-def test_a_study_can_declare_a_scale(loaded):
-    paper = content()
-    for experiment in paper["experiments"].values():
-        experiment["scales"]["tiny"] = {"runs": 1}
-    tiny_plan = loaded({**paper, "scales": ["tiny"]}, {**ONE, "scale": "tiny"})
-    assert {tiny_plan.cell(*cell)["runs"] for cell in tiny_plan.cells()} == {1}
-
-
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
@@ -201,13 +193,6 @@ def plan_of_all():
     return planning.load(ALL, CONFIG)
 
 
-def test_an_algorithm_requires_the_data_sets_of_all_its_variants(plan_of_all):
-    names = ["fair-onehot", "fair-onehot-sex", "fair12", "fair12-bias", "fair13"]
-    required = [f"adult-{name}" for name in names]
-    assert plan_of_all.preparations("ding_table1_adult", "logistic") == required
-    assert plan_of_all.preparations("showkatbakhsh_fig1") == []
-
-
 def test_a_variant_overrides_an_axis(plan_of_all):
     cell = plan_of_all.cell("ding_fig14_waiting", "dsgd")
     private = [s for s in cell["settings"] if s["variant"] == "private"]
@@ -218,14 +203,6 @@ def test_a_variant_overrides_an_axis(plan_of_all):
 def test_an_infinite_epsilon_is_preserved_in_a_cell(plan_of_all):
     cell = plan_of_all.cell("ding_fig5", "admm")
     assert {s["budget"]["epsilon"] for s in cell["settings"]} == {math.inf}
-
-
-def test_the_noise_streams_of_gratton_fig2_are_shared_as_configured(plan_of_all):
-    groups = [
-        plan_of_all.cell("gratton_fig2", name)["groups"]["noise"]
-        for name in ("d_zoa", "exact_admm", "dp_admm")
-    ]
-    assert groups == ["gratton_fig3a d_zoa", "gratton_fig3a exact_admm", "gratton_fig2 dp_admm"]
 
 
 @pytest.fixture(scope="module")
