@@ -118,21 +118,6 @@ def test_sampled_gaussians_have_delta_below_the_target_and_above_it_at_a_smaller
         assert exact_delta(rate, mu, 0.998 * bound, count) > delta
 
 
-def test_two_laplace_releases_have_delta_below_the_target():
-    """The loss of one release has atoms at its ends and an exponential density between."""
-    loss, delta = mpmath.mpf(1) / 3, 1e-6
-
-    def remaining(first, bound):
-        return max(0, 1 - mpmath.exp((bound - first - loss) / 2))
-
-    def delta_of(bound):
-        density = lambda t: mpmath.exp((t - loss) / 2) / 4 * remaining(t, bound)  # noqa: E731
-        return remaining(loss, bound) / 2 + mpmath.quad(density, [bound - loss, loss])
-
-    bound = account([Release("laplace", float(loss), 1.0, count=2)], delta).epsilon
-    assert delta_of(bound) <= delta < delta_of(bound - 1e-3 * loss)
-
-
 # --- Many releases ----------------------------------------------------------------------------
 
 
