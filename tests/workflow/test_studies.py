@@ -10,7 +10,6 @@ import pytest
 from scratch import call, output_of
 
 from private_consensus import cli
-from private_consensus.reproduction.datasets import PREPARATIONS
 from private_consensus.reproduction.studies import reproduction, write_study
 
 ROOT = Path(__file__).parents[2]
@@ -48,14 +47,6 @@ print(json.dumps({{
 }}))
 """
 """Program for a separate process: the library lists the algorithms when it is imported."""
-SNAKEMAKE = """
-import os, sys
-sys.path[:0] = {paths}
-os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:3])
-from snakemake.cli import main
-sys.argv = ["snakemake", "--dry-run", *{arguments}]
-main()
-"""
 
 
 @pytest.fixture
@@ -81,19 +72,6 @@ def test_the_study_template_runs_meets_its_budget_and_passes_its_tests(study):
     assert (report["runs"], report["tests"]) == (5, 3)
     assert report["epsilon"] == pytest.approx([0.5, 1.0, 2.0])
     assert report["verdicts"] == ["holds"] * 3
-
-
-@pytest.mark.workflow
-def test_the_workflow_plans_the_jobs_of_a_study(study):
-    arguments = reproduction.command(study, "smoke", 1)[3:]
-    arguments += ["--", "of_this_study", "adult"]
-    program = SNAKEMAKE.format(paths=paths(study), arguments=arguments)
-    done = call(study, ["python", program])
-    assert done.returncode == 0, output_of(done)
-    for job in ("run_cell", "draw_figure", "judge_claims", "audit_settings", "study", "acquire"):
-        assert re.search(rf"^{job} +\d+$", output_of(done), re.MULTILINE)
-    prepared = sum(preparation.dataset == "adult" for preparation in PREPARATIONS.values())
-    assert re.search(rf"^prepare +{prepared}$", output_of(done), re.MULTILINE)
 
 
 AUDIT = """
