@@ -1,7 +1,6 @@
 """Test graphs, mixing matrices and networks of dense and of sparse matrices."""
 
 import re
-import tracemalloc
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -513,23 +512,3 @@ def test_gossip_of_1000_agents_ends_at_the_mean_of_their_noise(scaled):
     low, high = chi2(dim * len(errors)).ppf([1e-4, 1 - 1e-4])
     assert low < total < high
     assert np.allclose(of_agent, errors, rtol=1e-5)
-
-
-@pytest.mark.parametrize("name", ["gradient_descent", "muffliato", "muffliato_gd"])
-def test_peak_memory_is_linear_in_the_number_of_agents(name):
-    """Measure the peak memory of building the network and of a run."""
-    few, many = (_peak(name, agents) for agents in (400, 1600))
-    assert np.log(many / few) / np.log(4) < 1.15
-
-
-def _peak(name: str, agents: int) -> int:
-    tracemalloc.start()
-    try:
-        net = network(agents, RANDOM_REGULAR)
-        instance = world(name, agents, dim=5, records=8)
-        algorithm = instance.algorithm.calibrate(instance.budget, instance.problem, net, HORIZON)
-        algorithm.releases(instance.problem, net, HORIZON)
-        observables(algorithm, instance.problem, net, Streams(1, (0,)))
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
