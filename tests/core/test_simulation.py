@@ -18,8 +18,6 @@ from private_consensus.core.algorithms.pr_admm import ALGORITHM as PRADMM
 from private_consensus.core.networks import Network
 from private_consensus.core.problems import logistic_regression, mean_estimation
 from private_consensus.core.problems.fair_classification import FairLogisticRegression
-from private_consensus.core.problems.linear_observation import LinearObservation
-from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.core.problems.perceptron import Perceptron
 from private_consensus.core.simulation import MeasurementPlan, Setting
@@ -63,12 +61,6 @@ def test_adding_runs_changes_no_byte_of_earlier_runs():
             assert len(setting_many[key]) == 11
 
 
-def logistic(ridge=0.1):
-    rows = np.zeros((3, 5, 2))
-    rows[..., 0] = 1
-    return LogisticRegression(rows, np.ones((3, 5)), rows[0], np.ones(5), 1.0, ridge)
-
-
 def fair(protected):
     rows = np.full((6, 2), 0.1)
     return FairLogisticRegression(rows, np.arange(6) % 2, protected, np.array([[0]]), _no_columns)
@@ -84,11 +76,6 @@ def perceptron(hidden):
     return Perceptron(rows, np.arange(60) % 10, agent_rows, np.arange(54, 60), hidden)
 
 
-def observations(sine):
-    constant, sines = np.ones((3, 1, 2)), np.full((3, 1, 2), sine)
-    return LinearObservation(np.ones(2), constant, sines, 0 * sines, np.zeros((3, 2)), 0.1)
-
-
 def means(**changes):
     options = {"records": 20, "box": 5.0} | changes
     return MeanEstimation(np.zeros((1, 3, 2)), **options)
@@ -96,10 +83,7 @@ def means(**changes):
 
 VARIED = {
     "gradient_descent": ({}, means(), means(box=6.0)),
-    "muffliato": ({}, means(), means(records=19)),
-    "zip_dl": ({"eta": 1.0}, logistic(), logistic(50.0)),
     "fair_classification": ({"sens": "tight"}, fair(np.arange(6) % 2), fair(np.arange(6) // 5)),
-    "dp_ci": ({"calibration": "theorem"}, observations(-1.0), observations(0.0)),
     "q_dpsgd_2": (
         {"own": "broadcast", "sigma_rule": "accountant", "B": 5}, perceptron(1), perceptron(50),
     ),
@@ -113,7 +97,7 @@ def test_a_run_with_a_larger_privacy_loss_than_the_first_is_refused(name):
     graph, horizon = networks.build(Streams(0, (0,)), "complete", 3), 3
     if first.n_agents == 1:
         graph, horizon = Network(np.zeros((1, 1), bool), np.ones((1, 1))), 1
-    setting = Setting(algorithm, Budget(1.0, 0.0 if name == "dp_ci" else 1e-5), horizon)
+    setting = Setting(algorithm, Budget(1.0, 1e-5), horizon)
 
     def run(problems):
         watch = MeasurementPlan((("released", "value"),))
