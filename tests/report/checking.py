@@ -8,15 +8,12 @@ sizes are checked.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
-
-from private_consensus.common.symbols import typeset
 
 from . import chromium
 
@@ -30,7 +27,6 @@ SMALLEST_TEXT = 9.0
 TOUCH = 1.5
 """Allowed overlap of the boxes of two texts, in pixels; boxes are higher than the letters."""
 WINDOWS = ((1280, 900, "light"), (1280, 900, "dark"), (390, 844, "light"))
-MARKS = " †‡"
 
 TIMEOUT_S = 300.0
 """Time limit for the accessibility rules of one page, in seconds."""
@@ -51,7 +47,6 @@ IN_A_FIGURE = """(() => {
   };
   const shown = [...document.querySelectorAll('text')].filter((one) => one.textContent.trim()
     && getComputedStyle(one).opacity !== '0');
-  const entries = [...document.querySelectorAll('.role-legend-entry .role-scope > g > g')];
   return {
     frame: box(document.documentElement),
     texts: shown.map((one) => ({
@@ -60,14 +55,6 @@ IN_A_FIGURE = """(() => {
     marks: [...document.querySelectorAll('.role-mark.mark-symbol path')].map((one) => ({
       box: box(one), clipped: Boolean(one.closest('[clip-path]')),
     })),
-    names: entries.flatMap((one) => {
-      const symbol = one.querySelector('.role-legend-symbol path');
-      const label = one.querySelector('.role-legend-label text');
-      return symbol && label ? [{
-        name: label.textContent,
-        look: `${symbol.getAttribute('stroke')} ${symbol.getAttribute('stroke-dasharray') ?? ''}`,
-      }] : [];
-    }),
   };
 })()"""
 
@@ -120,19 +107,6 @@ def _overlap(box: Iterable[float], other_box: Iterable[float]) -> float:
     return min(min(c, g) - max(a, e), min(d, h) - max(b, f))
 
 
-def unlike(names: Mapping[str, Iterable[Mapping[str, str]]], methods: Iterable[str]) -> list[str]:
-    """Return the methods that do not have one colour and dash in all figures."""
-    method_names = {typeset(method) for method in methods}
-    looks_by_name: dict[str, dict[str, str]] = {}
-    for figure, entries in names.items():
-        for entry in entries:
-            name = entry["name"].rstrip(MARKS)
-            if name in method_names:
-                looks_by_name.setdefault(name, {}).setdefault(entry["look"], figure)
-    return [f"{name} looks otherwise in {', '.join(looks.values())}"
-            for name, looks in looks_by_name.items() if len(looks) > 1]  # fmt: skip
-
-
 def check(results: Path, *, sample: bool = False) -> list[str]:
     """Return all problems of the report of a scale."""
     report = results / "report"
@@ -149,8 +123,6 @@ def check(results: Path, *, sample: bool = False) -> list[str]:
     if chromium.find() is None:
         print(WITHOUT_BROWSER, file=sys.stderr)
         return findings
-    labels = json.loads((results / "plan.json").read_text(encoding="utf-8"))["labels"]
-    names: dict[str, list[dict[str, str]]] = {}
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         chromium.browser(Path(folder) / "p") as tab,
@@ -172,9 +144,8 @@ def check(results: Path, *, sample: bool = False) -> list[str]:
         for figure in figures:
             tab.open(figure)
             drawn = tab.value(IN_A_FIGURE)
-            names[figure.stem] = drawn["names"]
             findings += [f"{figure.stem}: {line}" for line in dict.fromkeys(readable(drawn))]
-    return findings + unlike(names, labels.values())
+    return findings
 
 
 def main() -> int:
