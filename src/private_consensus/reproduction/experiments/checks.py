@@ -47,13 +47,11 @@ NUMBER_METRIC = "value"
 """Metric of a quantity that is a number."""
 AGENT_METRIC = re.compile(r"agent_[1-9]\d*_[1-9]\d*")
 MAX_SIZES = {
-    "settings": 100_000,
     "horizon": 10_000_000,
     "runs": 1_000_000,
     "agents": 10_000,
-    "measurements": 1_000_000_000,
 }
-"""Largest allowed sizes of a cell. A larger size is most likely a typing error, and its computation
+"""Largest allowed sizes. A larger size is most likely a typing error, and its computation
 would not end."""
 
 
@@ -368,17 +366,6 @@ def integer_errors(key: str, value: Any, minimum: int, maximum: int | None = Non
         yield f"{key}: found {representation(value)}, expected {expectation}"
 
 
-def too_many(limit_key: str, factors: Mapping[str, int]) -> Iterator[str]:
-    """Yield an error line, with the resulting size, if a product of factors exceeds its limit.
-
-    ``limit_key`` is a key of :data:`MAX_SIZES`.
-    """
-    size = math.prod(factors.values())
-    if size > MAX_SIZES[limit_key]:
-        product = " x ".join(f"{count:,} {name}" for name, count in factors.items())
-        yield f"{product} = {size:,} {limit_key}, expected at most {MAX_SIZES[limit_key]:,}"
-
-
 def wrong_horizon(horizon: Any) -> Iterator[str]:
     """Yield an error line if a horizon is not an integer from 1 to the allowed maximum."""
     yield from integer_errors("horizon", horizon, 1, MAX_SIZES["horizon"])
@@ -395,10 +382,6 @@ def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
     yield from integer_errors("seed", cell["seed"], 0)
     yield from integer_errors("runs", cell["runs"], 1, MAX_SIZES["runs"])
     yield from _wrong_parts(algorithms.load(cell["algorithm"]), cell["settings"])
-    yield from too_many("measurements", {
-        "settings": len(cell["settings"]), "runs": cell["runs"],
-        "iterations": len(cell["iterations"]) + 1, "measures": len(cell["measures"]),
-    })  # fmt: skip
 
 
 def _wrong_parts(built: type[Algorithm], settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:

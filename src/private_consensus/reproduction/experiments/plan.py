@@ -18,7 +18,7 @@ from private_consensus.common.fields import validate
 from private_consensus.core import algorithms, problems
 
 from ..claims import Claim, differences
-from .checks import PARTS, expected, too_many, wrong_horizon, wrong_references, wrong_settings
+from .checks import PARTS, expected, wrong_horizon, wrong_references, wrong_settings
 from .conditions import conditions_of, setting_of
 from .papers import read_paper
 from .schema import (
@@ -261,21 +261,11 @@ def _wrong_cells(plan: Plan) -> Iterator[str]:
     """Yield one line per error in the settings of a cell."""
     for experiment, algorithm in plan.cells():
         key_path = f"{plan.paper_of(experiment)}.experiments.{experiment}"
-        lines = list(too_many("settings", _sizes(plan, experiment, algorithm)))
-        if not lines:
-            try:
-                lines = list(wrong_settings(plan.cell(experiment, algorithm)))
-            except InvalidInput as error:
-                lines = [str(error)]
+        try:
+            lines = list(wrong_settings(plan.cell(experiment, algorithm)))
+        except InvalidInput as error:
+            lines = [str(error)]
         yield from (f"{key_path}.algorithms.{algorithm}: {line}" for line in lines)
-
-
-def _sizes(plan: Plan, experiment: str, algorithm: str) -> dict[str, int]:
-    """Return the number of values of each axis at the configured scale, and of variants."""
-    model = plan.experiments[experiment]
-    grids, _ = _reduced(model, plan.config.scale)
-    sizes = {f"values of {name}": len(values) for name, values in grids.items()}
-    return {**sizes, "variants": len(model.algorithms[algorithm])}
 
 
 def expand(experiment: Experiment, name: str, algorithm: str, config: Config) -> dict[str, Any]:
