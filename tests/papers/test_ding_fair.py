@@ -539,7 +539,7 @@ def test_a_fairness_term_in_the_linear_part_adds_no_noise(problem, network, stre
 
 
 def test_the_ridge_is_four_standard_deviations_of_the_noise(problem, network, streams):
-    algorithm = FairClassification(fair="off", solver="ridge", noise_selected=1.0, noise_rest=1.0)
+    algorithm = FairClassification(fair="off", noise_selected=1.0, noise_rest=1.0)
     matrix, linear, _ = (noisy[0] for noisy in perturbed(algorithm, problem, network, streams))
     ridge = 4 * np.sqrt(2) * np.eye(DIM)
     expected = -np.linalg.solve(matrix + ridge, linear[..., None])[..., 0] / 2
