@@ -1,8 +1,5 @@
 """Test compiled loops against NumPy: random words, normals, differences, inner loops, threads."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -195,42 +192,6 @@ def test_too_large_steps_make_the_solutions_of_their_setting_non_finite():
     solutions = solve(**arguments, **options())
     assert np.isfinite(solutions[[0, 2]]).all()
     assert not np.isfinite(solutions[1]).any()
-
-
-FRESH = """
-import hashlib
-import os
-import subprocess
-import sys
-
-from pathlib import Path
-
-import numpy as np
-from private_consensus.kernels import rounds
-rng = np.random.default_rng(0)
-x, mixed, gradient = rng.normal(size=(3, 4, 2500)).astype(np.float32)
-steps = rounds.steps_of(
-    weights=[np.full((4, 4), 0.25)], keep=np.zeros((1, 4)), scale=np.full((1, 4), 0.7), step=[0.013]
-)
-noise, mask = (rounds.keys(np.array(words), 5) for words in ((1, 2), (3, 4)))
-sparse = rounds.Sparse(*np.array([[0.6], [0.3]], np.float32))
-rounds.mix_and_step(x, x, mixed, gradient, np.zeros(1, int), steps, noise, mask, sparse)
-print(hashlib.sha256(x.tobytes()).hexdigest())
-"""
-
-
-def test_new_and_cached_compiled_code_give_byte_identical_results(tmp_path):
-    """Sums must not be reordered, since new and cached code are optimised separately."""
-    surroundings = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
-    processes = [
-        subprocess.run(
-            [sys.executable, "-c", FRESH], env=surroundings, capture_output=True, text=True
-        )
-        for _ in range(2)
-    ]
-    assert all(run.returncode == 0 for run in processes), processes[0].stderr
-    assert processes[0].stdout == processes[1].stdout
-    assert any(tmp_path.rglob("*.nbc"))  # the second process loads cached code
 
 
 def test_machine_code_is_cached_per_version_of_all_source_files(monkeypatch):
