@@ -1,7 +1,6 @@
 """Test splits of user data: equal shares from all table formats, record-independent bounds."""
 
 import math
-from io import StringIO
 
 import numpy as np
 import pandas
@@ -166,24 +165,6 @@ def test_a_missing_value_of_any_pandas_column_is_named_with_agent_row_and_column
     frame = pandas.DataFrame({"x": pandas.Series([None, 1, 0], dtype=dtype), "site": list("abb")})
     with pytest.raises(InvalidInput, match=r"^x of data\[agent a, row 0\]: missing"):
         pc.split(frame, agent="site", bounds=(0, 1))
-
-
-def test_numbers_of_all_pandas_and_polars_types_are_accepted():
-    columns = [pandas.Series([0, 1], dtype=name) for name in ("Int8", "Float32", "boolean", object)]
-    columns += [pl.Series([0, 1], dtype=kind) for kind in (pl.Decimal(10, 2), pl.UInt8)]
-    for column in [*columns, [False, True], np.array([0, 1], dtype=np.longdouble)]:
-        shares = pc.split({"x": column}, agent=2, bounds=(0, 1))
-        assert sorted(shares.features.ravel()) == [-1.0, 1.0]
-
-
-def test_columns_with_equal_names_as_text_or_a_name_of_pandas_are_refused():
-    twice = pandas.DataFrame([[0.0, 1.0], [1.0, 0.0]], columns=["x", "x"])
-    untitled = pandas.read_csv(StringIO(",x\n0,0\n1,1\n"))
-    for data in ({1: [0.0, 1.0], "1": [1.0, 0.0]}, twice, untitled):
-        with pytest.raises(InvalidInput, match=r"data: found .* expected different titles"):
-            pc.split(data, agent=2, bounds=(0, 1))
-    numbered = pandas.DataFrame([[0.0, 1.0], [1.0, 0.0]])
-    assert list(pc.split(numbered, agent=2, bounds={"0": (0, 1), "1": (0, 1)}).ranges) == ["0", "1"]
 
 
 @pytest.mark.parametrize("size", [1e-320, 1.0, 1.7e308])
