@@ -217,18 +217,3 @@ def test_the_workflow_does_not_write_reference_results(warm, folder):
         assert message.lower() in output_of(done).lower()
     assert reference_file.read_bytes() == b"kept"
     assert [f.name for f in (folder / "results").rglob("*") if f.is_file()] == [reference_file.name]
-
-
-def test_an_unknown_target_is_reported_without_a_traceback(warm, folder):
-    Path(folder, "config/papers/unlisted.yaml").write_text("figures:\n  unlisted_fig1: {}\n")
-    for target, message in (
-        ("results/smoke/runs/showkatbakhsh_fig1/nope.parquet",
-         "showkatbakhsh_fig1: no experiment of the configuration with this name runs nope"),
-        ("showkatbakhsh_fgi1", "showkatbakhsh_fgi1: not a figure, table, data set or other target; "
-         "did you mean showkatbakhsh_fig1"),
-        ("unlisted_fig1", "unlisted_fig1 is in config/papers/unlisted.yaml, which `papers` in "
-         "config/config.yaml does not list"),
-    ):  # fmt: skip
-        done = warm.make(folder, target, "--dry-run")
-        assert done.returncode == 1 and "Traceback" not in output_of(done)
-        assert message in output_of(done)
