@@ -129,17 +129,6 @@ def test_losses_are_those_of_the_average_model_on_all_records(loss):
     assert (problem.measure("training_loss", moved) != problem.measure("training_loss", x)).all()
 
 
-def test_the_accuracy_of_a_constant_prediction_is_the_frequency_of_its_class():
-    problem = small()
-    x = np.zeros((1, 2, 3, problem.dim))
-    x[..., -CLASSES + 4] = 1.0
-    share = (problem.labels[problem.test] == 4).mean()
-    assert problem.measure("test_accuracy", x) == pytest.approx(np.full((1, 2), share))
-    mine = problem.labels[problem.agent_rows.reshape(2, -1)]
-    expected = (mine == 4).mean(1)[None]
-    assert problem.measure("training_accuracy", x) == pytest.approx(expected)
-
-
 def test_training_records_are_split_equally_without_repetition():
     problem = small(agents=3, records=32)
     assert problem.agent_rows.shape == (2, 3, 10)
@@ -152,16 +141,6 @@ def test_training_records_are_split_equally_without_repetition():
     assert shared.agent_rows.shape == (1, 3, 10)
     assert shared_by_runs(perceptron, {"partition": "shared"})
     assert not shared_by_runs(perceptron, {})
-
-
-def test_dimension_and_records_per_agent_are_those_of_the_paper():
-    prepared = SimpleNamespace(
-        features=np.zeros((10_000, 784), np.float32), labels=np.zeros(10_000, np.int8),
-        splits={"train": np.arange(10_000), "test": np.arange(10)},
-    )  # fmt: skip
-    for agents, m in ((10, 1000), (20, 500), (30, 333)):
-        problem = perceptron.build(Streams(0, (0,)), agents, prepared=prepared, hidden=50)
-        assert (problem.dim, problem.records) == (39_760, m)
 
 
 def released(problem, groups=None):
