@@ -135,16 +135,6 @@ def test_false_contradictions_of_a_transformed_gaussian_pair_stay_within_the_lev
     assert wrong <= stats.binom.ppf(0.999, 60, 0.3)
 
 
-def test_bounds_are_invariant_under_increasing_maps():
-    sample, neighbour_sample = gaussians(np.random.default_rng(2), 1.0, 1000)
-    bounds = [
-        bound_of(shape(sample), shape(neighbour_sample))
-        for shape in (MAPS["itself"], MAPS["tanh"], MAPS["cube"])
-    ]
-    assert len({bound.counts for bound in bounds}) == 1
-    assert len({bound.epsilon for bound in bounds}) == len({bound.mu for bound in bounds}) == 1
-
-
 def test_a_statistic_detects_twice_the_claimed_mu_in_4000_runs():
     rng, detections = np.random.default_rng(3), 0
     epsilon = gaussian_epsilon(0.25, DELTA)
