@@ -10,12 +10,9 @@ from pathlib import Path
 import pytest
 
 from private_consensus.report import (
-    read_results,
     write_site,
 )
 from private_consensus.report.site import write_zipped
-
-from .conftest import write_result
 
 
 @pytest.fixture
@@ -45,30 +42,6 @@ def test_figure_data_are_available_as_zipped_csv(site, tmp_path):
     assert (tmp_path / file.name).read_bytes() == file.read_bytes()
     write_zipped(tmp_path / "long.csv.zip", 1000 * text)
     assert (tmp_path / "long.csv.zip").stat().st_size < 100 * len(text)
-
-
-def test_read_results_collects_figure_metadata_and_timings(run_folder, results, tmp_path):
-    import polars as pl
-
-    write_result(pl.DataFrame(results.claims), tmp_path / "claims.parquet")
-    write_result(pl.DataFrame(results.privacy), tmp_path / "privacy.parquet")
-    (tmp_path / "job.tsv").write_text("s\tcpu_time\tmax_rss\n1.5\t1.0\t100.0\n")
-    plan = {"papers": results.papers, "labels": {}, "config": {"seed": 7},
-            "timings": [tmp_path / "job.tsv", tmp_path / "missing.tsv"]}  # fmt: skip
-    files = {
-        "claims": tmp_path / "claims.parquet",
-        "privacy": tmp_path / "privacy.parquet",
-        "numbers": [run_folder / "data" / "first_fig1.parquet"],
-        "svg": [run_folder / "figures" / "first_fig1.svg"],
-        "cards": [],
-    }
-    read = read_results(plan, files, scale="smoke", commit="c")
-    assert read.seed == 7
-    fact = read.facts["first_fig1"]
-    assert fact["source"] == results.facts["first_fig1"]["source"]
-    assert fact["runs"] == (20, 20)
-    assert fact["width"] > 700
-    assert read.timings == [{"job": "job", "seconds": 1.5, "memory": 100.0}]
 
 
 def test_every_page_has_a_content_security_policy_and_no_inline_script(site):
