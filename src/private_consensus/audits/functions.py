@@ -192,6 +192,10 @@ def laplace(query: Any, sensitivity: float, scale: float) -> np.ndarray:
         Largest change of the whole array by one record, in the l1 norm.
     scale : float
         Scale of the noise of each entry.
+
+    Returns
+    -------
+    ndarray
     """
     return _additive("laplace", query, sensitivity, scale)
 
@@ -207,6 +211,10 @@ def gamma_norm(query: Any, sensitivity: float, scale: float) -> np.ndarray:
         Largest change of the whole array by one record, in the l2 norm.
     scale : float
         Scale s of the noise.
+
+    Returns
+    -------
+    ndarray
     """
     return _additive("gamma_norm", query, sensitivity, scale)
 
