@@ -49,11 +49,6 @@ MAX_DIGITS = 8
 """Largest number of significant digits that separate a statistic from its bound."""
 
 
-def icon(verdict: str) -> str:
-    """Return the name of the icon of a verdict."""
-    return ICONS.get(verdict, "open")
-
-
 def of_figure(results: Results, figure: str) -> list[dict[str, object]]:
     """Return the claims on a figure, each with one row per variant, the primary one first."""
     formatted_rows = [
@@ -85,7 +80,7 @@ def formatted(row: Row, labels: Mapping[str, str]) -> dict[str, Any]:
     accepted = region(accept_low, accept_high, digits)
     return {
         **row,
-        "icon": icon(row["verdict"]),
+        "icon": ICONS[row["verdict"]],
         "surrogate": "surrogate" in row["source"],
         "measure": kind,
         "statistic": METHOD.sub(lambda m: method_title(m[0], labels), row["statistic"] or ""),

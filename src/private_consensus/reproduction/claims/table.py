@@ -171,15 +171,6 @@ def _interval(row: Mapping[str, Any], level: float) -> dict[str, float]:
     return {"low": float(low), "high": float(high)}
 
 
-_OPEN = {
-    "verdict": UNDECIDED,
-    "p": NEVER,
-    "runs_needed": None,
-    "untestable_because": "",
-}
-"""Values of columns for a claim that results of a smaller scale do not decide."""
-
-
 def _judged(claim: Claim, verdict: Verdict, is_primary: bool, reduced: bool) -> dict[str, Any]:
     """Return the verdict on a variant."""
     if not claim.variants or (is_primary and claim.untestable):
@@ -187,7 +178,7 @@ def _judged(claim: Claim, verdict: Verdict, is_primary: bool, reduced: bool) -> 
     if is_primary and claim.untested:
         return {"verdict": UNTESTED}
     if reduced:
-        return _OPEN
+        return {"verdict": UNDECIDED, "p": NEVER, "runs_needed": None}
     return {"verdict": verdict.verdict}
 
 

@@ -27,6 +27,7 @@ GRAPHS = {
     "random_regular": "random regular graph",
 }  # fmt: skip
 """Words for networks."""
+NO_EPSILON = "no epsilon: the scale of the noise, if any, is a parameter"
 SYNTHETIC = "synthetic"
 DATA_NAMES = {SYNTHETIC: "synthetic data", "adult": "Adult", "us": "US census",
               "brazil": "Brazil census", "mnist": "MNIST", "cifar10": "CIFAR-10"}  # fmt: skip
@@ -97,21 +98,15 @@ def setting_of(plan: Plan, claim: Claim) -> str:
         return ""
     prepared = {setting["problem"].get("prepared") for setting in settings}
     datasets = frozenset(PREPARATIONS[p].dataset if p else SYNTHETIC for p in prepared)
-    values = _values(settings)
+    values = _values(settings) | {"T": frozenset(float(s["horizon"]) for s in settings)}
     tested = [CurveConditions(0, values, datasets=datasets)]
-    if not values["epsilon"]:
-        budget = "no epsilon: the scale of the noise, if any, is a parameter"
-    elif not values["delta"]:
-        budget = f"{_values_text(tested, 'epsilon')}, delta = 0"
-    else:
-        budget = f"{_values_text(tested, 'epsilon')}, {_values_text(tested, 'delta')}"
-    graphs = {GRAPHS.get(name := s["network"]["name"], name) for s in settings}
-    horizons = CurveConditions(0, {"T": frozenset(float(s["horizon"]) for s in settings)})
-    agents = _values_text(tested, "agents")
-    network = f"{agents}, {' and '.join(sorted(graphs))}" if agents else ""
-    return "; ".join(
-        filter(None, [_data_text(tested), budget, network, _values_text([horizons], "T")])
+    epsilon, delta, agents, horizon = (
+        _values_text(tested, quantity) for quantity in ("epsilon", "delta", "agents", "T")
     )
+    budget = f"{epsilon}, {delta or 'delta = 0'}" if epsilon else NO_EPSILON
+    graphs = {GRAPHS.get(name := s["network"]["name"], name) for s in settings}
+    network = f"{agents}, {' and '.join(sorted(graphs))}" if agents else ""
+    return "; ".join(filter(None, [_data_text(tested), budget, network, horizon]))
 
 
 def _curves(plan: Plan, figure: str) -> Iterator[CurveConditions]:
