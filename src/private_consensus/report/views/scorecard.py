@@ -44,10 +44,13 @@ LEGEND = (
 
 def page(results: Results) -> dict[str, object]:
     """Collect the content of the page of all claims."""
-    claims = grouped(scored(results), itemgetter("paper"))
+    papers = [
+        {"key": key, "claims": rows, "counts": counts(rows)}
+        for key, rows in grouped(scored(results), itemgetter("paper")).items()
+    ]
     return {
-        "papers": [{"key": key, "claims": rows, "counts": counts(rows)}
-                   for key, rows in claims.items()],
+        "papers": papers,
+        "counted": [paper for paper in papers if any(c["count"] for c in paper["counts"])],
         "counts": counts(scored(results)),
         "statements": statements.by_claim(results.statements),
     }  # fmt: skip
