@@ -77,19 +77,6 @@ def test_the_bound_of_theorem_2_does_not_decrease_with_the_number_of_records():
     assert errors[0] / errors[1] == pytest.approx(1e4)  # at an equal delta
 
 
-def test_fixed_step_sizes_converge_to_the_solution_of_a_linear_system():
-    curvature, targets = np.linspace(1, 2, 5), np.array([-2.0, 1.0, 3.0, 0.0, -1.0])
-    W = np.array([[abs((i - j + 1) % 5 - 1) <= 1 for j in range(5)] for i in range(5)]) / 3
-    ends = []
-    for size in (0.02, 0.01, 1e-4):
-        shrink = np.diag(1 - size * curvature)
-        end = np.linalg.solve(np.eye(5) - shrink @ W, size * curvature * targets)
-        ends.append(np.abs(end - curvature @ targets / curvature.sum()).max())
-    distance = gradient_descent._distances_of_descent(np.full(6000, 0.01))[-1]
-    assert distance == pytest.approx(ends[1], rel=1e-6)
-    assert ends[0] / ends[1] == pytest.approx(2, rel=0.05) and ends[2] < 0.01 * ends[0]
-
-
 def test_stage_two_leaves_the_box_with_the_gaussian_probability():
     inside, outside = gradient_descent.sentence_7()
     assert inside.measured <= 5.0
