@@ -122,21 +122,6 @@ def test_values_outside_the_range_are_clipped_and_counted():
     assert abs(out[:, :500].mean() - 0.35) < 0.01
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_grid_points_are_not_changed_by_rounding(dtype):
-    x = (np.arange(-4, 4) * 0.25).astype(dtype)[None].repeat(3, 0)
-    out = np.empty_like(x)
-    assert Grid(0.25).quantize(x, KEY, 0, out) == 0
-    np.testing.assert_array_equal(out, x)
-
-
-@pytest.mark.parametrize(("bits", "ends"), [(2, (-2, 1)), (3, (-4, 3)), (8, (-128, 127))])
-def test_an_s_bit_grid_has_two_to_the_s_points(bits, ends):
-    grid = Grid(0.1, bits)
-    assert grid.ends == ends
-    assert grid.ends[1] - grid.ends[0] + 1 == 2**bits
-
-
 # --- Compiled code against NumPy ------------------------------------------------------------------
 
 
