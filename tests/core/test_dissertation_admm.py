@@ -609,21 +609,6 @@ def test_the_accounted_loss_of_the_tests_follows_from_their_noise_scales(
     assert (single_sample.count, per_release.count, per_test.count) == (1, 1, horizon)
 
 
-def test_tests_with_given_noise_are_accounted(problem, network):
-    options = {
-        "calibration": "given",
-        "perturbed": "output",
-        "output_noise": 1.0,
-        "tested": "noised",
-    }
-    done = IPP(
-        eta=ETA, c=3, query_noise=0.5, threshold_noise=0.25, threshold_drawn="once", **options
-    )
-    (_, tests) = done.calibrate(BUDGET, problem, network, 9).releases(problem, network, 9)
-    moved = 2 * C_LOSS / RECORDS
-    assert tests.epsilon == pytest.approx(moved / 0.25 + 2 * 3 * moved / 0.5)
-
-
 def test_the_accumulated_rho_of_a_run_is_at_most_that_of_the_formula(problem, network, streams):
     done = IPP(eta=ETA, c=4).calibrate(BUDGET, problem, network, 12)
     at = run(done, problem, network, streams, 12)
