@@ -8,7 +8,6 @@ import pytest
 from private_consensus import algorithms
 from private_consensus.cli import main
 from private_consensus.cli.output import OUT
-from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.gradient_descent import GradientDescent
 
 WORKING = (
@@ -79,10 +78,3 @@ def test_an_error_in_a_step_names_the_line_of_the_module(installed, capsys):
     assert main(["run", "newcomer", "--problem", "mean_estimation"]) == 2
     error = capsys.readouterr().err
     assert "IndexError in other_step.py, line 6" in error
-
-
-def test_two_entry_points_with_one_name_raise_an_error_with_both_modules(installed):
-    installed(("newcomer", "other_working"), ("newcomer", "other_copy"))
-    assert "newcomer" not in algorithms.names()
-    with pytest.raises(InvalidInput, match="other_working and other_copy have the same name"):
-        algorithms.load("newcomer")
