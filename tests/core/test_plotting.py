@@ -133,24 +133,6 @@ def test_infinite_values_lie_in_a_strip_above_the_axis(domain, log):
     assert "\u221e" in axis["labelExpr"] and top < max(axis["values"]) < domain_of(specification)[1]
 
 
-def two_panels(second, **changes):
-    frames = [numbers([1.0, 2.0, 4.0]), numbers(second)]
-    combined = pl.concat(
-        [f.with_columns(panel=pl.lit(t)) for f, t in zip(frames, "ab", strict=True)]
-    )
-    figure = {"title": "A figure", "panels": [panel(title=t, **changes) for t in "ab"]}
-    return validated(plotting.draw("none", "nobody", combined, figure, STYLES))["concat"]
-
-
-def test_panels_share_an_axis_unless_their_ranges_are_far_apart():
-    similar_panels, distant_panels = (
-        two_panels([1.5, 3.0, 5.0]),
-        two_panels([1000.0, 1500.0, 2000.0]),
-    )
-    assert domain_of(similar_panels[0]) == domain_of(similar_panels[1])
-    assert domain_of(distant_panels[0])[1] < domain_of(distant_panels[1])[0]
-
-
 def repairs(**changes):
     row = {"experiment": "e_fig1", "algorithm": "a", "quantity": "released", "metric": "error",
            "published": "a.literal", "value_published": 0.1, "epsilon_published": float("inf"),
