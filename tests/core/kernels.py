@@ -49,9 +49,7 @@ def whole_rounds(dim: int) -> Any:
     results += [rounds.mix_and_step(x, x, sent, gradients, first, steps, keys[0]), x.copy()]
     sparse = rounds.Sparse(*np.full((2, settings), 0.5, np.float32))
     results += [rounds.mix_and_step(x, x, x, gradients, first, steps, *keys[:2], sparse), x.copy()]
-    message = np.zeros(shape, np.float32)
-    rounds.round_with_noise(x, message, first, agents, grids, (2.0, 0.0), *keys[:2])
-    return [*results, message]
+    return results
 
 
 def perceptrons(inputs: int, hidden: int = 5, agents: int = 3) -> Any:

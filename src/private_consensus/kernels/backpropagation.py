@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from private_consensus.common.errors import require
+
 from .compiling import inlined, uncounted
-from .entries import require_indices, require_layout
 from .vectors import (
     LANES,
     aligned,
@@ -101,7 +102,6 @@ class _BackpropagationScratch(NamedTuple):
 
 def records(features: np.ndarray) -> PackedRecords:
     """Prepare features [records, inputs] of float32."""
-    require_layout("records", "features", features, (-1, -1))
     bits = np.zeros((len(features), -(-features.shape[1] // WORD) * WORD // 8), np.uint8)
     nonzero = np.packbits(features != 0, axis=1, bitorder="little")
     bits[:, : nonzero.shape[1]] = nonzero
@@ -423,9 +423,8 @@ def _outputs(x, records, rows, shape, h, four_outputs, out):
 def outputs(x: np.ndarray, records: PackedRecords, rows: np.ndarray, hidden: int) -> np.ndarray:
     """Compute the outputs, [models, classes, rows], of models, [models, p], on selected records."""
     shape = _shape(records, hidden)
-    require_layout("outputs", "x", x, (-1, -1))
-    require_parameters("outputs", x, shape)
-    require_indices("outputs", "rows", rows, records.lengths.size)
+    _require_parameters(x, shape)
+    _require_indices("rows", rows, records.lengths.size)
     out = np.empty((len(x), CLASSES, len(rows)), np.float32)
     h, four_outputs = aligned(GROUP * shape.padded), aligned(GROUP * LANES)
     rows = np.require(rows, np.int64, "C")
@@ -473,33 +472,31 @@ def clipped_gradients(
         np.ascontiguousarray(a, np.int64) for a in (first, rows, sizes, labels)
     )
     clips, shape = np.ascontiguousarray(clips, float), _shape(records, hidden)
-    _require_batches(x, first, records, labels, rows, sizes, clips, shape, out)
-    scratch = _scratch(rows.shape[1] + GROUP, shape)
+    _require_parameters(x, shape)
+    widest = rows.shape[1]
+    _require_indices("sizes", sizes, widest + 1)
+    # Rows beyond a batch are not read.
+    _require_indices("rows", rows[np.arange(widest) < sizes.max(0)[:, None]], records.lengths.size)
+    scratch = _scratch(widest + GROUP, shape)
     _backpropagate_all(
         x, first, records, labels, rows, sizes, clips, softmax, shape, scratch, _ONES, out
     )
 
 
-def require_parameters(kernel: str, x: np.ndarray, shape: Shape) -> None:
+# Compiled code accesses memory without bounds checks; algorithms choose models, rows and sizes.
+
+
+def _require_parameters(x: np.ndarray, shape: Shape) -> None:
     """Raise :class:`.InvalidInput` unless models have as many parameters as the layers need."""
     parameters = (shape.inputs + 1) * shape.hidden + (shape.hidden + 1) * CLASSES
-    require_layout(kernel, "x", x, (-1, parameters), np.float32)
+    expected = f"models of {parameters} parameters in float32"
+    require(x.shape[1:] == (parameters,) and x.dtype == np.float32, "x", x.shape, expected)
 
 
-def _require_batches(x, first, records, labels, rows, sizes, clips, shape, out) -> None:
-    kernel, (settings, agents) = "clipped_gradients", sizes.shape
-    widest, count = rows.shape[1], records.lengths.size
-    require_parameters(kernel, x, shape)
-    require_layout(kernel, "first", first, (settings,))
-    require_indices(kernel, "first", first, len(x) - agents + 1)
-    require_layout(kernel, "labels", labels, (count,))
-    require_layout(kernel, "rows", rows, (agents, widest))
-    require_indices(kernel, "sizes", sizes, widest + 1)
-    sampled = rows[np.arange(widest) < sizes.max(0)[:, None]]  # rows beyond a batch are not read
-    require_indices(kernel, "rows", sampled, count)
-    require_indices(kernel, "labels", labels[sampled], CLASSES)
-    require_layout(kernel, "clips", clips, (settings,))
-    require_layout(kernel, "out", out, (settings * agents, x.shape[1]), np.float32)
+def _require_indices(name: str, indices: np.ndarray, end: int) -> None:
+    """Raise :class:`.InvalidInput` unless all indices are from 0 to ``end`` - 1."""
+    outside = indices[(indices < 0) | (indices >= end)]
+    require(outside.size == 0, name, outside[:1].tolist(), f"indices from 0 to {end - 1}")
 
 
 def _shape(records: PackedRecords, hidden: int) -> Shape:

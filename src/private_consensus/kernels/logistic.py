@@ -28,10 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.common.errors import InvalidInput, require
-
 from .compiling import compiled, inlined, uncounted
-from .entries import require_layout
 from .vectors import (
     DOUBLE_LANES,
     aligned,
@@ -320,16 +317,6 @@ def minimise(
     gradients : ndarray of int64, shape (problems,)
         Number of gradients of each problem; 0 if it is not solved.
     """
-    problems, dim = start.shape
-    require_layout("minimise", "linear", linear, start.shape)
-    for name, values in {"curvature": curvature, "tolerance": tolerance}.items():
-        require_layout("minimise", name, values, (problems,))
-    if sums is not None:
-        require_layout("minimise", "sums", sums, (problems, dim + 2), np.float64)
-    if sums_known is not None:
-        require_layout("minimise", "known", sums_known, (problems,), np.bool_)
-    require_layout("minimise", "model", model.eigenvalues, (dim,))
-    _require_columns("minimise", records, dim)
     minimisers = np.empty(start.shape)
     gradient_counts = np.zeros(len(start), np.int64)
     if sums is None:
@@ -393,8 +380,6 @@ def mean_losses(records: SignedRecords, x: np.ndarray, bound: np.ndarray) -> np.
 
     The bound C, [points], is that of each point. The result for a point depends on no other point.
     """
-    _require_columns("mean_losses", records, x.shape[1])
-    require_layout("mean_losses", "bound", bound, x.shape[:1])
     means = np.empty(len(x))
     scratch = *_scratch_of_points(records, x), aligned(LANES, float)
     _mean_losses(records, *(np.require(a, float, "CW") for a in (x, bound)), means, *scratch)
@@ -406,21 +391,11 @@ def misclassified(records: SignedRecords, x: np.ndarray, positive: np.ndarray) -
 
     ``positive``, [N], is True for records with label 1, and False for label -1.
     """
-    _require_columns("misclassified", records, x.shape[1])
-    require_layout("misclassified", "positive", positive, records.scale.shape)
     wrong = np.empty(len(x))
     scratch = _scratch_of_points(records, x)
     min_margins = np.where(positive, MIN_MARGIN, 0.0)
     _misclassified(records, np.require(x, float, "CW"), min_margins, wrong, *scratch)
     return wrong
-
-
-def _require_columns(kernel: str, records: SignedRecords, dim: int) -> None:
-    """Check that rows of records have at most ``dim`` columns."""
-    ends = (int(matrix.offsets.max(initial=0)) for matrix in (records.patterns, records.dense))
-    if max(ends) >= LANES * max(dim, 1):
-        expected = f"a point of at least {max(ends) // LANES + 1} coordinates, as records have"
-        raise InvalidInput(f"{kernel}.x", dim, expected)
 
 
 def _scratch_of_points(records: SignedRecords, x: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -434,7 +409,6 @@ def sigmoid_sums(records: SignedRecords, x: np.ndarray) -> np.ndarray:
 
     The result for a point, [points, d], does not depend on other points.
     """
-    _require_columns("sigmoid_sums", records, x.shape[1])
     counts = (x.shape[1], x.shape[1], 2, *(len(records.patterns.begin) - 1,) * 2, BLOCK_ROWS)
     scratch = tuple(aligned(count * LANES, float) for count in counts)
     out = np.empty(x.shape)
@@ -460,10 +434,7 @@ def small_sigmoid_sums(records: np.ndarray, x: np.ndarray) -> np.ndarray:
     ``records`` is the result of :func:`small_record_set`, [agents, d, padded records]. Points and
     sums are [points, agents, d].
     """
-    agents, dim, padded_records = records.shape
-    expected = f"an array of shape (any, {agents}, {dim})"
-    require(x.shape[1:] == (agents, dim), "small_sigmoid_sums.x", x.shape, expected)
-    out, sigmas = np.empty(x.shape), np.empty(padded_records)
+    out, sigmas = np.empty(x.shape), np.empty(records.shape[-1])
     _small_sigmoid_sums(records.ravel(), np.ascontiguousarray(x, float), out, sigmas)
     return out
 

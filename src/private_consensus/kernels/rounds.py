@@ -17,7 +17,6 @@ import numpy as np
 
 from .backpropagation import copy
 from .compiling import inlined, uncounted
-from .entries import require_indices, require_layout
 from .normals import fill_normals, fill_uniforms, fill_words
 from .rows import (
     GUIDE_BITS,
@@ -324,7 +323,6 @@ def mix_and_step(
     """
     settings, agents = steps.keep.shape
     sparse = sparse or _DENSE
-    _require_round(x, base, sent, gradients, first, steps, sparse)
     tile_pairs = max(TILE_PAIRS // agents // TILE_GAP, 1) * TILE_GAP
     u, v, sent_tile, mixed = np.empty((4, agents * (tile_pairs + TILE_GAP)), np.float32)
     # Agents without noise read the normals too, and multiply them by 0.
@@ -363,13 +361,6 @@ def round_with_noise(
     ndarray of int, shape (settings,)
         Number of coordinates that are clipped to the ends of the grid.
     """
-    settings = len(first)
-    require_layout("round_with_noise", "x", x, (-1, -1), np.float32)
-    require_layout("round_with_noise", "message", message, x.shape, np.float32)
-    for name, values in zip(Grids._fields, grids, strict=True):
-        require_layout("round_with_noise", name, values, (settings,), np.float32)
-    require_layout("round_with_noise", "variances", variances, (settings,))
-    require_indices("round_with_noise", "first", first, len(x) - agents + 1)
     clip_count = np.zeros(len(first), np.int64)
     u, v = np.empty((2, ROW_PAIRS), np.float32)
     words, *pairs = np.empty((3, ROW_PAIRS), np.uint32)
@@ -380,25 +371,6 @@ def round_with_noise(
         u, v, words, scratch, clip_count,
     )  # fmt: skip
     return clip_count
-
-
-def _require_round(x, base, sent, gradients, first, steps, sparse) -> None:
-    """Check the arrays of a round of all settings."""
-    kernel, single = "round", np.float32
-    settings, agents = steps.keep.shape
-    require_layout(kernel, "x", x, (-1, -1), single)
-    for name, array in {"base": base, "sent": sent}.items():
-        require_layout(kernel, name, array, x.shape, single)
-    require_layout(kernel, "first", first, (settings,), np.int64)
-    require_indices(kernel, "first", first, len(x) - agents + 1)
-    require_layout(kernel, "weights", steps.weights, (settings, agents**2), single)
-    require_layout(kernel, "keep", steps.keep, (settings, agents), single)
-    require_layout(kernel, "scale", steps.scale, (settings, agents), single)
-    require_layout(kernel, "step", steps.step, (settings,), single)
-    for name, values in zip(sparse._fields, sparse, strict=True):
-        if sparse is not _DENSE:
-            require_layout(kernel, name, values, (settings,), single)
-    require_layout(kernel, "gradients", gradients, (settings * agents, x.shape[1]), single)
 
 
 class RoundNoises(NamedTuple):

@@ -255,7 +255,8 @@ def round_to_few(x, u, words, bounds, resolution, inverse, lowest, highest, out)
     The first bit of a word is the sign of its sample. The number of bounds that exceed the other
     bits is the absolute value. ``words`` are the first words of the noise samples, and ``bounds``
     the result of :func:`bounds_of`. Return the number of clipped values, or -1 if 32 bits do not
-    decide a sample. That is so for about one in a hundred million samples.
+    decide a sample. That is so for about one in a hundred million samples. The search in a table
+    takes twice as long, which would add 8 % to the time of a full run.
     """
     clip_count, tied = np.uint32(0), np.uint32(0)
     for j in range(x.size):

@@ -34,10 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.common.errors import InvalidInput
-
 from .compiling import compiled, inlined, share_out, uncounted
-from .entries import require_layout
 from .normals import fill_normals, normals
 from .vectors import (
     LANES,
@@ -92,10 +89,7 @@ def solve(
     ndarray, shape (S, R, K, P)
         Not finite if the steps were too long.
     """
-    per_setting = {"penalty": penalty, "loops": loops, "samples": samples}
-    _require_problem(gram, linear, keys, per_setting, {"curvature": curvature, "step": step})
-    gram, linear = np.asarray(gram), np.asarray(linear)
-    penalty, loops, samples = map(np.asarray, per_setting.values())
+    gram, linear, penalty, loops, samples = map(np.asarray, (gram, linear, penalty, loops, samples))
     curvature, step = (np.broadcast_to(values, linear.shape[:-1]) for values in (curvature, step))
     solutions = np.empty(linear.shape)
     first = first_counter(counter, linear.shape[2], loops)
@@ -107,24 +101,6 @@ def solve(
         sampling = keys, first, int(loops.max()), int(count), np.float32(u1)
         solutions[order] = _solve_equal_samples(gram, *arrays, *sampling, workers)
     return solutions
-
-
-def _require_problem(gram, linear, keys, per_setting, broadcast) -> None:
-    """Check the arrays of :func:`solve`."""
-    kernel = "solve"
-    require_layout(kernel, "linear", linear, (-1, -1, -1, -1))
-    settings, runs, agents, dim = np.shape(linear)
-    require_layout(kernel, "keys", keys, (runs, 2))
-    require_layout(kernel, "gram", gram, (1 if len(gram) == 1 else runs, agents, dim, dim))
-    for name, values in per_setting.items():
-        require_layout(kernel, name, values, (settings,))
-    for name, values in broadcast.items():
-        actual, full = np.shape(values), (settings, runs, agents)
-        fits = len(actual) <= 3 and all(
-            a in (1, b) for a, b in zip(actual[::-1], full[::-1], strict=False)
-        )
-        if not fits:
-            raise InvalidInput(f"{kernel}.{name}", actual, f"a shape that broadcasts to {full}")
 
 
 def _solve_equal_samples(
