@@ -1,6 +1,7 @@
 """Acquire one data set and record its origin."""
 
 import logging
+import sys
 
 from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction.datasets import (
@@ -18,4 +19,10 @@ with job_logging(snakemake.log[0], usage=snakemake.log.usage):
     )
     write_raw(snakemake.output.raw, raw)
     write_provenance(snakemake.output.provenance, provenance)
+    if provenance.is_surrogate:
+        print(
+            f"{provenance.dataset} is SURROGATE DATA: {provenance.because}",
+            file=sys.stderr,
+            flush=True,
+        )
     logging.info("checksum %s code %s", provenance.checksum, snakemake.params.code)
