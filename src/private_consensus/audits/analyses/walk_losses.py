@@ -11,8 +11,8 @@ import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
 from private_consensus.core.algorithms.base import Analysis, Attack, Observe
-from private_consensus.core.algorithms.local_random_walk import LocalRandomWalk
 from private_consensus.core.algorithms.parameters import NonNegative, PositiveInt
+from private_consensus.core.algorithms.random_walk_sgd import RandomWalkSGD
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
@@ -22,7 +22,7 @@ from .observer_losses import Nothing
 
 
 @dataclass(frozen=True, kw_only=True)
-class WalkLosses(LocalRandomWalk, Analysis, Attack):
+class WalkLosses(RandomWalkSGD, Analysis, Attack):
     """Largest epsilon between two agents, by f-DP (``f_dp``) and by Rényi DP (``renyi``).
 
     Parameters
@@ -63,9 +63,7 @@ class WalkLosses(LocalRandomWalk, Analysis, Attack):
         graph = network.of_run(0)
         lengths = shortest_path(graph.adjacency, unweighted=True)
         losses = self.mechanisms(problem, graph, int(horizon.max()))["step"].loss(1).ravel()
-        settings = np.broadcast_arrays(
-            horizon, losses * np.sqrt(self.contributions), self.distance, self.delta
-        )
+        settings = np.broadcast_arrays(horizon, losses, self.distance, self.delta)
 
         @cache
         def f_dp(mu: float, delta: float) -> np.ndarray:
