@@ -8,16 +8,19 @@ import pytest
 import private_consensus as pc
 from private_consensus.privacy import gaussian_mu
 from private_consensus.privacy.random_walks import walk_epsilon, walk_renyi_epsilon
-from private_consensus.reproduction.experiments.files import read_paper
+from private_consensus.reproduction.experiments import plan
+from private_consensus.reproduction.experiments.schema import read_yaml
 
-PAPER = read_paper(Path(__file__).parents[2] / "config" / "papers" / "others.yaml")
+CONFIG = Path(__file__).parents[2] / "config"
+PLAN = plan.load({**read_yaml(CONFIG / "config.yaml"), "papers": ["others"]}, CONFIG)
 AGENTS, DELTA = 16, 1e-5
 
 
 def setting(experiment, algorithm, variant):
-    spec = PAPER["experiments"][experiment]["algorithms"][algorithm][variant]["set"]
-    parameters = {key[10:]: value for key, value in spec.items() if key.startswith("algorithm.")}
-    return pc.algorithms.load(algorithm)(**parameters), spec["budget.epsilon"]
+    """Return an algorithm without noise, and the epsilon of its budget."""
+    settings = PLAN.cell(experiment, algorithm)["settings"]
+    (found,) = (item for item in settings if item["variant"] == variant)
+    return pc.algorithms.load(algorithm)(**found["algorithm"]), found["budget"]["epsilon"]
 
 
 def network(name="ring", **parameters):
