@@ -24,7 +24,7 @@ from private_consensus.common.errors import (
     representation,
 )
 from private_consensus.common.fields import measure_text
-from private_consensus.core import algorithms, networks, problems
+from private_consensus.core import algorithms, networks, problems, synthetic
 from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.algorithms.parameters import Rule, rule_of
 from private_consensus.privacy import Budget
@@ -411,7 +411,8 @@ def _wrong_problem(built: type[Algorithm], problem: Mapping[str, Any]) -> Iterat
         if parameter.default is parameter.empty and name not in values:
             yield f"problem.{name}: missing, expected a value"
     yield from _unknown("problem", parameters, values)
-    yield from _not_among("problem.prepared", values.get("prepared"), [None, *PREPARATIONS])
+    known = [None, synthetic.NAME, *PREPARATIONS]
+    yield from _not_among("problem.prepared", values.get("prepared"), known)
     for name, rule in _rules(problem["name"]).items():
         if name in values and not rule.allows(values[name]):
             value = representation(values[name])
