@@ -164,7 +164,7 @@ class Product(FileEntry):
         content = {key: value for key, value in point.items() if key in keys}
         content["where"] = {axis: value for axis, value in point.items() if axis not in keys}
         for name in {"title", "label"} & self.model_fields_set:
-            content[name] = getattr(self, name).format(**point)
+            content[name] = formatted(getattr(self, name), point, f"{key_path}.{name}")
         return self.override(validate(type(self), content, prefix=f"{key_path}.grid"))
 
 
@@ -230,11 +230,20 @@ def quoted(value: Any) -> str:
 
 def nested(content: Any, field: str, keys: Collection[str]) -> Any:
     """Return the content of an entry with some of its keys moved into the mapping of one field."""
-    if not isinstance(content, Mapping) or not content.keys() & keys:
+    if not isinstance(content, Mapping) or not isinstance(content.get(field, {}), Mapping):
         return content
     inner = {key: value for key, value in content.items() if key in keys}
     outer = {key: value for key, value in content.items() if key not in keys}
-    return {**outer, field: {**outer.get(field, {}), **inner}}
+    return {**outer, field: {**outer.get(field, {}), **inner}} if inner else content
+
+
+def formatted(text: str, fields: Mapping[str, Any], key_path: str) -> str:
+    """Return a text in which each {name} is replaced by the field of this name."""
+    try:
+        return text.format_map(fields)
+    except (KeyError, ValueError, IndexError, AttributeError):
+        expected = f"fields among {', '.join(fields) or '(none)'}"
+        raise Refused([f"{key_path}: found {quoted(text)}, expected {expected}"]) from None
 
 
 def split_method(content: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.common.fields import measure_text, quoted, validate
+from private_consensus.common.fields import formatted, measure_text, validate
 
 from .schema import (
     Config,
@@ -105,7 +105,7 @@ def _figure(name: str, figure: Figure, file: Part, key_path: str) -> Figure:
     if repeated := sorted({title for title in titles if titles.count(title) > 1}):
         expected = "expected a different title for each panel"
         raise ConfigurationError([f"{key_path}.panels: {expected}; repeated: {repeated}"])
-    caption = _caption(figure, file, key_path)
+    caption = formatted(figure.caption, file.sentences, f"{key_path}.caption")
     return figure.model_copy(update={"panels": panels, "caption": caption, "added": ADDED in name})
 
 
@@ -146,16 +146,8 @@ def _table(table: Table, file: Part, key_path: str) -> Table:
         })
         for block in table.blocks
     ]  # fmt: skip
-    return table.model_copy(update={"blocks": blocks, "caption": _caption(table, file, key_path)})
-
-
-def _caption(entry: Figure | Table, file: Part, key_path: str) -> str:
-    """Return a caption in which each {name} is replaced by the named sentence of the file."""
-    try:
-        return entry.caption.format_map(file.sentences)
-    except (KeyError, ValueError, IndexError):
-        expected = f"fields among {', '.join(file.sentences) or '(none)'}"
-        raise InvalidInput(f"{key_path}.caption", quoted(entry.caption), expected) from None
+    caption = formatted(table.caption, file.sentences, f"{key_path}.caption")
+    return table.model_copy(update={"blocks": blocks, "caption": caption})
 
 
 def _look_up(entries: Mapping[str, V], name: str, key_path: str) -> V:
