@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from scipy.stats import ttest_1samp
 
 from private_consensus.core.randomness import Streams
+from private_consensus.report.views.comparison import answer, markdown, published
 from private_consensus.reproduction import comparison
 from private_consensus.reproduction.experiments.cells import environment_of, run_cell
 from private_consensus.reproduction.experiments.plan import load
@@ -49,6 +50,18 @@ def test_wins_are_those_of_the_runs(runs):
         assert share == (means["difference"] < 0).mean()
         cells = [cell["difference"].to_numpy() for cell in pairs.partition_by(CELL)]
         assert decided == sum(ttest_1samp(cell, 0.0).pvalue < 0.05 for cell in cells)
+
+
+def test_published_tables_and_answer_are_those_of_the_published_runs():
+    folder = ROOT / "results" / "reference" / "comparison"
+    means, losses = published(folder)
+    assert markdown(means, losses) == (folder / "comparison.md").read_text(encoding="utf-8")
+    by_cell = losses.group_by(*CELL, "method").agg(pl.col("value").mean())
+    pairs = by_cell.join(means, on=[*CELL, "method"])
+    assert pairs.height == means.height
+    np.testing.assert_allclose(pairs["value"], pairs["loss"], rtol=1e-12)
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert answer(means) in readme
 
 
 def test_parameters_are_those_of_the_other_data_set(runs):

@@ -25,7 +25,7 @@ METRICS = {"excess_loss": "logistic regression", "normalised_error": "mean estim
 SAMPLE = f"{PUBLIC[1]} public records"
 """Baseline of the answer."""
 CLOSE = 1.25
-"""Methods are named together if the ratios of their mean losses are at most this number."""
+"""Methods are named together if their mean losses are at most this multiple of the lowest."""
 NOTE = (
     "The accountant sets the noise of each method for an eavesdropper and one replaced record. All "
     "methods start at the origin. The loss is that of the mean of the agents' last messages. "
@@ -57,14 +57,14 @@ def answer(means: pl.DataFrame) -> str:
     for metric, problem in METRICS.items():
         ranked = rank.filter(metric=metric)
         plain, secret = (ranked.filter(kind=kind) for kind in KINDS[:2])
-        lowest, *followers = plain.select("method", "ratio").rows()
-        close = [name for name, ratio in followers if ratio <= CLOSE * lowest[1]]
-        worst = f"{followers[-1][0]} has {followers[-1][1] / lowest[1]:.2g} times its loss"
-        named = f", closely followed by {_listed(close)}" if close else ""
-        gain = lowest[1] / secret["ratio"].min()
+        lowest, highest = plain["ratio"][0], plain["ratio"][-1]
+        close = plain.filter(pl.col("ratio") <= CLOSE * lowest)
+        count = means.filter(metric=metric)["problem"].n_unique()
         sentences.append(
-            f"For {problem}, use {lowest[0]}{named} ({worst}), or {secret['method'][0]} if agents "
-            f"share secrets, which divides the loss by {gain:.2g}."
+            f"For {problem} ({count} problems), use {_listed(close['method'].to_list(), 'or')} "
+            f"(other methods have up to {highest / lowest:.2g} times the loss), or "
+            f"{secret['method'][0]} if agents share secrets, which divides the loss by "
+            f"{lowest / secret['ratio'][0]:.2g}."
         )
     logistic = means.filter(metric="excess_loss")
     private = logistic.filter(kind=KINDS[0]).group_by(CELL).agg(lowest=pl.col("loss").min())
@@ -132,5 +132,5 @@ def _epsilon(rows: pl.DataFrame, baseline: str, kind: str) -> str:
     return "never" if epsilon is None else f"{epsilon:g}"
 
 
-def _listed(texts: list[str]) -> str:
-    return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
+def _listed(texts: list[str], word: str = "and") -> str:
+    return f" {word} ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))

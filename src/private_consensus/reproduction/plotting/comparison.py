@@ -35,13 +35,16 @@ def draw(means: pl.DataFrame, source: str) -> dict[str, Any]:
         colours = [*OKABE_ITO[: len(best)], *[GREY] * len(baselines)]
         dashes = [*[[1, 0]] * len(best), *DASHES[: len(baselines)]]
         curves = (
-            alt.Color("method:N").scale(domain=[*best, *baselines], range=colours),
+            alt.Color("method:N")
+            .scale(domain=[*best, *baselines], range=colours)
+            .legend(columns=4),
             alt.StrokeDash("method:N").scale(domain=[*best, *baselines], range=dashes),
         )
-        charts += [
+        rows = [
             _row(of_problem, *curves)
             for of_problem in points.partition_by("problem", maintain_order=True)
         ]
+        charts.append(alt.vconcat(*rows))
     chart = alt.vconcat(*charts).resolve_scale(color="independent", strokeDash="independent")
     return finish(chart, TITLE, source, NOTE)
 
