@@ -66,8 +66,8 @@ def command(*arguments: str, runs: int = 2, cores: int = 1) -> list[str]:
     """Return the command line of Snakemake for one paper at smoke scale."""
     small = ["--configfile", "config/smoke.yaml", "--config", f"runs={runs}"]
     paper = "papers=[showkatbakhsh]"
-    executor = ["--executor", "forks"]
-    return [*SNAKEMAKE, "--cores", str(cores), *executor, *arguments, *small, paper]
+    options = ["--quiet", "host", "reason", "--executor", "forks"]  # show the table of jobs
+    return [*SNAKEMAKE, "--cores", str(cores), *options, *arguments, *small, paper]
 
 
 def environment() -> dict[str, str]:
