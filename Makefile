@@ -25,7 +25,7 @@ figure: $(READY)
 
 # Compare methods at equal true privacy; config/papers/comparison.yaml lists them.
 comparison: $(READY)
-	$(SNAKEMAKE) comparison --configfile config/comparison.yaml
+	$(SNAKEMAKE) --configfile config/comparison.yaml -- comparison
 	@echo "The comparison: results/paper/comparison/comparison.md"
 
 # Publish a full run on real data to results/reference. With PARTIAL=1, papers may be missing; the manifest lists them.
