@@ -28,10 +28,10 @@ os.environ.update(
     MKL_NUM_THREADS="1",
 )
 
-from private_consensus.reproduction.datasets import Acquisition
+from private_consensus.reproduction.data import Acquisition
 from private_consensus.common.errors import InvalidInput, nearest
-from private_consensus.reproduction.experiments.plan import load
-from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction.configuration.plan import load
+from private_consensus.reproduction.configuration.schema import read_yaml
 
 if not Path("config", "config.yaml").is_file():
     sys.exit(

@@ -18,10 +18,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from private_consensus.reproduction.datasets.prepared import Prepared
-from private_consensus.reproduction.experiments import cells
-from private_consensus.reproduction.experiments.plan import load
-from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction.configuration.plan import load
+from private_consensus.reproduction.configuration.schema import read_yaml
+from private_consensus.reproduction.data.prepared import Prepared
+from private_consensus.reproduction.results import cells
 
 from .jobs import jobs
 

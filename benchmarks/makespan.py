@@ -21,8 +21,8 @@ from typing import NamedTuple
 from private_consensus.common.readable import read_json
 from private_consensus.common.spreadsheets import markdown_table
 from private_consensus.kernels.forks import fewest
-from private_consensus.reproduction.experiments.plan import Plan, load
-from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction.configuration.plan import Plan, load
+from private_consensus.reproduction.configuration.schema import read_yaml
 
 from .jobs import jobs, seconds
 

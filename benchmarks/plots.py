@@ -10,8 +10,8 @@ import altair as alt
 import polars as pl
 import vl_convert as vlc
 
-from private_consensus.reproduction.plotting.drawings import small_svg
-from private_consensus.reproduction.plotting.theme import CONFIG, GREY
+from private_consensus.reproduction.figures.drawings import small_svg
+from private_consensus.reproduction.figures.theme import CONFIG, GREY
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
 DASHES = ((1, 0), (6, 3), (1.5, 1.5), (8, 2, 1.5, 2))

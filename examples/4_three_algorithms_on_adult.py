@@ -14,7 +14,7 @@ import altair as alt
 import polars as pl
 
 import private_consensus as pc
-from private_consensus.reproduction.datasets import Acquisition, acquire, prepare
+from private_consensus.reproduction.data import Acquisition, acquire, prepare
 
 raw, origin = acquire("adult", Acquisition(source="auto"))
 adult = prepare("adult-onehot41", raw, origin)

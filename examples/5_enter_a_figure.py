@@ -15,10 +15,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from private_consensus.reproduction.experiments import plan
-from private_consensus.reproduction.experiments.cells import run_cell
-from private_consensus.reproduction.experiments.numbers import figure_numbers
-from private_consensus.reproduction.plotting import draw
+from private_consensus.reproduction.configuration import plan
+from private_consensus.reproduction.figures import draw
+from private_consensus.reproduction.results.cells import run_cell
+from private_consensus.reproduction.results.numbers import figure_numbers
 from private_consensus.reproduction.studies import HOME
 
 CONFIGURATION = Path(sys.argv[0]).with_name("mine.yaml").read_text()

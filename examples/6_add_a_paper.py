@@ -16,9 +16,9 @@ from pathlib import Path
 import polars as pl
 
 from private_consensus.reproduction.claims import judge_all
-from private_consensus.reproduction.experiments import plan
-from private_consensus.reproduction.experiments.cells import run_cell
-from private_consensus.reproduction.experiments.results import DRAWN
+from private_consensus.reproduction.configuration import plan
+from private_consensus.reproduction.results.cells import run_cell
+from private_consensus.reproduction.results.files import DRAWN
 from private_consensus.reproduction.studies import HOME, write_study
 
 folder = Path(tempfile.mkdtemp(), "a_paper_of_mine")

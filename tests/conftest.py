@@ -66,8 +66,8 @@ def streams() -> Streams:
 @pytest.fixture(scope="session")
 def plan():
     """Return the plan of all papers at full scale."""
-    from private_consensus.reproduction.experiments import plan as planning  # slow to import
-    from private_consensus.reproduction.experiments.schema import read_yaml
+    from private_consensus.reproduction.configuration import plan as planning  # slow to import
+    from private_consensus.reproduction.configuration.schema import read_yaml
 
     config = Path(__file__).parents[1] / "config"
     return planning.load(read_yaml(config / "config.yaml"), config)

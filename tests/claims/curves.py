@@ -18,7 +18,7 @@ from private_consensus.reproduction.claims import Series, Test
 from private_consensus.reproduction.claims.judging import Judgement
 from private_consensus.reproduction.claims.schema import COMPARISONS
 from private_consensus.reproduction.claims.statements import estimated
-from private_consensus.reproduction.experiments.plan import Plan
+from private_consensus.reproduction.configuration.plan import Plan
 
 RUNS = 6
 SPREAD = 1e-9

@@ -11,8 +11,8 @@ import pytest
 from private_consensus.reproduction.claims import HELD, UNTESTABLE, Test, judge_all
 from private_consensus.reproduction.claims.judging import judge
 from private_consensus.reproduction.claims.statements import estimates
-from private_consensus.reproduction.experiments import plan as planning
-from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction.configuration import plan as planning
+from private_consensus.reproduction.configuration.schema import read_yaml
 
 from .curves import Cells, layout, mutants, true_means, verdict
 

@@ -10,7 +10,7 @@ from private_consensus.core.algorithms.gradient_descent import GradientDescent
 from private_consensus.core.problems import lasso, logistic_regression, mean_estimation
 from private_consensus.core.simulation import Environment, Setting, calibrate
 from private_consensus.privacy import Budget, account
-from private_consensus.reproduction.experiments.cells import (
+from private_consensus.reproduction.results.cells import (
     calibrated_cell,
     privacy_rows,
     run_cell,

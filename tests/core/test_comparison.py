@@ -13,9 +13,9 @@ from scipy.stats import ttest_1samp
 from private_consensus.core.randomness import Streams
 from private_consensus.report.views.comparison import answer, markdown, published
 from private_consensus.reproduction import comparison
-from private_consensus.reproduction.experiments.cells import environment_of, run_cell
-from private_consensus.reproduction.experiments.plan import load
-from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction.configuration.plan import load
+from private_consensus.reproduction.configuration.schema import read_yaml
+from private_consensus.reproduction.results.cells import environment_of, run_cell
 
 ROOT = Path(__file__).parents[2]
 MEANS = ("comparison_mean_corner", "comparison_mean_centre")

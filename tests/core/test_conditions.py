@@ -1,6 +1,6 @@
 """Test that the stated conditions of each figure are complete and hold for every curve."""
 
-from private_consensus.reproduction.experiments.conditions import conditions_of
+from private_consensus.reproduction.configuration.conditions import conditions_of
 
 
 def test_every_figure_of_curves_states_agents_runs_and_band(plan):

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import private_consensus as pc
-from private_consensus.reproduction import plotting
-from private_consensus.reproduction.experiments import plan as planning
-from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction import figures
+from private_consensus.reproduction.configuration import plan as planning
+from private_consensus.reproduction.configuration.schema import read_yaml
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = str(Path(pc.__file__).parent)
@@ -72,7 +72,7 @@ def figure(name):
     numbers = pl.read_parquet(ROOT / "results" / "reference" / "data" / f"{name}.parquet")
     styles = {key: style.model_dump() for key, style in loaded.styles.items()}
     specification = loaded.figures[name].model_dump(mode="json")
-    return lambda: plotting.draw(name, "showkatbakhsh", numbers, specification, styles)
+    return lambda: figures.draw(name, "showkatbakhsh", numbers, specification, styles)
 
 
 TASKS = {

@@ -37,12 +37,12 @@ def test_example_1_calibrates_noise_and_epsilon_grows_with_the_releases():
 
 
 def test_example_4_runs_and_accounts_three_algorithms_on_surrogate_data(monkeypatch):
-    from private_consensus.reproduction import datasets
+    from private_consensus.reproduction import data
 
     def small(source):
-        return datasets.acquisition.Acquisition(source="surrogate", surrogate_rows=6000)
+        return data.acquisition.Acquisition(source="surrogate", surrogate_rows=6000)
 
-    monkeypatch.setattr(datasets, "Acquisition", small)
+    monkeypatch.setattr(data, "Acquisition", small)
     variables = run(4)
     assert variables["origin"].is_surrogate
     accounted = {row["algorithm"]: row for row in variables["guarantees"]}

@@ -16,18 +16,19 @@ from private_consensus.common.errors import InvalidInput
 from private_consensus.core import algorithms, networks, problems
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
-from private_consensus.reproduction.experiments import papers, results
-from private_consensus.reproduction.experiments import plan as planning
-from private_consensus.reproduction.experiments.cells import run_cell
-from private_consensus.reproduction.experiments.checks import wrong_settings
-from private_consensus.reproduction.experiments.numbers import (
+from private_consensus.reproduction.configuration import papers
+from private_consensus.reproduction.configuration import plan as planning
+from private_consensus.reproduction.configuration.checks import wrong_settings
+from private_consensus.reproduction.configuration.schema import (
+    ConfigurationError,
+    read_yaml,
+)
+from private_consensus.reproduction.results import files as results
+from private_consensus.reproduction.results.cells import run_cell
+from private_consensus.reproduction.results.numbers import (
     curve_points,
     figure_numbers,
     guarantee_of,
-)
-from private_consensus.reproduction.experiments.schema import (
-    ConfigurationError,
-    read_yaml,
 )
 
 CONFIG = Path(__file__).parents[2] / "config"

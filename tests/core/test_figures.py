@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from private_consensus.common.symbols import typeset
-from private_consensus.reproduction import plotting
-from private_consensus.reproduction.plotting.figure_styles import curve_styles, with_names
+from private_consensus.reproduction import figures
+from private_consensus.reproduction.figures.figure_styles import curve_styles, with_names
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def points(plan):
 
 
 def drawn_by_its_paper(plan, name) -> bool:
-    module = plotting.module_of(plan.paper_of(name))
+    module = figures.module_of(plan.paper_of(name))
     return module is not None and hasattr(import_module(module), name)
 
 
@@ -91,7 +91,7 @@ def names_fit(frame: pl.DataFrame) -> bool:
 
 @pytest.mark.parametrize("name", ["showkatbakhsh_fig1", "gratton_fig2a", "ding_fig11"])
 def test_a_figure_has_one_legend_and_states_budget_agents_runs_and_band(plan, points, name):
-    spec = plotting.draw(
+    spec = figures.draw(
         name, plan.paper_of(name), points[name], plan.drawing(name), plan.figure_styles(name)
     )
     domains = {tuple(e["scale"]["domain"]) for panel in spec.get("concat", [spec])

@@ -5,7 +5,7 @@ import copy
 import polars as pl
 import pytest
 
-from private_consensus.reproduction.experiments.cells import run_cell
+from private_consensus.reproduction.results.cells import run_cell
 
 INTERNAL = ["internal", "normalised_error"]
 CONSENSUS = ["consensus", "normalised_error"]

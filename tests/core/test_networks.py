@@ -24,9 +24,9 @@ from private_consensus.core.networks import MIXINGS, Network
 from private_consensus.core.problems.perceptron import Perceptron
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import gaussian_mu
-from private_consensus.reproduction.experiments import plan as planning
-from private_consensus.reproduction.experiments.cells import run_cell
-from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction.configuration import plan as planning
+from private_consensus.reproduction.configuration.schema import read_yaml
+from private_consensus.reproduction.results.cells import run_cell
 
 AGENTS, RUNS, HORIZON = 12, 3, 3
 STREAMS = Streams(3, tuple(range(RUNS)))

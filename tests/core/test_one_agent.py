@@ -9,7 +9,7 @@ from private_consensus import InvalidInput, algorithms
 from private_consensus.cli.parser import build_parser
 from private_consensus.cli.settings import plan
 from private_consensus.common.errors import Refused
-from private_consensus.reproduction.experiments.cells import run_cell
+from private_consensus.reproduction.results.cells import run_cell
 
 REASONS = ("agents", "kappa", "constant")
 """Too few agents, a sensitivity that grows with fewer agents, observations of one agent alone."""

@@ -9,9 +9,9 @@ import pytest
 from private_consensus import algorithms, problems
 from private_consensus.audits.examples import census, huber_regression
 from private_consensus.core.problems.base import PUBLIC_RECORDS
-from private_consensus.reproduction.datasets import PREPARATIONS
-from private_consensus.reproduction.datasets.scaling import COLUMNS, ROWS
-from private_consensus.reproduction.experiments.cells import (
+from private_consensus.reproduction.data import PREPARATIONS
+from private_consensus.reproduction.data.scaling import COLUMNS, ROWS
+from private_consensus.reproduction.results.cells import (
     run_cell,
     unaccounted_uses,
     uses_of_setting,

@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 from altair.utils.schemapi import validate_jsonschema
 
-from private_consensus.reproduction import plotting
-from private_consensus.reproduction.plotting.curves import MOST_POINTS
-from private_consensus.reproduction.plotting.drawings import (
+from private_consensus.reproduction import figures
+from private_consensus.reproduction.figures.curves import MOST_POINTS
+from private_consensus.reproduction.figures.drawings import (
     save,
 )
-from private_consensus.reproduction.plotting.observers import draw as draw_observers
-from private_consensus.reproduction.plotting.repairs import draw as draw_repairs
-from private_consensus.reproduction.plotting.theme import ALARM
+from private_consensus.reproduction.figures.observers import draw as draw_observers
+from private_consensus.reproduction.figures.repairs import draw as draw_repairs
+from private_consensus.reproduction.figures.theme import ALARM
 
 STYLES = {
     "a.one": {"label": "first", "colour": "#0072B2", "dash": []},
@@ -39,7 +39,7 @@ def numbers(y, variant="one", source="made", series="", guarantee=""):
 
 def chart_of(frame, **changes):
     figure = {"title": "A figure", "panels": [panel(**changes)]}
-    return validated(plotting.draw("none", "nobody", frame, figure, STYLES))
+    return validated(figures.draw("none", "nobody", frame, figure, STYLES))
 
 
 def validated(specification):

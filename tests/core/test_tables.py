@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from private_consensus.reproduction.experiments import tables
-from private_consensus.reproduction.experiments.schema import Table
+from private_consensus.reproduction.configuration.schema import Table
+from private_consensus.reproduction.results import tables
 
 VALUES = np.array([0.1, 0.2, 0.4, 0.3])
 METHODS = [

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from private_consensus.reproduction.experiments.cells import with_tuned
-from private_consensus.reproduction.experiments.numbers import QUARTILES, curve_points
+from private_consensus.reproduction.results.cells import with_tuned
+from private_consensus.reproduction.results.numbers import QUARTILES, curve_points
 
 TUNED = {"experiment": "grid", "variant": "v", "quantity": "released", "metric": "error",
          "criterion": "last", "axes": {"rho": "algorithm.rho"}}  # fmt: skip

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from private_consensus.reproduction.datasets import brazil
+from private_consensus.reproduction.data import brazil
 
 
 def collapse(table):

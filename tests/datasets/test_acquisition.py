@@ -10,7 +10,7 @@ import pytest
 from test_adult import TEST, TRAIN
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.reproduction.datasets import (
+from private_consensus.reproduction.data import (
     DATA_SETS,
     Acquisition,
     Provenance,
@@ -20,9 +20,9 @@ from private_consensus.reproduction.datasets import (
     write_provenance,
     write_raw,
 )
-from private_consensus.reproduction.datasets.adult import from_files
-from private_consensus.reproduction.datasets.catalogue import entry
-from private_consensus.reproduction.datasets.raw import checksum_of
+from private_consensus.reproduction.data.adult import from_files
+from private_consensus.reproduction.data.catalogue import entry
+from private_consensus.reproduction.data.raw import checksum_of
 
 ROWS = 600
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from private_consensus.reproduction.datasets import (
+from private_consensus.reproduction.data import (
     Acquisition,
     acquire,
     acquisition,
     adult,
 )
-from private_consensus.reproduction.datasets.catalogue import entry
-from private_consensus.reproduction.datasets.raw import checksum_of
+from private_consensus.reproduction.data.catalogue import entry
+from private_consensus.reproduction.data.raw import checksum_of
 
 TRAIN = b"""\
 31, Private, 1001, HS-grad, 9, Divorced, Sales, Unmarried, White, Male, 0, 0, 40, ?, <=50K

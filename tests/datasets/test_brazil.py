@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from brazil_categories import collapse
 
-from private_consensus.reproduction.datasets import Acquisition, acquire, brazil
+from private_consensus.reproduction.data import Acquisition, acquire, brazil
 
 IPUMS = pl.DataFrame(
     {

@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from private_consensus.reproduction.datasets.downloads import Downloads, Unavailable
+from private_consensus.reproduction.data.downloads import Downloads, Unavailable
 
 CONTENTS = bytes(range(256)) * 1000
 CHECKSUM = hashlib.sha256(CONTENTS).hexdigest()

@@ -13,7 +13,7 @@ import pytest
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.common.provenance import file_hash
-from private_consensus.reproduction.datasets import (
+from private_consensus.reproduction.data import (
     Acquisition,
     acquire,
     acquisition,
@@ -21,8 +21,8 @@ from private_consensus.reproduction.datasets import (
     mnist,
     prepare,
 )
-from private_consensus.reproduction.datasets.catalogue import entry
-from private_consensus.reproduction.datasets.raw import checksum_of
+from private_consensus.reproduction.data.catalogue import entry
+from private_consensus.reproduction.data.raw import checksum_of
 
 
 def idx(array: np.ndarray, level: int = 9) -> bytes:

@@ -7,9 +7,9 @@ import gzip
 import ipumspy
 import pytest
 
-from private_consensus.reproduction.datasets import ipums
-from private_consensus.reproduction.datasets.catalogue import entry
-from private_consensus.reproduction.datasets.downloads import Downloads
+from private_consensus.reproduction.data import ipums
+from private_consensus.reproduction.data.catalogue import entry
+from private_consensus.reproduction.data.downloads import Downloads
 
 VARIABLE = """
 <var ID="{name}" name="{name}" intrvl="discrete" dcml="0">

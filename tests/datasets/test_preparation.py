@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.reproduction.datasets import (
+from private_consensus.reproduction.data import (
     PREPARATIONS,
     Acquisition,
     Prepared,
@@ -20,7 +20,7 @@ from private_consensus.reproduction.datasets import (
     prepare,
     scaling,
 )
-from private_consensus.reproduction.datasets.tables import encode
+from private_consensus.reproduction.data.tables import encode
 
 TABLES = [n for n, p in PREPARATIONS.items() if p.raw_file.endswith(".parquet")]
 DIMENSIONS = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from brazil_categories import collapse
 
-from private_consensus.reproduction.datasets import (
+from private_consensus.reproduction.data import (
     Acquisition,
     acquire,
     adult,

@@ -10,8 +10,8 @@ import ipumspy
 import polars as pl
 import pytest
 
-from private_consensus.reproduction.datasets import Acquisition, acquire, acquisition, ipums, us
-from private_consensus.reproduction.datasets.catalogue import entry
+from private_consensus.reproduction.data import Acquisition, acquire, acquisition, ipums, us
+from private_consensus.reproduction.data.catalogue import entry
 
 # Each source codes the same five persons. The sixth person has no income and is omitted.
 CANONICAL = pl.DataFrame(

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from limits import cases, soon
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.reproduction.datasets import Prepared, Provenance, read_acquired
-from private_consensus.reproduction.datasets.card import Card
-from private_consensus.reproduction.experiments import results
+from private_consensus.reproduction.data import Prepared, Provenance, read_acquired
+from private_consensus.reproduction.data.card import Card
+from private_consensus.reproduction.results import files as results
 
 TOLD = Provenance(
     dataset="adult", source="surrogate", where="here", version="1", checksum="0", because="a test",

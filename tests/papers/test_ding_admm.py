@@ -8,7 +8,7 @@ import pytest
 
 from observed import logistic_rows
 from private_consensus.core.problems import logistic_regression
-from private_consensus.reproduction.experiments.numbers import cost_to_reach
+from private_consensus.reproduction.results.numbers import cost_to_reach
 
 AGENTS, RECORDS = 5, 200
 

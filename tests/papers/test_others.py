@@ -8,8 +8,8 @@ import pytest
 import private_consensus as pc
 from private_consensus.privacy import gaussian_mu
 from private_consensus.privacy.random_walks import walk_epsilon, walk_renyi_epsilon
-from private_consensus.reproduction.experiments import plan
-from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction.configuration import plan
+from private_consensus.reproduction.configuration.schema import read_yaml
 
 CONFIG = Path(__file__).parents[2] / "config"
 PLAN = plan.load({**read_yaml(CONFIG / "config.yaml"), "papers": ["others"]}, CONFIG)

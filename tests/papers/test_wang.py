@@ -18,9 +18,9 @@ from private_consensus.core.lower_bounds import lower_bound_of
 from private_consensus.core.problems import linear_observation as observation
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, Release, account
-from private_consensus.reproduction.experiments import plan as planning
-from private_consensus.reproduction.experiments.cells import run_cell
-from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction.configuration import plan as planning
+from private_consensus.reproduction.configuration.schema import read_yaml
+from private_consensus.reproduction.results.cells import run_cell
 
 CONFIG = Path(__file__).parents[2] / "config"
 EDGES = [(1, 2), (1, 4), (2, 3), (2, 5), (3, 4), (4, 5)]

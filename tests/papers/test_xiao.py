@@ -33,8 +33,8 @@ from private_consensus.core.problems import logistic_regression, mean_estimation
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account, aggregation, verdict
-from private_consensus.reproduction.experiments import plan as planning
-from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction.configuration import plan as planning
+from private_consensus.reproduction.configuration.schema import read_yaml
 from private_consensus.reproduction.statements import constrained
 
 AGENTS, DIM = 6, 5

@@ -21,7 +21,7 @@ from private_consensus.privacy import (
     verdict_of,
 )
 from private_consensus.reproduction.audits.table import judged
-from private_consensus.reproduction.experiments.cells import run_cell
+from private_consensus.reproduction.results.cells import run_cell
 
 EPSILONS = (0.5, 1.0, 1.0 + 1e-12, 1.5, math.inf)
 AUDITS = (None, *AUDIT_VERDICTS)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from private_consensus.report.reading import Results
-from private_consensus.reproduction.experiments.results import stamp, write
+from private_consensus.reproduction.results.files import stamp, write
 
 DRAWN, REAL, MADE_UP = "drawn as the paper describes", "adult (mirror)", "adult (surrogate)"
 VERDICTS = ("held", "held in part", "did not hold", "undecided", "cannot be tested")

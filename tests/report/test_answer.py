@@ -10,7 +10,7 @@ from private_consensus.report.page import page
 from private_consensus.report.views import answer
 from private_consensus.report.views.privacy import settings_of_papers
 from private_consensus.reproduction.claims.words import may_decide
-from private_consensus.reproduction.experiments.results import rows_of
+from private_consensus.reproduction.results.files import rows_of
 
 from .conftest import paper, privacy_row, results_of
 

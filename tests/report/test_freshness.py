@@ -7,8 +7,8 @@ import pytest
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.common.provenance import settings_hash
-from private_consensus.reproduction.experiments.freshness import require_current
-from private_consensus.reproduction.experiments.results import stamp, write
+from private_consensus.reproduction.results.files import stamp, write
+from private_consensus.reproduction.results.freshness import require_current
 
 SETTINGS = {"epsilon": 1.0, "horizon": 10}
 HASHES = {"settings": settings_hash(SETTINGS), "code": "code1"}

@@ -18,7 +18,7 @@ from private_consensus.publishing import compare, publish
 from private_consensus.publishing import reference as reference_of_runs
 from private_consensus.publishing.comparison import changed, paired
 from private_consensus.publishing.reference import MAX_ROWS, require_aggregates
-from private_consensus.reproduction.experiments.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
+from private_consensus.reproduction.results.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
 
 from .conftest import MADE_UP, write_result
 

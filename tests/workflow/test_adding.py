@@ -142,7 +142,7 @@ def test_the_documented_steps_add_a_family_of_graphs(folder):
     options = yaml.safe_load(re.search(r"^```yaml family\n(.*?)^```", PAGE, re.M | re.S)[1])
     program = f"""
 from private_consensus import networks
-from private_consensus.reproduction.experiments.schema import TOPOLOGIES
+from private_consensus.reproduction.configuration.schema import TOPOLOGIES
 from private_consensus.core.randomness import Streams
 network = networks.build(Streams(0, (0,)), **{options!r})
 print(network.degrees.tolist(), {options["name"]!r} in TOPOLOGIES)

@@ -12,14 +12,14 @@ import polars as pl
 import pytest
 
 from private_consensus.common.provenance import write_json, write_text
-from private_consensus.reproduction.datasets import (
+from private_consensus.reproduction.data import (
     Acquisition,
     acquire,
     prepare,
     write_provenance,
     write_raw,
 )
-from private_consensus.reproduction.experiments import results
+from private_consensus.reproduction.results import files as results
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ import json, runpy, sys
 from pathlib import Path
 import yaml
 sys.path[:0] = {paths}
-from private_consensus.reproduction.experiments import plan
-from private_consensus.reproduction.experiments.cells import run_cell
+from private_consensus.reproduction.configuration import plan
+from private_consensus.reproduction.results.cells import run_cell
 from private_consensus.reproduction.studies.places import HOME
 
 name, folder = {name!r}, Path({folder!r})

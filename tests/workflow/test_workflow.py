@@ -29,7 +29,7 @@ from scratch import (
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.common.readable import read_json
-from private_consensus.reproduction.experiments.freshness import require_current
+from private_consensus.reproduction.results.freshness import require_current
 
 pytestmark = pytest.mark.workflow
 
@@ -97,7 +97,7 @@ EDITS = {
         {"workflow/scripts/run_cell.py": ADDED},
         {"run_cell": 2, **DRAWING, "judge_claims": 1},
     ),
-    "how curves are drawn": ({f"{LIBRARY}/reproduction/plotting/curves.py": ADDED}, DRAWING),
+    "how curves are drawn": ({f"{LIBRARY}/reproduction/figures/curves.py": ADDED}, DRAWING),
     "the script of a figure": ({"workflow/scripts/draw_figure.py": ADDED}, DRAWING),
     "how claims are judged": (
         {f"{LIBRARY}/reproduction/claims/judging.py": ADDED},

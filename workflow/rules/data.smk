@@ -4,7 +4,7 @@ The configuration sets the origin of the data (data.source, data.mirror, data.ca
 file, and each data card, state the origin of the data and how they were processed.
 """
 
-from private_consensus.reproduction.datasets import DATA_SETS, PREPARATIONS, fingerprint
+from private_consensus.reproduction.data import DATA_SETS, PREPARATIONS, fingerprint
 
 TABLES, IMAGES = (
     sorted({p.dataset for p in PREPARATIONS.values() if p.raw_file.endswith(suffix)})

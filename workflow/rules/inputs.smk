@@ -1,7 +1,7 @@
 """Functions of several rules: inputs, hashes of code, processes and files by name."""
 
 from private_consensus.kernels.forks import fewest
-from private_consensus.reproduction import plotting
+from private_consensus.reproduction import figures
 
 
 def code_of_audited(wildcards):
@@ -17,12 +17,12 @@ def prepared_of_audited(wildcards):
 
 def code_of_data(script, dataset):
     """Compute the hash of a script that reads a data set, and of the modules of the data set."""
-    package = "private_consensus.reproduction.datasets"
+    package = "private_consensus.reproduction.data"
     return code_of(script, package, f"{package}.{dataset}")
 
 
 def code_of_figure(wildcards):
-    figure_module = plotting.module_of(PLAN.paper_of(wildcards.figure))
+    figure_module = figures.module_of(PLAN.paper_of(wildcards.figure))
     return code_of("draw_figure.py", *filter(None, [figure_module]))
 
 

@@ -4,7 +4,7 @@ import logging
 import sys
 
 from private_consensus.common.job_logging import job_logging
-from private_consensus.reproduction.datasets import (
+from private_consensus.reproduction.data import (
     Acquisition,
     acquire,
     write_provenance,

@@ -5,7 +5,7 @@ import polars as pl
 from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction.audits.experiments import of_experiments
 from private_consensus.reproduction.audits.settings import SCHEMA, audit_examples, decided
-from private_consensus.reproduction.experiments.results import (
+from private_consensus.reproduction.results.files import (
     DRAWN,
     read_all,
     rows_of,

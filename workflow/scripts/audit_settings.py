@@ -4,8 +4,8 @@ import polars as pl
 
 from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction.audits.settings import SCHEMA, audit_cell
-from private_consensus.reproduction.datasets import Prepared
-from private_consensus.reproduction.experiments.results import source_of, stamp, write
+from private_consensus.reproduction.data import Prepared
+from private_consensus.reproduction.results.files import source_of, stamp, write
 
 settings = snakemake.params.settings
 with job_logging(snakemake.log[0], settings, snakemake.log.usage):

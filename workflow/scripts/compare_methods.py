@@ -9,10 +9,10 @@ from private_consensus.core import algorithms
 from private_consensus.report.formats import algorithm_title
 from private_consensus.report.views.comparison import markdown
 from private_consensus.reproduction import comparison
-from private_consensus.reproduction.datasets import Prepared
-from private_consensus.reproduction.experiments.results import read_all, sources, stamp, write
-from private_consensus.reproduction.plotting.comparison import draw
-from private_consensus.reproduction.plotting.drawings import save
+from private_consensus.reproduction.data import Prepared
+from private_consensus.reproduction.figures.comparison import draw
+from private_consensus.reproduction.figures.drawings import save
+from private_consensus.reproduction.results.files import read_all, sources, stamp, write
 
 params, files, out = snakemake.params, snakemake.input, snakemake.output
 with job_logging(snakemake.log[0], params.settings, snakemake.log.usage):

@@ -4,7 +4,9 @@ import polars as pl
 
 from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction.audits.repairs import compared, released_rows
-from private_consensus.reproduction.experiments.results import (
+from private_consensus.reproduction.figures.drawings import save
+from private_consensus.reproduction.figures.repairs import draw
+from private_consensus.reproduction.results.files import (
     DRAWN,
     read,
     rows_of,
@@ -12,8 +14,6 @@ from private_consensus.reproduction.experiments.results import (
     stamp,
     write,
 )
-from private_consensus.reproduction.plotting.drawings import save
-from private_consensus.reproduction.plotting.repairs import draw
 
 SCHEMA = {
     "experiment": pl.String, "algorithm": pl.String, "quantity": pl.String, "metric": pl.String,

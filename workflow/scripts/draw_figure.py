@@ -1,16 +1,16 @@
 """Compute the numbers of a figure, and draw the figure."""
 
 from private_consensus.common.job_logging import job_logging
-from private_consensus.reproduction import plotting
-from private_consensus.reproduction.experiments.numbers import figure_numbers
-from private_consensus.reproduction.experiments.results import (
+from private_consensus.reproduction import figures
+from private_consensus.reproduction.figures.drawings import save
+from private_consensus.reproduction.results.files import (
     DRAWN,
     read,
     sources,
     stamp,
     write,
 )
-from private_consensus.reproduction.plotting.drawings import save
+from private_consensus.reproduction.results.numbers import figure_numbers
 
 name, figure = snakemake.wildcards.figure, snakemake.params.settings
 with job_logging(snakemake.log[0], figure, snakemake.log.usage):
@@ -21,7 +21,7 @@ with job_logging(snakemake.log[0], figure, snakemake.log.usage):
     }
     source = sources(snakemake.input.runs) or DRAWN
     numbers = figure_numbers(figure["panels"], cells, source=source)
-    chart = plotting.draw(name, snakemake.params.paper, numbers, figure, snakemake.params.styles)
+    chart = figures.draw(name, snakemake.params.paper, numbers, figure, snakemake.params.styles)
     out = snakemake.output
     save(chart, svg=out.svg, png=out.png, pdf=out.pdf, png_scale=snakemake.params.png_scale)
     drawn = [out.svg, out.png, out.pdf]

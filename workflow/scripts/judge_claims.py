@@ -5,7 +5,7 @@ from private_consensus.common.job_logging import job_logging
 from private_consensus.core.algorithms.base import Analysis
 from private_consensus.reproduction.claims import Claim, judge_all
 from private_consensus.reproduction.claims.words import may_decide
-from private_consensus.reproduction.experiments.results import read_all, sources, stamp, write
+from private_consensus.reproduction.results.files import read_all, sources, stamp, write
 
 with job_logging(snakemake.log[0], snakemake.params.settings, snakemake.log.usage):
     claims = {name: Claim(**claim) for name, claim in snakemake.params.settings.items()}

@@ -3,8 +3,8 @@
 from private_consensus.common.job_logging import job_logging
 from private_consensus.common.provenance import write_text
 from private_consensus.common.spreadsheets import csv
-from private_consensus.reproduction.experiments import tables
-from private_consensus.reproduction.experiments.results import read, sources, stamp, write
+from private_consensus.reproduction.results import tables
+from private_consensus.reproduction.results.files import read, sources, stamp, write
 
 table, out = snakemake.params.settings, snakemake.output
 with job_logging(snakemake.log[0], table, snakemake.log.usage):

@@ -4,9 +4,9 @@ import polars as pl
 
 from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction.audits.observers import observer_rows
-from private_consensus.reproduction.experiments.results import DRAWN, stamp, write
-from private_consensus.reproduction.plotting.drawings import save
-from private_consensus.reproduction.plotting.observers import draw
+from private_consensus.reproduction.figures.drawings import save
+from private_consensus.reproduction.figures.observers import draw
+from private_consensus.reproduction.results.files import DRAWN, stamp, write
 
 settings, out = snakemake.params.settings, snakemake.output
 with job_logging(snakemake.log[0], settings, snakemake.log.usage):

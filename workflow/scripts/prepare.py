@@ -4,7 +4,7 @@ import logging
 
 from private_consensus.common.job_logging import job_logging
 from private_consensus.common.provenance import files_hash, write_json
-from private_consensus.reproduction.datasets import prepare, read_acquired
+from private_consensus.reproduction.data import prepare, read_acquired
 
 with job_logging(snakemake.log[0], usage=snakemake.log.usage):
     prepared = prepare(

@@ -4,9 +4,9 @@ import logging
 
 from private_consensus.common.job_logging import job_logging
 from private_consensus.kernels.compiling import limited_threads
-from private_consensus.reproduction.datasets import Prepared
-from private_consensus.reproduction.experiments.cells import run_cell
-from private_consensus.reproduction.experiments.results import (
+from private_consensus.reproduction.data import Prepared
+from private_consensus.reproduction.results.cells import run_cell
+from private_consensus.reproduction.results.files import (
     read_all,
     source_of,
     stamp,

@@ -4,7 +4,7 @@ from private_consensus.common import yamls
 from private_consensus.common.job_logging import job_logging
 from private_consensus.common.provenance import write_text
 from private_consensus.common.spreadsheets import csv
-from private_consensus.reproduction.experiments.results import DRAWN, stamp, write
+from private_consensus.reproduction.results.files import DRAWN, stamp, write
 from private_consensus.reproduction.statements.table import computed, read_statements
 
 with job_logging(snakemake.log[0], snakemake.params.settings, snakemake.log.usage):

@@ -5,7 +5,7 @@ from pathlib import Path
 from private_consensus.common.job_logging import job_logging
 from private_consensus.common.readable import read_json
 from private_consensus.report import read_results, write_site
-from private_consensus.reproduction.experiments.freshness import require_current
+from private_consensus.reproduction.results.freshness import require_current
 
 scale = snakemake.wildcards.scale
 plan = read_json(snakemake.input.plan)

@@ -28,7 +28,7 @@ def _kind(name: str) -> str:
 
 def list_names(options: Namespace) -> int:
     """Print algorithms, problems and prepared data; return 1 if two algorithms share a name."""
-    from ..reproduction.datasets import PREPARATIONS
+    from ..reproduction.data import PREPARATIONS
 
     summaries: dict[str, dict[str, str]] = {title: {} for title in KINDS}
     for name in algorithms.names():
@@ -53,7 +53,7 @@ def list_names(options: Namespace) -> int:
 
 def data(options: Namespace) -> int:
     """Print data sets with source, licence and checksum; return 1 if one was not found."""
-    from ..reproduction.datasets import Acquisition, summary
+    from ..reproduction.data import Acquisition, summary
 
     cache = Path(options.cache)
     acquisition = Acquisition(source=options.source, mirror=options.mirror, cache=cache)

@@ -15,8 +15,8 @@ from ..common.errors import Diverged, InvalidInput, Refused, require
 from ..core.algorithms.base import step_parameters
 from ..privacy import Budget, Release, account, calibrate
 from ..privacy.safe_digits import rounded_down, rounded_up
-from ..reproduction.experiments.cells import run_cell
-from ..reproduction.experiments.checks import integer_errors
+from ..reproduction.configuration.checks import integer_errors
+from ..reproduction.results.cells import run_cell
 from .output import emit, print_error, progress, table
 from .settings import SettingParts, plan, readable_errors, setting_contents, setting_lines
 

@@ -25,8 +25,8 @@ from ..core.randomness import Streams
 from ..core.simulation import BLOCK
 from ..privacy import Budget
 from ..privacy.safe_digits import rounded_up
-from ..reproduction.experiments.cells import Prepared, environment_of, setting_of
-from ..reproduction.experiments.checks import MAX_SIZES, require_settings, wrong_horizon
+from ..reproduction.configuration.checks import MAX_SIZES, require_settings, wrong_horizon
+from ..reproduction.results.cells import Prepared, environment_of, setting_of
 from .output import OUT
 from .parser import CACHE, DELTA, FEW_AGENTS, RUNS
 
@@ -159,7 +159,7 @@ def _prepared(cell: Mapping[str, Any], options: Namespace) -> Prepared:
 
 def prepared_data(names: Sequence[str], options: Namespace) -> Prepared:
     """Return prepared data sets from the sources that the options state."""
-    from ..reproduction.datasets import PREPARATIONS, Acquisition, acquire, prepare
+    from ..reproduction.data import PREPARATIONS, Acquisition, acquire, prepare
 
     data = {}
     for name in names:

@@ -31,8 +31,8 @@ from private_consensus.common.errors import arguments, require
 from private_consensus.common.multiplicity import ALPHA
 from private_consensus.common.readable import read_json
 from private_consensus.common.secrets import redacted
-from private_consensus.reproduction.experiments.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
-from private_consensus.reproduction.experiments.results import rows_of
+from private_consensus.reproduction.results.files import rows_of
+from private_consensus.reproduction.results.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
 
 from .manifest import THIS_PROCESSOR, machine
 

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info
 
 from private_consensus.common.provenance import versions
 from private_consensus.report.reading import Results
-from private_consensus.reproduction.experiments.freshness import actual_hashes
+from private_consensus.reproduction.results.freshness import actual_hashes
 
 CARD = (
     "dataset", "title", "preparation", "source", "host", "because", "version", "checksum",

@@ -16,8 +16,8 @@ from private_consensus.common.symbols import typeset
 from private_consensus.report.reading import Results, surrogates_in, svg_size
 from private_consensus.report.site import DRAWINGS, copy
 from private_consensus.report.views import scorecard
-from private_consensus.reproduction.experiments.results import rows_of
-from private_consensus.reproduction.plotting.drawings import png_of, small_svg
+from private_consensus.reproduction.figures.drawings import png_of, small_svg
+from private_consensus.reproduction.results.files import rows_of
 
 from .manifest import manifest
 

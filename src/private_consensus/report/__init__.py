@@ -4,7 +4,7 @@
 and ``site`` writes the folder.
 """
 
-from private_consensus.reproduction.experiments.results import CHECKSUMS
+from private_consensus.reproduction.results.files import CHECKSUMS
 
 from .reading import described_commit, read_results
 from .site import assets_hash, write_site

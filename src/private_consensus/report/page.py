@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from private_consensus.common.symbols import typeset
-from private_consensus.reproduction.experiments.freshness import command
+from private_consensus.reproduction.results.freshness import command
 
 from .formats import LINKS, algorithm_title, code, duration, figure_name, number, words
 from .reading import Results, surrogates_in

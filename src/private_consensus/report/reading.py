@@ -16,9 +16,9 @@ from private_consensus.common.job_logging import read_usage, was_measured
 from private_consensus.common.provenance import versions
 from private_consensus.common.readable import read_json
 from private_consensus.reproduction.claims.words import may_decide
-from private_consensus.reproduction.datasets.raw import read_provenance
-from private_consensus.reproduction.experiments.results import provenance_of, rows_of
-from private_consensus.reproduction.experiments.schema import cited
+from private_consensus.reproduction.configuration.schema import cited
+from private_consensus.reproduction.data.raw import read_provenance
+from private_consensus.reproduction.results.files import provenance_of, rows_of
 
 Row = Mapping[str, Any]
 SVG_SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S)
@@ -42,7 +42,7 @@ class Results:
     scale : str
         Name of the scale, e.g. ``paper``.
     papers : mapping
-        Key to a paper as :class:`private_consensus.reproduction.experiments.schema.Paper` dumps it.
+        Key to a paper, dumped from :class:`~.reproduction.configuration.schema.Paper`.
     claims, privacy : list of rows
         Rows of ``claims.parquet`` and ``privacy.parquet``.
     facts : mapping
@@ -50,7 +50,7 @@ class Results:
         ``width``, ``height``.
     tables : mapping
         Table to its numbers, as returned by
-        :func:`~private_consensus.reproduction.experiments.tables.table_numbers`.
+        :func:`~private_consensus.reproduction.results.tables.table_numbers`.
     audit : mapping
         Rows of the tables in ``audit``, by name: ``audits`` and ``repairs``.
     statements : list of rows

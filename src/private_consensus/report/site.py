@@ -18,7 +18,7 @@ from private_consensus.common.provenance import (
     write_text,
 )
 from private_consensus.common.spreadsheets import csv
-from private_consensus.reproduction.experiments.results import CHECKSUMS
+from private_consensus.reproduction.results.files import CHECKSUMS
 
 from .page import page, pages
 from .reading import Results

@@ -18,8 +18,8 @@ from urllib.parse import unquote
 
 from private_consensus.common.provenance import write_text
 from private_consensus.common.readable import read_json
-from private_consensus.reproduction.experiments.plan import load
-from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction.configuration.plan import load
+from private_consensus.reproduction.configuration.schema import read_yaml
 
 from .reading import REFERENCE, Results, read_results
 from .site import write_site

@@ -20,7 +20,7 @@ from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.randomness import Streams
 
-from .experiments.cells import Prepared, environment_of
+from .results.cells import Prepared, environment_of
 
 SETTING = ["experiment", "agents", "records"]
 CELL = [*SETTING, "epsilon"]

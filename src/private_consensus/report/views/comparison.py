@@ -17,7 +17,7 @@ from private_consensus.reproduction.comparison import (
     thresholds,
     wins,
 )
-from private_consensus.reproduction.experiments.results import rows_of
+from private_consensus.reproduction.results.files import rows_of
 
 from ..reading import Results
 

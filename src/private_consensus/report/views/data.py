@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from private_consensus.reproduction.datasets.catalogue import DATA_SETS, entry
+from private_consensus.reproduction.data.catalogue import DATA_SETS, entry
 
 from ..formats import number, words
 from ..reading import Results, Row

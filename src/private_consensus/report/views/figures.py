@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from private_consensus.reproduction.experiments.freshness import command
-from private_consensus.reproduction.experiments.tables import formatted
+from private_consensus.reproduction.results.freshness import command
+from private_consensus.reproduction.results.tables import formatted
 
 from ..formats import heading, number, value_range, words
 from ..reading import Results, Row

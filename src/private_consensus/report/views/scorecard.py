@@ -15,7 +15,7 @@ from private_consensus.common.multiplicity import ALPHA
 from private_consensus.common.spreadsheets import code, csv, markdown_table
 from private_consensus.common.spreadsheets import markdown as cell
 from private_consensus.reproduction.claims import HELD, MEANINGS
-from private_consensus.reproduction.experiments.freshness import command
+from private_consensus.reproduction.results.freshness import command
 
 from ..formats import NONE, exponential, number
 from ..reading import Results, Row

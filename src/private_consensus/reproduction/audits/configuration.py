@@ -10,7 +10,7 @@ from pydantic import Field
 from private_consensus.common.errors import Refused as ConfigurationError
 from private_consensus.common.fields import Strict, validate
 
-from ..experiments.checks import unknown_variant
+from ..configuration.checks import unknown_variant
 
 
 class AuditedCell(Strict):

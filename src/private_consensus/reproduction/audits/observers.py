@@ -11,7 +11,7 @@ from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import Setting, calibrated
 from private_consensus.privacy import Budget
 
-from ..experiments.cells import environment_of
+from ..results.cells import environment_of
 
 
 def observer_rows(configuration: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,7 @@ from private_consensus.common.multiplicity import holm
 from private_consensus.core.claims import claims_of
 from private_consensus.privacy import VIOLATED, account
 
-from ..experiments.cells import calibrated_cell, worst_case
+from ..results.cells import calibrated_cell, worst_case
 from .configuration import selected_settings
 
 LEVEL, EXAMPLE = "this setting", "small example"

@@ -71,7 +71,7 @@ def judged(
     Parameters
     ----------
     privacy : DataFrame
-        Rows of :func:`~private_consensus.reproduction.experiments.cells.privacy_rows`.
+        Rows of :func:`~private_consensus.reproduction.results.cells.privacy_rows`.
     audits : iterable of mappings
         Rows of :func:`.settings.decided`. ``variant`` is empty for the small example of an
         algorithm. ``experiment`` is empty for audits that are experiments of their own.

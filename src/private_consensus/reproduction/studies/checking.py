@@ -9,8 +9,8 @@ from private_consensus.common import yamls
 from private_consensus.common.errors import arguments, require
 
 from ..audits.configuration import read_audits, validate_audit_entries
-from ..datasets import Acquisition
-from ..experiments.plan import load
+from ..configuration.plan import load
+from ..data import Acquisition
 from .places import HOME
 from .reproduction import package_folders
 

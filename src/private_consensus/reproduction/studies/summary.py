@@ -12,7 +12,7 @@ from private_consensus.privacy import DIFFERS
 from ..audits.settings import decided
 from ..audits.table import judged
 from ..claims import adjusted
-from ..experiments.results import read_all
+from ..results.files import read_all
 from ..statements.table import Erratum
 
 CLAIMS = ("claim", "verdict", "statistic", "value", "low", "high", "runs")

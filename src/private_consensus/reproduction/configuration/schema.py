@@ -53,7 +53,7 @@ from private_consensus.core.graphs import GRAPHS
 from private_consensus.core.networks import MIXINGS
 
 from ..claims import Claim
-from ..datasets import PREPARATIONS
+from ..data import PREPARATIONS
 
 ConfigurationError = Refused
 """Error with one line per invalid key."""

@@ -9,7 +9,7 @@ import polars as pl
 
 from private_consensus.common.symbols import typeset
 
-from ..experiments.numbers import REFUTED, UNPROVEN
+from ..results.numbers import REFUTED, UNPROVEN
 
 NOTES = {
     UNPROVEN: "† no guarantee is proven at the claimed ε",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from ..datasets import PREPARATIONS
-from ..datasets.catalogue import entry
+from ..data import PREPARATIONS
+from ..data.catalogue import entry
 
 if TYPE_CHECKING:
     from ..claims import Claim

@@ -13,7 +13,7 @@ from pathlib import Path
 from private_consensus.common.errors import InvalidInput, Refused
 from private_consensus.common.readable import DAMAGED
 
-from .results import damaged, provenance_of
+from .files import damaged, provenance_of
 
 MAX_TARGETS = 5
 """Largest number of results that the command in a message names."""

@@ -12,7 +12,7 @@ import polars as pl
 from private_consensus.common.errors import require
 from private_consensus.common.symbols import typeset
 
-from ..experiments.numbers import REFUTED, UNPROVEN
+from ..results.numbers import REFUTED, UNPROVEN
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 """Eight colours that can be distinguished with colour-vision deficiency."""

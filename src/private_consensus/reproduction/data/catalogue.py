@@ -95,7 +95,7 @@ def entry(dataset: str) -> Entry:
 
 
 def module_of(dataset: str) -> ModuleType:
-    """Import the module of a data set, such as ``datasets.adult``."""
+    """Import the module of a data set, such as ``data.adult``."""
     arguments.choice("data set", dataset, DATA_SETS)
     return importlib.import_module(f"{__package__}.{dataset}")
 

@@ -30,8 +30,8 @@ from private_consensus.core.algorithms.parameters import Rule, rule_of
 from private_consensus.privacy import Budget
 
 from ..claims import Claim
-from ..datasets import PREPARATIONS
-from .numbers import FIXED, KEY, POINT
+from ..data import PREPARATIONS
+from ..results.numbers import FIXED, KEY, POINT
 from .schema import Experiment, Panel, Paper, Table, TunedParameters
 
 OWN_COLUMNS = {"t", "run"}

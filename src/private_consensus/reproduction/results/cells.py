@@ -32,7 +32,7 @@ from private_consensus.core.simulation import (
 from private_consensus.privacy import Budget, account, verdict_of
 from private_consensus.privacy.brackets import LowerBound
 
-from ..datasets import PREPARATIONS
+from ..data import PREPARATIONS
 
 Prepared = Mapping[str, Any]
 
