@@ -35,13 +35,15 @@ RANGE = (1e-12, 1e6)
 """Losses outside this range, and infinite losses of diverged runs, are replaced by its ends."""
 LEVEL = 0.05
 """Error level at which the paired runs of a cell decide which of two methods is better."""
+NON_PRIVATE = "admm"
+"""The method without noise, whose guarantee is not checked."""
 KINDS = ("private", "private with shared secrets", "not private")
 """Kinds of methods. Shared secrets protect against outsiders; agents who know them learn more."""
 
 
 def kind_of(method: str) -> str:
     """Return the kind of an algorithm or baseline."""
-    if method not in algorithms.names() or method == "dgd":
+    if method not in algorithms.names() or method == NON_PRIVATE:
         return KINDS[2]
     return KINDS[algorithms.load(method).observer != Algorithm.observer]
 
@@ -52,7 +54,7 @@ def require_private(privacy: pl.DataFrame) -> None:
     """
     within = pl.col("epsilon_accountant") <= pl.col("epsilon") * (1 + 1e-6)
     same = pl.col("relation") == "replace one record"
-    worse = privacy.filter(pl.col("algorithm") != "dgd", ~(within & same & pl.col("proven")))
+    worse = privacy.filter(pl.col("algorithm") != NON_PRIVATE, ~(within & same & pl.col("proven")))
     names = ", ".join(worse["algorithm"].unique().sort())
     require(worse.is_empty(), "comparison", names, "proven privacy within the budget")
 
