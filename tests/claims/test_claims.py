@@ -20,7 +20,7 @@ from private_consensus.reproduction.claims import (
     evaluate,
     judge_all,
 )
-from private_consensus.reproduction.claims.judging import Judgement
+from private_consensus.reproduction.claims.judging import Judgement, judge
 from private_consensus.reproduction.claims.selection import measured
 from private_consensus.reproduction.claims.statements import estimated
 from private_consensus.reproduction.claims.table import SCHEMA
@@ -39,7 +39,7 @@ def measurements(run: str, means, *, spread=0.1, seed=0, x=X, **columns) -> pl.D
             "algorithm": "a",
             "variant": run,
             "quantity": "released",
-            "metric": "error",
+            "metric": "distance",
             "x": np.repeat(np.array(x, float), RUNS),
             "run": np.tile(np.arange(RUNS), len(x)),
             "value": (np.array(means)[:, None] * noise).ravel(),
@@ -63,7 +63,7 @@ NO_PRIVACY = pl.DataFrame(
 
 
 def series(run="one", **where):
-    return Series(experiment="e", method="a", variant=run, measure="released.error", where=where)
+    return Series(experiment="e", method="a", variant=run, measure="released.distance", where=where)
 
 
 def verdict(test: Test, *frames: pl.DataFrame, privacy=NO_PRIVACY) -> str:
@@ -366,7 +366,9 @@ def test_false_contradictions_are_rarer_than_the_error_level():
     ("means", "expected"),
     [
         ([8, 4, 2, 1], HELD),
-        ([8, 4, 4.04, 1], HELD),  # a plateau
+        ([8, 4, 4.04, 1], IN_PART),  # a small step in the wrong direction
+        ([8, 4, 4, 1], HELD),  # a plateau
+        ([8, 2, 2.02, 2.04], IN_PART),  # a reversal over a part of the grid
         ([8, 8, 8, 1], HELD),
         ([8, 4, 5, 1], IN_PART),  # a step in the wrong direction
         ([1, 2, 4, 8], NOT_HELD),
@@ -378,6 +380,21 @@ def test_false_contradictions_are_rarer_than_the_error_level():
 def test_a_monotone_claim_is_tested_by_ends_trend_and_steps(means, expected):
     test = Test(kind="decreasing", series=series(), x="x")
     assert verdict(test, measurements("one", means, spread=0.01)) == expected
+
+
+def test_ends_trend_and_every_pair_of_points_have_the_margin_of_the_claim():
+    frame = measurements("one", [8, 4, 4.04, 4.08], spread=0.001)
+    for tolerance, expected in ((0.005, IN_PART), (0.015, IN_PART), (0.025, HELD)):
+        test = Test(kind="decreasing", series=series(), x="x", tolerance=tolerance)
+        assert verdict(test, frame) == expected
+
+
+def test_a_step_in_the_wrong_direction_that_is_significant_alone_keeps_a_claim_from_holding():
+    values = np.array([[8.0] * 10, [4.0] * 10, [4.1] * 10, [1.0] * 10])
+    values[2] += np.linspace(-0.24, 0.24, 10)
+    test = Test(kind="decreasing", series=series(), x="x")
+    judged = judge([estimated(test, [""], values, [np.arange(4.0)])])
+    assert judged.verdict == UNDECIDED
 
 
 def test_a_finer_grid_does_not_make_a_monotone_claim_undecided():
@@ -394,7 +411,7 @@ def test_every_group_along_other_axes_is_tested():
     test = Test(kind="decreasing", series=series(), x="x", other_axes=["delta"])
     evaluation = evaluate([test], pl.concat(groups), NO_PRIVACY)
     assert evaluation.verdict == IN_PART
-    assert len(evaluation.elements) == 10  # two ends, two trends, six steps
+    assert len(evaluation.elements) == 14  # per group, the ends, the trend and five other pairs
     assert {e.state for e in evaluation.elements if "delta = 0.2" in e.name} == {"contradicted"}
     first_group = Test(kind="decreasing", series=series(delta=0.1), x="x")
     assert verdict(first_group, *groups) == HELD

@@ -95,3 +95,21 @@ def test_tested_variants_with_binary_cross_entropies_are_those_named_bce(plan):
         settings = plan.cell(experiment, method)["settings"]
         losses = {s["problem"].get("loss") for s in settings if s["variant"] == variant}
         assert losses == ({"bce"} if variant == "bce" else {None})
+
+
+def test_an_error_is_compared_with_one_minus_the_accuracy_of_the_majority_class():
+    levels = [rows(variant, "majority_accuracy", [0.75] * 3) for variant in ("one", "two")]
+    errors = [rows("one", "error", [0.2, 0.25, 0.3]), rows("two", "error", [0.1] * 3)]
+    runs = pl.concat(errors + levels)
+    expected = "predicting the majority class: a.one at epsilon 2, 3"
+    assert no_better([below("error")], runs) == expected
+
+
+def test_the_setting_at_which_a_method_is_no_better_is_named():
+    runs = pl.concat(
+        [rows(v, "own_loss", means).with_columns(loss_scale=pl.lit(scale))
+         for v, scale, means in (("one", 1.0, [0.8]), ("one", 2.0, [0.5]), ("two", 1.0, [0.5]),
+                                 ("two", 2.0, [0.5]))]
+    )  # fmt: skip
+    tests = [below("own_loss", loss_scale=scale) for scale in (1.0, 2.0)]
+    assert no_better(tests, runs) == "the zero vector: a.one (C = 1) at epsilon 1"

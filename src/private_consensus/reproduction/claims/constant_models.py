@@ -15,6 +15,7 @@ import polars as pl
 
 from .schema import Series, Test
 from .selection import rows_of
+from .words import point_words
 
 CLASSES = 10
 """Number of classes of the images of MNIST and CIFAR-10."""
@@ -33,11 +34,14 @@ class Constant:
         Measured metric with its value, or the value itself.
     larger_is_better : bool
         True for accuracies, False for losses, errors and distances.
+    is_accuracy : bool
+        True if the named metric is an accuracy and the compared one an error, one minus accuracy.
     """
 
     name: str
     value: str | float
     larger_is_better: bool = False
+    is_accuracy: bool = False
 
 
 MAJORITY, ORIGIN = "predicting the majority class", "the zero vector"
@@ -46,16 +50,23 @@ CONSTANTS = {
     "own_test_accuracy": Constant(MAJORITY, "majority_test_accuracy", True),
     "own_train_accuracy": Constant(MAJORITY, "majority_train_accuracy", True),
     "accuracy": Constant(MAJORITY, "majority_accuracy", True),
+    "error": Constant(MAJORITY, "majority_accuracy", is_accuracy=True),
+    "own_train_error": Constant(MAJORITY, "majority_train_accuracy", is_accuracy=True),
     "own_test_error": Constant(MAJORITY, "majority_test_error"),
     "test_error": Constant(MAJORITY, "majority_test_error"),
+    "normalised_error": Constant(ORIGIN, 1.0),
+    "node_error": Constant(ORIGIN, 1.0),
+    "gratton.normalised_error": Constant(ORIGIN, 5.0),
     "log_distance": Constant(ORIGIN, "origin_log_distance"),
     "own_loss": Constant(ORIGIN, math.log(2)),
     "training_loss": Constant(UNIFORM, math.log(CLASSES)),
     "bce.training_loss": Constant(UNIFORM, math.log(CLASSES) - 9 * math.log(1 - 1 / CLASSES)),
     "test_accuracy": Constant("guessing the class", 1 / CLASSES, True),
 }
-"""Constant model of each metric that has one. The variants ``bce`` have another loss, the sum of
-ten binary cross-entropies.
+"""Constant model of each metric that has one; the prefix is a paper or a variant.
+
+Gratton et al. sum the normalised error over five agents. The variants ``bce`` have another loss,
+the sum of ten binary cross-entropies.
 """
 
 
@@ -66,12 +77,16 @@ def no_better(tests: Sequence[Test], runs: pl.DataFrame) -> str:
     pr_admm.per at epsilon 0.1, 0.5``.
     """
     compared: dict[tuple[str, ...], dict[tuple[float, ...], bool]] = {}
+    settings = _varied_settings(tests)
     for test in tests:
         axes = [axis for axis in (test.x, *test.other_axes) if axis and axis != "t"]
         for series in test.all_series:
             constant = _constant(series)
             if constant is not None:
-                key = (constant.name, f"{series.method}.{series.variant}", *axes)
+                values = [(axis, series.where[axis]) for axis in settings if axis in series.where]
+                setting = ", ".join(point_words(axis, value) for axis, value in values)
+                method = f"{series.method}.{series.variant}" + (f" ({setting})" if setting else "")
+                key = (constant.name, method, *axes)
                 points = compared.setdefault(key, {})
                 for point, loses in _losses(series, constant, axes, runs):
                     points[point] = loses or points.get(point, False)
@@ -82,9 +97,22 @@ def no_better(tests: Sequence[Test], runs: pl.DataFrame) -> str:
     )
 
 
+def _varied_settings(tests: Sequence[Test]) -> list[str]:
+    """Return the axes at which the tests select different single values."""
+    values: dict[str, set[float]] = {}
+    for test in tests:
+        for series in test.all_series:
+            for axis, value in series.where.items():
+                if isinstance(value, int | float) and axis not in ("t", "run"):
+                    values.setdefault(axis, set()).add(value)
+    return [axis for axis, selected in values.items() if len(selected) > 1]
+
+
 def _constant(series: Series) -> Constant | None:
     _, metric = series.measure or ("", "")
-    return CONSTANTS.get(f"{series.variant}.{metric}", CONSTANTS.get(metric))
+    paper = series.experiment.partition("_")[0]
+    keys = (f"{series.variant}.{metric}", f"{paper}.{metric}", metric)
+    return next((CONSTANTS[key] for key in keys if key in CONSTANTS), None)
 
 
 def _losses(
@@ -103,6 +131,8 @@ def _losses(
     if isinstance(constant.value, str):
         # An experiment that does not record the constant has no rows left.
         levels = last_means(rows.filter(metric=constant.value)).drop_nulls()
+        if constant.is_accuracy:
+            levels = levels.with_columns(value=1.0 - pl.col("value"))
         means = means.join(levels.rename({"value": "level"}), on=means.columns[:-1])
     else:
         means = means.with_columns(level=pl.lit(constant.value))

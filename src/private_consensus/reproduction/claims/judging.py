@@ -70,6 +70,8 @@ class Element:
         Confirmed, contradicted, tied or undecided.
     error, skewness : float
         Standard error, and skewness of the pseudo-values (see :mod:`.intervals`).
+    is_step : bool
+        True for a change over a part of the grid of a monotone claim, which confirms nothing.
     """
 
     kind: str
@@ -81,6 +83,7 @@ class Element:
     state: str
     error: float
     skewness: float
+    is_step: bool = False
 
     @property
     def slack(self) -> float:
@@ -173,11 +176,13 @@ class Judgement:
     def __init__(self, estimates: Sequence[Estimates], deterministic: Collection[str]) -> None:
         self.parts = estimates
         self.sizes = [len(estimate.names) for estimate in estimates]
-        self.count = sum(self.sizes)
         self.accept = np.concatenate([estimate.accept for estimate in estimates])
         self.value = np.concatenate([estimate.value for estimate in estimates])
-        self.strict = np.repeat([estimate.strict for estimate in estimates], self.sizes)
         self.is_step = np.concatenate([estimate.is_step for estimate in estimates])
+        # The steps of a test share one error level.
+        self.count = int((~self.is_step).sum() + sum(e.is_step.any() for e in estimates))
+        self.strict = np.repeat([estimate.strict for estimate in estimates], self.sizes)
+        self.strict &= ~self.is_step
         self.single = np.repeat(
             [
                 estimate.runs == 1 and not _exact(estimate.test, deterministic)
@@ -257,10 +262,11 @@ class Judgement:
         elements = tuple(
             Element(
                 str(kind), name, float(v), float(lo), float(hi), (float(a), float(b)), str(s),
-                float(error), float(skewness),
+                float(error), float(skewness), bool(is_step),
             )
-            for kind, name, v, lo, hi, (a, b), s, error, skewness in zip(
-                kinds, names, self.value, *ends, self.accept, states, *moments, strict=True
+            for kind, name, v, lo, hi, (a, b), s, error, skewness, is_step in zip(
+                kinds, names, self.value, *ends, self.accept, states, *moments, self.is_step,
+                strict=True,
             )
         )  # fmt: skip
         below = remaining if p == NEVER else self.states(self.ends(p * (1 - 1e-6) / level_divisor))

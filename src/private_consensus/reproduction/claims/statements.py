@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations
 
 import numpy as np
 import polars as pl
 from scipy.linalg import block_diag
 
 from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.multiplicity import ALPHA
 from private_consensus.privacy.verdicts import SLACK
 
 from .intervals import jackknife, limits
@@ -23,8 +24,8 @@ from .schema import COMPARISONS, Series, Test
 from .selection import measured, paired, rows_of
 from .words import axis_words, measure_words, point_words
 
-PLATEAU = 0.05
-"""Largest relative step in the wrong direction of a monotone claim, equal for all claims."""
+ROUNDING = 1e-9
+"""Relative change in the wrong direction of a monotone claim that rounding explains."""
 TINY, HUGE = 1e-300, 1e300
 """Values that replace zero and infinity before a logarithm."""
 ORDERINGS = ("decreasing", "increasing", "largest", "smallest", "reaches_earlier")
@@ -51,7 +52,8 @@ class Estimates:
     ends : callable
         From a two-sided error level to lower and upper ends of the intervals, [elements] each.
     is_step : ndarray of bool, [elements]
-        True for steps of a monotone claim, which can contradict it but confirm nothing.
+        True for changes over a part of the grid of a monotone claim, which can contradict it but
+        confirm nothing.
     """
 
     test: Test
@@ -86,7 +88,7 @@ class Contrast:
         Ends of the interval in which each statistic lies if the claim is true.
     steps : int
         Number of statistics at the end for which it suffices that the data do not contradict their
-        region, at a simultaneous level. Their upper limit is :data:`PLATEAU`.
+        region.
     """
 
     names: list[str]
@@ -98,7 +100,8 @@ class Contrast:
     def regions(self) -> list[Region]:
         """Regions of all statistics."""
         count = len(self.names) - self.steps
-        return [self.region] * count + [_at_most(1 + PLATEAU)] * self.steps
+        low, high = self.region
+        return [self.region] * count + [(low, high + ROUNDING)] * self.steps
 
 
 def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimates:
@@ -143,7 +146,7 @@ def logarithmic(test: Test) -> bool:
 
 
 def _monotone(test: Test, x: np.ndarray) -> Contrast:
-    """Return the change over the grid, the mean change of all pairs of points, and the steps."""
+    """Return the change over the grid, the mean change of all pairs of points, and each change."""
     falls, eye = test.kind == "decreasing", np.eye(len(x))
     sign = 1.0 if falls else -1.0
     region = _at_most(1.0 + test.tolerance)
@@ -157,9 +160,10 @@ def _monotone(test: Test, x: np.ndarray) -> Contrast:
         return Contrast(names[: len(x) - 1], sign * np.diff(eye, axis=0), region)
     ends = eye[-1] - eye[0]
     trend = (2.0 * np.arange(len(x)) - len(x) + 1) / (len(x) * (len(x) - 1) / 2)
-    names += [_change(test, *((b, a) if falls else (a, b))) for a, b in pairwise(x)]
-    matrix = sign * np.vstack([ends, trend, np.diff(eye, axis=0)])
-    return Contrast(names, matrix, region, steps=len(x) - 1)
+    pairs = [(i, j) for i, j in combinations(range(len(x)), 2) if j - i < len(x) - 1]
+    names += [_change(test, *((x[j], x[i]) if falls else (x[i], x[j]))) for i, j in pairs]
+    matrix = sign * np.vstack([ends, trend, *(eye[j] - eye[i] for i, j in pairs)])
+    return Contrast(names, matrix, region, steps=len(pairs))
 
 
 def _subject(test: Test) -> str:
@@ -320,8 +324,8 @@ def _linear(
 ) -> Estimates:
     """Estimate linear contrasts, with the intervals of :func:`.intervals.limits`.
 
-    For the kind ``differs``, the estimates are absolute values. The interval of a step of a
-    monotone claim is its lower limit, at a level for all steps together.
+    For the kind ``differs``, the estimates are absolute values. The ends for a step of a monotone
+    claim are two lower limits: at a level for all steps together, and at 5 % for this step alone.
     """
     infinite = np.isinf(values).any(1)
     values = np.minimum(values, HUGE)
@@ -339,8 +343,9 @@ def _linear(
         low, high = limits(value, error, skewness, runs, alpha)
         if is_step.any():
             # One-sided, since only steps in the wrong direction count.
-            lowest, _ = limits(value, error, skewness, runs, 2 * alpha / is_step.sum())
-            low, high = np.where(is_step, lowest, low), np.where(is_step, lowest, high)
+            together, _ = limits(value, error, skewness, runs, 2 * alpha / is_step.sum())
+            alone, _ = limits(value, error, skewness, runs, 2 * ALPHA)
+            low, high = np.where(is_step, together, low), np.where(is_step, alone, high)
         return _without_sign(low, high) if test.kind == "differs" else (low, high)
 
     reported = np.abs(value) if test.kind == "differs" else value

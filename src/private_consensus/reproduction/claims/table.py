@@ -190,7 +190,8 @@ def _sources(tests: Sequence[Test], privacy: pl.DataFrame) -> str:
 
 
 def _numbers(verdict: Verdict) -> dict[str, Any]:
-    states = [element.state for element in verdict.elements]
+    # A step of a monotone claim confirms nothing; it counts if it does not agree with the claim.
+    states = [e.state for e in verdict.elements if not e.is_step or e.state != CONFIRMED]
     return {
         **_defined({key: vars(verdict)[key] for key in ("verdict", "runs", "p", "runs_needed")}),
         "level_divisor": verdict.level_divisor,
