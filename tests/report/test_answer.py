@@ -55,10 +55,12 @@ def test_the_readme_states_the_published_claims_and_settings(plan):
     root = Path(__file__).parents[2]
     rows = rows_of(root / "results" / "reference" / "privacy.parquet").to_dicts()
     papers = {key: plan.described(key) for key in plan.papers}
-    sentence = answer.privacy_clause(results_of(papers, privacy=rows))
+    claims = rows_of(root / "results" / "reference" / "claims.parquet").to_dicts()
+    audits = rows_of(root / "results" / "reference" / "audit" / "audits.parquet").to_dicts()
+    published = results_of(papers, privacy=rows, claims=claims, audit={"audits": audits})
+    sentence = answer.privacy_clause(published)
     readme = " ".join((root / "README.md").read_text(encoding="utf-8").split())
     assert f"A{sentence[1:]}." in readme
-    claims = rows_of(root / "results" / "reference" / "claims.parquet").to_dicts()
     assert f"**Result.** {answer.claims_clause(claims)} (" in readme
 
 

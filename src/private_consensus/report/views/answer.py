@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from operator import itemgetter
 
 from private_consensus.common.grouping import grouped
-from private_consensus.privacy import INCONCLUSIVE, NOT_PROVEN
+from private_consensus.privacy import INCONCLUSIVE, NOT_PROVEN, VIOLATED
 from private_consensus.reproduction.claims import (
     HELD,
     IN_PART,
@@ -21,7 +21,7 @@ from private_consensus.reproduction.claims import (
 
 from ..formats import algorithm_title, number
 from ..reading import Results, Row
-from .privacy import LESS_THAN_CLAIMED, settings_of_papers, worst
+from .privacy import LESS_THAN_CLAIMED, audit_of_release, settings_of_papers, worst
 
 PREDICATES = {
     HELD: ("holds", "hold"),
@@ -72,22 +72,24 @@ def privacy_clause(results: Results) -> str:
 
     A method counts once, with its worst setting: in the literal variants of an experiment if there
     are any, else in the resolved ones. Baselines of a paper are counted apart from the methods that
-    it proposes. Methods of papers whose claims no total counts are not counted. The text is empty
-    without claims of privacy.
+    it proposes. A method whose claim for one iteration is refuted by an audit delivers less than
+    claimed. Controls of this study are not counted, and methods of papers whose claims no
+    total counts neither. The text is empty without claims of privacy.
     """
+    audits = results.audit.get("audits", [])
     counted = {claim["paper"] for claim in results.claims if not claim["addition"]}
-    uncounted = {claim["paper"] for claim in results.claims} - counted
     settings = [
         row
         for row in settings_of_papers(results)
-        if 0 < row["epsilon_claimed"] < math.inf
-        and results.paper_of[row["experiment"]] not in uncounted
+        if 0 < row["epsilon_claimed"] < math.inf and results.paper_of[row["experiment"]] in counted
     ]
     groups = grouped(settings, lambda row: (results.paper_of[row["experiment"]], row["algorithm"]))
     proposed: list[Row] = []
     baselines: list[Row] = []
     for (paper, name), rows in groups.items():
-        is_proposed = name in results.papers[paper]["paper"]["methods"]
+        info = results.papers[paper]["paper"]
+        if name in info.get("controls", []):
+            continue
         published = [
             row
             for of_experiment in grouped(rows, itemgetter("experiment")).values()
@@ -95,7 +97,10 @@ def privacy_clause(results: Results) -> str:
             or of_experiment
         ]
         method = worst(algorithm_title(name), published)
-        (proposed if is_proposed else baselines).append(method)
+        release = audit_of_release(name, audits)
+        if release and release["verdict"] == VIOLATED:
+            method["verdict"] = VIOLATED
+        (proposed if name in info["methods"] else baselines).append(method)
     if not settings:
         return ""
     unproven = sum(row["verdict"] in (NOT_PROVEN, INCONCLUSIVE) for row in proposed)

@@ -95,8 +95,9 @@ class Test(Product):
     one, so is the mean change of all pairs of points, and no pair of points differs significantly
     in the wrong direction. A ``tolerance`` allows each of them to be worse, relatively. ``falls``:
     the last mean is at most ``expected`` times the first. ``slope``: the slope of ln mean
-    on ln x is ``expected`` within ``tolerance``. If ``at_least`` or ``at_most`` is set, it lies between these instead. ``trend``:
-    like ``slope``, for the slope of the mean on ``x``, without logarithms. ``steady``: in the first
+    on ln x is ``expected`` within ``tolerance``. If ``at_least`` or ``at_most`` is set, it lies
+    between these instead. ``trend``: like ``slope``, for the slope of the mean on ``x``, without
+    logarithms. ``steady``: in the first
     and in the second half of the grid, the trend is at least ``1 - tolerance`` of that over the
     entire grid, in the direction of ``expected``. ``largest``, ``smallest``: the mean at x =
     ``best_at`` is strictly larger (smaller) than every other mean. With a ``tolerance``, no other

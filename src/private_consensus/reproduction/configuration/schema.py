@@ -587,6 +587,8 @@ class PaperInfo(Strict):
     """Title of two to five words, for navigation and lists."""
     methods: list[str] = []
     """Algorithms that the paper proposes; the others of its experiments are baselines."""
+    controls: list[str] = []
+    """Algorithms of its experiments that are not in the paper: controls of this study."""
 
     @property
     def citation(self) -> str:
