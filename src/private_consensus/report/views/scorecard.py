@@ -26,8 +26,8 @@ COLUMNS = (
     "id", "paper", "figure", "location", "quotation", "addition", "claim", "setting", "variant",
     "interpretation", "verdict", "verdict_unadjusted", "p", "p_holm", "statistic", "measure",
     "value", "low", "high", "accept_low", "accept_high", "parts", "confirmed",
-    "contradicted", "tied", "runs", "runs_needed", "remark", "restriction", "source", "command",
-    "seconds",
+    "contradicted", "tied", "experiments", "runs", "runs_needed", "remark", "restriction",
+    "source", "command", "seconds",
 )  # fmt: skip
 """Columns of the files. Statistics that are logarithms of ratios are converted to ratios."""
 

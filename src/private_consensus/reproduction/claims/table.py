@@ -34,7 +34,7 @@ SCHEMA = {
     **dict.fromkeys(("parts", "confirmed", "contradicted", "tied"), pl.Int64),
     "p": pl.Float64, "level_divisor": pl.Int64, "runs": pl.Int64, "runs_needed": pl.Float64,
     **dict.fromkeys(("because", "untestable_because", "caveat", "theorems"), pl.String),
-    **dict.fromkeys(("setting", "differences", "no_better", "source"), pl.String),
+    **dict.fromkeys(("setting", "differences", "no_better", "source", "experiments"), pl.String),
 }  # fmt: skip
 ADJUSTED = {
     **{key: SCHEMA[key] for key in SCHEMA if key != "opening"},
@@ -100,6 +100,7 @@ def judge_all(
                     "differences": claim.differences if is_primary else "",
                     "no_better": "" if reduced else no_better(variant.tests, used),
                     "source": _sources(variant.tests, privacy),
+                    "experiments": _experiments(variant.tests),
                     **_numbers(verdict),
                     **_judged(claim, verdict, is_primary, reduced),
                 }
@@ -180,6 +181,12 @@ def _judged(claim: Claim, verdict: Verdict, is_primary: bool, reduced: bool) -> 
     if reduced:
         return {"verdict": UNDECIDED, "p": NEVER, "runs_needed": None}
     return {"verdict": verdict.verdict}
+
+
+def _experiments(tests: Sequence[Test]) -> str:
+    """Return the names of the experiments whose runs decide."""
+    used = [series.experiment for test in tests for series in test.all_series]
+    return ", ".join(dict.fromkeys(used))
 
 
 def _sources(tests: Sequence[Test], privacy: pl.DataFrame) -> str:
