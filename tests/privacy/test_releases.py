@@ -45,7 +45,6 @@ def test_each_mechanism_has_its_norm():
         ({"scale": "wide"}, "scale"),
         ({"scale": np.ones((2, 2))}, "scale"),
         ({"sensitivity": np.ones(2), "scale": np.ones(3)}, "scale"),
-        ({"norm": "l1"}, "norm"),
         ({"count": -1}, "count"),
         ({"count": 1.5}, "count"),
         ({"mechanism": "pure"}, "epsilon"),
