@@ -361,6 +361,7 @@ def simulate(
     derivation = [
         *derive(releases[worst], budget),
         *_calibration(calibration.algorithms[0][0], guarantees[worst].epsilon, budget),
+        f"Observer: {algorithm.observer}.",
     ]
     guarantee = replace(guarantees[worst], derivation="\n".join(derivation))
     return Result(
