@@ -66,7 +66,7 @@ def test_the_documented_steps_add_an_algorithm_with_claims_and_audit(folder, war
     assert (folder / "results/paper/figures/mine_fig1.svg").exists()
     claims = pl.read_parquet(folder / "results/paper/claims/mine.parquet")
     assert claims["id"].to_list() == ["mine_c01", "mine_c02", "mine_c03"]
-    assert claims["parts"].to_list() == [3, 4, 3]
+    assert claims["parts"].to_list() == [3, 2, 3]
     assert claims["verdict"][2] == "held"
     privacy = pl.read_parquet(folder / "results/paper/privacy/mine_fig1/noisy_gossip.parquet")
     assert privacy["epsilon_accountant"].to_list() == pytest.approx([0.5, 1.0, 2.0])
