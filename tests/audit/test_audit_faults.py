@@ -127,6 +127,15 @@ class PrivateState(Averaging):
 
 
 @correct
+class PrivateSigns(Averaging):
+    """Keeps the signs of the own mean, which nothing uses."""
+
+    def step(self, state, problem, network, release, t):
+        x = release("message", self.query(state, problem, network))
+        return State(x, np.broadcast_to(problem.means, x.shape) > 0)
+
+
+@correct
 class PublicTurns(Averaging):
     """In each iteration, agents that a public coin selects release."""
 
@@ -159,7 +168,40 @@ class CorrectDirections(Averaging):
         return State(x + 0.01 * release.random("directions", "normal", x.shape[2:]))
 
 
+class ChangedMessage(Averaging):
+    """Sends a function of the noisy mean and of the exact mean."""
+
+    def step(self, state, problem, network, release, t):
+        query = self.query(state, problem, network)
+        return State(self.sent(release("message", query), query))
+
+
+@correct
+class AddedAfterSubtraction(ChangedMessage):
+    """Differs from the noisy mean by rounding only."""
+
+    def sent(self, noisy, query):
+        return (noisy - query) + query
+
+
 LEAK = "leaks"
+
+
+@broken(LEAK, "differ by")
+class MillionthOfTheQuery(ChangedMessage):
+    def sent(self, noisy, query):
+        return noisy + 1e-6 * query
+
+
+@broken(LEAK, "differ by")
+class MillionthBesideALargeConstant(ChangedMessage):
+    def query(self, state, problem, network):
+        network.mix(state.x)
+        return 0.5 * np.broadcast_to(problem.means, state.x.shape)
+
+    def sent(self, noisy, query):
+        large = np.arange(noisy.shape[-1]) == 0
+        return np.where(large, 1e20, noisy + 1e-6 * query)
 
 
 @broken(LEAK, "beside the mechanisms")
@@ -263,6 +305,13 @@ class ValueInStateOfAnotherAgent(Averaging):
         return State(x, kept)
 
 
+@broken(LEAK, "state 'kept' of other agents")
+class SignsOfAnotherAgent(Averaging):
+    def step(self, state, problem, network, release, t):
+        x = release("message", self.query(state, problem, network))
+        return State(x, np.roll(np.broadcast_to(problem.means, x.shape) > 0, 1, axis=-2))
+
+
 @broken("understated", "another agent")
 class QueryOfAnotherAgent(Averaging):
     def query(self, state, problem, network):
@@ -356,6 +405,12 @@ class ExactValue(Averaging):
         return {"message": Exact(reason="a test")}
 
 
+@broken("no finite guarantee", "'message' has no noise, no finite sensitivity or no proof")
+class WithoutProof(Averaging):
+    def mechanisms(self, problem, network, horizon):
+        return {"message": Gaussian(self.change(problem), self.sigma, proven=False)}
+
+
 @broken("not executed", "matrix")
 class ReadsTheMatrix(Averaging):
     def query(self, state, problem, network):
@@ -434,6 +489,15 @@ def test_the_result_states_what_was_executed():
     for part in ("6 pairs", "3 agents", "3 iterations", "message: sensitivity reached", "epsilon"):
         assert part in text
     assert replace(audited(HalfNoise)).finding and not audited(Averaging).finding
+
+
+def test_the_result_states_which_sensitivity_no_pair_attains():
+    class LargeSensitivity(Averaging):
+        def change(self, problem):
+            return 2 * super().change(problem)
+
+    (note,) = audited(LargeSensitivity).notes
+    assert "message: no tried pair attains the declared sensitivity" in note and "0.5" in note
 
 
 class PrivateCalibration(Averaging):

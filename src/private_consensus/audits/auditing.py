@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -41,6 +41,8 @@ PAIRS, WORK, SMALL_DATA = (20, 200), 30_000, 1000
 """Least and largest default number of pairs of data sets; the number of iterations of all agents in
 all pairs that decides between them, and the number of values of an agent above which it is smaller.
 """
+ATTAINED = 0.99
+"""Smallest ratio of cost and declared loss that counts as attained."""
 CALIBRATED = 4
 """Number of pairs of data sets for which the calibration is repeated."""
 AUDITED = (Relation("record", "replace"), Relation("agent", "replace"))
@@ -296,20 +298,34 @@ class _Findings:
         for verdict, reason in ((LEAKS, self.leak), (UNDERSTATED, self.excess)):
             if reason:
                 return AuditResult(verdict, reason, **facts)
-        without = [
-            name
-            for name, mechanism in declared.items()
-            if not all(np.isfinite(mechanism.loss(t)).all() for t in range(1, horizon + 1))
-        ]
         if self.refusal:
             return AuditResult(REFUSED, self.refusal, **facts)
         if self.error and not self.executed:
             return AuditResult(NOT_EXECUTED, self.error, **facts)
+        without = [name for name, m in declared.items() if not _has_guarantee(m, horizon)]
         if without or not np.isfinite(facts["epsilon"]):
             names = ", ".join(repr(name) for name in without) or "a mechanism"
             reason = f"{names} has no noise, no finite sensitivity or no proof"
             return AuditResult(NO_GUARANTEE, reason, **facts)
+        facts["notes"] = (*facts.get("notes", ()), *self.unattained())
         return AuditResult(NOT_CONTRADICTED, **facts)
+
+    def unattained(self) -> Iterator[str]:
+        """Yield what the largest changes of the tried pairs leave open."""
+        for name, ratio in self.reached.items():
+            if ratio < ATTAINED:
+                yield (
+                    f"{name}: no tried pair attains the declared sensitivity; one that is smaller "
+                    f"than the true one by a factor down to {ratio:.3g} would not be found"
+                )
+        if any(ratio >= ATTAINED for ratio in self.reached.values()):
+            yield "reached 1: a tried change equals the declared sensitivity; others may be larger"
+
+
+def _has_guarantee(mechanism: Mechanism, horizon: int) -> bool:
+    """Return True if all losses are finite and proven."""
+    is_finite = all(np.isfinite(mechanism.loss(t)).all() for t in range(1, horizon + 1))
+    return is_finite and all(release.proven for release in mechanism.releases(horizon))
 
 
 def secret_root(seed: int) -> int:

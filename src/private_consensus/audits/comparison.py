@@ -15,13 +15,16 @@ from .frozen import freeze
 
 ROUNDING = 1e-6
 """Relative excess of a cost over the declared loss that counts as rounding."""
+EQUAL, UNMOVED = 1e-11, 1e-9
+"""Differences of two values, relative to the value or the largest query, and costs of other agents,
+relative to the declared loss, that count as rounding."""
 
 
 def leak_between(first: Execution, second: Execution, agent: int, agents: int) -> str:
     """Return the first difference that an observer sees between two executions; empty if none.
 
     Both executions have the same outputs of all mechanisms, so that every message, output and
-    state of other agents must be identical.
+    state of other agents must be identical up to rounding.
 
     Parameters
     ----------
@@ -39,6 +42,7 @@ def leak_between(first: Execution, second: Execution, agent: int, agents: int) -
     """
     if first.declaration != second.declaration:
         return f"the declared mechanisms depend on records of agent {agent}"
+    largest = max((_largest(release.evidence) for release in first.releases), default=0.0)
     for event, replayed in zip_longest(first.events, second.events):
         if event is None or replayed is None or event[:3] != replayed[:3]:
             if second.leak or second.error:
@@ -46,7 +50,7 @@ def leak_between(first: Execution, second: Execution, agent: int, agents: int) -
             t = (event or replayed).t
             return f"the sequence of messages of iteration {t} depends on records of agent {agent}"
         if freeze(event.value) != freeze(replayed.value) and (
-            text := _described(event, replayed, agent, agents)
+            text := _described(event, replayed, agent, agents, largest)
         ):
             return text
     if bool(first.error) != bool(second.error):
@@ -55,30 +59,50 @@ def leak_between(first: Execution, second: Execution, agent: int, agents: int) -
     return f"{second.leak} (records of agent {agent} differ)" if second.leak else ""
 
 
-def _described(event: Event, replayed: Event, agent: int, agents: int) -> str:
+def _largest(value: Any) -> float:
+    """Return the largest finite magnitude of an array of real numbers, 0 for other values."""
+    if not (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
+        return 0.0
+    return float(np.abs(value).max(initial=0.0, where=np.isfinite(value)))
+
+
+def _described(event: Event, replayed: Event, agent: int, agents: int, query: float) -> str:
     """Return a sentence on two values that differ; empty if no observer sees the difference."""
     a, b = event.value, replayed.value
-    beside = f"depends on records of agent {agent} beside the mechanisms"
-    is_array = isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape
+    found, differs = "", np.array(True)
+    are_arrays = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
+    if are_arrays and (a.dtype, a.shape) == (b.dtype, b.shape):
+        is_real = a.dtype.kind == "f"
+        # Other types, such as integers, have no rounding.
+        differs = np.asarray(a != b)
+        if is_real:
+            # Per entry, so that a large entry does not hide a leak in a small one.
+            size = np.maximum(np.maximum(np.abs(a), np.abs(b)), query)
+            differs = ~np.isclose(a, b, rtol=0.0, atol=EQUAL * size, equal_nan=True)
+        if event.kind == "state" and a.ndim >= 3 and a.shape[2] == agents and agent >= 0:
+            differs[:, :, agent] = False
+        if not differs.any():
+            return ""
+        if is_real:
+            difference = np.abs(a[differs] - b[differs]).max()
+            found = f": values up to {_largest(a[differs]):.2g} differ by {difference:.2g}"
+    beside = f"depends on records of agent {agent} beside the mechanisms{found}"
     if event.kind == "state":
-        foreign = [i for i in range(agents) if i != agent]
-        if is_array and a.ndim >= 3 and a.shape[2] == agents:
-            if freeze(a[:, :, foreign]) == freeze(b[:, :, foreign]):
-                return ""
-            return f"the state {event.name!r} of other agents after iteration {event.t} {beside}"
-        return f"the state {event.name!r} after iteration {event.t} {beside}"
+        of_others = " of other agents" if differs.ndim >= 3 and differs.shape[2] == agents else ""
+        return f"the state {event.name!r}{of_others} after iteration {event.t} {beside}"
     if event.kind == "message":
-        senders = _senders(a, b, agents) if is_array else []
+        senders = _senders(differs, agents)
         names = ", ".join(map(str, senders))
         owner = f"agent {names}" if len(senders) == 1 else f"agents {names or 'unknown'}"
         return f"the message of {owner} in iteration {event.t} {beside}"
     return f"the output {event.name!r} of iteration {event.t} {beside}"
 
 
-def _senders(a: np.ndarray, b: np.ndarray, agents: int) -> list[int]:
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    axis = 2 if a.ndim >= 3 and a.shape[2] == agents else max(a.ndim - 2, 0)
-    return sorted({int(index[axis]) for index in np.argwhere(~same)})
+def _senders(differs: np.ndarray, agents: int) -> list[int]:
+    if not differs.ndim:
+        return []
+    axis = 2 if differs.ndim >= 3 and differs.shape[2] == agents else max(differs.ndim - 2, 0)
+    return sorted({int(index[axis]) for index in np.argwhere(differs)})
 
 
 def costs_of(
@@ -111,7 +135,8 @@ def costs_of(
         cost = np.where(np.isinf(loss), 0.0, cost)
         foreign_costs = _of_others(cost, agent)
         separate = mechanisms[name].separates_agents and "agents" in mechanisms[name].shape
-        if separate and np.any(foreign_costs != 0):
+        # Written so that NaN is a dependence.
+        if separate and not np.all(foreign_costs <= UNMOVED * np.max(loss)):
             return reached, (
                 f"the query {name!r} of another agent in iteration {t} depends on records of "
                 f"agent {agent} that were not released"
