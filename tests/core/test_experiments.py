@@ -147,6 +147,7 @@ def test_invalid_settings_are_refused_when_the_plan_is_loaded(spoilt, path, valu
         (f"{FIG1}/algorithms", {"magic": {}}, "expected one of .*gradient_descent"),
         (f"{FIG1}/axes/horizon/set", "weather.today", "found 'weather.today', expected one of"),
         (f"{FIG1}/scales/smoke/axes", {"gamma": [1]}, "axes: found 'gamma', expected one of"),
+        (f"{FIG1}/paper_values", {"problem.recordz": 100}, "paper_values: found 'problem.recordz'"),
         (f"{FIGURE}/curves/0/method", "gradient_descent.no", "found 'gradient_descent.no', expec"),
         ("claims/showkatbakhsh_c01/figure", "no", "c01.figure: found 'no', expected one of"),
         ("claims/showkatbakhsh_c01/tests/0/kind", "guess", "c01.tests.0.kind: .*guess"),

@@ -20,7 +20,7 @@ from private_consensus.reproduction.claims import (
     UNTESTED,
 )
 from private_consensus.reproduction.claims.intervals import MIN_RUNS, too_few_runs
-from private_consensus.reproduction.claims.statements import HUGE
+from private_consensus.reproduction.claims.statements import HUGE, RATIO_TESTS
 
 from ..formats import exponential, interval, method_title, number, region
 from ..reading import Results, Row
@@ -32,12 +32,6 @@ ICONS = {
 """Verdict to the name of its icon (shape and colour)."""
 
 ADDITIONS = "Claims that no total counts: of other papers, and additions of this project"
-
-RATIO_TESTS = {
-    "decreasing", "increasing", "largest", "smallest", "below", "lower", "steadier",
-    "ratio", "differs", "reaches_earlier", "private", "tight",
-}  # fmt: skip
-"""Kinds of test whose statistic is the logarithm of a ratio."""
 
 METHOD = re.compile(r"\b([a-z]\w*)\.(\w+)")
 """Method ``algorithm.variant`` in the words for a statistic."""

@@ -47,18 +47,23 @@ def differences(claim: Claim, experiments: Mapping[str, Any], cell: Cell) -> str
 
 def _values(series: Series, path: str, cell: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the value of a parameter in each setting of a series; None for an unknown parameter."""
-    section, _, key = path.partition(".")
     for setting in cell["settings"]:
         columns = setting["columns"]
         axes = series.where.keys() & columns.keys()
         is_selected = all(_matches(columns[axis], series.where[axis]) for axis in axes)
         if setting["variant"] == series.variant and is_selected:
-            defaults = {
-                "algorithm": algorithms.load(cell["algorithm"]),
-                "problem": problems.class_of(setting["problem"]["name"]),
-            }
-            parameters = setting[section] if key else setting
-            yield parameters.get(key or section, getattr(defaults.get(section), key, None))
+            yield value_of(path, setting, cell["algorithm"])
+
+
+def value_of(path: str, setting: Mapping[str, Any], algorithm: str) -> Any:
+    """Return the parameter of a setting with a dotted path, or its default; None if unknown."""
+    section, _, key = path.partition(".")
+    defaults = {
+        "algorithm": algorithms.load(algorithm),
+        "problem": problems.class_of(setting["problem"]["name"]),
+    }
+    parameters = setting.get(section, {}) if key else setting
+    return parameters.get(key or section, getattr(defaults.get(section), key, None))
 
 
 def _matches(column: Any, value: Any) -> bool:

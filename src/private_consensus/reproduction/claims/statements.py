@@ -140,6 +140,13 @@ def estimated(
     return _linear(test, names, matrix, values, regions, np.array(is_step))
 
 
+RATIO_TESTS = {
+    "decreasing", "increasing", "largest", "smallest", "below", "lower", "steadier",
+    "ratio", "differs", "reaches_earlier", "private", "tight",
+}  # fmt: skip
+"""Kinds of test whose statistic is the logarithm of a ratio."""
+
+
 def logarithmic(test: Test) -> bool:
     """Return True if a test compares ratios, so that its statistic is a logarithm."""
     return test.kind not in ("falls", "trend", "steady", "level", "difference")

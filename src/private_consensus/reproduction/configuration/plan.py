@@ -18,6 +18,7 @@ from private_consensus.common.fields import validate
 from private_consensus.core import algorithms, problems
 
 from ..claims import Claim, differences
+from ..claims.differences import value_of
 from .checks import PARTS, expected, wrong_horizon, wrong_references, wrong_settings
 from .conditions import conditions_of, setting_of
 from .papers import read_paper
@@ -234,7 +235,7 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
         lines += list(_missing_styles(key, paper, styles))
     if not lines:
         plan = Plan(checked, papers, styles)
-        lines += _wrong_cells(plan)
+        lines += list(_wrong_cells(plan)) or list(_unknown_parameters(plan))
     if lines:
         raise ConfigurationError(lines)
     return plan
@@ -266,6 +267,26 @@ def _wrong_cells(plan: Plan) -> Iterator[str]:
         except InvalidInput as error:
             lines = [str(error)]
         yield from (f"{key_path}.algorithms.{algorithm}: {line}" for line in lines)
+
+
+def _unknown_parameters(plan: Plan) -> Iterator[str]:
+    """Yield one line per path in ``paper_values`` that no experiment of the paper has.
+
+    Experiments share these values, so that a method may lack a parameter of another one.
+    """
+    for key, paper in plan.papers.items():
+        known = {
+            path
+            for name, experiment in paper.experiments.items()
+            for algorithm in experiment.algorithms
+            for setting in plan.cell(name, algorithm)["settings"][:1]
+            for path in experiment.paper_values
+            if value_of(path, setting, algorithm) is not None
+        }
+        for name, experiment in paper.experiments.items():
+            for path in sorted(experiment.paper_values.keys() - known):
+                key_path = f"{key}.experiments.{name}.paper_values"
+                yield f"{key_path}: found {path!r}, expected a parameter such as problem.records"
 
 
 def expand(experiment: Experiment, name: str, algorithm: str, config: Config) -> dict[str, Any]:

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from private_consensus.common.spreadsheets import markdown, markdown_table
 from private_consensus.privacy import DIFFERS
 
 from ..audits.settings import decided
 from ..audits.table import judged
 from ..claims import adjusted
+from ..claims.statements import RATIO_TESTS
 from ..results.files import read_all
 from ..statements.table import Erratum
 
@@ -36,11 +39,20 @@ def summary(
     settings = judged(read_all(privacy), errata, audited).to_dicts()
     sections = [
         ("Figures and tables", _names([*figures, *tables]) + _differing(settings)),
-        ("Claims", _table(adjusted(read_all(claims)).to_dicts(), CLAIMS)),
+        ("Claims", _table(_ratios(adjusted(read_all(claims))).to_dicts(), CLAIMS)),
         ("Privacy", _table(settings, PRIVACY)),
         ("Audits", _table(audited, AUDITS)),
     ]
     return "\n".join(f"## {title}\n\n{text}" for title, text in sections if text)
+
+
+def _ratios(claims: pl.DataFrame) -> pl.DataFrame:
+    """Convert logarithms of ratios to ratios."""
+    is_ratio = pl.col("kind").is_in(RATIO_TESTS)
+    numbers = ("value", "low", "high")
+    return claims.with_columns(
+        pl.when(is_ratio).then(pl.col(n).exp()).otherwise(n).alias(n) for n in numbers
+    )
 
 
 def _differing(settings: Iterable[Mapping[str, Any]]) -> str:
