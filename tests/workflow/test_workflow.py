@@ -224,4 +224,4 @@ def test_two_reproductions_are_byte_identical(run_folder, warm, tmp_path):
     first, second = results_in(run_folder), results_in(folder)
     assert first.keys() == second.keys()
     assert [name for name in first if first[name] != second[name]] == []
-    assert len(first) == 2 * 2 + 1 + 1 + 2 + 2 * 4
+    assert len(first) == 2 * 2 + 1 + 1 + 2 + 2 * 3
