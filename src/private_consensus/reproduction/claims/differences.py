@@ -6,9 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from private_consensus.core import algorithms, problems
-
-from .schema import Claim, Series, TestedVariant
+from .schema import Claim, Series, TestedVariant, value_of
 
 LABELS = {
     "network.name": "graph", "problem.prepared": "data", "problem.loss": "objective",
@@ -53,17 +51,6 @@ def _values(series: Series, path: str, cell: Mapping[str, Any]) -> Iterator[Any]
         is_selected = all(_matches(columns[axis], series.where[axis]) for axis in axes)
         if setting["variant"] == series.variant and is_selected:
             yield value_of(path, setting, cell["algorithm"])
-
-
-def value_of(path: str, setting: Mapping[str, Any], algorithm: str) -> Any:
-    """Return the parameter of a setting with a dotted path, or its default; None if unknown."""
-    section, _, key = path.partition(".")
-    defaults = {
-        "algorithm": algorithms.load(algorithm),
-        "problem": problems.class_of(setting["problem"]["name"]),
-    }
-    parameters = setting.get(section, {}) if key else setting
-    return parameters.get(key or section, getattr(defaults.get(section), key, None))
 
 
 def _matches(column: Any, value: Any) -> bool:

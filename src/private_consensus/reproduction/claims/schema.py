@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from private_consensus.common.fields import (
     nested,
     split_method,
 )
+from private_consensus.core import algorithms, problems
 
 Kind = Literal[
     "decreasing", "increasing", "falls", "slope", "below", "lower", "steadier", "ratio",
@@ -301,3 +302,14 @@ class Claim(FileEntry):
             for test in variant.tests:
                 for series in test.all_series:
                     yield test, series
+
+
+def value_of(path: str, setting: Mapping[str, Any], algorithm: str) -> Any:
+    """Return the parameter of a setting with a dotted path, or its default; None if unknown."""
+    section, _, key = path.partition(".")
+    defaults = {
+        "algorithm": algorithms.load(algorithm),
+        "problem": problems.class_of(setting["problem"]["name"]),
+    }
+    parameters = setting.get(section, {}) if key else setting
+    return parameters.get(key or section, getattr(defaults.get(section), key, None))

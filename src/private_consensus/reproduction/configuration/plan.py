@@ -18,7 +18,7 @@ from private_consensus.common.fields import validate
 from private_consensus.core import algorithms, problems
 
 from ..claims import Claim, differences
-from ..claims.differences import value_of
+from ..claims.schema import value_of
 from .checks import PARTS, expected, wrong_horizon, wrong_references, wrong_settings
 from .conditions import conditions_of, setting_of
 from .papers import read_paper
