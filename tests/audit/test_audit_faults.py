@@ -9,11 +9,12 @@ import pytest
 from private_consensus.audits import audit, audit_calibrated
 from private_consensus.audits.auditing import with_values_of
 from private_consensus.audits.examples import complete, mean_estimation
+from private_consensus.audits.observers import observe
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.base import Algorithm, origin, parameters
 from private_consensus.core.problems.lasso import Lasso
 from private_consensus.privacy import Budget, Relation
-from private_consensus.privacy.mechanisms import Correlated, Exact, Gaussian, Laplace, SecureSum
+from private_consensus.privacy.mechanisms import Exact, Gaussian, Laplace, SecureSum
 from worlds import world
 
 HORIZON, PAIRS = 3, 6
@@ -451,15 +452,6 @@ class OtherRelation(Averaging):
     relation = Relation("record", "add_remove")
 
 
-@broken("no finite guarantee", "no finite sensitivity")
-class NoiseOfSumZero(Averaging):
-    """The mean of the messages has no noise."""
-
-    def mechanisms(self, problem, network, horizon):
-        root = np.eye(3) - 1 / 3
-        return {"message": Correlated(self.change(problem), self.sigma, root=root)}
-
-
 @broken("not executed", "agents = 20")
 class WrongNumberOfAgents(Averaging):
     def mechanisms(self, problem, network, horizon):
@@ -518,6 +510,16 @@ def test_calibration_and_budget_are_compared_with_the_declaration(algorithm, ver
     budget = Budget(0.1, 1e-5)
     result = audit(algorithm, problem, complete(problem.n_agents), budget, HORIZON, pairs=PAIRS)
     assert result.verdict == verdict and reason in result.reason, result
+
+
+@pytest.mark.parametrize("function", [audit, observe])
+@pytest.mark.parametrize("missing", ["problem", "network"])
+def test_a_missing_problem_or_network_is_refused(function, missing):
+    problem = mean_estimation()
+    given = {"problem": problem, "network": complete(problem.n_agents)}
+    with pytest.raises(InvalidInput) as error:
+        function(Averaging(), **given | {missing: None}, budget=Budget(1.0, 1e-5), horizon=HORIZON)
+    assert error.value.key == missing
 
 
 def test_a_list_with_too_few_values_is_refused():

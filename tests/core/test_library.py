@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import private_consensus as pc
+from private_consensus.common.errors import InvalidInput
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 
 BUDGET = pc.Budget(1.0, 1e-5)
@@ -44,6 +45,13 @@ def test_the_accountant_confirms_the_calibrated_budget():
     assert done.claimed == BUDGET
     assert done.guarantee.epsilon == pytest.approx(BUDGET.epsilon, rel=1e-6)
     assert done.guarantee.proven
+
+
+def test_the_error_of_a_missing_observable_names_the_method_that_returns_it():
+    with pytest.raises(InvalidInput) as error:
+        simulated(measures=["models.node_error"])
+    assert (error.value.key, error.value.value) == ("measures", "models")
+    assert "GradientDescent.observables" in error.value.expected
 
 
 def test_a_fixed_problem_is_shared_by_all_runs():

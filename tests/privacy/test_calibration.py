@@ -57,6 +57,15 @@ def test_classical_gaussian_scale_is_refused_outside_its_proven_range():
     assert gaussian_delta(1 / scale, 20) > 1e-5
 
 
+def test_a_budget_below_the_loss_with_any_noise_is_refused_with_this_loss():
+    def releases(scale):
+        return [Release("laplace", 1.0, scale), Release("pure", epsilon=1.25)]
+
+    with pytest.raises(InvalidInput, match=r"epsilon above 1\.25"):
+        calibrate(releases, Budget(1.0, 0.0))
+    assert calibrate(releases, Budget(1.5, 0.0)) == pytest.approx(4.0, rel=1e-6)
+
+
 def test_extended_gaussian_scale_meets_the_budget_for_every_epsilon():
     for delta in (0.7, 0.3, 1e-2, 1e-5, 1e-12):
         for value in np.geomspace(1e-4, 1e3, 40):

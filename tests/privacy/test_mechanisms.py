@@ -9,6 +9,7 @@ from dp_accounting.pld import pld_privacy_accountant
 from scipy import integrate, stats
 from scipy.special import expit
 
+from private_consensus.common.errors import InvalidInput
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import account, gamma_norm_noise
 from private_consensus.privacy.mechanisms import (
@@ -143,6 +144,27 @@ def test_the_factor_is_the_largest_cost_of_a_unit_change_of_one_agent():
         for agent in np.eye(AGENTS)
     ]
     assert max(costs) == pytest.approx(mechanism.loss(1).item())
+
+
+@pytest.mark.parametrize(
+    "root", [np.ones((AGENTS, AGENTS)), np.eye(AGENTS) - 1 / AGENTS, ROOT[:, :1]]
+)
+def test_a_root_with_a_combination_of_agents_without_noise_is_refused(root):
+    with pytest.raises(InvalidInput) as error:
+        Correlated(1.0, SCALE, root=root)
+    assert error.value.key == "Correlated.root"
+
+
+@pytest.mark.parametrize("name", ["sensitivity", "scale"])
+def test_an_array_over_iterations_is_refused_and_a_list_is_not(name):
+    over_time = np.arange(1.0, 4.0)
+    stated = {"sensitivity": 1.0, "scale": SCALE}
+    with pytest.raises(InvalidInput) as error:
+        Gaussian(**stated | {name: over_time})
+    assert error.value.key == f"Gaussian.{name}"
+    losses = [Gaussian(**stated | {name: list(over_time)}).loss(t).item() for t in (1, 2, 3)]
+    exponent = 1 if name == "sensitivity" else -1
+    np.testing.assert_allclose(losses, losses[0] * over_time**exponent)
 
 
 def test_a_value_without_noise_has_an_infinite_loss_unless_it_is_equal():

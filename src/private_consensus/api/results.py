@@ -349,7 +349,7 @@ def simulate(
     }
     measured = {(quantity, metric) for _, quantity, metric in recorded}
     for quantity, metric in measures:
-        expected = f"a quantity that {type(algorithm).__name__} records, such as released"
+        expected = f"a key of {type(algorithm).__name__}.observables; measures=[...] names others"
         require((quantity, metric) in measured, "measures", quantity, expected)
     rows = pl.DataFrame(records.rows()).drop("setting")
     releases = [

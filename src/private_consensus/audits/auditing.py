@@ -96,6 +96,8 @@ def audit(
         For invalid arguments, or a problem without known neighbours.
     """
     arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm")
+    arguments.instance("problem", problem, Problem, "a Problem")
+    arguments.instance("network", network, Network, "a Network")
     arguments.instance("budget", budget, Budget, "a Budget")
     arguments.whole("horizon", horizon, 1)
     network = network.of_run(0)

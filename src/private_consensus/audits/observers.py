@@ -30,6 +30,7 @@ from scipy.sparse.csgraph import shortest_path
 from private_consensus.common.errors import arguments, require
 from private_consensus.core.algorithms.base import Algorithm, stack
 from private_consensus.core.networks import Network
+from private_consensus.core.problems import Problem
 from private_consensus.core.simulation import Setting, calibrated
 from private_consensus.privacy import Budget, account, gaussian_epsilon
 from private_consensus.privacy.correlated_noise import correlation_maximum
@@ -170,6 +171,8 @@ def observe(
         For invalid arguments.
     """
     arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm")
+    arguments.instance("problem", problem, Problem, "a Problem")
+    arguments.instance("network", network, Network, "a Network")
     arguments.instance("budget", budget, Budget, "a Budget")
     arguments.whole("horizon", horizon, 1)
     network = network.of_run(0)
@@ -243,8 +246,11 @@ class Observed:
         """Reason why messages are not affine in Gaussian noise; empty if they are."""
         for name, mechanism in self.mechanisms.items():
             scales = [mechanism.at(mechanism.scale, t) for t in range(1, self.horizon + 1)]
-            if not isinstance(mechanism, LINEAR) or not np.all(np.array(scales) > 0):
-                return f"{name!r} is not released with Gaussian noise"
+            if not isinstance(mechanism, LINEAR):
+                kinds = ", ".join(kind.__name__ for kind in LINEAR)
+                return f"{name!r} is of type {type(mechanism).__name__}, and not {kinds}"
+            if not np.all(np.array(scales) > 0):
+                return f"{name!r} has no noise"
             sizes = [mechanism.at(mechanism.sensitivity, t) for t in range(1, self.horizon + 1)]
             if not (mechanism.proven and np.isfinite(np.array(sizes)).all()):
                 return f"the sensitivity of {name!r} is not proven"

@@ -239,7 +239,14 @@ def _bracket(
         if following.scale < _SMALLEST:
             return _EvaluatedScale(0.0, math.inf), _EvaluatedScale(0.0, -math.inf)
         if following.scale > _LARGEST:
-            raise InvalidInput("budget", str(budget), "a larger budget: no noise scale meets it")
+            expected = "a larger budget: no noise scale meets it"
+            if math.isfinite(following.excess):
+                remaining = budget.epsilon * math.exp(following.excess)
+                expected = (
+                    f"epsilon above {remaining:.4g}, the loss that remains with any noise; for a "
+                    "perturbed objective, more curvature decreases it (Jacobian term)"
+                )
+            raise InvalidInput("budget", str(budget), expected)
         current = following
 
 

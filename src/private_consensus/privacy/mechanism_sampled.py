@@ -95,7 +95,7 @@ class SampledGradient(OnBatches):
 
     Parameters
     ----------
-    scale : float or ndarray, shape (settings,)
+    scale : float or ndarray, shape (settings, 1, 1, 1)
         Noise multiplier sigma, the noise over the clipping norm.
     batch : SampledNoise
         Batch sizes and losses of one setting, for the accountant.

@@ -106,6 +106,19 @@ class Mechanism(ABC):
     separates_agents: ClassVar[bool] = True
     """True if the cost of each agent depends on the query of this agent only."""
 
+    def __post_init__(self):
+        kind = type(self).__name__
+        expected = (
+            "a number, an array that broadcasts to [settings, runs, agents, 1], or a list with one "
+            "of them per iteration"
+        )
+        for key in ("sensitivity", "scale"):
+            stated = getattr(self, key)
+            for value in stated if isinstance(stated, list) else [stated]:
+                shape = np.shape(value)
+                fits = shape[-1:] in ((), (1,))
+                require(fits, f"{kind}.{key}", f"an array of shape {shape}", expected)
+
     @property
     def query_shape(self) -> tuple[str | int, ...]:
         """Shape of the query per run; that of the unit noise unless the noise is combined."""
@@ -452,8 +465,8 @@ class Correlated(Additive):
     Parameters
     ----------
     root : ndarray, shape (agents, k)
-        R with the covariance :math:`RR^\top` of unit noise between the agents. If its rank is
-        below the number of agents, a combination of the queries has no noise.
+        R with the covariance :math:`RR^\top` of unit noise between the agents. Its rank is the
+        number of agents, since a combination of the queries has no noise otherwise.
     """
 
     root: Any = None
@@ -461,25 +474,28 @@ class Correlated(Additive):
     law: ClassVar[str] = "gaussian"
     unit: ClassVar[Any] = "normal"
 
+    def __post_init__(self):
+        super().__post_init__()
+        root, expected = self.root, "an array ([runs,] agents, k) with the rank agents"
+        root = arguments.array("Correlated.root", root, expected, np.isfinite)
+        fits = root.ndim > 1 and (np.linalg.matrix_rank(root, rtol=ROUNDING) == root.shape[-2])
+        stated = f"an array of shape {root.shape} with a smaller rank"
+        require(bool(np.all(fits)), "Correlated.root", stated, expected)
+
     def output(self, query, unit, t):
         return query + self.at(self.scale, t) * (self.root @ unit)
 
-    @property
+    @cached_property
     def factor(self):
-        if self.root.shape[-1] < self.root.shape[-2]:
-            return float("inf")
         # Reduced singular values bound the inverse from above, also if it is ill-conditioned.
         vectors, singular, _ = np.linalg.svd(self.root, full_matrices=False)
-        reduced = np.maximum(singular - ROUNDING * singular[..., :1], 0.0)
-        with np.errstate(divide="ignore"):
-            return float(np.sqrt((vectors**2 / reduced[..., None, :] ** 2).sum(-1).max()))
+        reduced = singular - ROUNDING * singular[..., :1]
+        return float(np.sqrt((vectors**2 / reduced[..., None, :] ** 2).sum(-1).max()))
 
     query_shape = ("agents", "dim")
 
     def cost(self, query, recorded, t, earlier):
         moved = self.change(query, recorded, t)
-        if np.isinf(self.factor):
-            return np.full((*moved.shape[:2], 1, 1), np.inf)
         covariance = self.root @ np.swapaxes(self.root, -1, -2)
         square = (moved * np.linalg.solve(covariance, moved)).sum((-2, -1), keepdims=True)
         return np.sqrt(np.maximum(square, 0.0))

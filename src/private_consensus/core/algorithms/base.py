@@ -520,11 +520,6 @@ def normal_start(problem: Problem, release: Any, std: Any) -> np.ndarray:
     return np.broadcast_to(column(std) * unit, (release.settings, *unit.shape)).copy()
 
 
-def overrides(instance: Any, kind: type, *names: str) -> bool:
-    """Return True if the class of an object overrides a method of its base class ``kind``."""
-    return any(getattr(type(instance), name) is not getattr(kind, name) for name in names)
-
-
 def is_built_in(algorithm: Algorithm) -> bool:
     """Return True if the class of an algorithm belongs to this package."""
     return type(algorithm).__module__.startswith("private_consensus.")

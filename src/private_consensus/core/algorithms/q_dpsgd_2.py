@@ -28,6 +28,7 @@ from private_consensus.privacy import Release
 from private_consensus.privacy.mechanism_sampled import DiscreteMessage
 from private_consensus.privacy.subsampling import noisy_message
 
+from .base import column
 from .families.q_dpsgd import QDPSGD
 from .families.sgd_theorems import (
     reused_state_releases,
@@ -107,7 +108,7 @@ class QDPSGD2(QDPSGD):
         return max(self.sampled(problem, int(horizon)).losses) * float(self.K)
 
     def mechanisms(self, problem, network, horizon):
-        scale = np.multiply(self.sigma, self.K)
+        scale = column(np.multiply(self.sigma, self.K))
         batches: dict[str, Any] = {"sizes": self.batch_sizes, "largest": self.max_batch_size}
         if np.ndim(scale):
             return {"message": DiscreteMessage(np.inf, scale, **batches)}

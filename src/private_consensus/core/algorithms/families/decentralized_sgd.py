@@ -42,7 +42,7 @@ from private_consensus.privacy.subsampling import (
     noisy_sum,
 )
 
-from ..base import INTERNAL, Algorithm, Finite, Internal
+from ..base import INTERNAL, Algorithm, Finite, Internal, column
 from ..parameters import CALIBRATION, NonNegative, Positive, PositiveInt
 from .sgd_theorems import sgd_sigma, theorem11_epsilon
 
@@ -169,7 +169,7 @@ class DecentralizedSGD(Algorithm):
     def mechanisms(self, problem, network, horizon):
         is_batch = np.ndim(self.sigma) > 0
         gradient = SampledGradient(
-            scale=self.gradient_noise,
+            scale=column(self.gradient_noise),
             batch=None if is_batch else self.sampled(problem, int(horizon)),
             sizes=self.batch_sizes,
             largest=self.max_batch_size,
