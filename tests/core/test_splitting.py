@@ -137,8 +137,10 @@ def test_records_out_of_bounds_are_refused_unless_clipping_is_requested():
         ({"label": "sick"}, "label: found 'sick', expected one of age, income"),
         ({"label": [0, 1]}, "label: found '2 values', expected the name of a column"),
         ({"labels": None}, "labels: missing, expected two different labels"),
+        ({"labels": {0, 1}}, "labels: .* expected two different labels"),  # a set has no order
+        ({"categories": ["sex"]}, "categories: .* expected a mapping of columns"),
         ({"labels": (1, 2)}, r"ill of data\[agent c, row 0\]: found 0, expected 1 or 2"),
-        ({"features": ["age", "age"]}, "features: .* expected different columns"),
+        ({"features": ["age", "age"]}, "features: .* expected at least one column, each once"),
         ({"test": 1.0}, "test: found 1.0"),
         ({"bound": 2.0}, "bound: found 2.0, expected either bound or clip"),
     ],
@@ -165,6 +167,12 @@ def test_a_missing_value_of_any_pandas_column_is_named_with_agent_row_and_column
     frame = pandas.DataFrame({"x": pandas.Series([None, 1, 0], dtype=dtype), "site": list("abb")})
     with pytest.raises(InvalidInput, match=r"^x of data\[agent a, row 0\]: missing"):
         pc.split(frame, agent="site", bounds=(0, 1))
+
+
+def test_integers_of_128_bits_are_numbers(tmp_path):
+    (tmp_path / "table.csv").write_text(f"x,ill\n{2**80},0\n1,1\n")
+    shares = pc.split(tmp_path / "table.csv", label="ill", agent=[0, 1], bound=2.0**80)
+    np.testing.assert_array_equal(shares.features.ravel(), [2.0**80, 1.0])
 
 
 @pytest.mark.parametrize("size", [1e-320, 1.0, 1.7e308])
@@ -292,7 +300,10 @@ MASKED = np.ma.masked_array(np.full((2, 2), 0.5), mask=[[True, False], [False, F
             r"age of data\[agent 0, row 1\]: found 'x', expected a finite number, or categories=",
         ),
         ([[1, 2], [3]], "data: found 'list', expected a polars or pandas"),
-        (TABLE[:0], "data: found .0., expected columns of equal length >= 1"),
+        (TABLE[:0], "data: missing, expected at least one column and one record"),
+        (pandas.Series([1, 2]), "data: found 'Series', expected a polars or pandas DataFrame"),
+        ({None: [1, 2], "ill": [0, 1]}, "data: found .* expected different titles"),
+        (pl.DataFrame({"x": [[1], [2]], "ill": [0, 1]}), r"x of data.*: found .*Series"),
         (MASKED, "found 'a masked array'"),
         ({"x": MASKED[0], "ill": [0, 1]}, "found 'a masked array'"),
         ({"x": np.array([1j, 2]), "ill": [0, 1]}, "^x( of data.*)?: found"),

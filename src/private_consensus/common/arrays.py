@@ -46,7 +46,7 @@ def require_array(
     """
     names = ", ".join(axes[optional:])
     shape = f"({names})" if not optional else f"([{', '.join(axes[:optional])},] {names})"
-    content = "booleans" if kinds == "b" else "real numbers"
+    content = {"b": "booleans", "iu": "integers"}.get(kinds, "real numbers")
     expected = f"an array of {content} of shape {shape}"
     arguments.unmasked(key, value)
     is_array = isinstance(value, np.ndarray)

@@ -236,7 +236,14 @@ def split(
     if features is not None:
         features = arguments.items("features", features, str, "names of columns, as text")
         selected = [arguments.choice("features", name, selected) for name in features]
-    require(0 < len(set(selected)) == len(selected), "features", selected, "different columns")
+    require(
+        0 < len(set(selected)) == len(selected),
+        "features",
+        selected,
+        "at least one column, each once",
+    )
+    expected = "a mapping of columns to their possible values"
+    arguments.instance("categories", categories, Mapping | None, expected)
     categories = _by_column("categories", categories, selected)
     numeric = [name for name in selected if categories.get(name) is None]
     bounds = _by_column("bounds", bounds, numeric)
@@ -320,19 +327,21 @@ def _table(data: Any) -> dict[str, np.ndarray]:
     if isinstance(data, str | Path):
         data = _read(data)
     if isinstance(data, pl.DataFrame):
-        data = data.to_dict()
+        data = data.cast({pl.Int128: pl.Float64}).to_dict()  # NumPy has no integers of 128 bits
     if isinstance(data, np.ndarray) and data.ndim == 2:
         data = {f"x{index}": column for index, column in enumerate(data.T)}
-    require(hasattr(data, "items"), "data", type(data).__name__, SOURCES)  # a mapping, or pandas
-    pairs = [(str(name), values) for name, values in data.items()]
+    is_pandas = hasattr(data, "items") and getattr(data, "ndim", 0) == 2
+    require(isinstance(data, Mapping) or is_pandas, "data", type(data).__name__, SOURCES)
+    pairs = [("" if _is_missing(name) else str(name), values) for name, values in data.items()]
     names = [name for name, _ in pairs]
     # pandas invents the title "Unnamed: 0" for a column of row numbers.
-    is_titled = all(name and not name.startswith("Unnamed: ") for name in names)
+    is_titled = all(name.strip() and not name.startswith("Unnamed: ") for name in names)
     expected = "different titles of columns, as text; to_csv(index=False) omits row numbers"
     require(is_titled and len(set(names)) == len(names), "data", names, expected)
     table = {name: _column(name, values) for name, values in pairs}
-    lengths = {len(values) for values in table.values()}
-    require(len(lengths) == 1 and lengths != {0}, "data", lengths, "columns of equal length >= 1")
+    lengths = {name: len(values) for name, values in table.items()}
+    require(len(set(lengths.values())) <= 1, "data", lengths, "columns of equal length")
+    require(any(lengths.values()), "data", None, "at least one column and one record")
     return table
 
 
@@ -367,7 +376,7 @@ def _is_missing(value: Any) -> bool:
     try:
         return value is None or bool(value != value)
     except (TypeError, ValueError):
-        return not isinstance(value, np.ndarray)
+        return not isinstance(value, np.ndarray | pl.Series)
 
 
 def _signs(records: _Records, label: Any, labels: Any) -> tuple[np.ndarray, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from types import UnionType
 from typing import Any
@@ -131,8 +131,9 @@ def function(key: str, value: Any) -> Callable:
 
 
 def items(key: str, value: Any, kind: Kind, expected: str) -> tuple:
-    """Return the items of an iterable, all of one type."""
-    several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    """Return the items of an ordered iterable, all of one type."""
+    unordered_or_text = str | bytes | Mapping | set | frozenset
+    several = isinstance(value, Iterable) and not isinstance(value, unordered_or_text)
     require(several, key, value, expected)
     collected = tuple(value)
     for item in collected:
