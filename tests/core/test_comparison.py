@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from dp_accounting.dp_event import GaussianDpEvent, RepeatAndSelectDpEvent
+from dp_accounting.rdp import RdpAccountant
 from scipy.optimize import minimize
-from scipy.stats import ttest_1samp
+from scipy.stats import logser, norm, ttest_1samp
 
 from private_consensus.core.randomness import Streams
+from private_consensus.privacy.conversions import gaussian_mu
 from private_consensus.report.views.comparison import answer, markdown, published
 from private_consensus.reproduction import comparison
 from private_consensus.reproduction.configuration.plan import load
@@ -79,6 +82,51 @@ def test_private_methods_have_the_loss_of_their_selected_parameters(runs):
     assert (means["loss"] >= means["best"] - 1e-15).all()
     lowest = means.filter(kind="private").group_by(CELL).agg(pl.col("ratio").min())
     assert (lowest["ratio"] == 1.0).all()
+
+
+COUNT = logser(1 - comparison.STOPPING)
+"""Number of runs of tuning."""
+
+
+def at_least(lower):
+    return pl.select(comparison.at_least(pl.Series(lower))).to_series().to_numpy()
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_total_epsilon_of_tuning_by_direct_computation_and_dp_accounting(epsilon, delta=1e-5):
+    k, lower = np.arange(1, 3000), np.array([0.0, 0.1, 0.7, 1.0])
+    np.testing.assert_allclose(comparison.EXPECTED_RUNS, COUNT.mean())
+    np.testing.assert_allclose(
+        at_least(lower), (1 - lower[:, None]) ** k @ COUNT.pmf(k), rtol=1e-10, atol=1e-15
+    )
+    mu, total = gaussian_mu(epsilon, delta), comparison.tuning_epsilon(epsilon, delta)
+    edges = np.linspace(-8, 8, 161)  # The best of K outputs is the lowest interval.
+    first, second = (-np.diff(at_least(norm.cdf(edges - shift))) for shift in (0, mu))
+    for p, q in [(first, second), (second, first)]:
+        assert np.maximum(p - np.exp(total) * q, 0).sum() <= delta
+    assert np.maximum(first - np.exp(epsilon) * second, 0).sum() > delta
+    accountant = RdpAccountant(1 + np.geomspace(0.05, 500, 300))
+    accountant.compose(RepeatAndSelectDpEvent(GaussianDpEvent(1 / mu), COUNT.mean(), 0))
+    np.testing.assert_allclose(accountant.get_epsilon(delta), total, rtol=1e-3)
+
+
+def test_loss_of_tuning_is_that_of_simulated_random_stopping(plan, runs):
+    privacy = pl.concat([run_cell(plan.cell(MEANS[0], m), {})[1] for m in METHODS], how="diagonal")
+    means = comparison.cell_means(runs).filter(experiment=MEANS[0])
+    tuned = comparison.with_tuning(means, runs, privacy).drop_nulls("tuned")
+    assert set(tuned["algorithm"]) == {"gradient_descent", "muffliato_gd"}
+    rng = np.random.default_rng(0)
+    counts = COUNT.rvs(size=4000, random_state=rng)
+    for row in tuned.iter_rows(named=True):
+        expected, error = [], []
+        cell = runs.filter(experiment=MEANS[0], algorithm=row["algorithm"])
+        for losses in cell.partition_by("run"):
+            points = np.log(np.minimum(losses["value"], 1.0))  # The origin has loss 1.
+            lowest = np.array([rng.choice(points, count).min() for count in counts])
+            expected.append(np.exp(lowest.mean()))
+            error.append(expected[-1] * lowest.std() / np.sqrt(len(lowest)))
+        assert abs(row["tuned"] - np.mean(expected)) < 5 * np.mean(error)
+        assert row["total"] == comparison.tuning_epsilon(1.0, 1e-5)
 
 
 def test_baselines_of_a_mean_are_the_origin_and_public_samples(runs):

@@ -16,12 +16,14 @@ from private_consensus.reproduction.results.files import read_all, sources, stam
 
 params, files, out = snakemake.params, snakemake.input, snakemake.output
 with job_logging(snakemake.log[0], params.settings, snakemake.log.usage):
-    comparison.require_private(read_all(files.privacy))
+    privacy = read_all(files.privacy)
+    comparison.require_private(privacy)
     prepared = {data.name: data for data in map(Prepared.load, files.prepared)}
     public = [row for cell in params.settings for row in comparison.baselines(cell, prepared)]
     titles = {name: algorithm_title(name) for name in algorithms.names()} | params.titles
     runs = comparison.compared(read_all(files.runs), pl.DataFrame(public), titles)
-    losses, means = comparison.transferred(runs), comparison.cell_means(runs)
+    losses = comparison.transferred(runs)
+    means = comparison.with_tuning(comparison.cell_means(runs), runs, privacy)
     source = sources(files.runs)
     save(draw(means, source), svg=out.svg, png=out.png, pdf=out.pdf)
     write_text(out.csv, csv(means))

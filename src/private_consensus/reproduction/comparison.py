@@ -19,6 +19,7 @@ from private_consensus.core import algorithms, problems
 from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.randomness import Streams
+from private_consensus.privacy.conversions import gaussian_mu, zcdp_epsilon
 
 from .results.cells import Prepared, environment_of
 
@@ -35,6 +36,10 @@ RANGE = (1e-12, 1e6)
 """Losses outside this range, and infinite losses of diverged runs, are replaced by its ends."""
 LEVEL = 0.05
 """Error level at which the paired runs of a cell decide which of two methods is better."""
+STOPPING = 0.02
+"""Parameter gamma of the logarithmic distribution of the number K of runs of tuning."""
+EXPECTED_RUNS = (1 / STOPPING - 1) / math.log(1 / STOPPING)
+"""Mean of K."""
 NON_PRIVATE = "admm"
 """The method without noise, whose guarantee is not checked."""
 KINDS = ("private", "private with shared secrets", "not private")
@@ -167,6 +172,56 @@ def cell_means(runs: pl.DataFrame) -> pl.DataFrame:
         .drop("point", "last")
         .sort(*CELL, "loss")
     )
+
+
+def tuning_epsilon(epsilon: Any, delta: Any) -> Any:
+    r"""Return the total epsilon at ``delta`` of the best of K Gaussian runs with ``epsilon``.
+
+    A run has the Renyi divergence :math:`\lambda\rho` of each order :math:`\lambda`. That of the
+    best of K runs is at most :math:`\lambda\rho + (\hat\lambda - 1)\rho + \ln(1/\gamma)/\hat\lambda
+    + \ln(E[K])/(\lambda - 1)` for each :math:`\hat\lambda \ge 1` (Papernot and Steinke 2022,
+    Theorem 2 with :math:`\eta = 0`). The last term divides delta by E[K].
+    """
+    rho = np.asarray(gaussian_mu(epsilon, delta)) ** 2 / 2
+    order = np.maximum(np.sqrt(math.log(1 / STOPPING) / rho), 1.0)
+    constant = (order - 1) * rho + math.log(1 / STOPPING) / order
+    return constant + zcdp_epsilon(rho, delta / EXPECTED_RUNS)
+
+
+def at_least(lower: pl.Expr) -> pl.Expr:
+    """Return the chance that K runs have at least a loss, which a run falls below with ``lower``.
+
+    It is the mean of the power K of ``1 - lower``.
+    """
+    return (STOPPING + (1 - STOPPING) * lower).log() / math.log(STOPPING)
+
+
+def with_tuning(means: pl.DataFrame, runs: pl.DataFrame, privacy: pl.DataFrame) -> pl.DataFrame:
+    """Add the loss of tuning by random stopping, and its total epsilon, to the means of cells.
+
+    K runs have the epsilon of the cell, and parameters drawn uniformly from the grid. ``tuned`` is
+    the loss of the best of them and the origin: its geometric mean over K and the parameters. The
+    exact loss on private records selects the model. A private selection has a higher loss or
+    total epsilon. Methods with one point, or without Gaussian privacy, have no value.
+    """
+    cell = [*CELL, "algorithm"]
+    gaussian = privacy.filter((pl.col("accountant") == "gaussian").all().over(cell))
+    total = tuning_epsilon(gaussian["epsilon"], gaussian["delta"])
+    totals = gaussian.select(*cell, total=total).unique()
+    origin = runs.filter(algorithm="no data").select(*CELL, "run", origin="value")
+    loss = pl.min_horizontal("value", "origin").log()
+    rank = loss.rank("ordinal")
+    chance = at_least((rank - 1) / pl.len()) - at_least(rank / pl.len())
+    tuned = (
+        runs.join(origin, on=[*CELL, "run"])
+        .group_by(*cell, "run")
+        .agg(tuned=(chance * loss).sum().exp(), points=pl.len())
+        .filter(pl.col("points") > 1)
+        .group_by(cell)
+        .agg(pl.col("tuned").mean())
+        .join(totals, on=cell)
+    )
+    return means.join(tuned, on=cell, how="left", maintain_order="left")
 
 
 def ranking(means: pl.DataFrame) -> pl.DataFrame:
